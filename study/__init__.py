@@ -22,7 +22,7 @@ __version__ = "0.1.0"
 
 __all__ = ["Study", "UserError", "load", "loss", "run", "studies"]
 
-_PLACES = {
+_MODULES_BY_NAME = {
     "Study": "study.api.study_object",
     "UserError": "study.errors",
     "load": "study.api.study_object",
@@ -38,8 +38,8 @@ def __dir__() -> list[str]:
 
 def __getattr__(name: str) -> Any:
     """Return what the package offers, imported when it is first used."""
-    if name not in _PLACES:
+    if name not in _MODULES_BY_NAME:
         raise AttributeError(f"study has no {name}. There are: {', '.join(__all__)}")
     from importlib import import_module
 
-    return getattr(import_module(_PLACES[name]), name)
+    return getattr(import_module(_MODULES_BY_NAME[name]), name)

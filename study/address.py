@@ -12,30 +12,30 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from study.errors import UserError
-from study.files import PRIVATE, write_whole
+from study.files import PRIVATE_FILE_MODE, write_atomically
 
 LOOPBACK = "127.0.0.1"
 
 MIN_TOKEN_CHARACTERS = 16
 """Fewest characters of a token; Ray's own have 64."""
 
-TOKEN_PATH = "RAY_AUTH_TOKEN_PATH"
+TOKEN_PATH_VARIABLE = "RAY_AUTH_TOKEN_PATH"
 """Ray's variable that names the file of a token; where it is not set, Ray takes `~/.ray/auth_token`."""
 
-HOST_PORT = re.compile(r"(?P<host>[A-Za-z0-9.\-_]+|\[[0-9a-fA-F:]+\]):(?P<port>\d{1,5})")
+HOST_PORT_PATTERN = re.compile(r"(?P<host>[A-Za-z0-9.\-_]+|\[[0-9a-fA-F:]+\]):(?P<port>\d{1,5})")
 
 
-MODE = "workflowType=machine_learning"
+MLFLOW_TRAINING_MODE = "workflowType=machine_learning"
 """MLflow's mode for training, in the addresses of its UI after the `#`; by itself it opens in one for language
 models."""
 
 
 def mlflow_experiments_page(uri: str) -> str:
     """Return the first page of an MLflow server: its list of experiments."""
-    return f"{uri.rstrip('/')}/#/experiments?{MODE}"
+    return f"{uri.rstrip('/')}/#/experiments?{MLFLOW_TRAINING_MODE}"
 
 
-def check_cluster(address: str) -> None:
+def check_cluster_address(address: str) -> None:
     """Refuse what is not a cluster's address for a driver within its network.
 
     Raises:
@@ -48,13 +48,13 @@ def check_cluster(address: str) -> None:
         raise UserError(
             f"--address {address}: is the address of Ray's jobs. To run a study there: study submit --address ..."
         )
-    match = HOST_PORT.fullmatch(address)
+    match = HOST_PORT_PATTERN.fullmatch(address)
     if not match or not 0 < int(match["port"]) < 65536:
         raise UserError(f"--address {address}: allowed: auto, HOST:PORT (as 10.0.0.1:6379)")
-    check_token(match["host"])
+    check_cluster_token(match["host"])
 
 
-def check_jobs(address: str) -> None:
+def check_jobs_address(address: str) -> None:
     """Refuse what is not an address of Ray's jobs.
 
     Raises:
@@ -63,10 +63,10 @@ def check_jobs(address: str) -> None:
     parts = urlsplit(address)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.path not in ("", "/"):
         raise UserError(f"--address {address}: allowed: http://HOST:PORT of the head's dashboard (as http://head:8265)")
-    check_token(parts.hostname)
+    check_cluster_token(parts.hostname)
 
 
-def check_token(host: str) -> None:
+def check_cluster_token(host: str) -> None:
     """Refuse a cluster elsewhere that no token guards: whoever reaches it could run anything on it.
 
     Raises:
@@ -75,7 +75,7 @@ def check_token(host: str) -> None:
     pass_token_to_ray()
     if is_loopback(host):
         return
-    sent = token()
+    sent = find_token()
     if sent is None or os.environ.get("RAY_AUTH_MODE") != "token":
         raise UserError(
             f"{host}: no token is given, and a cluster without one runs whatever anybody sends it. "
@@ -117,22 +117,22 @@ def pass_token_to_ray() -> None:
 
 
 @cache
-def _own_token() -> str:
+def _generate_token() -> str:
     return secrets.token_hex(32)
 
 
 @contextmanager
-def token_for(folder: Path) -> Iterator[None]:
+def use_new_token(folder: Path) -> Iterator[None]:
     """Make the own Ray that is started in the block use a token of its own, from a file in a private folder.
 
     So it is neither a cluster's token nor one in the user's home, which may be missing. All Rays of a process use the
     same one, as Ray keeps the first that it reads.
     """
     file = folder / "token"
-    write_whole(file, _own_token(), PRIVATE)
-    before = {name: os.environ.get(name) for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", TOKEN_PATH)}
+    write_atomically(file, _generate_token(), PRIVATE_FILE_MODE)
+    before = {name: os.environ.get(name) for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", TOKEN_PATH_VARIABLE)}
     os.environ.pop("RAY_AUTH_TOKEN", None)  # which Ray would take first
-    os.environ[TOKEN_PATH] = str(file)
+    os.environ[TOKEN_PATH_VARIABLE] = str(file)
     try:
         yield
     finally:
@@ -152,7 +152,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _token_file() -> Path | None:
-    path = os.environ.get(TOKEN_PATH)
+    path = os.environ.get(TOKEN_PATH_VARIABLE)
     return Path(path) if path else None
 
 
@@ -160,7 +160,7 @@ def _default_token_file() -> Path:
     return Path(os.path.expanduser("~"), ".ray", "auth_token")
 
 
-def token() -> str | None:
+def find_token() -> str | None:
     """Return the token that Ray would send, wherever it finds it."""
     path = _token_file() or _default_token_file()
     if token := os.environ.get("RAY_AUTH_TOKEN"):

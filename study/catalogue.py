@@ -16,20 +16,20 @@ from typing import Any
 
 from study.errors import UserError
 
-GROUPS = ("study.data", "study.models", "study.methods")
+ENTRY_POINT_GROUPS = ("study.data", "study.models", "study.methods")
 
-APART = {"study.data": "none", "study.models": "none", "study.methods": "own_function"}
+OWN_FUNCTION_NAMES = {"study.data": "none", "study.models": "none", "study.methods": "own_function"}
 """The data set, network and method that a user's own training function stands for, by group. They are found by name,
 but not listed."""
 
-FITTED = "reference"
+REFERENCE_METHOD = "reference"
 """The method that is a model of scikit-learn, fitted at once. It is found by name, as `study train` needs it, but not
 listed among those that can be searched."""
 
 
 @cache
-def modules(package: str, having: str, without: Sequence[str] = ()) -> dict[str, Any]:
-    """Return the modules of a package that define `having`, by name; packages within it and `without` are left out.
+def find_modules(package: str, required_attributes: str, excluded_modules: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the modules of a package that define `required_attributes`, by name, without packages within it.
 
     A new dataset, model or method is one new file in its package; nothing else lists it.
     """
@@ -37,18 +37,18 @@ def modules(package: str, having: str, without: Sequence[str] = ()) -> dict[str,
     loaded = {
         entry.name: importlib.import_module(f"{package}.{entry.name}")
         for entry in pkgutil.iter_modules(parent.__path__)
-        if not entry.ispkg and entry.name not in without
+        if not entry.ispkg and entry.name not in excluded_modules
     }
-    return {name: module for name, module in sorted(loaded.items()) if hasattr(module, having)}
+    return {name: module for name, module in sorted(loaded.items()) if hasattr(module, required_attributes)}
 
 
-def lazy_getattr(places: Mapping[str, str]) -> Callable[[str], Any]:
+def lazy_getattr(modules_by_name: Mapping[str, str]) -> Callable[[str], Any]:
     """Return a `__getattr__` for a package, which imports each name from its module when it is first used."""
 
     def attribute(name: str) -> Any:
-        if name not in places:
+        if name not in modules_by_name:
             raise AttributeError(name)
-        return getattr(importlib.import_module(places[name]), name)
+        return getattr(importlib.import_module(modules_by_name[name]), name)
 
     return attribute
 
@@ -64,38 +64,41 @@ class Catalogue:
         own: returns the modules of this package by their names in study files.
     """
 
-    group: str
-    having: tuple[str, ...]
+    entry_point_group: str
+    required_attributes: tuple[str, ...]
     package: str
-    own: Callable[[], Mapping[str, Any]]
+    load_own_modules: Callable[[], Mapping[str, Any]]
 
-    def names(self) -> list[str]:
+    def listed_names(self) -> list[str]:
         """Return all listed names; no entry is loaded for them."""
-        return sorted({*self.own(), *_entries(self.group)} - self.unlisted)
+        return sorted({*self.load_own_modules(), *_entry_points_by_name(self.entry_point_group)} - self.unlisted_names)
 
     @property
-    def unlisted(self) -> frozenset[str]:
-        """Names that are found but not listed, see `APART` and `FITTED`."""
-        fitted = [FITTED] if self.group == "study.methods" else []
-        return frozenset([*fitted, *([self.apart] if self.apart else [])])
+    def unlisted_names(self) -> frozenset[str]:
+        """Names that are found but not listed, see `OWN_FUNCTION_NAMES` and `REFERENCE_METHOD`."""
+        fitted = [REFERENCE_METHOD] if self.entry_point_group == "study.methods" else []
+        return frozenset([*fitted, *([self.own_function_name] if self.own_function_name else [])])
 
     @property
-    def apart(self) -> str | None:
-        """Name of the group in `APART`, None if it has none."""
-        return APART.get(self.group)
+    def own_function_name(self) -> str | None:
+        """Name of the group in `OWN_FUNCTION_NAMES`, None if it has none."""
+        return OWN_FUNCTION_NAMES.get(self.entry_point_group)
 
-    def origin(self, name: str) -> str | None:
+    def declaring_distributions(self, name: str) -> str | None:
         """Return the distributions that declare a name, with versions; None: this package alone."""
-        return " and ".join(map(_declared_by, _entries(self.group).get(name, ()))) or None
+        return (
+            " and ".join(map(_distribution_and_version, _entry_points_by_name(self.entry_point_group).get(name, ())))
+            or None
+        )
 
-    def find(self, name: str) -> Any:
+    def find_module(self, name: str) -> Any:
         """Return the module of this name.
 
         Raises:
             UserError: there is none, it cannot be loaded, it is not of the right form, or the name is taken.
         """
-        entries = _entries(self.group).get(name, ())
-        own = self.own()
+        entries = _entry_points_by_name(self.entry_point_group).get(name, ())
+        own = self.load_own_modules()
         if not entries:
             if name in own:
                 return own[name]
@@ -103,52 +106,57 @@ class Catalogue:
         if name in own or len(entries) > 1:
             others = " and this package" if name in own else ""
             raise UserError(
-                f"{name!r} is declared by {self.origin(name)}{others} (entry point {self.group}): a name can have one "
+                f"{name!r} is declared by {self.declaring_distributions(name)}{others} (entry point "
+                f"{self.entry_point_group}): a name can have one "
                 "meaning. Give the entry another name, or uninstall it"
             )
-        return _load(entries[0], self.having)
+        return _load_entry_point(entries[0], self.required_attributes)
 
-    def about(self, name: str) -> str:
-        """Return what it is, from the first line of its docstring, `NAME: what it is`; raises as `find`."""
-        return (self.find(name).__doc__ or "").partition("\n")[0].removeprefix(f"{name}: ").rstrip(".")
+    def description(self, name: str) -> str:
+        """Return what it is, from the first line of its docstring, `NAME: what it is`; raises as `find_module`."""
+        return (self.find_module(name).__doc__ or "").partition("\n")[0].removeprefix(f"{name}: ").rstrip(".")
 
-    def problem(self, name: str) -> str | None:
+    def why_unusable(self, name: str) -> str | None:
         """Return why a name cannot be used, None if it can."""
         try:
-            self.find(name)
+            self.find_module(name)
         except UserError as error:
             return str(error)
         return None
 
 
-def distributions() -> dict[str, str]:
+def plugin_distributions() -> dict[str, str]:
     """Return name and version of the other distributions that declare something."""
-    return {entry.dist.name: entry.dist.version for entry in entries() if entry.dist is not None}
+    return {entry.dist.name: entry.dist.version for entry in plugin_entry_points() if entry.dist is not None}
 
 
 @cache
-def entries() -> list[EntryPoint]:
+def plugin_entry_points() -> list[EntryPoint]:
     """Return the entry points that other distributions declare, of all groups; none is loaded."""
     declared = entry_points()  # looks through all that is installed: once for all groups
-    return [entry for group in GROUPS for entry in sorted(declared.select(group=group), key=_declared_by)]
+    return [
+        entry
+        for group in ENTRY_POINT_GROUPS
+        for entry in sorted(declared.select(group=group), key=_distribution_and_version)
+    ]
 
 
 @cache
-def _entries(group: str) -> dict[str, tuple[EntryPoint, ...]]:
-    of_group = [entry for entry in entries() if entry.group == group]
+def _entry_points_by_name(group: str) -> dict[str, tuple[EntryPoint, ...]]:
+    of_group = [entry for entry in plugin_entry_points() if entry.group == group]
     return {
         name: tuple(entry for entry in of_group if entry.name == name)
         for name in sorted({entry.name for entry in of_group})
     }
 
 
-def _declared_by(entry: EntryPoint) -> str:
+def _distribution_and_version(entry: EntryPoint) -> str:
     return f"{entry.dist.name} {entry.dist.version}" if entry.dist else entry.value
 
 
 @cache
-def _load(entry: EntryPoint, having: tuple[str, ...]) -> Any:
-    place = f"{entry.name!r}: the entry point {entry.value} of {_declared_by(entry)}"
+def _load_entry_point(entry: EntryPoint, having: tuple[str, ...]) -> Any:
+    place = f"{entry.name!r}: the entry point {entry.value} of {_distribution_and_version(entry)}"
     try:
         module = entry.load()
     except Exception as error:  # whatever the code of others does when it is imported

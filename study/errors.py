@@ -10,18 +10,18 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any, ClassVar
 
-from study.text import shortened
+from study.text import shorten_text
 
-DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+DISK_FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """Error numbers of the file system for no room."""
 
-DISK_FAILS = (errno.EIO, errno.EROFS)
+DISK_FAILURE_ERRNOS = (errno.EIO, errno.EROFS)
 """Error numbers of the file system for a failure, or for having become read-only."""
 
-SQLITE = {10: errno.EIO, 13: errno.ENOSPC}
+ERRNO_BY_SQLITE_CODE = {10: errno.EIO, 13: errno.ENOSPC}
 """SQLite's codes of a disk that fails or is full, with the error numbers that they stand for."""
 
-OF_RAY = "OutOfDiskError"
+RAY_DISK_FULL_CLASS = "OutOfDiskError"
 """Ray's class for data that it has to keep on disk, where there is no room in its folder; named, so that Ray need not
 be imported."""
 
@@ -68,7 +68,7 @@ class StartInterruptedError(Exception):
     exit_status: ClassVar[int] = 130
 
 
-def of_disk(error: BaseException | None) -> OSError | None:
+def find_disk_error(error: BaseException | None) -> OSError | None:
     """Return the disk's own error that an error is or comes from: no room, a failure, or read-only; None for others.
 
     Libraries turn it into their own errors, and keep what the system said only as the cause or context of these, which
@@ -79,21 +79,21 @@ def of_disk(error: BaseException | None) -> OSError | None:
         if any(error is one for one in seen):
             break
         seen.append(error)
-        if isinstance(error, OSError) and error.errno in (*DISK_FULL, *DISK_FAILS):
+        if isinstance(error, OSError) and error.errno in (*DISK_FULL_ERRNOS, *DISK_FAILURE_ERRNOS):
             return error
-        code = _attribute(error, "sqlite_errorcode")
-        if number := SQLITE.get(code & 0xFF if isinstance(code, int) else 0):
+        code = _read_attribute(error, "sqlite_errorcode")
+        if number := ERRNO_BY_SQLITE_CODE.get(code & 0xFF if isinstance(code, int) else 0):
             return OSError(number, os.strerror(number))
-        if type(error).__name__ == OF_RAY:
+        if type(error).__name__ == RAY_DISK_FULL_CLASS:
             from tempfile import gettempdir  # its import takes a while
 
             return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), gettempdir())
-        cause = _attribute(error, "cause")
+        cause = _read_attribute(error, "cause")
         error = cause if isinstance(cause, BaseException) else error.__cause__ or error.__context__
     return None
 
 
-def _attribute(error: BaseException, name: str) -> Any:
+def _read_attribute(error: BaseException, name: str) -> Any:
     """Return an attribute of an exception, None where it has none, or where a user's class raises instead."""
     try:
         return getattr(error, name, None)
@@ -101,20 +101,20 @@ def _attribute(error: BaseException, name: str) -> Any:
         return None
 
 
-def message_of(error: BaseException) -> str:
+def error_message(error: BaseException) -> str:
     """Return an exception's message, whatever its class raises instead, with the middle of a very long one left out."""
     try:
-        return shortened(str(error), MAX_MESSAGE_CHARACTERS)
+        return shorten_text(str(error), MAX_MESSAGE_CHARACTERS)
     except BaseException as trouble:
         return f"its message cannot be had ({type(trouble).__name__})"
 
 
 def disk_remedy(problem: OSError) -> str:
-    """Return what to do about an error that `of_disk` returned, without a full stop."""
-    return "Make room there" if problem.errno in DISK_FULL else "See that it can be written again"
+    """Return what to do about an error that `find_disk_error` returned, without a full stop."""
+    return "Make room there" if problem.errno in DISK_FULL_ERRNOS else "See that it can be written again"
 
 
-PAPERS_WORDS = {
+NAMES_BY_PAPER_WORD = {
     "fairkl": "eps_sup_info_nce+fair_kl",
     "epssupinfonce": "eps_sup_info_nce",
     "dcl": "debiased_info_nce",
@@ -136,40 +136,43 @@ PAPERS_WORDS = {
 """What papers call methods and samplers, in small letters without signs, and their names here, with blanks between."""
 
 
-def _plain_spelling(word: str) -> str:
+def _normalise_spelling(word: str) -> str:
     return re.sub(r"[\W_]", "", word).lower()
 
 
-def nearest(word: str, valid: Iterable[str]) -> str:
+def did_you_mean(word: str, valid: Iterable[str]) -> str:
     """Return `Did you mean 'x'? ` for the closest valid spelling, or an empty text where none is close.
 
-    A word that differs by capitals and signs alone is the closest, then what papers call a method (`PAPERS_WORDS`).
-    Words of two parts, as `method.alpha` or `val/accuracy`, share their first part with many: where it is right, the
-    second parts alone are compared; the same second part after another first one, or after none, is close, too.
+    A word that differs by capitals and signs alone is the closest, then what papers call a method
+    (`NAMES_BY_PAPER_WORD`). Words of two parts, as `method.alpha` or `val/accuracy`, share their first part with many:
+    where it is right, the second parts alone are compared; the same second part after another first one, or after none,
+    is close, too.
     """
     words = list(valid)
-    plain = _plain_spelling(word)
-    same = [other for other in words if plain == _plain_spelling(other)][:1] or PAPERS_WORDS.get(plain, "").split()
+    plain = _normalise_spelling(word)
+    same = [other for other in words if plain == _normalise_spelling(other)][:1] or NAMES_BY_PAPER_WORD.get(
+        plain, ""
+    ).split()
     if same and all(name in words or name.partition("+")[0] in words for name in same):
         return f"Did you mean {' or '.join(map(repr, same))}? "
-    first, second = _first_part_and_rest(word)
-    by_second = {_first_part_and_rest(other)[1]: other for other in words if _first_part_and_rest(other)[0] == first}
+    first, second = _split_first_part(word)
+    by_second = {_split_first_part(other)[1]: other for other in words if _split_first_part(other)[0] == first}
     if first and by_second:
         longer = [other for other in by_second if second and other.startswith(second)]
         close = longer or get_close_matches(second, by_second, n=1, cutoff=0.5)
         matches = [by_second[near] for near in close] or [
-            other for other in words if _first_part_and_rest(other)[1] == second
+            other for other in words if _split_first_part(other)[1] == second
         ]
     else:
         after_first = [other for other in words if word and other.endswith((f".{word}", f"/{word}"))]
         matches = after_first or get_close_matches(word, words, n=1, cutoff=0.6)
         if not matches and not first:
-            behind = {_first_part_and_rest(other)[1]: other for other in words}
+            behind = {_split_first_part(other)[1]: other for other in words}
             matches = [behind[near] for near in get_close_matches(word, behind, n=1, cutoff=0.7)]
     return f"Did you mean {matches[0]!r}? " if matches else ""
 
 
-def _first_part_and_rest(word: str) -> tuple[str, str]:
+def _split_first_part(word: str) -> tuple[str, str]:
     """Return a word's first part with its `.` or `/`, empty for a word of one part, and the rest."""
     parts = re.fullmatch(r"(\w+[./])?(.*)", word, re.DOTALL)
     assert parts is not None  # the pattern takes every text

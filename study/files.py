@@ -17,12 +17,12 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 from typing_extensions import TypedDict
 
-from study.errors import UserError, of_disk
+from study.errors import UserError, find_disk_error
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-Kind = TypeVar("Kind")
+ValueT = TypeVar("ValueT")
 
 
 class FileDigest(TypedDict):
@@ -38,12 +38,12 @@ class FileDigest(TypedDict):
 # `study.home.ledger` syncs what must not be lost.
 
 
-PRIVATE = 0o600
+PRIVATE_FILE_MODE = 0o600
 """Mode of a file that only its owner may read."""
 
 
 @contextmanager
-def whole(path: Path) -> Iterator[Path]:
+def replace_atomically(path: Path) -> Iterator[Path]:
     """Yield a path to write to; after the block the file takes the place of `path`.
 
     Where the block fails, nothing of it is left, and what was at `path` stays. A process that is killed leaves one of
@@ -62,12 +62,12 @@ def whole(path: Path) -> Iterator[Path]:
             error.filename = str(path)
         with suppress(OSError):  # the first error is the one to raise
             part.unlink()
-        if not isinstance(error, OSError) and (problem := of_disk(error)):
+        if not isinstance(error, OSError) and (problem := find_disk_error(error)):
             raise OSError(problem.errno, problem.strerror, str(path)) from error
         raise
 
 
-def write_whole(path: Path, content: str | bytes, mode: int = 0o666) -> None:
+def write_atomically(path: Path, content: str | bytes, mode: int = 0o666) -> None:
     """Write a file, text as UTF-8.
 
     Args:
@@ -77,48 +77,51 @@ def write_whole(path: Path, content: str | bytes, mode: int = 0o666) -> None:
         OSError: it cannot be written; what was there stays.
     """
     data = content.encode() if isinstance(content, str) else content
-    with whole(path) as part, open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+    with (
+        replace_atomically(path) as part,
+        open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file,
+    ):
         file.write(data)
 
 
-def read_json(path: Path, kind: type[Kind]) -> Kind | None:
+def read_json(path: Path, value_type: type[ValueT]) -> ValueT | None:
     """Read a file's JSON as a dataclass, or as plain values of a kind.
 
     None where there is no such file, it is no JSON, or a field is missing or of another kind: anybody may have written
     it.
     """
     try:
-        return from_json(path.read_bytes(), kind)
+        return parse_json(path.read_bytes(), value_type)
     except OSError:
         return None
 
 
-def from_json(text: str | bytes, kind: type[Kind]) -> Kind | None:
+def parse_json(text: str | bytes, value_type: type[ValueT]) -> ValueT | None:
     """Read a text's JSON, as `read_json` does."""
     from pydantic import ValidationError  # which most commands do not need
 
     try:
-        found: Kind = _reader(kind).validate_json(text, strict=True)  # type: ignore[arg-type]
+        found: ValueT = _json_adapter(value_type).validate_json(text, strict=True)  # type: ignore[arg-type]
         return found
     except ValidationError:
         return None
 
 
 @cache
-def _reader(kind: Any) -> "TypeAdapter[Any]":
+def _json_adapter(kind: Any) -> "TypeAdapter[Any]":
     from pydantic import TypeAdapter
 
     return TypeAdapter(kind)
 
 
 def unfinished_files(folder: Path) -> list[Path]:
-    """Return the files that `whole` is writing in a folder, or left there when its process was killed."""
+    """Return the files that `replace_atomically` is writing in a folder, or left there when its process was killed."""
     return [*folder.glob(".*.part")]
 
 
-def lock(file: IO[Any] | int, patience: float = 0.0) -> bool:
+def lock_file(file: IO[Any] | int, timeout_s: float = 0.0) -> bool:
     """Take the lock of a file or a folder, which closing it releases; return whether `patience` seconds were enough."""
-    deadline = time.monotonic() + patience
+    deadline = time.monotonic() + timeout_s
     while True:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -130,7 +133,7 @@ def lock(file: IO[Any] | int, patience: float = 0.0) -> bool:
 
 
 @contextmanager
-def folder_beside(path: Path) -> Iterator[Path]:
+def temporary_folder_beside(path: Path) -> Iterator[Path]:
     """Yield an empty folder beside `path`, to make there what is then moved to `path`; it is gone when the block ends.
 
     For one process at a time: what a killed one left is removed first.
@@ -148,7 +151,7 @@ def folder_beside(path: Path) -> Iterator[Path]:
 # are made.
 
 
-def check_output(path: Path) -> None:
+def check_output_path(path: Path) -> None:
     """Refuse a path that `write_output` could not write, before the work whose result goes there.
 
     Raises:
@@ -157,8 +160,8 @@ def check_output(path: Path) -> None:
     there = _stat_or_none(path)
     if there is not None and stat.S_ISDIR(there.st_mode):
         raise UserError(f"{path}: cannot be written: it is a folder, a file's path is needed")
-    is_new = there is None or _is_replaced(there)
-    place = next(parent for parent in _real(path).parents if os.path.lexists(parent)) if is_new else path
+    is_new = there is None or _is_replaceable(there)
+    place = next(parent for parent in _resolve_links(path).parents if os.path.lexists(parent)) if is_new else path
     if is_new and not place.is_dir():
         raise UserError(f"{path}: cannot be written: {place} is no folder")
     if not os.access(place, os.W_OK):
@@ -177,18 +180,18 @@ def write_output(path: Path, content: str | bytes) -> None:
         UserError: it cannot be written there.
         OSError: the disk is full, or fails.
     """
-    check_output(path)
+    check_output_path(path)
     there = _stat_or_none(path)
-    with writing(path):
-        if there is None or _is_replaced(there):
-            _real(path).parent.mkdir(parents=True, exist_ok=True)
-            write_whole(_real(path), content, 0o666 if there is None else stat.S_IMODE(there.st_mode))
+    with as_user_error_if_unwritable(path):
+        if there is None or _is_replaceable(there):
+            _resolve_links(path).parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(_resolve_links(path), content, 0o666 if there is None else stat.S_IMODE(there.st_mode))
         else:
             path.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
 @contextmanager
-def writing(path: Path, remedy: str = "") -> Iterator[None]:
+def as_user_error_if_unwritable(path: Path, remedy: str = "") -> Iterator[None]:
     """Raise a UserError that names `path` where something cannot be written within the block.
 
     Args:
@@ -202,7 +205,7 @@ def writing(path: Path, remedy: str = "") -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if of_disk(error) and not (remedy and error.errno == errno.EROFS):
+        if find_disk_error(error) and not (remedy and error.errno == errno.EROFS):
             raise OSError(error.errno, error.strerror, error.filename or str(path)) from None
         raise UserError(f"{path}: cannot be written: {error.strerror}{remedy and f'. {remedy}'}") from None
 
@@ -221,27 +224,27 @@ def _stat_or_none(path: Path) -> os.stat_result | None:
         raise UserError(f"{path}: cannot be written: {error.strerror}") from None
 
 
-def _real(path: Path) -> Path:
+def _resolve_links(path: Path) -> Path:
     """Return the path with all links resolved; it need not exist."""
     return Path(os.path.realpath(path))
 
 
-def _is_replaced(there: os.stat_result) -> bool:
+def _is_replaceable(there: os.stat_result) -> bool:
     """Return whether a new file takes its place: it is a regular file with one name."""
     return stat.S_ISREG(there.st_mode) and there.st_nlink == 1
 
 
-LONGEST_NAME = 255
+MAX_FILE_NAME_BYTES = 255
 """Most bytes of one part of a path on the file systems in use."""
 
 
-def is_plain_name(part: str) -> bool:
+def is_safe_file_name(part: str) -> bool:
     """Return whether a text can be the name of one visible file: it can be printed and holds no separator."""
-    too_long = len(part.encode(errors="surrogatepass")) > LONGEST_NAME
+    too_long = len(part.encode(errors="surrogatepass")) > MAX_FILE_NAME_BYTES
     return bool(part) and part[0] != "." and part.isprintable() and not {"/", "\\"} & {*part} and not too_long
 
 
-def path_below(folder: Path, name: str) -> Path:
+def safe_path_below(folder: Path, name: str) -> Path:
     """Return the path of `name`, which may come from a cluster or a server, below a folder.
 
     Args:
@@ -250,19 +253,19 @@ def path_below(folder: Path, name: str) -> Path:
     Raises:
         UserError: the name could lead out of the folder, is hidden, or is none.
     """
-    if not all(is_plain_name(part) for part in name.split("/")):
+    if not all(is_safe_file_name(part) for part in name.split("/")):
         raise UserError(
-            f"{name[:LONGEST_NAME]!r}: cannot be the name of a file in {folder}; it leads out of it or is hidden"
+            f"{name[:MAX_FILE_NAME_BYTES]!r}: cannot be the name of a file in {folder}; it leads out of it or is hidden"
         )
     return folder / name
 
 
-def digest_of_values(values: Any) -> str:
+def sha256_of_values(values: Any) -> str:
     """Return the SHA-256 of nested plain values, whatever the order of their keys."""
     return hashlib.sha256(json.dumps(values, sort_keys=True, allow_nan=False).encode()).hexdigest()
 
 
-def digest_of_file(path: Path) -> str:
+def sha256_of_file(path: Path) -> str:
     """Return the SHA-256 of a file's content."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

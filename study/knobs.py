@@ -14,8 +14,8 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 from typing_extensions import Doc
 
-Options = TypeVar("Options")
-Given = TypeVar("Given", bool, int, str)
+OptionsT = TypeVar("OptionsT")
+ValueT = TypeVar("ValueT", bool, int, str)
 
 Scalar = bool | int | float | str | None
 """Value of a parameter."""
@@ -49,7 +49,7 @@ class Range:
 
 
 @dataclass(frozen=True)
-class Searched:
+class SearchRange:
     """The range that a search begins with, as a further note in `Annotated`; a study file says `paper` for it.
 
     Args:
@@ -77,42 +77,46 @@ class Knob:
     type: Any
     default: Any
     required: bool
-    about: str = field(default="", compare=False)
+    description: str = field(default="", compare=False)
 
     @property
-    def kinds(self) -> tuple[Any, ...]:
+    def plain_types(self) -> tuple[Any, ...]:
         """Plain types of its values: int and None's for `Annotated[int, Range(low=1)] | None`."""
-        return tuple(get_args(part)[0] if get_origin(part) is Annotated else part for part in self._branches)
+        return tuple(get_args(part)[0] if get_origin(part) is Annotated else part for part in self._union_members)
 
     @cached_property
-    def names(self) -> tuple[Any, ...]:
+    def choices(self) -> tuple[Any, ...]:
         """Values of a hyperparameter that takes one of a few; empty for any other."""
-        return get_args(self.kinds[0]) if len(self.kinds) == 1 and get_origin(self.kinds[0]) is Literal else ()
+        return (
+            get_args(self.plain_types[0])
+            if len(self.plain_types) == 1 and get_origin(self.plain_types[0]) is Literal
+            else ()
+        )
 
     @property
-    def searched(self) -> Searched | None:
+    def search_range(self) -> SearchRange | None:
         """Range that a search for it begins with, if that is declared; of several declarations the last."""
-        notes = [note for part in self._branches if get_origin(part) is Annotated for note in get_args(part)[1:]]
-        return next((note for note in reversed(notes) if isinstance(note, Searched)), None)
+        notes = [note for part in self._union_members if get_origin(part) is Annotated for note in get_args(part)[1:]]
+        return next((note for note in reversed(notes) if isinstance(note, SearchRange)), None)
 
     @property
-    def _branches(self) -> tuple[Any, ...]:
+    def _union_members(self) -> tuple[Any, ...]:
         return get_args(self.type) if get_origin(self.type) in (Union, UnionType) else (self.type,)
 
 
-class _Tensor:
+class _TensorPlaceholder:
     """PyTorch's class of this name, in an annotation."""
 
 
 @cache
-def knobs(owner: Callable[..., Any]) -> tuple[Knob, ...]:
+def read_knobs(owner: Callable[..., Any]) -> tuple[Knob, ...]:
     """Return the hyperparameters of a function (its keyword-only parameters) or of a dataclass (its fields).
 
     A name that is a Python keyword is written with an underscore at its end (`lambda_`), the key without it.
     Keyword-only parameters whose type is a tensor are inputs, not hyperparameters, and are left out.
     """
     declared = []
-    known = {"Tensor": _Tensor}  # whose import takes a second, and which is then only left out
+    known = {"Tensor": _TensorPlaceholder}  # whose import takes a second, and which is then only left out
     hints = get_type_hints(owner.__init__ if inspect.isclass(owner) else owner, localns=known, include_extras=True)
     for parameter in inspect.signature(owner).parameters.values():
         if not inspect.isclass(owner) and parameter.kind is not parameter.KEYWORD_ONLY:
@@ -136,20 +140,20 @@ def _split_doc(hint: Any) -> tuple[Any, str]:
     return Annotated[(kind, *others)] if others else kind, texts[-1] if texts else ""
 
 
-def given(section: Section, key: str, default: Given) -> Given:
+def value_or_default(section: Section, key: str, default: ValueT) -> ValueT:
     """Return the value of a key in a checked section, of the default's type; the default where the key is not there."""
     value = section.get(key, default)
     assert isinstance(value, type(default))
     return value
 
 
-def texts(section: Section, key: str) -> list[str]:
+def text_list(section: Section, key: str) -> list[str]:
     """Return the texts of a key that has a list of them; none where it is not there."""
     found = section.get(key)
     return [str(text) for text in found] if isinstance(found, list | tuple) else []
 
 
-def options(kind: type[Options], section: Section) -> Options:
+def to_options(kind: type[OptionsT], section: Section) -> OptionsT:
     """Make the dataclass with a study file section's values for its fields, and defaults for the others."""
     names = {name.rstrip("_"): name for name in inspect.signature(kind).parameters}
     return kind(**{names[key]: value for key, value in section.items() if key in names})

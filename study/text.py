@@ -12,7 +12,7 @@ KEPT_CONTROL_CHARACTERS = "\n\t"
 """Characters that are not printable, but stay as they are."""
 
 
-def printed(text: str) -> str:
+def escape_control(text: str) -> str:
     r"""Return the text with each character that a terminal might obey written as Python writes it, as `\x1b`.
 
     These are escapes, carriage returns, changes of direction and others; bytes that are no UTF-8 become `\xe9`, and
@@ -20,10 +20,12 @@ def printed(text: str) -> str:
     """
     if text.isprintable():
         return text
-    return "".join(sign if sign.isprintable() or sign in KEPT_CONTROL_CHARACTERS else _written(sign) for sign in text)
+    return "".join(
+        sign if sign.isprintable() or sign in KEPT_CONTROL_CHARACTERS else _escape_character(sign) for sign in text
+    )
 
 
-def _written(sign: str) -> str:
+def _escape_character(sign: str) -> str:
     byte = ord(sign) - 0xDC00  # as Python reads bytes of file names and arguments
     return f"\\x{byte:02x}" if 0x80 <= byte <= 0xFF else repr(sign)[1:-1]
 
@@ -37,32 +39,32 @@ def is_utf8(name: str) -> bool:
     return True
 
 
-def tell(shown: object, to: TextIO | None = None, end: str = "\n") -> None:
-    """Print a text or path for people at once, see `printed`; only JSON is printed otherwise.
+def print_text(shown: object, to: TextIO | None = None, end: str = "\n") -> None:
+    """Print a text or path for people at once, see `escape_control`; only JSON is printed otherwise.
 
     Args:
         to: standard output by default.
     """
-    print(printed(str(shown)), end=end, file=to, flush=True)
+    print(escape_control(str(shown)), end=end, file=to, flush=True)
 
 
-LONGEST_VALUE = 60
+MAX_SHOWN_VALUE_CHARACTERS = 60
 """Most characters of a parameter's value that a table or a sentence shows."""
 
-OTHERS = ("true", "false", "null", "none", "-", "")
+AMBIGUOUS_TEXTS = ("true", "false", "null", "none", "-", "")
 """Texts that would read as another value, or as none."""
 
 
-def shortened(text: str, most: int = 200) -> str:
+def shorten_text(text: str, max_characters: int = 200) -> str:
     """Return the text, or its beginning and end around a note of how many characters it has."""
-    if len(text) <= most:
+    if len(text) <= max_characters:
         return text
     note = f" ...({len(text)} characters)... "
-    kept = max(most - len(note), 2)
+    kept = max(max_characters - len(note), 2)
     return f"{text[: (kept + 1) // 2]}{note}{text[-(kept // 2) :]}"
 
 
-def parameter(value: Any, digits: int = 4) -> str:
+def format_parameter(value: Any, digits: int = 4) -> str:
     """Return a parameter's value for people, so that kinds can be told apart.
 
     A float has so many significant digits and a point; `true` and `null` are written so; a text that would read as one
@@ -74,14 +76,14 @@ def parameter(value: Any, digits: int = 4) -> str:
         text = f"{value:.{digits}g}"
         return f"{text}.0" if text.lstrip("-").isdecimal() else text
     if isinstance(value, list | tuple):
-        return ", ".join(parameter(item, digits) for item in value) or "none"
+        return ", ".join(format_parameter(item, digits) for item in value) or "none"
     text = str(value)
-    if isinstance(value, str) and (text.lower() in OTHERS or _is_number(text)):
+    if isinstance(value, str) and (text.lower() in AMBIGUOUS_TEXTS or _is_number(text)):
         return json.dumps(text)
-    return shortened(text, LONGEST_VALUE)
+    return shorten_text(text, MAX_SHOWN_VALUE_CHARACTERS)
 
 
-def ends(low: Any, high: Any) -> str:
+def format_range_ends(low: Any, high: Any) -> str:
     """Return the ends of a range as text: whole numbers without a point, others with one or an exponent."""
     whole = isinstance(low, int) and isinstance(high, int)
     return " to ".join(str(end) if whole else repr(float(end)) for end in (low, high))
@@ -95,21 +97,21 @@ def _is_number(text: str) -> bool:
     return True
 
 
-LONGEST_NAME = 320
+MAX_QUOTED_CHARACTERS = 320
 """Most characters of one text that a message shows: names of files are shorter."""
 
-SHOWN = 12
+MAX_SHOWN_NAMES = 12
 """Most names that a message lists."""
 
 
-def counted(number: int, singular: str, plural: str | None = None) -> str:
+def pluralise(number: int, singular: str, plural: str | None = None) -> str:
     """Return `1 trial`, `3 trials`."""
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
 
 
 def quoted(text: str) -> str:
     """Return the text in quotes, as in Python; shortened where it is long."""
-    return shortened(repr(text), LONGEST_NAME)
+    return shorten_text(repr(text), MAX_QUOTED_CHARACTERS)
 
 
 def sentence_case(text: str) -> str:
@@ -117,14 +119,14 @@ def sentence_case(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}"
 
 
-def few_names(names: Sequence[str], few: int = SHOWN) -> str:
+def list_few_names(names: Sequence[str], few: int = MAX_SHOWN_NAMES) -> str:
     """Return the first few of these names, and how many more there are, on one line."""
     more = f" and {len(names) - few} more" if len(names) > few else ""
-    shown = (shortened(name, LONGEST_NAME) if name.isprintable() else quoted(name) for name in names[:few])
+    shown = (shorten_text(name, MAX_QUOTED_CHARACTERS) if name.isprintable() else quoted(name) for name in names[:few])
     return ", ".join(shown) + more
 
 
-def typed(*words: object) -> str:
+def shell_command(*words: object) -> str:
     """Return a `study` command that can be typed: words with spaces or signs that a shell reads are quoted.
 
     >>> typed("train", "my studies/best.yaml", "--seeds", "0,1")
@@ -133,7 +135,7 @@ def typed(*words: object) -> str:
     return shlex.join(["study", *map(str, words)])
 
 
-def moment(seconds: Any, zone: tzinfo | None = None) -> str:
+def format_time(seconds: Any, zone: tzinfo | None = None) -> str:
     """Return `2026-11-22 15:28:37 UTC`, or `-` for what is no number of seconds since the epoch.
 
     Args:
@@ -144,38 +146,38 @@ def moment(seconds: Any, zone: tzinfo | None = None) -> str:
     return datetime.fromtimestamp(seconds, zone).astimezone(zone).strftime("%Y-%m-%d %H:%M:%S %Z")
 
 
-def in_columns(rows: Sequence[Sequence[str]], least: Sequence[int]) -> list[str]:
+def align_columns(rows: Sequence[Sequence[str]], min_width: Sequence[int]) -> list[str]:
     """Return a line per row, each column as wide as its longest cell and at least `least`; the last is not padded."""
-    widths = [max(wide, *(len(row[place]) for row in rows)) for place, wide in enumerate(least)]
+    widths = [max(wide, *(len(row[place]) for row in rows)) for place, wide in enumerate(min_width)]
     return [" ".join([*(f"{cell:<{wide}}" for cell, wide in zip(row, widths, strict=False)), row[-1]]) for row in rows]
 
 
-FORMULA = re.compile(r"'*[=+\-@\t\r]")
-"""The beginning of a formula, after apostrophes, so that `neutral_cell` can be undone."""
+FORMULA_START = re.compile(r"'*[=+\-@\t\r]")
+"""The beginning of a formula, after apostrophes, so that `escape_formula` can be undone."""
 
-NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+NUMBER_PATTERN = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
-def neutral_cell(text: str) -> str:
+def escape_formula(text: str) -> str:
     """Return the text, after an apostrophe where a spreadsheet would compute it; numbers such as -0.5 stay.
 
     Source: OWASP, CSV Injection.
     """
-    return f"'{text}" if FORMULA.match(text) and not NUMBER.fullmatch(text) else text
+    return f"'{text}" if FORMULA_START.match(text) and not NUMBER_PATTERN.fullmatch(text) else text
 
 
-def plain_cell(cell: str) -> str:
-    """Return the text that `neutral_cell` was given."""
-    return cell[1:] if cell.startswith("'") and FORMULA.match(cell) else cell
+def unescape_formula(cell: str) -> str:
+    """Return the text that `escape_formula` was given."""
+    return cell[1:] if cell.startswith("'") and FORMULA_START.match(cell) else cell
 
 
 class Markdown(str):
-    """Text that is Markdown already: `escaped` leaves it as it is."""
+    """Text that is Markdown already: `escape_markdown` leaves it as it is."""
 
     __slots__ = ()
 
 
-def escaped(text: str) -> Markdown:
+def escape_markdown(text: str) -> Markdown:
     """Return Markdown that prints a text as it is, on one line."""
     if isinstance(text, Markdown):
         return text
@@ -190,24 +192,26 @@ def rows_as_markdown(header: Sequence[str], rows: Iterable[Sequence[str]], numer
         numeric: which columns are aligned to the right; empty: none.
     """
     rule = [Markdown("---:" if right else "---") for right in numeric or [False] * len(header)]
-    return "\n".join(f"| {' | '.join(map(escaped, row))} |" for row in (header, rule, *rows))
+    return "\n".join(f"| {' | '.join(map(escape_markdown, row))} |" for row in (header, rule, *rows))
 
 
-def flat(values: Mapping[str, Any], between: str = ".", above: str = "") -> dict[str, Any]:
+def flatten_mapping(values: Mapping[str, Any], separator: str = ".", above: str = "") -> dict[str, Any]:
     """Return nested values by their keys, joined by `between`."""
     found: dict[str, Any] = {}
     for key, value in values.items():
         is_nested = isinstance(value, Mapping) and value
-        found |= flat(value, between, f"{above}{key}{between}") if is_nested else {f"{above}{key}": value}
+        found |= (
+            flatten_mapping(value, separator, f"{above}{key}{separator}") if is_nested else {f"{above}{key}": value}
+        )
     return found
 
 
-SECRET = ("password", "passwd", "user", "username", "sslpassword", "token")
+SECRET_URI_OPTIONS = ("password", "passwd", "user", "username", "sslpassword", "token")
 """Options of an address that are not shown."""
 
 
-def without_password(uri: str) -> str:
+def redact_credentials(uri: str) -> str:
     """Return an address without user name and password, before its host or among its options."""
     parts = urlsplit(uri)
-    shown = [option for option in parts.query.split("&") if option.partition("=")[0].lower() not in SECRET]
+    shown = [option for option in parts.query.split("&") if option.partition("=")[0].lower() not in SECRET_URI_OPTIONS]
     return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], query="&".join(shown)))

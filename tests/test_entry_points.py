@@ -121,7 +121,10 @@ def test_the_schema_has_them_and_leaves_out_what_cannot_be_used(installed: Insta
 
 
 def test_what_a_study_ran_with_names_the_distribution(installed: Installed) -> None:
-    code = "from study.home.provenance import provenance; print(provenance()['libraries']['stripes-and-more'])"
+    code = (
+        "from study.home.provenance import collect_provenance; "
+        "print(collect_provenance()['libraries']['stripes-and-more'])"
+    )
     assert installed("-c", code) == "0.3\n"
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from study.errors import UserError, nearest
+from study.errors import UserError, did_you_mean
 
 KEYS = ["method.pooled", "method.alpha", "method.tau_plus", "train.epochs", "train.momentum"]
 METHODS = ["cross_entropy", "debiased_info_nce", "eps_sup_info_nce", "fair_cclk"]
@@ -31,11 +31,11 @@ METRICS = ["val/accuracy", "val/auc", "val/equalized_odds"]
     ],
 )
 def test_a_spelling_is_proposed_where_it_is_close(word: str, valid: list[str], expected: str | None) -> None:
-    assert nearest(word, valid) == (f"Did you mean {expected!r}? " if expected else "")
+    assert did_you_mean(word, valid) == (f"Did you mean {expected!r}? " if expected else "")
 
 
 def test_a_word_of_the_field_may_mean_two_samplers() -> None:
-    assert nearest("Bayes", ["cmaes", "gp", "tpe"]) == "Did you mean 'tpe' or 'gp'? "
+    assert did_you_mean("Bayes", ["cmaes", "gp", "tpe"]) == "Did you mean 'tpe' or 'gp'? "
 
 
 def test_a_notebook_shows_the_message_alone() -> None:

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from torch import Tensor
 from typing_extensions import Doc
 
-from study.knobs import Knob, Range, knobs
+from study.knobs import Knob, Range, read_knobs
 
 
 @dataclass(frozen=True)
@@ -29,14 +29,14 @@ def loss(
 
 
 def test_a_dataclass_gives_its_fields_with_type_default_and_whether_required() -> None:
-    width, kind, shares = knobs(Options)
+    width, kind, shares = read_knobs(Options)
     assert width == Knob("width", Annotated[int, Range(low=1)], None, True)
     assert kind == Knob("kind", Literal["a", "b"], "a", False)
     assert (shares.default, shares.required) == ((0.5,), False)
 
 
 def test_a_function_gives_its_keyword_only_parameters_but_no_tensors() -> None:
-    assert [knob.key for knob in knobs(loss)] == ["lambda", "margin"]
+    assert [knob.key for knob in read_knobs(loss)] == ["lambda", "margin"]
 
 
 def test_the_last_doc_says_what_it_is_and_is_no_part_of_the_type() -> None:
@@ -48,8 +48,8 @@ def test_the_last_doc_says_what_it_is_and_is_no_part_of_the_type() -> None:
         silent: float,
     ) -> None: ...
 
-    shared, perhaps, plain, silent = knobs(described)
-    assert (shared.type, shared.about) == (Annotated[float, Range(low=0.0)], "weight of this loss")
-    assert (perhaps.kinds, perhaps.about) == ((int, type(None)), "how many; null: all")
-    assert (plain.type, plain.about) == (bool, "whether")
-    assert (silent.type, silent.about) == (float, "")
+    shared, perhaps, plain, silent = read_knobs(described)
+    assert (shared.type, shared.description) == (Annotated[float, Range(low=0.0)], "weight of this loss")
+    assert (perhaps.plain_types, perhaps.description) == ((int, type(None)), "how many; null: all")
+    assert (plain.type, plain.description) == (bool, "whether")
+    assert (silent.type, silent.description) == (float, "")

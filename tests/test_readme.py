@@ -56,7 +56,7 @@ def test_its_shell_blocks_run_from_top_to_bottom_in_one_shell(tmp_path: Path) ->
     assert done.returncode == 0, done.stdout + done.stderr
     assert len(pd.read_csv(tmp_path / "classes.csv")) == 600
     home = Home(tmp_path / "studies")
-    assert {folder.name for folder in home.studies()} >= {"quickstart", "birds", "birds-final", "there", "fetched"}
+    assert {folder.name for folder in home.list_studies()} >= {"quickstart", "birds", "birds-final", "there", "fetched"}
     assert home.find_study("fetched").best_file.is_file()  # of which study train makes a model
     assert (tmp_path / "report" / "report.html").is_file()
 

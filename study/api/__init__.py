@@ -5,7 +5,7 @@ It does what the commands do, and returns pandas tables, figures and paths.
 
 import warnings
 
-from study import places
+from study import writable_folders
 
 warnings.filterwarnings("ignore", message="IProgress not found", module="tqdm")  # no bar of tqdm's is ever shown
-places.set_up()
+writable_folders.set_library_folders()

@@ -6,9 +6,9 @@ from functools import wraps
 from inspect import signature
 from typing import ParamSpec, TypeVar
 
-from study.errors import UserError, nearest
+from study.errors import UserError, did_you_mean
 
-OPTION = re.compile(
+OPTION_PATTERN = re.compile(
     r"(?P<command>\bstudy [a-z]+ [^.;:\n]*?--.*)"
     r"|--set (?P<key>[\w.]+)="
     r"(?P<value>\"(?:[^\"\\]|\\.)*\"|[\[{](?:\"(?:[^\"\\]|\\.)*\"|[^\"\n])*?[\]}](?=[:;.)\s]|$)|\.\.\.|\S*[^\s:,;.)])"
@@ -16,10 +16,10 @@ OPTION = re.compile(
 )
 """A command to type up to the end of its line, a key that is set, or another option with its value."""
 
-OTHERWISE_NAMED = {"file": "column"}
+ARGUMENT_BY_OPTION = {"file": "column"}
 """Arguments by options of another name."""
 
-OTHERS_ARGUMENTS = {
+ARGUMENT_BY_OPTUNA_OR_RAY_NAME = {
     "direction": "maximize",
     "directions": "maximize",
     "mode": "maximize",
@@ -31,11 +31,11 @@ OTHERS_ARGUMENTS = {
 }
 """Arguments by what Optuna and Ray Tune call them."""
 
-Parameters = ParamSpec("Parameters")
-Returned = TypeVar("Returned")
+ParamsP = ParamSpec("ParamsP")
+ReturnT = TypeVar("ReturnT")
 
 
-def naming_arguments(function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
+def errors_name_arguments(function: Callable[ParamsP, ReturnT]) -> Callable[ParamsP, ReturnT]:
     """Let a function's errors name its arguments: a UserError not a command's options, a TypeError the nearest one.
 
     Their traceback ends at the caller's line, as the message says what was given and what is allowed; that of a bug is
@@ -44,29 +44,29 @@ def naming_arguments(function: Callable[Parameters, Returned]) -> Callable[Param
     names = [name for name in signature(function).parameters if name != "self"]
 
     @wraps(function)
-    def named(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
+    def named(*args: ParamsP.args, **kwargs: ParamsP.kwargs) -> ReturnT:
         if unknown := next((name for name in kwargs if name not in names), None):
-            meant = _meant_argument(unknown, names)
+            meant = _suggest_argument(unknown, names)
             told = f"{function.__name__}() got an unexpected keyword argument {unknown!r}. {meant}"
             raise TypeError(f"{told}There are: {', '.join(names)}")
         try:
             return function(*args, **kwargs)
         except UserError as error:
-            error.args = (with_arguments(str(error), names),)
+            error.args = (options_to_arguments(str(error), names),)
             error.__suppress_context__ = True
             raise error.with_traceback(None)  # noqa: B904, it is the same error
 
     return named
 
 
-def _meant_argument(unknown: str, names: list[str]) -> str:
+def _suggest_argument(unknown: str, names: list[str]) -> str:
     """Return what is meant by an argument that there is not: another argument, or a key of the study file."""
     plural = (name for name in names if unknown in (f"{name}s", name.removesuffix("s")))
-    if (meant := OTHERS_ARGUMENTS.get(unknown) or next(plural, None)) in names:
+    if (meant := ARGUMENT_BY_OPTUNA_OR_RAY_NAME.get(unknown) or next(plural, None)) in names:
         return f"Did you mean {meant!r}? "
     if "set" in names and (key := _key_with_last_part(unknown)):
         return f"It is a key of the study file: set={{{key!r}: ...}}. "
-    return nearest(unknown, names)
+    return did_you_mean(unknown, names)
 
 
 def _key_with_last_part(word: str) -> str | None:
@@ -78,27 +78,27 @@ def _key_with_last_part(word: str) -> str | None:
     return next(found, None)
 
 
-def with_arguments(message: str, arguments: Container[str]) -> str:
+def options_to_arguments(message: str, arguments: Container[str]) -> str:
     """Return a message whose options are written as these arguments of a function; all else stays.
 
     Example:
-        >>> with_arguments("mine: exists already. Give another name: --name mine-2", ["name"])
+        >>> options_to_arguments("mine: exists already. Give another name: --name mine-2", ["name"])
         "mine: exists already. Give another name: name='mine-2'"
     """
 
     def argument(found: re.Match[str]) -> str:
         if found["key"]:
             return f'set={{"{found["key"]}": {found["value"]}}}' if "set" in arguments else found[0]
-        name = OTHERWISE_NAMED.get(found["option"], (found["option"] or "").replace("-", "_"))
+        name = ARGUMENT_BY_OPTION.get(found["option"], (found["option"] or "").replace("-", "_"))
         if name not in arguments:
             return found[0]
-        return name if found["given"] is None else f"{name}={_literal(found['given'])}"
+        return name if found["given"] is None else f"{name}={_python_literal(found['given'])}"
 
-    message = OPTION.sub(argument, message)
+    message = OPTION_PATTERN.sub(argument, message)
     return re.sub(r"study resume [\w.-]*\w", "resume=True", message) if "resume" in arguments else message
 
 
-def _literal(text: str) -> str:
+def _python_literal(text: str) -> str:
     """Return an option's value as Python writes it."""
     try:
         return str(int(text))

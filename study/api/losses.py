@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from study.errors import UserError, nearest
+from study.errors import UserError, did_you_mean
 from study.losses import loss_catalogue
 
 
@@ -34,5 +34,5 @@ def loss(name: str) -> Callable[..., Any]:
         | loss_catalogue.classification_losses_by_name()
     )
     if name not in known:
-        raise UserError(f"{name!r}: no such loss. {nearest(name, known)}There are: {', '.join(sorted(known))}")
+        raise UserError(f"{name!r}: no such loss. {did_you_mean(name, known)}There are: {', '.join(sorted(known))}")
     return known[name]

@@ -17,14 +17,14 @@ UPDATE_INTERVAL_S = 1.0
 """Seconds between two updates."""
 
 
-def progress_view(quiet: bool) -> StudyView:
+def create_progress_view(quiet: bool) -> StudyView:
     """Return a view that shows a study while it runs: in a notebook's cell, on a terminal, or as lines."""
     if _notebook_shell() is not None and not quiet:
         return NotebookView()
     return ProgressView(Console(), quiet)
 
 
-def show_figures() -> None:
+def enable_inline_figures() -> None:
     """Have a notebook show Matplotlib's figures, which it otherwise does only once pyplot is imported."""
     if (shell := _notebook_shell()) is not None:
         from IPython.core.pylabtools import select_figure_formats
@@ -53,8 +53,8 @@ class NotebookView:
         told: list[str] = []
 
         def text() -> dict[str, str]:
-            warnings = [f"warning: {warning}" for warning in progress.warnings()]
-            return {"text/plain": "\n".join([f"study {spec.name}  {progress.line()}", *warnings, *told])}
+            warnings = [f"warning: {warning}" for warning in progress.metric_warnings()]
+            return {"text/plain": "\n".join([f"study {spec.name}  {progress.progress_line()}", *warnings, *told])}
 
         handle = self._handle = self._handle or display(text(), raw=True, display_id=True)
 

@@ -7,8 +7,8 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 
-from study.api.argument_names import naming_arguments
-from study.api.notebook import progress_view
+from study.api.argument_names import errors_name_arguments
+from study.api.notebook import create_progress_view
 from study.api.study_object import Study, warn_if_failed
 from study.driver.driver_process import run_in_driver_process
 from study.driver.run import StudyFileRequest, run_from_file
@@ -19,13 +19,13 @@ from study.methods import OWN_FUNCTION_NAME
 from study.spec import StudySpec
 from study.spec.load import check_and_complete_document
 from study.spec.yaml_document import YamlDocument, apply_overrides
-from study.text import shortened, tell
+from study.text import print_text, shorten_text
 from study.training.function_loading import PICKLE_PREFIX, check_training_function, pickle_digest
 
-ALLOWED = "numbers, text, true or false, None, paths, lists and mappings, and NumPy's numbers and arrays"
+ALLOWED_VALUES = "numbers, text, true or false, None, paths, lists and mappings, and NumPy's numbers and arrays"
 
 
-def to_plain(value: object, place: str) -> Value:
+def to_study_file_value(value: object, place: str) -> Value:
     """Convert a value from Python to what a study file can have.
 
     NumPy's numbers become Python's, arrays and tuples lists, and paths text.
@@ -40,51 +40,51 @@ def to_plain(value: object, place: str) -> Value:
     if numpy and isinstance(value, numpy.generic | numpy.ndarray):
         value = value.tolist()
     if isinstance(value, Mapping):
-        return to_plain_mapping(value, place, ".")
+        return to_study_file_mapping(value, place, ".")
     if isinstance(value, list | tuple):
-        return [to_plain(one, f"{place}[{number}]") for number, one in enumerate(value)]
+        return [to_study_file_value(one, f"{place}[{number}]") for number, one in enumerate(value)]
     if isinstance(value, PurePath):
         return str(value)
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, enum.Enum):
-        raise _not_plain_error(value, place)
+        raise _unsupported_value_error(value, place)
     for kind in (str, int, float):
         if isinstance(value, kind):
             return value if type(value) is kind else kind(value)
-    raise _not_plain_error(value, place)
+    raise _unsupported_value_error(value, place)
 
 
-def to_plain_mapping(values: object, place: str, joint: str = ": ") -> dict[str, Value]:
+def to_study_file_mapping(values: object, place: str, joint: str = ": ") -> dict[str, Value]:
     """Convert a mapping of names to one of plain values.
 
     Args:
         place: what messages call it; they name a value of it by `place`, `joint` and its key.
 
     Raises:
-        UserError: it is no mapping, a key is no text, or as `to_plain`.
+        UserError: it is no mapping, a key is no text, or as `to_study_file_value`.
     """
     if not isinstance(values, Mapping):
         raise UserError(f"{place}: {_value_and_type(values)} given, a mapping of names to values is needed")
     for key in values:
         if not isinstance(key, str):
             raise UserError(f"{place}: the key {_value_and_type(key)} given, allowed are names, which are text")
-    return {str(key): to_plain(value, f"{place}{joint}{key}") for key, value in values.items()}
+    return {str(key): to_study_file_value(value, f"{place}{joint}{key}") for key, value in values.items()}
 
 
-def _not_plain_error(value: object, place: str) -> UserError:
-    return UserError(f"{place}: {_value_and_type(value)} given. Allowed are {ALLOWED}")
+def _unsupported_value_error(value: object, place: str) -> UserError:
+    return UserError(f"{place}: {_value_and_type(value)} given. Allowed are {ALLOWED_VALUES}")
 
 
 def _value_and_type(value: object) -> str:
-    return f"{shortened(repr(value))} of type {type(value).__name__}"
+    return f"{shorten_text(repr(value))} of type {type(value).__name__}"
 
 
-Function = Callable[..., Iterator[Mapping[str, object]]]
+TrainingFunction = Callable[..., Iterator[Mapping[str, object]]]
 
 
-def function_study(
-    train: Function,
+def build_function_study(
+    train: TrainingFunction,
     *,
     space: Mapping[str, object],
     name: str,
@@ -103,10 +103,13 @@ def function_study(
     check_training_function(train, f"train: {getattr(train, '__qualname__', repr(train))}")
     named, content = function_reference(train)
     domains = space_to_domains(space)
-    fixed, values = to_plain_mapping(fixed, "fixed"), to_plain_mapping({} if baseline is None else baseline, "baseline")
+    fixed, values = (
+        to_study_file_mapping(fixed, "fixed"),
+        to_study_file_mapping({} if baseline is None else baseline, "baseline"),
+    )
     _check_distinct_keys(space=domains, fixed=fixed, baseline=values)
-    names = to_plain(metric, "metric")
-    direction = None if maximize is None else _direction(maximize)
+    names = to_study_file_value(metric, "metric")
+    direction = None if maximize is None else _maximize_to_direction(maximize)
     lengths = [len(given) if isinstance(given, list) else None for given in (direction, names)]
     if direction and lengths[0] != lengths[1]:
         raise UserError(f"maximize: {maximize!r} given, allowed is True or False for each metric of {names}")
@@ -123,14 +126,14 @@ def function_study(
     try:
         spec = check_and_complete_document(document)
     except UserError as error:
-        error.args = (OWN_KEY.sub(lambda found: ARGUMENTS[found[1]], str(error)),)
+        error.args = (FUNCTION_STUDY_KEY_PATTERN.sub(lambda found: ARGUMENT_BY_KEY[found[1]], str(error)),)
         raise
     if outside := spec.space.values_outside(spec.search.baseline or {}):
-        tell(f"baseline: {', '.join(outside)}: outside the space, so the search tries no such value", sys.stderr)
+        print_text(f"baseline: {', '.join(outside)}: outside the space, so the search tries no such value", sys.stderr)
     return spec, content
 
 
-ARGUMENTS = {
+ARGUMENT_BY_KEY = {
     "search.space.method.": "space: ",
     "search.baseline.method.": "baseline: ",
     "search.baseline": "baseline",
@@ -142,7 +145,7 @@ ARGUMENTS = {
 }
 """What `run` calls the keys, or beginnings of keys, of a function's study."""
 
-OWN_KEY = re.compile(rf"^study\.run: ({'|'.join(map(re.escape, ARGUMENTS))})", re.MULTILINE)
+FUNCTION_STUDY_KEY_PATTERN = re.compile(rf"^study\.run: ({'|'.join(map(re.escape, ARGUMENT_BY_KEY))})", re.MULTILINE)
 
 
 def space_to_domains(space: Mapping[str, object]) -> dict[str, Value]:
@@ -152,7 +155,7 @@ def space_to_domains(space: Mapping[str, object]) -> dict[str, Value]:
         UserError: it is no mapping of names to domains.
     """
     kept = dict.fromkeys(space) if isinstance(space, Mapping) else space
-    return {key: to_domain(key, space[key]) for key in to_plain_mapping(kept, "space")}
+    return {key: to_domain(key, space[key]) for key in to_study_file_mapping(kept, "space")}
 
 
 def to_domain(key: str, given: object) -> Value:
@@ -164,7 +167,7 @@ def to_domain(key: str, given: object) -> Value:
         UserError: it is none of these, or holds what a study file cannot.
     """
     is_domain = isinstance(given, Mapping | list | tuple) or hasattr(given, "tolist")
-    values = to_plain(given, f"space: {key}") if is_domain else None
+    values = to_study_file_value(given, f"space: {key}") if is_domain else None
     if isinstance(values, dict):
         return values
     if isinstance(values, list) and not isinstance(given, tuple):
@@ -177,7 +180,7 @@ def to_domain(key: str, given: object) -> Value:
     )
 
 
-def function_reference(train: Function) -> tuple[str, bytes | None]:
+def function_reference(train: TrainingFunction) -> tuple[str, bytes | None]:
     """Return how a study file names a function, and its pickle where that is the only way.
 
     Raises:
@@ -213,7 +216,7 @@ def _check_distinct_keys(**given: Mapping[str, object]) -> None:
         raise UserError(f"fixed: {', '.join(both)}: in space, too; a value to compare with goes into baseline")
 
 
-def _direction(maximize: object) -> str | list[str]:
+def _maximize_to_direction(maximize: object) -> str | list[str]:
     """Return `maximize` as `search.direction`."""
     given = [maximize] if isinstance(maximize, bool) else maximize
     if not isinstance(given, list | tuple) or not all(isinstance(one, bool) for one in given):
@@ -222,11 +225,11 @@ def _direction(maximize: object) -> str | list[str]:
     return words[0] if isinstance(maximize, bool) else words
 
 
-@naming_arguments
+@errors_name_arguments
 def run(
     spec: str | Path | None = None,
     *,
-    train: Function | None = None,
+    train: TrainingFunction | None = None,
     space: Mapping[str, object] | None = None,
     metric: str | Sequence[str] | None = None,
     maximize: bool | Sequence[bool] | None = None,
@@ -295,7 +298,7 @@ def run(
     assignments += [] if trials is None else to_assignments({"search.trials": trials})
     if train is not None:
         _check_function_arguments(name, space, profile)
-        given, content = function_study(
+        given, content = build_function_study(
             train,
             space={} if space is None else space,
             name=name or "",
@@ -310,7 +313,7 @@ def run(
         of_function: dict[str, object] = {"space": space, "fixed": fixed, "baseline": baseline, "maximize": maximize}
         of_function |= {"metric": metric, "epochs": epochs}
         if without := [key for key, value in of_function.items() if value is not None]:
-            keys = {key: KEYS[key] for key in without if key in KEYS}
+            keys = {key: KEY_BY_ARGUMENT[key] for key in without if key in KEY_BY_ARGUMENT}
             as_set = f", as set={{{', '.join(f'{name!r}: ...' for name in keys.values())}}}" if keys else ""
             raise UserError(
                 f"study.run: {', '.join(without)}: goes with train; to change keys of a study file: set{as_set}"
@@ -318,12 +321,17 @@ def run(
         given = StudyFileRequest(str(spec), tuple(assignments), profile, name)
     home = Home.locate()
     ended = run_in_driver_process(
-        progress_view(quiet), home, run_from_file, given, address=address, function=content, or_resume=resume
+        create_progress_view(quiet), home, run_from_file, given, address=address, function=content, or_resume=resume
     )
     return warn_if_failed(Study(home, ended))
 
 
-KEYS = {"metric": "search.metric", "epochs": "train.epochs", "baseline": "search.baseline", "space": "search.space"}
+KEY_BY_ARGUMENT = {
+    "metric": "search.metric",
+    "epochs": "train.epochs",
+    "baseline": "search.baseline",
+    "space": "search.space",
+}
 """Keys of a study file that correspond to arguments beside `train`."""
 
 
@@ -341,7 +349,7 @@ def to_assignments(values: Mapping[str, object]) -> list[str]:
     Raises:
         UserError: a value has no form in a study file, or is a whole section.
     """
-    plain = to_plain_mapping(values, "set")
+    plain = to_study_file_mapping(values, "set")
     if section := next((key for key, value in plain.items() if isinstance(value, dict) and "." not in key), None):
         raise UserError(f"set: {section}: would replace the whole section. Allowed are dotted names: '{section}.KEY'")
     return [f"{key}={json.dumps(value)}" for key, value in plain.items()]

@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from study import ranking
-from study.api.argument_names import naming_arguments
-from study.errors import UserError, nearest
+from study.api.argument_names import errors_name_arguments
+from study.errors import UserError, did_you_mean
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
 from study.ranking import Candidate, FittedReference, Results, SeedStatistics, summary
 from study.ranking.difference import to_arm
-from study.ranking.documents import plain_fields
-from study.ranking.selection import Selection, judging_trials
+from study.ranking.documents import to_plain_dict
+from study.ranking.selection import CandidateSelection, trials_judged_by
 from study.spec import StudySpec
-from study.text import tell
+from study.text import print_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from study.driver.session import StudyView
 
 
-TABLE = ["mean", "sd", "n", "pruned", "failed"]
+TABLE_COLUMNS = ["mean", "sd", "n", "pruned", "failed"]
 """Columns of `Study.table`."""
 
-OPTUNA_NAMES = {
+ATTRIBUTE_BY_OPTUNA_NAME = {
     "best_params": "best.params",
     "best_value": "best.metrics[METRIC].mean",
     "best_trial": "best.trial, and trials.loc[best.trial] its row",
@@ -42,7 +42,7 @@ OPTUNA_NAMES = {
 }
 """Attributes of `Study` by what Optuna calls them."""
 
-Held = TypeVar("Held")
+ItemT = TypeVar("ItemT")
 
 
 class UnknownNameError(UserError, KeyError):
@@ -51,14 +51,14 @@ class UnknownNameError(UserError, KeyError):
     __str__ = UserError.__str__
 
 
-class ByName(dict[str, Held]):
+class NamedValues(dict[str, ItemT]):
     """Values by name, or by the last part of a dotted one, as `rate`; they say what there is where none is meant."""
 
-    def __missing__(self, name: str) -> Held:
+    def __missing__(self, name: str) -> ItemT:
         meant = [key for key in self if key.rpartition(".")[2] == name]
         if len(meant) == 1:
             return self[meant[0]]
-        raise UnknownNameError(f"{name!r}: not there. {nearest(name, self)}There are: {', '.join(self) or 'none'}")
+        raise UnknownNameError(f"{name!r}: not there. {did_you_mean(name, self)}There are: {', '.join(self) or 'none'}")
 
 
 @dataclass(frozen=True)
@@ -75,8 +75,8 @@ class Configuration:
     """
 
     trial: int | None
-    params: ByName[Any]
-    metrics: ByName[SeedStatistics]
+    params: NamedValues[Any]
+    metrics: NamedValues[SeedStatistics]
     seeds: tuple[int, ...]
     reference: str | None = None
 
@@ -87,19 +87,21 @@ def to_configuration(spec: StudySpec, candidate: Candidate | FittedReference | N
         return None
     if isinstance(candidate, FittedReference):
         arm = to_arm(spec, candidate)
-        metrics = ranking.statistics_by_metric(spec.objective, arm.trials, arm.joined)
-        return Configuration(None, ByName(), ByName(metrics), tuple(trial.seed for trial in arm.trials), candidate.name)
-    trials = judging_trials(candidate)
-    metrics = ranking.statistics_by_metric(spec.objective, trials, candidate.joined)
+        metrics = ranking.statistics_by_metric(spec.objective, arm.trials, arm.joined_folds)
+        return Configuration(
+            None, NamedValues(), NamedValues(metrics), tuple(trial.seed for trial in arm.trials), candidate.name
+        )
+    trials = trials_judged_by(candidate)
+    metrics = ranking.statistics_by_metric(spec.objective, trials, candidate.joined_folds)
     seeds = tuple(trial.seed for trial in trials)
-    return Configuration(candidate.trial.number, ByName(candidate.trial.params), ByName(metrics), seeds)
+    return Configuration(candidate.trial.number, NamedValues(candidate.trial.params), NamedValues(metrics), seeds)
 
 
 def warn_if_failed(study: "Study") -> "Study":
     """Return a study that has ended, after saying on standard error why, if it failed."""
     if study.state == "failed":
         why = summary.first_failure(study.results.record, study.name)
-        tell("\n".join(filter(None, [f"warning: study {study.name} failed", why])), sys.stderr)
+        print_text("\n".join(filter(None, [f"warning: study {study.name} failed", why])), sys.stderr)
     return study
 
 
@@ -147,8 +149,8 @@ class Study:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            if name in OPTUNA_NAMES:
-                raise AttributeError(f"a study has no {name}: it is {OPTUNA_NAMES[name]}")
+            if name in ATTRIBUTE_BY_OPTUNA_NAME:
+                raise AttributeError(f"a study has no {name}: it is {ATTRIBUTE_BY_OPTUNA_NAME[name]}")
             return object.__getattribute__(self, name)
 
     @property
@@ -159,7 +161,7 @@ class Study:
     @cached_property
     def spec(self) -> StudySpec:
         """Resolved study file."""
-        return self.folder.spec()
+        return self.folder.load_spec()
 
     @cached_property
     def record(self) -> StudyRecord:
@@ -185,7 +187,7 @@ class Study:
     @property
     def summary(self) -> dict[str, Any]:
         """The results as `study status --json` prints them: baseline and best with their metrics."""
-        return plain_fields(summary.summarise(self.results))
+        return to_plain_dict(summary.summarise(self.results))
 
     @property
     def trials(self) -> "pd.DataFrame":
@@ -254,17 +256,17 @@ class Study:
         if name not in frame.columns:
             reported = [str(column) for column in frame.columns if "/" in str(column)]
             there_are = ", ".join(reported) or "none yet"
-            raise UserError(f"{name!r}: no trial has reported it. {nearest(name, reported)}There are: {there_are}")
+            raise UserError(f"{name!r}: no trial has reported it. {did_you_mean(name, reported)}There are: {there_are}")
         return frame.pivot(index="epoch", columns="trial", values=name)
 
     def importance(self) -> "pd.DataFrame":
         """Return how much of the metric's variance each searched key explains.
 
-        See `study.analysis.statistics.importance.importances`.
+        See `study.analysis.statistics.importance.importance_frame`.
         """
-        from study.analysis.statistics.importance import importances
+        from study.analysis.statistics.importance import importance_frame
 
-        return importances(self.results)
+        return importance_frame(self.results)
 
     def table(
         self,
@@ -293,10 +295,10 @@ class Study:
             return [of_function.get(key, key) for key in named]
 
         if columns is None:
-            return ablation(frame, keys(rows), name, bins)[TABLE]
-        return sensitivity(frame, keys(rows), keys(columns), name, bins)[TABLE]
+            return ablation(frame, keys(rows), name, bins)[TABLE_COLUMNS]
+        return sensitivity(frame, keys(rows), keys(columns), name, bins)[TABLE_COLUMNS]
 
-    @naming_arguments
+    @errors_name_arguments
     def compare(self, *others: "str | Study", metric: str | None = None) -> "pd.DataFrame":
         """Return this study and others of the same data side by side, a column each, as `study compare` prints them.
 
@@ -307,10 +309,12 @@ class Study:
         Raises:
             UserError: they cannot be compared; says why.
         """
-        from study.analysis.statistics.compare_studies import compare, printed_comparison
+        from study.analysis.statistics.compare_studies import compare_studies, printed_comparison
 
         given = [other if isinstance(other, Study) else load(other) for other in others]
-        return printed_comparison(compare([one.results for one in (self, *given)], metric), metric).set_index("")
+        return printed_comparison(compare_studies([one.results for one in (self, *given)], metric), metric).set_index(
+            ""
+        )
 
     @property
     def figures(self) -> tuple[str, ...]:
@@ -329,36 +333,38 @@ class Study:
             UserError: there is no such figure, or nothing to draw; says why.
         """
         from study.analysis.figures import FIGURES
-        from study.analysis.figures.missing import why_missing
-        from study.api.notebook import show_figures
+        from study.analysis.figures.missing import why_figure_missing
+        from study.api.notebook import enable_inline_figures
 
-        show_figures()
+        enable_inline_figures()
         if name not in FIGURES:
             there_are = ", ".join(self.figures) or "none yet"
-            raise UserError(f"{name!r}: no such figure. {nearest(name, FIGURES)}There are: {there_are}")
+            raise UserError(f"{name!r}: no such figure. {did_you_mean(name, FIGURES)}There are: {there_are}")
         drawn = FIGURES[name](self.results)
         if drawn is None:
-            why = why_missing(name, self.results)
+            why = why_figure_missing(name, self.results)
             reason = f": {why}" if why else ""
             raise UserError(f"{name!r}: there is nothing to draw in {self.name}, which is {self.state}{reason}")
         return drawn
 
-    @naming_arguments
+    @errors_name_arguments
     def report(self, out: str | Path | None = None, pdf: bool = False) -> Path:
         """Write the report, as `study report` does, and return its page.
 
         Without `out` it is the study's own report, which is in MLflow too; that is written in a separate process.
         """
-        from study.api.notebook import progress_view
-        from study.commands.report import report
+        from study.api.notebook import create_progress_view
+        from study.commands.report import write_study_report
         from study.driver.driver_process import run_in_driver_process
 
         if out is not None:
-            return report(self._home, self.name, Path(out), pdf)[0]
-        page: Path = run_in_driver_process(progress_view(quiet=True), self._home, _write_own_report, self.name, pdf)
+            return write_study_report(self._home, self.name, Path(out), pdf)[0]
+        page: Path = run_in_driver_process(
+            create_progress_view(quiet=True), self._home, _write_own_report, self.name, pdf
+        )
         return page
 
-    @naming_arguments
+    @errors_name_arguments
     def resume(
         self, trials: int | None = None, address: str | None = None, quiet: bool = False, failed: bool = False
     ) -> "Study":
@@ -367,17 +373,23 @@ class Study:
         Args:
             failed: run again what failed, once its cause is mended.
         """
-        from study.api.notebook import progress_view
+        from study.api.notebook import create_progress_view
         from study.driver.driver_process import run_in_driver_process
         from study.driver.run import resume_study
 
         more = f"{trials:+}" if trials is not None else None
         run_in_driver_process(
-            progress_view(quiet), self._home, resume_study, self.name, trials=more, address=address, failed=failed
+            create_progress_view(quiet),
+            self._home,
+            resume_study,
+            self.name,
+            trials=more,
+            address=address,
+            failed=failed,
         )
         return warn_if_failed(self.refresh())
 
-    @naming_arguments
+    @errors_name_arguments
     def confirm(
         self,
         top: int | None = None,
@@ -387,15 +399,17 @@ class Study:
         quiet: bool = False,
     ) -> "Study":
         """Run the best configurations again on fresh seeds, as `study confirm` does; return the study."""
-        from study.api.notebook import progress_view
+        from study.api.notebook import create_progress_view
         from study.driver.driver_process import run_in_driver_process
         from study.driver.run import confirm_study
 
         given = {"top": top, "seeds": seeds, "rules": rules}
-        run_in_driver_process(progress_view(quiet), self._home, confirm_study, self.name, **given, address=address)
+        run_in_driver_process(
+            create_progress_view(quiet), self._home, confirm_study, self.name, **given, address=address
+        )
         return warn_if_failed(self.refresh())
 
-    @naming_arguments
+    @errors_name_arguments
     def export(
         self,
         out: str | Path,
@@ -419,12 +433,12 @@ class Study:
         Raises:
             UserError: nothing is left of them, or a file cannot be written.
         """
-        from study.commands.export import export
+        from study.commands.export import export_best
 
-        choice = Selection(top, trial, [where] if isinstance(where, str) else where, by, pareto)
-        return [file.path for file in export(self.folder, self.results, Path(out), choice)]
+        choice = CandidateSelection(top, trial, [where] if isinstance(where, str) else where, by, pareto)
+        return [file.path for file in export_best(self.folder, self.results, Path(out), choice)]
 
-    @naming_arguments
+    @errors_name_arguments
     def train(
         self,
         seeds: Iterable[int] | None = None,
@@ -448,21 +462,21 @@ class Study:
         """
         if isinstance(seeds, int):
             raise UserError(f"seeds={seeds}: allowed is a list of seeds, as [6, 7, 8]; None: three that are unused")
-        from study.api.notebook import progress_view
-        from study.commands.final_training import default_seeds, final_study
+        from study.api.notebook import create_progress_view
+        from study.commands.final_training import default_seeds, final_training_spec
         from study.driver.driver_process import run_in_driver_process
         from study.driver.run import train_final
         from study.spec import load_study
 
         (file,) = self.export(self.folder.best_file)
         best = load_study(str(file))
-        final = final_study(best, default_seeds(self._home, best, name) if seeds is None else list(seeds), name)
+        final = final_training_spec(best, default_seeds(self._home, best, name) if seeds is None else list(seeds), name)
         folder = run_in_driver_process(
-            progress_view(quiet), self._home, train_final, final, address=address, whole=whole
+            create_progress_view(quiet), self._home, train_final, final, address=address, whole=whole
         )
         return warn_if_failed(Study(self._home, folder))
 
-    @naming_arguments
+    @errors_name_arguments
     def model(self, seed: int | None = None, device: str | None = None) -> "TrainedModel":
         """Load the model of a final training: the one that its card is about, or that of a seed.
 
@@ -470,20 +484,20 @@ class Study:
             UserError: the study is a search, or has no such model.
         """
         from study.api.trained_model import TrainedModel
-        from study.commands.final_training import find_model
+        from study.commands.final_training import find_model_files
         from study.trained import TrainedClassifier
 
         if self.spec.final_seeds is None:
             raise UserError(f"{self.name}: is a search, models come from final trainings: train().model()")
-        with find_model(self._home, self.name, seed) as description:
+        with find_model_files(self._home, self.name, seed) as description:
             return TrainedModel(TrainedClassifier.load_from_description(description, device))
 
 
 def _write_own_report(home: Home, name: str, pdf: bool, view: "StudyView") -> Path:
     """Write a study's own report, and renew it in MLflow; runs in a driver's process."""
-    from study.commands.report import report
+    from study.commands.report import write_study_report
 
-    return report(home, name, None, pdf)[0]
+    return write_study_report(home, name, None, pdf)[0]
 
 
 def load(name: str) -> Study:
@@ -511,4 +525,4 @@ def studies() -> list[Study]:
         {'mine': 'interrupted'}
     """
     home = Home.locate()
-    return [Study(home, folder) for folder in home.studies()]
+    return [Study(home, folder) for folder in home.list_studies()]

@@ -26,15 +26,15 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from study import places
+from study import writable_folders
 from study.cli import cluster, help, models, preparing, run_commands, study_commands
 from study.cluster import job_answer
-from study.errors import StartInterruptedError, StudyStoppedError, UserError, disk_remedy, of_disk
-from study.text import tell
+from study.errors import StartInterruptedError, StudyStoppedError, UserError, disk_remedy, find_disk_error
+from study.text import print_text
 from study.upstream import interrupt
 from study.upstream.logging import is_verbose, show_library_messages
 
-OTHER_WORDS = {
+COMMAND_BY_SYNONYM = {
     "show": "status",
     "ls": "list",
     "rm": "delete",
@@ -49,17 +49,17 @@ OTHER_WORDS = {
 """Words that users type for a command, and the command."""
 
 
-class Commands(TyperGroup):
+class SuggestingCommandGroup(TyperGroup):
     """Commands, of which an unknown one is answered with the one that is meant."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        if args and (meant := OTHER_WORDS.get(args[0])):
+        if args and (meant := COMMAND_BY_SYNONYM.get(args[0])):
             ctx.fail(f"No such command {args[0]!r}. Did you mean {meant!r}?")
         return super().resolve_command(ctx, args)
 
 
 app = typer.Typer(
-    cls=Commands,
+    cls=SuggestingCommandGroup,
     name="study",
     help="Hyperparameter studies for debiased and fair contrastive learning.",
     no_args_is_help=True,
@@ -70,7 +70,7 @@ data_app = typer.Typer(help="List the data sets, and get one onto disk.", no_arg
 models_app = typer.Typer(help="List networks with published weights, and get weights onto disk.", no_args_is_help=True)
 cluster_app = typer.Typer(help="A Ray cluster on this machine, for trying things out.", no_args_is_help=True)
 
-COMMANDS: dict[typer.Typer, dict[str, Callable[..., None]]] = {
+COMMANDS_BY_APP: dict[typer.Typer, dict[str, Callable[..., None]]] = {
     app: {
         "run": run_commands.run,
         "resume": run_commands.resume,
@@ -109,7 +109,7 @@ COMMANDS: dict[typer.Typer, dict[str, Callable[..., None]]] = {
 }
 """Every command, in the order of the help."""
 
-for group, commands in COMMANDS.items():
+for group, commands in COMMANDS_BY_APP.items():
     for name, command in commands.items():
         group.command(name)(command)
 app.command("share", hidden=True)(cluster.share_logs)
@@ -127,9 +127,9 @@ def main() -> None:
     there is always a traceback.
     """
     _open_closed_streams()
-    _speak_utf8()
-    _outlive_terminal()
-    places.set_up()
+    _tolerate_unencodable_output()
+    _ignore_closed_terminal()
+    writable_folders.set_library_folders()
     if not sys.warnoptions:
         warnings.simplefilter("ignore", FutureWarning)  # these are for developers
     atexit.register(_skip_final_garbage_collection)
@@ -150,17 +150,17 @@ def main() -> None:
     except StartInterruptedError as interrupted:
         _exit_interrupted(str(interrupted))
     except Exception as error:
-        expected = _expected_error(error)
+        expected = _as_expected_error(error)
         if _was_interrupted(error) or (expected is None and interrupt.has_stop_signal_come()):
             _exit_interrupted("stopped")
         if expected is None or is_verbose():
             traceback.print_exc()
-        told = expected or StudyStoppedError(f"{_error_in_one_line(error)}. {REPORT}")
-        tell(f"error: {told}", sys.stderr)
+        told = expected or StudyStoppedError(f"{_error_in_one_line(error)}. {BUG_REPORT_REQUEST}")
+        print_text(f"error: {told}", sys.stderr)
         job_answer.write_error_to_log(told)
         raise SystemExit(told.exit_status) from None
     finally:
-        atexit.register(_shorten_thread_turns)  # last, so it runs first
+        atexit.register(_lengthen_thread_turns)  # last, so it runs first
 
 
 def _open_closed_streams() -> None:
@@ -181,14 +181,14 @@ def _replace_unencodable(error: UnicodeError) -> tuple[str, int]:
     """Return what is shown for characters that the output's encoding does not have, and where the text goes on."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    return error.object[error.start : error.end].translate(PLAIN), error.end
+    return error.object[error.start : error.end].translate(ASCII_REPLACEMENTS), error.end
 
 
-PLAIN = defaultdict(lambda: "?", {ord("±"): "+-"})
+ASCII_REPLACEMENTS = defaultdict(lambda: "?", {ord("±"): "+-"})
 """Replacement of a character, by the character's number."""
 
 
-def _speak_utf8() -> None:
+def _tolerate_unencodable_output() -> None:
     """Replace what standard output and error, of this process and those that it starts, cannot show.
 
     Where Python takes names of files for another encoding than UTF-8, as with `LC_ALL=C PYTHONUTF8=0`, start it again
@@ -206,7 +206,7 @@ def _speak_utf8() -> None:
             stream.reconfigure(errors="study")
 
 
-class _Terminal(io.FileIO):
+class _ClosableTerminal(io.FileIO):
     """A terminal that drops what is written after it was closed.
 
     A study is then stopped cleanly, or goes on where no signal stops it.
@@ -221,11 +221,11 @@ class _Terminal(io.FileIO):
             return len(data)
 
 
-def _outlive_terminal() -> None:
+def _ignore_closed_terminal() -> None:
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream.isatty():
-            raw = io.BufferedWriter(_Terminal(stream.fileno(), "w", closefd=False))
+            raw = io.BufferedWriter(_ClosableTerminal(stream.fileno(), "w", closefd=False))
             setattr(sys, name, io.TextIOWrapper(raw, stream.encoding, stream.errors, line_buffering=True))
 
 
@@ -238,7 +238,7 @@ def _skip_final_garbage_collection() -> None:
         gc.freeze()
 
 
-def _shorten_thread_turns() -> None:
+def _lengthen_thread_turns() -> None:
     """Let other threads have turns of 0.2 s, not of 5 ms, while Python ends.
 
     A thread that makes or drops a `weakref.finalize`, as one that opens MLflow's database does, would otherwise make
@@ -264,21 +264,21 @@ def _exit_interrupted(message: str) -> None:
 
     Python itself would end by SIGINT where the interrupt came during an `exec`, as of a library that is being imported.
     """
-    tell(message, sys.stderr)
+    print_text(message, sys.stderr)
     job_answer.write_error_to_log(StartInterruptedError(message))
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(StartInterruptedError.exit_status)
 
 
-REPORT = "This is a bug in study: please report it, with the traceback above and what `study doctor` prints"
+BUG_REPORT_REQUEST = "This is a bug in study: please report it, with the traceback above and what `study doctor` prints"
 
 
-def _expected_error(error: Exception) -> UserError | StudyStoppedError | None:
+def _as_expected_error(error: Exception) -> UserError | StudyStoppedError | None:
     """Return the error that a command ends by; None for a bug."""
     if isinstance(error, UserError | StudyStoppedError):
         return error
-    if problem := of_disk(error):
+    if problem := find_disk_error(error):
         reason = f"{problem.filename or 'disk'}: {problem.strerror}"
         return StudyStoppedError(f"{reason}. {disk_remedy(problem)}, then type the same command again")
     if isinstance(error, OSError) and error.errno in (errno.EACCES, errno.EPERM):
@@ -303,5 +303,5 @@ def _global_options(
     if version:
         from study.home.provenance import version_line
 
-        tell(version_line())
+        print_text(version_line())
         raise typer.Exit()

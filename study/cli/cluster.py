@@ -5,21 +5,30 @@ from typing import TYPE_CHECKING, Annotated, TypeGuard
 
 import typer
 
-from study.cli.options import Head, Json, Profile, Rename, Set, Spec, Where, print_json
+from study.cli.options import (
+    DashboardOption,
+    JsonOption,
+    NameOption,
+    OptionalDashboardOption,
+    ProfileOption,
+    SetOption,
+    SpecArgument,
+    print_json,
+)
 from study.errors import UserError
-from study.text import tell, typed
+from study.text import print_text, shell_command
 
 if TYPE_CHECKING:
     from study.cluster.driver_job import DriverJob
     from study.cluster.job_client import JobClient, SubmissionResult
     from study.home.folder import StudyFolder
 
-Follow = Annotated[
+FollowOption = Annotated[
     bool, typer.Option("-f", "--follow", help="On a cluster: show the log until the end; Ctrl-C detaches.")
 ]
 
 
-def is_elsewhere(address: str | None, follow: bool = False) -> TypeGuard[str]:
+def is_remote_address(address: str | None, follow: bool = False) -> TypeGuard[str]:
     """Return whether a command's address is that of a cluster's dashboard, so that the command runs there as a job.
 
     Raises:
@@ -32,7 +41,7 @@ def is_elsewhere(address: str | None, follow: bool = False) -> TypeGuard[str]:
     return False
 
 
-def check_follow(follow: bool, as_json: bool) -> None:
+def check_follow_without_json(follow: bool, as_json: bool) -> None:
     """Refuse --json with --follow: a log is not one JSON document.
 
     Raises:
@@ -62,11 +71,11 @@ def resume_on_cluster(
     from study.cluster.job_client import JobClient
     from study.commands import on_cluster
 
-    check_follow(follow, as_json)
+    check_follow_without_json(follow, as_json)
     remote = JobClient(address)
     remote.check_driver_ended(remote.last_job_of_study(name))
     if check is not None:
-        check(on_cluster.local_copy_folder(remote, name))
+        check(on_cluster.fetch_local_copy(remote, name))
     show_submitted(remote, name, remote.resume_driver(command[0], name, command[1:]), follow, as_json)
 
 
@@ -81,12 +90,12 @@ def show_submitted(
     if as_json:
         print_json({"name": name, "job": done.job, "files": done.files, "bytes": done.bytes})
         return
-    tell(f"{name}: job {done.job} at {remote.address}, uploaded {done.files} files, {done.bytes / 1e6:.1f} MB")
+    print_text(f"{name}: job {done.job} at {remote.address}, uploaded {done.files} files, {done.bytes / 1e6:.1f} MB")
     if follow:
         follow_driver(remote, name, done.job)
         return
-    tell(f"its state: {typed('status', name, '--address', remote.address)}")
-    tell(f"its log:   {typed('logs', name, '-f', '--address', remote.address)}")
+    print_text(f"its state: {shell_command('status', name, '--address', remote.address)}")
+    print_text(f"its log:   {shell_command('logs', name, '-f', '--address', remote.address)}")
 
 
 def follow_driver(remote: "JobClient", name: str, job: str) -> None:
@@ -96,16 +105,18 @@ def follow_driver(remote: "JobClient", name: str, job: str) -> None:
         Exit: with the exit status of its command; 130 too where Ctrl-C detached.
         StudyStoppedError: the connection was lost.
     """
-    from study.commands.on_cluster import closing_lines
+    from study.commands.on_cluster import driver_end_lines
 
-    again, stop = (typed(*words, "--address", remote.address) for words in (("logs", name, "-f"), ("stop", name)))
-    ended = _shown_to_its_end(remote, job, name, f"{name} goes on. Again: {again}\nTo stop it: {stop}")
-    tell("\n".join(["", *closing_lines(remote.address, ended)]))
+    again, stop = (
+        shell_command(*words, "--address", remote.address) for words in (("logs", name, "-f"), ("stop", name))
+    )
+    ended = _show_log_until_end(remote, job, name, f"{name} goes on. Again: {again}\nTo stop it: {stop}")
+    print_text("\n".join(["", *driver_end_lines(remote.address, ended)]))
     if ended.command_exit_status:
         raise typer.Exit(ended.command_exit_status)
 
 
-def _shown_to_its_end(remote: "JobClient", job: str, study: str, detached: str) -> "DriverJob":
+def _show_log_until_end(remote: "JobClient", job: str, study: str, detached: str) -> "DriverJob":
     """Show a job's log until it ends, and return the ended job.
 
     Args:
@@ -120,14 +131,14 @@ def _shown_to_its_end(remote: "JobClient", job: str, study: str, detached: str) 
 
     try:
         for text in follow_job_log(remote, job, study):
-            tell(text, end="")
+            print_text(text, end="")
         return wait_for_job_end(remote, job, study)
     except KeyboardInterrupt:
-        tell(f"\ndetached; {detached}")
+        print_text(f"\ndetached; {detached}")
         raise typer.Exit(130) from None
 
 
-def option_words(**given: object) -> list[str]:
+def to_option_words(**given: object) -> list[str]:
     """Return options as words of a command line, without those at their default.
 
     `top=3` is `--top 3`, `rules=True` is `--rules`; an option that may be repeated has a list.
@@ -142,24 +153,26 @@ def option_words(**given: object) -> list[str]:
     return words
 
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="A study.")]
-Python = Annotated[str, typer.Option("--python", metavar="P", help="The cluster's interpreter with the dependencies.")]
-Env = Annotated[
+RemoteStudyArgument = Annotated[str, typer.Argument(metavar="NAME", help="A study.")]
+PythonOption = Annotated[
+    str, typer.Option("--python", metavar="P", help="The cluster's interpreter with the dependencies.")
+]
+EnvOption = Annotated[
     list[str] | None,
     typer.Option("--env", metavar="KEY", help="Give the job this variable; the cluster's users can read it."),
 ]
 
 
 def submit(
-    spec: Spec,
-    address: Head,
-    follow: Follow = False,
-    name: Rename = None,
-    assignments: Set = None,
-    profile: Profile = None,
-    env: Env = None,
-    python: Python = "python",
-    as_json: Json = False,
+    spec: SpecArgument,
+    address: DashboardOption,
+    follow: FollowOption = False,
+    name: NameOption = None,
+    assignments: SetOption = None,
+    profile: ProfileOption = None,
+    env: EnvOption = None,
+    python: PythonOption = "python",
+    as_json: JsonOption = False,
 ) -> None:
     """Run a study on a cluster, as a job. Example: study submit quickstart --address http://head:8265 --follow"""
     from study.cluster.driver_job import select_shell_variables
@@ -167,7 +180,7 @@ def submit(
     from study.home.provenance import study_owner
     from study.spec import load_study
 
-    check_follow(follow, as_json)
+    check_follow_without_json(follow, as_json)
     # else the owner is who runs the cluster
     variables = {"STUDY_OWNER": study_owner(), **select_shell_variables(env or ())}
     study = load_study(spec, assignments or (), profile, name)
@@ -177,13 +190,13 @@ def submit(
 
 
 def logs(
-    name: Name,
-    follow: Follow = False,
+    name: RemoteStudyArgument,
+    follow: FollowOption = False,
     trial: Annotated[
         int | None, typer.Option("--trial", metavar="T", help="Show one trial only, with its traceback.")
     ] = None,
-    address: Where = None,
-    as_json: Json = False,
+    address: OptionalDashboardOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Show a study's log, or what became of a trial. Example: study logs quickstart --trial 3"""
     from study.cluster.job_client import JobClient
@@ -194,7 +207,7 @@ def logs(
 
     if follow and (address is None or trial is not None):
         raise UserError(f"-f follows the log of a study's driver on a cluster: study logs {name} -f --address URL")
-    check_follow(follow, as_json)
+    check_follow_without_json(follow, as_json)
     if address is not None and trial is None:
         remote = JobClient(address)
         job = remote.last_job_of_study(name).id
@@ -202,37 +215,39 @@ def logs(
             follow_driver(remote, name, job)
             return
         log = ANSI_COLOUR_PATTERN.sub("", remote.head.driver_log(job))
-        print_json({"name": name, "job": job, "log": log}) if as_json else tell(log, end="")
+        print_json({"name": name, "job": job, "log": log}) if as_json else print_text(log, end="")
         return
-    home = Home.locate() if address is None else RemoteStudies(address).home([name])
-    document = history.document(home.find_study(name), trial)
-    print_json(document) if as_json else tell(history.text(document))
+    home = Home.locate() if address is None else RemoteStudies(address).update_home([name])
+    document = history.read_history(home.find_study(name), trial)
+    print_json(document) if as_json else print_text(history.history_text(document))
 
 
 def fetch(
-    name: Name,
-    address: Head,
+    name: RemoteStudyArgument,
+    address: DashboardOption,
     models: Annotated[bool, typer.Option("--models", help="Also the weights of its models.")] = False,
     rename: Annotated[
         str | None, typer.Option("--name", metavar="N", help="Its name here; default: as on the cluster.")
     ] = None,
-    as_json: Json = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Copy a cluster's study into this home, or what is new of it. Example: study fetch quickstart --models"""
     from study.commands import fetch as fetching
     from study.home.folder import Home
 
     done = fetching.fetch_study(Home.locate(), name, address, models, rename)
-    print_json(fetching.to_document(done)) if as_json else tell("\n".join(fetching.outcome_lines(done)))
+    print_json(fetching.fetch_outcome_to_dict(done)) if as_json else print_text(
+        "\n".join(fetching.fetch_outcome_lines(done))
+    )
 
 
-def share_logs(name: Name, as_json: Json = False) -> None:
+def share_logs(name: RemoteStudyArgument, as_json: JsonOption = False) -> None:
     """Show a study to whoever has the cluster's token; for the jobs of a cluster."""
     from study.cluster import log_share
     from study.home.folder import Home
 
     document = log_share.create_share_of_study(Home.locate(), name)
-    print_json(document) if as_json else tell(document["folder"])
+    print_json(document) if as_json else print_text(document["folder"])
 
 
 def run_on_head(address: str, command: list[str], python: str, env: Sequence[str], as_json: bool) -> None:
@@ -249,7 +264,7 @@ def run_on_head(address: str, command: list[str], python: str, env: Sequence[str
     if as_json:
         print_json(remote.wait_for_answer(job))
         return
-    if _shown_to_its_end(remote, job, "", f"{job} goes on at {address}").state != "succeeded":
+    if _show_log_until_end(remote, job, "", f"{job} goes on at {address}").state != "succeeded":
         raise typer.Exit(1)
 
 
@@ -261,7 +276,7 @@ def up(
     gpus: Annotated[
         int, typer.Option("--gpus", metavar="N", min=0, help="Number of this machine's GPUs that the nodes share.")
     ] = 0,
-    as_json: Json = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Start a cluster on loopback, with token and MLflow. Example: study cluster up --nodes 3"""
     from rich.console import Console
@@ -269,8 +284,10 @@ def up(
     from study.commands import local_cluster
     from study.home.folder import Home
 
-    cluster = local_cluster.up(Home.locate(), nodes, cpus, gpus, None if as_json else Console())
-    print_json(local_cluster.document(cluster)) if as_json else tell("\n".join(local_cluster.lines(cluster)))
+    cluster = local_cluster.start_cluster(Home.locate(), nodes, cpus, gpus, None if as_json else Console())
+    print_json(local_cluster.local_cluster_status(cluster)) if as_json else print_text(
+        "\n".join(local_cluster.cluster_status_lines(cluster))
+    )
 
 
 def down() -> None:
@@ -278,14 +295,16 @@ def down() -> None:
     from study.commands import local_cluster
     from study.home.folder import Home
 
-    tell(local_cluster.down(Home.locate()))
+    print_text(local_cluster.stop_cluster(Home.locate()))
 
 
-def cluster_status(as_json: Json = False) -> None:
+def cluster_status(as_json: JsonOption = False) -> None:
     """Show what runs of the cluster that study cluster up started. Example: study cluster status"""
     from study.cluster.local import LocalCluster
     from study.commands import local_cluster
     from study.home.folder import Home
 
     cluster = LocalCluster.of_home(Home.locate())
-    print_json(local_cluster.document(cluster)) if as_json else tell("\n".join(local_cluster.lines(cluster)))
+    print_json(local_cluster.local_cluster_status(cluster)) if as_json else print_text(
+        "\n".join(local_cluster.cluster_status_lines(cluster))
+    )

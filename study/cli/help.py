@@ -5,21 +5,21 @@ from typing import Annotated
 
 import typer
 
-from study.cli.options import Json, print_json
-from study.text import tell
+from study.cli.options import JsonOption, print_json
+from study.text import print_text
 
-Address = Annotated[
+AddressOption = Annotated[
     str | None,
     typer.Option("--address", metavar="ADDR", help="A cluster to check: http://HEAD:8265, auto or HOST:PORT."),
 ]
 
 
 def doctor(
-    address: Address = None,
+    address: AddressOption = None,
     clean: Annotated[
         bool, typer.Option("--clean", help="End and remove what killed drivers left in the temporary folder.")
     ] = False,
-    as_json: Json = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Check this machine: what is wrong, what mends it, and what a bug report needs. Example: study doctor --json"""
     from study import doctor as doctors
@@ -29,27 +29,27 @@ def doctor(
 
         removed = remove_left_scratch_folders()
         for folder in removed:
-            tell(f"removed {folder}, and ended what ran in it: its driver was killed", sys.stderr)
+            print_text(f"removed {folder}, and ended what ran in it: its driver was killed", sys.stderr)
         if not removed:
-            tell("no killed driver left anything in the temporary folder", sys.stderr)
-    document = doctors.document(doctors.diagnose(address))
-    print_json(document) if as_json else tell(doctors.text(document))
+            print_text("no killed driver left anything in the temporary folder", sys.stderr)
+    document = doctors.findings_document(doctors.run_checks(address))
+    print_json(document) if as_json else print_text(doctors.findings_text(document))
     if document["state"] == "problem":
         raise typer.Exit(1)
 
 
-Words = Annotated[
+TopicArgument = Annotated[
     list[str] | None, typer.Argument(metavar="[TOPIC]...", help="A page's name, or any words; none: the list.")
 ]
 
 
-def guide(topic: Words = None) -> None:
+def guide(topic: TopicArgument = None) -> None:
     """Show a page of the guide, or passages on some words. Examples: study guide selection, study guide limit time"""
     from study.commands.guide import guide_text as page
 
     text = page(topic or [])
     if not sys.stdout.isatty():
-        tell(text, end="")
+        print_text(text, end="")
         return
     import os
 
@@ -64,4 +64,4 @@ def guide(topic: Words = None) -> None:
     try:
         click.echo_via_pager(written.get())
     except ValueError:  # what PAGER says is no command
-        tell(text, end="")
+        print_text(text, end="")

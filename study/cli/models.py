@@ -6,28 +6,40 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from study.cli.cluster import Follow, is_elsewhere, option_words, show_submitted
-from study.cli.options import AnyAddress, Json, Quiet, Rename, Set, Spec, print_json, show_run_end, view
+from study.cli.cluster import FollowOption, is_remote_address, show_submitted, to_option_words
+from study.cli.options import (
+    AnyAddressOption,
+    JsonOption,
+    NameOption,
+    QuietOption,
+    SetOption,
+    SpecArgument,
+    create_progress_view,
+    print_json,
+    show_run_end,
+)
 from study.errors import UserError
 from study.metrics import is_standard_error
-from study.text import counted, few_names, quoted, tell
+from study.text import list_few_names, pluralise, print_text, quoted
 
-Model = Annotated[
+ModelArgument = Annotated[
     str, typer.Argument(metavar="MODEL", help="A final training's name, a model's .json file, or models:/NAME@ALIAS.")
 ]
-ComputeDevice = Annotated[
+DeviceOption = Annotated[
     str, typer.Option("--device", help="auto, cpu, cuda or cuda:N; auto: a GPU if one works here.")
 ]
-Strict = Annotated[bool, typer.Option("--strict", help="Refuse input that cannot be read instead of leaving it out.")]
-Seed = Annotated[int | None, typer.Option("--seed", metavar="S", help="Which seed of a final training to use.")]
+StrictOption = Annotated[
+    bool, typer.Option("--strict", help="Refuse input that cannot be read instead of leaving it out.")
+]
+SeedOption = Annotated[int | None, typer.Option("--seed", metavar="S", help="Which seed of a final training to use.")]
 
 
-def list_models(as_json: Json = False) -> None:
+def list_models(as_json: JsonOption = False) -> None:
     """List networks with published weights and whether their files are there. Example: study models list --json"""
     from study.commands import backbones
 
-    rows = backbones.overview()
-    print_json(rows) if as_json else tell(backbones.table(rows))
+    rows = backbones.list_weights()
+    print_json(rows) if as_json else print_text(backbones.weights_table(rows))
 
 
 def prepare_model(
@@ -35,20 +47,20 @@ def prepare_model(
     weights: Annotated[
         str, typer.Option("--weights", metavar="NAME", help="Their name in torchvision; imagenet: its default ones.")
     ] = "imagenet",
-    quiet: Quiet = False,
-    as_json: Json = False,
+    quiet: QuietOption = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Download and check published weights. Example: study models prepare resnet50"""
     from study.commands import backbones
-    from study.commands.data import download_bars
+    from study.commands.data import download_progress_bars
 
-    with download_bars(quiet) as progress:
-        document = backbones.prepare(network, weights, progress)
-    print_json(document) if as_json else tell(backbones.text(document))
+    with download_progress_bars(quiet) as progress:
+        document = backbones.prepare_weights(network, weights, progress)
+    print_json(document) if as_json else print_text(backbones.prepared_weights_text(document))
 
 
 def train(
-    spec: Spec,
+    spec: SpecArgument,
     seeds: Annotated[
         str | None,
         typer.Option(
@@ -71,42 +83,43 @@ def train(
     whole: Annotated[
         bool, typer.Option("--whole", help="Keep the weights of a frozen network with the models, and register them.")
     ] = False,
-    name: Rename = None,
-    assignments: Set = None,
-    address: AnyAddress = None,
-    follow: Follow = False,
-    quiet: Quiet = False,
+    name: NameOption = None,
+    assignments: SetOption = None,
+    address: AnyAddressOption = None,
+    follow: FollowOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Train what a study chose, by its name or best.yaml, on several seeds. Example: study train mine --epochs 40"""
     from study.commands.final_training import (
-        baseline_of,
         default_seeds,
-        exported_file,
-        final_study,
-        is_fitted,
+        export_baseline_spec,
+        final_training_spec,
+        find_exported_file,
+        is_scikit_learn_reference,
         parse_seeds,
     )
     from study.home.folder import Home
 
     changes = [*(assignments or ()), *([f"train.epochs={epochs}"] if epochs else [])]
-    best = None if baseline else exported_file(Home.locate(), spec)
-    if is_elsewhere(address, follow):
+    best = None if baseline else find_exported_file(Home.locate(), spec)
+    if is_remote_address(address, follow):
         from study.cluster.job_client import JobClient, submit_final_training
         from study.commands import on_cluster
         from study.home.provenance import study_owner
         from study.spec.load import load_for_cluster
 
         remote, with_val = JobClient(address), data == "train+val"
-        if best is None and not baseline and not Path(spec).exists():
-            best = on_cluster.exported_file(remote.address, spec)
+        is_name = len(Path(spec).parts) == 1 and not Path(spec).suffix and not Path(spec).exists()
+        if best is None and not baseline and is_name and remote.jobs_of_study(spec):
+            best = on_cluster.export_from_cluster(remote.address, spec)
         spec = _tell_best(spec, best)
-        given = baseline_of(Home.locate(), spec, changes) if baseline else load_for_cluster(spec, changes)
+        given = export_baseline_spec(Home.locate(), spec, changes) if baseline else load_for_cluster(spec, changes)
         chosen = (
             parse_seeds(seeds) if seeds is not None else on_cluster.final_training_seeds(remote, given, name, with_val)
         )
-        final = final_study(given, chosen, name, with_val)
-        words = option_words(seeds=",".join(map(str, chosen)), data=data, whole=whole, quiet=quiet)
-        on_cluster.check_training(remote, final)
+        final = final_training_spec(given, chosen, name, with_val)
+        words = to_option_words(seeds=",".join(map(str, chosen)), data=data, whole=whole, quiet=quiet)
+        on_cluster.check_final_training(remote, final)
         done = submit_final_training(remote, given, final, words, {"STUDY_OWNER": study_owner()})
         show_submitted(remote, final.name, done, follow)
         return
@@ -114,25 +127,27 @@ def train(
     from study.spec import load_study
 
     spec = _tell_best(spec, best)
-    given = baseline_of(Home.locate(), spec, changes) if baseline else load_study(spec, changes, one_trial=True)
+    given = (
+        export_baseline_spec(Home.locate(), spec, changes) if baseline else load_study(spec, changes, one_trial=True)
+    )
     with_val = data == "train+val"
     chosen = parse_seeds(seeds) if seeds is not None else default_seeds(Home.locate(), given, name, with_val)
-    study = final_study(given, chosen, name, with_val)
+    study = final_training_spec(given, chosen, name, with_val)
     if study.folds:
-        how_long = "fitted once" if is_fitted(study) else counted(study.epochs, "epoch")
-        tell(f"{study.name} trains on all samples outside test (data.folds), {how_long}", sys.stderr)
-    show_run_end(running.train_final(Home.locate(), study, view(quiet), address, whole))
+        how_long = "fitted once" if is_scikit_learn_reference(study) else pluralise(study.epochs, "epoch")
+        print_text(f"{study.name} trains on all samples outside test (data.folds), {how_long}", sys.stderr)
+    show_run_end(running.train_final(Home.locate(), study, create_progress_view(quiet), address, whole))
 
 
 def _tell_best(spec: str, best: Path | None) -> str:
     """Return the file to train: what a study chose, which is told, or else what was given."""
     if best is not None:
-        tell(f"{spec}: the study's best, {best}", sys.stderr)
+        print_text(f"{spec}: the study's best, {best}", sys.stderr)
     return spec if best is None else str(best)
 
 
 def predict(
-    model: Model,
+    model: ModelArgument,
     inputs: Annotated[
         list[Path],
         typer.Argument(metavar="INPUTS ...", help="Images, folders of them, CSV lists of them; or a table of rows."),
@@ -146,26 +161,26 @@ def predict(
     id_column: Annotated[
         str | None, typer.Option("--id", metavar="COLUMN", help="Column of the table or list that names the samples.")
     ] = None,
-    seed: Seed = None,
-    device: ComputeDevice = "auto",
-    strict: Strict = False,
-    as_json: Json = False,
+    seed: SeedOption = None,
+    device: DeviceOption = "auto",
+    strict: StrictOption = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Classify images or rows with a trained model. Example: study predict mine-final photos/ -o classes.csv
 
     Files or rows that cannot be read are named on standard error, the others are classified; the exit status is 1 then.
     With --strict nothing is written.
     """
-    from study.commands.final_training import find_model
-    from study.files import check_output, write_output
+    from study.commands.final_training import find_model_files
+    from study.files import check_output_path, write_output
     from study.home.folder import Home
     from study.trained import TrainedClassifier
     from study.trained.prediction import predict_inputs
     from study.trained.prediction_table import predictions_csv, unreadable_lines
 
     if out is not None:
-        check_output(out)
-    with find_model(Home.locate(), model, seed) as description:
+        check_output_path(out)
+    with find_model_files(Home.locate(), model, seed) as description:
         predictions = predict_inputs(
             TrainedClassifier.load_from_description(description, device), inputs, file, id_column
         )
@@ -176,16 +191,16 @@ def predict(
     if as_json:
         print_json(predictions.to_document())
     else:
-        tell(str(out) if out is not None else predictions_csv(predictions).rstrip("\n"))
+        print_text(str(out) if out is not None else predictions_csv(predictions).rstrip("\n"))
     if predictions.warning:
-        tell(f"warning: {predictions.warning}", sys.stderr)
+        print_text(f"warning: {predictions.warning}", sys.stderr)
     if predictions.unreadable:
-        tell("\n".join(unreadable_lines(predictions)), sys.stderr)
+        print_text("\n".join(unreadable_lines(predictions)), sys.stderr)
         raise typer.Exit(1)
 
 
 def evaluate(
-    model: Model,
+    model: ModelArgument,
     data_argument: Annotated[
         str | None, typer.Argument(metavar="[DATA]", show_default=False, help="The same as --data.")
     ] = None,
@@ -198,14 +213,14 @@ def evaluate(
             "--data", metavar="DATA", help="A table, a folder, or a study file's data; default: the model's own."
         ),
     ] = None,
-    assignments: Set = None,
-    seed: Seed = None,
-    device: ComputeDevice = "auto",
-    strict: Strict = False,
-    as_json: Json = False,
+    assignments: SetOption = None,
+    seed: SeedOption = None,
+    device: DeviceOption = "auto",
+    strict: StrictOption = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Measure a trained model on a split, or on other data. Example: study evaluate mine-final new.csv"""
-    from study.commands.final_training import find_model
+    from study.commands.final_training import find_model_files
     from study.data import table_columns
     from study.home.folder import Home
     from study.trained import evaluate as evaluating
@@ -216,12 +231,12 @@ def evaluate(
     split = split or (
         evaluating.ALL_SAMPLES_SPLIT if data is not None and evaluating.is_path_of_user_data(data) else "val"
     )
-    with find_model(home, model, seed) as description:
+    with find_model_files(home, model, seed) as description:
         found = evaluating.evaluate_model(home, description, split, data, assignments or (), device, strict)
         groups = evaluating.group_metrics_in_words(description, found.metrics)
     worst, left_out, foreign = found.worst_group, len(found.left_out), list(found.unknown_bias_classes)
     for line in table_columns.summarise_faults(found.left_out):
-        tell(f"left out: {line}", sys.stderr)
+        print_text(f"left out: {line}", sys.stderr)
     if as_json:
         named: dict[str, Any] = {"groups": groups} if groups else {}
         named |= {"worst_group": worst.to_document()} if worst else {}
@@ -232,22 +247,22 @@ def evaluate(
         return
     is_new = data is not None or any(assignment.startswith("data.path") for assignment in assignments or ())
     part = f", the {split} split of these data; --split all takes every sample" if is_new and split != "all" else ""
-    note = f"; {counted(left_out, 'row')} of the table left out, which the model cannot take"
-    tell(f"{found.samples} samples{part}{note if left_out else ''}")
+    note = f"; {pluralise(left_out, 'row')} of the table left out, which the model cannot take"
+    print_text(f"{found.samples} samples{part}{note if left_out else ''}")
     if foreign:
-        names = f"bias class{'es' * (len(foreign) > 1)} {few_names(list(map(quoted, foreign)))}"
-        tell(f"{names}: not among the model's, so these samples count in what is measured by class alone")
+        names = f"bias class{'es' * (len(foreign) > 1)} {list_few_names(list(map(quoted, foreign)))}"
+        print_text(f"{names}: not among the model's, so these samples count in what is measured by class alone")
     undefined = [name for name, value in found.metrics.items() if value is None and not is_standard_error(name)]
     for name, value in found.metrics.items():
         if value is None or is_standard_error(name):
             continue
         error = found.metrics.get(f"{name}_standard_error")
         line = f"{name:<32} {value:.6g}{'' if error is None else f' ± {error:.2g}'}"
-        tell(f"{line:<44} {groups[name]}" if name in groups else line)
+        print_text(f"{line:<44} {groups[name]}" if name in groups else line)
     if undefined:
-        tell(f"not defined on these samples: {few_names([name.partition('/')[2] for name in undefined])}")
+        print_text(f"not defined on these samples: {list_few_names([name.partition('/')[2] for name in undefined])}")
     if any(map(is_standard_error, found.metrics)):
-        tell("±: standard error, as the split is a sample")
+        print_text("±: standard error, as the split is a sample")
     for sentences in (worst.sentences() if worst else [], found.class_sentences):
         if sentences:
-            tell(" ".join(sentences))
+            print_text(" ".join(sentences))

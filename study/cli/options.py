@@ -9,102 +9,108 @@ import typer
 
 from study.cluster import job_answer
 from study.errors import UserError
-from study.text import tell
+from study.text import print_text
 from study.upstream.ray_internals import is_ray_job
 
 if TYPE_CHECKING:
     from study.commands.progress_view import ProgressView
     from study.driver.session import RunEnd
 
-Spec = Annotated[str, typer.Argument(metavar="SPEC", help="A shipped study file's name, or the path of a YAML file.")]
-Name = Annotated[str, typer.Argument(metavar="NAME", help="A study of this home; see study list.")]
-Set = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a key; may be repeated.")]
-Profile = Annotated[str | None, typer.Option("--profile", metavar="P", help="Apply a block of the file's `profiles`.")]
-Rename = Annotated[str | None, typer.Option("--name", metavar="N", help="Run under another name.")]
-Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output, nothing else.")]
-Address = Annotated[
+SpecArgument = Annotated[
+    str, typer.Argument(metavar="SPEC", help="A shipped study file's name, or the path of a YAML file.")
+]
+StudyArgument = Annotated[str, typer.Argument(metavar="NAME", help="A study of this home; see study list.")]
+SetOption = Annotated[
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a key; may be repeated.")
+]
+ProfileOption = Annotated[
+    str | None, typer.Option("--profile", metavar="P", help="Apply a block of the file's `profiles`.")
+]
+NameOption = Annotated[str | None, typer.Option("--name", metavar="N", help="Run under another name.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document on standard output, nothing else.")]
+RayAddressOption = Annotated[
     str | None, typer.Option("--address", metavar="ADDR", help="Ray cluster, from within its network: auto, HOST:PORT.")
 ]
-VARIABLE = "STUDY_ADDRESS"
+ADDRESS_VARIABLE = "STUDY_ADDRESS"
 """Variable that stands for a left out `--address` of commands that take the address of a head's dashboard."""
 
-HERE = "local"
+LOCAL_ADDRESS = "local"
 """Value of `--address` for this machine, whatever the variable says."""
 
 
-def _cluster_or_here(context: typer.Context, parameter: typer.CallbackParam, given: str | None) -> str | None:
+def _resolve_optional_address(context: typer.Context, parameter: typer.CallbackParam, given: str | None) -> str | None:
     """Return the address that is meant; None: this machine.
 
     Within a job the variable, which the head may have, does not count: the cluster would ask itself.
     """
     source = context.get_parameter_source(parameter.name or "")
     by_variable = source is not None and source.name == "ENVIRONMENT"
-    return None if given == HERE or (by_variable and is_ray_job()) else given
+    return None if given == LOCAL_ADDRESS or (by_variable and is_ray_job()) else given
 
 
-def _required_cluster(context: typer.Context, parameter: typer.CallbackParam, given: str) -> str:
+def _resolve_required_address(context: typer.Context, parameter: typer.CallbackParam, given: str) -> str:
     """Return the address that is meant where a cluster is needed.
 
     Raises:
         UserError: it is this machine.
     """
-    address = _cluster_or_here(context, parameter, given)
+    address = _resolve_optional_address(context, parameter, given)
     if address is None:
         raise UserError(f"--address {given}: a cluster is needed here: http://HOST:PORT of the head's dashboard")
     return address
 
 
-Head = Annotated[
+DashboardOption = Annotated[
     str,
     typer.Option(
         "--address",
         metavar="URL",
-        envvar=VARIABLE,
-        callback=_required_cluster,
+        envvar=ADDRESS_VARIABLE,
+        callback=_resolve_required_address,
         help="The head's dashboard, as http://head:8265.",
     ),
 ]
-Where = Annotated[
+OptionalDashboardOption = Annotated[
     str | None,
     typer.Option(
         "--address",
         metavar="URL",
-        envvar=VARIABLE,
-        callback=_cluster_or_here,
+        envvar=ADDRESS_VARIABLE,
+        callback=_resolve_optional_address,
         help="The head's dashboard, as http://head:8265; local: this machine.",
     ),
 ]
-AnyAddress = Annotated[
+AnyAddressOption = Annotated[
     str | None,
     typer.Option(
         "--address",
         metavar="ADDR",
-        envvar=VARIABLE,
-        callback=_cluster_or_here,
+        envvar=ADDRESS_VARIABLE,
+        callback=_resolve_optional_address,
         help="A cluster: http://HEAD:8265 from outside, auto or HOST:PORT from within; local: this machine.",
     ),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 
 
 def print_json(document: Any) -> None:
     """Print one JSON document on standard output; null for what is not a finite number."""
-    from study.ranking.documents import to_plain
+    from study.ranking.documents import to_plain_value
 
-    document = _finite(to_plain(document))
+    document = _null_if_not_finite(to_plain_value(document))
     print(json.dumps(document, indent=2, allow_nan=False))
     job_answer.write_answer_to_log(document)
 
 
-def _finite(value: Any) -> Any:
+def _null_if_not_finite(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {key: _finite(one) for key, one in value.items()}
+        return {key: _null_if_not_finite(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(one) for one in value]
+        return [_null_if_not_finite(one) for one in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def view(quiet: bool) -> "ProgressView":
+def create_progress_view(quiet: bool) -> "ProgressView":
     """Return a view that shows a study on the terminal while it runs."""
     from rich.console import Console
 
@@ -117,15 +123,15 @@ def show_run_end(outcome: "RunEnd") -> None:
     """Show the end of a run: what came out, where it is, what to type next.
 
     Raises:
-        Exit: see `end`.
+        Exit: see `exit_unless_complete`.
     """
     from study.driver.session import closing_lines
 
-    tell("\n".join(closing_lines(outcome)))
-    end(outcome)
+    print_text("\n".join(closing_lines(outcome)))
+    exit_unless_complete(outcome)
 
 
-def end(outcome: "RunEnd") -> None:
+def exit_unless_complete(outcome: "RunEnd") -> None:
     """Exit with the status of a run, unless all is well.
 
     Raises:

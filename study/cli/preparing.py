@@ -7,17 +7,17 @@ from typing import Annotated
 import typer
 
 from study.cli import cluster
-from study.cli.cluster import Env, Python
-from study.cli.options import Json, Quiet, Set, Where, print_json
-from study.text import printed, tell
+from study.cli.cluster import EnvOption, PythonOption
+from study.cli.options import JsonOption, OptionalDashboardOption, QuietOption, SetOption, print_json
+from study.text import escape_control, print_text
 
 
-def spaces(as_json: Json = False) -> None:
+def spaces(as_json: JsonOption = False) -> None:
     """List the shipped study files, and all names that a file can use. Example: study spaces --json"""
     from study.commands import spaces as shipped
 
-    document = shipped.document()
-    print_json(document) if as_json else tell(shipped.text(document))
+    document = shipped.list_spaces()
+    print_json(document) if as_json else print_text(shipped.spaces_text(document))
 
 
 def schema(
@@ -29,7 +29,7 @@ def schema(
     from study.files import write_output
     from study.spec import json_schema
 
-    tell(json_schema.study_file_schema_text(), end="") if out is None else write_output(
+    print_text(json_schema.study_file_schema_text(), end="") if out is None else write_output(
         out, json_schema.study_file_schema_text()
     )
 
@@ -91,17 +91,17 @@ def init(
         Path | None, typer.Option("-o", "--out", metavar="FILE", help="The file; default: NAME.yaml.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
-    as_json: Json = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Write a study file; asks for what is not given. Example: study init mine --data birds/ --bias place"""
     from study.commands import init as beginning
-    from study.commands.init_answers import Asker
-    from study.text import typed
+    from study.commands.init_answers import AnswerSource
+    from study.text import shell_command
 
     def ask(question: str, default: str | None) -> str:
-        return str(typer.prompt(printed(question), default=default, err=True))
+        return str(typer.prompt(escape_control(question), default=default, err=True))
 
-    flags = beginning.Flags(
+    flags = beginning.InitOptions(
         name,
         data,
         labels,
@@ -119,48 +119,48 @@ def init(
         weights,
     )
     answers = ask if sys.stdin.isatty() and not as_json else None
-    asker = Asker(answers, lambda sentence: tell(sentence, sys.stderr))
-    path = beginning.write(flags, out, force, asker)
-    print_json({"file": str(path)}) if as_json else tell(f"{path}: what would run: {typed('plan', path)}")
+    asker = AnswerSource(answers, lambda sentence: print_text(sentence, sys.stderr))
+    path = beginning.write_study_file(flags, out, force, asker)
+    print_json({"file": str(path)}) if as_json else print_text(f"{path}: what would run: {shell_command('plan', path)}")
 
 
-def list_data(as_json: Json = False) -> None:
+def list_data(as_json: JsonOption = False) -> None:
     """List the data sets and whether their files are there. Example: study data list --json"""
     from study.commands import data as data_commands
 
-    rows = data_commands.overview()
-    print_json(rows) if as_json else tell(data_commands.table(rows))
+    rows = data_commands.list_data_sets()
+    print_json(rows) if as_json else print_text(data_commands.data_sets_table(rows))
 
 
 def prepare_data(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A data set; see study data list.")],
-    assignments: Set = None,
-    address: Where = None,
-    env: Env = None,
-    python: Python = "python",
-    quiet: Quiet = False,
-    as_json: Json = False,
+    assignments: SetOption = None,
+    address: OptionalDashboardOption = None,
+    env: EnvOption = None,
+    python: PythonOption = "python",
+    quiet: QuietOption = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Download, check and build a data set, here or on a cluster's head. Example: study data prepare biased_mnist"""
     from study.commands import data as data_commands
 
     if address is not None:
-        command = ["data", "prepare", name, *cluster.option_words(set=assignments), "--quiet"]
+        command = ["data", "prepare", name, *cluster.to_option_words(set=assignments), "--quiet"]
         cluster.run_on_head(address, command, python, env or (), as_json)
         return
-    with data_commands.download_bars(quiet) as progress:
-        document = data_commands.prepare(name, assignments or (), progress)
-    print_json(document) if as_json else tell(data_commands.text(document))
+    with data_commands.download_progress_bars(quiet) as progress:
+        document = data_commands.prepare_data_set(name, assignments or (), progress)
+    print_json(document) if as_json else print_text(data_commands.prepared_data_text(document))
 
 
 def export_data(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A data set of images; see study data list.")],
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A new folder.")],
-    assignments: Set = None,
-    as_json: Json = False,
+    assignments: SetOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Write a data set's images as PNG, with a table of labels. Example: study data export biased_digits photos"""
-    from study.commands.data import export
+    from study.commands.data import export_images
 
-    labels = export(name, folder, assignments or ())
-    print_json({"labels": str(labels)}) if as_json else tell(labels)
+    labels = export_images(name, folder, assignments or ())
+    print_json({"labels": str(labels)}) if as_json else print_text(labels)

@@ -7,43 +7,45 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from study.cli.cluster import Follow, is_elsewhere, option_words, resume_on_cluster
+from study.cli.cluster import FollowOption, is_remote_address, resume_on_cluster, to_option_words
 from study.cli.options import (
-    Address,
-    AnyAddress,
-    Json,
-    Name,
-    Profile,
-    Quiet,
-    Rename,
-    Set,
-    Spec,
-    end,
+    AnyAddressOption,
+    JsonOption,
+    NameOption,
+    ProfileOption,
+    QuietOption,
+    RayAddressOption,
+    SetOption,
+    SpecArgument,
+    StudyArgument,
+    create_progress_view,
+    exit_unless_complete,
     print_json,
     show_run_end,
-    view,
 )
 from study.errors import UserError
-from study.text import tell, typed
+from study.text import print_text, shell_command
 
 if TYPE_CHECKING:
     from study.driver.run_suite import SuiteEnd
     from study.driver.session import RunEnd
     from study.home.folder import Home, StudyFolder
 
-Detach = Annotated[bool, typer.Option("--detach", help="Run it in the background; return once its first trials begin.")]
-More = Annotated[str | None, typer.Option("--trials", metavar="+N", help="Add N trials to the search.")]
+DetachOption = Annotated[
+    bool, typer.Option("--detach", help="Run it in the background; return once its first trials begin.")
+]
+MoreTrialsOption = Annotated[str | None, typer.Option("--trials", metavar="+N", help="Add N trials to the search.")]
 
 
 def run(
-    spec: Spec,
-    name: Rename = None,
-    assignments: Set = None,
-    profile: Profile = None,
-    address: Address = None,
+    spec: SpecArgument,
+    name: NameOption = None,
+    assignments: SetOption = None,
+    profile: ProfileOption = None,
+    address: RayAddressOption = None,
     or_resume: Annotated[bool, typer.Option("--or-resume", help="Resume the study if it already exists.")] = False,
-    quiet: Quiet = False,
-    detach: Detach = False,
+    quiet: QuietOption = False,
+    detach: DetachOption = False,
 ) -> None:
     """Run a study here, or on a cluster. Example: study run quickstart --set search.trials=50"""
     from study.driver.run import StudyFileRequest, run_from_file
@@ -51,36 +53,36 @@ def run(
 
     home, given = Home.locate(), StudyFileRequest(spec, tuple(assignments or ()), profile, name)
     if detach:
-        _detached(home, quiet, run_from_file, given, address=address, or_resume=or_resume)
+        _run_detached(home, quiet, run_from_file, given, address=address, or_resume=or_resume)
         return
-    show_run_end(run_from_file(home, given, view(quiet), address, or_resume=or_resume))
+    show_run_end(run_from_file(home, given, create_progress_view(quiet), address, or_resume=or_resume))
 
 
-def _detached(home: "Home", quiet: bool, task: "Callable[..., RunEnd]", *given: Any, **named: Any) -> None:
+def _run_detached(home: "Home", quiet: bool, task: "Callable[..., RunEnd]", *given: Any, **named: Any) -> None:
     """Have a separate driver do something, and say where to look at it."""
     from study.driver.driver_process import DETACHED_DRIVER_LOG, start_detached_driver
 
-    folder, pid = start_detached_driver(view(quiet), home, task, *given, **named)
+    folder, pid = start_detached_driver(create_progress_view(quiet), home, task, *given, **named)
     if pid is None:
-        tell(f"{folder.name}: no trial was left to run. Its state: {typed('status', folder.name)}")
+        print_text(f"{folder.name}: no trial was left to run. Its state: {shell_command('status', folder.name)}")
         return
-    tell(
+    print_text(
         f"{folder.name} runs in process {pid}, which goes on by itself and prints into {folder.path / DETACHED_DRIVER_LOG}"
     )
-    tell(f"look at it: {typed('attach', folder.name)}\nstop it:    {typed('stop', folder.name)}")
+    print_text(f"look at it: {shell_command('attach', folder.name)}\nstop it:    {shell_command('stop', folder.name)}")
 
 
-def attach(name: Name, quiet: Quiet = False) -> None:
+def attach(name: StudyArgument, quiet: QuietOption = False) -> None:
     """Follow a running study until it ends; Ctrl-C leaves it running. Example: study attach quickstart"""
     from study.driver.driver_process import follow_running_study
     from study.home.folder import Home
 
-    show_run_end(follow_running_study(view(quiet), Home.locate().find_study(name)))
+    show_run_end(follow_running_study(create_progress_view(quiet), Home.locate().find_study(name)))
 
 
 def resume(
-    name: Name,
-    trials: More = None,
+    name: StudyArgument,
+    trials: MoreTrialsOption = None,
     assignments: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="From here on: a key of resources, or search.concurrency."),
@@ -88,25 +90,25 @@ def resume(
     failed: Annotated[
         bool, typer.Option("--failed", help="Run failed trials again, once you fixed the cause.")
     ] = False,
-    address: AnyAddress = None,
-    follow: Follow = False,
-    quiet: Quiet = False,
-    detach: Detach = False,
+    address: AnyAddressOption = None,
+    follow: FollowOption = False,
+    quiet: QuietOption = False,
+    detach: DetachOption = False,
 ) -> None:
     """Resume a study after a stop or crash, or add trials to it. Example: study resume quickstart --trials +50"""
-    if is_elsewhere(address, follow):
+    if is_remote_address(address, follow):
         from study.commands import changes_on_resume, extend_study
         from study.home.record import StudyRecord
 
         def check(folder: "StudyFolder") -> None:
             if trials is not None:
-                extend_study.check_trials(folder.spec(), trials)
+                extend_study.check_additional_trials(folder.load_spec(), trials)
             if assignments:
-                changes_on_resume.next_placement(folder, StudyRecord.load(folder.ledger_file), assignments)
+                changes_on_resume.placement_on_resume(folder, StudyRecord.load(folder.ledger_file), assignments)
             if failed:
                 extend_study.trials_to_retry(folder)
 
-        command = ["resume", *option_words(trials=trials, failed=failed, quiet=quiet, set=assignments)]
+        command = ["resume", *to_option_words(trials=trials, failed=failed, quiet=quiet, set=assignments)]
         is_changed = trials is not None or assignments or failed
         resume_on_cluster(address, command, name, follow, check=check if is_changed else None)
         return
@@ -115,15 +117,17 @@ def resume(
 
     home, asked = Home.locate(), {"trials": trials, "address": address, "failed": failed}
     if detach:
-        _detached(home, quiet, running.resume_study, name, **asked, assignments=assignments or ())
+        _run_detached(home, quiet, running.resume_study, name, **asked, assignments=assignments or ())
         return
     show_run_end(
-        running.resume_study(home, name, view(quiet), trials, address, assignments=assignments or (), failed=failed)
+        running.resume_study(
+            home, name, create_progress_view(quiet), trials, address, assignments=assignments or (), failed=failed
+        )
     )
 
 
 def confirm(
-    name: Name,
+    name: StudyArgument,
     top: Annotated[
         int | None, typer.Option("--top", min=1, help="Number of the best configurations; default: 5.")
     ] = None,
@@ -133,29 +137,29 @@ def confirm(
     rules: Annotated[
         bool, typer.Option("--rules", help="Also run what each selection rule would have picked.")
     ] = False,
-    address: AnyAddress = None,
-    follow: Follow = False,
-    quiet: Quiet = False,
+    address: AnyAddressOption = None,
+    follow: FollowOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Run a study's best configurations again on fresh seeds. Example: study confirm quickstart --top 5 --seeds 5"""
-    if is_elsewhere(address, follow):
+    if is_remote_address(address, follow):
         from study.commands import extend_study
         from study.ranking import Results
 
         def check(folder: "StudyFolder") -> None:
             extend_study.confirm_event(Results.load(folder), top, seeds, rules)
 
-        command = ["confirm", *option_words(top=top, seeds=seeds, rules=rules, quiet=quiet)]
+        command = ["confirm", *to_option_words(top=top, seeds=seeds, rules=rules, quiet=quiet)]
         resume_on_cluster(address, command, name, follow, check=check)
         return
     from study.driver import run as running
     from study.home.folder import Home
 
-    show_run_end(running.confirm_study(Home.locate(), name, view(quiet), top, seeds, rules, address))
+    show_run_end(running.confirm_study(Home.locate(), name, create_progress_view(quiet), top, seeds, rules, address))
 
 
 def ablate(
-    name: Name,
+    name: StudyArgument,
     seeds: Annotated[
         int | None,
         typer.Option("--seeds", min=2, help="Number of seeds, those that ran included; default: as confirm."),
@@ -169,61 +173,68 @@ def ablate(
         typer.Option("--order", metavar="KEY,KEY", help="Order of steps; default: importance in the search."),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would run, and start nothing.")] = False,
-    address: AnyAddress = None,
-    follow: Follow = False,
-    quiet: Quiet = False,
-    as_json: Json = False,
+    address: AnyAddressOption = None,
+    follow: FollowOption = False,
+    quiet: QuietOption = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Measure what each knob adds between baseline and best. Example: study ablate quickstart --seeds 5"""
     from study.commands import ablate_study
 
-    request = ablate_study.AblationRequest(seeds, _read_keys(knobs), _read_keys(order))
+    request = ablate_study.AblationRequest(seeds, _split_keys(knobs), _split_keys(order))
 
     def show_plan(plan: ablate_study.AblationSummary) -> None:
-        print_json(plan) if as_json else tell("\n".join(ablate_study.plan_lines(plan)))
+        print_json(plan) if as_json else print_text("\n".join(ablate_study.ablation_plan_lines(plan)))
 
-    if is_elsewhere(address, follow):
+    if is_remote_address(address, follow):
         from study.cluster.job_client import JobClient
         from study.commands import on_cluster
 
         if dry_run:
-            show_plan(ablate_study.ablation_plan(on_cluster.local_copy_folder(JobClient(address), name), request))
+            show_plan(
+                ablate_study.summarise_ablation_plan(on_cluster.fetch_local_copy(JobClient(address), name), request)
+            )
             return
-        command = ["ablate", *option_words(seeds=seeds, knobs=knobs, order=order, quiet=quiet)]
+        command = ["ablate", *to_option_words(seeds=seeds, knobs=knobs, order=order, quiet=quiet)]
         resume_on_cluster(
-            address, command, name, follow, as_json, lambda folder: ablate_study.ablation_plan(folder, request)
+            address,
+            command,
+            name,
+            follow,
+            as_json,
+            lambda folder: ablate_study.summarise_ablation_plan(folder, request),
         )
         return
     from study.driver import run as running
     from study.home.folder import Home
 
     home = Home.locate()
-    plan = ablate_study.ablation_plan(home.find_study(name), request)
+    plan = ablate_study.summarise_ablation_plan(home.find_study(name), request)
     if dry_run:
         show_plan(plan)
         return
     if not as_json:
         show_plan(plan)
-    outcome = running.run_ablation(home, name, view(quiet or as_json), request, address)
-    result = ablate_study.result(home.find_study(name))
-    print_json(result) if as_json else tell(f"\n{ablate_study.effects_table(result)}")
+    outcome = running.run_ablation(home, name, create_progress_view(quiet or as_json), request, address)
+    result = ablate_study.ablation_result(home.find_study(name))
+    print_json(result) if as_json else print_text(f"\n{ablate_study.effects_as_markdown(result)}")
     if outcome is not None:
-        end(outcome) if as_json else show_run_end(outcome)
+        exit_unless_complete(outcome) if as_json else show_run_end(outcome)
 
 
-def _read_keys(text: str | None) -> tuple[str, ...]:
+def _split_keys(text: str | None) -> tuple[str, ...]:
     """Read the keys from `KEY,KEY`."""
     return tuple(key.strip() for key in (text or "").split(",") if key.strip())
 
 
 def trial(
-    spec: Spec,
-    assignments: Set = None,
-    profile: Profile = None,
+    spec: SpecArgument,
+    assignments: SetOption = None,
+    profile: ProfileOption = None,
     fold: Annotated[
         int | None, typer.Option("--fold", metavar="K", help="Validate on this fold of data.folds, from 0 on.")
     ] = None,
-    as_json: Json = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Run one trial in this process, without Ray. Example: study trial quickstart --set method.lambda=1"""
     from study.commands import single_trial as one_trial
@@ -236,16 +247,16 @@ def trial(
     def hear(found: Mapping[str, str]) -> None:
         device.update(found)
         if not as_json:
-            tell(f"device  {device_text(found)}")
+            print_text(f"device  {device_text(found)}")
 
     for metrics in one_trial.run_trial(study, tell=hear, fold=fold):
         epochs.append(metrics)
         if not as_json:
-            tell(one_trial.epoch_line(study, metrics))
+            print_text(one_trial.epoch_line(study, metrics))
     if not as_json and epochs:
         facts = study.facts_of_data(study.trial_document({})["data"])
         rows = one_trial.metrics_table(epochs[-1], facts.class_names, facts.bias_names)
-        tell("\n".join([f"\nall metrics after epoch {len(epochs)}:", *rows]))
+        print_text("\n".join([f"\nall metrics after epoch {len(epochs)}:", *rows]))
     if as_json:
         print_json(
             {"name": study.name, "config": study.trial_config({}).to_document(), "device": device, "epochs": epochs}
@@ -254,36 +265,40 @@ def trial(
 
 def reproduce(
     table: Annotated[str, typer.Argument(metavar="TABLE", help="A paper's table, as fairkl-table12.")],
-    name: Rename = None,
-    profile: Profile = None,
+    name: NameOption = None,
+    profile: ProfileOption = None,
     seeds: Annotated[str | None, typer.Option("--seeds", metavar="S,S", help="Training seeds, as 0,1,2.")] = None,
-    assignments: Set = None,
+    assignments: SetOption = None,
     readings: Annotated[
         str | None,
         typer.Option("--readings", metavar="R,R", help="Compare readings of the paper's protocol; all: each."),
     ] = None,
     only_report: Annotated[bool, typer.Option("--report", help="Run nothing; print the table so far.")] = False,
-    quiet: Quiet = False,
-    as_json: Json = False,
+    quiet: QuietOption = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Run a paper's table and print it beside the paper's. Example: study reproduce fairkl-table12 --profile cpu"""
     from study import reproduce as reproducing
     from study.home.folder import Home
 
-    home, request = Home.locate(), reproducing.Request(name, profile, tuple(assignments or ()), seeds)
-    shown = view(quiet or as_json)
+    home, request = Home.locate(), reproducing.ReproductionRequest(name, profile, tuple(assignments or ()), seeds)
+    shown = create_progress_view(quiet or as_json)
     if readings is not None:
         from study.reproduce import reading_comparison as comparing
 
-        ends = [] if only_report else list(reproducing.reproduce_readings(home, table, request, readings, shown))
-        compared = reproducing.compared_readings(home, table, request, readings)
-        print_json(comparing.document(compared)) if as_json else tell(comparing.markdown(compared))
+        ends = [] if only_report else list(reproducing.run_readings(home, table, request, readings, shown))
+        compared = reproducing.compare_requested_readings(home, table, request, readings)
+        print_json(comparing.comparison_to_dict(compared)) if as_json else print_text(
+            comparing.comparison_to_markdown(compared)
+        )
         if ends:
-            end(next((one for one in ends if one.record.state != "complete"), ends[-1]))
+            exit_unless_complete(next((one for one in ends if one.record.state != "complete"), ends[-1]))
         return
-    outcome = None if only_report else reproducing.reproduce(home, table, request, shown)
+    outcome = None if only_report else reproducing.run_reproduction(home, table, request, shown)
     current = reproducing.current_table(home, table, request)
-    print_json(reproducing.document(current)) if as_json else tell(reproducing.markdown(current))
+    print_json(reproducing.reproduction_to_dict(current)) if as_json else print_text(
+        reproducing.reproduction_to_markdown(current)
+    )
     if outcome is not None and not as_json:
         show_run_end(outcome)
 
@@ -296,9 +311,9 @@ def suite(
         Path | None,
         typer.Option("-o", "--out", metavar="FILE", help="Also write the tables: .md, .tex or .csv, by its ending."),
     ] = None,
-    address: Address = None,
-    quiet: Quiet = False,
-    as_json: Json = False,
+    address: RayAddressOption = None,
+    quiet: QuietOption = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Run methods x data sets x searches, and print the table. Example: study suite quickstart_suite --plan"""
     from study.analysis.tables import suite_tables
@@ -313,21 +328,25 @@ def suite(
     home, wanted = Home.locate(), load_suite(file)
     if plan:
         planned = plan_suite(home, wanted)
-        print_json(planned) if as_json else tell(suite_plan_text(planned))
+        print_json(planned) if as_json else print_text(suite_plan_text(planned))
         return
     silent = quiet or as_json
     end = None
     if only_report:
         suites.check_suite_unchanged(home, wanted)
     else:
-        end = suites.run_suite(home, wanted, file, view(silent), (lambda _: None) if silent else tell, address)
+        end = suites.run_suite(
+            home, wanted, file, create_progress_view(silent), (lambda _: None) if silent else print_text, address
+        )
     found = suites.suite_tables_so_far(home, wanted)
     if out is not None:
         suites.write_tables_to_file(found, out)
-    print_json(suite_tables.to_json(found)) if as_json else tell(suite_tables.markdown(found), end="")
+    print_json(suite_tables.suite_to_plain_dict(found)) if as_json else print_text(
+        suite_tables.suite_to_markdown(found), end=""
+    )
     if end is not None:
         if not silent:
-            tell(f"\nwritten: table.md, table.tex and table.csv in {suites.suite_folder(home, wanted)}")
+            print_text(f"\nwritten: table.md, table.tex and table.csv in {suites.suite_folder(home, wanted)}")
         _show_suite_end(end, file)
 
 
@@ -338,11 +357,13 @@ def _show_suite_end(end: "SuiteEnd", file: str) -> None:
         Exit: 1 if a study failed or lacks something in MLflow, 130 if it was stopped.
     """
     for name in end.failed:
-        tell(f"{name}: failed, no trial is complete; why: study status {name}", sys.stderr)
+        print_text(f"{name}: failed, no trial is complete; why: study status {name}", sys.stderr)
     for name in end.untracked:
-        tell(f"{name}: not everything is in MLflow; once it answers again: {typed('suite', file)}", sys.stderr)
+        print_text(
+            f"{name}: not everything is in MLflow; once it answers again: {shell_command('suite', file)}", sys.stderr
+        )
     if end.stopped:
-        tell(f"stopped. Nothing is lost; go on with it: {typed('suite', file)}", sys.stderr)
+        print_text(f"stopped. Nothing is lost; go on with it: {shell_command('suite', file)}", sys.stderr)
         raise typer.Exit(130)
     if end.failed or end.untracked:
         raise typer.Exit(1)

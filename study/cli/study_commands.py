@@ -7,9 +7,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from study.cli import cluster
-from study.cli.options import Json, Name, Profile, Set, Spec, Where, print_json
+from study.cli.options import (
+    JsonOption,
+    OptionalDashboardOption,
+    ProfileOption,
+    SetOption,
+    SpecArgument,
+    StudyArgument,
+    print_json,
+)
 from study.errors import UserError
-from study.text import tell, typed
+from study.text import print_text, shell_command
 
 if TYPE_CHECKING:
     from study.home.folder import Home
@@ -23,36 +31,38 @@ def _home_to_read(address: str | None, *names: str) -> "Home":
         return Home.locate()
     from study.commands.on_cluster import RemoteStudies
 
-    return RemoteStudies(address).home(names)
+    return RemoteStudies(address).update_home(names)
 
 
 def plan(
-    spec: Spec,
-    assignments: Set = None,
-    profile: Profile = None,
+    spec: SpecArgument,
+    assignments: SetOption = None,
+    profile: ProfileOption = None,
     fast: Annotated[bool, typer.Option("--fast", help="Run no epoch here to estimate the time.")] = False,
-    as_json: Json = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Show what a study would run and how long it would take; start nothing. Example: study plan quickstart"""
     from study.commands import plan as plans
-    from study.commands.cost import Estimate, estimate, estimate_text
-    from study.ranking.documents import plain_fields
+    from study.commands.cost import CostEstimate, cost_estimate_text, estimate_cost
+    from study.ranking.documents import to_plain_dict
     from study.spec import load_study
 
     study = load_study(spec, assignments or (), profile)
-    planned = plans.plan(study)
+    planned = plans.plan_study(study)
     if not as_json:
-        tell(plans.text(planned))
+        print_text(plans.plan_text(planned))
 
     def begins() -> None:
         if not as_json:
-            tell("measuring one epoch (--fast: without) ...", sys.stderr)
+            print_text("measuring one epoch (--fast: without) ...", sys.stderr)
 
-    estimated = Estimate(None, "--fast") if fast else estimate(study, planned, begins)
-    print_json(plain_fields(planned) | plain_fields(estimated)) if as_json else tell(estimate_text(estimated))
+    estimated = CostEstimate(None, "--fast") if fast else estimate_cost(study, planned, begins)
+    print_json(to_plain_dict(planned) | to_plain_dict(estimated)) if as_json else print_text(
+        cost_estimate_text(estimated)
+    )
 
 
-def list_studies(address: Where = None, as_json: Json = False) -> None:
+def list_studies(address: OptionalDashboardOption = None, as_json: JsonOption = False) -> None:
     """List the studies of this home, or of a cluster. Example: study list --json"""
     from study.commands import status
     from study.home.folder import Home
@@ -61,15 +71,15 @@ def list_studies(address: Where = None, as_json: Json = False) -> None:
         from study.commands.on_cluster import RemoteStudies
 
         there = RemoteStudies(address)
-        rows = there.overview()
-        print_json(rows) if as_json else tell(there.table(rows))
+        rows = there.list_rows()
+        print_json(rows) if as_json else print_text(there.studies_table(rows))
         return
     home = Home.locate()
-    rows = status.overview(home)
-    print_json(rows) if as_json else tell(status.table(home, rows))
+    rows = status.list_study_rows(home)
+    print_json(rows) if as_json else print_text(status.studies_table(home, rows))
 
 
-def show_status(name: Name, address: Where = None, as_json: Json = False) -> None:
+def show_status(name: StudyArgument, address: OptionalDashboardOption = None, as_json: JsonOption = False) -> None:
     """Show a study's state, trials, best so far and pace. Example: study status quickstart"""
     from study.commands import status
     from study.home.folder import Home
@@ -78,14 +88,14 @@ def show_status(name: Name, address: Where = None, as_json: Json = False) -> Non
         from study.commands import on_cluster
 
         there = on_cluster.RemoteStudies(address).status(name)
-        print_json(there) if as_json else tell(on_cluster.text(there))
+        print_json(there) if as_json else print_text(on_cluster.remote_status_text(there))
         return
-    document = status.document(Home.locate().find_study(name))
-    print_json(document) if as_json else tell("\n".join(status.lines(document)))
+    document = status.study_status(Home.locate().find_study(name))
+    print_json(document) if as_json else print_text("\n".join(status.study_status_lines(document)))
 
 
 def report(
-    name: Name,
+    name: StudyArgument,
     out: Annotated[
         Path | None, typer.Option("-o", "--out", metavar="DIR", help="The folder to write to; default: the study's.")
     ] = None,
@@ -93,8 +103,8 @@ def report(
     watch: Annotated[
         bool, typer.Option("--watch", help="Keep it up to date while the study runs; the page reloads itself.")
     ] = False,
-    address: Where = None,
-    as_json: Json = False,
+    address: OptionalDashboardOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Write tables, figures and an HTML page of a study. Example: study report quickstart -o report"""
     from study.commands import report as reporting
@@ -103,13 +113,15 @@ def report(
     if watch:
         if pdf or as_json or address is not None:
             raise UserError("--watch: writes the report of a study of this home: without --pdf, --json and --address")
-        reporting.watch(Home.locate(), name, out, tell)
+        reporting.watch_report(Home.locate(), name, out, print_text)
         return
     home = _home_to_read(address, name)
-    page, untracked = reporting.report(home, name, out, pdf)
-    print_json({"name": name, "page": str(page), "rules": reporting.rules(home, name)}) if as_json else tell(page)
+    page, untracked = reporting.write_study_report(home, name, out, pdf)
+    print_json(
+        {"name": name, "page": str(page), "rules": reporting.rule_pick_rows(home, name)}
+    ) if as_json else print_text(page)
     if untracked:
-        tell(f"the report in MLflow is the old one: {untracked}", sys.stderr)
+        print_text(f"the report in MLflow is the old one: {untracked}", sys.stderr)
 
 
 def compare(
@@ -117,28 +129,28 @@ def compare(
     metric: Annotated[
         str | None, typer.Option("--metric", metavar="METRIC", help="One that all have; default: the studies' own.")
     ] = None,
-    address: Where = None,
-    as_json: Json = False,
+    address: OptionalDashboardOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Show studies of the same data and metric side by side. Example: study compare quickstart mine"""
-    from study.analysis.report.page import markdown_table
+    from study.analysis.report.page import frame_to_markdown
     from study.analysis.statistics import compare_studies
     from study.ranking import Results
 
     home = _home_to_read(address, *names)
     folders = [home.find_study(name) for name in names]
     studies = [Results.load(folder) for folder in folders]
-    comparison = compare_studies.compare(studies, metric)
+    comparison = compare_studies.compare_studies(studies, metric)
     if as_json:
         print_json(comparison)
         return
-    tell(markdown_table(compare_studies.printed_comparison(comparison, metric)))
-    for line in compare_studies.what_is_left_out(studies, metric):
-        tell(line, sys.stderr)
+    print_text(frame_to_markdown(compare_studies.printed_comparison(comparison, metric)))
+    for line in compare_studies.left_out_notes(studies, metric):
+        print_text(line, sys.stderr)
 
 
 def export(
-    name: Name,
+    name: StudyArgument,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -160,31 +172,31 @@ def export(
         str | None, typer.Option("--pareto", metavar="M,M", help="The front of these metrics: what no other beats.")
     ] = None,
     trial: Annotated[int | None, typer.Option("--trial", min=0, help="The configuration of this trial.")] = None,
-    address: Where = None,
-    as_json: Json = False,
+    address: OptionalDashboardOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Write a study's best configurations as files. Example: study export quickstart --top 3 -o best.yaml"""
     from study.commands import export as exporting
     from study.ranking import Results
-    from study.ranking.selection import Selection
+    from study.ranking.selection import CandidateSelection
 
     metrics = [metric.strip() for metric in pareto.split(",")] if pareto else ()
-    choice = Selection(top, trial, where or (), by, metrics)
+    choice = CandidateSelection(top, trial, where or (), by, metrics)
     folder = _home_to_read(address, name).find_study(name)
-    written = exporting.export(folder, Results.load(folder), out or Path(f"{name}-best.yaml"), choice)
+    written = exporting.export_best(folder, Results.load(folder), out or Path(f"{name}-best.yaml"), choice)
     if as_json:
         print_json({"name": name, "files": [file.to_document() for file in written]})
     else:
-        tell("\n".join(str(file.path) for file in written))
+        print_text("\n".join(str(file.path) for file in written))
     if single := [file for file in written if file.rests_on_one_seed]:
-        tell(f"{len(single)} of {len(written)} rest on one seed. Fresh seeds: study confirm {name}", sys.stderr)
+        print_text(f"{len(single)} of {len(written)} rest on one seed. Fresh seeds: study confirm {name}", sys.stderr)
 
 
 def delete(
-    name: Name,
+    name: StudyArgument,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-    address: Where = None,
-    as_json: Json = False,
+    address: OptionalDashboardOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Remove a study: its folder, its MLflow runs and their artifacts. Example: study delete quickstart --yes"""
     from study.home.folder import Home
@@ -198,15 +210,15 @@ def delete(
         from study.commands import on_cluster
 
         jobs = JobClient(address)
-        ask(on_cluster.describe(jobs, name))
-        on_cluster.delete(jobs, name)
+        ask(on_cluster.remote_deletion_sentence(jobs, name))
+        on_cluster.delete_remote_study(jobs, name)
     else:
         from study.commands import delete as deleting
 
         home = Home.locate()
-        ask(deleting.describe(home, name))
-        deleting.delete(home, name)
-    print_json({"name": name, "deleted": True}) if as_json else tell(f"{name}: removed")
+        ask(deleting.deletion_sentence(home, name))
+        deleting.delete_study(home, name)
+    print_json({"name": name, "deleted": True}) if as_json else print_text(f"{name}: removed")
 
 
 def ui(
@@ -221,7 +233,7 @@ def ui(
     if optuna is not None:
         from study.commands import optuna_page
 
-        optuna_page.serve(Home.locate().find_study(optuna), port)
+        optuna_page.serve_dashboard(Home.locate().find_study(optuna), port)
         return
     from study.commands import mlflow_ui
 
@@ -246,11 +258,11 @@ def import_trials(
     """Begin a study file with the best of an Optuna study. Example: study import my.db mine quickstart -o q.yaml"""
     from study.commands import optuna_page
 
-    tell("\n".join(optuna_page.import_trials(storage, name, file, out, top, renamed or ())))
+    print_text("\n".join(optuna_page.import_best_trials(storage, name, file, out, top, renamed or ())))
 
 
 def stop(
-    name: cluster.Name,
+    name: cluster.RemoteStudyArgument,
     trial: Annotated[
         list[int] | None,
         typer.Option("--trial", metavar="T", min=0, help="Only this trial, at its next report; may be repeated."),
@@ -258,8 +270,8 @@ def stop(
     search: Annotated[
         bool, typer.Option("--search", help="Only the search: try no further configuration; the study goes on.")
     ] = False,
-    address: Where = None,
-    as_json: Json = False,
+    address: OptionalDashboardOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Stop a study in good order, or one of its trials, or its search. Example: study stop quickstart --trial 3"""
     from study.cluster.job_client import JobClient
@@ -276,29 +288,31 @@ def stop(
         folder = Home.locate().find_study(name)
         done = ask_driver.request_trials_end(folder, trial) if trial else [ask_driver.request_search_end(folder)]
         documents = [one.to_document() for one in done]
-        print_json({"name": name, "asked": documents}) if as_json else tell("\n".join(one.message for one in done))
+        print_json({"name": name, "asked": documents}) if as_json else print_text(
+            "\n".join(one.message for one in done)
+        )
         return
-    how = typed("resume", name, *(("--address", address) if address else ()))
+    how = shell_command("resume", name, *(("--address", address) if address else ()))
     stopped = (
         ask_driver.stop_driver(Home.locate(), name)
         if address is None
         else f"job {JobClient(address).stop_study(name).id}"
     )
-    print_json({"name": name, "stopped": stopped}) if as_json else tell(
+    print_json({"name": name, "stopped": stopped}) if as_json else print_text(
         f"{name}: stopped, {stopped}. Go on with it: {how}"
     )
 
 
 def enqueue(
-    name: cluster.Name,
+    name: cluster.RemoteStudyArgument,
     assignments: Annotated[
         list[str] | None, typer.Argument(metavar="KEY=VALUE ...", help="Searched keys and their values.")
     ] = None,
     like: Annotated[
         int | None, typer.Option("--like", metavar="T", min=0, help="Take every other key from this trial.")
     ] = None,
-    address: Where = None,
-    as_json: Json = False,
+    address: OptionalDashboardOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Have a running search try a configuration next. Example: study enqueue quickstart --like 3 method.alpha=0.5"""
     from study.cluster.job_client import JobClient
@@ -306,13 +320,15 @@ def enqueue(
     from study.home.folder import Home
 
     if not assignments and like is None:
-        raise UserError(f"KEY=VALUE: is missing, as in {typed('enqueue', name, '--like', 3, 'method.alpha=0.5')}")
+        raise UserError(
+            f"KEY=VALUE: is missing, as in {shell_command('enqueue', name, '--like', 3, 'method.alpha=0.5')}"
+        )
     if address is not None:
         given = [*(assignments or ()), *(("--like", str(like)) if like is not None else ())]
         _show_remote(JobClient(address).run_short_command(name, "enqueue", name, *given), as_json)
         return
     done = ask_driver.request_configuration(Home.locate().find_study(name), assignments or (), like)
-    print_json({"name": name, "asked": [done.to_document()]}) if as_json else tell(done.message)
+    print_json({"name": name, "asked": [done.to_document()]}) if as_json else print_text(done.message)
 
 
 def _show_remote(document: dict[str, object], as_json: bool) -> None:
@@ -322,4 +338,4 @@ def _show_remote(document: dict[str, object], as_json: bool) -> None:
         return
     asked = document["asked"]
     assert isinstance(asked, list)
-    tell("\n".join(one["words"] for one in asked))
+    print_text("\n".join(one["words"] for one in asked))

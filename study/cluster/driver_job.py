@@ -8,7 +8,7 @@ from typing import Any
 
 from study.errors import StartInterruptedError, StudyStoppedError, UserError
 from study.spec.load import check_study_name
-from study.text import printed
+from study.text import escape_control
 
 
 def select_shell_variables(names: Sequence[str]) -> dict[str, str]:
@@ -75,7 +75,7 @@ class DriverJob:
     @property
     def study_owner(self) -> str:
         """The study's owner."""
-        return printed(self.environment.get("STUDY_OWNER", ""))
+        return escape_control(self.environment.get("STUDY_OWNER", ""))
 
     @property
     def has_ended(self) -> bool:
@@ -122,7 +122,7 @@ class DriverJob:
             metadata.get("spec", ""),
             number,
             state,
-            printed(str(details.message or "")),
+            escape_control(str(details.message or "")),
             began,
             ended,
             metadata.get("python", "python"),

@@ -14,10 +14,10 @@ from types import SimpleNamespace
 from typing import Any, TypedDict
 from urllib.parse import quote, urlencode
 
-from study.address import check_jobs, token, token_refused_error
+from study.address import check_jobs_address, find_token, token_refused_error
 from study.cluster.driver_job import DriverJob
 from study.errors import UserError
-from study.text import printed
+from study.text import escape_control
 from study.upstream import ray_internals
 
 ORDERLY_TERMINATIONS = ("EXPECTED_TERMINATION", "AUTOSCALER_DRAIN_IDLE")
@@ -136,9 +136,9 @@ class ClusterHead:
     """
 
     def __init__(self, address: str) -> None:
-        check_jobs(address)
+        check_jobs_address(address)
         self.address = address.rstrip("/")
-        sent = token() if os.environ.get("RAY_AUTH_MODE") == "token" else None
+        sent = find_token() if os.environ.get("RAY_AUTH_MODE") == "token" else None
         self._headers = {"Authorization": f"Bearer {sent}"} if sent else {}
 
     def driver_jobs(self) -> list[DriverJob]:
@@ -238,7 +238,7 @@ class ClusterHead:
         """Return the error that an answer with an error's status means."""
         try:
             with error:
-                text = printed(error.read(2000).decode(errors="replace").strip())
+                text = escape_control(error.read(2000).decode(errors="replace").strip())
         except (OSError, http.client.HTTPException):
             return unreachable_error(self.address)
         if error.code in (401, 403):
@@ -250,7 +250,7 @@ class ClusterHead:
         if error.code == 404 and path != VERSION_URL_PATH:
             told = self._get_json(VERSION_URL_PATH)
             with self._errors_of_unexpected_response():
-                here, there = version("ray"), printed(str(told.get("ray_version", "?"))[:40])
+                here, there = version("ray"), escape_control(str(told.get("ray_version", "?"))[:40])
             asked = path.partition("?")[0]
             return UserError(f"--address {self.address}: runs Ray {there}, which has no {asked}; here is Ray {here}")
         if text.startswith("<"):

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from study.errors import StartInterruptedError, StudyNotFoundError, StudyStoppedError, UserError
-from study.text import shortened, tell
+from study.text import print_text, shorten_text
 
 if TYPE_CHECKING:  # imports study.spec, which a command that prints its answer may not need
     from study.cluster.driver_job import DriverJob
@@ -37,7 +37,7 @@ def write_error_to_log(error: UserError | StudyStoppedError | StartInterruptedEr
 
 def _write_marked_line(document: dict[str, Any]) -> None:
     if job := os.environ.get(ANSWER_ID_VARIABLE):
-        tell(f"\n{ANSWER_LINE_MARK} {job} {json.dumps(document)}")  # a library may have left a line unfinished
+        print_text(f"\n{ANSWER_LINE_MARK} {job} {json.dumps(document)}")  # a library may have left a line unfinished
 
 
 def read_answer_from_log(ended: "DriverJob", log: str) -> Any:
@@ -58,7 +58,7 @@ def read_answer_from_log(ended: "DriverJob", log: str) -> Any:
     error = found.get("error")
     told = error if isinstance(error, dict) else {}
     said = (
-        shortened(str(told.get("message") or log[-MAX_MESSAGE_CHARACTERS:].strip()), MAX_MESSAGE_CHARACTERS)
+        shorten_text(str(told.get("message") or log[-MAX_MESSAGE_CHARACTERS:].strip()), MAX_MESSAGE_CHARACTERS)
         or ended.message
     )
     by_status = {kind.exit_status: kind for kind in (UserError, StudyStoppedError, StartInterruptedError)}

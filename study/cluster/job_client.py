@@ -26,7 +26,7 @@ from study.cluster.head import ClusterHead, unreachable_error
 from study.errors import UserError
 from study.spec import StudySpec
 from study.spec.yaml_document import shipped_files_folder
-from study.text import typed
+from study.text import shell_command
 from study.upstream import ray_internals
 from study.upstream.logging import hide_library_messages
 
@@ -194,7 +194,7 @@ class JobClient:
         if last.spec != spec.hash:
             return UserError(f"{spec.name}: another study of that name is there. Under another name: --name")
         verb = ["report"] if last.state == "succeeded" else ["resume"] if last.has_ended else ["logs", "-f"]
-        how = typed(*verb, spec.name, "--address", self.address)
+        how = shell_command(*verb, spec.name, "--address", self.address)
         ran = "ran already" if last.state == "succeeded" else "was submitted already"
         what = "Its report" if last.state == "succeeded" else "Go on with it"
         return UserError(
@@ -223,7 +223,7 @@ class JobClient:
             UserError: it is not.
         """
         if not driver.has_ended:
-            how = typed("stop", driver.study, "--address", self.address)
+            how = shell_command("stop", driver.study, "--address", self.address)
             raise UserError(f"{driver.study}: runs ({driver.id}). Stop it first: {how}")
         return driver
 
@@ -260,7 +260,7 @@ class JobClient:
             if latest.has_ended:
                 return latest
             if deadline and time.monotonic() > deadline:
-                of_study = f"Its log: {typed('logs', latest.study, '--address', self.address)}"
+                of_study = f"Its log: {shell_command('logs', latest.study, '--address', self.address)}"
                 log = of_study if latest.study else latest.message
                 raise UserError(f"{job}: did not {expected} within {patience:.0f} s, is {latest.state}. {log}")
             time.sleep(JOB_POLL_INTERVAL_S)

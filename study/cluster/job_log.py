@@ -10,7 +10,7 @@ from typing import Protocol
 
 from study.cluster.driver_job import DriverJob
 from study.errors import StudyStoppedError, UserError
-from study.text import typed
+from study.text import shell_command
 
 ANSI_COLOUR_PATTERN = re.compile(r"\x1b\[[0-9;]*m")
 """Escape codes that Ray writes around the names of its processes."""
@@ -88,7 +88,7 @@ def wait_for_job_end(jobs: JobFollower, job: str, study: str = "") -> DriverJob:
 def _connection_lost_error(address: str, job: str, study: str) -> StudyStoppedError:
     if not study:
         return StudyStoppedError(f"the connection to {address} was lost; {job} may go on there or not")
-    state = typed("status", study, "--address", address)
+    state = shell_command("status", study, "--address", address)
     return StudyStoppedError(
         f"the connection to {address} was lost. {study} may go on or not; no trial that has ended is lost. Once the "
         f"cluster answers: {state}. If it was started anew and has forgotten the study: study submit of the same file"

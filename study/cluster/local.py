@@ -27,14 +27,14 @@ from annotated_types import Gt, Lt
 from study.address import LOOPBACK
 from study.cluster.job_log import ANSI_COLOUR_PATTERN
 from study.errors import StartInterruptedError, StudyStoppedError, UserError
-from study.files import PRIVATE, lock, read_json, write_whole, writing
+from study.files import PRIVATE_FILE_MODE, as_user_error_if_unwritable, lock_file, read_json, write_atomically
 from study.home import lease
 from study.home.folder import ANOTHER_HOME_REMEDY, Home, sqlite_uri
 from study.home.lease import machine_id
-from study.places import folder_for_sockets
 from study.upstream import interrupt, ray_internals
 from study.upstream.environment import ProcessKind, variables_of_processes
 from study.upstream.ray_internals import RAY_JOB_VARIABLE
+from study.writable_folders import ray_socket_folder
 
 CLUSTER_MARK_VARIABLE = "STUDY_CLUSTER"
 """Variable that each process of a cluster which `study cluster up` started has inherited: the cluster's folder."""
@@ -259,7 +259,7 @@ class LocalClusterState:
     def save_state(self) -> None:
         """Write the file of the state."""
         state = {key: value for key, value in asdict(self).items() if key != "path"}
-        write_whole(self.path / STATE_FILE, json.dumps(state, indent=2))
+        write_atomically(self.path / STATE_FILE, json.dumps(state, indent=2))
 
 
 PROJECT_FOLDER = Path(__file__).parents[2]
@@ -286,13 +286,13 @@ def mlflow_part(cluster: LocalClusterState, home: Home) -> ClusterPart:
     """Return MLflow's server, at the address that the cluster names, with a password for its only user."""
     users = cluster.path / "mlflow-auth.ini"
     database = sqlite_uri(cluster.path / "mlflow-users.db").replace("%", "%%")  # a single one refers to another key
-    write_whole(
+    write_atomically(
         users,
         "[mlflow]\ndefault_permission = NO_PERMISSIONS\nauth_cache_ttl_seconds = 60\n"
         f"database_uri = {database}\n"
         f"admin_username = {MLFLOW_USER}\nadmin_password = {read_text_leniently(cluster.password_file)}\n"
         "authorization_function = mlflow.server.auth:authenticate_request_basic_auth\n",
-        PRIVATE,
+        PRIVATE_FILE_MODE,
     )
     command = [sys.executable, "-m", "mlflow", "server", "--app-name", "basic-auth", "--workers", "1"]
     command += ["--backend-store-uri", sqlite_uri(home.database_file), "--host", LOOPBACK]
@@ -444,11 +444,11 @@ class LocalCluster(LocalClusterState):
             StartInterruptedError: a signal came; likewise.
         """
         self.check_is_this_machine()
-        with writing(home.path, ANOTHER_HOME_REMEDY):
+        with as_user_error_if_unwritable(home.path, ANOTHER_HOME_REMEDY):
             home.path.mkdir(parents=True, exist_ok=True)
             held = self.path.with_name(f"{self.path.name}-lock").open("a")
         with held:
-            if not lock(held):
+            if not lock_file(held):
                 raise UserError(f"a cluster of {home.path} is being started. Its state: study cluster status")
             self._start_all_parts(home, nodes, cpus, cards, tell)
 
@@ -505,8 +505,8 @@ class LocalCluster(LocalClusterState):
         for log in self.path.glob("*.log"):
             log.unlink()
         for file, length in ((self.token_file, 32), (self.password_file, 18)):
-            write_whole(file, secrets.token_hex(length), PRIVATE)
-        self.scratch = tempfile.mkdtemp(prefix=SCRATCH_PREFIX, dir=folder_for_sockets(MAX_SCRATCH_PARENT_CHARACTERS))
+            write_atomically(file, secrets.token_hex(length), PRIVATE_FILE_MODE)
+        self.scratch = tempfile.mkdtemp(prefix=SCRATCH_PREFIX, dir=ray_socket_folder(MAX_SCRATCH_PARENT_CHARACTERS))
         self.host = platform.node()
         mlflow, dashboard, head = find_free_ports(3)
         self.mlflow, self.dashboard = (f"http://{LOOPBACK}:{port}" for port in (mlflow, dashboard))

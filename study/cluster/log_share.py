@@ -19,9 +19,9 @@ from typing import Any
 
 from study import __version__
 from study.errors import UserError
-from study.files import PRIVATE, digest_of_file, write_whole
-from study.home.folder import FORMAT, Home, StudyFolder
-from study.text import tell
+from study.files import PRIVATE_FILE_MODE, sha256_of_file, write_atomically
+from study.home.folder import HOME_FORMAT_VERSION, Home, StudyFolder
+from study.text import print_text
 from study.upstream.ray_internals import job_logs_folder
 
 LOG_SHARES_FOLDER, STUDY_LINK_NAME, MANIFEST_FILE = "study", "folder", "manifest.json"
@@ -74,7 +74,7 @@ class StudyLogShare:
     def renew_manifest(self) -> None:
         """Write the list of files anew."""
         document = {
-            "format": FORMAT,
+            "format": HOME_FORMAT_VERSION,
             "study": __version__,
             "name": self._folder.name,
             "host": platform.node(),
@@ -82,7 +82,7 @@ class StudyLogShare:
             "written": round(time.time(), 3),
             "files": self._list_files(),
         }
-        write_whole(self._place / MANIFEST_FILE, json.dumps(document), PRIVATE)
+        write_atomically(self._place / MANIFEST_FILE, json.dumps(document), PRIVATE_FILE_MODE)
 
     def _list_files(self) -> dict[str, dict[str, Any]]:
         root = self._folder.path
@@ -105,7 +105,7 @@ class StudyLogShare:
         status = path.stat()
         state = (status.st_size, status.st_mtime_ns)
         if name not in self._known or self._known[name][0] != state:
-            self._known[name] = (state, {"bytes": status.st_size, "sha256": digest_of_file(path)})
+            self._known[name] = (state, {"bytes": status.st_size, "sha256": sha256_of_file(path)})
         return self._known[name][1]
 
     def _ledger_entry(self) -> dict[str, Any]:
@@ -153,7 +153,7 @@ def share_study_while_running(folder: StudyFolder) -> Iterator[None]:
     try:
         share.create_share()
     except (OSError, UserError) as error:
-        tell(f"this study cannot be read from outside the cluster: {error}")
+        print_text(f"this study cannot be read from outside the cluster: {error}")
         yield
         return
     thread = threading.Thread(target=keep, name="log-share", daemon=True)

@@ -23,13 +23,13 @@ from study.cluster.log_share import (
     SHARED_FOLDERS,
 )
 from study.cluster.log_share import STUDY_LINK_NAME as WINDOW
-from study.errors import StudyNotFoundError, UserError, of_disk
-from study.files import digest_of_file, is_plain_name, path_below, whole, write_whole
-from study.home.folder import FORMAT, FetchOrigin, Home, StudyFolder, fetch_origin, write_format
+from study.errors import StudyNotFoundError, UserError, find_disk_error
+from study.files import is_safe_file_name, replace_atomically, safe_path_below, sha256_of_file, write_atomically
+from study.home.folder import HOME_FORMAT_VERSION, FetchOrigin, Home, StudyFolder, read_fetch_origin, write_home_format
 from study.home.lease import LeaseHolder
-from study.home.ledger import lease_file
-from study.home.ledger_line import LineChain, last_line
-from study.text import printed, typed
+from study.home.ledger import lease_path
+from study.home.ledger_line import LineChainState, last_line
+from study.text import escape_control, shell_command
 
 RemoteFileReader = Callable[[str, int, int], Iterator[bytes]]
 """Yields a file of the study, by its name, in blocks: its last `lines` lines (-1: all of it), at most so many bytes."""
@@ -72,17 +72,17 @@ class ShareManifest:
             UserError: another version of this package wrote it, or what it says is impossible.
         """
         try:
-            form, maker = int(document["format"]), printed(str(document["study"])[:100])
-            if form != FORMAT:
+            form, maker = int(document["format"]), escape_control(str(document["study"])[:100])
+            if form != HOME_FORMAT_VERSION:
                 raise UserError(
                     f"{name}: is in form {form} on the cluster, whose study {maker} made it; this is study "
-                    f"{__version__}, which reads form {FORMAT}. Install study {maker} here"
+                    f"{__version__}, which reads form {HOME_FORMAT_VERSION}. Install study {maker} here"
                 )
             files = {
                 _check_file_name(key): (int(told["bytes"]), str(told["sha256"]))
                 for key, told in document["files"].items()
             }
-            host, folder = printed(str(document["host"])), printed(str(document["folder"]))
+            host, folder = escape_control(str(document["host"])), escape_control(str(document["folder"]))
             return cls(host, folder, float(document["written"]), files)
         except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
             raise UserError(f"{name}: what the cluster says of its files cannot be read") from None
@@ -95,7 +95,7 @@ def _check_file_name(name: str) -> str:
         ValueError: it may not, as one that leads out of the folder.
     """
     first, *rest = name.split("/")
-    inside = first in SHARED_FOLDERS and rest and all(is_plain_name(part) for part in rest)
+    inside = first in SHARED_FOLDERS and rest and all(is_safe_file_name(part) for part in rest)
     if not (inside or (first in SHARED_FILES and not rest)):
         raise ValueError
     return name
@@ -157,12 +157,12 @@ def _download_file(
     name: str,
     change: Callable[[Path], None] | None = None,
 ) -> bool:
-    path, (size, digest) = path_below(folder, name), manifest.files[name]
-    if path.is_file() and path.stat().st_size == size and digest_of_file(path) == digest:
+    path, (size, digest) = safe_path_below(folder, name), manifest.files[name]
+    if path.is_file() and path.stat().st_size == size and sha256_of_file(path) == digest:
         return False
     path.parent.mkdir(parents=True, exist_ok=True)
     found, count = hashlib.sha256(), 0
-    with whole(path) as part:
+    with replace_atomically(path) as part:
         with part.open("xb") as file:
             for block in read(name, -1, size + MAX_LEDGER_GROWTH_BYTES):
                 count += len(block)
@@ -206,7 +206,7 @@ def _download_ledger(read: RemoteFileReader, manifest: ShareManifest, path: Path
         )
     _check_ledger_lines_follow(new, here)
     if new:
-        with whole(path) as part:
+        with replace_atomically(path) as part:
             part.write_bytes(data)
     return bool(new)
 
@@ -220,7 +220,7 @@ def _download_new_lines(read: RemoteFileReader, here: bytes, most: int) -> bytes
             return b"".join(lines[lines.index(last) + 1 :])
         if not lines:
             return None
-        asked += LineChain.after_line(lines[-1]).number - LineChain.after_line(last).number
+        asked += LineChainState.after_line(lines[-1]).number - LineChainState.after_line(last).number
     return None
 
 
@@ -230,10 +230,10 @@ def _check_ledger_lines_follow(new: bytes, here: bytes) -> None:
     Raises:
         RemoteFileChangedError: they do not.
     """
-    chain = LineChain()
+    chain = LineChainState()
     if here:
         last = last_line(here)
-        chain = LineChain.after_line(last)
+        chain = LineChainState.after_line(last)
         chain.accepts(last)
     for line in new.splitlines(keepends=True):
         if not chain.accepts(line):
@@ -305,7 +305,7 @@ class RemoteStudy:
             node=self._node,
             folder=manifest.folder,
             python=self._remote_python,
-            events=LineChain.after_line(last_line((folder / LEDGER_FILE_NAME).read_bytes())).number + 1,
+            events=LineChainState.after_line(last_line((folder / LEDGER_FILE_NAME).read_bytes())).number + 1,
         )
         if self._known and LEDGER_FILE_NAME not in came and self._known.events:
             found = replace(found, events=self._known.events)  # the ledger here has had its own events since
@@ -369,7 +369,7 @@ class RemoteStudy:
         try:
             return ShareManifest.from_document(self._name, jobs.wait_for_answer(job))
         except StudyNotFoundError as error:
-            submit = typed("submit", "FILE", "--address", self._head.address)
+            submit = shell_command("submit", "FILE", "--address", self._head.address)
             raise RemoteStudyNotFoundError(f"{error} (on the cluster). A first one: {submit}") from None
 
 
@@ -404,24 +404,24 @@ class StudyMirror:
         """
         try:
             self.home.path.mkdir(parents=True, exist_ok=True)
-            write_format(self.home.path)
+            write_home_format(self.home.path)
             found, _ = RemoteStudy(head, name, drivers, self.known_origin(name)).download_files(
-                path_below(self.home.path, name), FetchOptions(is_read_by_default)
+                safe_path_below(self.home.path, name), FetchOptions(is_read_by_default)
             )
             self._write_running_lease(name, found)
         except OSError as error:
-            if of_disk(error):
+            if find_disk_error(error):
                 raise
             raise UserError(f"{error.filename or self.home.path}: {error.strerror}") from None
         return found
 
     def known_origin(self, name: str) -> FetchOrigin | None:
         """Return where a study was found before; None: it was never read."""
-        return fetch_origin(StudyFolder(path_below(self.home.path, name)))
+        return read_fetch_origin(StudyFolder(safe_path_below(self.home.path, name)))
 
     def study_names(self) -> list[str]:
         """Return the studies that were read, whether or not the cluster has them."""
-        return [folder.name for folder in self.home.studies() if self.known_origin(folder.name)]
+        return [folder.name for folder in self.home.list_studies() if self.known_origin(folder.name)]
 
     def last_known_origin(self, name: str) -> FetchOrigin | None:
         """Return what `known` does, and mark the driver as running if it ran when the study was read."""
@@ -432,13 +432,13 @@ class StudyMirror:
 
     def remove_study(self, name: str) -> None:
         """Remove what was read of a study."""
-        shutil.rmtree(path_below(self.home.path, name), ignore_errors=True)
+        shutil.rmtree(safe_path_below(self.home.path, name), ignore_errors=True)
 
     def _write_running_lease(self, name: str, found: FetchOrigin) -> None:
         """Write a lease like that of a shared folder while a driver runs elsewhere, so that readers see it."""
-        path = lease_file(path_below(self.home.path, name) / "ledger.jsonl")
+        path = lease_path(safe_path_below(self.home.path, name) / "ledger.jsonl")
         if found.was_running:
-            write_whole(
+            write_atomically(
                 path, json.dumps(asdict(LeaseHolder(found.job, found.address, found.host, 1, found.downloaded_at)))
             )
         elif path.exists():

@@ -15,12 +15,12 @@ from study.ranking.ablation_steps import (
     Ablation,
     AblationProgress,
     MergedKnobs,
-    Step,
+    StepKeys,
     ablation_progress,
     check_knobs,
     choose_ablation_seeds,
     differing_knobs,
-    is_measured,
+    is_ablation_measured,
     missing_trials,
     param_value,
     plan_steps,
@@ -28,9 +28,9 @@ from study.ranking.ablation_steps import (
     to_ablation_event,
     trials_by_configuration,
 )
-from study.ranking.documents import FLATTENED
+from study.ranking.documents import FLATTEN_FIELDS
 from study.spec import StudySpec
-from study.text import counted
+from study.text import pluralise
 
 
 @dataclass(frozen=True)
@@ -93,14 +93,19 @@ def plan_ablation(results: Results, request: AblationRequest) -> tuple[Ablation,
     check_knobs(results.spec.name, "--knobs", request.knobs, knobs)
     check_knobs(results.spec.name, "--order", request.order, knobs)
     before = requested_ablation(results.record)
-    steps: Sequence[Step]
+    steps: Sequence[StepKeys]
     merges: Sequence[MergedKnobs] = []
-    if before and before.best.number == best.trial.number and not request.knobs and not request.order:
+    if (
+        before
+        and before.best_configuration_trial.number == best.trial.number
+        and not request.knobs
+        and not request.order
+    ):
         steps, words = before.steps, "as before"
     else:
-        by_importance = [key for key in compute_importances(results).shares if key in knobs]
+        by_importance = [key for key in compute_importances(results).share_by_key if key in knobs]
         steps, merges = plan_steps(results.spec, start, end, [*request.order, *by_importance], request.knobs)
-        words = _order_words(request, by_importance)
+        words = _order_in_words(request, by_importance)
     ablation = Ablation(reference.trial, best.trial, steps, choose_ablation_seeds(results, best, request.seeds))
     to_run = sum(1 for _ in missing_trials(results, ablation))
     return ablation, AblationSummary(
@@ -127,15 +132,15 @@ def request_ablation(folder: StudyFolder, spec: StudySpec, request: AblationRequ
     """
     with closing(Ledger(folder.ledger_file)) as ledger:
         results = Results(spec, StudyRecord.load_without_closing(folder.ledger_file))
-        results.record.check_can_go_on(folder.name)
+        results.record.check_resumable(folder.name)
         wanted = to_ablation_event(plan_ablation(results, request)[0])
-        if wanted == results.record.ablation_request and is_measured(results):
+        if wanted == results.record.ablation_request and is_ablation_measured(results):
             return False
         ledger.append(wanted)
         return True
 
 
-def ablation_plan(folder: StudyFolder, request: AblationRequest) -> AblationSummary:
+def summarise_ablation_plan(folder: StudyFolder, request: AblationRequest) -> AblationSummary:
     """Return what an ablation of a study would run, without writing anything.
 
     Raises:
@@ -150,11 +155,11 @@ class AblationResult:
 
     name: str
     state: str
-    progress: AblationProgress = field(metadata=FLATTENED)
+    progress: AblationProgress = field(metadata=FLATTEN_FIELDS)
     effects: Sequence[Mapping[str, object]]
 
 
-def result(folder: StudyFolder) -> AblationResult:
+def ablation_result(folder: StudyFolder) -> AblationResult:
     """Return what is known of the ablation that was asked for last."""
     from study.analysis.statistics.ablation_effects import ablation_effects, effect_rows
 
@@ -164,35 +169,37 @@ def result(folder: StudyFolder) -> AblationResult:
     return AblationResult(results.spec.name, results.record.state, known, effect_rows(ablation_effects(results)))
 
 
-def effects_table(result: AblationResult) -> str:
+def effects_as_markdown(result: AblationResult) -> str:
     """Return the effects of an ablation as a Markdown table, with notes on its numbers."""
-    from study.analysis.report.page import markdown_table
-    from study.analysis.statistics.ablation_effects import frame_from_rows
+    from study.analysis.report.page import frame_to_markdown
+    from study.analysis.statistics.ablation_effects import ablation_frame_from_rows
     from study.analysis.tables.printed_table import ablation_notes, printed_ablation
 
-    frame = frame_from_rows(result.effects)
+    frame = ablation_frame_from_rows(result.effects)
     if frame.empty:
         return "no trial of the ablation is complete yet"
-    return f"{markdown_table(printed_ablation(frame))}\n\n{' '.join(ablation_notes(frame))}"
+    return f"{frame_to_markdown(printed_ablation(frame))}\n\n{' '.join(ablation_notes(frame))}"
 
 
-def plan_lines(plan: AblationSummary) -> list[str]:
+def ablation_plan_lines(plan: AblationSummary) -> list[str]:
     """Return the lines that tell a user of a plan."""
     texts = [
         f"ablation of {plan.name}: from trial {plan.baseline} (baseline) to trial {plan.best} in "
-        f"{counted(len(plan.steps), 'step')}, {plan.order}"
+        f"{pluralise(len(plan.steps), 'step')}, {plan.order}"
     ]
     for step in plan.steps:
         moves = (
-            f"{key} {formatting.setting(one)} -> {formatting.setting(other)}" for key, (one, other) in step.items()
+            f"{key} {formatting.format_setting(one)} -> {formatting.format_setting(other)}"
+            for key, (one, other) in step.items()
         )
         texts.append(f"  {', '.join(moves)}")
     texts += [f"{keys} move together: {reason}" for keys, reason in plan.together.items()]
     if len(plan.steps) == 1:
         texts.append("they differ in one step, which is the whole gain")
     texts.append(
-        f"{plan.configurations} configurations on {formatting.seeds(plan.seeds)}: {plan.trials} trials, {plan.there} "
-        f"of them are there, {plan.to_run} to run ({counted(plan.epochs, 'epoch')})"
+        f"{plan.configurations} configurations on {formatting.seeds_text(plan.seeds)}: {plan.trials} trials, "
+        f"{plan.there} "
+        f"of them are there, {plan.to_run} to run ({pluralise(plan.epochs, 'epoch')})"
     )
     return texts
 
@@ -215,7 +222,7 @@ def _baseline_and_best(results: Results) -> tuple[Candidate, Candidate]:
     return reference, best
 
 
-def _order_words(request: AblationRequest, by_importance: Sequence[str]) -> str:
+def _order_in_words(request: AblationRequest, by_importance: Sequence[str]) -> str:
     if request.order:
         return "in the order of --order"
     return "by importance in the search" if by_importance else "in the order of the study file"

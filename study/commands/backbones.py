@@ -17,7 +17,7 @@ from study.models.published_weights import (
     why_wrong_architecture,
 )
 
-OF_THEIR_OWN = ("resnet18", "resnet50", *PACKAGED_WEIGHTS)
+ARCHITECTURES_AS_MODEL_NAMES = ("resnet18", "resnet50", *PACKAGED_WEIGHTS)
 """Architectures that are themselves a `model.name`; the others are `torchvision` with an `architecture`."""
 
 
@@ -45,18 +45,18 @@ class PreparedWeights(WeightsRow):
     model: Mapping[str, str]
 
 
-def overview() -> list[WeightsRow]:
+def list_weights() -> list[WeightsRow]:
     """Return one row per architecture and published weights, the default ones first: their file and what they need."""
     return [
-        _row(published_weights.find_weights(architecture, name), name == DEFAULT_WEIGHTS_NAME)
+        _weights_row(published_weights.find_weights(architecture, name), name == DEFAULT_WEIGHTS_NAME)
         for architecture in [*PACKAGED_WEIGHTS, *list_architectures()]
         for name in weights_names_of(architecture)
-        if name == DEFAULT_WEIGHTS_NAME or not _is_default(architecture, name)
+        if name == DEFAULT_WEIGHTS_NAME or not _are_default_weights(architecture, name)
     ]
 
 
-def table(rows: Iterable[WeightsRow]) -> str:
-    """Format the rows of `overview` as a table for people, with the default weights alone."""
+def weights_table(rows: Iterable[WeightsRow]) -> str:
+    """Format the rows of `list_weights` as a table for people, with the default weights alone."""
     lines = [f"{'network':<20} {'weights':<16} {'MiB':>6} {'pixels':>6} {'least':>6}  files"]
     for row in rows:
         if row.default:
@@ -68,7 +68,7 @@ def table(rows: Iterable[WeightsRow]) -> str:
     return "\n".join([*lines, "pixels: of the images that the weights were evaluated on; least: smallest side", get])
 
 
-def prepare(
+def prepare_weights(
     architecture: str, weights: str = DEFAULT_WEIGHTS_NAME, progress: ProgressCallback = ignore_progress
 ) -> PreparedWeights:
     """Get a file of published weights, check it, and return its facts with the `model` section that begins from it.
@@ -83,16 +83,16 @@ def prepare(
         raise UserError(f"torchvision {problem}")
     chosen = published_weights.find_weights(architecture, weights)
     file = find_or_download(chosen.source, progress)
-    own = architecture in OF_THEIR_OWN
+    own = architecture in ARCHITECTURES_AS_MODEL_NAMES
     model = {"name": architecture} if own else {"name": "torchvision", "architecture": architecture}
-    row = _row(chosen, _is_default(architecture, chosen.name.partition(".")[2]))
+    row = _weights_row(chosen, _are_default_weights(architecture, chosen.name.partition(".")[2]))
     return PreparedWeights(
-        **vars(row), path=str(file), sha256=files.digest_of_file(file), model=model | {"weights": weights}
+        **vars(row), path=str(file), sha256=files.sha256_of_file(file), model=model | {"weights": weights}
     )
 
 
-def text(prepared: PreparedWeights) -> str:
-    """Return the document of `prepare` as text for people."""
+def prepared_weights_text(prepared: PreparedWeights) -> str:
+    """Return the document of `prepare_weights` as text for people."""
     section = ", ".join(f"{key}: {value}" for key, value in prepared.model.items())
     return "\n".join(
         [
@@ -103,11 +103,11 @@ def text(prepared: PreparedWeights) -> str:
     )
 
 
-def _row(found: PublishedWeights, default: bool) -> WeightsRow:
+def _weights_row(found: PublishedWeights, default: bool) -> WeightsRow:
     weights, there = found.name.partition(".")[2], found.source.path_or_none() is not None
     architecture, pixels = found.architecture, (found.side, found.min_side)
     return WeightsRow(architecture, weights, default, found.name, found.url, found.mib, *pixels, there)
 
 
-def _is_default(architecture: str, name: str) -> bool:
+def _are_default_weights(architecture: str, name: str) -> bool:
     return published_weights.find_weights(architecture, DEFAULT_WEIGHTS_NAME).name.endswith(f".{name}")

@@ -12,7 +12,7 @@ from study.spec.load import check_and_complete_document
 from study.spec.study_spec import PLACEMENT_KEYS
 from study.spec.yaml_document import apply_profile, parse_assignment, read_study_file
 
-INSTEAD = {
+REMEDY_BY_KEY = {
     "search.trials": "More configurations: study resume {name} --trials +50",
     "train.epochs": "Trials of more epochs are another study: study run FILE --set train.epochs=40 --name NEW",
     "train.threads": "Trials are bit for bit the same only on as many threads",
@@ -21,7 +21,7 @@ INSTEAD = {
 """What to do instead of changing a key, by the key or its section."""
 
 
-def next_placement(folder: StudyFolder, record: StudyRecord, assignments: Iterable[str]) -> dict[str, Scalar]:
+def placement_on_resume(folder: StudyFolder, record: StudyRecord, assignments: Iterable[str]) -> dict[str, Scalar]:
     """Return the placement of a study's next driver: that of its last one, with these assignments.
 
     Args:
@@ -35,8 +35,8 @@ def next_placement(folder: StudyFolder, record: StudyRecord, assignments: Iterab
         return dict(record.placement)
     for key, _, place in changed:
         if key not in PLACEMENT_KEYS:
-            raise UserError(f"{place}: {_refusal(key, folder.name)}")
-    spec, document = folder.spec(), read_study_file(folder.spec_file)
+            raise UserError(f"{place}: {_refusal_message(key, folder.name)}")
+    spec, document = folder.load_spec(), read_study_file(folder.spec_file)
     last = [(key, value, f"{key} of the last session") for key, value in record.placement.items()]
     for key, value, place in [*last, *changed]:
         document.override_key(key, value, place)
@@ -65,15 +65,15 @@ def placement_changes(results: Results) -> dict[str, PlacementChange]:
     return {key: PlacementChange(value, results.spec.placement_values[key]) for key, value in own.placement.items()}
 
 
-def change_lines(told: Mapping[str, PlacementChange]) -> list[str]:
+def placement_change_lines(told: Mapping[str, PlacementChange]) -> list[str]:
     """Return the line that tells a user of changed keys; empty where none was changed."""
     words = [f"{key} {_value_text(value.now)} (in its file {_value_text(value.file)})" for key, value in told.items()]
     return [f"placement {', '.join(words)}"] if words else []
 
 
-def _refusal(key: str, name: str) -> str:
+def _refusal_message(key: str, name: str) -> str:
     section = ".".join(key.split(".")[:2])
-    instead = INSTEAD.get(key) or INSTEAD.get(section)
+    instead = REMEDY_BY_KEY.get(key) or REMEDY_BY_KEY.get(section)
     if instead is None:
         instead = "It decides what trials compute or are compared by. Another study: study run FILE --name OTHER"
     return f"cannot change while {name} goes on. {instead.format(name=name)}. What can: {', '.join(PLACEMENT_KEYS)}"

@@ -7,22 +7,24 @@ from study.data import Dataset, Facts, cells
 from study.data.cells import DatasetCounts
 from study.errors import UserError
 from study.knobs import Section
-from study.metrics import GROUPS
-from study.metrics.selection_rules import DEBIASED, RULES
+from study.metrics import CELLS_BY_GROUP_METRIC
+from study.metrics.selection_rules import BIAS_LABEL_METRICS, SELECTION_RULES
 from study.spec import StudySpec
 from study.text import quoted
 
 # A gap between groups is measured within a class: equalized odds (FSCL paper Eq. 6) compares the groups of every class,
 # equal opportunity those of the positive class, class 1. A class has a gap if two of its groups or more have samples.
 
-Cell = tuple[int | None, int | None]
+ClassAndBiasClass = tuple[int | None, int | None]
 """A class and a bias class; None: any."""
 
-OF_ALL_SAMPLES = ("demographic_parity", "accuracy_parity")
-OF_CELLS = ("unbiased_accuracy", "worst_group_accuracy")
+PARITY_METRICS = ("demographic_parity", "accuracy_parity")
+ALL_CELLS_METRICS = ("unbiased_accuracy", "worst_group_accuracy")
 
 
-def empty_cells_for(metric: str, classes: Sequence[int], cells: Sequence[Sequence[int]] | None) -> list[Cell]:
+def empty_cells_for(
+    metric: str, classes: Sequence[int], cells: Sequence[Sequence[int]] | None
+) -> list[ClassAndBiasClass]:
     """Return the empty cells that keep a metric from having a value on a split; an empty list where it has one.
 
     Args:
@@ -36,40 +38,46 @@ def empty_cells_for(metric: str, classes: Sequence[int], cells: Sequence[Sequenc
         return []
     table = {(y, s): count for y, row in enumerate(cells) for s, count in enumerate(row)}
     if metric in ("equalized_odds", "equalized_odds_difference"):
-        return [cell for y, row in enumerate(cells) for cell in _alone(y, row)]
+        return [cell for y, row in enumerate(cells) for cell in _incomparable_cells(y, row)]
     if metric == "equal_opportunity":
-        return _alone(1, cells[1])
-    if metric in OF_ALL_SAMPLES:
-        return [(None, s) for _, s in _alone(0, [sum(column) for column in zip(*cells, strict=True)])]
-    if metric in GROUPS:
-        wanted = [GROUPS[metric]]
-    elif metric in OF_CELLS:
+        return _incomparable_cells(1, cells[1])
+    if metric in PARITY_METRICS:
+        return [(None, s) for _, s in _incomparable_cells(0, [sum(column) for column in zip(*cells, strict=True)])]
+    if metric in CELLS_BY_GROUP_METRIC:
+        wanted = [CELLS_BY_GROUP_METRIC[metric]]
+    elif metric in ALL_CELLS_METRICS:
         wanted = list(table)
     elif metric in ("aligned_accuracy", "conflicting_accuracy"):
         wanted = [(y, s) for y, s in table if (y == s) == (metric == "aligned_accuracy")]
     else:
         return []
-    return [] if any(table.get(cell) for cell in wanted) else list[Cell](wanted)
+    return [] if any(table.get(cell) for cell in wanted) else list[ClassAndBiasClass](wanted)
 
 
-def _alone(of_class: int, row: Sequence[int]) -> list[Cell]:
+def _incomparable_cells(of_class: int, row: Sequence[int]) -> list[ClassAndBiasClass]:
     """Return the empty cells of a class of which no two groups can be compared."""
     if sum(count > 0 for count in row) >= 2:
         return []
     return [(of_class, s) for s, count in enumerate(row) if not count]
 
 
-MOST_CELLS = 3
+MAX_NAMED_CELLS = 3
 """Empty cells that a message names; the others are counted."""
 
-INSTEAD = ("shrunk_unbiased_log_loss", "shrunk_unbiased_accuracy", *DEBIASED, "balanced_accuracy", "accuracy")
+SUGGESTED_METRICS = (
+    "shrunk_unbiased_log_loss",
+    "shrunk_unbiased_accuracy",
+    *BIAS_LABEL_METRICS,
+    "balanced_accuracy",
+    "accuracy",
+)
 """Metrics that a message proposes instead, where the split has them."""
 
-BY_ONE_CELL = ("worst_group_accuracy", "equalized_odds", "equalized_odds_difference", "equal_opportunity")
+SINGLE_CELL_METRICS = ("worst_group_accuracy", "equalized_odds", "equalized_odds_difference", "equal_opportunity")
 """Metrics that a single cell can decide: the user is told of each cell that they leave out."""
 
 
-def check(spec: StudySpec) -> None:
+def check_study_metrics(spec: StudySpec) -> None:
     """Refuse metrics that validation cannot have, as far as its labels are known without its samples.
 
     Raises:
@@ -77,25 +85,27 @@ def check(spec: StudySpec) -> None:
     """
     if not spec.function:
         for section in spec.data_sections:
-            check_counts(spec, section, cells.count_cells_of_dataset(section))
+            check_metrics_of_counts(spec, section, cells.count_cells_of_dataset(section))
 
 
-def check_loaded(spec: StudySpec, datasets: Mapping[str, Dataset]) -> None:
+def check_metrics_of_loaded_data(spec: StudySpec, datasets: Mapping[str, Dataset]) -> None:
     """Refuse metrics that the validation splits of loaded data sets cannot have; some labels are known only then.
 
     Args:
         datasets: by `data.section_key`.
 
     Raises:
-        UserError: see `check`.
+        UserError: see `check_study_metrics`.
     """
     for section in [] if spec.function else spec.data_sections:
         dataset = datasets[data.section_key(section)]
         facts = dataset.facts.facts_of_split("val")
-        check_counts(spec, section, DatasetCounts({"val": cells.count_cells_of_split(dataset.splits["val"], facts)}))
+        check_metrics_of_counts(
+            spec, section, DatasetCounts({"val": cells.count_cells_of_split(dataset.splits["val"], facts)})
+        )
 
 
-def check_counts(spec: StudySpec, section: Section, counts: DatasetCounts) -> None:
+def check_metrics_of_counts(spec: StudySpec, section: Section, counts: DatasetCounts) -> None:
     """Check the metrics against the cells of one data set, as `study.data.cells.count_cells_of_dataset` returns them.
 
     Cells that are not known pass.
@@ -106,18 +116,19 @@ def check_counts(spec: StudySpec, section: Section, counts: DatasetCounts) -> No
     if counts.unknown or "val" not in counts.splits:
         return
     val, facts = counts.splits["val"], spec.facts_of_data(section).facts_of_split("val")
-    for place, metric in _named_metrics(spec):
+    for place, metric in _metrics_by_key(spec):
         if empty := empty_cells_for(metric, val.classes, val.cells):
             possible = [
                 name
-                for name in INSTEAD
+                for name in SUGGESTED_METRICS
                 if name in spec.available_metrics[0]
                 and name != metric
                 and not empty_cells_for(name, val.classes, val.cells)
             ]
             raise UserError(
                 f"{place}: val/{metric} given, which validation cannot have: it has no sample of "
-                f"{named(empty, facts)}. Give validation such samples (data.val, data.val_share, or rows of your own), "
+                f"{name_empty_cells(empty, facts)}. Give validation such samples (data.val, data.val_share, or rows of "
+                f"your own), "
                 f"or take another metric: {', '.join(f'val/{name}' for name in possible)}"
             )
 
@@ -130,44 +141,47 @@ def empty_cell_warnings(spec: StudySpec, counts: DatasetCounts, facts: Facts) ->
         facts: of the validation split.
     """
     table = counts.splits["val"].cells
-    names = [name for _, name in _named_metrics(spec) if name in BY_ONE_CELL]
-    empty: list[Cell] = [(y, s) for y, row in enumerate(table or []) for s, count in enumerate(row) if not count]
+    names = [name for _, name in _metrics_by_key(spec) if name in SINGLE_CELL_METRICS]
+    empty: list[ClassAndBiasClass] = [
+        (y, s) for y, row in enumerate(table or []) for s, count in enumerate(row) if not count
+    ]
     if not names or not empty:
         return []
     told = ", ".join(f"val/{name}" for name in dict.fromkeys(names))
     return [
-        f"validation has no sample of {named(empty, facts)}: {told} cannot see how a model treats them, however badly "
+        f"validation has no sample of {name_empty_cells(empty, facts)}: {told} cannot see how a model treats them, "
+        f"however badly "
         "it does. Give validation such samples, or expect nothing of these groups"
     ]
 
 
-def named(empty: Sequence[Cell], facts: Facts) -> str:
+def name_empty_cells(empty: Sequence[ClassAndBiasClass], facts: Facts) -> str:
     """Name empty cells in words, with the names of classes and groups."""
-    shown = [_cell_in_words(cell, facts) for cell in empty[:MOST_CELLS]]
-    more = [f"{len(empty) - MOST_CELLS} more cells"] if len(empty) > MOST_CELLS else []
+    shown = [_cell_in_words(cell, facts) for cell in empty[:MAX_NAMED_CELLS]]
+    more = [f"{len(empty) - MAX_NAMED_CELLS} more cells"] if len(empty) > MAX_NAMED_CELLS else []
     return " or of ".join([*shown, *more])
 
 
-def _cell_in_words(cell: Cell, facts: Facts) -> str:
+def _cell_in_words(cell: ClassAndBiasClass, facts: Facts) -> str:
     y, s = cell
     of_class = None if y is None else f"class {quoted(facts.class_names[y]) if facts.class_names else y}"
     of_group = None if s is None else f"group {quoted(facts.bias_names[s]) if facts.bias_names else s}"
     return " in ".join(part for part in (of_class, of_group) if part)
 
 
-def _named_metrics(spec: StudySpec) -> Iterator[tuple[str, str]]:
+def _metrics_by_key(spec: StudySpec) -> Iterator[tuple[str, str]]:
     """Yield each metric of validation that the study names, after the key where it stands."""
     goal = spec.objective
-    yield from (("search.metric", name) for name in map(_val_metric, goal.metrics) if name)
-    yield from (("search.constraints", name) for limit in goal.constraints if (name := _val_metric(limit.metric)))
+    yield from (("search.metric", name) for name in map(_name_without_val, goal.metrics) if name)
+    yield from (("search.constraints", name) for limit in goal.constraints if (name := _name_without_val(limit.metric)))
     asked = spec.search.confirm.rules
     named = asked if isinstance(asked, list) else []
-    for rule in RULES:
+    for rule in SELECTION_RULES:
         if rule.name in named:
             names = [rule.metric, *([rule.limit.split()[0]] if rule.limit else [])]
             yield from (("search.confirm.rules", name) for name in names)
 
 
-def _val_metric(reported: str) -> str | None:
+def _name_without_val(reported: str) -> str | None:
     split, _, name = reported.partition("/")
     return name if split == "val" else None

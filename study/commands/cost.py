@@ -15,49 +15,51 @@ from study.commands.plan import Plan
 from study.errors import UserError
 from study.spec import StudySpec
 
-T = TypeVar("T")
-HOUR = 3600.0
+ResultT = TypeVar("ResultT")
+SECONDS_PER_HOUR = 3600.0
 
 
-def duration(hours: float) -> str:
+def hours_in_words(hours: float) -> str:
     """Return hours in words."""
-    return formatting.duration(hours * HOUR)
+    return formatting.format_duration(hours * SECONDS_PER_HOUR)
 
 
-COSTLY = {"method.name", "train.batch_size", "train.augmentation", "train.data_share", "train.precision"}
+EPOCH_TIME_KEYS = {"method.name", "train.batch_size", "train.augmentation", "train.data_share", "train.precision"}
 """Keys that change the time of an epoch, besides those of data set and network."""
 
 
 @dataclass(frozen=True)
-class Pace:
+class EpochPace:
     """Time of an epoch.
 
     Attributes:
-        seconds: of one epoch.
+        seconds_per_epoch: of one epoch.
         basis: where this number is from, in words.
         caveats: what it leaves out, and how the study may differ.
-        load: the machine's load average before the epoch was measured.
+        load_average: the machine's load average before the epoch was measured.
     """
 
-    seconds: float
+    seconds_per_epoch: float
     basis: str
     caveats: tuple[str, ...]
-    load: float = 0.0
+    load_average: float = 0.0
 
-    def together(self, cpus: float, at_once: int, machine: float) -> float:
+    def slowdown(self, cpus_per_trial: float, concurrent_trials: int, machine_cpus: float) -> float:
         """Return how many times longer an epoch takes among trials that run at once than alone.
 
         Args:
-            cpus: of each trial.
-            at_once: number of trials.
-            machine: number of CPUs of the machine.
+            cpus_per_trial: of each trial.
+            concurrent_trials: number of trials.
+            machine_cpus: number of CPUs of the machine.
         """
-        among, alone = (max(1.0, (trials * cpus + self.load) / machine) for trials in (at_once, 1))
+        among, alone = (
+            max(1.0, (trials * cpus_per_trial + self.load_average) / machine_cpus) for trials in (concurrent_trials, 1)
+        )
         return among / alone
 
 
 @dataclass(frozen=True)
-class Hours:
+class CostHours:
     """Hours of trials, of GPUs and of the clock on this machine; None: no trial fits it."""
 
     trial_hours: float
@@ -66,42 +68,42 @@ class Hours:
 
 
 @dataclass(frozen=True)
-class Expected:
-    """The hours of a plan at a pace, see `Pace`."""
+class ExpectedCost:
+    """The hours of a plan at a pace, see `EpochPace`."""
 
     seconds_per_epoch: float
     basis: str
     caveats: Sequence[str]
     trials_at_once_here: int
-    without_early_stopping: Hours
-    expected: Hours
+    without_early_stopping: CostHours
+    expected: CostHours
 
 
 @dataclass(frozen=True)
-class Estimate:
+class CostEstimate:
     """The cost of a plan; None: `not_measured` says why."""
 
-    cost: Expected | None
+    cost: ExpectedCost | None
     not_measured: str | None
 
 
-def estimate(spec: StudySpec, plan: Plan, begins: Callable[[], object] = bool) -> Estimate:
+def estimate_cost(spec: StudySpec, plan: Plan, on_begin: Callable[[], object] = bool) -> CostEstimate:
     """Estimate the cost of a plan at the pace of one epoch that is run in this process, where it can be run.
 
     Args:
-        begins: called before the epoch is run.
+        on_begin: called before the epoch is run.
     """
-    pace = measured_pace(spec, begins)
-    return Estimate(None, pace) if isinstance(pace, str) else Estimate(cost(spec, plan, pace), None)
+    pace = measure_pace(spec, on_begin)
+    return CostEstimate(None, pace) if isinstance(pace, str) else CostEstimate(compute_cost(spec, plan, pace), None)
 
 
-def measured_pace(spec: StudySpec, begins: Callable[[], object] = bool) -> Pace | str:
+def measure_pace(spec: StudySpec, on_begin: Callable[[], object] = bool) -> EpochPace | str:
     """Measure the pace of the file's own configuration by running its first epoch in this process.
 
     Nothing is downloaded for it, and no code of a study file that others wrote is run.
 
     Args:
-        begins: called before the epoch is run.
+        on_begin: called before the epoch is run.
 
     Returns:
         The pace, or why it cannot be measured: its data are not here, say, or there is no GPU although it asks for one.
@@ -117,10 +119,10 @@ def measured_pace(spec: StudySpec, begins: Callable[[], object] = bool) -> Pace 
         return "a plan runs no function of a study file; study trial does, and says what an epoch takes"
     if any(source.path_or_none() is None for source in data.sources(spec.base["data"])):
         return f"its data are not here, see study data prepare {spec.base['data']['name']}"
-    begins()
+    on_begin()
     load = os.getloadavg()[0]
     try:
-        first_epoch = as_a_worker(lambda: next(one_trial.run_trial(spec)))
+        first_epoch = call_with_worker_priority(lambda: next(one_trial.run_trial(spec)))
     except (UserError, RuntimeError, MemoryError) as error:  # torch's errors are RuntimeErrors
         if isinstance(error, UserError):
             data.load(spec.base["data"])  # raises again if the data were the reason
@@ -130,13 +132,15 @@ def measured_pace(spec: StudySpec, begins: Callable[[], object] = bool) -> Pace 
         "the first epoch is slower than later ones; a trial's start, checkpoints and final classifiers are left out",
         "it ran alone: trials that run at the same time slow each other down",
     ]
-    if load > BUSY * (os.cpu_count() or 1):
+    if load > BUSY_LOAD_PER_CPU * (os.cpu_count() or 1):
         caveats.append(f"the machine is busy, with a load of {load:.1f} on {os.cpu_count()} CPUs: taken to stay so")
-    if searched_keys := [key for key in spec.space.domains if key.startswith(("data.", "model.")) or key in COSTLY]:
+    if searched_keys := [
+        key for key in spec.space.domains if key.startswith(("data.", "model.")) or key in EPOCH_TIME_KEYS
+    ]:
         caveats.append(f"searched, but measured with the file's values: {', '.join(searched_keys)}")
     if spec.resources.gpu:
         caveats.append(f"its tensors took at most {first_epoch['memory/peak_mib'] / 1024:.1f} GiB of the GPU")
-    return Pace(
+    return EpochPace(
         first_epoch["time/epoch"],
         f"one epoch of the file's own configuration, measured on {device}",
         tuple(caveats),
@@ -144,14 +148,14 @@ def measured_pace(spec: StudySpec, begins: Callable[[], object] = bool) -> Pace 
     )
 
 
-BUSY = 0.25
+BUSY_LOAD_PER_CPU = 0.25
 """Load average per CPU above which a machine is called busy."""
 
-NICENESS = "RAY_worker_niceness", 15
+WORKER_NICENESS = "RAY_worker_niceness", 15
 """Ray's variable for the niceness of its workers, and its value where it is not set."""
 
 
-def as_a_worker(function: Callable[[], T]) -> T:
+def call_with_worker_priority(function: Callable[[], ResultT]) -> ResultT:
     """Call a function in a thread of low priority, as the processes of trials have.
 
     On a busy machine a trial takes several times as long.
@@ -159,12 +163,12 @@ def as_a_worker(function: Callable[[], T]) -> T:
     Raises:
         Exception: what the function raises.
     """
-    made: list[T] = []
+    made: list[ResultT] = []
     raised: list[Exception] = []
 
     def work() -> None:
         with suppress(OSError, ValueError):  # only Linux takes a thread; the variable may hold anything
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), int(os.environ.get(*map(str, NICENESS))))
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), int(os.environ.get(*map(str, WORKER_NICENESS))))
         try:
             made.append(function())
         except Exception as error:
@@ -178,36 +182,36 @@ def as_a_worker(function: Callable[[], T]) -> T:
     return made[0]
 
 
-def cost(spec: StudySpec, plan: Plan, pace: Pace) -> Expected:
+def compute_cost(spec: StudySpec, plan: Plan, pace: EpochPace) -> ExpectedCost:
     """Compute the hours of trials, GPUs and the clock of a plan, with early stopping and without."""
     from study.sweep.ray_runtime import count_trials_at_once
 
     budget, full = plan.budget, spec.epochs
     at_once = count_trials_at_once(spec.resources, spec.search.concurrency)
-    seconds = pace.seconds * pace.together(spec.resources.cpu, max(1, at_once), os.cpu_count() or 1)
+    seconds = pace.seconds_per_epoch * pace.slowdown(spec.resources.cpu, max(1, at_once), os.cpu_count() or 1)
     searched = sum(count for stage, count in budget.trials.items() if stage not in ("confirm", "rule"))
 
-    def hours(name: str) -> Hours:
+    def hours(name: str) -> CostHours:
         epochs, fresh = budget.epochs[name], budget.trials["confirm"] + budget.rule_trials[name]
         waves = math.ceil(fresh / at_once) if at_once else 0
         longest = max(full, (epochs - fresh * full) / max(1, min(at_once, searched))) + waves * full
-        taken = epochs * seconds / HOUR
-        return Hours(taken, taken * spec.resources.gpu, longest * seconds / HOUR if at_once else None)
+        taken = epochs * seconds / SECONDS_PER_HOUR
+        return CostHours(taken, taken * spec.resources.gpu, longest * seconds / SECONDS_PER_HOUR if at_once else None)
 
-    return Expected(pace.seconds, pace.basis, pace.caveats, at_once, hours("most"), hours("expected"))
+    return ExpectedCost(pace.seconds_per_epoch, pace.basis, pace.caveats, at_once, hours("most"), hours("expected"))
 
 
-def estimate_text(estimate: Estimate) -> str:
+def cost_estimate_text(estimate: CostEstimate) -> str:
     """Return an estimate as lines of text."""
     costs = estimate.cost
     if costs is None:
         return f"time: not measured: {estimate.not_measured}"
     lines, at_once = [f"an epoch: {costs.seconds_per_epoch:.3g} s, by {costs.basis}"], costs.trials_at_once_here
     for label, hours in (("expected", costs.expected), ("if no trial is pruned", costs.without_early_stopping)):
-        lines.append(f"{label}: {duration(hours.trial_hours)} of trials")
-        lines[-1] += f", {duration(hours.gpu_hours)} of GPU" if hours.gpu_hours else ""
+        lines.append(f"{label}: {hours_in_words(hours.trial_hours)} of trials")
+        lines[-1] += f", {hours_in_words(hours.gpu_hours)} of GPU" if hours.gpu_hours else ""
         if hours.wall_hours is not None:
-            lines[-1] += f", {duration(hours.wall_hours)} of wall-clock time on this machine ({at_once} at once)"
+            lines[-1] += f", {hours_in_words(hours.wall_hours)} of wall-clock time on this machine ({at_once} at once)"
     if not at_once:
         lines.append("no wall-clock time: a trial does not fit this machine")
     return "\n".join([*lines, *(f"but: {caveat}" for caveat in costs.caveats)])

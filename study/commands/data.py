@@ -22,9 +22,9 @@ from study.data import cells
 from study.data.cells import DatasetCounts
 from study.data.dataset import Facts, fingerprint_of_splits
 from study.data.download import ProgressCallback, find_or_download, ignore_progress
-from study.errors import UserError, nearest
-from study.files import write_whole, writing
-from study.knobs import Section, Value, knobs
+from study.errors import UserError, did_you_mean
+from study.files import as_user_error_if_unwritable, write_atomically
+from study.knobs import Section, Value, read_knobs
 
 
 @dataclass(frozen=True)
@@ -70,13 +70,13 @@ class PreparedData:
     splits: Mapping[str, cells.SplitCounts]
 
 
-def overview() -> list[DataRow]:
+def list_data_sets() -> list[DataRow]:
     """Return one row per data set."""
-    return [_row(name) for name in data.dataset_names()]
+    return [_data_row(name) for name in data.dataset_names()]
 
 
-def table(rows: Iterable[DataRow]) -> str:
-    """Format the rows of `overview` as a table for people."""
+def data_sets_table(rows: Iterable[DataRow]) -> str:
+    """Format the rows of `list_data_sets` as a table for people."""
     lines = [f"{'data set':<18} {'classes':>7} {'bias':>5}  {'sample':<12} {'files':<8} what"]
     for row in rows:
         facts = row.facts
@@ -93,7 +93,9 @@ def _shape_text(facts: Facts | None) -> str:
     return (" x ".join(map(str, facts.shape)) if facts else "") or "-"
 
 
-def prepare(name: str, assignments: Iterable[str] = (), progress: ProgressCallback = ignore_progress) -> PreparedData:
+def prepare_data_set(
+    name: str, assignments: Iterable[str] = (), progress: ProgressCallback = ignore_progress
+) -> PreparedData:
     """Get the files of a data set, check them, build what trials read, and return its facts and the size of its splits.
 
     Args:
@@ -103,7 +105,7 @@ def prepare(name: str, assignments: Iterable[str] = (), progress: ProgressCallba
     Raises:
         UserError: a name or key is unknown, a file cannot be got or is wrong, or the prepared data are damaged.
     """
-    section = checked_section(name, assignments, "prepare")
+    section = load_data_section(name, assignments, "prepare")
     for source in data.sources(section):
         find_or_download(source, progress)
     dataset = data.load(section)
@@ -118,9 +120,9 @@ def prepare(name: str, assignments: Iterable[str] = (), progress: ProgressCallba
     return PreparedData(name, options, dataset.fingerprint, facts, splits)
 
 
-def text(prepared: PreparedData) -> str:
-    """Return what `prepare` returns as text for people."""
-    from study.commands.plan import cell_lines  # imports more than a list of data sets needs
+def prepared_data_text(prepared: PreparedData) -> str:
+    """Return what `prepare_data_set` returns as text for people."""
+    from study.commands.plan import cell_count_lines  # imports more than a list of data sets needs
 
     facts, options = prepared.facts, ", ".join(f"{key}={value}" for key, value in prepared.options.items())
     bias = f", {facts.bias_classes} bias classes" if facts.bias_classes else ""
@@ -130,12 +132,12 @@ def text(prepared: PreparedData) -> str:
     ]
     counts = DatasetCounts(prepared.splits, None, facts.class_names, facts.bias_names)
     return "\n".join(
-        [*lines, *cell_lines(counts), *(f"warning: {warning}" for warning in cells.warnings_from_counts(counts))]
+        [*lines, *cell_count_lines(counts), *(f"warning: {warning}" for warning in cells.warnings_from_counts(counts))]
     )
 
 
 @contextmanager
-def download_bars(quiet: bool = False) -> Iterator[ProgressCallback]:
+def download_progress_bars(quiet: bool = False) -> Iterator[ProgressCallback]:
     """Show the progress of downloads as bars on standard error, or not at all."""
     if quiet:
         yield ignore_progress
@@ -152,12 +154,12 @@ def download_bars(quiet: bool = False) -> Iterator[ProgressCallback]:
         yield show
 
 
-def _row(name: str) -> DataRow:
-    origin = data.CATALOGUE.origin(name)
-    if problem := data.CATALOGUE.problem(name):
+def _data_row(name: str) -> DataRow:
+    origin = data.CATALOGUE.declaring_distributions(name)
+    if problem := data.CATALOGUE.why_unusable(name):
         return DataRow(name, "", origin, problem)
     module = data.find_dataset_module(name)
-    own, about = knobs(module.Options), (module.__doc__ or "").partition("\n")[0].rstrip(".")
+    own, about = read_knobs(module.Options), (module.__doc__ or "").partition("\n")[0].rstrip(".")
     keys, required = [knob.key for knob in own], [knob.key for knob in own if knob.required]
     if required:  # its files depend on what the user gives
         return DataRow(name, about, origin, None, keys, required)
@@ -170,7 +172,7 @@ def _row(name: str) -> DataRow:
     return DataRow(name, about, origin, None, keys, required, facts, files, there)
 
 
-def checked_section(name: str, assignments: Iterable[str], verb: str) -> dict[str, Value]:
+def load_data_section(name: str, assignments: Iterable[str], verb: str) -> dict[str, Value]:
     """Return the checked data section of a name and `key=value` overrides, every default filled in.
 
     Args:
@@ -185,26 +187,26 @@ def checked_section(name: str, assignments: Iterable[str], verb: str) -> dict[st
 
     if name not in data.dataset_names():
         raise UserError(
-            f"{name!r}: no such data set. {nearest(name, data.dataset_names())}Known: {', '.join(data.dataset_names())}"
+            f"{name!r}: no such data set. {did_you_mean(name, data.dataset_names())}Known: {', '.join(data.dataset_names())}"
         )
     document = YamlDocument(f"study data {verb} {name}", {})
     apply_overrides(document, assignments)
     problems = ProblemCollector(document)
     values = validate_section(
-        make_section_model("data", knobs(data.find_dataset_module(name).Options)), document.values, (), problems
+        make_section_model("data", read_knobs(data.find_dataset_module(name).Options)), document.values, (), problems
     )
     problems.raise_if_any()
     return {"name": name, **(values or {})}
 
 
-LABELS = "labels.csv"
-"""The table of labels that `export` writes beside the images, as users have with images of their own."""
+LABELS_FILE_NAME = "labels.csv"
+"""The table of labels that `export_images` writes beside the images, as users have with images of their own."""
 
-COLUMNS = ("file", "class", "bias", "split")
+LABELS_COLUMNS = ("file", "class", "bias", "split")
 """Columns of that table; `bias` is left out where the data have no bias labels."""
 
 
-def export(name: str, folder: Path, assignments: Iterable[str] = ()) -> Path:
+def export_images(name: str, folder: Path, assignments: Iterable[str] = ()) -> Path:
     """Write every labelled image of a data set as PNG, and a table of their labels; return the table's path.
 
     Args:
@@ -215,7 +217,7 @@ def export(name: str, folder: Path, assignments: Iterable[str] = ()) -> Path:
         UserError: a name or key is not known, the data set holds no images of one or three channels, its files are
             missing, or the folder is not empty.
     """
-    section = checked_section(name, assignments, "export")
+    section = load_data_section(name, assignments, "export")
     facts = data.describe(section)
     if facts.is_table or facts.shape[0] not in (1, 3):
         raise UserError(f"{name}: holds no images that a file can have: samples of shape {facts.shape}")
@@ -225,11 +227,11 @@ def export(name: str, folder: Path, assignments: Iterable[str] = ()) -> Path:
     import pandas as pd  # slow to import, and a list of data sets needs neither
     from PIL import Image
 
-    columns = COLUMNS if facts.bias_classes else tuple(column for column in COLUMNS if column != "bias")
+    columns = LABELS_COLUMNS if facts.bias_classes else tuple(column for column in LABELS_COLUMNS if column != "bias")
     rows: list[dict[str, str]] = []
     samples = sum(len(split) for split in dataset.splits.values())
     digits = len(str(max(0, samples - 1)))
-    with writing(folder):
+    with as_user_error_if_unwritable(folder):
         folder.mkdir(parents=True, exist_ok=True)
         for split_name, split in dataset.splits.items():
             images = split.sample_inputs
@@ -240,8 +242,8 @@ def export(name: str, folder: Path, assignments: Iterable[str] = ()) -> Path:
                 target = _class_text(facts.class_names, int(split.target[index]))
                 bias = "" if split.bias is None else _class_text(facts.bias_names, int(split.bias[index]))
                 rows.append({"file": file, "class": target, "bias": bias, "split": split_name})
-        write_whole(folder / LABELS, pd.DataFrame(rows, columns=columns).to_csv(index=False), 0o666)
-    return folder / LABELS
+        write_atomically(folder / LABELS_FILE_NAME, pd.DataFrame(rows, columns=columns).to_csv(index=False), 0o666)
+    return folder / LABELS_FILE_NAME
 
 
 def _class_text(names: Sequence[str] | None, code: int) -> str:

@@ -8,11 +8,11 @@ from study.errors import UserError
 from study.home.folder import Home
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
-from study.text import counted, without_password
+from study.text import pluralise, redact_credentials
 from study.tracking.remove_runs import remove_study_runs
 
 
-def describe(home: Home, name: str) -> str:
+def deletion_sentence(home: Home, name: str) -> str:
     """Return a sentence about what would be removed; for a study that cannot be read, it says why.
 
     Raises:
@@ -21,13 +21,13 @@ def describe(home: Home, name: str) -> str:
     folder = home.find_study(name)
     try:
         record = StudyRecord.load(folder.ledger_file)
-        held = f"{folder.path}: {record.state}, {counted(len(record.trials), 'trial')}"
+        held = f"{folder.path}: {record.state}, {pluralise(len(record.trials), 'trial')}"
     except UserError as error:
         held = f"{folder.path}: unreadable ({error})"
-    return f"{held}, and their runs in MLflow ({without_password(home.tracking_uri)})."
+    return f"{held}, and their runs in MLflow ({redact_credentials(home.tracking_uri)})."
 
 
-def delete(home: Home, name: str) -> None:
+def delete_study(home: Home, name: str) -> None:
     """Remove a study: its MLflow runs and their artifacts, then its folder.
 
     If this is cut off, what is left is still a study and can be deleted again.

@@ -11,26 +11,29 @@ from study.knobs import Params, Scalar, Section, Value
 from study.metrics import METRICS, available_metrics, lower_is_better
 from study.spec.load import check_and_complete_document
 from study.spec.yaml_document import apply_profile, dump_flow, parse_study_yaml
-from study.text import typed
+from study.text import shell_command
 from study.training import augment
 
 if TYPE_CHECKING:
     from jinja2 import Template
 
-Known = Literal["labels", "some_labels", "none"]
+BiasLabels = Literal["labels", "some_labels", "none"]
 """Which samples have bias labels."""
 
-Guess = Literal["colour", "texture", "unknown"]
+BiasGuess = Literal["colour", "texture", "unknown"]
 """What a user without bias labels believes that a model may learn instead of the class."""
 
 
-ADDED = "+fair_kl"
+FAIR_KL_SUFFIX = "+fair_kl"
 """Appended to a method's name: the method with FairKL as its regulariser."""
 
-WITH_LABELS, WITHOUT_LABELS = (f"eps_sup_info_nce{ADDED}",), ("cross_entropy", "learning_from_failure")
+METHODS_WITH_BIAS_LABELS, METHODS_WITHOUT_BIAS_LABELS = (
+    (f"eps_sup_info_nce{FAIR_KL_SUFFIX}",),
+    ("cross_entropy", "learning_from_failure"),
+)
 """Methods of a file on images whose user names none; on a table cross entropy is always among them."""
 
-COUNTERPARTS = {
+ORDINARY_LOSS_BY_METHOD = {
     "eps_sup_info_nce": "eps_sup_info_nce",
     "eps_sup_con": "eps_sup_con",
     "eps_info_nce": "eps_info_nce",
@@ -51,25 +54,25 @@ COUNTERPARTS = {
 }
 """The ordinary loss that each method extends; all others extend cross entropy."""
 
-PLAIN = {"alpha": 1.0, "lambda": 0.0, "epsilon": 0.0, "class_weights": 0.0, "cell_weights": 0.0}
+ORDINARY_LOSS_VALUES = {"alpha": 1.0, "lambda": 0.0, "epsilon": 0.0, "class_weights": 0.0, "cell_weights": 0.0}
 """Values with which a counterpart is that loss and nothing else."""
 
-LEFT_ALONE = ("base_temperature", "kernel")
+UNSEARCHED_METHOD_KEYS = ("base_temperature", "kernel")
 """Keys that a first study does not search, although they have ranges."""
 
-ON_FEATURES = "bias_balanced_cross_entropy"
+FROZEN_FEATURES_METHOD = "bias_balanced_cross_entropy"
 """The method on a frozen network's features; without bias labels the network's early layers stand for them."""
 
-DECAY_OF_FEATURES, AROUND = 120.0, 3.0
+FEATURES_DECAY_TIMES_IMAGES, FEATURES_DECAY_RANGE_FACTOR = 120.0, 3.0
 """Weight decay of layers on a frozen network's features: the first value tried is the first number divided by the
 number of training images, and the range searched is that value divided and multiplied by the second number. Among 0.05
 to 0.4 on folders of 400 to 1,200 images this lost little to the best of each; validation splits with ten conflicting
 samples chose worse ones (`tests/benchmarks/photographs.py`)."""
 
-EARLY = "early_layers"
+EARLY_LAYERS_VALUE = "early_layers"
 """The value of `method.bias_source` and `train.inferred_groups` that a pretrained network makes possible."""
 
-WEAKEST, STRONGEST = 1.5, 2.5
+MIN_COLOUR_JITTER, MAX_COLOUR_JITTER = 1.5, 2.5
 """Range of the colour jitter's factor; at the largest, hues turn by a quarter of the circle either way."""
 
 
@@ -77,17 +80,17 @@ WEAKEST, STRONGEST = 1.5, 2.5
 class BiasKnowledge:
     """What the user knows of the bias."""
 
-    known: Known = "none"
-    guess: Guess = "unknown"
+    known_labels: BiasLabels = "none"
+    guess: BiasGuess = "unknown"
 
 
 def default_methods(bias: BiasKnowledge, is_table: bool, pretrained: bool = False) -> tuple[str, ...]:
     """Return the methods of a study whose user names none."""
     if pretrained:
-        return (ON_FEATURES,)
-    if bias.known != "none" or bias.guess == "texture":
-        return (*WITHOUT_LABELS[:1], *WITH_LABELS) if is_table else WITH_LABELS
-    return WITHOUT_LABELS[:1] if bias.guess == "colour" else WITHOUT_LABELS
+        return (FROZEN_FEATURES_METHOD,)
+    if bias.known_labels != "none" or bias.guess == "texture":
+        return (*METHODS_WITHOUT_BIAS_LABELS[:1], *METHODS_WITH_BIAS_LABELS) if is_table else METHODS_WITH_BIAS_LABELS
+    return METHODS_WITHOUT_BIAS_LABELS[:1] if bias.guess == "colour" else METHODS_WITHOUT_BIAS_LABELS
 
 
 def method_section(named: str, bias: BiasKnowledge, is_table: bool, pretrained: bool = False) -> Section:
@@ -99,20 +102,20 @@ def method_section(named: str, bias: BiasKnowledge, is_table: bool, pretrained: 
     Args:
         named: `NAME`, or `NAME+fair_kl` for FairKL with it.
     """
-    values: dict[str, Value] = {"name": named.removesuffix(ADDED)}
-    if named.endswith(ADDED):
+    values: dict[str, Value] = {"name": named.removesuffix(FAIR_KL_SUFFIX)}
+    if named.endswith(FAIR_KL_SUFFIX):
         values["regulariser"] = "fair_kl"
     knobs = methods.method_knobs(values)
     if is_table and "class_weights" in knobs:
         values["class_weights"] = 1.0
-    if is_table and "cross_entropy" in knobs and methods.method_needs(complete(values)).labels:
+    if is_table and "cross_entropy" in knobs and methods.method_needs(with_method_defaults(values)).labels:
         values["cross_entropy"] = "plain"
     source = knobs.get("bias_source")
-    if bias.known == "some_labels" and source:
+    if bias.known_labels == "some_labels" and source:
         return {**values, "bias_source": "some_labels", "known_bias": 1.0}
-    if bias.known == "none" and source and pretrained:
-        return {**values, "bias_source": EARLY}
-    if bias.known == "none" and bias.guess == "texture" and source and "model" in source.names:
+    if bias.known_labels == "none" and source and pretrained:
+        return {**values, "bias_source": EARLY_LAYERS_VALUE}
+    if bias.known_labels == "none" and bias.guess == "texture" and source and "model" in source.choices:
         return {**values, "bias_source": "model"}
     return values
 
@@ -141,24 +144,26 @@ def label_method_sections(
     return labelled
 
 
-def complete(values: Section) -> dict[str, Value]:
+def with_method_defaults(values: Section) -> dict[str, Value]:
     """Return a method's section with every default filled in."""
     return {key: knob.default for key, knob in methods.method_knobs(values).items()} | dict(values)
 
 
-def method_words(values: Section) -> str:
+def method_needs_sentence(values: Section) -> str:
     """Return a sentence on what a method needs to know of the bias."""
     source = values.get("bias_source")
     if source == "model":
         return f"{values['name']} needs no bias labels: a network that sees small patches stands for them."
-    if source == EARLY:
+    if source == EARLY_LAYERS_VALUE:
         return f"{values['name']} needs no bias labels: what early layers of the network see stands for them."
     if source == "some_labels":
         return f"{values['name']} needs some bias labels and guesses the others."
-    return f"{values['name']} needs {'' if methods.method_needs(complete(values)).bias else 'no '}bias labels."
+    return (
+        f"{values['name']} needs {'' if methods.method_needs(with_method_defaults(values)).bias else 'no '}bias labels."
+    )
 
 
-def search_space(
+def draft_search_space(
     labelled: Mapping[str, Section], facts: Facts, trained: Facts, views: bool, bias: BiasKnowledge, rows: int | None
 ) -> dict[str, Value]:
     """Return the search space.
@@ -178,52 +183,64 @@ def search_space(
     for declared in knobs.values():
         for key, knob in declared.items():
             weighs = key != "alpha" or "lambda" in declared
-            if knob.searched and key not in LEFT_ALONE and weighs:
+            if knob.search_range and key not in UNSEARCHED_METHOD_KEYS and weighs:
                 space[f"method.{key}"] = "paper"
     if "method.alpha" in space and not all("lambda" in declared for declared in knobs.values() if "alpha" in declared):
         there = [label for label, declared in knobs.items() if "lambda" in declared]
         space["method.alpha"] = {"range": "paper", "when": {"method.name": there}}
     if facts.is_table:
-        space |= {key: domain for key, domain in table_space(rows, views).items() if key != CELLS or facts.bias_classes}
+        space |= {
+            key: domain
+            for key, domain in table_search_space(rows, views).items()
+            if key != CELL_WEIGHTS_KEY or facts.bias_classes
+        }
     else:
         space["train.learning_rate"] = {"low": 0.0003, "high": 0.01, "log": True}
-    return space | dict(_colours(trained, views, bias))
+    return space | dict(_colour_augmentation_keys(trained, views, bias))
 
 
-CLASSES, CELLS = "method.class_weights", "method.cell_weights"
-STRONG_DECAY, DECAY_OF_ROWS, ROWS = 0.05, 8.0, 1000
+CLASS_WEIGHTS_KEY, CELL_WEIGHTS_KEY = "method.class_weights", "method.cell_weights"
+MAX_TABLE_DECAY, TABLE_DECAY_TIMES_ROWS, DEFAULT_ROWS = 0.05, 8.0, 1000
 """Weight decay of a table: the strongest that is searched; the first one tried, times the number of training rows; and
 that number where it is not known. A decay w added to the mean loss equals w times the rows added to the summed loss:
 few rows need a larger one. Above 0.05 some linear networks learn nothing (`tests/benchmarks/references.py`)."""
 
-MANY_ROWS = 3000
+MIN_ROWS_FOR_HIDDEN_LAYERS = 3000
 """Training rows of a table from which on a network with hidden layers is tried as well: with fewer it was worse."""
 
 
-def table_space(rows: int | None, views: bool) -> dict[str, Value]:
+def table_search_space(rows: int | None, views: bool) -> dict[str, Value]:
     """Return what is searched on a table: networks, weights of samples and weight decay, for so many training rows."""
-    several = {"model.name": {"choices": ["linear", "mlp"]}} if rows and rows >= MANY_ROWS and not views else {}
+    several = (
+        {"model.name": {"choices": ["linear", "mlp"]}}
+        if rows and rows >= MIN_ROWS_FOR_HIDDEN_LAYERS and not views
+        else {}
+    )
     return {
         **several,
-        CLASSES: {"low": 0.7, "high": 1.0},
-        CELLS: {"low": 0.0, "high": 1.0},
+        CLASS_WEIGHTS_KEY: {"low": 0.7, "high": 1.0},
+        CELL_WEIGHTS_KEY: {"low": 0.0, "high": 1.0},
         "train.learning_rate": {"low": 0.001, "high": 0.01, "log": True},
-        "train.weight_decay": {"low": rounded(first_decay(rows) / 5), "high": STRONG_DECAY, "log": True},
+        "train.weight_decay": {
+            "low": round_to_two_digits(first_table_decay(rows) / 5),
+            "high": MAX_TABLE_DECAY,
+            "log": True,
+        },
     }
 
 
-def table_first(rows: int | None) -> Params:
+def first_table_params(rows: int | None) -> Params:
     """Return what is tried first on a table, with cross entropy; its network and training are those of the file."""
-    params: Params = {"model.name": "linear", CLASSES: 1.0, CELLS: 0.0}
-    return {**params, "train.learning_rate": 0.003, "train.weight_decay": first_decay(rows)}
+    params: Params = {"model.name": "linear", CLASS_WEIGHTS_KEY: 1.0, CELL_WEIGHTS_KEY: 0.0}
+    return {**params, "train.learning_rate": 0.003, "train.weight_decay": first_table_decay(rows)}
 
 
-def first_decay(rows: int | None) -> float:
+def first_table_decay(rows: int | None) -> float:
     """Return the weight decay that is tried first on a table of so many training rows."""
-    return rounded(min(0.02, DECAY_OF_ROWS / (rows or ROWS)))
+    return round_to_two_digits(min(0.02, TABLE_DECAY_TIMES_ROWS / (rows or DEFAULT_ROWS)))
 
 
-def rounded(value: float) -> float:
+def round_to_two_digits(value: float) -> float:
     """Round to two significant digits."""
     return float(f"{value:.2g}")
 
@@ -233,17 +250,17 @@ def default_augmentation(facts: Facts, views: bool, bias: BiasKnowledge) -> str 
     if views:
         wishes = ("corrupt_columns",) if facts.is_table else ("simclr", "crop_flip")
         return next((name for name in wishes if augment.why_augmentation_unsuited(name, facts) is None), wishes[-1])
-    return "bias_con" if next(_colours(facts, views, bias), None) else None
+    return "bias_con" if next(_colour_augmentation_keys(facts, views, bias), None) else None
 
 
-def baseline(sections: Sequence[Section], space: Section) -> Params:
+def baseline_params(sections: Sequence[Section], space: Section) -> Params:
     """Return the baseline: the plain loss, on samples as they are unless the loss needs views of them."""
     plain = ordinary_loss_name([str(values["name"]) for values in sections])
     keys = methods.method_knobs({**sections[0], "name": plain})
     params: dict[str, Scalar] = {"method.name": plain} if "method.name" in space else {}
     if "model.name" in space:
         params["model.name"] = "linear"
-    for key, value in PLAIN.items():
+    for key, value in ORDINARY_LOSS_VALUES.items():
         if key in keys and f"method.{key}" in space and (key != "alpha" or "lambda" in keys):
             params[f"method.{key}"] = value
     if "train.augmentation" in space:
@@ -251,23 +268,23 @@ def baseline(sections: Sequence[Section], space: Section) -> Params:
     return params
 
 
-def first(labelled: Mapping[str, Section], space: Section, rows: int | None) -> Params | None:
+def first_params(labelled: Mapping[str, Section], space: Section, rows: int | None) -> Params | None:
     """Return the configuration tried first on a table with cross entropy; None: no table, or without that method."""
-    params = {key: value for key, value in table_first(rows).items() if key in space}
-    if CLASSES not in params or "cross_entropy" not in labelled or "regulariser" in labelled["cross_entropy"]:
+    params = {key: value for key, value in first_table_params(rows).items() if key in space}
+    if CLASS_WEIGHTS_KEY not in params or "cross_entropy" not in labelled or "regulariser" in labelled["cross_entropy"]:
         return None
     return ({"method.name": "cross_entropy"} if "method.name" in space else {}) | params
 
 
-def in_papers(sections: Sequence[Section], space: Section) -> bool:
+def has_paper_values(sections: Sequence[Section], space: Section) -> bool:
     """Return whether a paper found values of searched keys good."""
     knobs = [(f"method.{key}", knob) for values in sections for key, knob in methods.method_knobs(values).items()]
-    return any(knob.searched is not None and knob.searched.paper and key in space for key, knob in knobs)
+    return any(knob.search_range is not None and knob.search_range.paper and key in space for key, knob in knobs)
 
 
 def ordinary_loss_name(names: Sequence[str]) -> str:
     """Return the ordinary loss of these methods: cross entropy if one of them extends it, else that of the first."""
-    counterparts = [COUNTERPARTS.get(name, "cross_entropy") for name in names]
+    counterparts = [ORDINARY_LOSS_BY_METHOD.get(name, "cross_entropy") for name in names]
     return "cross_entropy" if "cross_entropy" in counterparts else counterparts[0]
 
 
@@ -283,41 +300,41 @@ def default_metric(facts: Facts) -> str:
     return "worst_class_accuracy" if facts.is_table else "inferred_unbiased_accuracy"
 
 
-def _colours(facts: Facts, views: bool, bias: BiasKnowledge) -> Iterator[tuple[str, Value]]:
+def _colour_augmentation_keys(facts: Facts, views: bool, bias: BiasKnowledge) -> Iterator[tuple[str, Value]]:
     """Yield the keys that take colours away, unless the bias is known to be something else."""
-    if bias.known != "none" and bias.guess != "colour":
+    if bias.known_labels != "none" and bias.guess != "colour":
         return
     if bias.guess == "texture" or facts.is_table or facts.shape[0] != 3:
         return
     if not views:
         yield "train.augmentation", {"choices": ["bias_con"]}  # the baseline has none
-    yield "train.jitter", {"low": WEAKEST, "high": STRONGEST}
+    yield "train.jitter", {"low": MIN_COLOUR_JITTER, "high": MAX_COLOUR_JITTER}
 
 
-SMALL = 64
+MAX_SMALL_IMAGE_SIDE = 64
 """Longest side in pixels up to which a network keeps the image's size in its first layer."""
 
-PHOTOS = 96
+MIN_PHOTOGRAPH_SIDE = 96
 """Shortest side in pixels from which published weights are pointed out."""
 
-BATCHES, STEPS = (128, 64, 32), 20
+BATCH_SIZES, MIN_STEPS_PER_EPOCH = (128, 64, 32), 20
 """Batch sizes, and the steps that an epoch should have: a study of images takes the first size that gives as many, else
 the last; measured on 690 images by `tests/benchmarks/networks.py`."""
 
-MARGIN, MARGIN_ON_FOLDS = 1.5, 0.5
+SEARCH_MARGIN, SEARCH_MARGIN_ON_FOLDS = 1.5, 0.5
 """Standard errors by which another configuration has to be ahead of the papers' on images; measured by
 `tests/benchmarks/overtuning.py`, with folds by `tests/benchmarks/folds.py`."""
 
-TOP_ON_FOLDS, TOP_ON_FOLDS_OF_TABLE = 3, 5
+CONFIRM_TOP_ON_FOLDS, CONFIRM_TOP_ON_TABLE_FOLDS = 3, 5
 """Configurations that run on all folds after the search: of images as `tests/benchmarks/folds.py` measured, of tables
 as `tests/benchmarks/rare_classes.py`."""
 
-FOLDS, FEW_SAMPLES = 5, 2400
+N_FOLDS, MAX_SAMPLES_FOR_FOLDS = 5, 2400
 """Number of folds, and training samples up to which a study with bias labels has folds: measured on about as many, and
 on 20,000, by `tests/benchmarks/folds.py`. On images it also has a fitted probe: in so few steps the online one does not
 come to rest (`tests/benchmarks/results/draft-space.md`)."""
 
-OVERRIDES: Mapping[str, Params] = {
+PROFILE_OVERRIDES: Mapping[str, Params] = {
     "cpu": {"train.epochs": 20, "train.precision": "float32", "resources.gpu": 0},
     "gpu": {"train.precision": "bfloat16", "resources.gpu": 0.25},
 }
@@ -353,7 +370,7 @@ class DraftAnswers:
     network: Section | None = None
 
 
-def draft(wishes: DraftAnswers, file: str, schema: str | None = None) -> str:
+def draft_study_file(wishes: DraftAnswers, file: str, schema: str | None = None) -> str:
     """Return the text of a study file, checked by loading it with and without its profile.
 
     Args:
@@ -369,66 +386,78 @@ def draft(wishes: DraftAnswers, file: str, schema: str | None = None) -> str:
     sections = list(labelled.values())
     names = [str(section["name"]) for section in sections]
     plain = method_section(ordinary_loss_name(names), bias, facts.is_table)
-    views = any(methods.method_needs(complete(section)).views for section in [plain, *sections])
+    views = any(methods.method_needs(with_method_defaults(section)).views for section in [plain, *sections])
     shapes = views or any("regulariser" in section for section in sections)
-    model = dict(wishes.network) if wishes.network else _model(facts, wishes.gpu, views)
+    model = dict(wishes.network) if wishes.network else _model_section(facts, wishes.gpu, views)
     model |= {"adapter": 1} if wishes.network and shapes else {}
     model |= {"head": "mlp"} if views else {}
     trained = models.facts_of_network_inputs(model, facts)
     epochs = 60 if wishes.gpu and not wishes.network else 20
-    batch = next((size for size in BATCHES if wishes.images is None or wishes.images >= STEPS * size), BATCHES[-1])
+    batch = next(
+        (size for size in BATCH_SIZES if wishes.images is None or wishes.images >= MIN_STEPS_PER_EPOCH * size),
+        BATCH_SIZES[-1],
+    )
     train: dict[str, Value] = {"epochs": epochs, "batch_size": batch, "learning_rate": 0.001}
     if facts.is_table:
-        train |= {key[6:]: value for key, value in table_first(wishes.rows).items() if key.startswith("train.")}
+        train |= {key[6:]: value for key, value in first_table_params(wishes.rows).items() if key.startswith("train.")}
     augmentation = default_augmentation(trained, views, bias)
     train |= {"augmentation": augmentation} if augmentation else {}
-    few = bias.known != "none" and not wishes.gpu and wishes.images is not None and wishes.images <= FEW_SAMPLES
-    if few and wishes.methods == WITH_LABELS and not facts.is_table and not wishes.network:
+    few = (
+        bias.known_labels != "none"
+        and not wishes.gpu
+        and wishes.images is not None
+        and wishes.images <= MAX_SAMPLES_FOR_FOLDS
+    )
+    if few and wishes.methods == METHODS_WITH_BIAS_LABELS and not facts.is_table and not wishes.network:
         train["probe"] = "fitted"
     train |= {"precision": "bfloat16"} if wishes.gpu else {}
-    space = search_space(labelled, facts, trained, views, bias, wishes.rows)
-    point, decay = first(labelled, space, wishes.rows), 0.0
+    space = draft_search_space(labelled, facts, trained, views, bias, wishes.rows)
+    point, decay = first_params(labelled, space, wishes.rows), 0.0
     if wishes.network:
-        decay = rounded(min(0.3, DECAY_OF_FEATURES / (wishes.images or ROWS)))
-        space["train.weight_decay"] = {"low": rounded(decay / AROUND), "high": rounded(decay * AROUND), "log": True}
+        decay = round_to_two_digits(min(0.3, FEATURES_DECAY_TIMES_IMAGES / (wishes.images or DEFAULT_ROWS)))
+        space["train.weight_decay"] = {
+            "low": round_to_two_digits(decay / FEATURES_DECAY_RANGE_FACTOR),
+            "high": round_to_two_digits(decay * FEATURES_DECAY_RANGE_FACTOR),
+            "log": True,
+        }
         train["weight_decay"] = decay
-    on_features = wishes.network is not None and [*labelled] == [ON_FEATURES]
+    on_features = wishes.network is not None and [*labelled] == [FROZEN_FEATURES_METHOD]
     if on_features:
         del space["train.learning_rate"]
         train["schedule"] = "cosine"
-        point = {"method.name": ON_FEATURES, "train.weight_decay": decay}
+        point = {"method.name": FROZEN_FEATURES_METHOD, "train.weight_decay": decay}
     metric = default_metric(facts)
-    if METRICS[metric].of_inferred:
-        train["inferred_groups"] = EARLY if wishes.network else "gce"
+    if METRICS[metric].needs_inferred_groups:
+        train["inferred_groups"] = EARLY_LAYERS_VALUE if wishes.network else "gce"
     profile = "cpu" if wishes.gpu else "gpu"
     has_folds = _should_use_folds(wishes, metric)
-    text = _template().render(
+    text = _study_file_template().render(
         schema=schema,
         about=f"{wishes.name}: {', '.join(names)} on {data.dataset_title(wishes.data, facts)}.",
-        **{verb: typed(verb, file) for verb in ("plan", "trial", "run")},
+        **{verb: shell_command(verb, file) for verb in ("plan", "trial", "run")},
         name=wishes.name,
         note=wishes.note,
-        data={**wishes.data, "folds": FOLDS} if has_folds else wishes.data,
-        folds=FOLDS if has_folds else None,
+        data={**wishes.data, "folds": N_FOLDS} if has_folds else wishes.data,
+        folds=N_FOLDS if has_folds else None,
         model=model,
-        are_photos=not trained.is_table and facts.shape[0] == 3 and min(facts.shape[1:]) >= PHOTOS,
-        methods=[method_words(section) for section in sections],
+        are_photos=not trained.is_table and facts.shape[0] == 3 and min(facts.shape[1:]) >= MIN_PHOTOGRAPH_SIDE,
+        methods=[method_needs_sentence(section) for section in sections],
         method=sections[0],
         alternatives={label: values for label, values in labelled.items() if label != values["name"]},
         train=train,
         space=space,
-        baseline=baseline(sections, space),
+        baseline=baseline_params(sections, space),
         first=point if wishes.papers else None,
         on_features=on_features,
-        papers=wishes.papers and in_papers(sections, space),
-        margin=None if facts.is_table else MARGIN_ON_FOLDS if has_folds else MARGIN,
-        top=TOP_ON_FOLDS_OF_TABLE if facts.is_table else TOP_ON_FOLDS,
+        papers=wishes.papers and has_paper_values(sections, space),
+        margin=None if facts.is_table else SEARCH_MARGIN_ON_FOLDS if has_folds else SEARCH_MARGIN,
+        top=CONFIRM_TOP_ON_TABLE_FOLDS if facts.is_table else CONFIRM_TOP_ON_FOLDS,
         trials=wishes.trials,
-        metric_words=METRICS[metric].about + (" Smaller is better." if lower_is_better(metric) else ""),
+        metric_words=METRICS[metric].description + (" Smaller is better." if lower_is_better(metric) else ""),
         metric=f"val/{metric}",
         resources="{cpu: 2, gpu: 0.5}" if wishes.gpu else "{cpu: 1, gpu: 0}",
         profile=profile,
-        overrides=OVERRIDES[profile],
+        overrides=PROFILE_OVERRIDES[profile],
     )
     for chosen in (None, profile):
         document = parse_study_yaml(text, file)
@@ -437,7 +466,7 @@ def draft(wishes: DraftAnswers, file: str, schema: str | None = None) -> str:
     return text
 
 
-def _template() -> "Template":
+def _study_file_template() -> "Template":
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
@@ -450,18 +479,18 @@ def _template() -> "Template":
 def _should_use_folds(wishes: DraftAnswers, metric: str) -> bool:
     """Return whether a user's samples are few, have bias labels and can be divided into folds."""
     samples = wishes.rows if wishes.images is None else wishes.images
-    if samples is None or samples > FEW_SAMPLES or metric != "shrunk_unbiased_log_loss":
+    if samples is None or samples > MAX_SAMPLES_FOR_FOLDS or metric != "shrunk_unbiased_log_loss":
         return False
     try:
-        data.describe({**wishes.data, "folds": FOLDS})
+        data.describe({**wishes.data, "folds": N_FOLDS})
     except UserError:  # the split is the user's own, or there is no such key
         return False
     return True
 
 
-def _model(facts: Facts, gpu: bool, head: bool) -> dict[str, Value]:
+def _model_section(facts: Facts, gpu: bool, head: bool) -> dict[str, Value]:
     if facts.is_table:
         return {"name": "mlp" if head else "linear"}
     if not gpu:
         return {"name": "small_conv_net"}
-    return {"name": "resnet18", "stem": "imagenet" if max(facts.shape[1:]) > SMALL else "cifar"}
+    return {"name": "resnet18", "stem": "imagenet" if max(facts.shape[1:]) > MAX_SMALL_IMAGE_SIDE else "cifar"}

@@ -7,50 +7,52 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from study import ranking
-from study.catalogue import FITTED
-from study.files import check_output, write_output
+from study.catalogue import REFERENCE_METHOD
+from study.files import check_output_path, write_output
 from study.home.events import SessionOpened
 from study.home.folder import StudyFolder
 from study.home.ledger_line import Entry
 from study.knobs import Params, Section
 from study.metrics import is_standard_error
 from study.ranking import Candidate, FittedReference, Results, epochs
-from study.ranking.selection import Selection, judging_trials, select_candidates
+from study.ranking.selection import CandidateSelection, select_candidates, trials_judged_by
 from study.spec import StudySpec
 from study.spec.configuration import EXPORT_FORMAT, configuration_digest
 from study.spec.objective import Objective
 from study.spec.schema import OBJECTIVE_KEYS, ExportOrigin, SearchOptions
 from study.spec.section_models import default_as_in_file
 from study.spec.trial_sections import train_knobs
-from study.text import typed
+from study.text import shell_command
 from study.tracking.tracking_state import TrackingState
 
 
 @dataclass(frozen=True)
-class Exported:
+class ExportedFile:
     """File that was written, the configuration or reference in it, and the objective of its study."""
 
     path: Path
     candidate: Candidate | FittedReference
-    goal: Objective
+    objective: Objective
 
     @property
     def rests_on_one_seed(self) -> bool:
         """Whether its metrics are those of one trial."""
-        return isinstance(self.candidate, Candidate) and len(judging_trials(self.candidate)) == 1
+        return isinstance(self.candidate, Candidate) and len(trials_judged_by(self.candidate)) == 1
 
     def to_document(self) -> dict[str, object]:
         """Return plain values: the file, the trial or reference, and mean, sd and n of its metrics."""
         if isinstance(self.candidate, FittedReference):
             metrics = {name: {"mean": value, "sd": None, "n": 1} for name, value in self.candidate.metrics.items()}
             return {"file": str(self.path), "reference": self.candidate.name, "metrics": metrics}
-        trials = judging_trials(self.candidate)
-        spreads = ranking.statistics_by_metric(self.goal, trials, self.candidate.joined)
-        metrics = {name: value.to_document() for name, value in spreads.items()}
+        trials = trials_judged_by(self.candidate)
+        spreads = ranking.statistics_by_metric(self.objective, trials, self.candidate.joined_folds)
+        metrics = {name: value.to_dict() for name, value in spreads.items()}
         return {"file": str(self.path), "trial": self.candidate.trial.number, "metrics": metrics}
 
 
-def export(folder: StudyFolder, results: Results, out: Path, choice: Selection | None = None) -> list[Exported]:
+def export_best(
+    folder: StudyFolder, results: Results, out: Path, choice: CandidateSelection | None = None
+) -> list[ExportedFile]:
     """Write the best configuration of a study, or those that a choice selects.
 
     Several, or a front, are written as OUT-1, OUT-2 ... Without a choice, a reference is written where it is the
@@ -64,25 +66,27 @@ def export(folder: StudyFolder, results: Results, out: Path, choice: Selection |
             written.
     """
     spec = results.spec
-    choice = choice or Selection()
-    if choice == Selection() and (stays := results.reference_as_result):
+    choice = choice or CandidateSelection()
+    if choice == CandidateSelection() and (stays := results.reference_as_result):
         return [_export_reference(results, stays, out)]
     candidates = select_candidates(results, choice)
-    check_output(out)
+    check_output_path(out)
     several = len(candidates) > 1
     paths = [out.with_stem(f"{out.stem}-{place}") if several else out for place in range(1, len(candidates) + 1)]
     for path in paths:
-        check_output(path)
+        check_output_path(path)
     won = results.best
     goal, gained = spec.objective, won is None or won.trial.stage != "baseline"
     for path, candidate in zip(paths, candidates, strict=True):
         study = exported_spec(folder, results, candidate, choice)
         file = path.name if path.name.isprintable() else "FILE"
-        head = HEADER.format(
-            study=spec.name, train=typed("train", file), trial=typed("trial", file, *_fold_option(candidate))
+        head = CONFIGURATION_HEADER.format(
+            study=spec.name,
+            train=shell_command("train", file),
+            trial=shell_command("trial", file, *_fold_option(candidate)),
         )
         if results.reference_as_result:
-            head += f"# The result of that study needs no search: {results.reference_as_result.words}.\n"
+            head += f"# The result of that study needs no search: {results.reference_as_result.name_in_sentence}.\n"
         head += f"# Chosen by: {' '.join(choice.rule_text(spec).split())}.\n" if goal.has_several_metrics else ""
         if candidate.trial.params:
             head += "# What distinguishes it from the study's other configurations:\n"
@@ -92,26 +96,29 @@ def export(folder: StudyFolder, results: Results, out: Path, choice: Selection |
             is_told = gained or goal.has_several_metrics or results.reference_as_result
             head += ".\n" if is_told else ": the search found nothing better.\n"
         write_output(path, head + study.to_yaml())
-    return [Exported(path, candidate, spec.objective) for path, candidate in zip(paths, candidates, strict=True)]
+    return [ExportedFile(path, candidate, spec.objective) for path, candidate in zip(paths, candidates, strict=True)]
 
 
-WITHOUT_A_SEARCH = """\
+REFERENCE_HEADER = """\
 # The result of the study {study} needs no search: {words}. Fit it: {train}
 # `origin` says how it was found. The best configuration of the search: study export {study} --trial {trial} -o FILE
 """
 
 
-def _export_reference(results: Results, stays: FittedReference, out: Path) -> Exported:
+def _export_reference(results: Results, stays: FittedReference, out: Path) -> ExportedFile:
     """Write a reference as a study file of one trial."""
-    check_output(out)
+    check_output_path(out)
     searched = results.best
-    train, file = typed("train", out.name if out.name.isprintable() else "FILE"), searched and searched.trial.number
-    head = WITHOUT_A_SEARCH.format(study=results.spec.name, words=stays.words, train=train, trial=file)
+    train, file = (
+        shell_command("train", out.name if out.name.isprintable() else "FILE"),
+        searched and searched.trial.number,
+    )
+    head = REFERENCE_HEADER.format(study=results.spec.name, words=stays.name_in_sentence, train=train, trial=file)
     write_output(out, head + _reference_spec(results, stays).to_yaml())
-    return Exported(out, stays, results.spec.objective)
+    return ExportedFile(out, stays, results.spec.objective)
 
 
-OF_DATA = ("seed", "threads", "data_share", "deterministic")
+REFERENCE_TRAIN_KEYS = ("seed", "threads", "data_share", "deterministic")
 """Keys of `train` that a reference takes over from its study; the others say how networks are trained."""
 
 
@@ -119,8 +126,8 @@ def _reference_spec(results: Results, stays: FittedReference) -> StudySpec:
     """Return a reference as a study of one trial of one epoch."""
     spec, record = results.spec, results.record
     train = {key: default_as_in_file(knob.default) for key, knob in train_knobs().items()}
-    train |= {key: spec.base["train"][key] for key in OF_DATA} | {"epochs": 1}
-    base = {**spec.trial_document({}), "method": {"name": FITTED, "model": stays.name}, "train": train}
+    train |= {key: spec.base["train"][key] for key in REFERENCE_TRAIN_KEYS} | {"epochs": 1}
+    base = {**spec.trial_document({}), "method": {"name": REFERENCE_METHOD, "model": stays.name}, "train": train}
     margin = f" unless beaten by more than {spec.search.margin:g} standard errors" if spec.search.margin else ""
     origin: ExportOrigin = {
         "format": EXPORT_FORMAT,
@@ -140,7 +147,7 @@ def _reference_spec(results: Results, stays: FittedReference) -> StudySpec:
     return replace(spec, name=f"{spec.name[:95]}-best", base=base, search=search, origin=origin)
 
 
-HEADER = """\
+CONFIGURATION_HEADER = """\
 # A configuration of the study {study}, complete: the best of its search or among them. Train it: {train}
 # `origin` says how it was found; the trial's metrics come back with: {trial}
 """
@@ -151,16 +158,16 @@ def _fold_option(candidate: Candidate) -> list[str]:
     return [] if candidate.trial.fold is None else ["--fold", str(candidate.trial.fold)]
 
 
-def exported_spec(folder: StudyFolder, results: Results, candidate: Candidate, choice: Selection) -> StudySpec:
+def exported_spec(folder: StudyFolder, results: Results, candidate: Candidate, choice: CandidateSelection) -> StudySpec:
     """Return a configuration as a study file of one trial."""
     spec, record = results.spec, results.record
-    began = candidate.trial.started or 0.0
+    began = candidate.trial.started_at or 0.0
     session = [session for session in record.sessions if session.time <= began or session is record.sessions[0]][-1]
-    seeds, values = len(judging_trials(candidate)), epochs.chosen_metrics(spec.objective, candidate.trial)
+    seeds, values = len(trials_judged_by(candidate)), epochs.chosen_metrics(spec.objective, candidate.trial)
     rule = (
         "one seed" if seeds == 1 else f"mean over {seeds} {'fresh' if candidate.confirm_trials else 'searched'} seeds"
     )
-    if candidate.joined:
+    if candidate.joined_folds:
         rule = f"the samples of all {spec.folds} folds together, on {seeds} fresh seeds"
         chosen = [epochs.chosen_metrics(spec.objective, trial)["epoch"] or 0 for trial in candidate.confirm_trials]
         values = {**values, "epoch": round(statistics.median(chosen))}
@@ -178,7 +185,7 @@ def exported_spec(folder: StudyFolder, results: Results, candidate: Candidate, c
         "epoch": values["epoch"],
         "metrics": _validation_metrics(spec, values),
         "confirmed": _confirm_statistics(spec, candidate),
-        "gain": _gain(results, candidate),
+        "gain": _gain_section(results, candidate),
         "test_readings": record.n_test_readings,
         "unused_seed": results.unused_seed,
         "code": _code_of_session(session),
@@ -191,7 +198,7 @@ def exported_spec(folder: StudyFolder, results: Results, candidate: Candidate, c
 
 
 def _code_of_session(session: SessionOpened) -> Entry:
-    return {key: value for key, value in session.environment.items() if key not in ("owner", "datasets")}
+    return {key: value for key, value in session.environment_fields.items() if key not in ("owner", "datasets")}
 
 
 def _validation_metrics(spec: StudySpec, metrics: Mapping[str, float | None]) -> dict[str, float | None]:
@@ -223,12 +230,12 @@ def _confirm_statistics(spec: StudySpec, candidate: Candidate) -> Section:
     """Return the seeds of the confirm trials, and mean, sample standard deviation and n of each metric over them."""
     if not candidate.confirm_trials:
         return {}
-    spreads = ranking.statistics_by_metric(spec.objective, candidate.confirm_trials, candidate.joined)
-    metrics = {name: value.to_document() for name, value in spreads.items()}
+    spreads = ranking.statistics_by_metric(spec.objective, candidate.confirm_trials, candidate.joined_folds)
+    metrics = {name: value.to_dict() for name, value in spreads.items()}
     return {"seeds": [trial.seed for trial in candidate.confirm_trials], **metrics}
 
 
-def _gain(results: Results, candidate: Candidate) -> Section:
+def _gain_section(results: Results, candidate: Candidate) -> Section:
     """Return the study's metric minus the baseline's on both splits, with its interval; empty for the baseline."""
     from study.ranking.difference import to_arm  # pandas takes a while
 
@@ -236,7 +243,7 @@ def _gain(results: Results, candidate: Candidate) -> Section:
     if reference is None or reference.trial.number == candidate.trial.number:
         return {}
     other = to_arm(results.spec, reference)
-    one = replace(to_arm(results.spec, candidate), n_candidates=results.n_candidates(candidate))
+    one = replace(to_arm(results.spec, candidate), n_candidates=results.n_candidates_for(candidate))
     names = (results.spec.metric, results.spec.test_metric)
     gains = {name: one.difference_to(other, name) for name in names}
-    return {name: gain.to_document() for name, gain in gains.items() if gain}
+    return {name: gain.to_dict() for name, gain in gains.items() if gain}

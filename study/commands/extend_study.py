@@ -14,9 +14,9 @@ from study.spec import StudySpec
 from study.spec.search_checks import count_configurations
 from study.sweep.agenda import StagesAfterSearch
 
-RETRY = "To run that again, once its cause is mended: study resume {} --failed"
+RETRY_REMEDY = "To run that again, once its cause is mended: study resume {} --failed"
 
-TOP, SEEDS = 5, 5
+DEFAULT_TOP, DEFAULT_SEEDS = 5, 5
 """Configurations that `study confirm` runs again, and seeds of each, where its options do not say."""
 
 
@@ -33,7 +33,7 @@ def add_trials(folder: StudyFolder, spec: StudySpec, trials: str) -> StudyRecord
     Raises:
         UserError: `trials` is not such a number, the study's search cannot go on, or another process runs it.
     """
-    check_trials(spec, trials)
+    check_additional_trials(spec, trials)
     with _open_for_extension(folder) as (ledger, record):
         ended = record.has_search_end_request or record.search_ended_by not in (None, "trials", SPACE_EXHAUSTED)
         extended = (record.n_configurations_tried if ended else record.max_configurations(spec.trials)) + int(trials)
@@ -59,7 +59,7 @@ def retry_failed(folder: StudyFolder, spec: StudySpec) -> StudyRecord:
         UserError: nothing has failed, or another process runs the study.
     """
     with _open_for_extension(folder) as (ledger, record):
-        record.apply(ledger.append(TrialsRetried(numbers := tuple(_failures(Results(spec, record))))))
+        record.apply(ledger.append(TrialsRetried(numbers := tuple(_failed_trial_numbers(Results(spec, record))))))
         for number in numbers:
             folder.error_file(number).unlink(missing_ok=True)
         return record
@@ -67,10 +67,10 @@ def retry_failed(folder: StudyFolder, spec: StudySpec) -> StudyRecord:
 
 def trials_to_retry(folder: StudyFolder) -> list[int]:
     """Return the trials that `retry_failed` would run again; raise as it does."""
-    return _failures(Results.load(folder))
+    return _failed_trial_numbers(Results.load(folder))
 
 
-def _failures(results: Results) -> list[int]:
+def _failed_trial_numbers(results: Results) -> list[int]:
     found = failed_trials(results.record)
     if not found and not any(
         trial.test_failure for trial in StagesAfterSearch(results.spec, results.record).trials_to_test()
@@ -90,7 +90,7 @@ def failed_trials(record: StudyRecord) -> list[int]:
     return sorted({*failed, *ended_with})
 
 
-def is_spent(results: Results) -> bool:
+def has_only_failures_left(results: Results) -> bool:
     """Return whether a study has failed and has nothing left but what failed."""
     record = results.record
     if results.spec.final_seeds is not None or record.state != "failed":
@@ -100,7 +100,7 @@ def is_spent(results: Results) -> bool:
     )
 
 
-def check_trials(spec: StudySpec, trials: str) -> None:
+def check_additional_trials(spec: StudySpec, trials: str) -> None:
     """Refuse a text that is no number of additional trials, and a study that can have none; see `add_trials`.
 
     Raises:
@@ -120,7 +120,7 @@ def add_fresh_seeds(
     """Let the best configurations of a study run again on fresh seeds; earlier repeats count.
 
     Args:
-        top, seeds: None: `TOP` and `SEEDS`, or with `rules` as many as before.
+        top, seeds: None: `DEFAULT_TOP` and `DEFAULT_SEEDS`, or with `rules` as many as before.
         rules: let every selection rule's pick run on these seeds as well. Once asked for, this holds for later calls
             too.
 
@@ -147,7 +147,7 @@ def confirm_event(results: Results, top: int | None, seeds: int | None, rules: b
     if record.state != "complete":
         raise UserError(f"{spec.name}: is {record.state}, its search must end first: study resume {spec.name}")
     before = results.confirm_settings
-    default = (before.top, before.seeds) if rules else (TOP, 1 if spec.folds else SEEDS)
+    default = (before.top, before.seeds) if rules else (DEFAULT_TOP, 1 if spec.folds else DEFAULT_SEEDS)
     top, seeds = (default[0] if top is None else top), (default[1] if seeds is None else seeds)
     asked = ConfirmRequested(top, seeds, rules or before.rules is True)
     if top > (complete := len(results.ranked_by_search_value)) or top < (0 if asked.rules else 1):
@@ -179,6 +179,6 @@ def _confirmed_trials_text(results: Results) -> str:
 def _open_for_extension(folder: StudyFolder) -> Iterator[tuple[Ledger, StudyRecord]]:
     with closing(Ledger(folder.ledger_file)) as ledger:
         record = StudyRecord.load_without_closing(folder.ledger_file)
-        record.check_can_go_on(folder.name)
+        record.check_resumable(folder.name)
         record.close_dead_session(ledger)
         yield ledger, record

@@ -11,15 +11,15 @@ from tempfile import TemporaryDirectory
 from study.cluster.head import ClusterHead
 from study.cluster.mirror import FetchOptions, LedgerMismatchError, RemoteStudy, is_read_by_default
 from study.commands.final_training import fetch_models_command
-from study.errors import UserError, of_disk
-from study.files import path_below
+from study.errors import UserError, find_disk_error
+from study.files import safe_path_below
 from study.home import ledger
-from study.home.folder import FetchOrigin, Home, StudyFolder, fetch_origin, write_format
+from study.home.folder import FetchOrigin, Home, StudyFolder, read_fetch_origin, write_home_format
 from study.home.record import StudyRecord
 from study.ranking import Results
 from study.spec.load import check_study_name
 from study.spec.yaml_document import dump, read_study_file
-from study.text import typed
+from study.text import shell_command
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class FetchOutcome:
         folder: the study here.
         origin: where it came from.
         files: those that came; empty where nothing was new.
-        models: whether the weights of its models were to come.
+        has_models: whether the weights of its models were to come.
         own: events that it has here and not on the cluster.
         untracked: why MLflow here lacks some of it, None if it has everything.
     """
@@ -38,7 +38,7 @@ class FetchOutcome:
     folder: StudyFolder
     origin: FetchOrigin
     files: list[str]
-    models: bool
+    has_models: bool
     own: int
     untracked: str | None
 
@@ -57,22 +57,22 @@ def fetch_study(home: Home, name: str, address: str, models: bool = False, renam
     """
     local = rename or name
     check_study_name(local)
-    folder = StudyFolder(path_below(home.path, local))
+    folder = StudyFolder(safe_path_below(home.path, local))
     head = ClusterHead(address)
     drivers = [job for job in head.driver_jobs() if job.study == name]
     known = _known_origin(home, folder, name)
     if known is None and folder.path.exists():
         return _not_fetched(home, folder, RemoteStudy(head, name, drivers), name, address)
     place = folder.path if known else home.path / f".{local}.fetch"
-    reading = RemoteStudy(head, name, drivers, known or fetch_origin(StudyFolder(place)))
+    reading = RemoteStudy(head, name, drivers, known or read_fetch_origin(StudyFolder(place)))
     wish = FetchOptions(
         lambda file: is_read_by_default(file) or not file.startswith("models/") or models,
         own_study=known is not None,
-        change_file=None if local == name else _renamed(local),
+        change_file=None if local == name else _study_file_renamer(local),
     )
     try:
         home.path.mkdir(parents=True, exist_ok=True)
-        write_format(home.path)
+        write_home_format(home.path)
         source, files = reading.download_files(place, wish)
         StudyRecord.load(place / folder.ledger_file.name)  # raises where this version cannot read it
         if not known:
@@ -81,10 +81,10 @@ def fetch_study(home: Home, name: str, address: str, models: bool = False, renam
     except LedgerMismatchError as error:
         raise UserError(
             f"{local}: {error} in {home.path}, and {name} at {address} goes on otherwise. "
-            f"Beside it: {typed('fetch', name, '--address', address, '--name', f'{local}-2')}"
+            f"Beside it: {shell_command('fetch', name, '--address', address, '--name', f'{local}-2')}"
         ) from None
     except OSError as error:
-        if of_disk(error):
+        if find_disk_error(error):
             raise
         raise UserError(f"{error.filename or place}: {error.strerror}") from None
     own = len(ledger.read_entries(folder.ledger_file)) - source.events
@@ -97,14 +97,14 @@ def _known_origin(home: Home, folder: StudyFolder, name: str) -> FetchOrigin | N
     Raises:
         UserError: it runs here.
     """
-    if folder.name not in [study.name for study in home.studies()]:
+    if folder.name not in [study.name for study in home.list_studies()]:
         home.check_name_is_free(folder.name)
         return None
-    known = fetch_origin(folder)
+    known = read_fetch_origin(folder)
     if known is None or known.name != name:
         return None
     if ledger.is_driver_running(folder.ledger_file):
-        raise UserError(f"{folder.name}: runs here. Its state: {typed('status', folder.name)}")
+        raise UserError(f"{folder.name}: runs here. Its state: {shell_command('status', folder.name)}")
     return known
 
 
@@ -123,14 +123,14 @@ def _not_fetched(home: Home, folder: StudyFolder, reading: RemoteStudy, name: st
     if here.startswith(there):
         return FetchOutcome(folder, source, [], False, 0, None)
     is_same = here.partition(b"\n")[0] == there.partition(b"\n")[0]
-    known = fetch_origin(folder)
+    known = read_fetch_origin(folder)
     came = f"was fetched, by the name {known.name}" if known else "was not fetched"
     what = "the same study, which went on otherwise," if is_same else "another study of that name"
-    again = typed("fetch", name, "--address", address, "--name", f"{folder.name}-2")
+    again = shell_command("fetch", name, "--address", address, "--name", f"{folder.name}-2")
     raise UserError(f"{folder.name}: {what} is in {home.path}, it {came}. Beside it: {again}")
 
 
-def _renamed(name: str) -> Callable[[Path], None]:
+def _study_file_renamer(name: str) -> Callable[[Path], None]:
     """Return a function that gives a study file another name."""
 
     def change(path: Path) -> None:
@@ -143,7 +143,7 @@ def _track_in_mlflow(home: Home, folder: StudyFolder) -> str | None:
     """Bring a fetched study into MLflow if that is this home's own; another may be the cluster's, which has it."""
     if not home.owns_tracking:
         return None
-    from study.commands.report import lead_parts, result_files
+    from study.commands.report import lead_sentences_by_title, result_files
     from study.tracking import MlflowTracker
 
     results = Results.load(folder)
@@ -153,16 +153,16 @@ def _track_in_mlflow(home: Home, folder: StudyFolder) -> str | None:
     tracker.start_following()
     with redirect_stdout(sys.stderr):  # the tracker prints when it waits
         untracked = tracker.finish_writing()
-    return untracked or tracker.log_artifacts(result_files(folder), lead_parts(results))
+    return untracked or tracker.log_artifacts(result_files(folder), lead_sentences_by_title(results))
 
 
-def check_not_there(folder: StudyFolder) -> None:
+def check_not_running_at_origin(folder: StudyFolder) -> None:
     """Refuse to go on here with a study that still runs where it was fetched from.
 
     Raises:
         UserError: says how to go on with it there, or here.
     """
-    known = fetch_origin(folder)
+    known = read_fetch_origin(folder)
     if known is None:
         return
     at, runs = f"when it was fetched, on {known.download_time_text}", known.was_running
@@ -173,24 +173,24 @@ def check_not_there(folder: StudyFolder) -> None:
     except UserError:  # no answer: what was known at the fetch counts
         pass
     if runs:
-        stop = typed("stop", known.name, "--address", known.address)
+        stop = shell_command("stop", known.name, "--address", known.address)
         raise UserError(
             f"{folder.name}: runs at {known.address} {at}. To go on with it here, stop it there: "
             f"{stop}, and bring the rest: {known.fetch_command(folder.name)}"
         )
 
 
-def outcome_lines(done: FetchOutcome) -> list[str]:
+def fetch_outcome_lines(done: FetchOutcome) -> list[str]:
     """Return the lines that tell a user what a fetch brought."""
     name, source = done.folder.name, done.origin
     count = f"{len(done.files)} files" if len(done.files) != 1 else done.files[0]
     lines = [f"{name}: {f'brought {count}' if done.files else 'nothing new'}, in {done.folder.path}"]
-    if not done.files and fetch_origin(done.folder) is None:
+    if not done.files and read_fetch_origin(done.folder) is None:
         lines = [f"{name}: is this very study, which the cluster has from this home: {done.folder.path}"]
     elif source.was_running:
         job = f"{source.address} ({source.job})"
         lines.append(f"it runs at {job}: this is what there was then. What is new: {source.fetch_command(name)}")
-    if done.models:
+    if done.has_models:
         there = {file.name for file in done.folder.models_folder.glob("*.safetensors")}
         came = sum(file.rpartition("/")[2] in there for file in done.files)
         lines.append(f"models: {came} new, {len(there)} in all" if there else "models: it has none")
@@ -201,10 +201,10 @@ def outcome_lines(done: FetchOutcome) -> list[str]:
     if done.untracked:
         lines.append(f"not everything is in MLflow: {done.untracked}")
     here = ["--address", "local"] if os.environ.get("STUDY_ADDRESS") else []
-    return [*lines, f"what it says: {typed('report', name, *here)}"]
+    return [*lines, f"what it says: {shell_command('report', name, *here)}"]
 
 
-def to_document(done: FetchOutcome) -> dict[str, object]:
+def fetch_outcome_to_dict(done: FetchOutcome) -> dict[str, object]:
     """Return the outcome of a fetch as plain values for JSON."""
     told = done.origin
     source = {"address": told.address, "name": told.name, "state": told.state, "at": told.downloaded_at}

@@ -8,9 +8,9 @@ from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from study.catalogue import FITTED
+from study.catalogue import REFERENCE_METHOD
 from study.errors import UserError
-from study.home.folder import Home, StudyFolder, fetch_origin
+from study.home.folder import Home, StudyFolder, read_fetch_origin
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
 from study.ranking import Results
@@ -20,7 +20,7 @@ from study.spec.load import check_study_name
 from study.spec.schema import OBJECTIVE_KEYS, ExportOrigin, SearchOptions
 from study.spec.stage_seeds import N_FINAL_SEEDS, final_seeds
 from study.spec.study_spec import PLACEMENT_KEYS
-from study.text import typed
+from study.text import shell_command
 from study.trained.model_files import best_model_files
 from study.training.config import depends_on_epoch_count
 
@@ -36,7 +36,7 @@ def parse_seeds(text: str) -> list[int]:
     """
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isascii() and part.isdigit() and len(part) <= 10 for part in parts):
-        raise UserError(SEEDS_NEEDED.format(text))
+        raise UserError(INVALID_SEEDS_MESSAGE.format(text))
     return check_seeds([int(part) for part in parts])
 
 
@@ -48,13 +48,13 @@ def check_seeds(seeds: Sequence[int]) -> list[int]:
     """
     are_whole = all(isinstance(seed, Integral) and not isinstance(seed, bool) for seed in seeds)
     if not seeds or not are_whole or not all(0 <= seed < 2**32 for seed in seeds) or len(set(seeds)) < len(seeds):
-        raise UserError(SEEDS_NEEDED.format(",".join(map(str, seeds))))
+        raise UserError(INVALID_SEEDS_MESSAGE.format(",".join(map(str, seeds))))
     return [int(seed) for seed in seeds]  # NumPy's are written as numbers, too
 
 
-SEEDS_NEEDED = "--seeds {}: different whole numbers from 0 on, below 2**32, are needed, as in 0,1,2"
+INVALID_SEEDS_MESSAGE = "--seeds {}: different whole numbers from 0 on, below 2**32, are needed, as in 0,1,2"
 
-WITH_VAL = "--data train+val"
+WITH_VAL_OPTION = "--data train+val"
 """What `origin` says of a final training on the validation split, too, that was asked for."""
 
 
@@ -65,20 +65,20 @@ def default_seeds(home: Home, spec: StudySpec, name: str | None = None, with_val
     compare; else three. The study itself has used none of the last two kinds. A model that is fitted at once knows no
     seed, or hardly: one of these is enough.
     """
-    final, fitted = final_study(spec, range(N_FINAL_SEEDS), name, with_val), is_fitted(spec)
-    if (folder := _study_called(home, final.name)) is not None:
+    final, fitted = final_training_spec(spec, range(N_FINAL_SEEDS), name, with_val), is_scikit_learn_reference(spec)
+    if (folder := _find_study_or_none(home, final.name)) is not None:
         with suppress(UserError):  # another configuration, which is refused later
-            return list(trained_seeds(folder.spec(), final, folder.name))
+            return list(seeds_of_training(folder.load_spec(), final, folder.name))
     first = _unused_seed(home, spec.origin or {})
     for _, other in _trainings_of_same_study(home, final):
-        if other.final_seeds and min(other.final_seeds) >= first and fitted >= is_fitted(other):
+        if other.final_seeds and min(other.final_seeds) >= first and fitted >= is_scikit_learn_reference(other):
             return list(other.final_seeds[:1] if fitted else other.final_seeds)
     return list(final_seeds(first, fitted))
 
 
-def is_fitted(spec: StudySpec) -> bool:
+def is_scikit_learn_reference(spec: StudySpec) -> bool:
     """Return whether the configuration is a model of scikit-learn, which is fitted at once."""
-    return spec.base["method"]["name"] == FITTED
+    return spec.base["method"]["name"] == REFERENCE_METHOD
 
 
 def _unused_seed(home: Home, origin: ExportOrigin) -> int:
@@ -87,21 +87,21 @@ def _unused_seed(home: Home, origin: ExportOrigin) -> int:
     It is read from the exported file, and from the study itself if the home has it; 0 where neither tells.
     """
     unused = [origin.get("unused_seed", 0)]
-    if (folder := _study_called(home, str(origin.get("study")))) is not None:
+    if (folder := _find_study_or_none(home, str(origin.get("study")))) is not None:
         with suppress(UserError):  # damaged, or of another version
             record = StudyRecord.load(folder.ledger_file)
             if origin.get("study_id") in (None, record.id):
-                unused.append(Results(folder.spec(), record).unused_seed)
+                unused.append(Results(folder.load_spec(), record).unused_seed)
     return max(unused)
 
 
-def exported_file(home: Home, name: str) -> Path | None:
+def find_exported_file(home: Home, name: str) -> Path | None:
     """Return the file of what a study of this home chose, by the study's name; None: there is none."""
-    folder = _study_called(home, name)
+    folder = _find_study_or_none(home, name)
     return folder.best_file if folder and folder.best_file.is_file() else None
 
 
-def baseline_of(home: Home, name: str, changes: Sequence[str] = ()) -> StudySpec:
+def export_baseline_spec(home: Home, name: str, changes: Sequence[str] = ()) -> StudySpec:
     """Return the baseline of a study, or else of a study file, as a file of one trial, like an exported one.
 
     Args:
@@ -111,17 +111,17 @@ def baseline_of(home: Home, name: str, changes: Sequence[str] = ()) -> StudySpec
     Raises:
         UserError: there is none, or the study has no baseline.
     """
-    folder = _study_called(home, name)
+    folder = _find_study_or_none(home, name)
     file = name if folder is None else str(folder.spec_file)
     spec = load_study(file, changes, name=folder.name if folder else None, one_trial=True)
     if spec.search.baseline is None:
         found_by = (spec.origin or {}).get("study")
-        hint = f", as {typed('train', found_by, '--baseline')}" if found_by else ""
+        hint = f", as {shell_command('train', found_by, '--baseline')}" if found_by else ""
         raise UserError(
             f"{name}: has no search.baseline. --baseline takes the name or file of a study that has one{hint}"
         )
     origin: ExportOrigin = {"format": EXPORT_FORMAT, "study": spec.name, "baseline": True}
-    if (ran := folder or _study_called(home, spec.name)) is not None:
+    if (ran := folder or _find_study_or_none(home, spec.name)) is not None:
         record = StudyRecord.load(ran.ledger_file)
         origin["unused_seed"] = Results(spec, record).unused_seed
         if folder is not None:
@@ -134,11 +134,11 @@ def baseline_of(home: Home, name: str, changes: Sequence[str] = ()) -> StudySpec
     return replace(spec, name=f"{spec.name[:91]}-baseline", base=base, search=search, origin=origin)
 
 
-def _study_called(home: Home, name: str) -> StudyFolder | None:
-    return next((folder for folder in home.studies() if folder.name == name), None)
+def _find_study_or_none(home: Home, name: str) -> StudyFolder | None:
+    return next((folder for folder in home.list_studies() if folder.name == name), None)
 
 
-def beside_baseline(folder: StudyFolder, results: Results) -> "list[ComparedStudy] | None":
+def compare_with_baseline_training(folder: StudyFolder, results: Results) -> "list[ComparedStudy] | None":
     """Return the final trainings of a study's baseline and of its best configuration, in this order, compared.
 
     None where the home has no other one of the same data, epochs and objective that shares a seed.
@@ -146,18 +146,18 @@ def beside_baseline(folder: StudyFolder, results: Results) -> "list[ComparedStud
     Args:
         results: of one of the two.
     """
-    other = _counterpart(Home(folder.path.parent), results.spec)
+    other = _counterpart_training(Home(folder.path.parent), results.spec)
     if other is None or not results.final_trials:
         return None
-    from study.analysis.statistics.compare_studies import compare  # pandas takes a while
+    from study.analysis.statistics.compare_studies import compare_studies  # pandas takes a while
 
     pair = [other, results] if other.spec.origin and other.spec.origin.get("baseline") else [results, other]
     with suppress(UserError):  # the files of the data were changed between the two
-        return compare(pair)
+        return compare_studies(pair)
     return None
 
 
-def _counterpart(home: Home, spec: StudySpec) -> Results | None:
+def _counterpart_training(home: Home, spec: StudySpec) -> Results | None:
     """Return the final training to compare with: of the baseline for the best configuration, and the other way round.
 
     It is the newest that shares a seed and has a complete trial.
@@ -166,7 +166,9 @@ def _counterpart(home: Home, spec: StudySpec) -> Results | None:
     for folder, other in _trainings_of_same_study(home, spec):
         theirs = other.origin or {}
         is_other = bool(theirs.get("baseline")) != bool(origin.get("baseline"))
-        is_as_found = _changed_trials(theirs) == _changed_trials(origin) and not _is_same_configuration(spec, other)
+        is_as_found = _overrides_that_change_trials(theirs) == _overrides_that_change_trials(
+            origin
+        ) and not _is_same_configuration(spec, other)
         if is_other and is_as_found and set(other.final_seeds or ()) & set(spec.final_seeds or ()):
             found = Results(other, StudyRecord.load(folder.ledger_file))
             if found.final_trials:
@@ -179,9 +181,9 @@ def _trainings_of_same_study(home: Home, spec: StudySpec) -> Iterator[tuple[Stud
     origin = spec.origin or {}
     if spec.final_seeds is None or "study" not in origin:
         return
-    for folder in reversed(home.studies()):
+    for folder in reversed(home.list_studies()):
         with suppress(UserError):  # of another version
-            other = folder.spec()
+            other = folder.load_spec()
             theirs = other.origin or {}
             ids = {one["study_id"] for one in (theirs, origin) if "study_id" in one}
             is_same = other.final_seeds is not None and theirs.get("study") == origin["study"] and len(ids) < 2
@@ -199,10 +201,10 @@ def equal_counterpart(home: Home, spec: StudySpec) -> StudySpec | None:
     return next((other for other in others if bool((other.origin or {}).get("baseline")) != is_baseline), None)
 
 
-def is_of_baseline(home: Home, spec: StudySpec) -> bool:
+def is_baseline_training(home: Home, spec: StudySpec) -> bool:
     """Return whether a final training is of its study's baseline, which may be the best that the study found."""
     with suppress(UserError):  # the study is not here, has no baseline, or is of another version
-        return _is_same_configuration(spec, baseline_of(home, str((spec.origin or {})["study"])))
+        return _is_same_configuration(spec, export_baseline_spec(home, str((spec.origin or {})["study"])))
     return False
 
 
@@ -212,9 +214,9 @@ def _is_same_configuration(one: StudySpec, other: StudySpec) -> bool:
     return bases[0] == bases[1]
 
 
-def _changed_trials(origin: ExportOrigin) -> list[str]:
+def _overrides_that_change_trials(origin: ExportOrigin) -> list[str]:
     """Return the overrides of an exported configuration that change what its trials compute, its splits aside."""
-    placed = {*PLACEMENT_KEYS, WITH_VAL}
+    placed = {*PLACEMENT_KEYS, WITH_VAL_OPTION}
     return [change for change in origin.get("changed", ()) if change.partition("=")[0] not in placed]
 
 
@@ -222,7 +224,9 @@ def _comparison_key(spec: StudySpec) -> tuple[object, ...]:
     return spec.base["data"], spec.epochs, spec.train.with_val, spec.objective
 
 
-def final_study(spec: StudySpec, seeds: Sequence[int], name: str | None = None, with_val: bool = False) -> StudySpec:
+def final_training_spec(
+    spec: StudySpec, seeds: Sequence[int], name: str | None = None, with_val: bool = False
+) -> StudySpec:
     """Return the final training of a file's configuration: one full trial per seed, each read on the test split.
 
     It notifies nobody of its end.
@@ -252,7 +256,7 @@ def final_study(spec: StudySpec, seeds: Sequence[int], name: str | None = None, 
     if with_val and origin:  # the configuration is no longer the exported one
         origin = origin.copy()
         if spec.folds is None:
-            origin["changed"] = [*origin.get("changed", []), WITH_VAL]
+            origin["changed"] = [*origin.get("changed", []), WITH_VAL_OPTION]
             origin.pop("digest", None)
         elif "digest" in origin:  # nobody asked for it
             origin["digest"] = configuration_digest(base)
@@ -268,23 +272,24 @@ def create_or_extend(home: Home, spec: StudySpec, function: bytes | None = None)
     Raises:
         UserError: the name is taken by another configuration; or the baseline is the best, and trained as such.
     """
-    folder = _study_called(home, spec.name)
+    folder = _find_study_or_none(home, spec.name)
     if folder is None and (other := equal_counterpart(home, spec)) is not None:
         raise UserError(
             f"{spec.name}: would train what {other.name} has trained: the best of {(spec.origin or {})['study']} is "
-            f"its baseline, so there is nothing to compare it with. To use it: {typed('predict', other.name)} INPUTS"
+            f"its baseline, so there is nothing to compare it with. To use it: {shell_command('predict', other.name)} "
+            f"INPUTS"
         )
     if folder is None:
         return home.create_study(spec, function)
-    existing = folder.checked_spec()
-    before = trained_seeds(existing, spec, str(home.path))
+    existing = folder.load_checked_spec()
+    before = seeds_of_training(existing, spec, str(home.path))
     seeds = [*before, *(seed for seed in spec.final_seeds or () if seed not in before)]
     Ledger(folder.ledger_file).close()  # refuses while another process trains it
     folder.write_spec(replace(spec, final_seeds=tuple(seeds)))
     return folder
 
 
-def trained_seeds(existing: StudySpec, spec: StudySpec, place: str) -> tuple[int, ...]:
+def seeds_of_training(existing: StudySpec, spec: StudySpec, place: str) -> tuple[int, ...]:
     """Return the seeds that an existing training of the same configuration has.
 
     Args:
@@ -299,7 +304,7 @@ def trained_seeds(existing: StudySpec, spec: StudySpec, place: str) -> tuple[int
 
 
 @contextmanager
-def find_model(home: Home, model: str, seed: int | None = None) -> Iterator[Path]:
+def find_model_files(home: Home, model: str, seed: int | None = None) -> Iterator[Path]:
     """Yield the file of a model's description, with the weights beside it.
 
     Args:
@@ -322,7 +327,7 @@ def find_model(home: Home, model: str, seed: int | None = None) -> Iterator[Path
 
 def fetch_models_command(folder: StudyFolder, results: Results) -> str | None:
     """Return the command that brings the models of a final training that was fetched without them; None: none lacks."""
-    source = fetch_origin(folder)
+    source = read_fetch_origin(folder)
     if source is None or results.spec.final_seeds is None or results.spec.function:
         return None
     ended = [trial for trial in results.final_trials if trial.state == "complete"]
@@ -344,7 +349,8 @@ def _find_description(home: Home, model: str, seed: int | None) -> Path:
     spec = results.spec
     if spec.final_seeds is None:
         raise UserError(
-            f"{model}: is a search, models come from final trainings: {typed('train', folder.name)}. The weights "
+            f"{model}: is a search, models come from final trainings: {shell_command('train', folder.name)}. The "
+            f"weights "
             "in its folder are of trials on fresh seeds, for the study itself to measure the test split with"
         )
     if spec.function:

@@ -13,38 +13,44 @@ from importlib.resources import files
 
 from ruamel.yaml import YAML
 
-from study.errors import UserError, nearest
+from study.errors import UserError, did_you_mean
 
-GUIDE = files("study").joinpath("guide")
-INDEX = "index"
-FOR_MAINTAINERS = ("adding-things", "architecture", "changelog")
-FURTHER = 3
+GUIDE_FOLDER = files("study").joinpath("guide")
+INDEX_PAGE = "index"
+MAINTAINER_PAGES = ("adding-things", "architecture", "changelog")
+MAX_FURTHER_PASSAGES = 3
 """Number of passages of which one line is listed after the one that is shown."""
 
-IN_HEADING, IN_QUESTIONS, ASKED_AS, EVERYDAY, LATE = 2.0, 1.0, 2.5, 0.6, 0.7
+HEADING_WEIGHT, QUESTION_WORD_WEIGHT, SIMILAR_QUESTION_WEIGHT, EVERYDAY_WORD_FACTOR, LATE_PASSAGE_FACTOR = (
+    2.0,
+    1.0,
+    2.5,
+    0.6,
+    0.7,
+)
 """What a word of the heading, and one of the questions beside a passage, counts beside one of its text; what the most
 similar of these questions counts; what a word that stands for an everyday one counts beside one that was asked for; the
 factor of a late passage. `tests/benchmarks/guide_search.py` says what each is worth."""
 
-SATURATION, LENGTH, RARITY = 1.2, 0.4, 0.7
+BM25_K1, BM25_B, RARITY_POWER = 1.2, 0.4, 0.7
 """BM25's k1 and b, and the power of its weight by rarity."""
 
-ENDING = 3
+MAX_ENDING_LETTERS = 3
 """Letters at the end of a question's word that may differ from the guide's word."""
 
 MAX_ROWS_TOGETHER = 4
 """Rows of a table or items of a list up to which it is one passage; of a longer one, each row or item is one."""
 
-ROOM, WIDTH = 16, 120
+MAX_EXCERPT_LINES, MAX_EXCERPT_LINE_CHARACTERS = 16, 120
 """Lines, and characters of a line, up to which what stands around a passage in its section is shown with it."""
 
-ASKED = re.compile(r"(?:(^)| )<!-- asked: ((?s:.*?))\s-->(?(1)(?:\n\n)?|)", re.MULTILINE)
+QUESTIONS_PATTERN = re.compile(r"(?:(^)| )<!-- asked: ((?s:.*?))\s-->(?(1)(?:\n\n)?|)", re.MULTILINE)
 """The questions of a passage, which no page shows: in a block above it, or at its end."""
 
-HEAD = "|---|\n"
+TABLE_HEAD_END = "|---|\n"
 """The end of a table's head."""
 
-SMALL = frozenset(
+STOP_WORDS = frozenset(
     re.findall(
         r"\w+",
         "a am an and any are as at be but by can could did do does each every for from get give go had has have how i "
@@ -55,7 +61,7 @@ SMALL = frozenset(
 )
 """Words of a question that are not searched for."""
 
-SPELLINGS = (
+EQUAL_SPELLINGS = (
     ("iz", "is"),
     ("colour", "color"),
     ("grey", "gray"),
@@ -67,7 +73,7 @@ SPELLINGS = (
 
 
 @dataclass(frozen=True)
-class Section:
+class GuideSection:
     """What stands under a heading of a page.
 
     Attributes:
@@ -87,7 +93,7 @@ class Section:
     @property
     def late(self) -> bool:
         """Whether other answers come first: it is on a page for maintainers, or the first lines of a page."""
-        return self.page in FOR_MAINTAINERS or self.number == 0
+        return self.page in MAINTAINER_PAGES or self.number == 0
 
 
 @dataclass(frozen=True)
@@ -101,7 +107,7 @@ class Passage:
         asked: questions that it answers, in the words of users: `<!-- asked: one; another -->` in the page's source.
     """
 
-    section: Section
+    section: GuideSection
     place: int
     name: str
     asked: tuple[str, ...] = ()
@@ -118,26 +124,26 @@ def guide_text(words: Sequence[str]) -> str:
     Raises:
         UserError: there is no such page, and no passage with any of the words.
     """
-    by_name = pages()
-    name = "-".join(words).lower().removesuffix(".md") or INDEX
+    by_name = read_pages()
+    name = "-".join(words).lower().removesuffix(".md") or INDEX_PAGE
     if name in by_name:
-        return ASKED.sub("", by_name[name])
-    every = [passage for page, text in by_name.items() if page != INDEX for passage in passages(page, text)]
-    found = find(words, every)
+        return QUESTIONS_PATTERN.sub("", by_name[name])
+    every = [passage for page, text in by_name.items() if page != INDEX_PAGE for passage in split_passages(page, text)]
+    found = search_passages(words, every)
     if not found:
         raise UserError(
-            f"{' '.join(words)!r}: no page of this name, and nothing with these words. {nearest(name, by_name)}"
+            f"{' '.join(words)!r}: no page of this name, and nothing with these words. {did_you_mean(name, by_name)}"
             f"Pages: {', '.join(by_name)}"
         )
-    best, *others = best_of_sections(found)
-    absent = _absent(words, by_name.values())
+    best, *others = first_passage_of_sections(found)
+    absent = _words_not_in_guide(words, by_name.values())
     note = [f"Not in this guide: {', '.join(absent)}. What follows is nearest."] if absent else []
-    further = [f"- {_line(passage)}" for passage in others[:FURTHER]]
+    further = [f"- {_passage_line(passage)}" for passage in others[:MAX_FURTHER_PASSAGES]]
     return (
         "\n\n".join(
             [
                 *note,
-                f"## {_where(best.section, ': ')}\n\n{excerpt(best, words, found)}",
+                f"## {_passage_location(best.section, ': ')}\n\n{passage_excerpt(best, words, found)}",
                 *(["\n".join(["## Further", *further])] if further else []),
                 f"`study guide {best.section.page}` shows the whole page.",
             ]
@@ -146,26 +152,26 @@ def guide_text(words: Sequence[str]) -> str:
     )
 
 
-def pages() -> dict[str, str]:
+def read_pages() -> dict[str, str]:
     """Read the text of every page, by its name, sorted."""
-    found = [file for file in GUIDE.iterdir() if file.name.endswith(".md")]
+    found = [file for file in GUIDE_FOLDER.iterdir() if file.name.endswith(".md")]
     return {file.name.removesuffix(".md"): file.read_text("utf-8") for file in sorted(found, key=lambda at: at.name)}
 
 
-def find(words: Sequence[str], every: Sequence[Passage]) -> list[Passage]:
+def search_passages(words: Sequence[str], every: Sequence[Passage]) -> list[Passage]:
     """Return the passages with some of the words, in any form and order, the best first.
 
     They are ranked by BM25F (Robertson & Zaragoza 2009) over heading, text and the questions beside a passage, and by
     the most similar of these questions. If a key or metric is asked for, the passage that begins with it comes first.
     """
-    given = _words(" ".join(words))
-    named = {word for word in [*given, "_".join(_telling(given))] if re.search(r"[_.]", word)}
-    bags = iter(_stems([text for passage in every for text in _searched_texts(passage)]))
+    given = _question_words(" ".join(words))
+    named = {word for word in [*given, "_".join(_without_stop_words(given))] if re.search(r"[_.]", word)}
+    bags = iter(_count_stems([text for passage in every for text in _searched_texts(passage)]))
     fields = [tuple(next(bags) for _ in _searched_texts(passage)) for passage in every]
     having = Counter(stem for bag in fields for stem in set().union(*bag))
-    rarity = {stem: math.log(1 + len(every) / number) ** RARITY for stem, number in having.items()}
-    (wanted,) = _stems([" ".join(_telling(given))])
-    guide_words, understood = _guide_words(given)
+    rarity = {stem: math.log(1 + len(every) / number) ** RARITY_POWER for stem, number in having.items()}
+    (wanted,) = _count_stems([" ".join(_without_stop_words(given))])
+    guide_words, understood = _stems_for_everyday_words(given)
     near = [
         stem
         for word in wanted
@@ -174,7 +180,7 @@ def find(words: Sequence[str], every: Sequence[Passage]) -> list[Passage]:
         )
     ]
     asked_for = {stem: rarity[stem] for stem in near if stem in rarity}
-    meant = {stem: EVERYDAY * rarity[stem] for stem in guide_words if stem in rarity}
+    meant = {stem: EVERYDAY_WORD_FACTOR * rarity[stem] for stem in guide_words if stem in rarity}
     terms = meant | asked_for
     merged = [(heading, text, sum(asked, Counter())) for heading, text, *asked in fields]
     mean = [sum(bag.total() for bag in bags) / len(every) for bags in zip(*merged, strict=True)]
@@ -183,91 +189,99 @@ def find(words: Sequence[str], every: Sequence[Passage]) -> list[Passage]:
         value = 0.0
         for stem, weight in terms.items():
             often = sum(
-                times * bag[stem] / (1 + LENGTH * (bag.total() / average - 1))
-                for times, bag, average in zip((IN_HEADING, 1.0, IN_QUESTIONS), parts, mean, strict=True)
+                times * bag[stem] / (1 + BM25_B * (bag.total() / average - 1))
+                for times, bag, average in zip((HEADING_WEIGHT, 1.0, QUESTION_WORD_WEIGHT), parts, mean, strict=True)
                 if stem in bag
             )
-            value += weight * often * (1 + SATURATION) / (often + SATURATION)
-        value += ASKED_AS * max((_similarity(asked_for, question, rarity) for question in asked), default=0.0)
+            value += weight * often * (1 + BM25_K1) / (often + BM25_K1)
+        value += SIMILAR_QUESTION_WEIGHT * max(
+            (_question_similarity(asked_for, question, rarity) for question in asked), default=0.0
+        )
         if value:
-            score[row] = value * (LATE if passage.section.late else 1.0) + (1000.0 if passage.name in named else 0.0)
+            score[row] = value * (LATE_PASSAGE_FACTOR if passage.section.late else 1.0) + (
+                1000.0 if passage.name in named else 0.0
+            )
     return [every[row] for row in sorted(score, key=lambda row: -score[row])]
 
 
-def best_of_sections(found: Sequence[Passage]) -> list[Passage]:
+def first_passage_of_sections(found: Sequence[Passage]) -> list[Passage]:
     """Return the first passage of each section, in their order."""
-    first: dict[Section, Passage] = {}
+    first: dict[GuideSection, Passage] = {}
     for passage in found:
         first.setdefault(passage.section, passage)
     return list(first.values())
 
 
-def _where(section: Section, mark: str) -> str:
+def _passage_location(section: GuideSection, mark: str) -> str:
     """Return the page's title and name and the heading, with a mark between."""
     return f"{section.title} ({section.page}){mark}{section.heading}"
 
 
 def _searched_texts(passage: Passage) -> list[str]:
     """Return what is searched of a passage: its heading, its text, and each question beside it."""
-    questions = [" ".join(_telling(_words(question))) for question in passage.asked]
-    return [passage.section.heading, passage.text.rpartition(HEAD)[2], *questions]
+    questions = [" ".join(_without_stop_words(_question_words(question))) for question in passage.asked]
+    return [passage.section.heading, passage.text.rpartition(TABLE_HEAD_END)[2], *questions]
 
 
-def _stems(texts: Sequence[str]) -> list[Counter[str]]:
+def _count_stems(texts: Sequence[str]) -> list[Counter[str]]:
     """Count the stems of the words in each text, by Porter's algorithm, which SQLite has."""
     found: list[Counter[str]] = [Counter() for _ in texts]
     with closing(sqlite3.connect(":memory:")) as tables:
         tables.execute("CREATE VIRTUAL TABLE given USING fts5(text, tokenize = 'porter unicode61')")
         tables.execute("CREATE VIRTUAL TABLE stems USING fts5vocab(given, instance)")
-        spelt = (reduce(lambda text, pair: text.replace(*pair), SPELLINGS, text.lower()) for text in texts)
+        spelt = (reduce(lambda text, pair: text.replace(*pair), EQUAL_SPELLINGS, text.lower()) for text in texts)
         tables.executemany("INSERT INTO given (rowid, text) VALUES (?, ?)", enumerate(spelt))
         for row, stem in tables.execute("SELECT doc, term FROM stems"):
             found[row][stem] += 1
     return found
 
 
-def _similarity(terms: dict[str, float], question: Counter[str], rarity: dict[str, float]) -> float:
+def _question_similarity(terms: dict[str, float], question: Counter[str], rarity: dict[str, float]) -> float:
     """Return the weight that a question beside a passage shares with the one asked, times its share of both."""
     common = sum(weight for stem, weight in terms.items() if stem in question)
     return 2 * common**2 / (sum(terms.values()) + sum(rarity[stem] for stem in question)) if common else 0.0
 
 
-def _guide_words(given: Sequence[str]) -> tuple[set[str], set[str]]:
+def _stems_for_everyday_words(given: Sequence[str]) -> tuple[set[str], set[str]]:
     """Return the stems of the guide's words for the everyday ones of a question, and of these."""
-    table = [(term, word) for term, words in _everyday_words().items() for word in words]
-    question, *pairs = _stems([" ".join(given), *(text for pair in table for text in pair)])
+    table = [(term, word) for term, words in _read_everyday_words().items() for word in words]
+    question, *pairs = _count_stems([" ".join(given), *(text for pair in table for text in pair)])
     meant = [pair for pair in zip(pairs[::2], pairs[1::2], strict=True) if pair[1].keys() <= question.keys()]
     return {stem for term, _ in meant for stem in term}, {stem for _, word in meant for stem in word}
 
 
 @cache
-def _everyday_words() -> dict[str, list[str]]:
+def _read_everyday_words() -> dict[str, list[str]]:
     """Read which everyday words are taken for which of the guide's."""
     found: dict[str, list[str]] = YAML(typ="safe", pure=True).load(
-        GUIDE.joinpath("everyday-words.yaml").read_text("utf-8")
+        GUIDE_FOLDER.joinpath("everyday-words.yaml").read_text("utf-8")
     )
     return found
 
 
-def _words(text: str) -> list[str]:
+def _question_words(text: str) -> list[str]:
     """Return the words of a question; of a metric the name alone, of a class's name as CmaEsSampler also its parts."""
     text = re.sub(r"\b[A-Za-z]+[a-z][A-Z][a-z]+\b", lambda name: f"{name[0]} {re.sub('(?=[A-Z])', ' ', name[0])}", text)
     return re.findall(r"(?:\b(?:val|test|train)/)?(\w[\w./]*)", text.lower())
 
 
-def _telling(words: Sequence[str]) -> Sequence[str]:
+def _without_stop_words(words: Sequence[str]) -> Sequence[str]:
     """Return the words that are searched for: all but small ones and numbers, if there are others."""
-    return [word for word in words if word not in SMALL and not word.isdigit()] or words
+    return [word for word in words if word not in STOP_WORDS and not word.isdigit()] or words
 
 
-def _absent(words: Sequence[str], texts: Iterable[str]) -> list[str]:
+def _words_not_in_guide(words: Sequence[str], texts: Iterable[str]) -> list[str]:
     """Return the words of a question that the guide has in no form."""
     told = {word for text in texts for word in re.findall(r"[^\W\d_]+", text.lower())}
-    asked = {word: None for word in re.findall(r"[^\W\d_]{4,}", " ".join(words).lower()) if word not in SMALL}
-    return [word for word in asked if not any(one.startswith(word[: max(4, len(word) - ENDING)]) for one in told)]
+    asked = {word: None for word in re.findall(r"[^\W\d_]{4,}", " ".join(words).lower()) if word not in STOP_WORDS}
+    return [
+        word
+        for word in asked
+        if not any(one.startswith(word[: max(4, len(word) - MAX_ENDING_LETTERS)]) for one in told)
+    ]
 
 
-def excerpt(passage: Passage, words: Sequence[str], found: Sequence[Passage]) -> str:
+def passage_excerpt(passage: Passage, words: Sequence[str], found: Sequence[Passage]) -> str:
     """Return a passage with what stands around it in its section, as far as there is room.
 
     First come the commands above it and what it announces, then the next best passages, then the nearest.
@@ -278,14 +292,17 @@ def excerpt(passage: Passage, words: Sequence[str], found: Sequence[Passage]) ->
         return passage.text
     parts, place = passage.section.texts, passage.place
     ranked = [one.place for one in found if one.section == passage.section][:MAX_ROWS_TOGETHER]
-    around = [at for at, part in enumerate(parts) if HEAD not in part and not part.startswith("- ")]
+    around = [at for at, part in enumerate(parts) if TABLE_HEAD_END not in part and not part.startswith("- ")]
     around.sort(key=lambda at: (abs(at - place), at))
     beside = [place + 1] if passage.text.endswith(":") and place + 1 < len(parts) else []
     beside += [place - 1] if place and parts[place - 1].startswith("```sh") else []
     chosen = {place}
     for at in [*beside, *ranked, *around]:
         text = _join_parts([part for number, part in enumerate(parts) if number in chosen | {at}])
-        if sum(max(1, math.ceil(len(line) / WIDTH)) for line in text.split("\n")) <= ROOM:
+        if (
+            sum(max(1, math.ceil(len(line) / MAX_EXCERPT_LINE_CHARACTERS)) for line in text.split("\n"))
+            <= MAX_EXCERPT_LINES
+        ):
             chosen.add(at)
     return _join_parts([parts[at] for at in sorted(chosen)])
 
@@ -294,48 +311,52 @@ def _join_parts(parts: Sequence[str]) -> str:
     """Return parts of a section as Markdown, rows and items without a gap, with the head of a table once."""
     text = ""
     for before, part in zip(["", *parts], parts, strict=False):
-        head, mark, row = part.rpartition(HEAD)
+        head, mark, row = part.rpartition(TABLE_HEAD_END)
         is_next = (mark and before.startswith(head + mark)) or (before.startswith("- ") and part.startswith("- "))
         text += f"\n{row if mark else part}" if is_next else f"\n\n{part}"
     return text.strip()
 
 
-def _line(passage: Passage) -> str:
+def _passage_line(passage: Passage) -> str:
     """Return where a passage stands and how it begins in one line; a table's row as its cells."""
-    text = passage.text.rpartition(HEAD)[2]
+    text = passage.text.rpartition(TABLE_HEAD_END)[2]
     text = text.strip("| ").replace(" | ", ": ") if text.startswith("|") else re.sub("^```.*$", "", text, flags=re.M)
-    line = " ".join(f"{_where(passage.section, ', ')}: {text.removeprefix('- ')}".split())
-    return line if len(line) <= WIDTH else f"{line[:WIDTH].rsplit(' ', 1)[0]} ..."
+    line = " ".join(f"{_passage_location(passage.section, ', ')}: {text.removeprefix('- ')}".split())
+    return (
+        line
+        if len(line) <= MAX_EXCERPT_LINE_CHARACTERS
+        else f"{line[:MAX_EXCERPT_LINE_CHARACTERS].rsplit(' ', 1)[0]} ..."
+    )
 
 
-def passages(page: str, text: str) -> Iterator[Passage]:
+def split_passages(page: str, text: str) -> Iterator[Passage]:
     """Yield the passages of a page, in their order."""
     title = text.partition("\n")[0].lstrip("# ")
     sections: list[tuple[str, list[str]]] = []
-    for block in _blocks(text):
+    for block in _split_blocks(text):
         if block.startswith("#"):
             sections.append((block.lstrip("# "), []))
         elif not block.startswith(("<!-- From", "Go on with")):
-            sections[-1][1].extend(_parts(block))
+            sections[-1][1].extend(_split_list_or_table(block))
     for number, (heading, parts) in enumerate(sections):
-        shown = [ASKED.sub("", part) for part in parts]
-        section = Section(page, title, number, heading, tuple(part for part in shown if part))
+        shown = [QUESTIONS_PATTERN.sub("", part) for part in parts]
+        section = GuideSection(page, title, number, heading, tuple(part for part in shown if part))
         asked: list[str] = []
         place = 0
         for part, told in zip(parts, shown, strict=True):
-            asked += (question for beside in ASKED.finditer(part) for question in beside[2].split(";"))
+            asked += (question for beside in QUESTIONS_PATTERN.finditer(part) for question in beside[2].split(";"))
             if told:
-                name = re.match(r"(?:- |\| )?`([^`]+)`", told.rpartition(HEAD)[2])
+                name = re.match(r"(?:- |\| )?`([^`]+)`", told.rpartition(TABLE_HEAD_END)[2])
                 yield Passage(section, place, name[1] if name else "", tuple(asked))
                 asked, place = [], place + 1
 
 
-def _blocks(text: str) -> list[str]:
+def _split_blocks(text: str) -> list[str]:
     """Split Markdown into headings, paragraphs, lists, tables and blocks of code."""
     return [block.strip() for block in re.findall(r"^```(?s:.*?)^```$|^(?:(?!```).+\n)+", f"{text}\n", re.MULTILINE)]
 
 
-def _parts(block: str) -> list[str]:
+def _split_list_or_table(block: str) -> list[str]:
     """Return the items of a long list, the rows of a long table with its head, or the block itself."""
     if block.startswith("- "):
         items = re.split(r"\n(?=- )", block)

@@ -14,17 +14,17 @@ from ruamel.yaml import YAML
 from study import data, methods
 from study.commands import pretrained
 from study.commands.draft import (
-    ADDED,
-    ON_FEATURES,
-    WITH_LABELS,
+    FAIR_KL_SUFFIX,
+    FROZEN_FEATURES_METHOD,
+    METHODS_WITH_BIAS_LABELS,
+    BiasGuess,
     BiasKnowledge,
+    BiasLabels,
     DraftAnswers,
-    Guess,
-    Known,
     default_methods,
-    draft,
+    draft_study_file,
 )
-from study.commands.init_answers import Asker, Check, one_of, split_names, with_data_keys
+from study.commands.init_answers import AnswerCheck, AnswerSource, one_of_check, split_names, with_data_keys
 from study.data import cells, label_files, table_findings, table_format, user_data
 from study.data.image_files import MIN_SIDE_PIXELS
 from study.data.label_files import is_hidden_path
@@ -32,9 +32,9 @@ from study.data.positive_class import guess_positive_class_name, positive_class_
 from study.data.sets import image_folder
 from study.data.table_findings import WITHOUT_KEY, ColumnFinding
 from study.data.table_format import TABLE_SUFFIXES
-from study.errors import UserError, nearest
-from study.files import check_output, write_output
-from study.knobs import Knob, Section, Value, options, texts
+from study.errors import UserError, did_you_mean
+from study.files import check_output_path, write_output
+from study.knobs import Knob, Section, Value, text_list, to_options
 from study.spec.json_schema import SCHEMA_FILE_NAME
 from study.spec.key_errors import fault_of_value
 from study.spec.load import check_and_complete_document, check_study_name
@@ -45,26 +45,26 @@ from study.spec.yaml_document import (
     parse_study_yaml,
     shipped_files_folder,
 )
-from study.text import few_names, is_utf8, quoted
+from study.text import is_utf8, list_few_names, quoted
 
 if TYPE_CHECKING:
     import pandas as pd
 
-OWN = ("image_folder", "table")
+USER_DATA_SETS = ("image_folder", "table")
 
 
-def tables(folder: Path) -> str | None:
+def likely_table_name(folder: Path) -> str | None:
     """Return the default answer to which table of a folder has the labels; None: there is no likely one.
 
     `labels.csv`, else the only table in it, else `folders` where it has folders alone; a text file is taken for a note.
     """
-    in_folder = [name for name in _tables_in(folder) if not name.lower().endswith(".txt")]
+    in_folder = [name for name in _list_tables(folder) if not name.lower().endswith(".txt")]
     if not in_folder and any(path.is_dir() and not is_hidden_path(path.name) for path in folder.iterdir()):
         return image_folder.CLASS_FROM_FOLDERS
     return "labels.csv" if "labels.csv" in in_folder or len(in_folder) != 1 else in_folder[0]
 
 
-def _tables_in(folder: Path) -> list[str]:
+def _list_tables(folder: Path) -> list[str]:
     return sorted(
         path.name
         for path in folder.iterdir()
@@ -72,7 +72,7 @@ def _tables_in(folder: Path) -> list[str]:
     )
 
 
-def is_table(folder: Path) -> Check:
+def table_name_check(folder: Path) -> AnswerCheck:
     """Return a check that the folder has a table of this name."""
 
     def check(name: str) -> None:
@@ -81,7 +81,7 @@ def is_table(folder: Path) -> Check:
         if name == image_folder.CLASS_FROM_FOLDERS:
             image_folder.list_images_with_folder_class(folder)
         elif not os.path.isfile(place := image_folder.labels_table_path(folder, name)):
-            tables_there = _tables_in(folder)
+            tables_there = _list_tables(folder)
             raise UserError(f"{place}: not found. Tables there: {', '.join(tables_there) or 'none'}")
 
     return check
@@ -94,18 +94,18 @@ def check_data(answer: str) -> None:
         raise UserError(f"{answer}: its name is not in UTF-8, as a study file is. Rename it, or make a link to it")
     if answer in data_sets:
         data.find_dataset_module(answer)
-        if answer in OWN:
+        if answer in USER_DATA_SETS:
             raise UserError(f"{answer!r} is for files of your own: give the path of the folder or of the table")
         return
     place = label_files.find_user_path_or_none(answer) if answer else None
     if place is None:
-        sets = f"{nearest(answer, data_sets)}Data sets: {', '.join(data_sets)}"
+        sets = f"{did_you_mean(answer, data_sets)}Data sets: {', '.join(data_sets)}"
         raise UserError(f"{answer!r}: neither a data set nor the path of a folder or table. {sets}")
     if place.is_file() and place.suffix.lower() not in TABLE_SUFFIXES:
-        raise UserError(f"{answer}: is not a table; allowed are {few_names(TABLE_SUFFIXES)}")
+        raise UserError(f"{answer}: is not a table; allowed are {list_few_names(TABLE_SUFFIXES)}")
 
 
-def allowed_by(knob: Knob) -> Check:
+def knob_value_check(knob: Knob) -> AnswerCheck:
     """Return a check that a key of a data set can have this value."""
 
     def check(value: str) -> None:
@@ -121,12 +121,12 @@ def check_methods(answer: str) -> None:
     if not split_names(answer):
         raise UserError(f"no method given. Allowed: {', '.join(allowed)}")
     for named in split_names(answer):
-        name = named.removesuffix(ADDED)
+        name = named.removesuffix(FAIR_KL_SUFFIX)
         if name not in allowed:
-            raise UserError(f"{name!r}: no such method. {nearest(name, allowed)}Allowed: {', '.join(allowed)}")
+            raise UserError(f"{name!r}: no such method. {did_you_mean(name, allowed)}Allowed: {', '.join(allowed)}")
         if name != named and "regulariser" not in methods.method_knobs({"name": name}):
             raise UserError(f"{named}: {name} has no regulariser: give {name}")
-        if why := methods.CATALOGUE.problem(name):
+        if why := methods.CATALOGUE.why_unusable(name):
             raise UserError(why)
 
 
@@ -136,7 +136,7 @@ def check_trials(answer: str) -> None:
         raise UserError(f"{answer!r} given, allowed is a whole number from 1 on")
 
 
-def with_other_keys(text: str, assignments: Sequence[str], file: str) -> str:
+def apply_other_keys(text: str, assignments: Sequence[str], file: str) -> str:
     """Return the text of a study file with the assignments outside `data` set in it, checked; its comments are kept.
 
     Args:
@@ -160,10 +160,10 @@ def with_other_keys(text: str, assignments: Sequence[str], file: str) -> str:
     return stream.getvalue()
 
 
-Situation = Literal["labels", "some_labels", "colour", "texture", "unknown"]
+BiasSituation = Literal["labels", "some_labels", "colour", "texture", "unknown"]
 """What is known of the bias: labels of all samples or of some; without labels, what a model may learn instead."""
 
-WHY: Mapping[Situation, str] = {
+REASON_BY_SITUATION: Mapping[BiasSituation, str] = {
     "labels": "the bias of every sample is known: FairKL makes samples of a class as alike across biases as within one",
     "some_labels": "the bias of some samples is known: a network guesses that of the others, then FairKL is used as if "
     "all were known",
@@ -175,16 +175,16 @@ WHY: Mapping[Situation, str] = {
 """The reason for the methods of each situation, as the guide's page on own data gives it."""
 
 
-WHY_OF_TABLES = "; weights let small classes and groups count as large ones, in a logistic regression first"
+TABLE_REASON_SUFFIX = "; weights let small classes and groups count as large ones, in a logistic regression first"
 """Added to the reason where the data are a table."""
 
 
-def situation(bias: BiasKnowledge) -> Situation:
+def bias_situation(bias: BiasKnowledge) -> BiasSituation:
     """Return the situation of a user who knows this of the bias."""
-    return bias.guess if bias.known == "none" else bias.known
+    return bias.guess if bias.known_labels == "none" else bias.known_labels
 
 
-def advice(bias: BiasKnowledge, chosen: Sequence[str], is_table: bool, pretrained: bool = False) -> str:
+def method_advice(bias: BiasKnowledge, chosen: Sequence[str], is_table: bool, pretrained: bool = False) -> str:
     """Return one line: the methods of a drafted file, and why.
 
     Args:
@@ -192,35 +192,36 @@ def advice(bias: BiasKnowledge, chosen: Sequence[str], is_table: bool, pretraine
         pretrained: whether its network is a frozen pretrained one.
     """
     if pretrained:
-        return f"method: {_words(chosen)}, trained on the features of a frozen pretrained network"
+        return f"method: {_method_names_in_words(chosen)}, trained on the features of a frozen pretrained network"
     default = default_methods(bias, is_table)
-    reason = f"{_words(default)}, as {WHY[situation(bias)]}{WHY_OF_TABLES if is_table else ''}"
+    why = f"{REASON_BY_SITUATION[bias_situation(bias)]}{TABLE_REASON_SUFFIX if is_table else ''}"
+    reason = f"{_method_names_in_words(default)}, as {why}"
     if set(chosen) == set(default):
         return f"method: {reason}"
-    return f"method: {_words(chosen)}, as you said; without --method it would be {reason}"
+    return f"method: {_method_names_in_words(chosen)}, as you said; without --method it would be {reason}"
 
 
-def _words(names: Sequence[str]) -> str:
+def _method_names_in_words(names: Sequence[str]) -> str:
     """Return names of methods in words, with their regularisers."""
     return " and ".join(name.replace("+", " with ") for name in names)
 
 
-TRIALS, TABLE_TRIALS, FEW_TRIALS = 24, 16, 8
+DEFAULT_TRIALS, DEFAULT_TABLE_TRIALS, TRIALS_WITH_FEW_CONFLICTING = 24, 16, 8
 """Number of trials: by default; for a table, whose space is narrow; and where papers' configurations are tried first
 and few validation samples are conflicting: more trials chose worse ones there (`tests/benchmarks/draft_space.py`)."""
 
-FEW_CONFLICTS = 100
+MAX_FEW_CONFLICTING_SAMPLES = 100
 """Conflicting validation samples below which they are few; measured with 3 to 16."""
 
-FILE_COLUMNS = ("file", "filename", "file_name", "image", "image_path", "img_filename", "path")
+USUAL_FILE_COLUMNS = ("file", "filename", "file_name", "image", "image_path", "img_filename", "path")
 """Usual names of the column with the images' files, the likeliest first."""
 
-CHOSEN = ("target", "sensitive")
+ATTRIBUTE_CHOICE_KEYS = ("target", "sensitive")
 """Keys of some data sets that choose which attribute is the class and which the bias."""
 
 
 @dataclass(frozen=True)
-class Flags:
+class InitOptions:
     """Options of the command line; None: the user is asked, or the default is taken.
 
     Attributes:
@@ -253,7 +254,7 @@ class Flags:
     weights: str | None = None
 
 
-def write(flags: Flags, out: Path | None, force: bool, asker: Asker) -> Path:
+def write_study_file(flags: InitOptions, out: Path | None, force: bool, asker: AnswerSource) -> Path:
     """Write a study file and return its path.
 
     Args:
@@ -273,16 +274,16 @@ def write(flags: Flags, out: Path | None, force: bool, asker: Asker) -> Path:
         raise UserError(f"{path}: is there already. Another name: -o FILE; to replace it: --force")
     if path.suffix not in (".yaml", ".yml") or not str(path).isprintable():
         raise UserError(f"{path}: cannot be a study file: its name must end in .yaml")
-    check_output(path)
-    section: Section = with_data_keys(data_section(flags, asker), flags.assignments)
+    check_output_path(path)
+    section: Section = with_data_keys(ask_data_section(flags, asker), flags.assignments)
     section = ask_columns(section, flags.without, asker)
     section, note = ask_missing_values(section, flags.missing, asker)
-    section = _validated(section)
-    section = _with_positive(section, asker)
+    section = _with_validation_split(section)
+    section = _with_positive_class(section, asker)
     network = pretrained.choose_network(section, flags.pretrained, flags.weights, flags.assignments, asker)
     if network and section["name"] == "image_folder" and "size" not in section:
         section = {**section, "size": pretrained.PHOTOGRAPH_SIDE}
-    bias = _bias(section, replace(flags, guess=flags.guess or "unknown") if network else flags, asker)
+    bias = _ask_bias_knowledge(section, replace(flags, guess=flags.guess or "unknown") if network else flags, asker)
     is_table = data.describe(section).is_table
     methods_flag = ",".join(flags.methods) if flags.methods else None
     methods_answer = asker(
@@ -293,38 +294,42 @@ def write(flags: Flags, out: Path | None, force: bool, asker: Asker) -> Path:
         check_methods,
     )
     compute = None if flags.gpu is None else "gpu" if flags.gpu else "cpu"
-    where = one_of("cpu", "gpu")
+    where = one_of_check("cpu", "gpu")
     gpu = asker("--gpu", compute, "Where its trials run, cpu or gpu", "cpu", where) == "gpu"
     count = None if flags.trials is None else str(flags.trials)
     methods_wished = tuple(split_names(methods_answer))
     counted = cells.count_cells_of_dataset(section).splits
     conflicting = counted["val"].conflicting if counted else None  # None: not counted
     rows = counted["train"].samples if counted and is_table else None
-    few = methods_wished == WITH_LABELS and conflicting is not None and conflicting < FEW_CONFLICTS
-    few |= methods_wished == (ON_FEATURES,)  # one number is searched
-    usual = TABLE_TRIALS if is_table else FEW_TRIALS if few else TRIALS
+    few = (
+        methods_wished == METHODS_WITH_BIAS_LABELS
+        and conflicting is not None
+        and conflicting < MAX_FEW_CONFLICTING_SAMPLES
+    )
+    few |= methods_wished == (FROZEN_FEATURES_METHOD,)  # one number is searched
+    usual = DEFAULT_TABLE_TRIALS if is_table else TRIALS_WITH_FEW_CONFLICTING if few else DEFAULT_TRIALS
     trials = int(asker("--trials", count, "Trials", str(usual), check_trials))
     try:
         wishes = DraftAnswers(name, section, methods_wished, gpu, trials, bias, rows=rows, note=note)
-        wishes = _fitted(replace(wishes, network=network))
-        text = _text(wishes, flags.assignments, path)
+        wishes = _fit_answers_to_images(replace(wishes, network=network))
+        text = _study_file_text(wishes, flags.assignments, path)
     except UserError as error:
         raise UserError(f"{error}\nNothing was written: the answers do not go together") from None
     write_output(path, text)
     for line in data.describe_column_reading(wishes.data):
-        asker.say(line)
+        asker.print_line(line)
     for line in table_findings.findings_with_heading(data.column_findings(wishes.data)):
-        asker.say(line)
+        asker.print_line(line)
     for warning in [
         *data.user_file_notes(wishes.data),
         *cells.warnings_from_counts(cells.count_cells_of_dataset(wishes.data)),
     ]:
-        asker.say(f"warning: {warning}")
-    asker.say(advice(bias, methods_wished, is_table, network is not None))
+        asker.print_line(f"warning: {warning}")
+    asker.print_line(method_advice(bias, methods_wished, is_table, network is not None))
     return path
 
 
-def data_section(flags: Flags, asker: Asker) -> Section:
+def ask_data_section(flags: InitOptions, asker: AnswerSource) -> Section:
     """Return the `data` section: a data set by name with its choices, or the user's own files with their columns.
 
     Raises:
@@ -335,43 +340,45 @@ def data_section(flags: Flags, asker: Asker) -> Section:
     )
     answer = asker("--data", flags.data, question, None, check_data)
     if answer not in data.dataset_names():
-        return _own(answer, flags, asker)
+        return _own_data_section(answer, flags, asker)
     knobs = {knob.key: knob for knob in data.data_knobs(answer)}
     section = {"name": answer}
-    for key, flag, value in zip(CHOSEN, ("--target", "--bias"), (flags.target, flags.bias), strict=True):
+    for key, flag, value in zip(ATTRIBUTE_CHOICE_KEYS, ("--target", "--bias"), (flags.target, flags.bias), strict=True):
         if key in knobs:
-            question_of_key = f"data.{key}: {knobs[key].about}"
-            section[key] = asker(flag, value, question_of_key, str(knobs[key].default), allowed_by(knobs[key]))
+            question_of_key = f"data.{key}: {knobs[key].description}"
+            section[key] = asker(flag, value, question_of_key, str(knobs[key].default), knob_value_check(knobs[key]))
         elif value is not None:
             raise UserError(f"{flag} {value}: the data set {answer} does not let one choose it")
     return section
 
 
-def _own(path_text: str, flags: Flags, asker: Asker) -> Section:
+def _own_data_section(path_text: str, flags: InitOptions, asker: AnswerSource) -> Section:
     place = label_files.find_user_path(path_text)
     section: dict[str, str] = {"name": "image_folder" if place.is_dir() else "table", "path": path_text}
     table = place
     if place.is_dir():
-        labels = asker("--labels", flags.labels, "The table in it", tables(place), is_table(place))
+        labels = asker("--labels", flags.labels, "The table in it", likely_table_name(place), table_name_check(place))
         table = place / labels
         section |= {"labels": labels} if labels != "labels.csv" else {}
         if labels == image_folder.CLASS_FROM_FOLDERS:
             given = {"--file": flags.file, "--target": flags.target, "--bias": flags.bias}
             if wrong := [f"{flag} {value}" for flag, value in given.items() if value not in (None, "", "none")]:
                 raise UserError(f"{wrong[0]}: names a column, but {place} has no table: its folders are the classes")
-            asker.say(f"labels: {labels}: the class of an image is the name of its folder, the bias is not known")
+            asker.print_line(
+                f"labels: {labels}: the class of an image is the name of its folder, the bias is not known"
+            )
             return section
     said = with_data_keys(section, flags.assignments)
     known = table_format.format_from_keys(said)
-    rows = label_files.read_label_table(table, (), texts(said, "missing_marks"), known)
+    rows = label_files.read_label_table(table, (), text_list(said, "missing_marks"), known)
     columns = [str(name) for name in rows.columns]
 
     def check_column(column: str) -> None:
         user_data.split_column_names(column, columns, table)
 
-    listing = f"({few_names(columns)})"
+    listing = f"({list_few_names(columns)})"
     if place.is_dir():
-        default = next((name for name in FILE_COLUMNS if name in columns), None)
+        default = next((name for name in USUAL_FILE_COLUMNS if name in columns), None)
         file = asker("--file", flags.file, f"Column with the files {listing}", default, check_column)
         section |= {"file": file} if file != "file" else {}
     section["target"] = asker("--target", flags.target, f"Column with the class {listing}", None, check_column)
@@ -383,7 +390,7 @@ def _own(path_text: str, flags: Flags, asker: Asker) -> Section:
     for column in columns:
         if column != section["target"] and label_files.is_split_column(column, rows[column].unique().tolist()):
             section["split"] = column
-            asker.say(f"split: as the column {quoted(column)} says")
+            asker.print_line(f"split: as the column {quoted(column)} says")
             break
     question = "Column with the bias or sensitive attribute; several: a+b; none"
     bias = asker("--bias", flags.bias, question, "none", check_optional_column)
@@ -392,22 +399,24 @@ def _own(path_text: str, flags: Flags, asker: Asker) -> Section:
     section["bias"] = bias
     if without := int((rows[user_data.split_column_names(bias, columns, table)] == "").any(axis=1).sum()):
         section["bias_gaps"] = "unknown"
-        asker.say(f"bias_gaps: unknown: {without} of {len(rows)} rows have no bias label; they stay, it is guessed")
+        asker.print_line(
+            f"bias_gaps: unknown: {without} of {len(rows)} rows have no bias label; they stay, it is guessed"
+        )
     if (
         "bias_bins" not in said
         and bias in columns
         and user_data.is_measured_number(rows[bias], str(table_format.detect_format(table, known).decimal))
     ):
         question = f"Groups of the numbers in {quoted(bias)}: quartiles, or none (each number is a group)"
-        kind = asker("--set data.bias_bins", None, question, "quartiles", one_of("quartiles", "none"))
+        kind = asker("--set data.bias_bins", None, question, "quartiles", one_of_check("quartiles", "none"))
         section |= {"bias_bins": kind} if kind != "none" else {}
-        asker.say(f"bias_bins: {kind}. Other groups: --set data.bias_bins=[25, 40]")
+        asker.print_line(f"bias_bins: {kind}. Other groups: --set data.bias_bins=[25, 40]")
     return section
 
 
-def _validated(section: Section) -> Section:
+def _with_validation_split(section: Section) -> Section:
     """Return the section of the user's own files with their validation split, `given` or else `biased`."""
-    if section["name"] not in OWN or "val" in section:
+    if section["name"] not in USER_DATA_SETS or "val" in section:
         return section
     try:
         data.describe({**section, "val": "given"})
@@ -416,44 +425,46 @@ def _validated(section: Section) -> Section:
     return {**section, "val": "given"}
 
 
-def _with_positive(section: Section, asker: Asker) -> Section:
+def _with_positive_class(section: Section, asker: AnswerSource) -> Section:
     """Return the section of the user's own files with the positive class, and say which it is.
 
     The user is asked where the classes' names suggest that it is not the second.
     """
-    if section["name"] not in OWN:
+    if section["name"] not in USER_DATA_SETS:
         return section
     names = data.describe(section).class_names
     likely, given = guess_positive_class_name(names), section.get("positive")
     if names and given is None and likely is not None and likely != positive_class_name(names):
         question = f"Positive class, which equal opportunity and auc are of, {' or '.join(names)}"
-        answer = asker("--set data.positive", None, question, likely, one_of(*names))
+        answer = asker("--set data.positive", None, question, likely, one_of_check(*names))
         section = {**section, "positive": answer}
     if positive := positive_class_name(data.describe(section).class_names):
-        asker.say(f"positive class: {positive}. The other one: data.positive in the file, or --set data.positive=NAME")
+        asker.print_line(
+            f"positive class: {positive}. The other one: data.positive in the file, or --set data.positive=NAME"
+        )
     return section
 
 
-def _bias(section: Section, flags: Flags, asker: Asker) -> BiasKnowledge:
+def _ask_bias_knowledge(section: Section, flags: InitOptions, asker: AnswerSource) -> BiasKnowledge:
     """Return what is known of the bias: labels, or else a guess at what it is."""
     facts = data.describe(dict(section)).facts_of_split("train")
     if facts.bias_names and len(facts.bias_names) == 1:
         problem = f"is {quoted(facts.bias_names[0])} in every row: no bias. Name another column, or none"
         raise UserError(f"--bias: the column {quoted(str(section['bias']))} {problem}")
-    known: Known = "none" if not facts.bias_classes else "some_labels" if facts.some_bias else "labels"
-    guesses = one_of(*get_args(Guess))
+    known: BiasLabels = "none" if not facts.bias_classes else "some_labels" if facts.some_bias else "labels"
+    guesses = one_of_check(*get_args(BiasGuess))
     if facts.is_table:
         if flags.guess is not None:
             raise UserError(f"--guess {flags.guess}: is for images, the data are a table")
         return BiasKnowledge(known)
     if facts.bias_classes:
         guess = "unknown" if flags.guess is None else asker("--guess", flags.guess, "", None, guesses)
-        return BiasKnowledge(known, cast(Guess, guess))
+        return BiasKnowledge(known, cast(BiasGuess, guess))
     question = "Nothing says the bias. What may betray the class: colour, texture (or another small pattern), unknown"
-    return BiasKnowledge("none", cast(Guess, asker("--guess", flags.guess, question, "unknown", guesses)))
+    return BiasKnowledge("none", cast(BiasGuess, asker("--guess", flags.guess, question, "unknown", guesses)))
 
 
-def _text(wishes: DraftAnswers, assignments: Sequence[str], path: Path) -> str:
+def _study_file_text(wishes: DraftAnswers, assignments: Sequence[str], path: Path) -> str:
     """Return the text of the file with the user's keys.
 
     The papers' configurations are left out where these keys make the space too narrow for them.
@@ -464,15 +475,15 @@ def _text(wishes: DraftAnswers, assignments: Sequence[str], path: Path) -> str:
     problem: UserError | None = None
     for papers in dict.fromkeys((wishes.papers, False)):
         try:
-            text = draft(replace(wishes, papers=papers), str(path), _schema(path))
-            return with_other_keys(text, assignments, str(path))
+            text = draft_study_file(replace(wishes, papers=papers), str(path), _schema_path(path))
+            return apply_other_keys(text, assignments, str(path))
         except UserError as error:
             problem = problem or error
     assert problem is not None
     raise problem
 
 
-def _fitted(wishes: DraftAnswers) -> DraftAnswers:
+def _fit_answers_to_images(wishes: DraftAnswers) -> DraftAnswers:
     """Return wishes that suit the user's images.
 
     Images smaller than the network's usual size keep theirs: to enlarge them takes time and teaches nothing. Their
@@ -480,13 +491,13 @@ def _fitted(wishes: DraftAnswers) -> DraftAnswers:
     """
     if wishes.data["name"] != "image_folder":
         return wishes
-    chosen = options(image_folder.Options, wishes.data)
+    chosen = to_options(image_folder.Options, wishes.data)
     images, size = image_folder.training_count_and_side(chosen)
     sized = {} if size is None or size >= chosen.size or "size" in wishes.data else {"size": max(size, MIN_SIDE_PIXELS)}
     return replace(wishes, data={**wishes.data, **sized}, images=images)
 
 
-def _schema(file: Path) -> str | None:
+def _schema_path(file: Path) -> str | None:
     """Return the schema's path for an editor: relative to the file if both are in one project, else absolute."""
     schema = (shipped_files_folder() / SCHEMA_FILE_NAME).resolve()
     if not schema.is_file():
@@ -495,7 +506,7 @@ def _schema(file: Path) -> str | None:
     return os.path.relpath(schema, folder) if folder.is_relative_to(schema.parents[1]) else str(schema)
 
 
-def ask_columns(section: Section, flag: Sequence[str] | None, asker: Asker) -> Section:
+def ask_columns(section: Section, flag: Sequence[str] | None, asker: AnswerSource) -> Section:
     """Return the section of a table with what the user decides about its columns.
 
     The user decides about columns that cannot be inputs and those that alone tell the class, all at once. Columns with
@@ -512,40 +523,44 @@ def ask_columns(section: Section, flag: Sequence[str] | None, asker: Asker) -> S
             raise UserError(f"--without {','.join(flag)}: is for tables")
         return dict(section)
     path, decided = label_files.find_user_path(str(section["path"])), dict(section)
-    given = _columns_in(flag or (), label_files.read_column_names(path, table_format.format_from_keys(section)))
+    given = _split_column_texts(flag or (), label_files.read_column_names(path, table_format.format_from_keys(section)))
     if given:
-        decided["without"] = [*texts(decided, "without"), *given]
+        decided["without"] = [*text_list(decided, "without"), *given]
     found, answered = data.findings_before_study_file(decided), set[ColumnFinding]()
     decisive = ("refused", "no input") if flag is not None and not given else ("refused", "no input", "telling")
     while asked := [one for one in found if one.kind in decisive and one not in answered]:
-        if asker.ask is not None:
+        if asker.ask_question is not None:
             for line in table_findings.format_findings(asked):
-                asker.say(line)
+                asker.print_line(line)
             for key, values in table_findings.keys_that_help(asked).items():
-                decided = _asked_key(decided, key, values, asker, path)
+                decided = _ask_key(decided, key, values, asker, path)
         else:
-            no_inputs = [one for one in asked if one.kind == "no input" and one.column not in texts(decided, "words")]
+            no_inputs = [
+                one for one in asked if one.kind == "no input" and one.column not in text_list(decided, "words")
+            ]
             if not no_inputs:
-                raise UserError(f"{table_findings.findings_message(path, asked)}\n{_options(asked)}")
+                raise UserError(f"{table_findings.findings_message(path, asked)}\n{_options_to_add(asked)}")
             asked = no_inputs
-            decided["without"] = [*texts(decided, "without"), *(one.column for one in asked)]
+            decided["without"] = [*text_list(decided, "without"), *(one.column for one in asked)]
             for one in asked:
-                asker.say(f"without: {one.column}: it {one.problem}. To have it: {one.remedy.partition(', or ')[2]}")
+                asker.print_line(
+                    f"without: {one.column}: it {one.problem}. To have it: {one.remedy.partition(', or ')[2]}"
+                )
         answered.update(asked)
         found = data.findings_before_study_file(decided)  # an answer may bring others to light
     if same := [one.column for one in found if one.kind == "constant"]:
-        decided["without"] = list(dict.fromkeys([*texts(decided, "without"), *same]))
-        asker.say(f"without: {few_names(same)}: the same in every row")
+        decided["without"] = list(dict.fromkeys([*text_list(decided, "without"), *same]))
+        asker.print_line(f"without: {list_few_names(same)}: the same in every row")
     return decided
 
 
-def _columns_in(texts: Sequence[str], names: Sequence[str]) -> list[str]:
+def _split_column_texts(texts: Sequence[str], names: Sequence[str]) -> list[str]:
     """Return the columns that texts name, each one column or several with commas; none for `none`."""
     parts = [part for text in texts for part in ([text] if text in names else split_names(text))]
     return [] if parts == ["none"] else parts
 
 
-def _options(asked: Sequence[ColumnFinding]) -> str:
+def _options_to_add(asked: Sequence[ColumnFinding]) -> str:
     """Return the options that decide what was asked, to be added to the command."""
     keys = table_findings.keys_that_help(asked)
     without = keys.pop(WITHOUT_KEY, ())
@@ -559,9 +574,9 @@ def _options(asked: Sequence[ColumnFinding]) -> str:
     return f"As options of study init: {' '.join(texts)}{keep}" if texts else "Mend them first"
 
 
-def _asked_key(section: Section, key: str, values: Sequence[str], asker: Asker, path: Path) -> dict[str, Value]:
+def _ask_key(section: Section, key: str, values: Sequence[str], asker: AnswerSource, path: Path) -> dict[str, Value]:
     name = key.removeprefix("data.")
-    before = [] if key in table_findings.SINGLE_VALUE_KEYS else texts(section, name)
+    before = [] if key in table_findings.SINGLE_VALUE_KEYS else text_list(section, name)
     others = {own: value for own, value in section.items() if own != name}
     default = table_findings.key_with_values(key, [*before, *values]).partition(": ")[2]
 
@@ -569,13 +584,13 @@ def _asked_key(section: Section, key: str, values: Sequence[str], asker: Asker, 
         if answer not in ("", "none"):
             given = with_data_keys(others, [f"{key}={answer}"])
             there = label_files.read_column_names(path, table_format.format_from_keys(section))
-            label_files.check_columns_exist(there, texts(given, name) if key == WITHOUT_KEY else (), path)
+            label_files.check_columns_exist(there, text_list(given, name) if key == WITHOUT_KEY else (), path)
 
     answer = asker(key, None, f"{key}, or none", default, check)
     return dict(section) if answer in ("", "none") else with_data_keys(others, [f"{key}={answer}"])
 
 
-def ask_missing_values(section: Section, flag: str | None, asker: Asker) -> tuple[Section, str | None]:
+def ask_missing_values(section: Section, flag: str | None, asker: AnswerSource) -> tuple[Section, str | None]:
     """Return the section with what happens to rows of a table with missing values, and a note on them for the file.
 
     Both stay as they are where the section says it, there are no such rows, or the data are no table.
@@ -592,32 +607,35 @@ def ask_missing_values(section: Section, flag: str | None, asker: Asker) -> tupl
     named = section.get("bias")
     bias = user_data.split_column_names(named if isinstance(named, str) else None, rows.columns, path)
     target = user_data.split_column_names(str(section["target"]), rows.columns, path)
-    inputs = rows.drop(columns={*bias, *texts(section, "without")} - {*target})
+    inputs = rows.drop(columns={*bias, *text_list(section, "without")} - {*target})
     gaps = inputs.isna() | inputs.isin([math.inf, -math.inf])
     incomplete = int(gaps.any(axis=1).sum())
     unlabelled = int(gaps[target].any(axis=1).sum())
     if not incomplete and flag is None:
         return dict(section), None
     counted = f"{incomplete} of {len(rows)} rows have missing values, {unlabelled} of them no class"
-    counted += _unevenly(gaps.any(axis=1), rows[target])
+    counted += _uneven_gaps_warning(gaps.any(axis=1), rows[target])
     allowed = ("drop",) if unlabelled else ("fill", "drop")
     question = f"{counted}. What happens to them, {' or '.join(allowed)}"
-    answer = asker("--missing", flag, question, allowed[0], one_of(*allowed))
+    answer = asker("--missing", flag, question, allowed[0], one_of_check(*allowed))
     remedy = "the rows are left out" if answer == "drop" else "the mean of the training rows, or a value of its own"
     note = f"{counted}. missing: {answer}: {remedy}."
-    asker.say(note)
+    asker.print_line(note)
     return {**section, "missing": answer}, note
 
 
-UNEVEN = 0.2
+MIN_UNEVEN_SHARE_DIFFERENCE = 0.2
 """Difference of two classes' shares of rows with missing values from which the user is warned: dropping these rows
 changes how frequent the classes are."""
 
 
-def _unevenly(gaps: "pd.Series[bool]", classes: "pd.DataFrame") -> str:
+def _uneven_gaps_warning(gaps: "pd.Series[bool]", classes: "pd.DataFrame") -> str:
     """Return a warning with the shares of incomplete rows of two classes where these differ much, else nothing."""
     shares = gaps.groupby([classes[name] for name in classes]).mean().sort_values()
-    if not 2 <= len(shares) <= user_data.MAX_GROUP_CODES or shares.iloc[-1] - shares.iloc[0] < UNEVEN:
+    if (
+        not 2 <= len(shares) <= user_data.MAX_GROUP_CODES
+        or shares.iloc[-1] - shares.iloc[0] < MIN_UNEVEN_SHARE_DIFFERENCE
+    ):
         return ""
     least, most = (f"{100 * share:.0f}% of {name}" for name, share in shares.iloc[[0, -1]].items())
     return f" ({most}, {least}: without them the classes are others)"

@@ -4,31 +4,33 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from study import data
-from study.errors import UserError, nearest
+from study.errors import UserError, did_you_mean
 from study.knobs import Section, Value
 from study.spec.key_errors import fault_of_value
 from study.spec.yaml_document import YamlDocument, apply_overrides, mapping_or_empty
 
-Check = Callable[[str], None]
+AnswerCheck = Callable[[str], None]
 """Raises a UserError if an answer cannot be used."""
 
-Question = Callable[[str, str | None], str]
+AskQuestion = Callable[[str, str | None], str]
 """Asks a question with a default answer."""
 
 
 @dataclass(frozen=True)
-class Asker:
+class AnswerSource:
     """Answers to questions: from flags, asked for until they can be used, or defaults.
 
     Attributes:
-        ask: asks the user; None if nobody can be asked.
-        say: shows a sentence, as why an answer cannot be used.
+        ask_question: asks the user; None if nobody can be asked.
+        print_line: shows a sentence, as why an answer cannot be used.
     """
 
-    ask: Question | None
-    say: Callable[[str], None]
+    ask_question: AskQuestion | None
+    print_line: Callable[[str], None]
 
-    def __call__(self, flag: str, flag_value: str | None, question: str, default: str | None, check: Check) -> str:
+    def __call__(
+        self, flag: str, flag_value: str | None, question: str, default: str | None, check: AnswerCheck
+    ) -> str:
         """Return one answer.
 
         Args:
@@ -38,12 +40,12 @@ class Asker:
         Raises:
             UserError: the flag's value cannot be used; or there is none, no default, and nobody can be asked.
         """
-        while flag_value is None and self.ask is not None:
-            answer = self.ask(question, default).strip()
+        while flag_value is None and self.ask_question is not None:
+            answer = self.ask_question(question, default).strip()
             try:
                 check(answer)
             except UserError as error:
-                self.say(str(error))
+                self.print_line(str(error))
             else:
                 return answer
         given = default if flag_value is None else flag_value
@@ -53,12 +55,12 @@ class Asker:
         return given
 
 
-def one_of(*allowed: str) -> Check:
+def one_of_check(*allowed: str) -> AnswerCheck:
     """Return a check that an answer is one of a few words."""
 
     def check(answer: str) -> None:
         if answer not in allowed:
-            raise UserError(f"{answer!r} given. {nearest(answer, allowed)}Allowed: {', '.join(allowed)}")
+            raise UserError(f"{answer!r} given. {did_you_mean(answer, allowed)}Allowed: {', '.join(allowed)}")
 
     return check
 
@@ -84,7 +86,7 @@ def with_data_keys(section: Section, assignments: Sequence[str]) -> dict[str, Va
     knobs = {knob.key: knob for knob in data.data_knobs(str(section["name"]))}
     for key in sorted(values.keys() - section.keys()):
         if key not in knobs:
-            raise UserError(f"--set data.{key}: unknown key. {nearest(key, knobs)}Allowed: {', '.join(knobs)}")
+            raise UserError(f"--set data.{key}: unknown key. {did_you_mean(key, knobs)}Allowed: {', '.join(knobs)}")
         if why := fault_of_value(knobs[key], values[key]):
             raise UserError(f"--set data.{key}: {why}")
     return values

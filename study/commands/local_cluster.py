@@ -13,12 +13,12 @@ from study.cluster.local import MLFLOW_USER, LocalCluster, LocalClusterState, Pr
 from study.commands.progress import clock_text
 from study.errors import UserError
 from study.home.folder import Home
-from study.text import typed
+from study.text import shell_command
 from study.tracking.connection import prepare_mlflow_database
 from study.upstream.environment import KEEP_LOOPBACK_VARIABLES
 
 
-def up(home: Home, nodes: int, cpus: int, gpus: int, console: Console | None) -> LocalCluster:
+def start_cluster(home: Home, nodes: int, cpus: int, gpus: int, console: Console | None) -> LocalCluster:
     """Start a cluster of MLflow, a head, and so many nodes.
 
     Args:
@@ -31,13 +31,13 @@ def up(home: Home, nodes: int, cpus: int, gpus: int, console: Console | None) ->
         StudyStoppedError, StartInterruptedError: see `LocalCluster.start_cluster`.
     """
     prepare_mlflow_database(home)
-    chosen = visible_gpus(gpus) if gpus else []
+    chosen = first_visible_gpus(gpus) if gpus else []
     cluster = LocalCluster.of_home(home)
-    cluster.start_cluster(home, nodes, cpus, chosen, step_printer(console))
+    cluster.start_cluster(home, nodes, cpus, chosen, start_step_printer(console))
     return cluster
 
 
-def visible_gpus(count: int) -> list[str]:
+def first_visible_gpus(count: int) -> list[str]:
     """Return the first so many GPUs that this process sees, as `CUDA_VISIBLE_DEVICES` names them.
 
     Raises:
@@ -55,7 +55,7 @@ def visible_gpus(count: int) -> list[str]:
     return (named or [str(number) for number in range(there)])[:count]
 
 
-def step_printer(console: Console | None) -> ProgressCallback:
+def start_step_printer(console: Console | None) -> ProgressCallback:
     """Return a function that shows each step of a start as a line on a console; None: it shows nothing."""
     if console is None:
         return bool
@@ -68,7 +68,7 @@ def step_printer(console: Console | None) -> ProgressCallback:
     return tell
 
 
-def down(home: Home) -> str:
+def stop_cluster(home: Home) -> str:
     """Stop what runs of the cluster of a home, remove what it left except its logs, and return what was done.
 
     Raises:
@@ -93,7 +93,7 @@ class ProcessStatus:
 
 
 @dataclass(frozen=True)
-class ClusterStatus:
+class LocalClusterStatus:
     """What runs of a cluster, without secrets: its addresses, the file with its token, and its processes."""
 
     address: str
@@ -103,13 +103,13 @@ class ClusterStatus:
     processes: Sequence[ProcessStatus]
 
 
-def document(cluster: LocalClusterState) -> ClusterStatus:
+def local_cluster_status(cluster: LocalClusterState) -> LocalClusterStatus:
     """Return what runs of a cluster."""
     processes = [ProcessStatus(part.name, part.pid, part.is_alive) for part in cluster.processes]
-    return ClusterStatus(cluster.address, cluster.dashboard, cluster.mlflow, str(cluster.token_file), processes)
+    return LocalClusterStatus(cluster.address, cluster.dashboard, cluster.mlflow, str(cluster.token_file), processes)
 
 
-def lines(cluster: LocalClusterState) -> list[str]:
+def cluster_status_lines(cluster: LocalClusterState) -> list[str]:
     """Return the lines that tell a user what runs of a cluster, and what to type."""
     if not cluster.processes:
         return ["no cluster runs here; a first one: study cluster up --nodes 2"]
@@ -126,7 +126,7 @@ def lines(cluster: LocalClusterState) -> list[str]:
         "in a shell:",
     ]
     lines += [f"  export {key}={value}" for key, value in _shell_variables(cluster).items()]
-    lines.append(f"  {typed('submit', 'quickstart', '--name', 'there', '--follow')}")
+    lines.append(f"  {shell_command('submit', 'quickstart', '--name', 'there', '--follow')}")
     return [*lines, "", "its end: study cluster down"]
 
 

@@ -9,19 +9,19 @@ from study.home.folder import StudyFolder
 from study.home.ledger import read_entries
 from study.home.ledger_line import Entry
 from study.spec.yaml_document import mapping_or_empty
-from study.text import moment
+from study.text import format_time
 
-FEW_METRICS = 5
+MAX_METRICS_PER_LINE = 5
 """Metrics of an event up to which all are shown."""
 
 MAX_OUTPUT_LINES = 200
 """Last lines of a trial's output that are shown."""
 
-STUDY_EVENTS = ("opened", "started", "lost", "ended", "tested", "untested", "closed")
+STUDY_EVENT_KINDS = ("opened", "started", "lost", "ended", "tested", "untested", "closed")
 
 
 @dataclass(frozen=True)
-class History:
+class EventHistory:
     """The events of a trial, or of the study without its reports.
 
     Attributes:
@@ -38,7 +38,7 @@ class History:
     printed: str | None
 
 
-def document(folder: StudyFolder, trial: int | None) -> History:
+def read_history(folder: StudyFolder, trial: int | None) -> EventHistory:
     """Return the history of a trial; None: of the study.
 
     Raises:
@@ -46,15 +46,15 @@ def document(folder: StudyFolder, trial: int | None) -> History:
     """
     events = read_entries(folder.ledger_file)
     if trial is None:
-        selected = [event for event in events if event["event"] in STUDY_EVENTS]
+        selected = [event for event in events if event["event"] in STUDY_EVENT_KINDS]
     else:
         selected = [event for event in events if event.get("trial") == trial]
         if not selected:
             raise UserError(f"{folder.name}: has no trial {trial}")
     error = None if trial is None else _read_or_none(folder.error_file(trial))
     printed = None if trial is None else _read_or_none(folder.output_file(trial))
-    looked_at = ["train/loss", *folder.spec().objective.needed_metrics]
-    return History(folder.name, trial, looked_at, selected, error, printed)
+    looked_at = ["train/loss", *folder.load_spec().objective.needed_metrics]
+    return EventHistory(folder.name, trial, looked_at, selected, error, printed)
 
 
 def _read_or_none(file: Path) -> str | None:
@@ -62,7 +62,7 @@ def _read_or_none(file: Path) -> str | None:
     return file.read_text(encoding="utf-8", errors="replace") if file.exists() else None
 
 
-def text(history: History) -> str:
+def history_text(history: EventHistory) -> str:
     """Return a history as text, a line for each event; of many metrics only those in `looked_at`."""
     lines = [_event_line(event, history.looked_at) for event in history.events]
     if history.traceback:
@@ -77,17 +77,19 @@ def text(history: History) -> str:
 
 def _event_line(event: Entry, looked_at: Sequence[str]) -> str:
     left_out = ("event", "time", "libraries", "metrics", "device", "chain")
-    values = [f"{key} {value}" for key, value in event.items() if key not in left_out and not _is_long(value)]
+    values = [
+        f"{key} {value}" for key, value in event.items() if key not in left_out and not _is_too_long_for_line(value)
+    ]
     device, measured = (mapping_or_empty(event.get(key)) for key in ("device", "metrics"))
     values += [f"device {device['name']}"] if "name" in device else []
     there = {name: value for name, value in measured.items() if isinstance(value, (int, float))}
-    shown = [name for name in there if name in looked_at] if len(there) > FEW_METRICS else list(there)
+    shown = [name for name in there if name in looked_at] if len(there) > MAX_METRICS_PER_LINE else list(there)
     metrics = ", ".join(f"{name} {there[name]:.4g}" for name in shown)
     metrics += f" and {len(there) - len(shown)} more (--json)" if len(there) > len(shown) else ""
-    return f"{moment(event['time'])}  {event['event']:<8} {', '.join(values)}{f': {metrics}' if metrics else ''}"
+    return f"{format_time(event['time'])}  {event['event']:<8} {', '.join(values)}{f': {metrics}' if metrics else ''}"
 
 
-def _is_long(value: object) -> bool:
+def _is_too_long_for_line(value: object) -> bool:
     """Return whether a value is too long for a line: tables, and objects of objects; `--json` has them."""
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return any(isinstance(one, (dict, list)) for one in inner)

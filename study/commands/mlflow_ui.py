@@ -12,7 +12,7 @@ from http.client import HTTPConnection, HTTPException
 
 from study.errors import UserError
 from study.home.folder import Home
-from study.text import tell, without_password
+from study.text import print_text, redact_credentials
 from study.tracking.connection import prepare_mlflow_database
 from study.tracking.tracking_state import TrackingState, experiments_page_url, is_mlflow_server, trials_page_url
 from study.upstream.environment import ProcessKind, variables_of_processes
@@ -30,7 +30,7 @@ def serve_ui(home: Home, port: int) -> None:
         instead = (
             f"open {experiments_page_url(uri)} in a browser"
             if is_mlflow_server(uri)
-            else f"it is {without_password(uri)}"
+            else f"it is {redact_credentials(uri)}"
         )
         raise UserError(f"MLFLOW_TRACKING_URI is set: {instead}; without it, study ui serves this home's own database")
     if not home.database_file.exists():
@@ -43,7 +43,7 @@ def serve_ui(home: Home, port: int) -> None:
             raise UserError(f"--port {port}: taken on this machine; another one: study ui --port {port + 1}") from None
     prepare_mlflow_database(home)
     uri = f"http://127.0.0.1:{port}"
-    tell("starting MLflow's server", sys.stderr)
+    print_text("starting MLflow's server", sys.stderr)
     database = home.tracking_uri
     command = [sys.executable, "-m", "mlflow", "server"]
     command += ["--backend-store-uri", database, "--registry-store-uri", database]
@@ -62,7 +62,7 @@ def serve_ui(home: Home, port: int) -> None:
                 _newest_trials_line(home, uri),
                 "Ctrl-C ends it",
             )
-            tell("\n".join(filter(None, lines)))
+            print_text("\n".join(filter(None, lines)))
         status = server.wait()
     except KeyboardInterrupt:
         status = 130
@@ -74,10 +74,10 @@ def serve_ui(home: Home, port: int) -> None:
 
 def _newest_trials_line(home: Home, server: str) -> str | None:
     """Return a line with the address of the trials of the newest study that MLflow has; None: it has none."""
-    for folder in reversed(home.studies()):
+    for folder in reversed(home.list_studies()):
         if experiment := TrackingState.load(folder.tracking_file, home.tracking_uri).experiment:
             with suppress(UserError):  # its study file is damaged, or of another version
-                is_final = folder.spec().final_seeds is not None
+                is_final = folder.load_spec().final_seeds is not None
                 what = "final training" if is_final else "search of"
                 return f"{what} {folder.name}: {server}/{trials_page_url(experiment, is_final)}"
     return None

@@ -13,17 +13,17 @@ from study.cluster.job_client import JobClient
 from study.cluster.mirror import RemoteStudyNotFoundError, StudyMirror
 from study.commands import export, final_training, status
 from study.commands.status import StudyRow
-from study.errors import StudyNotFoundError, UserError, nearest
+from study.errors import StudyNotFoundError, UserError, did_you_mean
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
 from study.ranking import Results
 from study.spec import StudySpec
-from study.text import moment, tell, typed
+from study.text import format_time, print_text, shell_command
 
 MAX_SHOWN_CHARACTERS = 300
 """Characters of a job's message that are shown; Ray appends the end of its log to it."""
 
-LAST = 5
+MAX_SHOWN_LOST_NODES = 5
 """Lost nodes that are shown, the last ones."""
 
 
@@ -42,7 +42,7 @@ class DriverJobSummary:
 
 
 @dataclass(frozen=True)
-class ClusterStatus:
+class RemoteStudyStatus:
     """The newest driver of a study, the study's status, and the cluster's resources.
 
     Attributes:
@@ -53,14 +53,14 @@ class ClusterStatus:
 
     name: str
     job: DriverJobSummary
-    study: status.Status | None
+    study: status.StudyStatus | None
     reason: str | None
     cluster: ClusterNodes
 
 
-def document(
-    name: str, drivers: Sequence[DriverJob], cluster: ClusterNodes, study: status.Status | None, reason: str | None
-) -> ClusterStatus:
+def remote_study_status(
+    name: str, drivers: Sequence[DriverJob], cluster: ClusterNodes, study: status.StudyStatus | None, reason: str | None
+) -> RemoteStudyStatus:
     """Return the status of a study on a cluster.
 
     Args:
@@ -72,15 +72,15 @@ def document(
     job = drivers[-1]
     about = job.id, job.study, job.spec, job.state, job.message, job.study_owner
     told = DriverJobSummary(*about, job.began, job.ended)
-    return ClusterStatus(name, told, study, reason, {**cluster, "lost": lost})
+    return RemoteStudyStatus(name, told, study, reason, {**cluster, "lost": lost})
 
 
-def text(told: ClusterStatus) -> str:
+def remote_status_text(told: RemoteStudyStatus) -> str:
     """Return the lines that tell a user the status of a study on a cluster."""
     job = told.job
     reason = f": {_failure_reason(job.message)}" if job.state in ("pending", "failed") and job.message.strip() else ""
     lines = [f"job       {job.id}: {job.state}{reason}"]
-    lines += status.lines(told.study) if told.study else [f"study     {told.reason}"]
+    lines += status.study_status_lines(told.study) if told.study else [f"study     {told.reason}"]
     if told.study and told.reason:
         lines.append(f"warning   {told.reason}")
     return "\n".join([*lines, *_cluster_lines(told.cluster)])
@@ -95,8 +95,8 @@ def _cluster_lines(cluster: ClusterNodes) -> list[str]:
     lines = [
         f"cluster   {cluster['nodes']} nodes, {len(cluster['lost'])} lost since it began; in use: {used or 'nothing'}"
     ]
-    for node in cluster["lost"][-LAST:]:
-        at, reason = moment(node["ended"]), node["why"] or "Ray does not say why"
+    for node in cluster["lost"][-MAX_SHOWN_LOST_NODES:]:
+        at, reason = format_time(node["ended"]), node["why"] or "Ray does not say why"
         lines.append(f"lost      node {node['id'][:12]} at {at}: {reason}")
     return lines
 
@@ -109,11 +109,11 @@ def _failure_reason(message: str) -> str:
     return line if len(line) <= MAX_SHOWN_CHARACTERS else f"{line[:MAX_SHOWN_CHARACTERS]} ..."
 
 
-BEST = "best.yaml"
+BEST_FILE_NAME = "best.yaml"
 """Name of the file that the proposed `study export` writes."""
 
 
-def closing_lines(address: str, job: DriverJob) -> list[str]:
+def driver_end_lines(address: str, job: DriverJob) -> list[str]:
     """Return how a study's driver ended, and the commands to type here for its results or to go on with it.
 
     Args:
@@ -123,24 +123,24 @@ def closing_lines(address: str, job: DriverJob) -> list[str]:
     name, there = job.study, ("--address", address)
     lines = [f"{name}: job {job.id} {job.state}"]
     if job.state == "succeeded":
-        lines.append(f"report     {typed('report', name, *there)}")
+        lines.append(f"report     {shell_command('report', name, *there)}")
         if job.kind == FINAL_TRAINING_KIND:
-            lines.append(f"models     {typed('fetch', name, '--models', *there)}")
-            lines.append(f"           then, for files of this machine: {typed('predict', name, 'INPUTS')}")
+            lines.append(f"models     {shell_command('fetch', name, '--models', *there)}")
+            lines.append(f"           then, for files of this machine: {shell_command('predict', name, 'INPUTS')}")
         else:
-            lines.append(f"best       {typed('export', name, '-o', BEST, *there)}")
-            lines.append(f"all of it  {typed('fetch', name, *there)}")
+            lines.append(f"best       {shell_command('export', name, '-o', BEST_FILE_NAME, *there)}")
+            lines.append(f"all of it  {shell_command('fetch', name, *there)}")
         # it reads a model and files of this machine
         aside = ", predict aside," if job.kind == FINAL_TRAINING_KIND else ""
         once = f"export STUDY_ADDRESS={shlex.quote(address)}"
         return [*lines, f"Commands that the log proposes{aside} take --address {address} as well; or once: {once}"]
     if job.state == "failed" and job.command_exit_status == UserError.exit_status:
         return lines
-    return [*lines, f"go on with it: {typed('resume', name, *there)}"]
+    return [*lines, f"go on with it: {shell_command('resume', name, *there)}"]
 
 
-def describe(jobs: JobClient, name: str) -> str:
-    """Return a sentence about what `delete` would remove.
+def remote_deletion_sentence(jobs: JobClient, name: str) -> str:
+    """Return a sentence about what `delete_remote_study` would remove.
 
     Raises:
         UserError: its driver runs.
@@ -152,7 +152,7 @@ def describe(jobs: JobClient, name: str) -> str:
     return f"{name} at {jobs.address}: its folder, its checkpoints and runs in MLflow there, and its jobs: {there}."
 
 
-def delete(jobs: JobClient, name: str) -> int:
+def delete_remote_study(jobs: JobClient, name: str) -> int:
     """Remove a study of a cluster: what its home has of it, its drivers from the list of jobs, and its copy here.
 
     Where no study was made of a submission, its jobs are all that there is.
@@ -192,7 +192,7 @@ class RemoteStudies:
         self._head, self._mirror = ClusterHead(address), StudyMirror(Home.locate(), address)
         self.address = self._head.address
 
-    def home(self, names: Sequence[str]) -> Home:
+    def update_home(self, names: Sequence[str]) -> Home:
         """Return a home with these studies, brought up to date.
 
         Where the head does not answer, or no longer knows one, they are as they were last read; standard error says so.
@@ -212,45 +212,42 @@ class RemoteStudies:
                 self._mirror.update_study(self._head, name, drivers)
             elif (known := self._mirror.last_known_origin(name)) is not None:
                 why = "does not answer" if jobs is None else "does not know it, as a head that was started anew"
-                tell(f"{name}: as it was on {known.download_time_text}; {self.address} {why}", sys.stderr)
+                print_text(f"{name}: as it was on {known.download_time_text}; {self.address} {why}", sys.stderr)
             else:
                 raise self._no_such_study_error(name, jobs or [])
         return self._mirror.home
 
-    def is_known(self, name: str) -> bool:
-        """Return whether the head knows a driver of a study."""
-        return any(job.study == name for job in self._head.driver_jobs())
-
-    def status(self, name: str) -> ClusterStatus:
+    def status(self, name: str) -> RemoteStudyStatus:
         """Return the document of `study status NAME --address URL`.
 
         Raises:
-            UserError: as `home`; where the head has gone, or was started again, says what is known and what to do.
+            UserError: as `update_home`; where the head has gone, or was started again, says what is known and what to
+                do.
         """
-        jobs = self._jobs(name)
+        jobs = self._driver_jobs(name)
         drivers = [job for job in jobs if job.study == name]
         if not drivers:
             if self._mirror.known_origin(name):
                 error = f"{self.address} does not know {name}: a restarted head has forgotten its jobs"
-                raise UserError(f"{error}. {self._told(name)}")
+                raise UserError(f"{error}. {self._unreachable_ledger_note(name)}")
             raise self._no_such_study_error(name, jobs)
         study, reason = None, None
         try:
             self._mirror.update_study(self._head, name, drivers)
-            study = replace(status.document(self._mirror.home.find_study(name)), fetched=None)
+            study = replace(status.study_status(self._mirror.home.find_study(name)), fetched=None)
         except RemoteStudyNotFoundError as error:
             reason = str(error)
             if known := self._mirror.last_known_origin(name):  # its node is lost, and the head has not noticed yet
-                study = replace(status.document(self._mirror.home.find_study(name)), fetched=None)
+                study = replace(status.study_status(self._mirror.home.find_study(name)), fetched=None)
                 reason = f"as it was on {known.download_time_text}; {reason}"
-        return document(name, drivers, self._head.nodes_and_resources(), study, reason)
+        return remote_study_status(name, drivers, self._head.nodes_and_resources(), study, reason)
 
-    def overview(self) -> list[StudyRow]:
-        """Return a row for every study that was submitted or read, as `study.commands.status.overview` does.
+    def list_rows(self) -> list[StudyRow]:
+        """Return a row for every study that was submitted or read, as `study.commands.status.list_study_rows` does.
 
         Each has a `job` more: the state of its newest driver, None where the head knows none.
         """
-        jobs = self._jobs(*self._mirror.study_names())
+        jobs = self._driver_jobs(*self._mirror.study_names())
         newest = {job.study: job for job in jobs}
         problems: dict[str, str] = {}
         for name in newest:
@@ -260,7 +257,7 @@ class RemoteStudies:
                 problems[name] = str(error)
         for name in {*self._mirror.study_names()} - {*newest}:
             self._mirror.last_known_origin(name)
-        read = {row["name"]: row for row in status.overview(self._mirror.home)}
+        read = {row["name"]: row for row in status.list_study_rows(self._mirror.home)}
         rows: list[StudyRow] = []
         for name in dict.fromkeys([*newest, *read]):
             job = newest[name].state if name in newest else None
@@ -268,27 +265,28 @@ class RemoteStudies:
             rows.append({**row, "job": job, "reason": problems.get(name)})
         return rows
 
-    def table(self, rows: Sequence[StudyRow]) -> str:
-        """Format the rows of `overview` as a table for people."""
+    def studies_table(self, rows: Sequence[StudyRow]) -> str:
+        """Format the rows of `list_rows` as a table for people."""
         if not rows:
             return (
-                f"no studies at {self.address}; a first one: {typed('submit', 'quickstart', '--address', self.address)}"
+                f"no studies at {self.address}; a first one: "
+                f"{shell_command('submit', 'quickstart', '--address', self.address)}"
             )
-        lines = [status.table(self._mirror.home, rows)]
+        lines = [status.studies_table(self._mirror.home, rows)]
         if forgotten := [row["name"] for row in rows if row["job"] is None]:
             lines.append(f"not among the head's jobs, as they were last read: {', '.join(forgotten)}")
         told = [row for row in rows if row["reason"]]
         lines += [f"{'not up to date: ' if row['began'] else ''}{row['reason']}" for row in told]
         return "\n".join(lines)
 
-    def _jobs(self, *names: str) -> list[DriverJob]:
+    def _driver_jobs(self, *names: str) -> list[DriverJob]:
         try:
             return self._head.driver_jobs()
         except DashboardUnreachableError as error:
-            told = [words for name in names if (words := self._told(name))]
+            told = [words for name in names if (words := self._unreachable_ledger_note(name))]
             raise DashboardUnreachableError(". ".join([str(error), *told])) from None
 
-    def _told(self, name: str) -> str:
+    def _unreachable_ledger_note(self, name: str) -> str:
         """Return what is known of a study since it was last read, where its ledger lies, and what to do."""
         known = self._mirror.last_known_origin(name)
         if known is None:
@@ -296,43 +294,40 @@ class RemoteStudies:
         folder, address = self._mirror.home.find_study(name), ("--address", self.address)
         state = StudyRecord.load(folder.ledger_file).state
         return (
-            f"{name} was {state} on {known.download_time_text}: {typed('report', name, *address)}. "
+            f"{name} was {state} on {known.download_time_text}: {shell_command('report', name, *address)}. "
             f"Its ledger: {known.folder}/ledger.jsonl on {known.host}. On a head that runs, this goes on with it: "
-            f"{typed('submit', folder.spec_file, *address)}"
+            f"{shell_command('submit', folder.spec_file, *address)}"
         )
 
     def _no_such_study_error(self, name: str, jobs: Sequence[DriverJob]) -> UserError:
-        names, look = sorted({job.study for job in jobs}), typed("fetch", name, "--address", self.address)
-        is_here = name in [folder.name for folder in Home.locate().studies()]
+        names, look = sorted({job.study for job in jobs}), shell_command("fetch", name, "--address", self.address)
+        is_here = name in [folder.name for folder in Home.locate().list_studies()]
         here = "This home has one: --address local. " if is_here else ""
         return UserError(
-            f"{name}: no such study at {self.address}. {nearest(name, names)}There: {', '.join(names) or 'none'}. "
+            f"{name}: no such study at {self.address}. {did_you_mean(name, names)}There: {', '.join(names) or 'none'}. "
             f"{here}A restarted head has forgotten its jobs: {look} looks into its home"
         )
 
 
-def exported_file(address: str, name: str) -> Path | None:
-    """Read a study of the cluster, and write what it chose as a file; None: the cluster has no such search.
+def export_from_cluster(address: str, name: str) -> Path | None:
+    """Read a study of the cluster, and write what it chose as a file; None: it is a final training.
 
     Raises:
-        UserError: the study is not complete.
+        UserError: there is no such study, or it is not complete.
     """
-    studies = RemoteStudies(address)
-    if not studies.is_known(name):
-        return None
-    folder = studies.home([name]).find_study(name)
+    folder = RemoteStudies(address).update_home([name]).find_study(name)
     results = Results.load(folder)
     if results.spec.final_seeds is not None:
         return None
     if results.record.state != "complete" or results.best is None:
-        so_far = typed("export", name, "-o", BEST, "--address", address)
+        so_far = shell_command("export", name, "-o", BEST_FILE_NAME, "--address", address)
         how = f". The best so far: {so_far}" if results.best else ""
         raise UserError(f"{name}: is {results.record.state} on the cluster, not complete{how}")
-    export.export(folder, results, folder.best_file)
+    export.export_best(folder, results, folder.best_file)
     return folder.best_file
 
 
-def check_training(jobs: JobClient, final: StudySpec) -> None:
+def check_final_training(jobs: JobClient, final: StudySpec) -> None:
     """Refuse a final training that the cluster would refuse, before a job is submitted.
 
     Raises:
@@ -341,7 +336,7 @@ def check_training(jobs: JobClient, final: StudySpec) -> None:
     if drivers := jobs.jobs_of_study(final.name):
         jobs.check_driver_ended(drivers[-1])
         if drivers[-1].state == "succeeded":
-            final_training.trained_seeds(local_copy_folder(jobs, final.name).spec(), final, jobs.address)
+            final_training.seeds_of_training(fetch_local_copy(jobs, final.name).load_spec(), final, jobs.address)
 
 
 def final_training_seeds(jobs: JobClient, spec: StudySpec, name: str | None, with_val: bool) -> list[int]:
@@ -349,14 +344,14 @@ def final_training_seeds(jobs: JobClient, spec: StudySpec, name: str | None, wit
 
     They follow the cluster's copy of this training if it has one, else this home.
     """
-    trained = final_training.final_study(spec, range(1), name, with_val).name
+    trained = final_training.final_training_spec(spec, range(1), name, with_val).name
     home = Home.locate()
     if jobs.jobs_of_study(trained):
         with suppress(RemoteStudyNotFoundError):
-            home = Home(local_copy_folder(jobs, trained).path.parent)
+            home = Home(fetch_local_copy(jobs, trained).path.parent)
     return final_training.default_seeds(home, spec, name, with_val)
 
 
-def local_copy_folder(jobs: JobClient, name: str) -> StudyFolder:
-    """Read a study of a cluster, and return its folder here; raise as `RemoteStudies.home`."""
-    return RemoteStudies(jobs.address).home([name]).find_study(name)
+def fetch_local_copy(jobs: JobClient, name: str) -> StudyFolder:
+    """Read a study of a cluster, and return its folder here; raise as `RemoteStudies.update_home`."""
+    return RemoteStudies(jobs.address).update_home([name]).find_study(name)

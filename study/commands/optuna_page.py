@@ -10,17 +10,17 @@ from wsgiref.types import StartResponse, WSGIEnvironment
 
 from ruamel.yaml import YAML
 
-from study.errors import UserError, nearest
-from study.files import check_output, write_output
+from study.errors import UserError, did_you_mean
+from study.files import check_output_path, write_output
 from study.home.folder import StudyFolder
 from study.spec.configuration import distinct_configurations, validate_configuration
 from study.spec.load import check_and_complete_document
 from study.spec.paper_readings import pop_readings
 from study.spec.yaml_document import YamlDocument, apply_profile, find_study_file, read_study_file
-from study.text import counted, tell
+from study.text import pluralise, print_text
 
 
-def serve(folder: StudyFolder, port: int) -> None:
+def serve_dashboard(folder: StudyFolder, port: int) -> None:
     """Show a study in optuna-dashboard on loopback until interrupted, also while it runs.
 
     Raises:
@@ -32,7 +32,7 @@ def serve(folder: StudyFolder, port: int) -> None:
         raise UserError("--optuna: needs the extra `dashboard`: uv sync --extra dashboard") from None
     from study.ranking.as_optuna import LedgerStorage
 
-    if not folder.spec().search.space:
+    if not folder.load_spec().search.space:
         raise UserError(f"{folder.name}: has no search that Optuna could show")
     page = wsgi(LedgerStorage(folder))
     ends = (f":{port}", "") if port == 80 else (f":{port}",)
@@ -45,25 +45,25 @@ def serve(folder: StudyFolder, port: int) -> None:
         return [b"open it as http://127.0.0.1"]
 
     try:
-        server = make_server("127.0.0.1", port, only_from_here, handler_class=_Quiet)
+        server = make_server("127.0.0.1", port, only_from_here, handler_class=_QuietRequestHandler)
     except OSError as error:
         if error.errno != errno.EADDRINUSE:
             raise UserError(f"--port {port}: {error.strerror}") from None
         raise UserError(f"--port {port}: taken on this machine; another one: --port {port + 1}") from None
-    tell(f"Optuna's dashboard of {folder.name}: http://127.0.0.1:{port} (Ctrl-C ends it)")
+    print_text(f"Optuna's dashboard of {folder.name}: http://127.0.0.1:{port} (Ctrl-C ends it)")
     with server, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what Optuna warns of is not the user's to mend
         server.serve_forever()
 
 
-class _Quiet(WSGIRequestHandler):
+class _QuietRequestHandler(WSGIRequestHandler):
     """Handler that prints no line for each request: an open page asks every few seconds."""
 
     def log_message(self, *_: object) -> None:
         """Say nothing."""
 
 
-def import_trials(storage: str, name: str, file: str, out: Path, top: int, renamed: Iterable[str]) -> list[str]:
+def import_best_trials(storage: str, name: str, file: str, out: Path, top: int, renamed: Iterable[str]) -> list[str]:
     """Write a study file whose search tries the best configurations of a study of Optuna's first.
 
     Their values are not taken: other code measured them, perhaps on other data.
@@ -84,14 +84,14 @@ def import_trials(storage: str, name: str, file: str, out: Path, top: int, renam
     """
     from study.ranking.as_optuna import best_trials
 
-    check_output(out)
+    check_output_path(out)
     source = find_study_file(file)
     document = read_study_file(source)
     pop_readings(document)
     apply_profile(document, None)
     spec = check_and_complete_document(document)
     trials = best_trials(storage, name, top)
-    keys = _keys_of_parameters(
+    keys = _keys_by_optuna_param(
         spec.space.domains, {parameter for trial in trials for parameter in trial.params}, renamed
     )
     given = []
@@ -110,11 +110,11 @@ def import_trials(storage: str, name: str, file: str, out: Path, top: int, renam
     write_output(out, text.getvalue())
     return [
         *(f"{parameter} is {key}" for parameter, key in keys.items() if parameter != key),
-        f"{out}: tried first are {counted(len(given), 'configuration')} of {name}, the best by its own values",
+        f"{out}: tried first are {pluralise(len(given), 'configuration')} of {name}, the best by its own values",
     ]
 
 
-def _keys_of_parameters(space: Iterable[str], parameters: Iterable[str], renamed: Iterable[str]) -> dict[str, str]:
+def _keys_by_optuna_param(space: Iterable[str], parameters: Iterable[str], renamed: Iterable[str]) -> dict[str, str]:
     """Return the searched key that each parameter of Optuna's stands for."""
     given, searched = dict(one.partition("=")[::2] for one in renamed), list(space)
     found: dict[str, str] = {}
@@ -127,7 +127,7 @@ def _keys_of_parameters(space: Iterable[str], parameters: Iterable[str], renamed
         if key not in searched:
             given_as = f"--rename {parameter}={key}: {key}" if key else parameter
             raise UserError(
-                f"{given_as}: is not searched. {nearest(key or parameter, searched)}Say which key it is by "
+                f"{given_as}: is not searched. {did_you_mean(key or parameter, searched)}Say which key it is by "
                 f"--rename {parameter}=KEY; --rename {parameter}= leaves it out. Allowed: {', '.join(searched)}"
             )
         if twice := [other for other in found if found[other] == key]:

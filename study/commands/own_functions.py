@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from study.data.folds import check_fold_exists
 from study.errors import UserError
 from study.home.folder import Home
-from study.knobs import Value, texts
+from study.knobs import Value, text_list
 from study.spec import StudySpec
 from study.training.function_loading import (
     PICKLE_PREFIX,
@@ -64,10 +64,10 @@ def accepted_arguments(function: str, where: str) -> list[str]:
     if "takes" not in found:
         why = f"its process ended with status {ended.returncode} while it was imported"
         raise UserError(str(found.get("error", f"method.function: {function!r}: {why}")))
-    return texts(found, "takes")
+    return text_list(found, "takes")
 
 
-def checked_function(home: Home, spec: StudySpec, given: bytes | None = None) -> bytes | None:
+def check_and_pickle_function(home: Home, spec: StudySpec, given: bytes | None = None) -> bytes | None:
     """Check a study's own training function, and return the pickled one that its folder gets; None: it needs none.
 
     Args:
@@ -87,14 +87,14 @@ def checked_function(home: Home, spec: StudySpec, given: bytes | None = None) ->
     return (folder / PICKLED_FUNCTION_FILE).read_bytes() if spec.is_function_pickled else None
 
 
-def function_trial(home: Home, spec: StudySpec, device: str, fold: int | None = None) -> "FunctionTrial":
+def build_function_trial(home: Home, spec: StudySpec, device: str, fold: int | None = None) -> "FunctionTrial":
     """Return a trial of the file's own configuration and training function, to be run in this process.
 
     Args:
         fold: on which it is validated; None: the first, where there are folds.
 
     Raises:
-        UserError: see `checked_function`.
+        UserError: see `check_and_pickle_function`.
     """
     from study.training import FunctionTrial
 
@@ -110,7 +110,7 @@ def _folder_of_function(home: Home, function: str) -> Path:
     """Return the folder of the first study of a home that has a pickled function."""
     if not function.startswith(PICKLE_PREFIX):
         return home.path
-    for folder in home.studies():
+    for folder in home.list_studies():
         file = folder.path / PICKLED_FUNCTION_FILE
         if file.is_file() and f"{PICKLE_PREFIX}{pickle_digest(file.read_bytes())}" == function:
             return folder.path

@@ -15,34 +15,37 @@ from study.data.table_findings import ColumnFinding
 from study.errors import UserError
 from study.knobs import Scalar, Section
 from study.metrics import group_names
-from study.metrics.selection_rules import RULES
+from study.metrics.selection_rules import SELECTION_RULES
 from study.ranking import epochs
-from study.ranking.documents import FLATTENED
+from study.ranking.documents import FLATTEN_FIELDS
 from study.ranking.picks import max_picked_configurations
 from study.spec import StudySpec, search_checks
 from study.spec.configuration import are_same_configuration
 from study.spec.reference_models import requested_reference_names
 from study.spec.rungs import RungSchedule
 from study.spec.schema import ConfirmOptions
-from study.text import ends, parameter
+from study.text import format_parameter, format_range_ends
 
-FEW_SAMPLES = 10
+FEW_CELL_SAMPLES = 10
 """Samples of a cell below which its accuracy says little."""
 
-FEW_CONFLICTING = 17
+FEW_CONFLICTING_SAMPLES = 17
 """Conflicting validation samples below which more trials chose worse configurations, see
 tests/benchmarks/results/draft-space.md."""
 
-CURES = {"biased": "data.val=unbiased, a larger data.val_share, or ", "unbiased": "a larger data.val_share or "}
+CONFLICTING_SAMPLES_REMEDIES = {
+    "biased": "data.val=unbiased, a larger data.val_share, or ",
+    "unbiased": "a larger data.val_share or ",
+}
 """How to give validation more conflicting samples, by `data.val`; a message continues with "more data"."""
 
-MOST_ROWS = 16
+MAX_COUNT_ROWS = 16
 """Cells, and classes, up to which the text shows the count of each; the JSON document always has them all."""
 
-MOST_FEW_CELLS = 50
+MAX_LISTED_SMALL_CELLS = 50
 """Small cells up to which the text lists each."""
 
-BY_CELL = (
+CELL_SENSITIVE_METRICS = (
     "unbiased_accuracy",
     "worst_group_accuracy",
     "equalized_odds",
@@ -52,33 +55,36 @@ BY_CELL = (
 """Metrics in which a cell of few samples counts as much as one of many, or alone."""
 
 
-def small_cells(spec: StudySpec, cells: DatasetCounts, facts: Facts) -> list[str]:
+def small_cell_warnings(spec: StudySpec, cells: DatasetCounts, facts: Facts) -> list[str]:
     """Return which of the study's metrics would be noise on the small cells of validation, and what would be better."""
     val, own = cells.splits["val"], facts.facts_of_split("val")
     found, conflicting = list[str](), val.conflicting
-    if conflicting is not None and spec.folds and conflicting * spec.folds < FEW_CONFLICTING:
+    if conflicting is not None and spec.folds and conflicting * spec.folds < FEW_CONFLICTING_SAMPLES:
         found.append(
-            f"all folds together have only about {_counted(conflicting * spec.folds)} in conflict with the bias: "
+            f"all folds together have only about {_count_text(conflicting * spec.folds)} in conflict with the bias: "
             "configurations are hardly told apart. Better: more data"
         )
-    elif conflicting is not None and not spec.folds and conflicting < FEW_CONFLICTING:
+    elif conflicting is not None and not spec.folds and conflicting < FEW_CONFLICTING_SAMPLES:
         found.append(
-            f"val has only {_counted(conflicting)} in conflict with the bias: configurations are hardly told apart. "
-            f"Better: {CURES.get(str(spec.base['data'].get('val')), '')}more data"
+            f"val has only {_count_text(conflicting)} in conflict with the bias: configurations are hardly told apart. "
+            f"Better: {CONFLICTING_SAMPLES_REMEDIES.get(str(spec.base['data'].get('val')), '')}more data"
         )
-    if val.smallest is None or val.smallest >= FEW_SAMPLES:
+    if val.smallest is None or val.smallest >= FEW_CELL_SAMPLES:
         return found
     better = [
         f"val/{rule.metric}"
-        for rule in RULES
-        if rule.needs == "bias labels" and not rule.limit and rule.metric not in BY_CELL and rule.is_available(own)
+        for rule in SELECTION_RULES
+        if rule.required_labels == "bias labels"
+        and not rule.limit
+        and rule.metric not in CELL_SENSITIVE_METRICS
+        and rule.is_available(own)
     ]
     remedies = [*([f"search by {' or '.join(better)}"] if better else []), "give validation more samples"]
     return found + [
-        f"val/{name} may tell configurations badly apart: the smallest cell of val has {_counted(val.smallest)}, "
-        f"fewer than {FEW_SAMPLES}. Better: {', or '.join(remedies)}"
+        f"val/{name} may tell configurations badly apart: the smallest cell of val has {_count_text(val.smallest)}, "
+        f"fewer than {FEW_CELL_SAMPLES}. Better: {', or '.join(remedies)}"
         for name in (name.split("/")[1] for name in spec.objective.needed_metrics)
-        if name in BY_CELL and (name != "unbiased_accuracy" or _are_uneven(val))
+        if name in CELL_SENSITIVE_METRICS and (name != "unbiased_accuracy" or _are_uneven(val))
     ]
 
 
@@ -88,31 +94,31 @@ def _are_uneven(split: SplitCounts) -> bool:
     return math.sqrt(sum(1 / count for count in filled)) / len(filled) >= 2 / math.sqrt(split.samples)
 
 
-def named_groups(spec: StudySpec) -> dict[str, str]:
+def group_metric_meanings(spec: StudySpec) -> dict[str, str]:
     """Return the class and bias class, in words, of each metric of one group that the study needs."""
     facts = spec.data_facts
     told = {
-        name: group_names.metric_in_words(name, facts.class_names, facts.bias_names)
+        name: group_names.group_metric_in_words(name, facts.class_names, facts.bias_names)
         for name in spec.objective.needed_metrics
     }
     return {name: words for name, words in told.items() if words}
 
 
-def cell_lines(cells: DatasetCounts) -> Iterator[str]:
+def cell_count_lines(cells: DatasetCounts) -> Iterator[str]:
     """Yield the counts of a data set as lines of text."""
     if positive := positive_class_name(cells.class_names):
         yield f"positive class: {positive}"
     if cells.unknown:
         yield f"samples: not counted: {cells.unknown}"
         return
-    splits, rows = cells.splits, list(_rows(cells))
+    splits, rows = cells.splits, list(_count_rows(cells))
     few = list[str]()
-    if len(rows) > MOST_ROWS:
-        if len(splits["train"].classes) > MOST_ROWS:
-            yield from (f"{name}: {_compact(split)}" for name, split in splits.items())
+    if len(rows) > MAX_COUNT_ROWS:
+        if len(splits["train"].classes) > MAX_COUNT_ROWS:
+            yield from (f"{name}: {_split_counts_text(split)}" for name, split in splits.items())
             return
-        few = list(_few_lines(cells))
-        rows = [*_totals(splits), *_rows(cells, by_bias=False)]
+        few = list(_small_cell_lines(cells))
+        rows = [*_total_rows(splits), *_count_rows(cells, by_bias=False)]
     rows.insert(0, ("samples", [split.samples for split in splits.values()]))
     width = max(len(label) for label, _ in rows) + 2
     yield f"{'':<{width}}" + "".join(f"{name:>9}" for name in splits)
@@ -121,7 +127,7 @@ def cell_lines(cells: DatasetCounts) -> Iterator[str]:
     yield from few
 
 
-def _totals(splits: Mapping[str, SplitCounts]) -> Iterator[tuple[str, list[int | str]]]:
+def _total_rows(splits: Mapping[str, SplitCounts]) -> Iterator[tuple[str, list[int | str]]]:
     """Yield the samples with the bias, against it and without a class, where there are such."""
     for label in ("aligned", "conflicting", "unlabelled"):
         counts = [getattr(split, label) for split in splits.values()]
@@ -129,27 +135,28 @@ def _totals(splits: Mapping[str, SplitCounts]) -> Iterator[tuple[str, list[int |
             yield label, ["-" if count is None else count for count in counts]
 
 
-def _few_lines(cells: DatasetCounts) -> Iterator[str]:
-    """Yield, for each class, its cells that have fewer than `FEW_SAMPLES` training samples; their number if many."""
+def _small_cell_lines(cells: DatasetCounts) -> Iterator[str]:
+    """Yield, for each class, its cells that have fewer than `FEW_CELL_SAMPLES` training samples; their number if
+    many."""
     splits = [split.cells for split in cells.splits.values() if split.cells]
     few = {
         (y, s): "/".join(str(table[y][s]) for table in splits)
         for y, row in enumerate(cells.splits["train"].cells or ())
         for s, count in enumerate(row)
-        if count < FEW_SAMPLES
+        if count < FEW_CELL_SAMPLES
     }
-    if len(few) > MOST_FEW_CELLS:
+    if len(few) > MAX_LISTED_SMALL_CELLS:
         number = sum(map(len, cells.splits["train"].cells or ()))
-        yield f"cells of fewer than {FEW_SAMPLES} training samples: {len(few)} of {number}"
+        yield f"cells of fewer than {FEW_CELL_SAMPLES} training samples: {len(few)} of {number}"
     elif few:
         names = "/".join(name for name, split in cells.splits.items() if split.cells)
-        yield f"cells of fewer than {FEW_SAMPLES} training samples ({names}):"
+        yield f"cells of fewer than {FEW_CELL_SAMPLES} training samples ({names}):"
         for y, of_class in enumerate(_class_names(cells)):
             if of := [f"{_bias_name(cells, s)} {counts}" for (of_y, s), counts in few.items() if of_y == y]:
                 yield f"  {of_class}: {', '.join(of)}"
 
 
-def _rows(cells: DatasetCounts, by_bias: bool = True) -> Iterator[tuple[str, list[int | str]]]:
+def _count_rows(cells: DatasetCounts, by_bias: bool = True) -> Iterator[tuple[str, list[int | str]]]:
     """Yield a label and the count of each split for each cell, or each class where no split has bias labels.
 
     Args:
@@ -173,8 +180,8 @@ def _bias_name(cells: DatasetCounts, code: int) -> str:
     return cells.bias_names[code] if cells.bias_names else f"bias {code}"
 
 
-def _compact(split: SplitCounts) -> str:
-    text = _counted(split.samples)
+def _split_counts_text(split: SplitCounts) -> str:
+    text = _count_text(split.samples)
     text += f" ({split.unlabelled} without a class)" if split.unlabelled else ""
     if split.conflicting is not None:
         text += f", {split.aligned} aligned, {split.conflicting} conflicting"
@@ -185,11 +192,11 @@ def _compact(split: SplitCounts) -> str:
     return f"{text}; cells of {split.smallest} to {split.largest}{empty}"
 
 
-def _counted(count: int) -> str:
+def _count_text(count: int) -> str:
     return f"{count} sample" if count == 1 else f"{count} samples"
 
 
-ENDING = ("time", "gpu_hours")
+SEARCH_LIMIT_KEYS = ("time", "gpu_hours")
 """Keys of `search` that may end it before its number of trials."""
 
 
@@ -261,12 +268,12 @@ class Plan:
     limits: Sequence[str]
     sampler: str
     early_stopping: Mapping[str, object]
-    budget: Budget = field(metadata=FLATTENED)
+    budget: Budget = field(metadata=FLATTEN_FIELDS)
     epochs_per_trial: int
     resources_per_trial: Mapping[str, object]
 
 
-def plan(spec: StudySpec) -> Plan:
+def plan_study(spec: StudySpec) -> Plan:
     """Return configurations, trials and epochs of a study, and the samples of its data.
 
     Raises:
@@ -274,7 +281,7 @@ def plan(spec: StudySpec) -> Plan:
     """
     search, facts, goal, stopping = spec.search, spec.data_facts, spec.objective, spec.search.early_stopping
     data_sections = [] if spec.function else spec.data_sections
-    samples = [_samples(spec, section) for section in data_sections]
+    samples = [_count_samples(spec, section) for section in data_sections]
     counts = [counted for counted, _ in samples]
     warnings = dict.fromkeys(warning for _, warnings in samples for warning in warnings)
     threads = "searched" if "train.threads" in search.space else spec.train.threads
@@ -289,9 +296,9 @@ def plan(spec: StudySpec) -> Plan:
         cells=counts,
         reading=[data.describe_column_reading(section) for section in data_sections],
         columns=[data.column_findings(section) for section in data_sections],
-        features=_features(spec, counts),
-        warnings=[*_weights(spec), *warnings],
-        space={key: _searched(spec, key) for key in search.space},
+        features=_feature_extraction_notes(spec, counts),
+        warnings=[*_missing_weights_warnings(spec), *warnings],
+        space={key: _searched_key(spec, key) for key in search.space},
         configurations=search_checks.count_configurations(search, spec.space),
         baseline=search.baseline,
         baseline_outside=spec.space.values_outside(search.baseline or {}),
@@ -299,18 +306,18 @@ def plan(spec: StudySpec) -> Plan:
         metric=", ".join(f"{name} ({mode})" for name, mode in zip(goal.metrics, goal.directions, strict=True)),
         constraints=search.constraints,
         chosen_by=goal.front_choice_text if goal.has_several_metrics else None,
-        groups=named_groups(spec),
+        groups=group_metric_meanings(spec),
         epoch=epochs.chosen_epoch_text(goal),
-        limits=[f"{name} {value}" for name in ENDING if (value := getattr(search, name))],
+        limits=[f"{name} {value}" for name in SEARCH_LIMIT_KEYS if (value := getattr(search, name))],
         sampler=search.sampler,
         early_stopping=stopping.model_dump() | {"words": RungSchedule(stopping, spec.epochs).describe_in_words},
-        budget=budget(spec),
+        budget=plan_budget(spec),
         epochs_per_trial=spec.epochs,
         resources_per_trial=spec.resources.model_dump() | {"threads": threads},
     )
 
 
-def budget(spec: StudySpec) -> Budget:
+def plan_budget(spec: StudySpec) -> Budget:
     """Return the trials of a study by stage and the epochs of all.
 
     Expected is that early stopping prunes as many as it means to (`study.spec.rungs.RungSchedule`).
@@ -321,7 +328,7 @@ def budget(spec: StudySpec) -> Budget:
         len(spec.runs_of_configuration()),
     )
     baseline = int(search.baseline is not None)
-    confirm = confirm_trials(spec, search.confirm, spec.trials)
+    confirm = count_confirm_trials(spec, search.confirm, spec.trials)
     reported = [f"val/{name}" for name in spec.available_metrics[0]]
     others = [
         params
@@ -330,7 +337,7 @@ def budget(spec: StudySpec) -> Budget:
     ]
     whole = baseline + len(others)  # what has to be beaten runs whole
     complete = whole + round((spec.trials - whole) * rungs.expected_complete_share)
-    most, expected = (rule_trials(spec, search.confirm, count, reported) for count in (spec.trials, complete))
+    most, expected = (count_rule_trials(spec, search.confirm, count, reported) for count in (spec.trials, complete))
     pruned_epochs = (spec.trials - whole) * seeds * rungs.expected_epochs
     return Budget(
         {
@@ -352,7 +359,7 @@ def budget(spec: StudySpec) -> Budget:
     )
 
 
-def _weights(spec: StudySpec) -> list[str]:
+def _missing_weights_warnings(spec: StudySpec) -> list[str]:
     """Return a warning where a file of weights that the study names is not there; its trials could not begin."""
     try:
         _ = spec.initial_weight_files
@@ -361,9 +368,9 @@ def _weights(spec: StudySpec) -> list[str]:
     return []
 
 
-def _features(spec: StudySpec, counted: Sequence[DatasetCounts]) -> list[str]:
+def _feature_extraction_notes(spec: StudySpec, counted: Sequence[DatasetCounts]) -> list[str]:
     """Return what the features of each frozen network and data set take; nothing where the weights are not there."""
-    if not any(model.get("frozen") for model in spec.model_sections) or _weights(spec):
+    if not any(model.get("frozen") for model in spec.model_sections) or _missing_weights_warnings(spec):
         return []
     import torch
 
@@ -386,7 +393,7 @@ def _features(spec: StudySpec, counted: Sequence[DatasetCounts]) -> list[str]:
     return found
 
 
-def confirm_trials(spec: StudySpec, confirm: ConfirmOptions, configurations: int) -> int:
+def count_confirm_trials(spec: StudySpec, confirm: ConfirmOptions, configurations: int) -> int:
     """Return the number of confirm trials for the best of `configurations`, the best incumbent and the baseline.
 
     With several metrics, or where an incumbent is enqueued, it is the most that there can be.
@@ -399,7 +406,7 @@ def confirm_trials(spec: StudySpec, confirm: ConfirmOptions, configurations: int
     return (most + baseline) * confirm.seeds * (spec.folds or 1) if confirm.top else 0
 
 
-def rule_trials(spec: StudySpec, confirm: ConfirmOptions, configurations: int, reported: Collection[str]) -> int:
+def count_rule_trials(spec: StudySpec, confirm: ConfirmOptions, configurations: int, reported: Collection[str]) -> int:
     """Return the number of trials for the picks of other rules, at most: several rules may pick the same.
 
     Args:
@@ -412,7 +419,7 @@ def rule_trials(spec: StudySpec, confirm: ConfirmOptions, configurations: int, r
     )
 
 
-def text(plan: Plan) -> str:
+def plan_text(plan: Plan) -> str:
     """Return a plan as text."""
     budget, resources = plan.budget, plan.resources_per_trial
     trials, epochs = budget.trials, budget.epochs
@@ -432,10 +439,10 @@ def text(plan: Plan) -> str:
         f"study {plan.name} ({plan.hash}), nothing is started",
         f"function: {plan.function}"
         if plan.function
-        else f"data: {', '.join(plan.titles)}: {'; '.join(map(_listed, plan.data))}",
-        *_cells(plan),
-        _space(plan),
-        *(f"  {key}: {_domain(domain)}" for key, domain in plan.space.items()),
+        else f"data: {', '.join(plan.titles)}: {'; '.join(map(_section_text, plan.data))}",
+        *_data_set_lines(plan),
+        _space_text(plan),
+        *(f"  {key}: {_domain_text(domain)}" for key, domain in plan.space.items()),
         *([f"  the baseline lies outside: {', '.join(plan.baseline_outside)}"] if plan.baseline_outside else []),
         f"metric: {', '.join([plan.metric, *plan.constraints])}; sampler {plan.sampler}",
         *(f"  {name}: {words}" for name, words in plan.groups.items()),
@@ -455,19 +462,19 @@ def text(plan: Plan) -> str:
     return "\n".join(lines)
 
 
-def _samples(spec: StudySpec, section: Section) -> tuple[DatasetCounts, list[str]]:
+def _count_samples(spec: StudySpec, section: Section) -> tuple[DatasetCounts, list[str]]:
     """Return the cells of a data set, and warnings."""
     counts, facts = cells.count_cells_of_dataset(section), spec.facts_of_data(section)
     of_classes = [*data.user_file_notes(section), *positive_class_warnings(section, facts)]
     if counts.unknown:
         return counts, of_classes
-    check_metrics.check_counts(spec, section, counts)
+    check_metrics.check_metrics_of_counts(spec, section, counts)
     empty = check_metrics.empty_cell_warnings(spec, counts, facts.facts_of_split("val"))
-    small = small_cells(spec, counts, facts)
+    small = small_cell_warnings(spec, counts, facts)
     return counts, [*of_classes, *cells.warnings_from_counts(counts), *empty, *small]
 
 
-def _space(plan: Plan) -> str:
+def _space_text(plan: Plan) -> str:
     if not plan.space:
         return "search space: empty, one configuration"
     if plan.configurations is None:
@@ -475,42 +482,42 @@ def _space(plan: Plan) -> str:
     return f"search space, {plan.configurations} different configurations; when all were tried, the search ends:"
 
 
-def _cells(plan: Plan) -> list[str]:
+def _data_set_lines(plan: Plan) -> list[str]:
     """Return lines on the samples of each data set, the sets told apart by what differs."""
     sections = plan.data
     lines = []
     each = zip(sections, plan.reading, plan.columns, plan.cells, strict=True)
     for section, reading, columns, counts in each:
         own = {key: value for key, value in section.items() if any(other.get(key) != value for other in sections)}
-        lines += [f"with {_listed(own)}:"] if own else []
+        lines += [f"with {_section_text(own)}:"] if own else []
         lines += [f"  {line}" for line in reading]
         lines += [f"  {line}" for line in table_findings.findings_with_heading(columns)]
-        lines += [f"  {line}" for line in cell_lines(counts)]
+        lines += [f"  {line}" for line in cell_count_lines(counts)]
     return lines
 
 
-def _searched(spec: StudySpec, key: str) -> SearchedKey:
+def _searched_key(spec: StudySpec, key: str) -> SearchedKey:
     described = cast(SearchedKey, spec.search.space[key].model_dump(exclude_none=True, exclude={"when"}))
     if condition := spec.space.condition_of_key(key):
         described["when"] = condition
     return described
 
 
-def _listed(section: Mapping[str, object]) -> str:
+def _section_text(section: Mapping[str, object]) -> str:
     """Return the section's keys and values as text, without those that are not set."""
     return ", ".join(f"{key} {value}" for key, value in section.items() if value is not None and value != [])
 
 
-def _domain(domain: SearchedKey) -> str:
+def _domain_text(domain: SearchedKey) -> str:
     where = " and ".join(
-        f"{key} is {' or '.join(map(parameter, values))}" for key, values in domain.get("when", {}).items()
+        f"{key} is {' or '.join(map(format_parameter, values))}" for key, values in domain.get("when", {}).items()
     )
-    return f"{_values(domain)}{f', where {where}' if where else ''}"
+    return f"{_domain_values_text(domain)}{f', where {where}' if where else ''}"
 
 
-def _values(domain: SearchedKey) -> str:
+def _domain_values_text(domain: SearchedKey) -> str:
     if "choices" in domain:
-        names = parameter(domain["choices"])
+        names = format_parameter(domain["choices"])
         return names if len(domain["choices"]) == 1 else f"one of {names}"
     step = f", step {domain['step']:g}" if "step" in domain else ""
-    return f"{ends(domain['low'], domain['high'])}{', log' if domain['log'] else ''}{step}"
+    return f"{format_range_ends(domain['low'], domain['high'])}{', log' if domain['log'] else ''}{step}"

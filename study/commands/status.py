@@ -11,35 +11,35 @@ from study.analysis.report import result_sentences
 from study.commands import changes_on_resume, progress
 from study.commands.progress import StudyProgress
 from study.errors import UserError
-from study.files import write_whole
+from study.files import write_atomically
 from study.home.driver_requests import pending_requests
 from study.home.events import ENDED_STATES
-from study.home.folder import Home, StudyFolder, fetch_origin
+from study.home.folder import Home, StudyFolder, read_fetch_origin
 from study.home.provenance import device_text, used_devices
 from study.home.record import StudyRecord
-from study.metrics import format_value
+from study.metrics import format_metric
 from study.ranking import Results, ablation_steps, statistics_by_metric, summary
 from study.ranking.ablation_steps import AblationProgress
 from study.ranking.candidates import TiedMetric
-from study.ranking.documents import FLATTENED
-from study.ranking.selection import judging_trials
-from study.ranking.summary import Summary
-from study.text import counted, in_columns, moment
+from study.ranking.documents import FLATTEN_FIELDS
+from study.ranking.selection import trials_judged_by
+from study.ranking.summary import StudySummary
+from study.text import align_columns, format_time, pluralise
 
 
 @dataclass(frozen=True)
 class TieStatus:
     """A tie, and what is said of it."""
 
-    tie: TiedMetric = field(metadata=FLATTENED)
+    tie: TiedMetric = field(metadata=FLATTEN_FIELDS)
     message: str
 
 
 @dataclass(frozen=True)
 class DeviceUse:
-    """A device, see `study.home.provenance.UsedDevice`, and the number of trials that ran on it."""
+    """A device, see `study.home.provenance.DeviceTrialCount`, and the number of trials that ran on it."""
 
-    facts: Mapping[str, str] = field(metadata=FLATTENED)
+    facts: Mapping[str, str] = field(metadata=FLATTEN_FIELDS)
     trials: int
 
 
@@ -61,13 +61,13 @@ class PendingRequests:
 
 
 @dataclass(frozen=True)
-class Status:
+class StudyStatus:
     """A study's summary, the lead of its report and, once it has begun, its pace."""
 
-    summary: Summary = field(metadata=FLATTENED)
+    summary: StudySummary = field(metadata=FLATTEN_FIELDS)
     lead: result_sentences.LeadNumbers
     ablation: AblationProgress | None
-    pace: progress.Pace | None
+    pace: progress.StudyPace | None
     ties: Sequence[TieStatus]
     devices: Sequence[DeviceUse]
     unusable_nodes: Mapping[str, str]
@@ -76,14 +76,14 @@ class Status:
     fetched: str | None
 
 
-def document(folder: StudyFolder) -> Status:
+def study_status(folder: StudyFolder) -> StudyStatus:
     """Return what is known of a study."""
     results = Results.load(folder)
     spec, record = results.spec, results.record
-    source = fetch_origin(folder)
-    return Status(
+    source = read_fetch_origin(folder)
+    return StudyStatus(
         summary.summarise(results),
-        result_sentences.document(results),
+        result_sentences.lead_numbers(results),
         ablation_steps.ablation_progress(results),
         StudyProgress(spec, record).pace(),
         [TieStatus(tie, str(tie)) for tie in results.tied_metrics],
@@ -91,16 +91,16 @@ def document(folder: StudyFolder) -> Status:
         record.unusable_nodes,
         changes_on_resume.placement_changes(results),
         pending_requests_of(folder, record),
-        source.describe(folder.name) if source else None,
+        source.download_summary(folder.name) if source else None,
     )
 
 
-def lines(status: Status) -> list[str]:
+def study_status_lines(status: StudyStatus) -> list[str]:
     """Return the lines that tell a user of a study's status."""
     told = status.summary
     texts = summary.summary_lines(told)
     if told.state != "running" or told.final or "best" in told.arms:
-        texts += result_sentences.lines(status.lead)
+        texts += result_sentences.lead_lines(status.lead)
     texts += [f"warning   {tie.message}" for tie in status.ties]
     if way := status.ablation:
         texts.append(
@@ -114,12 +114,12 @@ def lines(status: Status) -> list[str]:
     elif told.state == "running":
         texts.append("pace      not known before the first epoch")
     for device in status.devices:
-        texts.append(f"device    {device_text(device.facts)}: {counted(device.trials, 'trial')}")
-    texts += changes_on_resume.change_lines(status.placement)
+        texts.append(f"device    {device_text(device.facts)}: {pluralise(device.trials, 'trial')}")
+    texts += changes_on_resume.placement_change_lines(status.placement)
     texts += [f"warning   {node} is not used: {why}" for node, why in status.unusable_nodes.items()]
     texts += pending_request_lines(status.asked)
     texts += [f"fetched   {status.fetched}"] if status.fetched else []
-    texts += [f"lost      {counted(told.lost, 'run')} of trials, which had to run again"] if told.lost else []
+    texts += [f"lost      {pluralise(told.lost, 'run')} of trials, which had to run again"] if told.lost else []
     return texts
 
 
@@ -148,9 +148,9 @@ def pending_request_lines(asked: PendingRequests | None) -> Iterator[str]:
         ends = "s {} end at their" if len(numbers) > 1 else " {} ends at its"
         yield f"stopping  trial{ends.format(', '.join(map(str, numbers)))} next report, as a user asked"
     if count := asked.enqueued:
-        yield f"enqueued  {counted(count, 'configuration')} to try next"
+        yield f"enqueued  {pluralise(count, 'configuration')} to try next"
     if count := asked.unanswered:
-        yield f"asked     {counted(count, 'request')} that no driver has answered yet"
+        yield f"asked     {pluralise(count, 'request')} that no driver has answered yet"
 
 
 class StudyRow(TypedDict):
@@ -181,22 +181,22 @@ def unreadable_row(name: str, state: str = "unreadable") -> StudyRow:
     return {"name": name, "state": state, "trials": {}, "owner": None, "metric": None, "best": None, "began": None}
 
 
-def overview(home: Home) -> list[StudyRow]:
+def list_study_rows(home: Home) -> list[StudyRow]:
     """Return one row per study, the oldest first.
 
     The row of a study that does not run is kept in its folder, and made again once its ledger or study file has another
     size or time. A kept row that cannot be read or written is as if it were not there.
     """
     rows: list[StudyRow] = []
-    for folder in home.studies():
+    for folder in home.list_studies():
         try:
-            rows.append(_row(folder))
+            rows.append(_study_row(folder))
         except UserError as error:
             rows.append({**unreadable_row(folder.name), "reason": str(error)})
     return rows
 
 
-def _row(folder: StudyFolder) -> StudyRow:
+def _study_row(folder: StudyFolder) -> StudyRow:
     files = [path.stat() for path in (folder.ledger_file, folder.spec_file)]  # before they are read
     of = [__version__, folder.name, *(part for file in files for part in (file.st_ino, file.st_size, file.st_mtime_ns))]
     file = folder.path / ".row.json"
@@ -208,7 +208,7 @@ def _row(folder: StudyFolder) -> StudyRow:
     results = Results.load(folder)
     spec, record = results.spec, results.record
     stays = results.reference_as_result
-    metric, best, seeds = _best_value(results)
+    metric, best, seeds = _metric_value_and_seeds(results)
     row = {
         "name": spec.name,
         "id": record.id,
@@ -224,11 +224,11 @@ def _row(folder: StudyFolder) -> StudyRow:
     }
     if record.state != "running":
         with suppress(OSError, ValueError):  # a read-only home, or a value that JSON cannot hold
-            write_whole(file, json.dumps({"of": of, "row": row}, allow_nan=False))
+            write_atomically(file, json.dumps({"of": of, "row": row}, allow_nan=False))
     return row
 
 
-def _best_value(results: Results) -> tuple[str, float | None, int]:
+def _metric_value_and_seeds(results: Results) -> tuple[str, float | None, int]:
     """Return the metric that stands for a study, its value for the best, and on how many seeds; None: no value yet.
 
     For a final training it is the study's metric on the test split, where that has it.
@@ -242,7 +242,7 @@ def _best_value(results: Results) -> tuple[str, float | None, int]:
         return (
             results.spec.metric,
             best.confirm_statistics.mean if best.confirm_statistics else best.search_value,
-            len(judging_trials(best)),
+            len(trials_judged_by(best)),
         )
     trials = [trial for trial in results.record.trials_of_stages("final") if trial.state == "complete"]
     found = statistics_by_metric(results.spec.objective, trials)
@@ -251,8 +251,8 @@ def _best_value(results: Results) -> tuple[str, float | None, int]:
     return metric, found[metric].mean if metric in found else None, len(trials)
 
 
-def table(home: Home, rows: Sequence[StudyRow]) -> str:
-    """Format the rows of `overview` as a table for people; a study and its copy that are alike are one row."""
+def studies_table(home: Home, rows: Sequence[StudyRow]) -> str:
+    """Format the rows of `list_study_rows` as a table for people; a study and its copy that are alike are one row."""
     if not rows:
         return f"no studies in {home.path}; a first one: study run quickstart"
     found = [("study", "state", "owner", "best", "began", "trials")]
@@ -261,11 +261,11 @@ def table(home: Home, rows: Sequence[StudyRow]) -> str:
         names.setdefault((row.get("id") or row["name"], row["state"], str(row["trials"])), []).append(row["name"])
     first = {copies[0]: ", ".join(copies) for copies in names.values()}
     for row in (row for row in rows if row["name"] in first):
-        seeds = f" ({counted(row['seeds'], 'seed')})" if row.get("seeds") else ""  # older rows lack it
+        seeds = f" ({pluralise(row['seeds'], 'seed')})" if row.get("seeds") else ""  # older rows lack it
         metric = row["metric"] or ""
-        best = "-" if row["best"] is None else f"{metric} {format_value(metric, row['best'])}{seeds}"
+        best = "-" if row["best"] is None else f"{metric} {format_metric(metric, row['best'])}{seeds}"
         best += f" ({name})" if (name := row.get("reference")) else ""
         best += f", {rule} of the front" if (rule := row.get("chosen_by")) and row["best"] is not None else ""
         trials = ", ".join(f"{count} {state}" for state, count in row["trials"].items())
-        found.append((first[row["name"]], row["state"], row["owner"] or "-", best, moment(row["began"]), trials))
-    return "\n".join(in_columns(found, (28, 12, 12, 28, 24)))
+        found.append((first[row["name"]], row["state"], row["owner"] or "-", best, format_time(row["began"]), trials))
+    return "\n".join(align_columns(found, (28, 12, 12, 28, 24)))

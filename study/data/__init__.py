@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from study.catalogue import Catalogue, modules
+from study.catalogue import Catalogue, find_modules
 from study.data import folds, holdout
 from study.data.dataset import (
     Dataset,
@@ -21,7 +21,7 @@ from study.data.source import Source, data_root
 from study.data.table_columns import FaultsByRow, TableEncoding
 from study.data.table_findings import ColumnFinding
 from study.errors import UserError
-from study.knobs import Knob, Section, knobs
+from study.knobs import Knob, Section, read_knobs
 
 if TYPE_CHECKING:  # brings the library that decodes images
     from study.data.image_decoding import SquareMode
@@ -99,8 +99,8 @@ class DatasetModule(Protocol):
 
 
 def _catalogue_entries() -> Mapping[str, Any]:
-    rows = [module.SETS for module in modules("study.data.sets", "SETS").values()]
-    return dict(ChainMap(modules("study.data.sets", "Options"), *rows))
+    rows = [module.SETS for module in find_modules("study.data.sets", "SETS").values()]
+    return dict(ChainMap(find_modules("study.data.sets", "Options"), *rows))
 
 
 CATALOGUE = Catalogue("study.data", ("Options", "describe", "load"), "study.data.sets", _catalogue_entries)
@@ -108,17 +108,17 @@ CATALOGUE = Catalogue("study.data", ("Options", "describe", "load"), "study.data
 
 def dataset_names() -> list[str]:
     """List the names that `data.name` may have."""
-    return CATALOGUE.names()
+    return CATALOGUE.listed_names()
 
 
 def data_knobs(name: str) -> list[Knob]:
     """List the keys of a `data` section with this name, without `name` itself."""
-    return list(knobs(find_dataset_module(name).Options))
+    return list(read_knobs(find_dataset_module(name).Options))
 
 
 def find_dataset_module(name: str) -> DatasetModule:
     """Find the module of a data set."""
-    found: DatasetModule = CATALOGUE.find(name)
+    found: DatasetModule = CATALOGUE.find_module(name)
     return found
 
 

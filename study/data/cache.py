@@ -31,7 +31,7 @@ from study.data import label_files
 from study.data.dataset import Dataset, Facts, Split, fingerprint_of_splits
 from study.data.source import Source, data_roots, writable_folder
 from study.errors import UserError
-from study.files import folder_beside
+from study.files import temporary_folder_beside
 from study.knobs import Section
 
 DIGESTS_FILE = "digests-of-files.sqlite"
@@ -364,7 +364,7 @@ def _write_cache_entry(place: Path, splits: Mapping[str, Split], key: Section) -
     if needed > free:
         problem = f"{needed / 1e6:.0f} MB are needed, {free / 1e6:.0f} MB are free"
         raise UserError(f"{place.parent}: {problem}. Make room, or set STUDY_DATA to a larger disk")
-    with folder_beside(place) as part:
+    with temporary_folder_beside(place) as part:
         for name, split in splits.items():
             with (part / f"{name}.npy").open("wb") as file:
                 plain: Any = SimpleNamespace(write=file.write)  # into a file itself NumPy hides what the disk says

@@ -10,7 +10,7 @@ from study import data
 from study.data.dataset import Dataset, Facts, GroupSizes, HasLabels
 from study.errors import UserError
 from study.knobs import Section
-from study.text import few_names, quoted
+from study.text import list_few_names, quoted
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,9 @@ def _unseen_in_training_warnings(
     unseen = [y for y, count in enumerate(split.classes) if count and not train.classes[y]]
     if unseen:
         told = [f"{quoted(classes[y])} ({split.classes[y]} in {name})" for y in unseen]
-        yield f"class {few_names(told)} has no training sample: it cannot be learned, and all of it counts as wrong"
+        yield (
+            f"class {list_few_names(told)} has no training sample: it cannot be learned, and all of it counts as wrong"
+        )
     if not biases or not split.cells or not train.cells or not any(map(sum, train.cells)):
         return
     pairs = [(y, s) for y in range(len(classes)) for s in range(len(biases)) if y not in unseen]
@@ -93,7 +95,7 @@ def _unseen_in_training_warnings(
         if split.cells[y][s] and not train.cells[y][s]
     ]
     if groups:
-        yield f"no training sample of {few_names(groups, MAX_NAMED_CELLS)}: nothing is learned of such samples"
+        yield f"no training sample of {list_few_names(groups, MAX_NAMED_CELLS)}: nothing is learned of such samples"
 
 
 def count_cells_of_dataset(section: Section) -> DatasetCounts:

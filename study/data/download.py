@@ -13,7 +13,7 @@ from pathlib import Path
 
 from study.data.source import Source, data_root, writable_folder
 from study.errors import UserError
-from study.files import folder_beside
+from study.files import temporary_folder_beside
 
 CHUNK_BYTES, TIMEOUT_S, MAX_ATTEMPTS = 1 << 18, 30.0, 3
 """Bytes at a time; seconds without an answer; attempts, each of which continues the last one."""
@@ -98,7 +98,7 @@ def unpack_archive(archive: Path, path: str) -> Path:
     """
     goal = writable_folder(Path(path).parent.as_posix()) / Path(path).name
     try:
-        with folder_beside(goal) as part:
+        with temporary_folder_beside(goal) as part:
             if zipfile.is_zipfile(archive):  # shutil would leave out each file with two dots in its name
                 with zipfile.ZipFile(archive) as packed:
                     packed.extractall(part)  # drops absolute and parent paths itself

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from study.data import table_format
 from study.data.source import data_root
 from study.data.table_format import ALL_DETECTED, PLAIN_CSV, TableFormat, to_plain_number
-from study.errors import UserError, nearest
-from study.knobs import Section, texts
-from study.text import few_names, plain_cell, quoted
+from study.errors import UserError, did_you_mean
+from study.knobs import Section, text_list
+from study.text import list_few_names, quoted, unescape_formula
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -197,7 +197,7 @@ def read_user_table(path: Path, section: Section, dtype: Mapping[str, type] | No
         section: the keys of its `data` section.
         dtype: of `pandas.read_csv`, the columns to be read as text.
     """
-    marks = texts(section, "missing_marks")
+    marks = text_list(section, "missing_marks")
     rows = read_typed_table(path, table_format.format_from_keys(section), na_values=marks, dtype=dict(dtype or {}))
     return blank_missing_marks(rows, marks)
 
@@ -361,16 +361,16 @@ def check_columns_exist(columns_of_file: Iterable[Hashable], columns: Iterable[s
     valid = [str(name) for name in columns_of_file]
     for column in columns:
         if column not in valid:
-            hint = nearest(column, valid)
+            hint = did_you_mean(column, valid)
             if len(valid) == 1 and (separator := next((sign for sign in ",;\t|" if sign in valid[0]), None)):
                 hint = f"Is it separated by {separator!r}? data.separator says another sign. "
-            raise UserError(f"{path}: no column {column!r}. {hint}It has: {few_names(valid)}")
+            raise UserError(f"{path}: no column {column!r}. {hint}It has: {list_few_names(valid)}")
 
 
 def check_allowed_value(value: str, valid: Sequence[str], key: str) -> None:
     """Raise a UserError if the value of a key is not one of these."""
     if value not in valid:
-        raise UserError(f"{key}: {value!r} given. {nearest(value, valid)}Allowed: {', '.join(valid)}")
+        raise UserError(f"{key}: {value!r} given. {did_you_mean(value, valid)}Allowed: {', '.join(valid)}")
 
 
 def encode_classes(
@@ -393,7 +393,9 @@ def encode_classes(
     for value, text in texts.items():  # in the order of the rows
         if text in positions and not (classes is None and _is_nan_or_infinite(text)):
             continue
-        problem = f"{quoted(text)}, allowed: {few_names(allowed)}" if text else "empty, or a mark of a missing value"
+        problem = (
+            f"{quoted(text)}, allowed: {list_few_names(allowed)}" if text else "empty, or a mark of a missing value"
+        )
         if text in positions:
             problem = f"{quoted(text)}, no class. Give it its label, or take the row out"
         raise UserError(f"{path}: column {column!r}, row {listed.index(value) + 1}: the value is {problem}")
@@ -461,7 +463,7 @@ def check_fits_float32(values: NDArray[np.float64], column: str, path: Path) -> 
 
 def _label_text(value: Hashable) -> str:
     """Write a label as text, without the mark that `study.text` puts before a cell."""
-    return plain_cell(str(value).strip())
+    return unescape_formula(str(value).strip())
 
 
 def _is_nan_or_infinite(label: str) -> bool:

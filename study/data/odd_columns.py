@@ -20,7 +20,7 @@ from study.data.table_findings import (
     key_with_values,
     leave_out_finding,
 )
-from study.text import counted, few_names, quoted
+from study.text import list_few_names, pluralise, quoted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -205,7 +205,7 @@ def _category_code_findings(column: "pd.Series") -> Iterator[ColumnFinding]:
     is_whole = values[0] >= 0 and not (values % 1).any() and (values % 5).any()  # 50, 100, 250 are amounts
     is_few = len(values) <= MAX_CATEGORY_CODES and counts.sum() >= MAX_CATEGORY_CODES * len(values) / 2
     if is_few and is_whole and values[-1] >= MIN_LARGEST_CATEGORY_CODE and len(np.unique(np.diff(values))) > 1:
-        name, shown = _column_name(column), few_names([f"{value:g}" for value in values], 3)
+        name, shown = _column_name(column), list_few_names([f"{value:g}" for value in values], 3)
         problem = f"has {len(values)} different whole numbers, as codes have: {shown}"
         yield ColumnFinding(
             name, problem, f"If they are codes: {key_with_values(WORDS_KEY, (name,))}", "odd", WORDS_KEY, (name,)
@@ -242,7 +242,12 @@ def _missing_word_findings(column: "pd.Series") -> Iterator[ColumnFinding]:
         counts = [f"{quoted(word)} ({int((column == word).sum())} rows)" for word in there]
         remedy = f"If they mean a missing value: {key_with_values(MISSING_MARKS_KEY, there)}"
         yield ColumnFinding(
-            _column_name(column), f"has the words {few_names(counts)}", remedy, "odd", MISSING_MARKS_KEY, tuple(there)
+            _column_name(column),
+            f"has the words {list_few_names(counts)}",
+            remedy,
+            "odd",
+            MISSING_MARKS_KEY,
+            tuple(there),
         )
 
 
@@ -253,7 +258,7 @@ def _spelling_findings(column: "pd.Series") -> Iterator[ColumnFinding]:
     alike: dict[str, list[str]] = {}
     for word in sorted(map(str, column.dropna().unique())):
         alike.setdefault(user_data.normalise_spelling(word), []).append(word)
-    if several := [few_names([quoted(word) for word in words]) for words in alike.values() if len(words) > 1]:
+    if several := [list_few_names([quoted(word) for word in words]) for words in alike.values() if len(words) > 1]:
         problem = f"has words that may be one: {'; '.join(several[:3])}"
         yield ColumnFinding(
             _column_name(column), problem, "Each is a kind of its own; write them alike if they are one", "odd"
@@ -282,10 +287,10 @@ def find_small_groups(column: str, labels: user_data.TableLabels) -> list[Column
         [quoted(of[code]) if of else str(code) for of, code in zip(names, pairs[place], strict=True)] for place in few
     ]
     shown = [
-        f"{ours} with {theirs} ({counted(int(counts[place]), 'row')})"
+        f"{ours} with {theirs} ({pluralise(int(counts[place]), 'row')})"
         for (ours, theirs), place in zip(words, few, strict=True)
     ]
-    problem = f"has {counted(len(few), 'group')} of fewer than {SMALL_GROUP_ROWS} rows: {few_names(shown, 2)}"
+    problem = f"has {pluralise(len(few), 'group')} of fewer than {SMALL_GROUP_ROWS} rows: {list_few_names(shown, 2)}"
     return [ColumnFinding(column, problem, "Join groups in the table: of few rows nothing is told", "odd")]
 
 

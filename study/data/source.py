@@ -5,7 +5,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from study import places
+from study import writable_folders
 from study.errors import UserError
 
 
@@ -14,15 +14,15 @@ def data_roots() -> list[Path]:
 
     They are `STUDY_DATA`, `~/.cache/study`, and `.cache/study` in the home of studies.
     """
-    given, own = os.environ.get("STUDY_DATA"), Path(places.CACHE, "study")
-    usual = [Path(os.path.expanduser("~"), own), places.home() / own]
+    given, own = os.environ.get("STUDY_DATA"), Path(writable_folders.CACHE_FOLDER_NAME, "study")
+    usual = [Path(os.path.expanduser("~"), own), writable_folders.home_path() / own]
     return list(dict.fromkeys([*([Path(os.path.expanduser(given))] if given else []), *usual]))
 
 
 def data_root() -> Path:
     """Return the folder of all data sets: `STUDY_DATA`, else the first of `data_roots` that is there or can be made."""
     there = data_roots()
-    usable = (place for place in there if os.path.isdir(place) or not places.why_unwritable(place))
+    usable = (place for place in there if os.path.isdir(place) or not writable_folders.why_unwritable(place))
     return there[0] if os.environ.get("STUDY_DATA") else next(usable, there[0])
 
 

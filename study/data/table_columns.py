@@ -23,7 +23,7 @@ from study.data.table_findings import (
 )
 from study.data.table_format import to_plain_number
 from study.errors import UserError
-from study.text import counted, few_names, quoted
+from study.text import list_few_names, pluralise, quoted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -135,8 +135,10 @@ def summarise_faults(faults: FaultsByRow) -> list[str]:
             f"{cell or 'a cell'} ({f'{len(places)} rows, first' if len(places) > 1 else 'row'} {places[0]})"
             for cell, places in sorted(rows_of.items(), key=lambda item: -len(item[1]))
         ]
-        words = f". It has: {few_names(known[column])}" if known[column] else ""
-        lines.append(f"column {quoted(column)}: {few_names(counts)} {'are' if len(counts) > 1 else 'is'} {why}{words}")
+        words = f". It has: {list_few_names(known[column])}" if known[column] else ""
+        lines.append(
+            f"column {quoted(column)}: {list_few_names(counts)} {'are' if len(counts) > 1 else 'is'} {why}{words}"
+        )
     return lines
 
 
@@ -355,8 +357,8 @@ def describe_inputs(rows: "pd.DataFrame", features: Sequence[str]) -> list[str]:
     }
     width = len(kinds["numbers"]) + sum(map(len, words.values()))
     return [
-        f"inputs: {counted(len(features), 'column')}, {counted(width, 'number')} for the network",
-        *(f"  {kind} ({len(names)}): {few_names(names)}" for kind, names in kinds.items() if names),
+        f"inputs: {pluralise(len(features), 'column')}, {pluralise(width, 'number')} for the network",
+        *(f"  {kind} ({len(names)}): {list_few_names(names)}" for kind, names in kinds.items() if names),
     ]
 
 

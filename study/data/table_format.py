@@ -28,7 +28,7 @@ from typing_extensions import Doc
 
 from study.errors import UserError
 from study.knobs import Section
-from study.text import few_names, quoted
+from study.text import list_few_names, quoted
 
 PARQUET_SUFFIXES = (".parquet", ".pq")
 SpreadsheetEngine = Literal["openpyxl", "xlrd", "odf"]
@@ -152,7 +152,7 @@ def describe_format(path: Path, known: TableFormat = ALL_DETECTED) -> list[str]:
     if form.decimal == ",":
         parts.append("decimal commas (data.decimal)")
     if others := _columns_with_other_decimal_mark(path, form):
-        parts.append(f"decimal {'points' if form.decimal == ',' else 'commas'} in {few_names(others)}")
+        parts.append(f"decimal {'points' if form.decimal == ',' else 'commas'} in {list_few_names(others)}")
     if str(form.encoding).lower().replace("_", "-") not in ("utf-8", "utf-8-sig", "utf8"):
         example = _first_non_ascii_word(path, form)
         parts.append(f"encoding {form.encoding}{example} (data.encoding)")

@@ -20,7 +20,7 @@ from study.data.table_findings import ColumnFinding
 from study.data.table_format import DecimalKey, SeparatorKey, TextEncodingKey, to_plain_number
 from study.errors import UserError
 from study.knobs import Range
-from study.text import few_names, quoted
+from study.text import list_few_names, quoted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -368,7 +368,7 @@ def _class_of_each_bias_class(
     numbers = [-1] * len(biases)
     for pair in given:
         if pair not in pairs:
-            of_bias, of_class = (few_names([*map(quoted, names)]) for names in (biases, classes))
+            of_bias, of_class = (list_few_names([*map(quoted, names)]) for names in (biases, classes))
             allowed = f"BIAS=CLASS, of {path} {of_bias} and {of_class}"
             raise UserError(f"data.aligned: {quoted(pair)} given, allowed is {allowed}")
         s, y = pairs[pair]
@@ -480,7 +480,9 @@ def group_notes(column: str, values: Sequence[str], splits: Mapping[str, NDArray
         for row in members:
             homes.setdefault(values[row], set()).add(name)
     if divided := [quoted(value) for value, found in homes.items() if len(found) > 1]:
-        return [f"data.group: {len(divided)} values of {quoted(column)} are in several splits: {few_names(divided)}"]
+        return [
+            f"data.group: {len(divided)} values of {quoted(column)} are in several splits: {list_few_names(divided)}"
+        ]
     return [f"data.group: each of the {len(homes)} values of {quoted(column)} is in one split"]
 
 
@@ -682,7 +684,9 @@ def put_positive_class_last(labels: TableLabels, positive: str | None, path: Pat
         what = f"{labels.classes} classes" if names else "several columns combined as classes"
         raise UserError(f"data.positive: {quoted(positive)} given, but {path} has {what}; it is for two classes alone")
     if positive not in names:
-        raise UserError(f"data.positive: {quoted(positive)} given, no class of {path}. Allowed: {few_names(names)}")
+        raise UserError(
+            f"data.positive: {quoted(positive)} given, no class of {path}. Allowed: {list_few_names(names)}"
+        )
     if positive == names[1]:
         return labels
     turned = replace(labels, target=1 - labels.target, class_names=names[::-1])

@@ -20,17 +20,17 @@ from study import address as addresses
 from study import data
 from study.data.source import data_roots
 from study.errors import UserError
-from study.home.folder import FORMAT, Home, check_format
+from study.home.folder import HOME_FORMAT_VERSION, Home, check_home_format
 from study.home.provenance import RECORDED_LIBRARIES, command_output
-from study.places import SHARED, check_shared_memory, folder_for_sockets, why_unwritable
 from study.sweep.own_ray import MAX_FOLDER_CHARACTERS
-from study.text import without_password
+from study.text import redact_credentials
 from study.tracking.connection import connect_to_mlflow, find_database_damage, format_mlflow_error
 from study.tracking.tracking_state import REFRESH_REQUEST_TIMEOUT_S
 from study.training.gpu_errors import CUDA_TORCH_ADVICE, OLDER_CUDA_TORCH_ADVICE
+from study.writable_folders import SHARED_MEMORY_FOLDER, check_shared_memory, ray_socket_folder, why_unwritable
 
-State = Literal["ok", "warning", "problem"]
-STATES: tuple[State, ...] = get_args(State)
+CheckState = Literal["ok", "warning", "problem"]
+CHECK_STATES: tuple[CheckState, ...] = get_args(CheckState)
 
 CHECK_TIMEOUT_S = 60.0
 """Seconds after which a check is given up."""
@@ -48,38 +48,40 @@ class Finding:
     """
 
     name: str
-    state: State
+    state: CheckState
     told: str
     remedy: str | None = None
 
 
-def isolated(name: str, look: Callable[[], Iterable[Finding]], patience: float = CHECK_TIMEOUT_S) -> list[Finding]:
+def run_isolated_check(
+    name: str, run_check: Callable[[], Iterable[Finding]], timeout_s: float = CHECK_TIMEOUT_S
+) -> list[Finding]:
     """Return the findings of a check; if it raises or does not end in time, that is a finding, too.
 
     Args:
-        patience: in seconds. A check that is given up goes on in its thread until the process ends.
+        timeout_s: in seconds. A check that is given up goes on in its thread until the process ends.
     """
     findings: list[Finding] = []
 
     def work() -> None:
         try:
-            findings.extend(look())
+            findings.extend(run_check())
         except Exception as error:  # whatever a broken library raises
             message = " ".join(f"{type(error).__name__}: {error}".split())[:500]
             findings.append(Finding(name, "problem", message, "if the message does not help, report it as a bug"))
 
     thread = threading.Thread(target=work, name=f"check {name}", daemon=True)
     thread.start()
-    thread.join(patience)
+    thread.join(timeout_s)
     if thread.is_alive():
-        return [*findings, Finding(name, "problem", f"no answer within {patience:.0f} s")]
+        return [*findings, Finding(name, "problem", f"no answer within {timeout_s:.0f} s")]
     return findings
 
 
-INSTALL = "uv sync, or pip install --upgrade with the versions of this project's pyproject.toml"
+INSTALL_REMEDY = "uv sync, or pip install --upgrade with the versions of this project's pyproject.toml"
 
 
-def python() -> Iterator[Finding]:
+def python_findings() -> Iterator[Finding]:
     """Yield version, interpreter and platform, and whether Ray can be loaded in it."""
     told = f"{platform.python_version()} ({sys.executable}) on {platform.platform()}"
     if sys.flags.optimize > 1:
@@ -88,27 +90,31 @@ def python() -> Iterator[Finding]:
         yield Finding("python", "ok", told)
 
 
-def libraries() -> Iterator[Finding]:
+def library_findings() -> Iterator[Finding]:
     """Yield the versions of the main libraries, and which are missing; `pip check` tells whether they fit."""
     found = {name: _installed_version(name) for name in RECORDED_LIBRARIES}
     told = ", ".join(f"{name} {version or 'missing'}" for name, version in found.items())
-    yield Finding("libraries", "ok", told) if all(found.values()) else Finding("libraries", "problem", told, INSTALL)
+    yield (
+        Finding("libraries", "ok", told)
+        if all(found.values())
+        else Finding("libraries", "problem", told, INSTALL_REMEDY)
+    )
 
 
-def torch() -> Iterator[Finding]:
-    """Yield what torch was built for; `gpus` checks whether that fits the GPUs."""
+def torch_findings() -> Iterator[Finding]:
+    """Yield what torch was built for; `gpu_findings` checks whether that fits the GPUs."""
     try:
         import torch
     except (ImportError, OSError) as error:
         message = f"cannot be imported: {' '.join(str(error).split())[:300]}"
-        yield Finding("torch", "problem", message, f"nothing runs without it: {INSTALL}")
+        yield Finding("torch", "problem", message, f"nothing runs without it: {INSTALL_REMEDY}")
         return
     built = f"CUDA {torch.version.cuda}" if torch.version.cuda else f"ROCm {torch.version.hip}"
     is_cpu_only = not torch.version.cuda and not torch.version.hip
     yield Finding("torch", "ok", f"{torch.__version__}, built for {'the CPU alone' if is_cpu_only else built}")
 
 
-def torchvision() -> Iterator[Finding]:
+def torchvision_findings() -> Iterator[Finding]:
     """Yield whether torchvision's own operators work: they fail if it was built for another torch."""
     import torch
 
@@ -118,7 +124,7 @@ def torchvision() -> Iterator[Finding]:
         torchvision.ops.nms(torch.zeros(0, 4), torch.zeros(0), 0.5)
     except (ImportError, RuntimeError, AttributeError) as error:
         message = f"does not fit this torch: {' '.join(str(error).split())[:200]}"
-        yield Finding("torchvision", "problem", message, "install the two together, from one index: " + INSTALL)
+        yield Finding("torchvision", "problem", message, "install the two together, from one index: " + INSTALL_REMEDY)
         return
     yield Finding("torchvision", "ok", str(torchvision.__version__))
 
@@ -131,16 +137,16 @@ def _installed_version(name: str) -> str | None:
 
 
 GIB = 2**30
-LITTLE_MEMORY = 4 * GIB
+LOW_MEMORY_BYTES = 4 * GIB
 """Bytes below which Ray, MLflow and two small trials hardly fit."""
 
-LITTLE_SHARED = GIB
-LITTLE_DISK, NO_DISK = 5 * GIB, GIB // 2
-FULL = 0.95
+LOW_SHARED_MEMORY_BYTES = GIB
+LOW_DISK_BYTES, FULL_DISK_BYTES = 5 * GIB, GIB // 2
+MAX_RAY_DISK_SHARE = 0.95
 """Used share of a disk above which Ray no longer stores objects on it."""
 
 
-def cpus() -> Iterator[Finding]:
+def cpu_findings() -> Iterator[Finding]:
     """Yield how many CPUs this machine has and on how many Ray would place trials: a container may have fewer."""
     from study.upstream.cgroup import count_usable_processors
 
@@ -153,7 +159,7 @@ def cpus() -> Iterator[Finding]:
         yield Finding("CPUs", "ok", f"{count}, all of them for trials")
 
 
-def memory() -> Iterator[Finding]:
+def memory_findings() -> Iterator[Finding]:
     """Yield total and free memory, within the container's limit."""
     from study.driver.head_memory import free_machine_memory
     from study.upstream.cgroup import memory_limit_bytes
@@ -162,26 +168,28 @@ def memory() -> Iterator[Finding]:
     total = min(has, memory_limit_bytes() or has)
     limited = f" (the container's limit; the machine has {has / GIB:.1f} GiB)" if total < has else ""
     message = f"{total / GIB:.1f} GiB, {free / GIB:.1f} GiB of it free{limited}"
-    if min(total, free) < LITTLE_MEMORY:
+    if min(total, free) < LOW_MEMORY_BYTES:
         remedy = "fewer trials at once: search.concurrency, resources.cpu; or a smaller train.batch_size"
         yield Finding("memory", "warning", message, remedy)
     else:
         yield Finding("memory", "ok", message)
 
 
-def shared_memory() -> Iterator[Finding]:
+def shared_memory_findings() -> Iterator[Finding]:
     """Yield the room in the shared memory, where Ray keeps one copy of the data for all trials; a disk is slow."""
     try:
         check_shared_memory()
     except UserError as error:
         yield Finding("shared memory", "problem", str(error))
         return
-    if not os.path.isdir(SHARED):
-        yield Finding("shared memory", "ok", f"this system has no {SHARED}; Ray uses the temporary folder")
+    if not os.path.isdir(SHARED_MEMORY_FOLDER):
+        yield Finding(
+            "shared memory", "ok", f"this system has no {SHARED_MEMORY_FOLDER}; Ray uses the temporary folder"
+        )
         return
-    usage = shutil.disk_usage(SHARED)
-    message = f"{SHARED}: {usage.free / GIB:.1f} of {usage.total / GIB:.1f} GiB free"
-    if usage.free < LITTLE_SHARED:
+    usage = shutil.disk_usage(SHARED_MEMORY_FOLDER)
+    message = f"{SHARED_MEMORY_FOLDER}: {usage.free / GIB:.1f} of {usage.total / GIB:.1f} GiB free"
+    if usage.free < LOW_SHARED_MEMORY_BYTES:
         yield Finding(
             "shared memory", "warning", message, "in a container: --shm-size=2g or more; otherwise remove files from it"
         )
@@ -189,31 +197,31 @@ def shared_memory() -> Iterator[Finding]:
         yield Finding("shared memory", "ok", message)
 
 
-def disks(home: Path) -> Iterator[Finding]:
+def disk_findings(home: Path) -> Iterator[Finding]:
     """Yield the room for studies, data sets and Ray's temporary files, and whether the last two can be written."""
-    yield disk("disk, home", home, "another home: STUDY_HOME=..., or study delete NAME")
+    yield disk_finding("disk, home", home, "another home: STUDY_HOME=..., or study delete NAME")
     another = "another folder: STUDY_DATA=..."
     reasons = {place: why_unwritable(place) for place in data_roots()}
     if all(reasons.values()):
         told = "; ".join(f"{place}: {why}" for place, why in reasons.items())
         yield Finding("disk, data", "problem", f"no folder for data can be written ({told})", another)
     else:
-        yield disk("disk, data", data.data_root(), another)
+        yield disk_finding("disk, data", data.data_root(), another)
     try:
-        place = Path(folder_for_sockets(MAX_FOLDER_CHARACTERS))
+        place = Path(ray_socket_folder(MAX_FOLDER_CHARACTERS))
     except UserError as error:
         yield Finding("disk, temporary", "problem", str(error))
     else:
-        yield disk("disk, temporary", place, "another folder: TMPDIR=..., or remove old files")
+        yield disk_finding("disk, temporary", place, "another folder: TMPDIR=..., or remove old files")
 
 
-def disk(name: str, path: Path, remedy: str) -> Finding:
+def disk_finding(name: str, path: Path, remedy: str) -> Finding:
     """Return the room on the disk of a folder, which may not exist yet."""
     usage = shutil.disk_usage(nearest_existing(path))
     message = f"{path}: {usage.free / GIB:.1f} of {usage.total / GIB:.1f} GiB free"
-    if usage.free < NO_DISK:
+    if usage.free < FULL_DISK_BYTES:
         return Finding(name, "problem", message, remedy)
-    if usage.free < LITTLE_DISK or usage.free < (1 - FULL) * usage.total:
+    if usage.free < LOW_DISK_BYTES or usage.free < (1 - MAX_RAY_DISK_SHARE) * usage.total:
         return Finding(name, "warning", message, remedy)
     return Finding(name, "ok", message)
 
@@ -228,63 +236,83 @@ class GpuReport:
     """Answers of driver, torch and Ray to which GPUs there are.
 
     Attributes:
-        driver: name, driver version and memory of each GPU that the NVIDIA driver knows.
-        supports: the newest CUDA version that the driver supports, as `12.4`; None if it does not say.
-        built: the CUDA (or ROCm) version that torch was built for, None for the CPU alone.
-        torch: name of each GPU that torch can use.
-        foreign: names of those among them that torch has no code for.
-        why: torch's reason for using none and the remedy, empty if it gives none.
-        needs: the oldest branch of the driver that torch runs with, as 580; None: not known.
-        code: the architectures that torch has code for, as `sm_75`.
-        hidden: the variable that hides GPUs from processes, with its value, None if none does.
+        driver_gpus: name, driver version and memory of each GPU that the NVIDIA driver knows.
+        max_cuda_version: the newest CUDA version that the driver supports, as `12.4`; None if it does not say.
+        torch_cuda_version: the CUDA (or ROCm) version that torch was built for, None for the CPU alone.
+        torch_gpus: name of each GPU that torch can use.
+        unsupported_gpus: names of those among them that torch has no code for.
+        torch_failure: torch's reason for using none and the remedy, empty if it gives none.
+        min_driver_branch: the oldest branch of the driver that torch runs with, as 580; None: not known.
+        torch_architectures: the architectures that torch has code for, as `sm_75`.
+        hiding_variable: the variable that hides GPUs from processes, with its value, None if none does.
     """
 
-    driver: tuple[str, ...] = ()
-    supports: str | None = None
-    built: str | None = None
-    torch: tuple[str, ...] = ()
-    foreign: tuple[str, ...] = ()
-    why: str = ""
-    hidden: str | None = None
-    needs: int | None = None
-    code: tuple[str, ...] = ()
+    driver_gpus: tuple[str, ...] = ()
+    max_cuda_version: str | None = None
+    torch_cuda_version: str | None = None
+    torch_gpus: tuple[str, ...] = ()
+    unsupported_gpus: tuple[str, ...] = ()
+    torch_failure: str = ""
+    hiding_variable: str | None = None
+    min_driver_branch: int | None = None
+    torch_architectures: tuple[str, ...] = ()
 
 
-def gpus() -> Iterator[Finding]:
+def gpu_findings() -> Iterator[Finding]:
     """Ask driver, torch and Ray, and compare."""
-    yield from gpu_findings(observe_gpus())
+    yield from judge_gpu_report(observe_gpus())
 
 
-def gpu_findings(observed: GpuReport) -> Iterator[Finding]:
+def judge_gpu_report(observed: GpuReport) -> Iterator[Finding]:
     """Yield the findings that follow from the answers."""
-    cards = "; ".join(observed.driver)
-    if observed.foreign:
-        message = f"this torch (CUDA {observed.built}) has no code for {', '.join(observed.foreign)}"
+    cards = "; ".join(observed.driver_gpus)
+    if observed.unsupported_gpus:
+        message = (
+            f"this torch (CUDA {observed.torch_cuda_version}) has no code for {', '.join(observed.unsupported_gpus)}"
+        )
         yield Finding(
             "GPUs",
             "problem",
-            f"{message}; it has for {', '.join(observed.code)}",
+            f"{message}; it has for {', '.join(observed.torch_architectures)}",
             f"another card, or {OLDER_CUDA_TORCH_ADVICE}",
         )
-    elif observed.torch:
-        yield Finding("GPUs", "ok", f"torch sees {len(observed.torch)}: {'; '.join(observed.driver or observed.torch)}")
-    elif not observed.driver:
-        yield Finding("GPUs", "ok", f"no driver knows one; trials run on the CPU{_support_sentence(observed)}")
-    elif observed.hidden:
-        yield Finding("GPUs", "warning", f"{cards}, hidden from torch: {observed.hidden}", "unset that variable")
-    elif observed.built is None:
+    elif observed.torch_gpus:
+        yield Finding(
+            "GPUs",
+            "ok",
+            f"torch sees {len(observed.torch_gpus)}: {'; '.join(observed.driver_gpus or observed.torch_gpus)}",
+        )
+    elif not observed.driver_gpus:
+        yield Finding(
+            "GPUs", "ok", f"no driver knows one; trials run on the CPU{_torch_requirements_sentence(observed)}"
+        )
+    elif observed.hiding_variable:
+        yield Finding(
+            "GPUs", "warning", f"{cards}, hidden from torch: {observed.hiding_variable}", "unset that variable"
+        )
+    elif observed.torch_cuda_version is None:
         yield Finding(
             "GPUs", "warning", f"{cards}, which torch cannot use: it was built for the CPU alone", CUDA_TORCH_ADVICE
         )
-    elif observed.supports and _version_numbers(observed.built) > _version_numbers(observed.supports):
-        message = f"{cards}; its driver supports CUDA up to {observed.supports}, torch was built for {observed.built}"
-        newer = f"a driver of R{observed.needs} or newer" if observed.needs else "a newer driver"
+    elif observed.max_cuda_version and _parse_version(observed.torch_cuda_version) > _parse_version(
+        observed.max_cuda_version
+    ):
+        message = (
+            f"{cards}; its driver supports CUDA up to {observed.max_cuda_version}, torch was built for "
+            f"{observed.torch_cuda_version}"
+        )
+        newer = (
+            f"a driver of R{observed.min_driver_branch} or newer" if observed.min_driver_branch else "a newer driver"
+        )
         yield Finding(
-            "GPUs", "problem", message, f"{newer}, or one built for CUDA {observed.supports} of {CUDA_TORCH_ADVICE}"
+            "GPUs",
+            "problem",
+            message,
+            f"{newer}, or one built for CUDA {observed.max_cuda_version} of {CUDA_TORCH_ADVICE}",
         )
     else:
-        why, _, remedy = observed.why.partition(". Remedy: ")
-        message = f"{cards}, which torch (CUDA {observed.built}) cannot use: {why or 'it gives no reason'}"
+        why, _, remedy = observed.torch_failure.partition(". Remedy: ")
+        message = f"{cards}, which torch (CUDA {observed.torch_cuda_version}) cannot use: {why or 'it gives no reason'}"
         usual = "check that nvidia-smi works; in a container, that it was given the GPUs"
         yield Finding("GPUs", "problem", message, remedy or usual)
 
@@ -317,54 +345,54 @@ def observe_gpus() -> GpuReport:
     )
 
 
-def _support_sentence(observed: GpuReport) -> str:
+def _torch_requirements_sentence(observed: GpuReport) -> str:
     """Return which driver and cards this torch would run with, as a sentence."""
-    if not observed.needs or not observed.code:
+    if not observed.min_driver_branch or not observed.torch_architectures:
         return ""
-    needs = f"This torch (CUDA {observed.built}) needs a driver of R{observed.needs} or newer"
-    return f". {needs} and has code for {', '.join(observed.code)}"
+    needs = f"This torch (CUDA {observed.torch_cuda_version}) needs a driver of R{observed.min_driver_branch} or newer"
+    return f". {needs} and has code for {', '.join(observed.torch_architectures)}"
 
 
-def _version_numbers(version: str) -> tuple[int, ...]:
+def _parse_version(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", version)[:2])
 
 
-REMEDY = "studies run without it, and study resume adds what it missed; check MLFLOW_TRACKING_URI"
-ANOTHER_HOME = "another home: STUDY_HOME=..."
+MLFLOW_REMEDY = "studies run without it, and study resume adds what it missed; check MLFLOW_TRACKING_URI"
+ANOTHER_HOME_REMEDY = "another home: STUDY_HOME=..."
 
 
-def home(home: Home) -> Iterator[Finding]:
+def home_findings(home: Home) -> Iterator[Finding]:
     """Yield whether studies can be written to the home, its format, and whether its studies can be read."""
     from study.home.record import StudyRecord
 
     if home.path.exists() and not home.path.is_dir():
-        yield Finding("home", "problem", f"{home.path}: is not a folder", ANOTHER_HOME)
+        yield Finding("home", "problem", f"{home.path}: is not a folder", ANOTHER_HOME_REMEDY)
         return
     try:
-        check_format(home.path)
+        check_home_format(home.path)
         home.check_writable()
         _check_writable(home)
     except UserError as error:
         yield Finding("home", "problem", str(error))
         return
     except OSError as error:
-        yield Finding("home", "problem", f"{home.path}: cannot be written: {error.strerror}", ANOTHER_HOME)
+        yield Finding("home", "problem", f"{home.path}: cannot be written: {error.strerror}", ANOTHER_HOME_REMEDY)
         return
     if not home.path.exists():
         yield Finding("home", "ok", f"{home.path}: not there yet, the first study makes it")
         return
-    studies = home.studies()
-    yield Finding("home", "ok", f"{home.path}: writable, form {FORMAT}, {len(studies)} studies")
+    studies = home.list_studies()
+    yield Finding("home", "ok", f"{home.path}: writable, form {HOME_FORMAT_VERSION}, {len(studies)} studies")
     for folder in studies:
         try:
-            folder.checked_spec()
+            folder.load_checked_spec()
             StudyRecord.load(folder.ledger_file)
         except UserError as error:
             remedy = f"a backup of it, or study delete {folder.name} --yes" if "damaged" in str(error) else None
             yield Finding("study", "problem", f"{folder.name}: {error}", remedy)
 
 
-def mlflow(home: Home) -> Iterator[Finding]:
+def mlflow_findings(home: Home) -> Iterator[Finding]:
     """Yield whether MLflow answers; passwords are not shown."""
     if home.owns_tracking and not home.database_file.exists():
         yield Finding("MLflow", "ok", f"{home.database_file}: not there yet, the first study makes it")
@@ -373,18 +401,18 @@ def mlflow(home: Home) -> Iterator[Finding]:
         remedy = "study resume of each study makes its runs again, and keeps the damaged file"
         yield Finding("MLflow", "problem", f"{home.database_file}: damaged: {why}", remedy)
         return
-    where = str(home.database_file) if home.owns_tracking else without_password(home.tracking_uri)
+    where = str(home.database_file) if home.owns_tracking else redact_credentials(home.tracking_uri)
     try:
         connect_to_mlflow(home.tracking_uri, REFRESH_REQUEST_TIMEOUT_S)
     except Exception as error:  # whatever MLflow, its database or the network raise
         why = format_mlflow_error(error, home.tracking_uri)
         told = why if where in why else f"{where}: {why}"
-        yield Finding("MLflow", "problem", told, None if home.owns_tracking else REMEDY)
+        yield Finding("MLflow", "problem", told, None if home.owns_tracking else MLFLOW_REMEDY)
     else:
         yield Finding("MLflow", "ok", f"{where}: answers")
 
 
-def ray(home: Home, address: str | None) -> Iterator[Finding]:
+def ray_findings(home: Home, address: str | None) -> Iterator[Finding]:
     """Yield whether the token's file can be read, and what the cluster at the address answers, if there is one."""
     try:
         addresses.pass_token_to_ray()
@@ -392,7 +420,7 @@ def ray(home: Home, address: str | None) -> Iterator[Finding]:
             message = "no address is given: trials run on this machine, in a Ray of their own"
             yield Finding("Ray", "ok", message)
         elif address.startswith(("http://", "https://")):
-            yield _check_jobs(address)
+            yield _check_job_server(address)
         else:
             yield _check_cluster(address, home)
     except UserError as error:
@@ -401,7 +429,7 @@ def ray(home: Home, address: str | None) -> Iterator[Finding]:
         )
 
 
-def _check_jobs(address: str) -> Finding:
+def _check_job_server(address: str) -> Finding:
     """Check a cluster that studies are submitted to."""
     from study.cluster.head import ClusterHead
 

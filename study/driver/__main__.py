@@ -8,7 +8,7 @@ import runpy
 import sys
 
 from study.errors import UserError
-from study.text import tell
+from study.text import print_text
 
 
 def run_command() -> None:
@@ -23,7 +23,7 @@ def run_command() -> None:
         try:
             check_memory_for_driver()
         except UserError as error:
-            tell(f"error: {error}", sys.stderr)
+            print_text(f"error: {error}", sys.stderr)
             sys.exit(error.exit_status)
     runpy.run_module("study", run_name="__main__", alter_sys=True)
 

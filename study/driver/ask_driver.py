@@ -10,7 +10,7 @@ from typing import Any
 from study.commands import extend_study
 from study.commands.progress import n_configurations_to_try
 from study.errors import UserError
-from study.files import writing
+from study.files import as_user_error_if_unwritable
 from study.home import lease, ledger
 from study.home.driver_requests import DriverRequest, pending_requests, submit_request
 from study.home.events import ENDED_STATES
@@ -19,7 +19,7 @@ from study.home.lease import LeaseHolder, Process, ProcessGoneError
 from study.home.record import StudyRecord
 from study.ranking import Results
 from study.spec.configuration import are_same_configuration, parse_configuration
-from study.text import typed
+from study.text import shell_command
 
 DRIVER_ANSWER_TIMEOUT_S = 15.0
 """Seconds to wait for an answer: a driver looks every second, once it has loaded its data and started Ray."""
@@ -100,7 +100,7 @@ def _check_search_goes_on(results: Results) -> None:
             if running
             else "its search is over"
         )
-        further = typed("resume", results.spec.name, "--trials", "+10")
+        further = shell_command("resume", results.spec.name, "--trials", "+10")
         raise UserError(f"{results.spec.name}: {what}. To search on, once it is complete: {further}")
 
 
@@ -143,7 +143,7 @@ def request_search_end(folder: StudyFolder) -> RequestAnswer:
 def _results_of_running_study(folder: StudyFolder) -> Results:
     """Return what is known of a study; raise a UserError where no driver runs it."""
     if not ledger.is_driver_running(folder.ledger_file):
-        raise UserError(f"{folder.name}: is not running. Its state: {typed('status', folder.name)}")
+        raise UserError(f"{folder.name}: is not running. Its state: {shell_command('status', folder.name)}")
     return Results.load(folder)
 
 
@@ -156,7 +156,7 @@ def _send_and_wait(
         UserError: the driver refuses and says why, or the folder cannot be written.
         OSError: the disk is full.
     """
-    with writing(folder.requests_folder):
+    with as_user_error_if_unwritable(folder.requests_folder):
         file = submit_request(folder.requests_folder, request)
     deadline = time.monotonic() + patience
     while file.exists() and ledger.is_driver_running(folder.ledger_file) and time.monotonic() < deadline:
@@ -178,7 +178,7 @@ def _answer_words(folder: StudyFolder, request: DriverRequest, done: bool) -> st
         return f"{folder.name}: {what}"
     if ledger.is_driver_running(folder.ledger_file):
         return f"{folder.name}: asked for, its driver has not answered yet. Then {what}"
-    return f"{folder.name}: is not running. Once it is resumed, {what}: {typed('resume', folder.name)}"
+    return f"{folder.name}: is not running. Once it is resumed, {what}: {shell_command('resume', folder.name)}"
 
 
 STOP_TIMEOUT_S = 180.0
@@ -198,7 +198,7 @@ def stop_driver(home: Home, name: str) -> str:
     folder = home.find_study(name)
     if not ledger.is_driver_running(folder.ledger_file):
         raise UserError(f"{name}: is not running. Its state: study status {name}")
-    file = ledger.lease_file(folder.ledger_file)
+    file = ledger.lease_path(folder.ledger_file)
     holder = _stoppable_lease_holder(name, file)
     try:
         holder.process.send_signal(signal.SIGTERM)

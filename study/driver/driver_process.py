@@ -28,7 +28,7 @@ from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
 from study.spec import StudySpec
 from study.sweep import PREPARING_DATA_STEP
-from study.text import tell, typed
+from study.text import print_text, shell_command
 from study.upstream import interrupt
 from study.upstream.child_process import python_command
 
@@ -184,7 +184,7 @@ class DriverProcess:
             StudyStoppedError: it was ended by something else.
         """
         with ExitStack() as shown:
-            say: Callable[[str], object] = tell  # until there is a view
+            say: Callable[[str], object] = print_text  # until there is a view
             while True:
                 try:
                     if (next_one := self._next_message()) is None:
@@ -277,7 +277,9 @@ class DriverProcess:
         told = f"the driver, process {self.pid}, {how}"
         if self._spec is None or not is_there:
             return StudyStoppedError(f"{told}, before its study began")
-        return StudyStoppedError(f"{told}. Nothing is lost; then go on with it: {typed('resume', self._spec.name)}")
+        return StudyStoppedError(
+            f"{told}. Nothing is lost; then go on with it: {shell_command('resume', self._spec.name)}"
+        )
 
 
 def run_in_driver_process(view: StudyView, home: Home, task: Callable[..., Any], *given: Any, **named: Any) -> Any:
@@ -335,8 +337,8 @@ def follow_running_study(view: StudyView, folder: StudyFolder) -> RunEnd:
     """
     name, file = folder.name, folder.ledger_file
     if not ledger.is_driver_running(file):
-        raise UserError(f"{name}: is not running. Its state: {typed('status', name)}")
-    spec, followed = folder.checked_spec(), LedgerFollower(folder)
+        raise UserError(f"{name}: is not running. Its state: {shell_command('status', name)}")
+    spec, followed = folder.load_checked_spec(), LedgerFollower(folder)
     followed.read_new_events()
     try:
         with view(spec.replace_placement(followed.record.placement), followed.record):
@@ -344,7 +346,7 @@ def follow_running_study(view: StudyView, folder: StudyFolder) -> RunEnd:
                 time.sleep(LEDGER_POLL_INTERVAL_S)
                 followed.read_new_events()
     except KeyboardInterrupt:
-        raise StartInterruptedError(f"{name} goes on; to stop it: {typed('stop', name)}") from None
+        raise StartInterruptedError(f"{name} goes on; to stop it: {shell_command('stop', name)}") from None
     return RunEnd(folder, spec, StudyRecord.load(file), None)
 
 
@@ -445,7 +447,7 @@ def run_piped_task(number: int) -> int:
         )
     if isinstance(result, RunEnd):
         if is_alone:
-            tell("\n".join(closing_lines(result)))
+            print_text("\n".join(closing_lines(result)))
         elif result.untracked_reason:
             channel.send_message(LineMessage(f"not everything is in MLflow: {result.untracked_reason}"))
         result = result.folder

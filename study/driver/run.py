@@ -7,15 +7,15 @@ from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from study.address import check_cluster
+from study.address import check_cluster_address
 from study.cluster.log_share import share_study_while_running
 from study.commands import ablate_study, check_metrics, extend_study, final_training
 from study.commands.ablate_study import AblationRequest
-from study.commands.changes_on_resume import next_placement
-from study.commands.delete import delete
-from study.commands.fetch import check_not_there
-from study.commands.own_functions import checked_function
-from study.commands.report import lead_parts
+from study.commands.changes_on_resume import placement_on_resume
+from study.commands.delete import delete_study
+from study.commands.fetch import check_not_running_at_origin
+from study.commands.own_functions import check_and_pickle_function
+from study.commands.report import lead_sentences_by_title
 from study.driver.session import (
     STOPPED_RESUMABLE_MESSAGE,
     RunEnd,
@@ -28,20 +28,20 @@ from study.driver.session import (
     write_study_outputs,
 )
 from study.errors import StartInterruptedError, StudyStoppedError, UserError
-from study.files import write_whole, writing
+from study.files import as_user_error_if_unwritable, write_atomically
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
-from study.places import check_shared_memory, folder_for_sockets
 from study.ranking import Results
 from study.spec import StudySpec, load_study
 from study.sweep.own_ray import MAX_FOLDER_CHARACTERS
 from study.sweep.ray_runtime import SharedRay, check_cluster_answers, check_trial_fits_machine, set_ray_variables
-from study.text import flat
+from study.text import flatten_mapping
 from study.tracking import MlflowTracker
 from study.tracking.connection import check_server_password
 from study.trained.model_files import copy_frozen_weights
 from study.upstream.ray_internals import is_ray_job
+from study.writable_folders import check_shared_memory, ray_socket_folder
 
 
 @dataclass(frozen=True)
@@ -100,11 +100,11 @@ def run_new_study(
     with message_on_interrupt():
         home.check_name_is_free(spec.name)
         _check_trial_fits(home, spec, address)
-        check_metrics.check(spec)
+        check_metrics.check_study_metrics(spec)
         datasets = load_datasets(spec, view)
-        check_metrics.check_loaded(spec, datasets)
+        check_metrics.check_metrics_of_loaded_data(spec, datasets)
         with message_on_interrupt(made=home.path / spec.name):  # no other study's: the name was free
-            folder = home.create_study(spec, checked_function(home, spec, function))
+            folder = home.create_study(spec, check_and_pickle_function(home, spec, function))
             with _remove_study_if_refused(home, folder):
                 return run_session(home, folder, datasets, view, address, shared)
 
@@ -119,7 +119,7 @@ def _remove_study_if_refused(home: Home, folder: StudyFolder) -> Iterator[None]:
     except Exception:
         with suppress(UserError, OSError):  # the error that refused it is raised below
             if not StudyRecord.load(folder.ledger_file).trials:
-                delete(home, folder.name)
+                delete_study(home, folder.name)
         raise
 
 
@@ -139,15 +139,15 @@ def start_or_resume(
     Raises:
         UserError: see `run_new_study`; or another study has its name.
     """
-    existing = next((folder for folder in home.studies() if folder.name == spec.name), None)
+    existing = next((folder for folder in home.list_studies() if folder.name == spec.name), None)
     if existing is None:
         return run_new_study(home, spec, view, address, shared, function)
-    if existing.checked_spec().hash != spec.hash:
+    if existing.load_checked_spec().hash != spec.hash:
         raise UserError(
             f"{spec.name}: another study of that name is in {home.path}. Run this one under another: --name"
         )
     record = StudyRecord.load(existing.ledger_file)
-    if extend_study.is_spent(Results(spec, record)) or (
+    if extend_study.has_only_failures_left(Results(spec, record)) or (
         record.state == "complete" and not MlflowTracker(home, existing, spec).is_behind
     ):
         with share_study_while_running(existing):  # readable for others, as a study that runs
@@ -167,9 +167,9 @@ def check_ready(home: Home, address: str | None) -> None:
     check_server_password(home.tracking_uri)
     if address is None:
         check_shared_memory()
-        folder_for_sockets(MAX_FOLDER_CHARACTERS)
+        ray_socket_folder(MAX_FOLDER_CHARACTERS)
     else:
-        check_cluster(address)
+        check_cluster_address(address)
 
 
 def _check_trial_fits(home: Home, spec: StudySpec, address: str | None) -> None:
@@ -216,9 +216,9 @@ def resume_study(
     """
     with message_on_interrupt(STOPPED_RESUMABLE_MESSAGE.format(name)):
         folder = home.find_study(name)
-        check_not_there(folder)
-        spec, record = folder.checked_spec(), StudyRecord.load(folder.ledger_file)
-        told = next_placement(folder, record, assignments)
+        check_not_running_at_origin(folder)
+        spec, record = folder.load_checked_spec(), StudyRecord.load(folder.ledger_file)
+        told = placement_on_resume(folder, record, assignments)
         if record.state != "complete" or trials is not None or failed:
             _check_trial_fits(home, spec.replace_placement(told), address)
         with explain_resume_on_disk_error(folder):
@@ -227,9 +227,9 @@ def resume_study(
             if failed:
                 record = extend_study.retry_failed(folder, spec)
         if record.state != "complete" or trials is not None:
-            if extend_study.is_spent(Results(spec, record)):
+            if extend_study.has_only_failures_left(Results(spec, record)):
                 raise UserError(
-                    f"{name}: has failed, and all that is left is what failed. {extend_study.RETRY.format(name)}"
+                    f"{name}: has failed, and all that is left is what failed. {extend_study.RETRY_REMEDY.format(name)}"
                 )
             return run_session(home, folder, load_datasets(spec, view), view, address, shared, told)
         tracker = MlflowTracker(home, folder, spec)
@@ -242,7 +242,7 @@ def resume_study(
             closing(Ledger(folder.ledger_file)),
         ):
             if not is_cut_off and not tracker.is_behind and not tracker.has_lost_runs() and is_told:
-                again = f". {extend_study.RETRY.format(name)}" if extend_study.failed_trials(record) else ""
+                again = f". {extend_study.RETRY_REMEDY.format(name)}" if extend_study.failed_trials(record) else ""
                 further = "" if spec.final_seeds else f". To search on: study resume {name} --trials +10"
                 raise UserError(
                     f"{name}: complete, there is nothing to go on with. Its results: study report {name}{further}. A "
@@ -252,7 +252,9 @@ def resume_study(
             results = Results(spec, record)
             untracked = (
                 tracker.finish_writing()
-                or tracker.log_artifacts(write_study_outputs(folder, results, datasets), lead_parts(results))
+                or tracker.log_artifacts(
+                    write_study_outputs(folder, results, datasets), lead_sentences_by_title(results)
+                )
                 or register_model(home, folder, results)
             )
         return RunEnd(folder, spec, record, untracked, tracker.notes, has_run_trials=False)
@@ -285,8 +287,8 @@ def confirm_study(
 def _study_to_continue(home: Home, name: str, address: str | None) -> tuple[StudyFolder, StudySpec]:
     """Return a study of this home that is to run more trials, and its file; raise as `resume_study`."""
     folder = home.find_study(name)
-    check_not_there(folder)
-    spec = folder.checked_spec()
+    check_not_running_at_origin(folder)
+    spec = folder.load_checked_spec()
     _check_trial_fits(home, spec.replace_placement(StudyRecord.load(folder.ledger_file).placement), address)
     return folder, spec
 
@@ -315,7 +317,7 @@ def train_final(
     """Train a configuration on several seeds; seeds that were trained before are kept.
 
     Args:
-        spec: a final training, see `study.commands.final_training.final_study`.
+        spec: a final training, see `study.commands.final_training.final_training_spec`.
         whole: whether a frozen network's weights are kept among the models' files.
 
     Raises:
@@ -328,7 +330,7 @@ def train_final(
         datasets = load_datasets(spec, view)
         is_new = not (home.path / spec.name).exists()
         with message_on_interrupt(made=home.path / spec.name):
-            folder = final_training.create_or_extend(home, spec, checked_function(home, spec))
+            folder = final_training.create_or_extend(home, spec, check_and_pickle_function(home, spec))
             with _remove_study_if_refused(home, folder) if is_new else nullcontext():
                 if whole:
                     with explain_resume_on_disk_error(folder):
@@ -341,8 +343,8 @@ def _finished_training(home: Home, spec: StudySpec) -> RunEnd | None:
     if not is_study_complete(home, spec):
         return None
     folder = StudyFolder(home.path / spec.name)
-    existing, record = folder.checked_spec(), StudyRecord.load(folder.ledger_file)
-    seeds = {*final_training.trained_seeds(existing, spec, str(home.path)), *(spec.final_seeds or ())}
+    existing, record = folder.load_checked_spec(), StudyRecord.load(folder.ledger_file)
+    seeds = {*final_training.seeds_of_training(existing, spec, str(home.path)), *(spec.final_seeds or ())}
     missing = seeds - {trial.seed for trial in record.trials_of_stages("final") if trial.state == "complete"}
     is_cut_off = missing or not folder.report_page.exists() or not (spec.function or folder.card_file.exists())
     return None if is_cut_off else RunEnd(folder, existing, record, None, has_run_trials=False)
@@ -389,9 +391,9 @@ def key_differences(home: Home, specs: Iterable[StudySpec]) -> Iterator[str]:
     seen = set()
     for spec in specs:
         folder = StudyFolder(home.path / spec.name)
-        if not folder.spec_file.is_file() or (there := folder.spec()).hash == spec.hash:
+        if not folder.spec_file.is_file() or (there := folder.load_spec()).hash == spec.hash:
             continue
-        before, given = flat(there.to_document()), flat(spec.to_document())
+        before, given = flatten_mapping(there.to_document()), flatten_mapping(spec.to_document())
         for key in sorted(before.keys() | given.keys()):
             if key not in seen and before.get(key) != given.get(key) and not key.startswith("resources."):
                 seen.add(key)
@@ -410,7 +412,7 @@ def write_table_files(folder: Path, name: str, forms: Mapping[str, str]) -> None
     Raises:
         UserError: they cannot be written.
     """
-    with writing(folder):
+    with as_user_error_if_unwritable(folder):
         folder.mkdir(parents=True, exist_ok=True)
         for ending, text in forms.items():
-            write_whole(folder / f"{name}.{ending}", text)
+            write_atomically(folder / f"{name}.{ending}", text)

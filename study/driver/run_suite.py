@@ -12,28 +12,28 @@ from study.analysis.statistics import formatting
 from study.analysis.statistics.suite_cells import NOT_YET
 from study.analysis.tables import suite_tables
 from study.analysis.tables.suite_tables import SuiteTables
-from study.commands.cost import HOUR, duration
-from study.commands.plan import budget
+from study.commands.cost import SECONDS_PER_HOUR, hours_in_words
+from study.commands.plan import plan_budget
 from study.driver.run import format_differences, key_differences, run_remaining_studies, write_table_files
 from study.driver.session import StudyView
 from study.errors import StartInterruptedError, StudyStoppedError, UserError
-from study.files import check_output, path_below, write_output, write_whole, writing
-from study.home.folder import ANOTHER_HOME_REMEDY, Home, StudyFolder, check_format, write_format
+from study.files import as_user_error_if_unwritable, check_output_path, safe_path_below, write_atomically, write_output
+from study.home.folder import ANOTHER_HOME_REMEDY, Home, StudyFolder, check_home_format, write_home_format
 from study.home.record import StudyRecord
 from study.knobs import Section
 from study.ranking import Results
 from study.spec.suite import Suite, SuiteSearch
 from study.spec.yaml_document import dump, read_study_file
 from study.sweep.ray_runtime import SharedRay
-from study.text import counted, rows_as_markdown, typed
+from study.text import pluralise, rows_as_markdown, shell_command
 
 SUITE_FILE = "suite.yaml"
 """File with what a suite consisted of when it last ran, in its folder, beside its tables."""
 
 TABLE_WRITERS: Mapping[str, Callable[[SuiteTables], str]] = {
-    "md": suite_tables.markdown,
-    "tex": suite_tables.latex,
-    "csv": suite_tables.to_csv,
+    "md": suite_tables.suite_to_markdown,
+    "tex": suite_tables.suite_to_latex,
+    "csv": suite_tables.suite_to_csv,
 }
 
 
@@ -92,18 +92,20 @@ def run_suite(
 @contextmanager
 def _say_how_to_continue(given: str) -> Iterator[None]:
     """Add to an error that stops a study how its suite goes on."""
-    again = f"and then with the suite: {typed('suite', given)}"
+    again = f"and then with the suite: {shell_command('suite', given)}"
     try:
         yield
     except (StudyStoppedError, StartInterruptedError) as error:
         raise type(error)(f"{error} {again}") from error
     except KeyboardInterrupt:
-        raise StartInterruptedError(f"stopped. Nothing is lost; go on with it: {typed('suite', given)}") from None
+        raise StartInterruptedError(
+            f"stopped. Nothing is lost; go on with it: {shell_command('suite', given)}"
+        ) from None
 
 
 def suite_tables_so_far(home: Home, suite: Suite) -> SuiteTables:
     """Return the tables of what has run so far."""
-    return suite_tables.suite_tables(suite, lambda cell: load_search_results(home, cell))
+    return suite_tables.build_suite_tables(suite, lambda cell: load_search_results(home, cell))
 
 
 def load_search_results(home: Home, cell: SuiteSearch) -> Results | None:
@@ -116,7 +118,7 @@ def load_search_results(home: Home, cell: SuiteSearch) -> Results | None:
 
 def suite_folder(home: Home, suite: Suite) -> Path:
     """Return the folder of a suite's tables and of its `SUITE_FILE`."""
-    return path_below(home.suites_folder, suite.name)
+    return safe_path_below(home.suites_folder, suite.name)
 
 
 def write_suite_file(home: Home, suite: Suite) -> None:
@@ -125,12 +127,12 @@ def write_suite_file(home: Home, suite: Suite) -> None:
     Raises:
         UserError: the home cannot be written, or is of another form.
     """
-    check_format(home.path)
+    check_home_format(home.path)
     file = suite_folder(home, suite) / SUITE_FILE
-    with writing(file.parent, ANOTHER_HOME_REMEDY):
+    with as_user_error_if_unwritable(file.parent, ANOTHER_HOME_REMEDY):
         file.parent.mkdir(parents=True, exist_ok=True)
-        write_format(home.path)
-        write_whole(file, dump(suite.to_document()))
+        write_home_format(home.path)
+        write_atomically(file, dump(suite.to_document()))
 
 
 def check_output_file(out: Path | None) -> None:
@@ -142,7 +144,7 @@ def check_output_file(out: Path | None) -> None:
     if out is not None and out.suffix.removeprefix(".") not in TABLE_WRITERS:
         raise UserError(f"-o {out}: allowed endings are {', '.join(f'.{ending}' for ending in TABLE_WRITERS)}")
     if out is not None:
-        check_output(out)
+        check_output_path(out)
 
 
 def write_tables_to_file(found: SuiteTables, out: Path) -> None:
@@ -204,7 +206,7 @@ def plan_suite(home: Home, suite: Suite) -> dict[str, Any]:
     places: list[dict[str, Any]] = []
     for (method, label), here in records.items():
         spec = suite.searches_by_place[method, label][0].spec
-        each = budget(spec)
+        each = plan_budget(spec)
         open_ones = [record for record in here if record is None or record.state != "complete"]
         half = _count_epochs_run(record for record in open_ones if record is not None)
         epochs_left = {kind: max(0, len(open_ones) * count - half) for kind, count in each.epochs.items()}
@@ -223,7 +225,7 @@ def plan_suite(home: Home, suite: Suite) -> dict[str, Any]:
                 "epochs_left": epochs_left,
                 "trial_hours_left": None
                 if pace is None
-                else {kind: count * pace / HOUR for kind, count in epochs_left.items()},
+                else {kind: count * pace / SECONDS_PER_HOUR for kind, count in epochs_left.items()},
             }
         )
     first = suite.studies[0].spec
@@ -248,7 +250,9 @@ def suite_plan_text(document: Mapping[str, Any]) -> str:
             f"{place['trials_per_search']['search']} + at most {place['trials_per_search']['fresh']}",
             str(place["epochs_done"]),
             f"{left['expected']}" + (f", at most {left['most']}" if left["most"] != left["expected"] else ""),
-            formatting.MISSING if (hours := place["trial_hours_left"]) is None else duration(hours["expected"]),
+            formatting.MISSING_TEXT
+            if (hours := place["trial_hours_left"]) is None
+            else hours_in_words(hours["expected"]),
         ]
         for place in document["places"]
         for left in [place["epochs_left"]]
@@ -267,11 +271,12 @@ def _remaining_time_text(document: Mapping[str, Any]) -> str:
     epochs = sum(place["epochs_left"]["expected"] for place in left)
     hours = [place["trial_hours_left"] for place in left]
     if None in hours:
-        return f"about {counted(epochs, 'epoch')} left; how long they take is told once some of each method have run"
+        return f"about {pluralise(epochs, 'epoch')} left; how long they take is told once some of each method have run"
     at_once, expected = document["trials_at_once_here"], sum(each["expected"] for each in hours)
-    here = f", about {duration(expected / at_once)} on this machine ({at_once} at once)" if at_once else ""
+    here = f", about {hours_in_words(expected / at_once)} on this machine ({at_once} at once)" if at_once else ""
     return (
-        f"about {counted(epochs, 'epoch')} left: {duration(expected)} of trials{here}; the start of each study, "
+        f"about {pluralise(epochs, 'epoch')} left: {hours_in_words(expected)} of trials{here}; the start of each "
+        f"study, "
         "some seconds, comes on top"
     )
 

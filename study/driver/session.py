@@ -10,14 +10,14 @@ from typing import Any, Protocol
 
 from study import data
 from study.analysis.report import result_sentences
-from study.analysis.report.result_sentences import wrapped
-from study.analysis.statistics.next_step import NextStep, is_over_baseline, predict_command
+from study.analysis.report.result_sentences import wrap_for_terminal
+from study.analysis.statistics.next_step import NextStep, is_better_than_baseline, predict_command
 from study.cluster.log_share import share_study_while_running
 from study.commands import extend_study, final_training
-from study.commands.export import export
-from study.commands.report import lead_parts, result_files
+from study.commands.export import export_best
+from study.commands.report import lead_sentences_by_title, result_files
 from study.data import Dataset
-from study.errors import DISK_FULL, StartInterruptedError, StudyStoppedError, of_disk
+from study.errors import DISK_FULL_ERRNOS, StartInterruptedError, StudyStoppedError, find_disk_error
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
@@ -25,7 +25,7 @@ from study.ranking import Results, summary
 from study.spec import StudySpec
 from study.sweep import LOADING_DATA_STEP, WRITING_REPORT_STEP
 from study.sweep.ray_runtime import SharedRay, start_or_join_ray
-from study.text import tell, typed
+from study.text import print_text, shell_command
 from study.tracking import MlflowTracker
 from study.tracking.registry import register_model_version
 from study.tracking.tracker import MAX_HEAD_START_S
@@ -47,13 +47,15 @@ def write_study_outputs(
         The files, each with the artifact folder that it belongs to.
     """
     if results.spec.final_seeds is None and results.best:
-        export(folder, results, folder.best_file)
+        export_best(folder, results, folder.best_file)
     if results.spec.final_seeds is not None and datasets is not None and not results.spec.function:
         write_descriptions_and_card(folder, results, datasets)
     if report:
         from study.analysis.report.write_report import write_report
 
-        write_report(results, folder.report_folder, beside=final_training.beside_baseline(folder, results))
+        write_report(
+            results, folder.report_folder, beside=final_training.compare_with_baseline_training(folder, results)
+        )
     models: list[Path] = []
     for trial in results.record.trials_of_stages("final") if not results.spec.function else ():
         models += [folder.model_file(trial.number), folder.description_file(trial.number)]
@@ -102,16 +104,16 @@ def closing_lines(end: RunEnd) -> list[str]:
     """
     folder, spec, record = end.folder, end.spec, end.record
     lines = ["", *summary.summary_lines(summary.summarise(end.results))]
-    told = result_sentences.document(end.results)
+    told = result_sentences.lead_numbers(end.results)
     if not end.has_run_trials:
         lines.insert(0, f"{spec.name} ran already: no trial ran now. To run it anew, give it another name: --name")
-    lines += ["", *result_sentences.lines(told, but=("Next",))]
-    beside = final_training.beside_baseline(folder, end.results)
+    lines += ["", *result_sentences.lead_lines(told, but=("Next",))]
+    beside = final_training.compare_with_baseline_training(folder, end.results)
     if beside is not None:
-        from study.analysis.report.page import markdown_table
+        from study.analysis.report.page import frame_to_markdown
         from study.analysis.statistics.compare_studies import printed_comparison
 
-        lines += ["", markdown_table(printed_comparison(beside))]
+        lines += ["", frame_to_markdown(printed_comparison(beside))]
     if record.state == "complete":
         lines += ["", *([] if is_ray_job() else _file_lines(end))]
         if spec.final_seeds is None and end.results.confirm_settings.rules:
@@ -162,7 +164,7 @@ def _first_failure_lines(end: RunEnd) -> list[str]:
     if end.record.state == "failed" and file.exists():
         lines += ["", *file.read_text(encoding="utf-8").splitlines()[-MAX_TRACEBACK_LINES:], ""]
     if is_ray_job():
-        return [*lines, f"its traceback: {typed('logs', end.spec.name, '--trial', first.number)}"]
+        return [*lines, f"its traceback: {shell_command('logs', end.spec.name, '--trial', first.number)}"]
     return [*lines, f"tracebacks: {file.parent}"] if file.parent.exists() else lines
 
 
@@ -172,7 +174,11 @@ def _resume_commands(end: RunEnd) -> list[str]:
     if record.state != "failed" or spec.final_seeds is not None:  # a final training tries again what failed
         return [f"go on with it: study resume {spec.name}"]
     lines = [f"once its cause is mended: study resume {spec.name} --failed"]
-    return lines if extend_study.is_spent(end.results) else [*lines, f"without what failed: study resume {spec.name}"]
+    return (
+        lines
+        if extend_study.has_only_failures_left(end.results)
+        else [*lines, f"without what failed: study resume {spec.name}"]
+    )
 
 
 def _failure_lines(end: RunEnd) -> list[str]:
@@ -200,20 +206,20 @@ def _next_command_lines(end: RunEnd, steps: Sequence[NextStep], has_baseline: bo
     """
     folder, spec = end.folder, end.spec
     if spec.final_seeds is not None:
-        uses = [] if spec.function else [predict_command(spec), typed("evaluate", spec.name, "--split", "test")]
+        uses = [] if spec.function else [predict_command(spec), shell_command("evaluate", spec.name, "--split", "test")]
         uses += [] if has_baseline else _train_baseline_command(folder, spec)
         return [f"{'      ' if place else 'next: '}{use}" for place, use in enumerate(uses)]
     if spec.varied_data_keys:
         return []
-    uses = [typed("train", _what_to_train(folder))]
-    is_over = is_over_baseline(end.results)
+    uses = [shell_command("train", _what_to_train(folder))]
+    is_over = is_better_than_baseline(end.results)
     if stays := end.results.reference_as_result:
-        uses = [f"{uses[0]}   {stays.words}, which needs no search"]
+        uses = [f"{uses[0]}   {stays.name_in_sentence}, which needs no search"]
     elif is_over is False:
         uses = ["keep the baseline, which best.yaml holds", f"{uses[0]}   the baseline on new seeds"]
     elif is_over is None:
         uses.append("keep the baseline, from which it is not told apart")
-    why = wrapped("advice", str(steps[0].why)) if steps else []
+    why = wrap_for_terminal("advice", str(steps[0].why)) if steps else []
     if steps and steps[0].kind == "learn":
         return why
     if steps and steps[0].command:
@@ -230,9 +236,11 @@ def _what_to_train(folder: StudyFolder) -> str | Path:
 def _train_baseline_command(folder: StudyFolder, spec: StudySpec) -> list[str]:
     """Return the command to train the baseline on a final training's seeds; none if that is the baseline's own."""
     origin, seeds = spec.origin or {}, ",".join(map(str, spec.final_seeds or ()))
-    if "study" not in origin or final_training.is_of_baseline(Home(folder.path.parent), spec):
+    if "study" not in origin or final_training.is_baseline_training(Home(folder.path.parent), spec):
         return []
-    return [f"{typed('train', origin['study'], '--baseline', '--seeds', seeds)}   what it is to be compared with"]
+    return [
+        f"{shell_command('train', origin['study'], '--baseline', '--seeds', seeds)}   what it is to be compared with"
+    ]
 
 
 def _relative_to_working_folder(path: Path) -> Path:
@@ -330,10 +338,10 @@ def explain_resume_on_disk_error(folder: StudyFolder) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if (problem := of_disk(error)) is None:
+        if (problem := find_disk_error(error)) is None:
             raise
         place = problem.filename or folder.path  # what Arrow writes fails without a file's name
-        once = "there is room" if problem.errno in DISK_FULL else "it can be written again"
+        once = "there is room" if problem.errno in DISK_FULL_ERRNOS else "it can be written again"
         how = f"Nothing is lost; once {once}: study resume {folder.name}"
         raise StudyStoppedError(f"{place}: {problem.strerror}. {how}") from error
 
@@ -363,11 +371,11 @@ def run_session(
         explain_resume_on_disk_error(folder),
         closing(Ledger(folder.ledger_file)) as ledger,
     ):
-        spec, record = folder.checked_spec(), StudyRecord.load_without_closing(folder.ledger_file)
-        record.check_can_go_on(folder.name)
+        spec, record = folder.load_checked_spec(), StudyRecord.load_without_closing(folder.ledger_file)
+        record.check_resumable(folder.name)
         placed = spec.replace_placement(record.placement if placement is None else placement)
         tracker = MlflowTracker(home, folder, spec)
-        say: Callable[[str], object] = tell  # until the view is there
+        say: Callable[[str], object] = print_text  # until the view is there
         tracker.start_following(MAX_HEAD_START_S, lambda text: say(text))
         try:
             files = {}
@@ -388,6 +396,8 @@ def run_session(
         results = Results(spec, record)
         if files:
             untracked = (
-                untracked or tracker.log_artifacts(files, lead_parts(results)) or register_model(home, folder, results)
+                untracked
+                or tracker.log_artifacts(files, lead_sentences_by_title(results))
+                or register_model(home, folder, results)
             )
     return RunEnd(folder, spec, record, untracked, tracker.notes)

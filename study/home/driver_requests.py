@@ -16,8 +16,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from study.files import from_json, write_whole
-from study.home.events import NonNegativeInteger, Params
+from study.files import parse_json, write_atomically
+from study.home.events import NonNegativeInteger, ParamValues
 
 RequestKind = Literal["enqueue", "stop", "end"]
 
@@ -39,7 +39,7 @@ class DriverRequest:
     """
 
     kind: RequestKind
-    params: Params = field(default_factory=dict)
+    params: ParamValues = field(default_factory=dict)
     trial: NonNegativeInteger = 0
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
 
@@ -52,7 +52,7 @@ def submit_request(folder: Path, request: DriverRequest) -> Path:
     """
     folder.mkdir(exist_ok=True)
     path = folder / f"{time.time_ns():020d}-{request.id}.json"
-    write_whole(path, json.dumps(asdict(request)), 0o600)
+    write_atomically(path, json.dumps(asdict(request)), 0o600)
     return path
 
 
@@ -90,7 +90,7 @@ def request_id(path: Path) -> str:
 def _read_request(path: Path) -> DriverRequest | None:
     try:
         with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
-            request = from_json(file.read(MAX_REQUEST_BYTES), DriverRequest)
+            request = parse_json(file.read(MAX_REQUEST_BYTES), DriverRequest)
     except OSError:
         return None
     return request if request and request_id(path) == request.id else None

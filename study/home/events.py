@@ -15,7 +15,7 @@ from study.data.dataset import DatasetSummary, GroupSizes
 from study.files import FileDigest
 from study.home.lease import MAX_TIMESTAMP
 from study.home.ledger_line import Entry
-from study.text import shortened
+from study.text import shorten_text
 
 Stage = Literal["baseline", "search", "replicate", "confirm", "rule", "ablation", "final"]
 TrialState = Literal["waiting", "running", "complete", "pruned", "failed", "interrupted"]
@@ -34,9 +34,9 @@ MAX_SHOWN_CHARACTERS = 60
 NonNegativeInteger = Annotated[int, Strict(), Ge(0), Lt(INTEGER_LIMIT)]
 StrictBool = Annotated[bool, Strict()]
 Seconds = Annotated[float, Strict(), Ge(0), Lt(MAX_TIMESTAMP)]
-Metrics = dict[str, Annotated[float, Strict()] | Annotated[int, Strict()] | None]
-Params = dict[str, bool | int | float | str | None]
-ReportedMetrics = InstanceOf[dict[str, float | None]]
+MetricValues = dict[str, Annotated[float, Strict()] | Annotated[int, Strict()] | None]
+ParamValues = dict[str, bool | int | float | str | None]
+UncheckedMetrics = InstanceOf[dict[str, float | None]]
 """Metrics of a report; `study.home.record.EpochMetrics` checks the values, as there are so many."""
 
 
@@ -45,7 +45,7 @@ for _described in (DatasetSummary, FileDigest, GroupSizes):  # what further keys
 
 
 @dataclass(frozen=True)
-class GroupCells:
+class GroupSampleCounts:
     """Groups of a study's data, empty where they are not known, see `study.data.dataset.GroupSizes`.
 
     Attributes:
@@ -60,14 +60,14 @@ class GroupCells:
     aligned: Sequence[int] | None = None
 
     @classmethod
-    def from_sizes(cls, sizes: GroupSizes) -> "GroupCells":
+    def from_sizes(cls, sizes: GroupSizes) -> "GroupSampleCounts":
         """Return the groups of an `opened` event; of earlier versions, bias class number i goes with class number i."""
         cells = {split: of for split, of in (("val", sizes.get("val")), ("test", sizes.get("test"))) if of}
         square = next((range(len(of)) for of in cells.values() if len(of) == len(of[0])), None)
         return cls(cells, sizes.get("classes", ()), sizes.get("biases", ()), sizes.get("aligned", square))
 
 
-StepKeys = Annotated[tuple[str, ...], MinLen(1)]
+NonEmptyKeys = Annotated[tuple[str, ...], MinLen(1)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,7 +128,7 @@ class SessionOpened(BaseEvent, kind="opened"):
     datasets: dict[str, DatasetSummary] | None = None
     weights: list[FileDigest] | None = None
     function: list[FileDigest] | None = None
-    placement: Params | None = None
+    placement: ParamValues | None = None
     groups: GroupSizes | None = None
 
     @property
@@ -137,7 +137,7 @@ class SessionOpened(BaseEvent, kind="opened"):
         return [one["digest"] for one in (self.datasets or {}).values()]
 
     @property
-    def environment(self) -> Entry:
+    def environment_fields(self) -> Entry:
         """Fields on package, machine and data: no times, no hash of the study file, no groups."""
         return {name: value for name, value in event_to_entry(self).items() if name not in NON_ENVIRONMENT_FIELDS}
 
@@ -205,7 +205,7 @@ class AblationRequested(BaseEvent, kind="ablating"):
     """
 
     trial: NonNegativeInteger
-    steps: Annotated[tuple[StepKeys, ...], MinLen(1)]
+    steps: Annotated[tuple[NonEmptyKeys, ...], MinLen(1)]
     first: NonNegativeInteger
     seeds: NonNegativeInteger
 
@@ -238,7 +238,7 @@ class TrialDecided(BaseEvent, kind="trial"):
 
     trial: NonNegativeInteger
     stage: Stage
-    params: Params
+    params: ParamValues
     seed: NonNegativeInteger
     repeats: NonNegativeInteger | None = None
     enqueued: StrictBool | None = None
@@ -289,7 +289,7 @@ class EpochReported(BaseEvent, kind="report"):
 
     trial: NonNegativeInteger
     epoch: NonNegativeInteger
-    metrics: ReportedMetrics
+    metrics: UncheckedMetrics
     note: str | None = None
 
 
@@ -320,7 +320,7 @@ class FoldsJoined(BaseEvent, kind="joined"):
 
     trial: NonNegativeInteger
     runs: tuple[NonNegativeInteger, ...]
-    metrics: Metrics
+    metrics: MetricValues
     draws: dict[str, list[float]]
 
 
@@ -372,7 +372,7 @@ class TrialTested(BaseEvent, kind="tested"):
     """
 
     trial: NonNegativeInteger
-    metrics: Metrics
+    metrics: MetricValues
     note: str | None = None
 
 
@@ -402,7 +402,7 @@ class ReferenceFitted(BaseEvent, kind="reference"):
     """
 
     name: str
-    metrics: Metrics | None = None
+    metrics: MetricValues | None = None
     seconds: Seconds | None = None
     reason: str | None = None
     draws: dict[str, list[float]] | None = None
@@ -418,7 +418,7 @@ class ConfigurationEnqueued(BaseEvent, kind="enqueued"):
     """
 
     request: str
-    params: Params
+    params: ParamValues
 
 
 @dataclass(frozen=True)
@@ -548,4 +548,4 @@ def _invalid_fields_message(entry: Entry, error: ValidationError) -> str:
     if missing and not times:
         return f"it has no {missing[0]}"
     name = max(times, default=next(iter(found)))
-    return f"its {name} is {shortened(repr(entry.get(name)), MAX_SHOWN_CHARACTERS)}"
+    return f"its {name} is {shorten_text(repr(entry.get(name)), MAX_SHOWN_CHARACTERS)}"

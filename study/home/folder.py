@@ -15,21 +15,21 @@ from urllib.parse import unquote
 
 from pydantic import Field
 
-from study import __version__, places
-from study.errors import StudyNotFoundError, UserError, nearest
-from study.files import PRIVATE, from_json, read_json, write_whole, writing
+from study import __version__, writable_folders
+from study.errors import StudyNotFoundError, UserError, did_you_mean
+from study.files import PRIVATE_FILE_MODE, as_user_error_if_unwritable, parse_json, read_json, write_atomically
 from study.home.ledger import Ledger
 from study.spec import StudySpec, load_resolved, load_resolved_and_check
 from study.spec.load import check_study_name
-from study.text import moment, typed
+from study.text import format_time, shell_command
 from study.training import function_loading
 
-FORMAT = 2
+HOME_FORMAT_VERSION = 2
 """Version of a home's format that this version of the package writes and reads. It counts up when the files of a home
 change so that older versions could not read or write them. Format 1 had ledgers without numbers and check values."""
 
 
-def format_file(home: Path) -> Path:
+def home_format_file(home: Path) -> Path:
     """Return the file with the format of a home."""
     return home / "format"
 
@@ -42,50 +42,50 @@ class HomeFormat:
     study: str
 
 
-CURRENT_FORMAT_JSON = json.dumps({"format": FORMAT, "study": __version__})
+HOME_FORMAT_JSON = json.dumps({"format": HOME_FORMAT_VERSION, "study": __version__})
 """Content that this version writes."""
 
 
-def write_format(home: Path) -> None:
+def write_home_format(home: Path) -> None:
     """Write the format of a new home, in one step; a home that has one keeps it.
 
     Raises:
         OSError: the home cannot be written; nothing is left behind.
     """
-    path = format_file(home)
+    path = home_format_file(home)
     if not path.exists():
-        write_whole(path, CURRENT_FORMAT_JSON + "\n")
+        write_atomically(path, HOME_FORMAT_JSON + "\n")
 
 
-def check_format(home: Path) -> None:
+def check_home_format(home: Path) -> None:
     """Refuse a home, which need not exist, whose format is not the one that this version reads.
 
     Raises:
         UserError: names the version that made it; the file is damaged or unreadable, or missing
             although there are studies.
     """
-    path = format_file(home)
+    path = home_format_file(home)
     try:
         text = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         if any(home.glob("[!.]*/ledger.jsonl")):
             what = f"{home}: holds studies, and no file {path.name}"
             raise UserError(
-                f"{what}. What study {__version__} writes there is {CURRENT_FORMAT_JSON}. {ANOTHER_HOME_REMEDY}"
+                f"{what}. What study {__version__} writes there is {HOME_FORMAT_JSON}. {ANOTHER_HOME_REMEDY}"
             ) from None
         return
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from None
-    told = from_json(text, HomeFormat)
+    told = parse_json(text, HomeFormat)
     if told is None:
         raise UserError(
-            f"{path}: damaged. What study {__version__} writes there is {CURRENT_FORMAT_JSON}. {ANOTHER_HOME_REMEDY}"
+            f"{path}: damaged. What study {__version__} writes there is {HOME_FORMAT_JSON}. {ANOTHER_HOME_REMEDY}"
         )
-    if told.format != FORMAT:
+    if told.format != HOME_FORMAT_VERSION:
         theirs = "" if told.study == __version__ else f"Use study {told.study} there. "
         raise UserError(
             f"{home}: is in form {told.format}, which study {told.study} made; this is study {__version__}, which "
-            f"reads form {FORMAT}. {theirs}{ANOTHER_HOME_REMEDY}"
+            f"reads form {HOME_FORMAT_VERSION}. {theirs}{ANOTHER_HOME_REMEDY}"
         )
 
 
@@ -184,19 +184,19 @@ class StudyFolder:
         """Return the file of what a trial of a user's own training function printed."""
         return self.path / "output" / f"trial-{trial:05d}.txt"
 
-    def own_mlflow_runs(self, trial: int) -> Path:
+    def trial_mlflow_folder(self, trial: int) -> Path:
         """Return the folder in which MLflow keeps the runs that such a trial's function logs itself."""
         return self.path / "own_runs" / f"trial-{trial:05d}"
 
     def write_spec(self, spec: StudySpec) -> None:
         """Write the resolved study file in one step."""
-        write_whole(self.spec_file, spec.to_yaml())
+        write_atomically(self.spec_file, spec.to_yaml())
 
-    def spec(self) -> StudySpec:
+    def load_spec(self) -> StudySpec:
         """Return the study as it was resolved and checked when it was created."""
         return load_resolved(self.spec_file, self.name)
 
-    def checked_spec(self) -> StudySpec:
+    def load_checked_spec(self) -> StudySpec:
         """Return the study, checked again before trials run, as methods and data may have changed since it was created.
 
         Raises:
@@ -218,7 +218,7 @@ class Home:
         After a link `..` is the parent of where the link leads, for the system but not for MLflow's address of the
         database: such a path is resolved here. Others stay as given: what a link leads to may differ between nodes.
         """
-        path = places.home()
+        path = writable_folders.home_path()
         return cls(path.resolve() if ".." in path.parts else path)
 
     @property
@@ -246,7 +246,7 @@ class Home:
         """Folder of what is remembered of suites, whose studies are among the others."""
         return self.path / "suites"
 
-    def studies(self) -> list[StudyFolder]:
+    def list_studies(self) -> list[StudyFolder]:
         """Return every study of this home, the newest last; a link to a study elsewhere is none.
 
         Raises:
@@ -254,7 +254,7 @@ class Home:
         """
         if not self.path.is_dir():
             return []
-        check_format(self.path)
+        check_home_format(self.path)
         paths = (path for path in self.path.iterdir() if not path.name.startswith("."))
         candidates = (StudyFolder(path) for path in paths if not path.is_symlink())
         folders = [folder for folder in candidates if folder.ledger_file.is_file() and folder.spec_file.is_file()]
@@ -269,10 +269,10 @@ class Home:
         """
         check_study_name(name)
         self._refuse_symlink(name)
-        names = [folder.name for folder in self.studies()]
+        names = [folder.name for folder in self.list_studies()]
         if name not in names:
             there = f"Studies there: {', '.join(names)}" if names else "There is no study there yet"
-            raise StudyNotFoundError(f"{name}: no such study in {self.path}. {nearest(name, names)}{there}")
+            raise StudyNotFoundError(f"{name}: no such study in {self.path}. {did_you_mean(name, names)}{there}")
         return StudyFolder(self.path / name)
 
     def check_name_is_free(self, name: str) -> None:
@@ -283,9 +283,14 @@ class Home:
                 study's, or the home is of another format, or it cannot be written.
         """
         check_study_name(name)
-        check_format(self.path)
+        check_home_format(self.path)
         self._refuse_symlink(name)
-        if self.path / name in (self.database_file, self.artifacts_folder, self.suites_folder, format_file(self.path)):
+        if self.path / name in (
+            self.database_file,
+            self.artifacts_folder,
+            self.suites_folder,
+            home_format_file(self.path),
+        ):
             raise UserError(f"{name}: is the home's own in {self.path}. Another name: --name {self._unused_name(name)}")
         if (self.path / name).exists():
             raise UserError(
@@ -301,7 +306,7 @@ class Home:
             UserError: says what cannot be, and why.
         """
         for place in (self.path, *((self.database_file, self.artifacts_folder) if self.owns_tracking else ())):
-            if why := places.why_unwritable(place, is_file=place == self.database_file):
+            if why := writable_folders.why_unwritable(place, is_file=place == self.database_file):
                 raise UserError(f"{place}: cannot be written: {why}. {ANOTHER_HOME_REMEDY}")
 
     def create_study(self, spec: StudySpec, function: bytes | None = None) -> StudyFolder:
@@ -318,12 +323,12 @@ class Home:
         folder = StudyFolder(self.path / spec.name)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            write_format(self.path)
+            write_home_format(self.path)
             draft = Path(tempfile.mkdtemp(prefix=f".{spec.name}-", dir=self.path))
             try:
                 StudyFolder(draft).write_spec(spec)
                 if function is not None:
-                    write_whole(draft / function_loading.PICKLED_FUNCTION_FILE, function, PRIVATE)
+                    write_atomically(draft / function_loading.PICKLED_FUNCTION_FILE, function, PRIVATE_FILE_MODE)
                 Ledger.create(draft / folder.ledger_file.name)
                 draft.chmod(0o755)
                 draft.rename(folder.path)
@@ -332,7 +337,7 @@ class Home:
                 raise
         except OSError as error:
             self.check_name_is_free(spec.name)  # another process may have made it meanwhile
-            with writing(self.path, ANOTHER_HOME_REMEDY):
+            with as_user_error_if_unwritable(self.path, ANOTHER_HOME_REMEDY):
                 raise error
         return folder
 
@@ -408,14 +413,14 @@ class FetchOrigin:
 
     @property
     def download_time_text(self) -> str:
-        return moment(self.downloaded_at, UTC)
+        return format_time(self.downloaded_at, UTC)
 
     def fetch_command(self, local: str) -> str:
         """Return the command that downloads the rest of it, where it is called `local` here."""
         renamed = () if local == self.name else ("--name", local)
-        return typed("fetch", self.name, "--address", self.address, *renamed)
+        return shell_command("fetch", self.name, "--address", self.address, *renamed)
 
-    def describe(self, local: str) -> str:
+    def download_summary(self, local: str) -> str:
         """Return a line about the origin, for people."""
         ran = ", while it ran there" if self.was_running else ""
         return f"from {self.address} on {self.download_time_text}{ran}. What is new there: {self.fetch_command(local)}"
@@ -423,7 +428,7 @@ class FetchOrigin:
     def save(self, folder: Path) -> None:
         """Write it into a study's folder, by the names that files of all versions have."""
         values = asdict(self)
-        write_whole(
+        write_atomically(
             _fetch_origin_file(folder), json.dumps({"at": values.pop("downloaded_at"), **values}, indent=2) + "\n"
         )
 
@@ -433,7 +438,7 @@ def _fetch_origin_file(folder: Path) -> Path:
     return folder / "fetched.json"
 
 
-def fetch_origin(folder: StudyFolder) -> FetchOrigin | None:
+def read_fetch_origin(folder: StudyFolder) -> FetchOrigin | None:
     """Return where a study came from; None: it was made here.
 
     Raises:

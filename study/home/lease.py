@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from annotated_types import Ge, Gt, Lt
 
-from study.files import read_json, write_whole
-from study.text import moment
+from study.files import read_json, write_atomically
+from study.text import format_time
 
 if TYPE_CHECKING:
     import psutil
@@ -106,7 +106,7 @@ def _start_time(process: "psutil.Process") -> str:
 RENEWAL_INTERVAL_S, EXPIRY_S = 5.0, 60.0
 """Seconds between two signs of life, and from the last one until a lease has expired."""
 
-SETTLE_S = 1.0
+TAKEOVER_SETTLE_S = 1.0
 """Seconds after which of two machines that take a dead one's lease at once the last to write has it, and within which a
 lease that is being written can be read."""
 
@@ -143,7 +143,7 @@ class LeaseHolder:
         return Process(self.pid, self.namespace, self.started, self.command)
 
     def __str__(self) -> str:
-        return f"process {self.pid} on {self.host}, since {moment(self.since, UTC)}"
+        return f"process {self.pid} on {self.host}, since {format_time(self.since, UTC)}"
 
 
 def machine_id() -> str:
@@ -220,7 +220,7 @@ class Lease:
         elif owner is not None or not self._path.parent.exists():
             self.is_lost = True
         elif not self._over.is_set() and not self._try_create() and _wait_for_holder(self._path) is None:
-            write_whole(self._path, self._file_content)
+            write_atomically(self._path, self._file_content)
         self._renewed = time.monotonic()
 
     def _try_create(self) -> bool:
@@ -248,9 +248,9 @@ class Lease:
                 or before.machine != self._mine.machine
                 or seconds_since_touched(self._path) > EXPIRY_S / 2
             )
-        write_whole(self._path, self._file_content)
+        write_atomically(self._path, self._file_content)
         if is_old:  # then another machine may take it at this moment
-            time.sleep(SETTLE_S)
+            time.sleep(TAKEOVER_SETTLE_S)
             self._renew()
             self.check()
 
@@ -261,7 +261,7 @@ class Lease:
 
 def _wait_for_holder(path: Path) -> LeaseHolder | None:
     """Return the holder as `read_holder` does, but wait a moment for a file that is being written."""
-    until = time.monotonic() + SETTLE_S
+    until = time.monotonic() + TAKEOVER_SETTLE_S
     while (found := read_holder(path)) is None and path.exists() and time.monotonic() < until:
         time.sleep(0.02)
     return found

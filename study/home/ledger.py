@@ -19,11 +19,11 @@ from functools import cached_property
 from pathlib import Path
 
 from study.errors import UserError
-from study.files import lock
+from study.files import lock_file
 from study.home import lease
 from study.home.events import Event, StudyCreated, UnknownEventError, entry_to_event, event_to_entry
 from study.home.lease import Lease, LeaseLostError
-from study.home.ledger_line import CHAIN_BYTES, Entry, LineChain, decode, encode, own_checksum
+from study.home.ledger_line import CHAIN_BYTES, Entry, LineChainState, decode_entry, encode_entry, line_end_checksum
 
 __all__ = ["LeaseLostError", "Ledger", "LedgerTail", "is_driver_running", "line_checksum", "read_entries"]
 
@@ -43,12 +43,12 @@ class Ledger:
         self.path = path
         self._file = open(path, "ab", buffering=0)  # noqa: SIM115 (closed by close())
         try:
-            if not lock(self._file, LOCK_TIMEOUT_S) or lease.holder_elsewhere(lease_file(path)):
+            if not lock_file(self._file, LOCK_TIMEOUT_S) or lease.holder_elsewhere(lease_path(path)):
                 raise LeaseLostError
-            self._lease = Lease(lease_file(path))
+            self._lease = Lease(lease_path(path))
             self._size = path.read_bytes().rfind(b"\n") + 1
             self._file.truncate(self._size)  # a crash in mid-write leaves a part of a line, which nobody has acted on
-            self._awake = SleepClock()
+            self._awake = SleepDetector()
         except LeaseLostError:
             self._file.close()
             raise UserError(_already_running_message(path)) from None
@@ -63,7 +63,7 @@ class Ledger:
         with closing(cls(path)) as ledger:
             ledger.append(StudyCreated(uuid.uuid4().hex))
 
-    def check(self) -> None:
+    def check_lease(self) -> None:
         """Check that this is still the study's driver.
 
         Raises:
@@ -86,10 +86,10 @@ class Ledger:
             ValueError: the event could not be read back; nothing is written.
         """
         now = replace(event, time=event.time or round(time.time(), 3), asleep=self._awake.seconds_asleep())
-        entry = encode(event_to_entry(now))
-        read_back = entry_to_event(decode(entry))
+        entry = encode_entry(event_to_entry(now))
+        read_back = entry_to_event(decode_entry(entry))
         line = self._chain_end.complete_line(entry)
-        self.check()
+        self.check_lease()
         if os.stat(self.path).st_size != self._size:
             raise LeaseLostError("another driver has written to its ledger")
         try:
@@ -106,12 +106,12 @@ class Ledger:
         return read_back
 
     @cached_property
-    def _chain_end(self) -> LineChain:
+    def _chain_end(self) -> LineChainState:
         """Place after its last line; found at the first use, so that a damaged ledger can be opened to delete it."""
         tail = LedgerTail(self.path)
         for _ in tail.new_entries():
             pass
-        return tail.chain or LineChain()
+        return tail.chain or LineChainState()
 
     def close(self) -> None:
         """Let go of the study."""
@@ -139,11 +139,11 @@ def read_entries(path: Path) -> list[Entry]:
         events.append(event)
         begin = tail.offset
     if not events:
-        raise UserError(empty_message(path))
+        raise UserError(empty_ledger_message(path))
     return events
 
 
-def empty_message(path: Path) -> str:
+def empty_ledger_message(path: Path) -> str:
     """Return the message about a ledger without an event."""
     return f"{path}: damaged at byte 0: it is empty, its events are lost"
 
@@ -151,7 +151,7 @@ def empty_message(path: Path) -> str:
 def is_driver_running(path: Path) -> bool:
     """Return whether a driver holds the ledger at this moment."""
     with open(path, "rb") as file:
-        return not lock(file) or lease.holder_elsewhere(lease_file(path)) is not None
+        return not lock_file(file) or lease.holder_elsewhere(lease_path(path)) is not None
 
 
 class LedgerTail:
@@ -167,7 +167,7 @@ class LedgerTail:
 
     def __init__(self, path: Path, offset: int = 0) -> None:
         self.path, self.offset = path, offset
-        self.chain = None if offset else LineChain()
+        self.chain = None if offset else LineChainState()
 
     def new_entries(self) -> Iterator[Entry]:
         """Yield the events that were completed since the last call.
@@ -181,11 +181,11 @@ class LedgerTail:
             for line in file:
                 if not line.endswith(b"\n"):
                     return
-                chain = self.chain = chain or LineChain.after_line(line)
+                chain = self.chain = chain or LineChainState.after_line(line)
                 try:
                     if not chain.accepts(line):
                         raise ValueError(chain.why_refused(line))
-                    event = decode(line)
+                    event = decode_entry(line)
                 except (ValueError, RecursionError) as error:
                     raise UserError(f"{self.path}: damaged at byte {self.offset}: {error}") from None
                 self.offset += len(line)
@@ -196,16 +196,16 @@ def line_checksum(path: Path, offset: int) -> str:
     """Return the check value of the line that ends at an offset; empty at 0 and where none ends."""
     with open(path, "rb") as file:
         file.seek(max(0, offset - CHAIN_BYTES))
-        return own_checksum(file.read(min(offset, CHAIN_BYTES)))
+        return line_end_checksum(file.read(min(offset, CHAIN_BYTES)))
 
 
-def lease_file(path: Path) -> Path:
+def lease_path(path: Path) -> Path:
     """Return the lease file of the driver that runs the study of this ledger."""
     return path.with_name("lease.json")
 
 
 def _already_running_message(path: Path) -> str:
-    name, who = path.parent.name, lease.read_holder(lease_file(path))
+    name, who = path.parent.name, lease.read_holder(lease_path(path))
     by = f", {who}" if who else ""
     message = f"{name}: another process is running this study{by}; its state: study status {name}"
     if who is None or who.machine == lease.machine_id():
@@ -218,7 +218,7 @@ CLOCK_CHECK_INTERVAL_S, MAX_CHECK_DELAY_S = 1.0, 10.0
 a thread for so long."""
 
 
-class SleepClock:
+class SleepDetector:
     """How long a driver did not run: its machine slept, its virtual machine was paused, or it was stopped.
 
     A study's times are those of the wall clock, which goes on meanwhile, or leaps when it is set right afterwards. A

@@ -35,7 +35,7 @@ _OWN_CHECKSUM, _PREVIOUS_CHECKSUM = (
 )
 
 
-def encode(event: Entry) -> bytes:
+def encode_entry(event: Entry) -> bytes:
     """Return an event as JSON.
 
     A number that is not finite becomes null, and a single surrogate, from a file's name that is no UTF-8, a question
@@ -51,8 +51,8 @@ def encode(event: Entry) -> bytes:
         return orjson.dumps(json.loads(text))
 
 
-def decode(line: bytes) -> Entry:
-    """Return the event of a line, or of the result of `encode`.
+def decode_entry(line: bytes) -> Entry:
+    """Return the event of a line, or of the result of `encode_entry`.
 
     Raises:
         ValueError: it is no JSON, or no event.
@@ -65,7 +65,7 @@ def decode(line: bytes) -> Entry:
     return event
 
 
-def own_checksum(line: bytes) -> str:
+def line_end_checksum(line: bytes) -> str:
     """Return the check value of a line, or of its end; empty where no line ends so."""
     told = _CHAIN_PATTERN.search(line)
     return told[3].decode() if told and line.endswith(b"\n") else ""
@@ -76,7 +76,7 @@ def last_line(ledger: bytes) -> bytes:
     return ledger[ledger.rfind(b"\n", 0, -1) + 1 :]
 
 
-class LineChain:
+class LineChainState:
     """The place between two lines of a ledger: what the next one has to be.
 
     Attributes:
@@ -88,13 +88,13 @@ class LineChain:
         self.number, self.before = number, before
 
     @classmethod
-    def after_line(cls, line: bytes) -> "LineChain":
+    def after_line(cls, line: bytes) -> "LineChainState":
         """Return the place before a line, as that line gives it; the beginning, where it gives none."""
         told = _CHAIN_PATTERN.search(line)
         return cls(int(told[1]), told[2]) if told else cls()
 
     def complete_line(self, event: bytes) -> bytes:
-        """Return the whole line of an event that `encode` returned."""
+        """Return the whole line of an event that `encode_entry` returned."""
         start = b'%b,"chain":"%d %b ' % (event[:-1], self.number, self.before)
         return b'%b%08x"}\n' % (start, crc32(start))
 
@@ -117,7 +117,7 @@ class LineChain:
         told = _CHAIN_PATTERN.search(line)
         if told is None:
             return _missing_chain_reason(line)
-        if line.endswith(b"\r\n") and LineChain(self.number, self.before).accepts(line[:-2] + b"\n"):
+        if line.endswith(b"\r\n") and LineChainState(self.number, self.before).accepts(line[:-2] + b"\n"):
             return (
                 f"the line of event {self.number} ends with CR LF, as an editor or a synchronised folder may have made "
                 "it; it is whole once each line ends with LF alone"
@@ -135,7 +135,7 @@ def _missing_chain_reason(line: bytes) -> str:
     if not line.strip():
         return "a blank line, which was added by hand; the ledger is whole once it is taken out"
     try:
-        decode(line)
+        decode_entry(line)
     except (ValueError, RecursionError):
         return f"no event stands there, but {quoted(line.decode(errors='replace').strip())}"
     return (

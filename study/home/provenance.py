@@ -11,21 +11,21 @@ from pathlib import Path
 from typing import NamedTuple, NotRequired, TypedDict
 
 from study import __version__
-from study.catalogue import distributions
+from study.catalogue import plugin_distributions
 from study.home.record import StudyRecord
 
 DEVICE_KEY_LABELS = {"driver": "driver", "cuda": "CUDA", "rocm": "ROCm", "capability": "compute capability"}
 
 
-class Commit(TypedDict, total=False):
+class CheckoutCommit(TypedDict, total=False):
     """Commit of a checkout, and whether files have changed since."""
 
     commit: str
     dirty: bool
 
 
-class Provenance(Commit):
-    """What `provenance` returns."""
+class Provenance(CheckoutCommit):
+    """What `collect_provenance` returns."""
 
     version: str
     python: str
@@ -34,14 +34,14 @@ class Provenance(Commit):
     gpus: NotRequired[list[str]]
 
 
-class UsedDevice(NamedTuple):
+class DeviceTrialCount(NamedTuple):
     """A device, what is known of it (as of `training.device.describe_device`), and how many trials ran on one last."""
 
     facts: Mapping[str, str]
     trials: int
 
 
-def used_devices(record: StudyRecord) -> list[UsedDevice]:
+def used_devices(record: StudyRecord) -> list[DeviceTrialCount]:
     """Return the kinds of device that trials ran on, in the order of their first use.
 
     A trial counts where it ran last; one whose device is not known does not count.
@@ -51,7 +51,7 @@ def used_devices(record: StudyRecord) -> list[UsedDevice]:
         if trial.device:
             key = tuple(trial.device.items())
             counts[key] = counts.get(key, 0) + 1
-    return [UsedDevice(dict(key), count) for key, count in counts.items()]
+    return [DeviceTrialCount(dict(key), count) for key, count in counts.items()]
 
 
 def device_text(facts: Mapping[str, str]) -> str:
@@ -66,7 +66,7 @@ RECORDED_LIBRARIES = ("ray", "optuna", "mlflow", "torch", "numpy", "scikit-learn
 
 
 @cache
-def provenance() -> Provenance:
+def collect_provenance() -> Provenance:
     """Return versions of this package (commit, `dirty` if changed since), Python and libraries, and the machine.
 
     Libraries include the distributions that bring data sets, networks or methods of their own.
@@ -77,7 +77,7 @@ def provenance() -> Provenance:
         "version": __version__,
         **_checkout_commit(Path(__file__).parents[1]),
         "python": platform.python_version(),
-        "libraries": {name: version(name) for name in RECORDED_LIBRARIES} | distributions(),
+        "libraries": {name: version(name) for name in RECORDED_LIBRARIES} | plugin_distributions(),
         "node": platform.node(),
     }
     if gpus:
@@ -102,7 +102,7 @@ def study_owner() -> str:
         return f"uid {os.getuid()}"
 
 
-def _checkout_commit(folder: Path) -> Commit:
+def _checkout_commit(folder: Path) -> CheckoutCommit:
     """Return the commit of the checkout that holds the package; nothing for an installed one."""
     commit = command_output("git", "-C", str(folder), "rev-parse", "HEAD")
     tracked = command_output("git", "-C", str(folder), "ls-files", "--error-unmatch", str(folder / "__init__.py"))

@@ -27,7 +27,7 @@ from study.home.trial_record import (
     EpochMetrics,
     TrialRecord,
     finite_metrics,
-    why_infinite,
+    infinite_metrics_note,
 )
 
 __all__ = [
@@ -39,7 +39,7 @@ __all__ = [
     "StudyRecord",
     "TrialRecord",
     "finite_metrics",
-    "why_infinite",
+    "infinite_metrics_note",
 ]
 
 
@@ -74,9 +74,9 @@ class StudyRecord(StudyState):
             record.apply(SessionClosed("interrupted"))
         return record
 
-    def check_can_go_on(self, name: str) -> None:
+    def check_resumable(self, name: str) -> None:
         """Raise UserError for a study whose trials an earlier version let go on beyond their end."""
-        if self.was_lengthened:
+        if self.has_lengthened_trials:
             raise UserError(
                 f"{name}: an earlier version let its trials go on beyond their last epoch, and this one cannot go on "
                 f"with it. Its best configuration: study export {name}; more trials: study run FILE --name NEW"
@@ -109,7 +109,7 @@ class StudyRecord(StudyState):
         except InvalidLedgerError as error:
             raise UserError(f"{path}: {error}. It stands at byte {begin}") from None
         if not begin:
-            raise UserError(ledger.empty_message(path))
+            raise UserError(ledger.empty_ledger_message(path))
         return record
 
     @classmethod

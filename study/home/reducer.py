@@ -6,7 +6,7 @@ from typing import Literal, assert_never
 from study import __version__
 from study.errors import UserError
 from study.home import events
-from study.home.events import Event, GroupCells, Params, SessionOpened
+from study.home.events import Event, GroupSampleCounts, ParamValues, SessionOpened
 from study.home.trial_record import EpochMetrics, TrialRecord
 
 HistoryEntry = tuple[Literal["trial", "report", "ended", "enqueued"], int, int, EpochMetrics | None]
@@ -26,14 +26,14 @@ class StudyState:
     Attributes:
         id: unique to the study, whatever it is called.
         sessions: the `opened` event of each driver that ran it.
-        groups: samples of each group, empty where they are not known.
+        group_sample_counts: samples of each group, empty where they are not known.
         state: new, running, complete, interrupted or failed.
         history: every trial decided on, report and end, and what was enqueued, in the order in which they came: early
             stopping and Optuna depend on it. It leaves out what a trial did before it was to run again because it had
             failed.
         extended_n_configurations: the number of configurations that the search was extended to, None if it was not.
-        was_lengthened: whether an earlier version let trials go on beyond their end: of what followed only readings of
-            the test split count, as trials of different numbers of epochs do not compare.
+        has_lengthened_trials: whether an earlier version let trials go on beyond their end: of what followed only
+            readings of the test split count, as trials of different numbers of epochs do not compare.
         placement: keys of `resources`, and `search.concurrency`, with which the last driver replaced the file's.
         confirm_request: `top`, `seeds`, `rules` of what was to be confirmed later, None: those of the study file.
         ablation_request: the ablation that was asked for last, None: nobody asked; see `study.ranking.ablation_steps`.
@@ -54,16 +54,16 @@ class StudyState:
     id: str = ""
     trials: dict[int, TrialRecord] = field(default_factory=dict)
     sessions: list[SessionOpened] = field(default_factory=list)
-    groups: GroupCells = field(default_factory=GroupCells)
+    group_sample_counts: GroupSampleCounts = field(default_factory=GroupSampleCounts)
     state: str = "new"
     history: list[HistoryEntry] = field(default_factory=list)
     extended_n_configurations: int | None = None
-    was_lengthened: bool = False
-    placement: Params = field(default_factory=dict)
+    has_lengthened_trials: bool = False
+    placement: ParamValues = field(default_factory=dict)
     confirm_request: tuple[int, int, bool] | None = None
     ablation_request: events.AblationRequested | None = None
     joined_folds: dict[int, events.FoldsJoined] = field(default_factory=dict)
-    enqueued_configurations: list[Params] = field(default_factory=list)
+    enqueued_configurations: list[ParamValues] = field(default_factory=list)
     has_search_end_request: bool = False
     request_refusals: dict[str, str | None] = field(default_factory=dict)
     unusable_nodes: dict[str, str] = field(default_factory=dict)
@@ -72,7 +72,7 @@ class StudyState:
     search_ended_by: str | None = None
     total_driver_seconds: float = 0.0
     total_trial_seconds: float = 0.0
-    _run_seconds: list[tuple[Params, float]] = field(default_factory=list)
+    _run_seconds: list[tuple[ParamValues, float]] = field(default_factory=list)
     _last_event_time: float = 0.0
     _repeats_by_trial: dict[int, list[int]] = field(default_factory=dict)
     _trials_by_stage: dict[str, list[TrialRecord]] = field(default_factory=dict, init=False, repr=False, compare=False)
@@ -85,7 +85,7 @@ class StudyState:
         """
         if not self.id and not isinstance(event, events.StudyCreated):
             raise self._inconsistent_event_error(event.event, "a study is created once, by its first event")
-        if self.was_lengthened:
+        if self.has_lengthened_trials:
             is_evaluation = isinstance(event, events.ModelEvaluated) and event.split == "test"
             self.n_test_evaluations += is_evaluation or isinstance(event, events.TrialTested)
             return
@@ -116,7 +116,7 @@ class StudyState:
                 self.extended_n_configurations, self.search_ended_by = event.trials, None
                 self.has_search_end_request, self.state = False, "interrupted"
             case events.TrialsExtended():
-                self.was_lengthened = True
+                self.has_lengthened_trials = True
             case events.TrialsRetried():
                 self._apply_retried(event)
             case events.ConfirmRequested():
@@ -171,7 +171,9 @@ class StudyState:
         return InvalidLedgerError(f"has an event {what}. Use what wrote it: {wrote}")
 
     def _apply_session_opened(self, event: events.SessionOpened) -> None:
-        self.groups = GroupCells.from_sizes(event.groups) if event.groups else self.groups
+        self.group_sample_counts = (
+            GroupSampleCounts.from_sizes(event.groups) if event.groups else self.group_sample_counts
+        )
         self.placement = event.placement or {}
         self.sessions.append(event)
         self.state, self._last_event_time, self.unusable_nodes = "running", event.time, {}
@@ -202,16 +204,16 @@ class StudyState:
 
     def _apply_started(self, event: events.TrialStarted) -> None:
         (trial,) = self._trials_of_event(event, event.trial)
-        trial.state, trial.node, trial.started = "running", event.node, event.time
+        trial.state, trial.node, trial.started_at = "running", event.node, event.time
         trial.device, trial.seconds_asleep = event.device or {}, 0.0
-        trial.reason = trial.failure_kind = trial.ended = trial.session_ended = None
+        trial.reason = trial.failure_kind = trial.ended_at = trial.session_ended_at = None
         del trial.reports[event.epoch or 0 :]  # a trial that runs again goes on from its checkpoint
 
     def _apply_lost(self, event: events.RunLost) -> None:
         (trial,) = self._trials_of_event(event, event.trial)
         self._stop_clock(trial, event.time)
         trial.state, trial.attempt = "waiting", event.attempt
-        trial.has_gpu_alone = trial.has_gpu_alone if event.alone is None else event.alone
+        trial.needs_gpu_alone = trial.needs_gpu_alone if event.alone is None else event.alone
         trial.n_retries_used += not event.node_died
 
     def _apply_report(self, event: events.EpochReported) -> None:
@@ -231,7 +233,7 @@ class StudyState:
         (trial,) = self._trials_of_event(event, event.trial)
         self._stop_clock(trial, event.time)
         trial.state, trial.reason, trial.failure_kind = event.state, event.reason, event.kind
-        trial.ended = event.time if trial.session_ended is None else trial.session_ended
+        trial.ended_at = event.time if trial.session_ended_at is None else trial.session_ended_at
         self.history.append(("ended", trial.number, trial.n_epochs, None))
 
     def _apply_session_closed(self, event: events.SessionClosed) -> None:
@@ -239,9 +241,9 @@ class StudyState:
         for trial in self.trials.values():
             self._stop_clock(trial, self._last_event_time)
             if trial.state == "running":
-                trial.state, trial.session_ended = "interrupted", self._last_event_time
+                trial.state, trial.session_ended_at = "interrupted", self._last_event_time
 
     def _stop_clock(self, trial: TrialRecord, now: float) -> None:
-        if trial.state == "running" and trial.started is not None:
-            self.total_trial_seconds += (ran := max(0.0, now - trial.started - trial.seconds_asleep))
+        if trial.state == "running" and trial.started_at is not None:
+            self.total_trial_seconds += (ran := max(0.0, now - trial.started_at - trial.seconds_asleep))
             self._run_seconds.append((self.placement, ran))

@@ -4,7 +4,7 @@ from array import array
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from study.home.events import FailureKind, Params, Stage, TrialState
+from study.home.events import FailureKind, ParamValues, Stage, TrialState
 from study.spec.objective import Objective
 
 NAN = float("nan")
@@ -21,7 +21,7 @@ def finite_metrics(metrics: Mapping[str, float]) -> dict[str, float | None]:
     return {name: value if abs(value) <= MAX_METRIC_MAGNITUDE else None for name, value in metrics.items()}
 
 
-def why_infinite(metrics: Mapping[str, float]) -> str | None:
+def infinite_metrics_note(metrics: Mapping[str, float]) -> str | None:
     """Return which metrics are infinite, or count as such, and what a ledger keeps of them; None: none."""
     large = [f"{name} is {value:.4g}" for name, value in metrics.items() if abs(value) > MAX_METRIC_MAGNITUDE]
     return f"{', '.join(large)}: kept as null" if large else None
@@ -96,7 +96,7 @@ class TrialRecord:
         fold: on which it is validated; None: the data have no folds, or it is trained on all of them.
         attempt, n_retries_used: how often the trial was lost before its end, or failed, and ran again; losses since
             its last failure where its node had not died.
-        has_gpu_alone: whether it ran out of GPU memory, and runs again with a GPU to itself.
+        needs_gpu_alone: whether it ran out of GPU memory, and runs again with a GPU to itself.
         node, device: where it last ran, see `study.training.device.describe_device`; empty: not known.
         reports: metrics of each epoch, in order.
         state: `complete`: it ran to its end; `pruned`: early stopping ended it; `interrupted`: it runs again when
@@ -106,8 +106,8 @@ class TrialRecord:
             report for too long), DIVERGED (no number), BUG (an exception in its code).
         test_metrics: metrics on the test split, None for one that is not a number; empty if it was not read.
         test_failure: why it could not be read, where it should have been; None once it was.
-        started, ended: its last run, in seconds since the epoch.
-        session_ended: end of the session in which it ran; None: it runs, has not begun or ended before that.
+        started_at, ended_at: its last run, in seconds since the epoch.
+        session_ended_at: end of the session in which it ran; None: it runs, has not begun or ended before that.
         seconds_asleep: seconds of its last run in which its driver, or the machine, slept.
         stop_epoch: the epoch after which it ends because a user asked for that, None: nobody did.
         fold_predictions: its predictions for the samples of its fold, see `study.home.events.FoldPredicted`; None:
@@ -118,14 +118,14 @@ class TrialRecord:
 
     number: int
     stage: Stage
-    params: Params
+    params: ParamValues
     seed: int
     repeated_trial: int | None = None
     is_enqueued: bool = False
     fold: int | None = None
     attempt: int = 0
     n_retries_used: int = 0
-    has_gpu_alone: bool = False
+    needs_gpu_alone: bool = False
     node: str | None = None
     device: dict[str, str] = field(default_factory=dict)
     reports: list[EpochMetrics] = field(default_factory=list)
@@ -134,9 +134,9 @@ class TrialRecord:
     failure_kind: FailureKind | None = None
     test_metrics: dict[str, float | int | None] = field(default_factory=dict)
     test_failure: str | None = None
-    started: float | None = None
-    ended: float | None = None
-    session_ended: float | None = None
+    started_at: float | None = None
+    ended_at: float | None = None
+    session_ended_at: float | None = None
     seconds_asleep: float = 0.0
     stop_epoch: int | None = None
     fold_predictions: str | None = None
@@ -150,9 +150,9 @@ class TrialRecord:
     @property
     def total_run_seconds(self) -> float | None:
         """Length of its last run, without what was slept meanwhile; None where it has not ended."""
-        if self.ended is None or self.started is None:
-            return None if self.ended is None else 0.0
-        return self.ended - self.seconds_asleep - self.started
+        if self.ended_at is None or self.started_at is None:
+            return None if self.ended_at is None else 0.0
+        return self.ended_at - self.seconds_asleep - self.started_at
 
     @property
     def n_test_readings(self) -> int:
@@ -174,7 +174,7 @@ class TrialRecord:
             is_enqueued=self.is_enqueued,
             fold=self.fold,
             attempt=self.attempt + 1,
-            has_gpu_alone=self.has_gpu_alone,
+            needs_gpu_alone=self.needs_gpu_alone,
             node=self.node,
             device=self.device,
         )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 from typing_extensions import Doc
 
-from study.knobs import Range, Searched
+from study.knobs import Range, SearchRange
 from study.losses.fair_sup_con import fair_sup_con
 from study.losses.lazy_torch import functional, torch
 from study.losses.loss_catalogue import compute_in_full_precision, loss, pair_loss
@@ -74,7 +74,7 @@ def _squared_distances(values: Tensor) -> Tensor:
 
 KernelKey = Annotated[
     KernelName,
-    Searched(choices=get_args(KernelName)),  # all are in CCL-K Table 5
+    SearchRange(choices=get_args(KernelName)),  # all are in CCL-K Table 5
     Doc("similarity of two samples' conditions, see `kernel_matrix`"),
 ]
 PolynomialDegree = Annotated[int, Range(low=1), Doc("exponent of the polynomial kernel")]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from typing_extensions import Doc
 
-from study.knobs import Range, Searched
+from study.knobs import Range, SearchRange
 from study.losses.lazy_torch import functional, torch
 from study.losses.loss_catalogue import classification_loss
 
@@ -52,7 +52,7 @@ def generalized_cross_entropy(
     q: Annotated[
         float,
         Range(above=0.0, high=1.0),
-        Searched(0.1, 1.0),
+        SearchRange(0.1, 1.0),
         Doc("exponent: towards 0 it is the cross entropy, at 1 it is 1 - p"),
     ] = 0.7,
     form: Annotated[

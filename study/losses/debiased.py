@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typing_extensions import Doc
 
-from study.knobs import Range, Searched
+from study.knobs import Range, SearchRange
 from study.losses.lazy_torch import torch
 from study.losses.loss_catalogue import compute_in_full_precision, pair_loss
 from study.losses.pairs import (
@@ -71,7 +71,7 @@ def hard_negative_info_nce(
     beta: Annotated[
         float,
         Range(low=0.0),
-        Searched(0.0, 2.0, paper=(1.0,)),
+        SearchRange(0.0, 2.0, paper=(1.0,)),
         Doc("concentration on hard negatives; 0 is DCL"),
     ] = 1.0,
 ) -> Tensor:

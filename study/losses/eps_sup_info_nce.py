@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from typing_extensions import Doc
 
-from study.knobs import Searched
+from study.knobs import SearchRange
 from study.losses.lazy_torch import functional, torch
 from study.losses.loss_catalogue import loss
 from study.losses.pairs import (
@@ -33,7 +33,7 @@ def eps_sup_info_nce(
     similarity: Tensor | None = None,
     temperature: SupervisedTemperature = 0.1,
     base_temperature: BaseTemperature = None,
-    epsilon: Annotated[EpsilonMargin, Searched(0.0, 0.5, paper=(0.5, 0.25))] = 0.0,
+    epsilon: Annotated[EpsilonMargin, SearchRange(0.0, 0.5, paper=(0.5, 0.25))] = 0.0,
     form: Annotated[
         Literal["a", "b", "c", "d"], Doc("which of Eq. 17's extensions to several positives; c is the paper's loss")
     ] = "c",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from typing_extensions import Doc
 
-from study.knobs import Searched
+from study.knobs import SearchRange
 from study.losses.lazy_torch import torch
 from study.losses.loss_catalogue import loss
 from study.losses.pairs import (
@@ -36,7 +36,7 @@ def fair_sup_con(
     temperature: SupervisedTemperature = 0.1,
     base_temperature: BaseTemperature = None,
     group_norm: Annotated[
-        bool, Searched(choices=(False, True)), Doc("FSCL+: each (class, sensitive value) group weighs the same")
+        bool, SearchRange(choices=(False, True)), Doc("FSCL+: each (class, sensitive value) group weighs the same")
     ] = False,
     group_form: Annotated[
         Literal["mean", "sum", "released"],

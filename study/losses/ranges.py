@@ -7,13 +7,15 @@ from typing import Annotated
 
 from typing_extensions import Doc
 
-from study.knobs import Range, Searched
+from study.knobs import Range, SearchRange
 
-Temperature = Annotated[float, Range(above=0.0), Searched(0.05, 1.0, log=True), Doc("divides the cosine similarities")]
-SupervisedTemperature = Annotated[Temperature, Searched(0.05, 1.0, log=True, paper=(0.1,))]
+Temperature = Annotated[
+    float, Range(above=0.0), SearchRange(0.05, 1.0, log=True), Doc("divides the cosine similarities")
+]
+SupervisedTemperature = Annotated[Temperature, SearchRange(0.05, 1.0, log=True, paper=(0.1,))]
 """0.1 in all experiments of the FairKL paper (appendix B) and of the FSCL paper (section 5)."""
 
-DebiasedTemperature = Annotated[Temperature, Searched(0.05, 1.0, log=True, paper=(0.5,))]
+DebiasedTemperature = Annotated[Temperature, SearchRange(0.05, 1.0, log=True, paper=(0.5,))]
 """0.5 for DCL, HCL and WCL alike (WCL paper 6.1)."""
 
 BaseTemperature = Annotated[
@@ -23,7 +25,7 @@ BaseTemperature = Annotated[
 EpsilonMargin = Annotated[
     float,
     Range(low=0.0),
-    Searched(0.0, 0.5),
+    SearchRange(0.0, 0.5),
     Doc("margin between positive and negative similarities, after division by the temperature"),
 ]
 """0, 0.1, 0.25 and 0.5 in the FairKL paper (Tables 6 to 9)."""
@@ -31,7 +33,7 @@ EpsilonMargin = Annotated[
 ClassPrior = Annotated[
     float,
     Range(low=0.0, below=1.0),
-    Searched(0.0, 0.3, paper=(0.1, 0.05)),
+    SearchRange(0.0, 0.3, paper=(0.1, 0.05)),
     Doc("probability that two samples share their class"),
 ]
 """0.1 for CIFAR-10, 0.05 for CIFAR-100, 0.3 for CelebA and Waterbirds (WCL paper 6.1); DCL's sentences need 0.01."""
@@ -39,7 +41,7 @@ ClassPrior = Annotated[
 KernelWidth = Annotated[
     float,
     Range(above=0.0),
-    Searched(1.0, 1000.0, log=True, paper=(100.0, 500.0)),
+    SearchRange(1.0, 1000.0, log=True, paper=(100.0, 500.0)),
     Doc("what the kernel divides by, of rbf its squared width (no factor 2); not for cosine"),
 ]
 """sigma^2: 1 to 1000, best at 100, then 500 (CCL-K Table 7), for conditions of a few hundred binary attributes."""

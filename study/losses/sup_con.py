@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from typing_extensions import Doc
 
-from study.knobs import Searched
+from study.knobs import SearchRange
 from study.losses.lazy_torch import torch
 from study.losses.loss_catalogue import loss
 from study.losses.pairs import (
@@ -41,7 +41,7 @@ def eps_sup_con(
     similarity: Tensor | None = None,
     temperature: SupervisedTemperature = 0.1,
     base_temperature: BaseTemperature = None,
-    epsilon: Annotated[EpsilonMargin, Searched(0.0, 0.5, paper=(0.25,))] = 0.0,
+    epsilon: Annotated[EpsilonMargin, SearchRange(0.0, 0.5, paper=(0.25,))] = 0.0,
     guard: DenominatorGuard = 0.0,
     anchors: AnchorViews = "all",
 ) -> Tensor:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from study.catalogue import Catalogue, lazy_getattr, modules
+from study.catalogue import Catalogue, find_modules, lazy_getattr
 from study.data.dataset import Facts
 from study.knobs import Knob, Section
 from study.methods.needs import UNKNOWN_LABEL, MethodNeeds
@@ -33,7 +33,7 @@ MODULES_WITH_TORCH = ("batch", "classifiers", "contrastive_method", "fitted", "t
 
 @cache
 def _modules_by_name() -> dict[str, Any]:
-    kinds = modules("study.methods", "NAMES", MODULES_WITH_TORCH).values()
+    kinds = find_modules("study.methods", "NAMES", MODULES_WITH_TORCH).values()
     return dict(sorted({**{name: module for module in kinds for name in module.NAMES}, **METHODS}.items()))
 
 
@@ -42,26 +42,26 @@ CATALOGUE = Catalogue("study.methods", ("NAMES", "keys", "needs", "build"), "stu
 
 def method_names() -> list[str]:
     """List everything that `method.name` may name."""
-    return CATALOGUE.names()
+    return CATALOGUE.listed_names()
 
 
 def method_knobs(method: Section) -> dict[str, Knob]:
     """Return the keys of a `method` section besides `name`; which there are may depend on the values of others."""
-    return {knob.key: knob for knob in CATALOGUE.find(str(method["name"])).keys(method)}
+    return {knob.key: knob for knob in CATALOGUE.find_module(str(method["name"])).keys(method)}
 
 
 def describe_method(name: str) -> str:
     """Describe a method in a line: from the docstring of the loss of its name, else of its module."""
     from study.losses.loss_catalogue import classification_losses_by_name, losses_by_name
 
-    CATALOGUE.find(name)  # a loss of another distribution is known once its method is loaded
+    CATALOGUE.find_module(name)  # a loss of another distribution is known once its method is loaded
     function = {**losses_by_name(), **classification_losses_by_name()}.get(name)
-    return CATALOGUE.about(name) if function is None else (function.__doc__ or "").partition("\n")[0].rstrip(".")
+    return CATALOGUE.description(name) if function is None else (function.__doc__ or "").partition("\n")[0].rstrip(".")
 
 
 def method_needs(method: Section) -> MethodNeeds:
     """Return what the method of a complete section needs of the data."""
-    requirements: MethodNeeds = CATALOGUE.find(str(method["name"])).needs(method)
+    requirements: MethodNeeds = CATALOGUE.find_module(str(method["name"])).needs(method)
     return replace(requirements, bias=None) if method.get("bias_source") == "early_layers" else requirements
 
 
@@ -79,5 +79,5 @@ def unmet_needs(method: Section, facts: Facts) -> Iterator[tuple[str, str]]:
 
 def build_method(method: Section, facts: Facts, new_network: "NetworkFactory") -> "Method":
     """Build the method of a complete, checked section, freshly initialised from torch's generator."""
-    built: Method = CATALOGUE.find(str(method["name"])).build(method, facts, new_network)
+    built: Method = CATALOGUE.find_module(str(method["name"])).build(method, facts, new_network)
     return built

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from study.data.dataset import Facts
-from study.knobs import Knob, Section, knobs
+from study.knobs import Knob, Section, read_knobs
 from study.losses.loss_catalogue import classification_losses_by_name
 from study.methods.debiasing import (
     NO_REGULARISER,
@@ -32,7 +32,7 @@ def keys(method: Section) -> Iterator[Knob]:
     """Yield the keys of a `method` section that names a cross entropy."""
     loss = None if method["name"] == PLAIN_CROSS_ENTROPY else classification_losses_by_name()[str(method["name"])]
     if loss is not None:
-        yield from knobs(loss)
+        yield from read_knobs(loss)
     if loss is None or "weight" in inspect.signature(loss).parameters:
         yield from balance_knobs(method)
     yield from regulariser_knobs(method)

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from study.data.dataset import Facts
-from study.knobs import Section, knobs, options
+from study.knobs import Section, read_knobs, to_options
 from study.losses.loss_catalogue import classification_losses_by_name
 from study.methods.batch import Batch, BatchLabels, Method
 from study.methods.debiasing import AdversaryOptions, TermWeights, build_regulariser
@@ -52,7 +52,7 @@ def build_adversary(method: Section, features: int, bias_classes: int | None) ->
     if method.get("adversary", "none") == "none" or bias_classes is None:
         return None
     with torch.random.fork_rng(devices=[]):  # the encoder starts as it would without an adversary
-        return Adversary(features, bias_classes, options(AdversaryOptions, method))
+        return Adversary(features, bias_classes, to_options(AdversaryOptions, method))
 
 
 class LinearClassifier(nn.Module):
@@ -69,7 +69,7 @@ class LinearClassifier(nn.Module):
         self.balanced = loss == BALANCED_CROSS_ENTROPY
         if loss != PLAIN_CROSS_ENTROPY:
             function, section = classification_losses_by_name()[loss], method or {}
-            options = {knob.key: section[knob.key] for knob in knobs(function) if knob.key in section}
+            options = {knob.key: section[knob.key] for knob in read_knobs(function) if knob.key in section}
             self.loss = partial(function, **options)
         self.plain = loss == PLAIN_CROSS_ENTROPY
         self.confusion: Tensor
@@ -105,7 +105,7 @@ class ClassifierMethod(Method):
         super().__init__()
         self.network = network
         self.classifier = LinearClassifier(str(method["name"]), network.encoder.features, facts, method)
-        self.weights, self.regulariser = options(TermWeights, method), build_regulariser(method)
+        self.weights, self.regulariser = to_options(TermWeights, method), build_regulariser(method)
         self.adversary = build_adversary(method, network.encoder.features, facts.bias_classes)
 
     def prepare_training(self, train: BatchLabels) -> None:

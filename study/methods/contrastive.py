@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from study.data.dataset import Facts
-from study.knobs import Knob, Range, Searched, Section, given, knobs
+from study.knobs import Knob, Range, SearchRange, Section, read_knobs, value_or_default
 from study.losses.loss_catalogue import losses_by_name, needs_two_views, parameter_names, required_tensors
 from study.methods.debiasing import (
     NO_REGULARISER,
@@ -33,7 +33,7 @@ LOSSES_OF_TWO_ENCODERS = frozenset({"biased_triplet"})
 """Losses that only a method with two encoders uses."""
 
 ViewCount = Annotated[int, Range(low=1, high=16)]
-ClusterCount = Annotated[int, Range(low=2), Searched(3, 20, paper=(10,))]
+ClusterCount = Annotated[int, Range(low=2), SearchRange(3, 20, paper=(10,))]
 
 VIEWS_KNOB = Knob("views", ViewCount, 1, False, "views of each sample in a batch")
 POSITIVES_KNOB = Knob("positives", ViewCount, 1, False, "M of DCL: further views of each sample in its positive term")
@@ -56,7 +56,7 @@ CE_WEIGHT_KNOB = Knob("ce_weight", Annotated[float, Range(low=0.0)], 1.0, False,
 def keys(method: Section) -> Iterator[Knob]:
     """Yield the keys of a `method` section that names a contrastive loss."""
     name = str(method["name"])
-    yield from knobs(losses_by_name()[name])
+    yield from read_knobs(losses_by_name()[name])
     if "extra_positives" in parameter_names(name):
         yield POSITIVES_KNOB
     if not needs_two_views(name):
@@ -96,7 +96,7 @@ def needs(method: Section) -> MethodNeeds:
         condition="name"
         if name in LOSSES_WITH_CLUSTERS or (conditioned and name not in LOSSES_CONDITIONED_ON_FEATURES)
         else None,
-        views=pairs or ("views" if given(method, "views", 1) > 1 else None),
+        views=pairs or ("views" if value_or_default(method, "views", 1) > 1 else None),
         varying_key="unknown_bias" if method.get("unknown_bias") == "sup_con" else None,
         receptive_field=bias_model_receptive_field(method),
         epochs=("classifier_epochs", classifier_stage_epochs(method) + 1) if classifier_stage_epochs(method) else None,

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from study.data.dataset import Facts
-from study.knobs import Section, given, options
+from study.knobs import Section, to_options, value_or_default
 from study.losses.loss_catalogue import losses_by_name, needs_two_views, required_tensors
 from study.losses.sup_con import sup_con
 from study.methods.batch import LOSS_DIAGNOSTICS, Batch, BatchLabels, Method, PerSampleBuffer
@@ -32,8 +32,8 @@ class LossInputMaker(nn.Module):
         self.on_representation = on_representation
         self.asks_features = "bias_features" in required_tensors(str(method["name"]))
         self.bias_classes = bias_classes or 1
-        self.clusters = given(method, "clusters", 0)
-        self.use_target = given(method, "use_target", True)
+        self.clusters = value_or_default(method, "clusters", 0)
+        self.use_target = value_or_default(method, "use_target", True)
         self.cluster_of = PerSampleBuffer(0)
 
     def prepare_training(self, train: BatchLabels) -> None:
@@ -72,12 +72,12 @@ class ContrastiveMethod(Method):
         self.loss = RegularisedLoss(
             LossTerm.from_method(losses_by_name()[self.name], method),
             build_regulariser(method),
-            options(TermWeights, method),
+            to_options(TermWeights, method),
         )
         self.inputs = LossInputMaker(method, facts.bias_classes, on_representation)
-        positives = given(method, "positives", 1)
+        positives = value_or_default(method, "positives", 1)
         least = 2 if needs_two_views(self.name) or not method.get("use_target", True) else 1
-        self.pair_views = least if needs_two_views(self.name) else max(least, given(method, "views", 1))
+        self.pair_views = least if needs_two_views(self.name) else max(least, value_or_default(method, "views", 1))
         self.views = self.pair_views + (positives if positives > 1 else 0)
         adds_cross_entropy = method.get("cross_entropy", "none") != "none"
         weight = method.get("ce_weight", 1.0) if adds_cross_entropy else 0.0

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, Optional
 
 from typing_extensions import Doc
 
-from study.knobs import Knob, Range, Searched, Section, knobs, options
+from study.knobs import Knob, Range, SearchRange, Section, read_knobs, to_options
 from study.losses.loss_catalogue import Loss, regularisers_by_name
 from study.losses.pairs import gram_matrix
 
@@ -33,11 +33,11 @@ class TermWeights:
     alpha: Annotated[
         float,
         Range(low=0.0),
-        Searched(0.0001, 1.0, log=True, paper=(0.0013, 0.014)),
+        SearchRange(0.0001, 1.0, log=True, paper=(0.0013, 0.014)),
         Doc("weight of the contrastive (or classification) term"),
     ] = 1.0
     lambda_: Annotated[
-        float, Range(low=0.0), Searched(0.5, 1.5, paper=(0.75, 1.0)), Doc("weight of the regulariser")
+        float, Range(low=0.0), SearchRange(0.5, 1.5, paper=(0.75, 1.0)), Doc("weight of the regulariser")
     ] = 0.0
     alpha_squared: Annotated[
         bool, Doc("alpha acts squared where lambda is not 0, as in the paper's released code; to reproduce only")
@@ -59,7 +59,7 @@ class LossTerm:
     @classmethod
     def from_method(cls, function: Loss, method: Section) -> LossTerm:
         """Set the hyperparameters to those of a `method` section."""
-        accepted = {knob.key for knob in knobs(function)}
+        accepted = {knob.key for knob in read_knobs(function)}
         parameters = {name: name.rstrip("_") for name in inspect.signature(function).parameters}
         return cls(function, {name: method[key] for name, key in parameters.items() if key in accepted & method.keys()})
 
@@ -67,7 +67,7 @@ class LossTerm:
     def accepted_tensors(self) -> frozenset[str]:
         """Named tensors that the function may be given."""
         _, *others = inspect.signature(self.function).parameters
-        return frozenset(others) - {knob.key for knob in knobs(self.function)}
+        return frozenset(others) - {knob.key for knob in read_knobs(self.function)}
 
     def __call__(self, first: Tensor, inputs: NamedTensors) -> Tensor:
         tensors = {name: inputs[name] for name in self.accepted_tensors if inputs.get(name) is not None}
@@ -109,9 +109,9 @@ def regulariser_knobs(method: Section) -> Iterator[Knob]:
     about = "debiasing term that is added to the loss, weighted by `lambda`"
     yield Knob("regulariser", Literal[(NO_REGULARISER, *regularisers_by_name())], NO_REGULARISER, False, about)
     function = regularisers_by_name().get(str(method.get("regulariser")))
-    yield from (knob for knob in knobs(TermWeights) if function or knob.key == "alpha")
+    yield from (knob for knob in read_knobs(TermWeights) if function or knob.key == "alpha")
     if function:
-        yield from knobs(function)
+        yield from read_knobs(function)
 
 
 def build_regulariser(method: Section) -> LossTerm | None:
@@ -183,16 +183,16 @@ def bias_source_knobs(method: Section, takes_features: bool, takes_unknown: bool
     yield Knob("bias_source", Literal[sources], LABELS_SOURCE, False, BIAS_SOURCE_DOC)
     source = method.get("bias_source", LABELS_SOURCE)
     if source == SOME_LABELS_SOURCE:
-        yield from (knob for knob in knobs(SomeLabelsOptions) if takes_unknown or knob.key == "known_bias")
+        yield from (knob for knob in read_knobs(SomeLabelsOptions) if takes_unknown or knob.key == "known_bias")
     if source == BIAS_MODEL_SOURCE:
-        yield from knobs(BiasModelOptions)
+        yield from read_knobs(BiasModelOptions)
     if source in (SOME_LABELS_SOURCE, BIAS_MODEL_SOURCE) and method.get("unknown_bias") != "sup_con":
-        yield from knobs(StandInOptions)
+        yield from read_knobs(StandInOptions)
 
 
 def bias_model_receptive_field(method: Section) -> int | None:
     """Return the receptive field of the bias-capturing model that a `method` section asks for, if it does."""
-    return options(BiasModelOptions, method).bias_field if method.get("bias_source") == BIAS_MODEL_SOURCE else None
+    return to_options(BiasModelOptions, method).bias_field if method.get("bias_source") == BIAS_MODEL_SOURCE else None
 
 
 ADVERSARY_DOC = (
@@ -209,7 +209,7 @@ class AdversaryOptions:
     adversary_weight: Annotated[
         float,
         Range(low=0.0),
-        Searched(0.01, 0.1, log=True),
+        SearchRange(0.01, 0.1, log=True),
         Doc("weight of the reversed gradient"),
     ] = 0.1
     adversary_hidden: Annotated[int, Range(low=1), Doc("units of the adversary's one hidden layer")] = 128
@@ -235,12 +235,14 @@ def adversary_knobs(method: Section, has_stage: bool) -> list[Knob]:
     places = ("none", "representation", *(["classifier"] if has_stage else []))
     keys = [Knob("adversary", Literal[places], "none", False, ADVERSARY_DOC)]
     if method.get("adversary", "none") != "none":
-        keys += knobs(AdversaryOptions)
+        keys += read_knobs(AdversaryOptions)
     if method.get("adversary") == "classifier":
-        keys += knobs(ClassifierStageOptions)
+        keys += read_knobs(ClassifierStageOptions)
     return keys
 
 
 def classifier_stage_epochs(method: Section) -> int:
     """Return how many of the last epochs are a classifier stage; 0: there is none."""
-    return options(ClassifierStageOptions, method).classifier_epochs if method.get("adversary") == "classifier" else 0
+    return (
+        to_options(ClassifierStageOptions, method).classifier_epochs if method.get("adversary") == "classifier" else 0
+    )

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from study.catalogue import FITTED
+from study.catalogue import REFERENCE_METHOD
 from study.data.dataset import Facts
 from study.errors import UserError
 from study.methods.batch import Batch, Method
@@ -127,7 +127,7 @@ class ReferenceMethod(Method):
         Raises:
             UserError: always.
         """
-        raise UserError(f"{FITTED}: is fitted at once, no step trains it")
+        raise UserError(f"{REFERENCE_METHOD}: is fitted at once, no step trains it")
 
     def own_classifier(self) -> nn.Module:
         return self.classifier

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from typing_extensions import Doc
 
 from study.data.dataset import Facts
-from study.knobs import Knob, Range, Searched, Section, knobs, options
+from study.knobs import Knob, Range, SearchRange, Section, read_knobs, to_options
 from study.losses.difficulty import WclForm
 from study.losses.ranges import ClassPrior, DebiasedTemperature
 from study.methods.debiasing import AdversaryOptions, bias_source_knobs
@@ -42,7 +42,7 @@ class DeclaredMethod:
 
     def keys(self, method: Section) -> Iterator[Knob]:
         """Yield the keys of a `method` section."""
-        yield from knobs(self.Options)
+        yield from read_knobs(self.Options)
         yield from balance_knobs(method)
         if self.has_bias_source_keys:
             yield from bias_source_knobs(method, takes_features=False, takes_unknown=False)
@@ -60,7 +60,7 @@ class GroupDroOptions:
     group_adjustment: Annotated[
         float,
         Range(low=0.0),
-        Searched(0.0, 5.0),
+        SearchRange(0.0, 5.0),
         Doc("C: a group of n training samples has C / sqrt(n) added to its loss"),
     ] = 0.0
 
@@ -69,7 +69,7 @@ def group_dro(method: Section, facts: Facts, new_network: "NetworkFactory") -> "
     """group_dro: the worst group of class and bias counts most (Group DRO, Sagawa et al. 2020; FSCL paper Table 10)."""
     from study.methods.classifiers import GroupDro
 
-    asked = options(GroupDroOptions, method)
+    asked = to_options(GroupDroOptions, method)
     return GroupDro(asked.group_step, asked.group_adjustment, facts, new_network())
 
 
@@ -80,7 +80,7 @@ def laftr(method: Section, facts: Facts, new_network: "NetworkFactory") -> "Meth
     """
     from study.methods.classifiers import Laftr
 
-    return Laftr(options(AdversaryOptions, method), facts, new_network())
+    return Laftr(to_options(AdversaryOptions, method), facts, new_network())
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class LearningFromFailureOptions:
     q: Annotated[
         float,
         Range(low=0.0, high=1.0),
-        Searched(0.0, 1.0),
+        SearchRange(0.0, 1.0),
         Doc(
             "q of the biased classifier's generalised cross entropy (1 - p^q) / q; 0 is the cross entropy. "
             "To be searched (WCL paper 6.2): where classes are noisy, as in COMPAS, a large one makes the "
@@ -126,7 +126,7 @@ def learning_from_failure(method: Section, facts: Facts, new_network: "NetworkFa
     """
     from study.methods.two_networks import LearningFromFailure
 
-    asked = options(LearningFromFailureOptions, method)
+    asked = to_options(LearningFromFailureOptions, method)
     return LearningFromFailure(asked.q, asked.memory, facts, new_network(), new_network())
 
 
@@ -137,13 +137,13 @@ class JustTrainTwiceOptions:
     identification: Annotated[
         float,
         Range(above=0.0, below=1.0),
-        Searched(0.05, 0.5),
+        SearchRange(0.05, 0.5),
         Doc("share of the epochs that train the first network, at least one; the rest trains the second"),
     ] = 0.2
     upweight: Annotated[
         float,
         Range(low=1.0),
-        Searched(4.0, 100.0, log=True),
+        SearchRange(4.0, 100.0, log=True),
         Doc("weight in the second training of a sample that the first network got wrong (lambda_up)"),
     ] = 20.0
 
@@ -152,7 +152,7 @@ def just_train_twice(method: Section, facts: Facts, new_network: "NetworkFactory
     """just_train_twice: a second training, where what a first one got wrong weighs more (JTT, Liu et al. 2021)."""
     from study.methods.two_networks import JustTrainTwice
 
-    asked = options(JustTrainTwiceOptions, method)
+    asked = to_options(JustTrainTwiceOptions, method)
     return JustTrainTwice(asked.identification, asked.upweight, facts, new_network(), new_network())
 
 
@@ -171,7 +171,7 @@ def wcl(method: Section, facts: Facts, new_network: "NetworkFactory") -> "Method
     """wcl: two encoders without labels; what the biased one finds hard weighs more for the debiased one (WCL paper)."""
     from study.methods.two_networks import Wcl
 
-    asked = options(WclOptions, method)
+    asked = to_options(WclOptions, method)
     return Wcl(asked.temperature, asked.tau_plus, asked.form, new_network(), new_network())
 
 

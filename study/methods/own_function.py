@@ -6,7 +6,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from study.catalogue import APART
+from study.catalogue import OWN_FUNCTION_NAMES
 from study.data.dataset import Facts
 from study.errors import UserError
 from study.knobs import Knob, Section
@@ -15,7 +15,7 @@ from study.methods.needs import MethodNeeds
 if TYPE_CHECKING:
     from study.methods.batch import NetworkFactory
 
-OWN_FUNCTION_NAME = APART["study.methods"]
+OWN_FUNCTION_NAME = OWN_FUNCTION_NAMES["study.methods"]
 NAMES = [OWN_FUNCTION_NAME]
 
 REUSE_PROCESS_KEY = "reuse_process"

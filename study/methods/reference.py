@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from study.catalogue import FITTED
+from study.catalogue import REFERENCE_METHOD
 from study.data.dataset import Facts
 from study.knobs import Knob, Section
 from study.methods.needs import MethodNeeds
@@ -15,7 +15,7 @@ from study.methods.needs import MethodNeeds
 if TYPE_CHECKING:
     from study.methods.batch import Method, NetworkFactory
 
-NAMES = [FITTED]
+NAMES = [REFERENCE_METHOD]
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typing_extensions import Doc
 
-from study.knobs import Knob, Range, Section, knobs, options
+from study.knobs import Knob, Range, Section, read_knobs, to_options
 from study.losses.lazy_torch import functional, torch
 from study.methods.needs import UNKNOWN_LABEL
 
@@ -43,7 +43,9 @@ class BalanceOptions:
 def balance_knobs(method: Section) -> Iterator[Knob]:
     """Yield the keys about weights of a `method` section; without bias labels there are no cells."""
     yield from (
-        knob for knob in knobs(BalanceOptions) if knob.key == "class_weights" or method.get("bias_source") != "model"
+        knob
+        for knob in read_knobs(BalanceOptions)
+        if knob.key == "class_weights" or method.get("bias_source") != "model"
     )
 
 
@@ -53,7 +55,7 @@ def add_sample_weights(labels: BatchLabels, method: Section) -> BatchLabels:
     Args:
         labels: as the method knows them; a guessed bias counts as any other.
     """
-    asked, there = options(BalanceOptions, method), labels.target != UNKNOWN_LABEL
+    asked, there = to_options(BalanceOptions, method), labels.target != UNKNOWN_LABEL
     if asked == BalanceOptions() or not there.any():
         return labels
     weight = torch.ones_like(labels.target, dtype=torch.float32)

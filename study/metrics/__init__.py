@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 Direction = Literal["max", "min"]
 
-NAMED_GROUPS = 25
+MAX_GROUP_METRICS = 25
 """Largest number of (class, bias class) cells of a data set for which each cell's accuracy is a metric of its own."""
 
 
-def _has_group(facts: "Facts", of_class: int, of_bias: int) -> bool:
+def _has_group_of(facts: "Facts", of_class: int, of_bias: int) -> bool:
     groups = facts.bias_classes or 0
-    return of_class < facts.classes and of_bias < groups and facts.classes * groups <= NAMED_GROUPS
+    return of_class < facts.classes and of_bias < groups and facts.classes * groups <= MAX_GROUP_METRICS
 
 
 def _has_groups(facts: "Facts") -> bool:
@@ -35,36 +35,39 @@ class Metric:
     """A metric.
 
     Attributes:
-        about: what it is, in a line.
+        description: what it is, in a line.
         better: which direction is; None: neither.
         unit: `share`: a fraction of one (accuracies, rates, gaps), which papers print in percent; `number`: without a
             unit, or, of log losses, in nats; `squared`: of the continuous attribute, squared.
-        low, high: its least and its largest value; None: no bound.
+        min_value, max_value: its least and its largest value; None: no bound.
         source: what it is computed from: `predictions`, in each epoch; `held out`, also predictions in each epoch, but
             of the validation and the test split alone; `features`, in the last epoch where `train.final` asks for it;
             `training` itself, in each epoch and on no further split.
         is_available: whether a split with these facts can have it.
         needs_scores: whether predictions are not enough: it ranks classes or samples, or needs their probabilities.
-        of_inferred: whether it is about the groups that `train.inferred_groups` infers, without which no split has it.
+        needs_inferred_groups: whether it is about the groups that `train.inferred_groups` infers, without which no
+            split has it.
     """
 
-    about: str
+    description: str
     better: Direction | None = "max"
     unit: Literal["share", "number", "squared"] = "share"
-    low: float | None = 0.0
-    high: float | None = 1.0
+    min_value: float | None = 0.0
+    max_value: float | None = 1.0
     source: Literal["predictions", "held out", "features", "training"] = "predictions"
     is_available: Callable[["Facts"], bool] = lambda facts: True
     needs_scores: bool = False
-    of_inferred: bool = False
+    needs_inferred_groups: bool = False
 
 
-InferredMetric = partial(Metric, of_inferred=True)
-LogLossMetric = partial(Metric, better="min", unit="number", high=None, needs_scores=True)
+InferredGroupMetric = partial(Metric, needs_inferred_groups=True)
+LogLossMetric = partial(Metric, better="min", unit="number", max_value=None, needs_scores=True)
 GroupMetric = partial(Metric, is_available=_has_groups)
-AlignedMetric = partial(Metric, is_available=lambda facts: bool(facts.bias_classes) and facts.aligned is not None)
+BiasAlignmentMetric = partial(Metric, is_available=lambda facts: bool(facts.bias_classes) and facts.aligned is not None)
 
-GROUPS = {f"group_{y}_{s}_accuracy": (y, s) for y in range(NAMED_GROUPS) for s in range(NAMED_GROUPS // (y + 1))}
+CELLS_BY_GROUP_METRIC = {
+    f"group_{y}_{s}_accuracy": (y, s) for y in range(MAX_GROUP_METRICS) for s in range(MAX_GROUP_METRICS // (y + 1))
+}
 """Metrics of one (class, bias class) cell each, with the cell."""
 
 METRICS: Mapping[str, Metric] = {
@@ -81,8 +84,8 @@ METRICS: Mapping[str, Metric] = {
         is_available=lambda facts: facts.classes == 2,
         needs_scores=True,
     ),
-    "aligned_accuracy": AlignedMetric("Accuracy where the bias class is one of the class's own."),
-    "conflicting_accuracy": AlignedMetric("Accuracy where it is not."),
+    "aligned_accuracy": BiasAlignmentMetric("Accuracy where the bias class is one of the class's own."),
+    "conflicting_accuracy": BiasAlignmentMetric("Accuracy where it is not."),
     "unbiased_accuracy": GroupMetric("Mean of the accuracies of the (class, bias class) cells."),
     "worst_group_accuracy": GroupMetric("Smallest accuracy of a (class, bias class) cell."),
     "shrunk_unbiased_accuracy": GroupMetric(
@@ -90,11 +93,11 @@ METRICS: Mapping[str, Metric] = {
         "conflicting, or all aligned, cells; where no bias class is a class's own, towards that of their class."
     ),
     "shrunk_worst_group_accuracy": GroupMetric("The smallest of those."),
-    "inferred_unbiased_accuracy": InferredMetric(
+    "inferred_unbiased_accuracy": InferredGroupMetric(
         "`shrunk_unbiased_accuracy` of the cells of class and inferred group."
     ),
-    "inferred_conflicting_accuracy": InferredMetric("Accuracy where the inferred group is not the class."),
-    "inferred_worst_group_accuracy": InferredMetric(
+    "inferred_conflicting_accuracy": InferredGroupMetric("Accuracy where the inferred group is not the class."),
+    "inferred_worst_group_accuracy": InferredGroupMetric(
         "`shrunk_worst_group_accuracy` of the cells of class and inferred group."
     ),
     "log_loss": LogLossMetric(
@@ -109,7 +112,7 @@ METRICS: Mapping[str, Metric] = {
         is_available=_has_groups,
     ),
     "inferred_unbiased_log_loss": LogLossMetric(
-        "`shrunk_unbiased_log_loss` of the cells of class and inferred group.", of_inferred=True
+        "`shrunk_unbiased_log_loss` of the cells of class and inferred group.", needs_inferred_groups=True
     ),
     "equalized_odds": GroupMetric(
         "Mean gap between bias classes of the rate of an output, given the class (FSCL paper Eq. 6).",
@@ -129,16 +132,16 @@ METRICS: Mapping[str, Metric] = {
     "accuracy_parity": GroupMetric("Largest gap between bias classes of the accuracy.", "min"),
     **{
         name: Metric(
-            f"Accuracy of class {y} with bias class {s}.", is_available=partial(_has_group, of_class=y, of_bias=s)
+            f"Accuracy of class {y} with bias class {s}.", is_available=partial(_has_group_of, of_class=y, of_bias=s)
         )
-        for name, (y, s) in GROUPS.items()
+        for name, (y, s) in CELLS_BY_GROUP_METRIC.items()
     },
     "standard_error": Metric("Standard error of the metric whose name stands before it.", None, source="held out"),
     "condition_mse": Metric(
         # high is good: the attribute is one that should not be readable (CCL-K paper Table 3)
         "Mean squared error of a ridge regression from the features to the continuous attribute.",
         unit="squared",
-        high=None,
+        max_value=None,
         source="features",
         is_available=lambda facts: facts.condition is not None,
     ),
@@ -146,7 +149,7 @@ METRICS: Mapping[str, Metric] = {
 }
 """Metrics by name, those of predictions first."""
 
-PHASES = ("data", "training", "evaluation")
+EPOCH_PHASES = ("data", "training", "evaluation")
 """Phases that an epoch's time is divided into: each is reported as `time/PHASE`, the whole as `time/epoch`."""
 
 
@@ -157,7 +160,7 @@ def find_metric(reported: str) -> Metric | None:
     return next((METRICS[end] for end in ends if end in METRICS), None)
 
 
-def direction(reported: str) -> Direction | None:
+def metric_direction(reported: str) -> Direction | None:
     """Return the direction in which a reported metric is better; None: neither, or it is not in the table."""
     metric = find_metric(reported)
     return metric.better if metric else None
@@ -165,48 +168,48 @@ def direction(reported: str) -> Direction | None:
 
 def lower_is_better(reported: str) -> bool:
     """Tell whether the smaller of two values is better; false where neither direction is."""
-    return direction(reported) == "min"
+    return metric_direction(reported) == "min"
 
 
-def is_share(reported: str) -> bool:
+def is_fraction_metric(reported: str) -> bool:
     """Tell whether its numbers, or those it is the error of, are fractions of one, which papers print in percent."""
     metric = find_metric(reported.removesuffix("_standard_error"))
     return metric is not None and metric.unit == "share"
 
 
-def in_percent(reported: str) -> bool:
+def is_shown_in_percent(reported: str) -> bool:
     """Tell whether people are shown it in percent: `val/accuracy`, `test/worst_group_accuracy`; gaps are not."""
     return reported.rsplit("/", 1)[-1].endswith("accuracy")
 
 
-def format_value(reported: str, value: float, deviation: float | None = None) -> str:
+def format_metric(reported: str, value: float, deviation: float | None = None) -> str:
     """Format a value: `76.2%`, `76.2 ± 1.3%` with a standard deviation; `0.123` for what is not in percent.
 
     A count that is the same on every seed is written as `530`.
     """
     numbers = [value] if deviation is None else [value, deviation]
-    if in_percent(reported):
+    if is_shown_in_percent(reported):
         return " ± ".join(f"{100 * number:.1f}" for number in numbers) + "%"
-    if is_count(value) and not deviation:
+    if is_whole_count(value) and not deviation:
         return f"{value:.0f}"
-    return " ± ".join(map(_plain, numbers))
+    return " ± ".join(map(_format_plain_number, numbers))
 
 
-def is_count(number: float) -> bool:
+def is_whole_count(number: float) -> bool:
     """Tell whether a number is whole and, unlike 0 and 1, no share, so that it needs no decimals."""
     return float(number).is_integer() and abs(number) > 1
 
 
-def _plain(number: float) -> str:
+def _format_plain_number(number: float) -> str:
     """Format a number as `0.123`, or as `0.0004` where three decimals would show nothing."""
     return f"{number:.1g}" if number and not round(number, 3) else f"{number:.3f}"
 
 
-def format_range(reported: str, low: float, high: float) -> str:
-    """Format an interval as `64.1 to 79.9%`, its ends in the unit of `format_value`."""
-    if in_percent(reported):
+def format_metric_range(reported: str, low: float, high: float) -> str:
+    """Format an interval as `64.1 to 79.9%`, its ends in the unit of `format_metric`."""
+    if is_shown_in_percent(reported):
         return f"{100 * low:.1f} to {100 * high:.1f}%"
-    return f"{_plain(low)} to {_plain(high)}"
+    return f"{_format_plain_number(low)} to {_format_plain_number(high)}"
 
 
 def is_standard_error(reported: str) -> bool:
@@ -228,5 +231,5 @@ def available_metrics(facts: "Facts", inferred: bool = False) -> list[str]:
     return [
         name
         for name in searchable_metrics()
-        if METRICS[name].is_available(facts) and METRICS[name].of_inferred <= inferred
+        if METRICS[name].is_available(facts) and METRICS[name].needs_inferred_groups <= inferred
     ]

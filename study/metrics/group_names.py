@@ -3,13 +3,13 @@
 import re
 from collections.abc import Sequence
 
-from study.metrics import GROUPS
-from study.text import few_names, quoted
+from study.metrics import CELLS_BY_GROUP_METRIC
+from study.text import list_few_names, quoted
 
-Names = Sequence[str] | None
+LabelNames = Sequence[str] | None
 
 
-def metric_in_words(metric: str, classes: Names, biases: Names) -> str | None:
+def group_metric_in_words(metric: str, classes: LabelNames, biases: LabelNames) -> str | None:
     """Describe the group of a metric, `class 'no', bias class 'f'`; None for other metrics and where names are unknown.
 
     Args:
@@ -25,7 +25,7 @@ def metric_in_words(metric: str, classes: Names, biases: Names) -> str | None:
     return f"class {classes[target]!r}, bias class {biases[bias]!r}"
 
 
-def group_in_words(of_class: int, of_bias: int, classes: Names, biases: Names) -> str:
+def group_in_words(of_class: int, of_bias: int, classes: LabelNames, biases: LabelNames) -> str:
     """Describe a group in a sentence, `class 'no' with bias class 'f'`; by number where names are unknown.
 
     Args:
@@ -37,12 +37,12 @@ def group_in_words(of_class: int, of_bias: int, classes: Names, biases: Names) -
     return "class {} with bias class {}".format(*told)
 
 
-def class_name(names: Names, code: int) -> str:
+def class_name(names: LabelNames, code: int) -> str:
     """Return the name of a class or bias class; its number where names are unknown."""
     return names[code] if names and code < len(names) else str(code)
 
 
-def compared_groups(cells: Sequence[Sequence[int]], classes: Names) -> str:
+def compared_groups_sentence(cells: Sequence[Sequence[int]], classes: LabelNames) -> str:
     """Say in a sentence which classes' groups the gaps between groups compare.
 
     Args:
@@ -51,10 +51,10 @@ def compared_groups(cells: Sequence[Sequence[int]], classes: Names) -> str:
     """
     names = [quoted(name) for name in classes] if classes else [str(number) for number in range(len(cells))]
     alone = [y for y, row in enumerate(cells) if sum(count > 0 for count in row) < 2]
-    told = f"equalized_odds compares groups of the classes {few_names(names)}"
+    told = f"equalized_odds compares groups of the classes {list_few_names(names)}"
     if alone:
         several = "classes" if len(alone) > 1 else "class"
-        named = few_names([names[y] for y in alone])
+        named = list_few_names([names[y] for y in alone])
         told = f"equalized_odds is no number: of {several} {named} no two groups have samples"
     if len(cells) != 2:
         return f"{told}."
@@ -62,7 +62,9 @@ def compared_groups(cells: Sequence[Sequence[int]], classes: Names) -> str:
     return f"{told}; equal_opportunity {of_one} {names[1]}."
 
 
-def group_legend(classes: Names, biases: Names) -> dict[str, str]:
+def group_legend(classes: LabelNames, biases: LabelNames) -> dict[str, str]:
     """Describe every group that has a metric of its own, by its number, `group_0_3`."""
-    told = {name.removesuffix("_accuracy"): metric_in_words(name, classes, biases) for name in GROUPS}
+    told = {
+        name.removesuffix("_accuracy"): group_metric_in_words(name, classes, biases) for name in CELLS_BY_GROUP_METRIC
+    }
     return {name: text for name, text in told.items() if text}

@@ -13,7 +13,7 @@ from study.metrics import available_metrics
 if TYPE_CHECKING:
     from study.data.dataset import Facts
 
-Need = Literal["nothing", "classes", "inferred groups", "bias labels"]
+RequiredLabels = Literal["nothing", "classes", "inferred groups", "bias labels"]
 """What a rule needs of the validation samples beside their classes: nothing, several classes, groups that a bias model
 infers, or bias labels.
 """
@@ -25,12 +25,12 @@ class SelectionRule:
 
     Attributes:
         metric: name in `METRICS`, the larger the better.
-        needs: see `Need`.
+        required_labels: see `RequiredLabels`.
         limit: of another metric, as `equalized_odds <= 0.1`; None: there is none.
     """
 
     metric: str
-    needs: Need
+    required_labels: RequiredLabels
     limit: str | None = None
 
     @property
@@ -44,7 +44,7 @@ class SelectionRule:
         return set(names) <= set(available_metrics(facts, inferred))
 
 
-RULES = (
+SELECTION_RULES = (
     SelectionRule("accuracy", "nothing"),
     SelectionRule("worst_class_accuracy", "classes"),
     SelectionRule("balanced_accuracy", "classes"),
@@ -60,7 +60,7 @@ RULES = (
 )
 """Rules, those that need least first."""
 
-DEBIASED = (
+BIAS_LABEL_METRICS = (
     "worst_group_accuracy",
     "conflicting_accuracy",
     "unbiased_accuracy",
@@ -72,30 +72,30 @@ DEBIASED = (
 )
 """Metrics that need bias labels."""
 
-BESIDE = ("accuracy", "aligned_accuracy", "conflicting_accuracy", "worst_group_accuracy", "equalized_odds")
+SUMMARY_METRICS = ("accuracy", "aligned_accuracy", "conflicting_accuracy", "worst_group_accuracy", "equalized_odds")
 """Metrics that a summary shows beside the study's own: what a gain costs, and where."""
 
-MIN_SHOWN_GROUP = 10
+MIN_SHOWN_GROUP_SAMPLES = 10
 """Samples of a group from which on its accuracy is shown in a summary: with 4 samples it is 0, 25, 50, 75 or 100%."""
 
 
 def summary_metrics(
-    own: Sequence[str], known: Collection[str], cells: Mapping[str, Sequence[Sequence[int]]]
+    study_metrics: Sequence[str], available: Collection[str], cells: Mapping[str, Sequence[Sequence[int]]]
 ) -> list[str]:
     """List the reported names that a summary shows.
 
     They are the study's own metrics on test, then on validation, a log loss with the accuracy of the same samples, then
-    `BESIDE` on test, where that was read, else on validation.
+    `SUMMARY_METRICS` on test, where that was read, else on validation.
 
     Args:
-        own: names of the study's metrics, as `val/accuracy`.
-        known: the reported names that there are.
+        study_metrics: names of the study's metrics, as `val/accuracy`.
+        available: the reported names that there are.
         cells: for each split that is known, how many samples each class has with each bias class.
     """
-    split = "test" if any(name.startswith("test/") for name in known) else "val"
+    split = "test" if any(name.startswith("test/") for name in available) else "val"
     sizes = [size for row in cells.get(split) or () for size in row if size]
-    too_small = {"worst_group_accuracy"} if sizes and min(sizes) < MIN_SHOWN_GROUP else set()
-    told = [name for each in own for name in dict.fromkeys((each, each.replace("log_loss", "accuracy")))]
+    too_small = {"worst_group_accuracy"} if sizes and min(sizes) < MIN_SHOWN_GROUP_SAMPLES else set()
+    told = [name for each in study_metrics for name in dict.fromkeys((each, each.replace("log_loss", "accuracy")))]
     names = [f"{where}/{name.split('/')[1]}" for name in told for where in ("test", "val")]
-    names += [f"{split}/{name}" for name in BESIDE if name not in too_small]
-    return [name for name in dict.fromkeys(names) if name in known]
+    names += [f"{split}/{name}" for name in SUMMARY_METRICS if name not in too_small]
+    return [name for name in dict.fromkeys(names) if name in available]

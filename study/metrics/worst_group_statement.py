@@ -11,30 +11,30 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
 
-from study.metrics.group_names import Names, group_in_words
-from study.metrics.selection_rules import MIN_SHOWN_GROUP
-from study.text import counted, few_names, quoted
+from study.metrics.group_names import LabelNames, group_in_words
+from study.metrics.selection_rules import MIN_SHOWN_GROUP_SAMPLES
+from study.text import list_few_names, pluralise, quoted
 
-ALIKE = 1e-6
+ACCURACY_TOLERANCE = 1e-6
 """Difference of accuracies below which they count as equal."""
 
 Z_95 = 1.959964
 """Number of deviations within which a standard normal variable is with a probability of 95%."""
 
 
-def wilson_interval(share: float, count: float, reach: float = Z_95) -> tuple[float, float]:
+def wilson_interval(share: float, count: float, z: float = Z_95) -> tuple[float, float]:
     """Compute Wilson's score interval of a share of `count` samples.
 
     Args:
         share: 0 to 1.
-        reach: how many standard errors to each side; by default those of 95%.
+        z: how many standard errors to each side; by default those of 95%.
 
     Returns:
         Its ends, within 0 and 1; 0 and 1 without a sample.
     """
     if count == 0:
         return 0.0, 1.0
-    square = reach**2 / count
+    square = z**2 / count
     centre, width = share + square / 2, math.sqrt(max(0.0, share * (1 - share)) * square + square**2 / 4)
     return max(0.0, (centre - width) / (1 + square)), min(1.0, (centre + width) / (1 + square))
 
@@ -118,12 +118,12 @@ class GroupAccuracy:
     @property
     def is_small(self) -> bool:
         """Whether it has too few samples to tell its accuracy."""
-        return self.samples < MIN_SHOWN_GROUP
+        return self.samples < MIN_SHOWN_GROUP_SAMPLES
 
     @property
     def counts_in_words(self) -> str:
         """The counts and interval in words: `0 of 8 right (0% to 32%)`."""
-        whole = abs(self.right - round(self.right)) < ALIKE
+        whole = abs(self.right - round(self.right)) < ACCURACY_TOLERANCE
         right = f"{round(self.right)}" if whole else f"on average over the seeds {self.right:.1f}"
         low, high = self.interval
         return f"{right} of {self.samples} right ({low:.0%} to {high:.0%})"
@@ -139,10 +139,10 @@ class WorstGroup:
 
     Attributes:
         split: its name.
-        sizes: samples of each group that has any, ascending.
+        group_sizes: samples of each group that has any, ascending.
         worst: the groups with the lowest accuracy, the largest first; empty where all are alike or it is unknown which.
         lowest: that accuracy; None where all are alike.
-        too_small: groups of fewer than `MIN_SHOWN_GROUP` samples, the lowest accuracy first; only where known.
+        too_small: groups of fewer than `MIN_SHOWN_GROUP_SAMPLES` samples, the lowest accuracy first; only where known.
         worst_of_enough: where all of `worst` have too few samples, the worst of the groups with enough, the largest
             first.
         absent: names of the groups without a sample.
@@ -151,7 +151,7 @@ class WorstGroup:
     """
 
     split: str
-    sizes: tuple[int, ...]
+    group_sizes: tuple[int, ...]
     worst: tuple[GroupAccuracy, ...]
     lowest: float | None
     too_small: tuple[GroupAccuracy, ...] = ()
@@ -166,20 +166,21 @@ class WorstGroup:
         Args:
             model: whose predictions these are.
         """
-        found = [*self._lowest_sentences(model), *self._too_small()]
+        found = [*self._lowest_sentences(model), *self._too_small_sentences()]
         if self.absent:
-            found.append(f"no sample on {self.split} is of {_listed(self.absent, NAMED)}")
+            found.append(f"no sample on {self.split} is of {_join_first_names(self.absent, MAX_NAMED_GROUPS)}")
         if self.unknown:
             found.append(
-                f"{counted(self.unknown, 'sample')} of unknown bias {'is' if self.unknown == 1 else 'are'} in no group"
+                f"{pluralise(self.unknown, 'sample')} of unknown bias {'is' if self.unknown == 1 else 'are'} in no "
+                f"group"
             )
         if self.worst or self.too_small:
             found.append("in brackets are Wilson's 95% intervals")
         return [f"{text[0].upper()}{text[1:]}." for text in found]
 
-    def line(self) -> str:
+    def first_sentence(self) -> str:
         """Say the first of it in one sentence, with one group by its name."""
-        first = [*self._lowest_sentences("the model", 1), *self._too_small(1)][0]
+        first = [*self._lowest_sentences("the model", 1), *self._too_small_sentences(1)][0]
         return f"{first[0].upper()}{first[1:]}. The model card says more."
 
     def _lowest_sentences(self, model: str, most: int | None = None) -> Iterator[str]:
@@ -191,30 +192,33 @@ class WorstGroup:
         if self.lowest is None:
             return
         over = "" if self.accuracy is None else f", over all {self.accuracy:.1%}"
-        n_enough, enough = sum(size >= MIN_SHOWN_GROUP for size in self.sizes), f"{MIN_SHOWN_GROUP} samples or more"
-        worst = self.worst_of_enough or self.worst
-        if not worst:
-            sizes = (
-                f"of {len(self.sizes)} groups of class and bias class, of {self.sizes[0]} to {self.sizes[-1]} samples"
-            )
-            yield f"on {self.split}, in the worst {sizes}, {model} has {self.lowest:.1%} right{over}"
-        elif not n_enough:
-            few = f"none of the {len(self.sizes)} groups has {enough}: too few to tell which {model} serves worst"
+        sizes, enough = self.group_sizes, f"{MIN_SHOWN_GROUP_SAMPLES} samples or more"
+        n_enough, worst = sum(size >= MIN_SHOWN_GROUP_SAMPLES for size in sizes), self.worst_of_enough or self.worst
+        if not n_enough:
+            over = "" if self.accuracy is None else f"; over all {self.accuracy:.1%} are right"
+            few = f"none of the {len(sizes)} groups has {enough}: too few to tell which {model} serves worst"
             yield f"on {self.split} {few}{over}"
+        elif not worst:
+            groups = f"of {len(sizes)} groups of class and bias class, of {sizes[0]} to {sizes[-1]} samples"
+            yield f"on {self.split}, in the worst {groups}, {model} has {self.lowest:.1%} right{over}"
         elif self.worst_of_enough and n_enough == 1:
             yield f"on {self.split} only {worst[0].name} has {enough}: {worst[0].counts_in_words}{over}"
         elif len(self.worst_of_enough) == n_enough:
             alike = f"the {n_enough} groups with {enough} alike"
             yield f"on {self.split} {model} serves {alike}: {worst[0].share:.1%} right in each{over}"
         else:
-            of = f"of the {n_enough} groups with {enough}" if self.worst_of_enough else f"of {len(self.sizes)} groups"
+            of = (
+                f"of the {n_enough} groups with {enough}"
+                if self.worst_of_enough
+                else f"of {len(self.group_sizes)} groups"
+            )
             named = [f"{group.name}, {group.counts_in_words}" for group in worst]
             which = f"{worst[0].name} worst {of}: {worst[0].counts_in_words}"
-            several = f"these worst {of}: {_listed(named, most or _most_named(worst))}"
+            several = f"these worst {of}: {_join_first_names(named, most or _most_named(worst))}"
             yield f"on {self.split} {model} serves {which if len(worst) == 1 else several}{over}"
 
-    def _too_small(self, most: int | None = None) -> Iterator[str]:
-        few = sum(size < MIN_SHOWN_GROUP for size in self.sizes)
+    def _too_small_sentences(self, most: int | None = None) -> Iterator[str]:
+        few = sum(size < MIN_SHOWN_GROUP_SAMPLES for size in self.group_sizes)
         if not few:
             return
         is_lowest = bool(self.worst) and all(group.is_small for group in self.worst)
@@ -222,8 +226,12 @@ class WorstGroup:
         named = [f"{group.name}, {group.counts_in_words}" if is_lowest else group.name for group in small]
         named += [f"{group.name}, {group.counts_in_words}" for group in self.too_small]
         lowest = f"; the lowest accuracy, {self.lowest:.1%}, is theirs" if self.worst_of_enough else ""
-        which = f": {_listed(named, most or _most_named(small))}" if named else f" ({few} of {len(self.sizes)})"
-        yield f"groups of fewer than {MIN_SHOWN_GROUP} samples are too small to tell{lowest}{which}"
+        which = (
+            f": {_join_first_names(named, most or _most_named(small))}"
+            if named
+            else f" ({few} of {len(self.group_sizes)})"
+        )
+        yield f"groups of fewer than {MIN_SHOWN_GROUP_SAMPLES} samples are too small to tell{lowest}{which}"
 
     def to_document(self) -> dict[str, Any]:
         """Convert it to plain values."""
@@ -231,16 +239,20 @@ class WorstGroup:
         return {"split": self.split, "lowest": self.lowest, **groups, "absent": list(self.absent)}
 
 
-NAMED, NONE_RIGHT = 4, 8
+MAX_NAMED_GROUPS, MAX_NAMED_IF_NONE_RIGHT = 4, 8
 """Largest number of groups that a sentence names; and how many it names where no sample is right in any of them."""
 
 
 def _most_named(groups: Sequence[GroupAccuracy]) -> int:
     """Return how many groups a sentence names: more where these, which come first, are few and no sample is right."""
-    return NONE_RIGHT if NAMED < len(groups) <= NONE_RIGHT and not groups[0].right else NAMED
+    return (
+        MAX_NAMED_IF_NONE_RIGHT
+        if MAX_NAMED_GROUPS < len(groups) <= MAX_NAMED_IF_NONE_RIGHT and not groups[0].right
+        else MAX_NAMED_GROUPS
+    )
 
 
-def find_worst_group(counts: GroupCounts, classes: Names, biases: Names) -> WorstGroup | None:
+def find_worst_group(counts: GroupCounts, classes: LabelNames, biases: LabelNames) -> WorstGroup | None:
     """Find which groups are served worst, and which are too small to tell.
 
     Args:
@@ -256,10 +268,10 @@ def find_worst_group(counts: GroupCounts, classes: Names, biases: Names) -> Wors
     lowest, highest = (known[0].share, known[-1].share) if known else (counts.lowest, counts.accuracy)
     if not sizes or lowest is None:
         return None
-    is_alike = highest is not None and highest - lowest < ALIKE
-    if is_alike and sizes[0] >= MIN_SHOWN_GROUP:
+    is_alike = highest is not None and highest - lowest < ACCURACY_TOLERANCE
+    if is_alike and sizes[0] >= MIN_SHOWN_GROUP_SAMPLES:
         return None
-    worst = () if is_alike else tuple(group for group in known if group.share - known[0].share < ALIKE)
+    worst = () if is_alike else tuple(group for group in known if group.share - known[0].share < ACCURACY_TOLERANCE)
     enough = [group for group in known if not group.is_small]
     is_small = bool(worst) and all(group.is_small for group in worst)
     return WorstGroup(
@@ -268,27 +280,27 @@ def find_worst_group(counts: GroupCounts, classes: Names, biases: Names) -> Wors
         worst,
         None if is_alike else lowest,
         tuple(group for group in known if group.is_small and group not in worst),
-        tuple(group for group in enough if group.share - enough[0].share < ALIKE) if is_small else (),
+        tuple(group for group in enough if group.share - enough[0].share < ACCURACY_TOLERANCE) if is_small else (),
         tuple(group_in_words(*cell, classes, biases) for cell, size in samples.items() if not size),
         counts.unknown,
         counts.accuracy,
     )
 
 
-def _listed(names: Sequence[str], most: int) -> str:
+def _join_first_names(names: Sequence[str], most: int) -> str:
     """Join the first names, and say how many more there are."""
     more = [f"and {len(names) - most} more"] if len(names) > most else []
     return "; ".join([*names[:most], *more])
 
 
-MOST_RECALLS = 20
+MAX_LISTED_RECALLS = 20
 """Number of other classes of which a sentence says how many are right."""
 
-THRESHOLD_LOSS = 0.1
+MIN_THRESHOLD_LOSS = 0.1
 """Balanced accuracy that a threshold must lose, against the best one for this area under the curve, to be told."""
 
 
-def class_sentences(names: Sequence[str], confusion: Sequence[Sequence[int]], auc: float | None) -> list[str]:
+def class_recall_sentences(names: Sequence[str], confusion: Sequence[Sequence[int]], auc: float | None) -> list[str]:
     """Say which class is recognised least, how many of the others are right, and of two if the threshold is off.
 
     It is off where far fewer are right, of both classes alike, than the best threshold would get: about Phi(d / 2) for
@@ -312,11 +324,11 @@ def class_sentences(names: Sequence[str], confusion: Sequence[Sequence[int]], au
         if number != worst
     ]
     called = f"{confusion[worst][instead]} called {quoted(names[instead])}"
-    sentences = [f"{told}, {called}. Right of the others: {few_names(others, MOST_RECALLS)}."]
+    sentences = [f"{told}, {called}. Right of the others: {list_few_names(others, MAX_LISTED_RECALLS)}."]
     if len(names) == len(there) == 2 and auc is not None and 0.5 < auc < 1:
         normal = NormalDist()
         best = normal.cdf(normal.inv_cdf(auc) / math.sqrt(2))
-        if best - sum(recall.values()) / 2 > THRESHOLD_LOSS:
+        if best - sum(recall.values()) / 2 > MIN_THRESHOLD_LOSS:
             sentences.append(
                 f"The scores tell the classes apart (area under the curve {auc:.2f}), but the threshold between them "
                 f"is off on these data: a better one would get about {best:.0%} of each class. No command sets a "

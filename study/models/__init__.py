@@ -10,10 +10,10 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from study.catalogue import Catalogue, lazy_getattr, modules
+from study.catalogue import Catalogue, find_modules, lazy_getattr
 from study.data.dataset import Facts
 from study.errors import UserError
-from study.knobs import Knob, knobs, options
+from study.knobs import Knob, read_knobs, to_options
 from study.models.network_keys import HeadOptions, columns_before_features
 from study.models.networks import NETWORKS
 
@@ -41,7 +41,7 @@ MODULES_WITH_TORCH = ("backbone_network", "efficientnet", "encoder", "frozen_net
 
 
 def _own_networks() -> Mapping[str, Any]:
-    return {**modules("study.models", "Options", MODULES_WITH_TORCH), **NETWORKS}
+    return {**find_modules("study.models", "Options", MODULES_WITH_TORCH), **NETWORKS}
 
 
 CATALOGUE = Catalogue("study.models", ("Options", "unsuited", "build"), "study.models", _own_networks)
@@ -49,20 +49,20 @@ CATALOGUE = Catalogue("study.models", ("Options", "unsuited", "build"), "study.m
 
 def network_names() -> list[str]:
     """List every network that `model.name` may name."""
-    return CATALOGUE.names()
+    return CATALOGUE.listed_names()
 
 
 def model_knobs(model: Mapping[str, Any]) -> dict[str, Knob]:
     """Return the keys of a `model` section besides `name`: the encoder's, and those of its head that take effect."""
-    if model["name"] == CATALOGUE.apart:
+    if model["name"] == CATALOGUE.own_function_name:
         return {}
     head = model.get("head", "none")
     without = {"none": {"head_hidden", "head_features", "head_norm"}, "linear": {"head_hidden"}}.get(str(head), set())
     without |= set() if model.get("frozen") else {"joined", "adapter", "adapter_width", "trained_stages"}
     without |= {"lr_factor"} if model.get("frozen") and not has_trained_stages(model) else set()
     without |= set() if model.get("adapter") else {"adapter_width"}
-    own = knobs(CATALOGUE.find(model["name"]).Options)
-    declared = {knob.key: knob for knob in (*own, *knobs(HeadOptions)) if knob.key not in without}
+    own = read_knobs(CATALOGUE.find_module(model["name"]).Options)
+    declared = {knob.key: knob for knob in (*own, *read_knobs(HeadOptions)) if knob.key not in without}
     if "stem" in declared and model.get("weights") is not None:
         declared["stem"] = replace(declared["stem"], default="imagenet")  # that of published weights
     return declared
@@ -186,13 +186,13 @@ def build_network(model: Mapping[str, Any], facts: Facts, begins: bool = True) -
     """Build the encoder of a `model` section with its projection head; arguments and errors as of `build_encoder`."""
     from study.models.encoder import Network
 
-    return Network(build_encoder(model, facts, begins), options(HeadOptions, model))
+    return Network(build_encoder(model, facts, begins), to_options(HeadOptions, model))
 
 
 def _module_and_options(model: Mapping[str, Any]) -> tuple[Any, Any]:
     """Return the module of a `model` section and its options, those of the head left out."""
-    module = CATALOGUE.find(model["name"])
-    return module, options(module.Options, model)
+    module = CATALOGUE.find_module(model["name"])
+    return module, to_options(module.Options, model)
 
 
 def _network_problem(model: Mapping[str, Any], facts: Facts) -> str | None:

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from study.knobs import options
+from study.knobs import to_options
 from study.models.backbone_network import Backbone, ResNetStages, TrainedStages
 from study.models.efficientnet import EfficientNetStages
 from study.models.encoder import Encoder
@@ -90,7 +90,7 @@ def build_layers_on_frozen_network(
         last: features of the network's last layer.
         trunk: the network whose last stages are trained; None: none are.
     """
-    layers, stages = options(BackboneOptions, model), None
+    layers, stages = to_options(BackboneOptions, model), None
     if layers.trained_stages != "none":
         assert trunk is not None
         of = EfficientNetStages if trunk.architecture == "efficientnet_lite0" else ResNetStages

@@ -12,7 +12,7 @@ from study import files
 from study.data.label_files import find_user_path
 from study.data.source import Source
 from study.errors import UserError
-from study.text import few_names
+from study.text import list_few_names
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -67,7 +67,7 @@ def unwrap_state_dict(content: Any, wanted: Collection[str], place: str) -> "dic
     whole = [one for one in found if one.matches == len(wanted)]
     ours = [one for one in whole if one.prefix in OWN_NAME_PREFIXES]
     if len(whole) > 1 and len(ours) != 1:
-        names = few_names(["/".join((*one.keys, f"{one.prefix}*")) for one in whole])
+        names = list_few_names(["/".join((*one.keys, f"{one.prefix}*")) for one in whole])
         raise UserError(
             f"{place}: holds the weights of several networks that fit: {names}. Save the one to begin from as a file "
             "of its own"
@@ -86,7 +86,7 @@ def check_weights_finite(state: "Mapping[str, Tensor]", place: str) -> None:
     """
     faulty = [name for name, tensor in state.items() if not bool(tensor.float().isfinite().all())]
     if faulty:
-        raise UserError(f"{place}: values that are not finite (nan or infinity) in {few_names(faulty)}")
+        raise UserError(f"{place}: values that are not finite (nan or infinity) in {list_few_names(faulty)}")
 
 
 def _tensor_mappings(
@@ -210,7 +210,7 @@ def file_sha256(file: Path) -> str:
 @lru_cache
 def _cached_sha256(file: Path, state: tuple[int, ...]) -> str:
     try:
-        return files.digest_of_file(file)
+        return files.sha256_of_file(file)
     except OSError as error:
         raise UserError(f"{file}: cannot be read: {error.strerror}") from None
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from study.data.source import Source
-from study.errors import UserError, nearest
+from study.errors import UserError, did_you_mean
 
 DEFAULT_WEIGHTS_NAME = "imagenet"
 """Name of the weights of an architecture that its library takes by default; torchvision: its best ones on ImageNet."""
@@ -134,7 +134,7 @@ def why_wrong_architecture(name: str) -> str | None:
     known = list_architectures()
     if name in known:
         return None
-    return f"has no architecture {name!r}. {nearest(name, known)}`study models list` prints all there are"
+    return f"has no architecture {name!r}. {did_you_mean(name, known)}`study models list` prints all there are"
 
 
 def weights_names_of(architecture: str) -> list[str]:
@@ -156,7 +156,7 @@ def find_weights(architecture: str, name: str) -> PublishedWeights:
     names = weights_names_of(architecture)
     if name not in names:
         raise UserError(
-            f"{architecture} has no published weights {name!r}. {nearest(name, names)}{allowed_weights_text(names)}"
+            f"{architecture} has no published weights {name!r}. {did_you_mean(name, names)}{allowed_weights_text(names)}"
         )
     if architecture in PACKAGED_WEIGHTS:
         return PACKAGED_WEIGHTS[architecture]

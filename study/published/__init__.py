@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 from ruamel.yaml import YAML
 
-from study.errors import UserError, nearest
+from study.errors import UserError, did_you_mean
 
 __all__ = ["Claim", "Paper", "PrintedCell", "PublishedTable", "TableLine", "load_table", "table_names"]
 
@@ -22,7 +22,7 @@ PRINTED_NUMBER = re.compile(r"(-?\d+(?:\.\d+)?)(?: ± (\d+(?:\.\d+)?))?")
 EMPTY_CELL = "-"
 """Content of a cell without a printed number."""
 
-PER_UNIT = {"percent": 100.0, "fraction": 1.0, "number": 1.0, "squared_255": 255.0**2}
+DIVISOR_BY_UNIT = {"percent": 100.0, "fraction": 1.0, "number": 1.0, "squared_255": 255.0**2}
 """Divisor of a printed number, by unit: 65025 for the squared error of a colour printed as 0 to 255."""
 
 Unit = Literal["percent", "fraction", "number", "squared_255"]
@@ -92,7 +92,7 @@ class CellSequence(FrozenModel):
     column: str | None = None
     rows: CellLabels | None = None
 
-    def cells(self) -> list[tuple[str, str]]:
+    def cell_labels(self) -> list[tuple[str, str]]:
         """Return (row, column) of each cell."""
         if self.row is not None:
             return [(self.row, column) for column in self.columns or ()]
@@ -125,11 +125,11 @@ class Claim(FrozenModel):
     best: BestCellClaim | None = None
     not_as_printed: str | None = None
 
-    def cells(self) -> list[tuple[str, str]]:
+    def cell_labels(self) -> list[tuple[str, str]]:
         """Return (row, column) of each cell that the claim names, in its order."""
         trend = self.increasing or self.decreasing
         if trend is not None:
-            return trend.cells()
+            return trend.cell_labels()
         return [(self.best.row, self.best.column)] if self.best is not None else list(self.better or ())
 
 
@@ -171,7 +171,7 @@ class PublishedTable(FrozenModel):
     metrics: dict[MetricName, MetricName] = Field(default_factory=dict)
     values: dict[StudyFileKey, dict[str, float]] = Field(default_factory=dict)
 
-    def at(self, row: str, column: str) -> tuple[TableLine, TableLine, str]:
+    def lines_and_text_at(self, row: str, column: str) -> tuple[TableLine, TableLine, str]:
         """Return the row and the column with these labels, and the printed text of their cell.
 
         Raises:
@@ -182,13 +182,13 @@ class PublishedTable(FrozenModel):
 
     def unit_of(self, row: str, column: str) -> Unit:
         """Return the unit in which a cell is printed."""
-        of_row, of_column, _ = self.at(row, column)
+        of_row, of_column, _ = self.lines_and_text_at(row, column)
         return of_column.unit or of_row.unit or self.unit
 
-    def cell(self, row: str, column: str) -> PrintedCell:
-        """Return the printed cell of a row's and a column's label; raises ValueError as `at` does."""
-        *_, printed = self.at(row, column)
-        per_unit = PER_UNIT[self.unit_of(row, column)]
+    def printed_cell(self, row: str, column: str) -> PrintedCell:
+        """Return the printed cell of a row's and a column's label; raises ValueError as `lines_and_text_at` does."""
+        *_, printed = self.lines_and_text_at(row, column)
+        per_unit = DIVISOR_BY_UNIT[self.unit_of(row, column)]
         value, spread = (None if number is None else number / per_unit for number in _parse_printed(printed))
         return PrintedCell(printed, value, spread)
 
@@ -198,26 +198,26 @@ class PublishedTable(FrozenModel):
         return self.metrics.get(own, own)
 
     def _line_metric(self, row: str, column: str) -> str:
-        of_row, of_column, _ = self.at(row, column)
+        of_row, of_column, _ = self.lines_and_text_at(row, column)
         split, name = (of_column.metric or of_row.metric or self.metric).split("/")
         prefixes = [line.prefix for line in (of_row, of_column) if line.prefix]
         return f"{split}/{'_'.join([*prefixes, name])}"
 
     def why_no_verdict(self, row: str, column: str) -> str | None:
         """Say why a cell's printed number is not compared with ours; None: it is."""
-        of_row, of_column, _ = self.at(row, column)
+        of_row, of_column, _ = self.lines_and_text_at(row, column)
         return None if self._line_metric(row, column) in self.metrics else of_column.no_verdict or of_row.no_verdict
 
     def why_not_judged(self, claim: Claim) -> str | None:
         """Say why a claim is not judged by our numbers, by its first cell that is not compared; None: it is judged."""
-        return next((why for place in claim.cells() if (why := self.why_no_verdict(*place))), None)
+        return next((why for place in claim.cell_labels() if (why := self.why_no_verdict(*place))), None)
 
-    def where(self, row: str, column: str) -> dict[str, Any] | None:
+    def trial_keys_of(self, row: str, column: str) -> dict[str, Any] | None:
         """Return the study-file keys and values of a cell's trials.
 
         None: it has no trials, as this project lacks the method, or its row and column have different values of a key.
         """
-        of_row, of_column, _ = self.at(row, column)
+        of_row, of_column, _ = self.lines_and_text_at(row, column)
         apart = any(of_row.set[key] != of_column.set[key] for key in of_row.set.keys() & of_column.set.keys())
         if apart or of_row.published_only or of_column.published_only:
             return None
@@ -242,12 +242,12 @@ def _parse_printed(printed: str) -> tuple[float | None, float | None]:
     return float(match[1]), None if match[2] is None else float(match[2])
 
 
-FOLDER = Path(__file__).parent
+TABLES_FOLDER = Path(__file__).parent
 
 
 def table_names() -> list[str]:
     """List the names of all tables, as `fairkl-table12`."""
-    return sorted(path.stem for path in FOLDER.glob("*.yaml"))
+    return sorted(path.stem for path in TABLES_FOLDER.glob("*.yaml"))
 
 
 @cache
@@ -259,6 +259,8 @@ def load_table(name: str) -> PublishedTable:
     """
     tables = table_names()
     if name not in tables:
-        raise UserError(f"{name!r} is not a published table. {nearest(name, tables)}There are: {', '.join(tables)}")
-    text = (FOLDER / f"{name}.yaml").read_text(encoding="utf-8")
+        raise UserError(
+            f"{name!r} is not a published table. {did_you_mean(name, tables)}There are: {', '.join(tables)}"
+        )
+    text = (TABLES_FOLDER / f"{name}.yaml").read_text(encoding="utf-8")
     return PublishedTable.model_validate(YAML(typ="safe", pure=True).load(text))

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from study.errors import UserError, nearest
+from study.errors import UserError, did_you_mean
 from study.home.events import ENDED_STATES, AblationRequested
 from study.home.record import StudyRecord, TrialRecord
 from study.knobs import Params, Scalar
@@ -23,9 +23,9 @@ from study.spec.key_errors import fault_of_value
 from study.spec.search_checks import all_trial_faults
 from study.spec.stage_seeds import ablation_seeds
 
-Step = tuple[str, ...]
-Steps = Sequence[Step]
-MovedSteps = frozenset[int]
+StepKeys = tuple[str, ...]
+AblationSteps = Sequence[StepKeys]
+AppliedSteps = frozenset[int]
 """A configuration of an ablation: the places of the steps that have the best's values, the others the baseline's."""
 
 
@@ -33,7 +33,7 @@ MovedSteps = frozenset[int]
 class MergedKnobs:
     """Knobs that move in one step, and why."""
 
-    keys: Step
+    keys: StepKeys
     reason: str
 
 
@@ -58,7 +58,7 @@ def differing_knobs(spec: StudySpec, start: Params, end: Params) -> list[str]:
     return [key for key, (one, other) in ends.items() if not is_among_typed_values(one, [other])]
 
 
-def mix_params(spec: StudySpec, start: Params, end: Params, steps: Steps) -> dict[str, Scalar]:
+def mix_params(spec: StudySpec, start: Params, end: Params, steps: AblationSteps) -> dict[str, Scalar]:
     """Return the start's parameters with the end's values for the keys of these steps.
 
     A key is left out where the end that it is taken from does not have it.
@@ -87,8 +87,8 @@ def why_untrainable(spec: StudySpec, params: Params) -> str | None:
 
 
 def plan_steps(
-    spec: StudySpec, start: Params, end: Params, order: Sequence[str], alone: Sequence[str] = ()
-) -> tuple[list[Step], list[MergedKnobs]]:
+    spec: StudySpec, start: Params, end: Params, order: Sequence[str], separate_knobs: Sequence[str] = ()
+) -> tuple[list[StepKeys], list[MergedKnobs]]:
     """Plan the steps between two configurations, so that every configuration that an ablation needs can be trained.
 
     A knob that one of the two does not have, or has only where another knob has a certain value, moves together with
@@ -97,7 +97,7 @@ def plan_steps(
 
     Args:
         order: knobs, in the order in which their steps are taken; those that are not in it come last.
-        alone: the knobs that are measured; all others move together, in the last step. Without any, all are.
+        separate_knobs: the knobs that are measured; all others move together, in the last step. Without any, all are.
 
     Returns:
         The steps, and those that have several knobs although nobody asked for it.
@@ -106,16 +106,16 @@ def plan_steps(
         UserError: one of the two is refused itself, as the study was made with another version of a method.
     """
     knobs = differing_knobs(spec, start, end)
-    steps: list[Step] = [(knob,) for knob in knobs]
+    steps: list[StepKeys] = [(knob,) for knob in knobs]
     reasons: dict[str, str] = {}
     for knob in knobs:
         for decider in _deciding_knobs(spec, start, end, knob, knobs):
             steps = _merge_steps(steps, knob, decider)
             reasons[knob] = f"{knob} depends on {decider}"
     steps = _order_steps(steps, order)
-    rest = tuple(key for step in steps if alone and not set(step) & set(alone) for key in step)
+    rest = tuple(key for step in steps if separate_knobs and not set(step) & set(separate_knobs) for key in step)
     if rest:
-        steps = [*(step for step in steps if set(step) & set(alone)), rest]
+        steps = [*(step for step in steps if set(step) & set(separate_knobs)), rest]
     while refused := _untrainable_configurations(spec, start, end, steps):
         if len(steps) == 1:
             raise UserError(f"{spec.name}: its own configurations are refused: {refused[0]}")
@@ -128,22 +128,22 @@ def plan_steps(
     return steps, [MergedKnobs(step, "; ".join(reasons[key] for key in step if key in reasons)) for step in merges]
 
 
-def path_configurations(count: int) -> list[MovedSteps]:
+def path_configurations(count: int) -> list[AppliedSteps]:
     """Return the configurations from the baseline to the best, a step at a time."""
     return [frozenset(range(taken)) for taken in range(count + 1)]
 
 
-def single_additions(count: int) -> list[MovedSteps]:
+def single_additions(count: int) -> list[AppliedSteps]:
     """Return the baseline with each step alone."""
     return [frozenset({place}) for place in range(count)]
 
 
-def single_removals(count: int) -> list[MovedSteps]:
+def single_removals(count: int) -> list[AppliedSteps]:
     """Return the best without each step."""
     return [path_configurations(count)[-1] - {place} for place in range(count)]
 
 
-def needed_configurations(count: int) -> list[MovedSteps]:
+def needed_configurations(count: int) -> list[AppliedSteps]:
     """Return each that an ablation of so many steps needs, once: 2 for one step, 4 for two, `3k - 1` for more."""
     return list(dict.fromkeys([*path_configurations(count), *single_additions(count), *single_removals(count)]))
 
@@ -157,7 +157,7 @@ def check_knobs(name: str, option: str, given: Sequence[str], knobs: Sequence[st
     for key in given:
         if key not in knobs:
             raise UserError(
-                f"{option} {key}: baseline and best of {name} do not differ in it. {nearest(key, list(knobs))}"
+                f"{option} {key}: baseline and best of {name} do not differ in it. {did_you_mean(key, list(knobs))}"
                 f"They differ in {', '.join(knobs)}"
             )
 
@@ -177,20 +177,20 @@ def _deciding_knobs(spec: StudySpec, start: Params, end: Params, knob: str, knob
     return [key for key in deciders if key in knobs and key != knob]
 
 
-def _merge_steps(steps: Sequence[Step], one: str, other: str) -> list[Step]:
+def _merge_steps(steps: Sequence[StepKeys], one: str, other: str) -> list[StepKeys]:
     """Join the steps of two knobs, where the first of the two steps stands."""
     both = [step for step in steps if one in step or other in step]
     joined = tuple(key for step in both for key in step)
     return [joined if step is both[0] else step for step in steps if step is both[0] or step not in both]
 
 
-def _order_steps(steps: Sequence[Step], order: Sequence[str]) -> list[Step]:
+def _order_steps(steps: Sequence[StepKeys], order: Sequence[str]) -> list[StepKeys]:
     """Order the steps by their first knob in `order`; those without one come last, as they stand."""
     place = {key: at for at, key in reversed(list(enumerate(order)))}
     return sorted(steps, key=lambda step: min((place[key] for key in step if key in place), default=len(order)))
 
 
-def _untrainable_configurations(spec: StudySpec, start: Params, end: Params, steps: Steps) -> list[str]:
+def _untrainable_configurations(spec: StudySpec, start: Params, end: Params, steps: AblationSteps) -> list[str]:
     """Return the configurations that the study refuses, each with the reason."""
     found = []
     for moved in needed_configurations(len(steps)):
@@ -206,30 +206,35 @@ class Ablation:
     """The configurations that an ablation compares.
 
     Attributes:
-        reference, best: the trials whose configurations it begins and ends with.
+        baseline_trial, best_configuration_trial: the trials whose configurations it begins and ends with.
         steps: the keys of each step, in the order of the path.
         seeds: the training seeds of every configuration.
     """
 
-    reference: TrialRecord
-    best: TrialRecord
-    steps: Steps
+    baseline_trial: TrialRecord
+    best_configuration_trial: TrialRecord
+    steps: AblationSteps
     seeds: Sequence[int]
 
     @property
-    def configurations(self) -> list[MovedSteps]:
+    def configurations(self) -> list[AppliedSteps]:
         """Configurations that run on each seed."""
         return needed_configurations(len(self.steps))
 
-    def params(self, spec: StudySpec, moved: MovedSteps) -> Params:
+    def params_of(self, spec: StudySpec, applied_steps: AppliedSteps) -> Params:
         """Return the parameters of a configuration."""
-        if repeated := self.endpoint_trial(moved):
+        if repeated := self.endpoint_trial(applied_steps):
             return repeated.params
-        return mix_params(spec, self.reference.params, self.best.params, [self.steps[place] for place in sorted(moved)])
+        return mix_params(
+            spec,
+            self.baseline_trial.params,
+            self.best_configuration_trial.params,
+            [self.steps[place] for place in sorted(applied_steps)],
+        )
 
-    def endpoint_trial(self, moved: MovedSteps) -> TrialRecord | None:
+    def endpoint_trial(self, moved: AppliedSteps) -> TrialRecord | None:
         """Return the trial of the baseline or the best if the configuration is one of these two, else None."""
-        return {0: self.reference, len(self.steps): self.best}.get(len(moved))
+        return {0: self.baseline_trial, len(self.steps): self.best_configuration_trial}.get(len(moved))
 
 
 def requested_ablation(record: StudyRecord) -> Ablation | None:
@@ -250,10 +255,10 @@ def choose_ablation_seeds(results: Results, best: Candidate, count: int | None) 
     confirmed, asked = results.confirm_seeds, results.record.ablation_request
     is_again = asked is not None and asked.trial == best.trial.number
     before = range(asked.first, asked.first + asked.seeds) if asked is not None and is_again else None
-    return ablation_seeds(confirmed, has_choosing_seed(results, confirmed), before, count)
+    return ablation_seeds(confirmed, includes_choosing_seed(results, confirmed), before, count)
 
 
-def has_choosing_seed(results: Results, seeds: Collection[int]) -> bool:
+def includes_choosing_seed(results: Results, seeds: Collection[int]) -> bool:
     """Return whether some of these seeds chose the best.
 
     They did where several configurations of the search were confirmed on some of them.
@@ -262,7 +267,7 @@ def has_choosing_seed(results: Results, seeds: Collection[int]) -> bool:
     return sum(any(trial.seed in seeds for trial in repeats) for repeats in confirmed) > 1
 
 
-def trials_by_configuration(results: Results, ablation: Ablation) -> dict[MovedSteps, dict[int, TrialRecord]]:
+def trials_by_configuration(results: Results, ablation: Ablation) -> dict[AppliedSteps, dict[int, TrialRecord]]:
     """Return the trials on fresh seeds of each configuration, whatever they ran for.
 
     One per seed, a complete one if any.
@@ -275,12 +280,12 @@ def trials_by_configuration(results: Results, ablation: Ablation) -> dict[MovedS
     fresh.sort(key=lambda trial: (trial.state == "complete", -trial.number))
     found = {}
     for moved in ablation.configurations:
-        params = ablation.params(results.spec, moved)
+        params = ablation.params_of(results.spec, moved)
         found[moved] = {trial.seed: trial for trial in fresh if are_same_configuration(trial.params, params)}
     return found
 
 
-def missing_trials(results: Results, ablation: Ablation | None) -> Iterator[tuple[MovedSteps, int]]:
+def missing_trials(results: Results, ablation: Ablation | None) -> Iterator[tuple[AppliedSteps, int]]:
     """Yield the configurations and seeds of an ablation that have no trial yet."""
     if ablation is not None:
         by_configuration = trials_by_configuration(results, ablation)
@@ -302,7 +307,7 @@ def _ablation_and_endpoint_trials(results: Results, ablation: Ablation) -> list[
     return [trial for by_seed in trials_by_configuration(results, ablation).values() for trial in by_seed.values()]
 
 
-def is_measured(results: Results) -> bool:
+def is_ablation_measured(results: Results) -> bool:
     """Return whether all that was asked for has run, and test was read for it as far as that could be."""
     ablation = requested_ablation(results.record)
     if ablation is None or next(missing_trials(results, ablation), None):
@@ -322,7 +327,7 @@ class AblationProgress:
 
     baseline: int
     best: int
-    steps: Steps
+    steps: AblationSteps
     seeds: Sequence[int]
     trials: int
     complete: int
@@ -335,17 +340,17 @@ def ablation_progress(results: Results) -> AblationProgress | None:
     if ablation is None:
         return None
     return AblationProgress(
-        ablation.reference.number,
-        ablation.best.number,
+        ablation.baseline_trial.number,
+        ablation.best_configuration_trial.number,
         ablation.steps,
         list(ablation.seeds),
         len(ablation.configurations) * len(ablation.seeds),
         len(trials_to_test(results)),
-        is_measured(results),
+        is_ablation_measured(results),
     )
 
 
 def to_ablation_event(ablation: Ablation) -> AblationRequested:
     """Convert an ablation to its event in the ledger."""
     steps = tuple(tuple(step) for step in ablation.steps)
-    return AblationRequested(ablation.best.number, steps, ablation.seeds[0], len(ablation.seeds))
+    return AblationRequested(ablation.best_configuration_trial.number, steps, ablation.seeds[0], len(ablation.seeds))

@@ -15,14 +15,14 @@ from optuna.storages.journal import JournalFileBackend
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
-from study.errors import UserError, nearest
+from study.errors import UserError, did_you_mean
 from study.home.folder import StudyFolder
 from study.home.trial_record import TrialRecord
 from study.knobs import Params, Scalar
 from study.ranking import Candidate, Results
 from study.spec import StudySpec
 from study.spec.optuna_distributions import distributions_of_domains
-from study.text import few_names, without_password
+from study.text import list_few_names, redact_credentials
 
 
 class FixedTrialsStorage(InMemoryStorage):
@@ -61,7 +61,7 @@ class LedgerStorage(FixedTrialsStorage):
     def __init__(self, folder: StudyFolder) -> None:
         super().__init__([])
         self._folder, self._length = folder, -1
-        spec = folder.spec()
+        spec = folder.load_spec()
         directions = [
             StudyDirection.MAXIMIZE if mode == "max" else StudyDirection.MINIMIZE for mode in spec.objective.directions
         ]
@@ -119,7 +119,7 @@ def _to_frozen_trial(
 ) -> FrozenTrial:
     """Return a trial as Optuna's: complete without a value counts as failed; of several metrics it has no course."""
     state = OPTUNA_STATES[trial.state] if trial.state != "complete" or candidate else TrialState.FAIL
-    began, ended = (datetime.fromtimestamp(time) if time else None for time in (trial.started, trial.ended))
+    began, ended = (datetime.fromtimestamp(time) if time else None for time in (trial.started_at, trial.ended_at))
     [metric, *others] = spec.objective.metrics
     course = (
         {}
@@ -166,20 +166,20 @@ def _widen_distribution(domain: BaseDistribution, value: object) -> BaseDistribu
     return domain
 
 
-def best_trials(storage: str, name: str, most: int) -> list[FrozenTrial]:
+def best_trials(storage: str, name: str, max_trials: int) -> list[FrozenTrial]:
     """Return the complete trials of a study of Optuna's that keep its constraints, the best first.
 
     Best is by the study's own direction; with several metrics, the trials are those of its front.
 
     Args:
         storage: the URL of a database, or the path of a journal or an SQLite file.
-        most: how many at most.
+        max_trials: how many at most.
 
     Raises:
         UserError: there is no such storage, study or trial, or it cannot be read.
     """
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    shown = without_password(storage)
+    shown = redact_credentials(storage)
     try:
         with _open_storage(storage) as opened:
             names = optuna.get_all_study_names(opened)
@@ -190,10 +190,12 @@ def best_trials(storage: str, name: str, most: int) -> list[FrozenTrial]:
         told = " ".join(str(error).replace(storage, shown).split())[:300]
         raise UserError(f"{shown}: cannot be read as a storage of Optuna: {told}") from error
     if found is None:
-        raise UserError(f"{shown}: has no study {name!r}. {nearest(name, names)}Allowed: {few_names(names) or 'none'}")
+        raise UserError(
+            f"{shown}: has no study {name!r}. {did_you_mean(name, names)}Allowed: {list_few_names(names) or 'none'}"
+        )
     if not found:
         raise UserError(f"{shown}: the study {name!r} has no complete trial that keeps its constraints")
-    return found[:most]
+    return found[:max_trials]
 
 
 def _sort_best_first(study: optuna.Study) -> list[FrozenTrial]:

@@ -13,8 +13,8 @@ from typing import Generic, TypeVar
 
 from study.home.events import FoldsJoined
 from study.home.record import TrialRecord
-from study.metrics import is_share, is_standard_error
-from study.metrics.selection_rules import RULES
+from study.metrics import is_fraction_metric, is_standard_error
+from study.metrics.selection_rules import SELECTION_RULES
 from study.metrics.worst_group_statement import wilson_interval
 from study.ranking import epochs
 from study.ranking.documents import Statement
@@ -22,7 +22,7 @@ from study.spec import StudySpec
 from study.spec.configuration import are_same_configuration
 from study.spec.objective import Objective, TrialScore
 from study.spec.reference_models import REFERENCES, ReferenceKind
-from study.text import counted
+from study.text import pluralise
 
 NORMAL_DEGREES_OF_FREEDOM = 1e6
 """Degrees of freedom at which Student's t is practically the normal distribution."""
@@ -39,7 +39,7 @@ class SeedStatistics:
     """
 
     mean: float
-    deviation: float | None
+    standard_deviation: float | None
     count: int
     split_error: float | None = None
     is_proportion: bool = True
@@ -48,16 +48,16 @@ class SeedStatistics:
         return self.mean
 
     def __str__(self) -> str:
-        spread = "" if self.deviation is None else f" ± {self.deviation:.2g}"
-        return f"{self.mean:.4g}{spread} ({counted(self.count, 'seed')})"
+        spread = "" if self.standard_deviation is None else f" ± {self.standard_deviation:.2g}"
+        return f"{self.mean:.4g}{spread} ({pluralise(self.count, 'seed')})"
 
     __repr__ = __str__
 
-    def to_document(self) -> dict[str, float | None]:
+    def to_dict(self) -> dict[str, float | None]:
         """Return plain values for JSON: mean, sd, n."""
-        return {"mean": self.mean, "sd": self.deviation, "n": self.count}
+        return {"mean": self.mean, "sd": self.standard_deviation, "n": self.count}
 
-    def interval(self, confidence: float = 0.95) -> tuple[float, float] | None:
+    def confidence_interval(self, confidence: float = 0.95) -> tuple[float, float] | None:
         """Return the interval of an accuracy or a loss, by the spread over seeds and the split's error.
 
         Seeds share their split, so that its error stays whatever their number; of one seed it is the only one. The two
@@ -69,7 +69,7 @@ class SeedStatistics:
             return None
         from scipy.special import stdtrit  # here: most of what asks for a spread needs no interval
 
-        of_seeds = self.deviation**2 / self.count if self.deviation is not None else 0.0
+        of_seeds = self.standard_deviation**2 / self.count if self.standard_deviation is not None else 0.0
         variance = of_seeds + self.split_error**2
         freedom = (self.count - 1) * (variance / of_seeds) ** 2 if of_seeds else math.inf
         reach = float(stdtrit(min(freedom, NORMAL_DEGREES_OF_FREEDOM), (1 + confidence) / 2))
@@ -88,27 +88,32 @@ class FittedReference:
     Attributes:
         metrics: by name, `val/NAME` and, where the test split was read, `test/NAME`.
         score: by the study's objective; None: it lacks a metric of it, and is shown alone.
-        draws: where it was judged on all folds, its metrics for samples drawn anew, those of `FoldsJoined.draws`.
+        bootstrap_draws: where it was judged on all folds, its metrics for samples drawn anew, those of
+            `FoldsJoined.draws`.
     """
 
     name: str
     metrics: Mapping[str, float | None]
     score: TrialScore | None
-    draws: Mapping[str, list[float]]
+    bootstrap_draws: Mapping[str, list[float]]
 
     @property
     def kind(self) -> ReferenceKind:
         return REFERENCES[self.name]
 
     @property
-    def words(self) -> str:
+    def name_in_sentence(self) -> str:
         """Name within a sentence."""
         return self.kind.description
 
     @property
-    def label(self) -> str:
+    def name_with_needs(self) -> str:
         """Name in a list of results, with what the reference needs."""
-        return f"{self.words} (needs the group, randomised)" if self.kind.predicts_by_group else self.words
+        return (
+            f"{self.name_in_sentence} (needs the group, randomised)"
+            if self.kind.predicts_by_group
+            else self.name_in_sentence
+        )
 
 
 @dataclass(frozen=True)
@@ -123,7 +128,7 @@ class Candidate:
         confirm_trials: its complete confirm trials.
         confirm_statistics: the metric over the confirm trials, None without any.
         confirmed_score: the score of the confirm trials' means.
-        joined: where its confirm trials ran on all folds, what it is worth on their samples together: then
+        joined_folds: where its confirm trials ran on all folds, what it is worth on their samples together: then
             `confirm_statistics` and `confirmed_score` are that.
     """
 
@@ -134,7 +139,7 @@ class Candidate:
     confirm_trials: list[TrialRecord] = field(default_factory=list)
     confirm_statistics: SeedStatistics | None = None
     confirmed_score: TrialScore | None = None
-    joined: FoldsJoined | None = None
+    joined_folds: FoldsJoined | None = None
 
 
 @dataclass(frozen=True)
@@ -143,18 +148,18 @@ class CandidateLead:
 
     Attributes:
         gain: by how much it is better in the study's metric, above 0.
-        error: the standard error of that difference, see `Results.incumbent_standing`; None: not known.
-        is_error_of_split: whether the error is also that of the split's samples, not of the seeds alone.
+        standard_error: the standard error of that difference, see `Results.incumbent_standing`; None: not known.
+        is_split_error: whether the error is also that of the split's samples, not of the seeds alone.
     """
 
     candidate: Candidate
     gain: float
-    error: float | None
-    is_error_of_split: bool
+    standard_error: float | None
+    is_split_error: bool
 
     def exceeds_margin(self, margin: float) -> bool:
         """Return whether it is ahead by more than so many standard errors; where these are not known, it is."""
-        return self.error is None or self.gain > margin * self.error
+        return self.standard_error is None or self.gain > margin * self.standard_error
 
 
 Incumbent = TypeVar("Incumbent", bound=Candidate | FittedReference)
@@ -165,21 +170,21 @@ class IncumbentStanding(Generic[Incumbent]):
     """The best incumbent, and those ahead of it, the best first: `chosen` is the first that clears the margin."""
 
     incumbent: Incumbent
-    ahead: Sequence[CandidateLead]
+    leads: Sequence[CandidateLead]
     margin: float
 
     @property
     def chosen(self) -> Candidate | Incumbent:
         """Best configuration or incumbent: the first that clears the margin, else the incumbent."""
-        return next((lead.candidate for lead in self.ahead if lead.exceeds_margin(self.margin)), self.incumbent)
+        return next((lead.candidate for lead in self.leads if lead.exceeds_margin(self.margin)), self.incumbent)
 
     @property
     def held_back_lead(self) -> CandidateLead | None:
         """First of those ahead, where the margin keeps it from being chosen; else None."""
-        return self.ahead[0] if self.ahead and not self.ahead[0].exceeds_margin(self.margin) else None
+        return self.leads[0] if self.leads and not self.leads[0].exceeds_margin(self.margin) else None
 
 
-AnyStanding = IncumbentStanding[Candidate | FittedReference]
+StandingWithReferences = IncumbentStanding[Candidate | FittedReference]
 
 RELATIVE_TOLERANCE = 1e-6
 """Share of a metric's size: numbers that differ by less are equal but for the rounding of 32-bit floats."""
@@ -218,13 +223,15 @@ def statistics_by_metric(
         by_name[name] = _statistics_with_split_error(trials, name, _test_metric)
     of_all = {name: value for name, value in (joined.metrics if joined else {}).items() if value is not None}
     for name in [name for name in of_all if not is_standard_error(name)]:
-        by_name[name] = sample_statistics(of_all, name, len(trials))
+        by_name[name] = split_sample_statistics(of_all, name, len(trials))
     return {name: value for name, value in by_name.items() if value}
 
 
-def sample_statistics(metrics: Mapping[str, float | None], name: str, count: int) -> SeedStatistics:
+def split_sample_statistics(metrics: Mapping[str, float | None], name: str, count: int) -> SeedStatistics:
     """Return a metric of one judgement of a split's samples, or of those of all folds together, with its error."""
-    return SeedStatistics(metrics[name] or 0.0, None, count, metrics.get(f"{name}_standard_error"), is_share(name))
+    return SeedStatistics(
+        metrics[name] or 0.0, None, count, metrics.get(f"{name}_standard_error"), is_fraction_metric(name)
+    )
 
 
 def _statistics_with_split_error(
@@ -233,7 +240,7 @@ def _statistics_with_split_error(
     found, error = (
         seed_statistics(value(trial, each) for trial in trials) for each in (name, f"{name}_standard_error")
     )
-    return replace(found, split_error=error.mean, is_proportion=is_share(name)) if found and error else found
+    return replace(found, split_error=error.mean, is_proportion=is_fraction_metric(name)) if found and error else found
 
 
 def _test_metric(trial: TrialRecord, name: str) -> float | None:
@@ -258,7 +265,7 @@ def mean_score(goal: Objective, trials: Sequence[TrialRecord]) -> TrialScore | N
     return goal.score_of_report(means)
 
 
-def is_better(one: TrialScore, other: TrialScore) -> bool:
+def score_is_better(one: TrialScore, other: TrialScore) -> bool:
     """Return whether a score is better: less violation, then more gain; with several metrics, whether it dominates."""
     if one.has_single_metric:
         return (one.total_violation, -one.values_to_maximise[0]) < (other.total_violation, -other.values_to_maximise[0])
@@ -275,8 +282,8 @@ def is_incumbent(spec: StudySpec, candidate: Candidate | FittedReference) -> boo
 def _bootstrap_draws(arm: Candidate | FittedReference, metric: str) -> Sequence[float]:
     """Return the metric for samples drawn anew, if it was judged on all folds."""
     if isinstance(arm, FittedReference):
-        return arm.draws.get(metric, ())
-    return arm.joined.draws.get(metric, ()) if arm.joined else ()
+        return arm.bootstrap_draws.get(metric, ())
+    return arm.joined_folds.draws.get(metric, ()) if arm.joined_folds else ()
 
 
 def difference_standard_error(
@@ -295,13 +302,15 @@ def difference_standard_error(
     arms = [arm.confirm_trials if confirmed else arm.replicates for arm in (one, other) if isinstance(arm, Candidate)]
     means = [found for trials in arms if (found := _statistics_with_split_error(trials, spec.metric, value))]
     if isinstance(other, FittedReference):
-        means.append(sample_statistics(other.metrics, spec.metric, 1))
+        means.append(split_sample_statistics(other.metrics, spec.metric, 1))
     of_split = [mean.split_error for mean in means if mean.split_error is not None]
     by_trial = ({trial.seed: value(trial, spec.metric) or 0.0 for trial in trials} for trials in arms)
     mine, theirs = [*by_trial, dict[int, float]()][:2]
     paired = seed_statistics(mine[seed] - theirs[seed] for seed in mine if seed in theirs)
-    by_seed = [paired] if paired and paired.deviation is not None else means
-    of_seeds = [each.deviation / math.sqrt(each.count) for each in by_seed if each.deviation is not None]
+    by_seed = [paired] if paired and paired.standard_deviation is not None else means
+    of_seeds = [
+        each.standard_deviation / math.sqrt(each.count) for each in by_seed if each.standard_deviation is not None
+    ]
     return (math.hypot(*of_split, *of_seeds) if of_split or of_seeds else None), len(of_split) == len(means)
 
 
@@ -343,16 +352,16 @@ def find_ties(spec: StudySpec, comparable: Iterable[Candidate]) -> list[TiedMetr
     by_metric = zip(spec.objective.metrics, zip(*(one.score.values for one in complete), strict=True), strict=True)
     most = [(metric, *Counter(values).most_common(1)[0]) for metric, values in by_metric]
     tied = [(metric, value, count) for metric, value, count in most if 2 * count > len(complete)]
-    instead = _distinguishing_metrics(complete) if tied else ()
+    instead = _untied_metrics(complete) if tied else ()
     return [TiedMetric(metric, value, count, len(complete), instead) for metric, value, count in tied]
 
 
-def _distinguishing_metrics(complete: Sequence[Candidate]) -> tuple[str, ...]:
+def _untied_metrics(complete: Sequence[Candidate]) -> tuple[str, ...]:
     """Return the rules' metrics, as `val/NAME`, that all of them report and of which at most half share a value.
 
     Those that know most of the samples come first: `accuracy` is the last resort on a biased split.
     """
-    names = dict.fromkeys(f"val/{rule.metric}" for rule in reversed(RULES) if rule.limit is None)
+    names = dict.fromkeys(f"val/{rule.metric}" for rule in reversed(SELECTION_RULES) if rule.limit is None)
     values = {name: [one.trial.last_metric(name) for one in complete] for name in names}
     return tuple(
         name

@@ -22,8 +22,8 @@ from study.ranking.candidates import (
     Candidate,
     FittedReference,
     SeedStatistics,
-    sample_statistics,
     seed_statistics,
+    split_sample_statistics,
     trial_metric,
 )
 from study.spec import StudySpec
@@ -40,31 +40,33 @@ from study.spec import StudySpec
 # makes the largest smaller (Slepian 1962), and no variance has to equal another. The value at which the right side is
 # 2.5% takes the place of Student's quantile. It is below Bonferroni's, and its equal for m = 1.
 
-MAX_LUCK = 12.0
+MAX_LUCK_STANDARD_ERRORS = 12.0
 """Largest luck of a mean, in standard errors, that is counted; below zero it cannot pass for better."""
 
 
 @cache
-def selection_adjusted_t(level: float, freedom: float, n_candidates: int = 1) -> float:
+def selection_adjusted_t(level: float, degrees_of_freedom: float, n_candidates: int = 1) -> float:
     """Return the t that the best of `n_candidates` equal configurations exceeds with probability 1 - `level` at most.
 
     Args:
         level: above 0.5.
-        freedom: degrees of freedom of a single one's standard error.
+        degrees_of_freedom: degrees of freedom of a single one's standard error.
         n_candidates: 1: Student's quantile.
     """
     import numpy as np  # here: what has no interval is told at once
     from scipy.special import chdtr, ndtr, stdtrit
 
-    student = float(stdtrit(freedom, level))
+    student = float(stdtrit(degrees_of_freedom, level))
     if n_candidates == 1:
         return student
-    bonferroni = -float(stdtrit(freedom, (1 - level) / n_candidates))
-    luck = np.linspace(0.0, MAX_LUCK, 6001)
+    bonferroni = -float(stdtrit(degrees_of_freedom, (1 - level) / n_candidates))
+    luck = np.linspace(0.0, MAX_LUCK_STANDARD_ERRORS, 6001)
     density = n_candidates * np.exp(-(luck**2) / 2) / np.sqrt(2 * np.pi) * ndtr(luck) ** (n_candidates - 1)
 
     def beyond(quantile: float) -> float:
-        return float(np.trapezoid(density * chdtr(freedom, freedom * (luck / quantile) ** 2), luck)) - (1 - level)
+        return float(
+            np.trapezoid(density * chdtr(degrees_of_freedom, degrees_of_freedom * (luck / quantile) ** 2), luck)
+        ) - (1 - level)
 
     return find_root(beyond, student * 0.99, bonferroni * 1.01)
 
@@ -91,9 +93,9 @@ def find_root(function: Callable[[float], float], low: float, high: float) -> fl
     return at
 
 
-CONFIDENCE = 0.95
+CONFIDENCE_LEVEL = 0.95
 
-NO_TRIAL = -1
+NO_TRIAL_NUMBER = -1
 """Number of an arm that is no trial: of a reference."""
 
 
@@ -107,33 +109,33 @@ class Arm:
     Attributes:
         n_candidates: from how many configurations it was chosen by the very trials that it has here; 1: these had no
             part in the choice.
-        joined: where the trials ran on all folds, what their samples together say.
+        joined_folds: where the trials ran on all folds, what their samples together say.
     """
 
     label: str
-    number: int
+    trial_number: int
     trials: Sequence[TrialRecord]
     spec: StudySpec
     n_candidates: int = 1
-    joined: FoldsJoined | None = None
+    joined_folds: FoldsJoined | None = None
 
     @property
-    def words(self) -> str:
+    def label_in_sentence(self) -> str:
         """Label within a sentence: `trial 3`, `the baseline`."""
-        is_whole = self.number == NO_TRIAL or self.label.startswith("trial")
+        is_whole = self.trial_number == NO_TRIAL_NUMBER or self.label.startswith("trial")
         return self.label if is_whole else f"the {self.label}"
 
-    def statistics(self, name: str) -> SeedStatistics | None:
+    def metric_statistics(self, name: str) -> SeedStatistics | None:
         """Return mean and sample standard deviation of a metric over the trials that have it.
 
         Where the trials ran on all folds, it is the metric of the samples of all folds together, with their error.
         """
-        if self.joined and self.joined.metrics.get(name) is not None:
-            return sample_statistics(self.joined.metrics, name, len(self.trials))
+        if self.joined_folds and self.joined_folds.metrics.get(name) is not None:
+            return split_sample_statistics(self.joined_folds.metrics, name, len(self.trials))
         return seed_statistics(trial_metric(self.spec, trial, name) for trial in self.trials)
 
-    def seeds(self, name: str) -> list[int]:
-        """Return the seeds of the trials behind `statistics`."""
+    def metric_seeds(self, name: str) -> list[int]:
+        """Return the seeds of the trials behind `metric_statistics`."""
         return [trial.seed for trial in self.trials if trial_metric(self.spec, trial, name) is not None]
 
     @property
@@ -142,21 +144,21 @@ class Arm:
         return "folds and seeds" if any(trial.fold is not None for trial in self.trials) else "seeds"
 
     def difference_to(self, other: "Arm", name: str) -> "Difference | None":
-        """Return this arm minus another one in a metric, see `difference`; None where one of the two has no value.
+        """Return this arm minus another one in a metric, see `mean_difference`; None where one of the two has no value.
 
         Of two that ran on all folds it is that of their samples together: its error is that of samples drawn anew, the
         same ones for both.
         """
-        draws = [arm.joined.draws.get(name) if arm.joined else None for arm in (self, other)]
-        both = [arm.statistics(name) for arm in (self, other)]
+        draws = [arm.joined_folds.draws.get(name) if arm.joined_folds else None for arm in (self, other)]
+        both = [arm.metric_statistics(name) for arm in (self, other)]
         if not draws[0] or not draws[1] or not both[0] or not both[1]:
-            return difference(self.values(name), other.values(name), self.n_candidates)
+            return mean_difference(self.metric_by_seed(name), other.metric_by_seed(name), self.n_candidates)
         error = statistics.stdev(mine - theirs for mine, theirs in zip(*draws, strict=True))
-        return _with_interval(
-            both[0].mean - both[1].mean, error, NORMAL_DEGREES_OF_FREEDOM, CONFIDENCE, True, self.n_candidates
+        return _difference_with_interval(
+            both[0].mean - both[1].mean, error, NORMAL_DEGREES_OF_FREEDOM, CONFIDENCE_LEVEL, True, self.n_candidates
         )
 
-    def values(self, name: str) -> dict[int, float]:
+    def metric_by_seed(self, name: str) -> dict[int, float]:
         """Return a metric by seed, of the trials that have it; of a seed that ran twice the first."""
         by_seed: dict[int, float] = {}
         for trial in self.trials:
@@ -173,14 +175,15 @@ class Difference:
         value: 0 where it is the noise of rounding (`study.ranking.RELATIVE_TOLERANCE`).
         is_paired: whether it is the mean over shared seeds of the difference on each.
         n_candidates: from how many configurations the first was chosen, which the interval allows for.
-        error, degrees_of_freedom: the standard error of the value and its degrees of freedom; None without an interval.
+        standard_error, degrees_of_freedom: the standard error of the value and its degrees of freedom; None without an
+        interval.
     """
 
     value: float
     interval: tuple[float, float] | None
     is_paired: bool = False
     n_candidates: int = 1
-    error: float | None = None
+    standard_error: float | None = None
     degrees_of_freedom: float | None = None
 
     @property
@@ -201,7 +204,7 @@ class Difference:
         """
         return self.is_clear is False and self.degrees_of_freedom is not None and self.degrees_of_freedom < 2
 
-    def to_document(self) -> dict[str, Value]:
+    def to_dict(self) -> dict[str, Value]:
         """Return plain values for JSON: difference, interval, paired, among."""
         interval = list(self.interval) if self.interval else None
         return {"difference": self.value, "interval": interval, "paired": self.is_paired, "among": self.n_candidates}
@@ -216,22 +219,28 @@ def to_arm(spec: StudySpec, candidate: Candidate | FittedReference) -> Arm:
         tested = {name: value for name, value in candidate.metrics.items() if name.startswith("test/")}
         others = {name: value for name, value in candidate.metrics.items() if name not in tested}
         epoch, read = EpochMetrics(1, others), {**tested}
-        trial = TrialRecord(NO_TRIAL, "search", {}, spec.seeds[0], state="complete", reports=[epoch], test_metrics=read)
-        metrics, draws = dict(candidate.metrics), dict(candidate.draws)
-        joined = FoldsJoined(NO_TRIAL, (), metrics, draws, time=0.0) if draws else None
-        return Arm(candidate.words, NO_TRIAL, [trial], spec, joined=joined)
+        trial = TrialRecord(
+            NO_TRIAL_NUMBER, "search", {}, spec.seeds[0], state="complete", reports=[epoch], test_metrics=read
+        )
+        metrics, draws = dict(candidate.metrics), dict(candidate.bootstrap_draws)
+        joined = FoldsJoined(NO_TRIAL_NUMBER, (), metrics, draws, time=0.0) if draws else None
+        return Arm(candidate.name_in_sentence, NO_TRIAL_NUMBER, [trial], spec, joined_folds=joined)
     label = "baseline" if candidate.trial.stage == "baseline" else f"trial {candidate.trial.number}"
     trials = candidate.confirm_trials if candidate.confirm_statistics else candidate.replicates
     return Arm(
-        label, candidate.trial.number, trials, spec, joined=candidate.joined if candidate.confirm_statistics else None
+        label,
+        candidate.trial.number,
+        trials,
+        spec,
+        joined_folds=candidate.joined_folds if candidate.confirm_statistics else None,
     )
 
 
 ArmValues = Mapping[int, float] | SeedStatistics | None
 
 
-def difference(
-    one: ArmValues, other: ArmValues, n_candidates: int = 1, confidence: float = CONFIDENCE
+def mean_difference(
+    one: ArmValues, other: ArmValues, n_candidates: int = 1, confidence: float = CONFIDENCE_LEVEL
 ) -> Difference | None:
     """Return `one` minus `other`, with the paired t interval by the seeds that both have.
 
@@ -250,10 +259,10 @@ def difference(
         return _welch_difference(_to_statistics(one), _to_statistics(other), n_candidates, confidence)
     by_seed = seed_statistics(one[seed] - other[seed] for seed in one if seed in other)
     noise = RELATIVE_TOLERANCE * max(map(abs, chain(one.values(), other.values())), default=0.0)
-    if by_seed is None or by_seed.deviation is None or by_seed.deviation <= noise:
+    if by_seed is None or by_seed.standard_deviation is None or by_seed.standard_deviation <= noise:
         return _welch_difference(_to_statistics(one), _to_statistics(other), n_candidates, confidence)
-    error, value = by_seed.deviation / math.sqrt(by_seed.count), by_seed.mean
-    return _with_interval(
+    error, value = by_seed.standard_deviation / math.sqrt(by_seed.count), by_seed.mean
+    return _difference_with_interval(
         value if abs(value) > noise else 0.0, error, by_seed.count - 1, confidence, True, n_candidates
     )
 
@@ -270,18 +279,18 @@ def _welch_difference(
     value = one.mean - other.mean
     if abs(value) <= RELATIVE_TOLERANCE * max(abs(one.mean), abs(other.mean)):
         value = 0.0
-    if one.deviation is None or other.deviation is None:
+    if one.standard_deviation is None or other.standard_deviation is None:
         return Difference(value, None, False, n_candidates)
-    variances = [arm.deviation**2 / arm.count for arm in (one, other) if arm.deviation is not None]
+    variances = [arm.standard_deviation**2 / arm.count for arm in (one, other) if arm.standard_deviation is not None]
     total = sum(variances)
     if total == 0.0:
         return Difference(value, (value, value), False, n_candidates, 0.0, math.inf)
     shares = [variance / total for variance in variances]  # squares of these cannot vanish, as those of variances can
     freedom = 1 / sum(share**2 / (arm.count - 1) for share, arm in zip(shares, (one, other), strict=True))
-    return _with_interval(value, math.sqrt(total), freedom, confidence, False, n_candidates)
+    return _difference_with_interval(value, math.sqrt(total), freedom, confidence, False, n_candidates)
 
 
-def _with_interval(
+def _difference_with_interval(
     value: float, error: float, freedom: float, confidence: float, is_paired: bool, n_candidates: int
 ) -> Difference:
     """Return the difference with the interval of a value with this standard error."""
@@ -289,7 +298,7 @@ def _with_interval(
     return Difference(value, (value - reach, value + reach), is_paired, n_candidates, error, freedom)
 
 
-def split_metrics(spec: StudySpec, compared: Sequence[Arm | None]) -> list[str]:
+def metrics_of_both_splits(spec: StudySpec, compared: Sequence[Arm | None]) -> list[str]:
     """Return the study's metric on both splits, then every other `val/*` and `test/*` metric of the arms."""
     trials = list(chain.from_iterable(arm.trials for arm in compared if arm))
     names = {key for trial in trials for source in (*trial.reports[-1:], trial.test_metrics) for key in source}

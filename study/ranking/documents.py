@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 OMIT_IF_NONE = {"document": "known"}
 """Metadata of a field that the document leaves out where it is None."""
 
-FLATTENED = {"document": "inner"}
+FLATTEN_FIELDS = {"document": "inner"}
 """Metadata of a field whose own fields stand among those of the document; None: there are none."""
 
 
@@ -31,24 +31,24 @@ def join_statements(statements: Iterable[Statement]) -> str:
     return " ".join(map(str, statements))
 
 
-def to_plain(value: object) -> object:
+def to_plain_value(value: object) -> object:
     """Convert a document to plain values, its fields in their order, a statement as its text."""
     if isinstance(value, Statement):
         return str(value)
     if is_dataclass(value) and not isinstance(value, type):
-        return plain_fields(value)
+        return to_plain_dict(value)
     if isinstance(value, Mapping):
-        return {key: to_plain(part) for key, part in value.items()}
-    return [to_plain(part) for part in value] if isinstance(value, list | tuple) else value
+        return {key: to_plain_value(part) for key, part in value.items()}
+    return [to_plain_value(part) for part in value] if isinstance(value, list | tuple) else value
 
 
-def plain_fields(document: "DataclassInstance") -> dict[str, object]:
+def to_plain_dict(document: "DataclassInstance") -> dict[str, object]:
     """Convert a dataclass to a dictionary of plain values."""
     found: dict[str, object] = {}
     for one in fields(document):
         part, role = getattr(document, one.name), one.metadata.get("document")
         if role == "inner" and part is not None:
-            found |= part if isinstance(part, Mapping) else plain_fields(part)
+            found |= part if isinstance(part, Mapping) else to_plain_dict(part)
         elif not role or part is not None:
-            found[one.name] = to_plain(part)
+            found[one.name] = to_plain_value(part)
     return found

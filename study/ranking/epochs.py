@@ -29,50 +29,52 @@ EpochReport = Mapping[str, float | None]
 LAST_EPOCH_TEXT = "at the last epoch"
 
 
-class EpochChoice:
+class BestEpochTracker:
     """The choice among the epochs of one trial that were heard so far.
 
     Its state can be saved and restored: what follows is then the same as without the interruption.
 
     Attributes:
-        heard: how many epochs.
-        epoch: the one chosen, from 1; 0 before the first.
-        score: of that epoch, None where a metric that it needs is missing or not a number.
+        n_reports: how many epochs.
+        chosen_epoch: the one chosen, from 1; 0 before the first.
+        chosen_score: of that epoch, None where a metric that it needs is missing or not a number.
     """
 
     def __init__(self, goal: Objective) -> None:
         self._goal, self._recent = goal, deque[dict[str, float | None]](maxlen=goal.window or 1)
-        self.heard, self.epoch = 0, 0
-        self.score: TrialScore | None = None
+        self.n_reports, self.chosen_epoch = 0, 0
+        self.chosen_score: TrialScore | None = None
 
     def update(self, report: EpochReport) -> bool:
         """Take in the next epoch's metrics, and return whether it is the chosen one now."""
-        self.heard += 1
+        self.n_reports += 1
         if self._goal.window is None:  # a million reports are heard again when a large study is resumed
-            self.epoch, self.score = self.heard, self._goal.score_of_report(report)
+            self.chosen_epoch, self.chosen_score = self.n_reports, self._goal.score_of_report(report)
             return True
         self._recent.append({name: _finite_or_none(report.get(name)) for name in self._goal.needed_metrics})
-        score = self._goal.score_of_report({name: _mean(self._recent, name) for name in self._goal.needed_metrics})
-        before = self.score if self.heard > self._goal.window else None
+        score = self._goal.score_of_report(
+            {name: _mean_of_metric(self._recent, name) for name in self._goal.needed_metrics}
+        )
+        before = self.chosen_score if self.n_reports > self._goal.window else None
         if before is not None and (score is None or not _is_better(score, before)):
             return False
-        self.epoch, self.score = self.heard, score
+        self.chosen_epoch, self.chosen_score = self.n_reports, score
         return True
 
     def state_dict(self) -> "ChoiceState":
         """Return the state as plain values."""
-        score = self.score
+        score = self.chosen_score
         parts = (
             None
             if score is None
             else [list(part) for part in (score.values, score.values_to_maximise, score.constraint_violations)]
         )
-        return {"heard": self.heard, "epoch": self.epoch, "score": parts, "recent": list(self._recent)}
+        return {"heard": self.n_reports, "epoch": self.chosen_epoch, "score": parts, "recent": list(self._recent)}
 
     def load_state_dict(self, state: "ChoiceState") -> None:
         """Restore the state that `state_dict` returned."""
-        self.heard, self.epoch = state["heard"], state["epoch"]
-        self.score = None if state["score"] is None else TrialScore(*map(tuple, state["score"]))
+        self.n_reports, self.chosen_epoch = state["heard"], state["epoch"]
+        self.chosen_score = None if state["score"] is None else TrialScore(*map(tuple, state["score"]))
         self._recent.clear()
         self._recent.extend(state["recent"])
 
@@ -98,11 +100,11 @@ def chosen_metric(goal: Objective, trial: TrialRecord, name: str) -> float | Non
 
 def scores_by_epoch(goal: Objective, reports: Sequence[EpochReport]) -> Iterator[tuple[int, TrialScore]]:
     """Yield what a trial was worth after each of its epochs, had it ended there; those without a score are left out."""
-    choice = EpochChoice(goal)
+    choice = BestEpochTracker(goal)
     for report in reports:
         choice.update(report)
-        if choice.score is not None:
-            yield choice.heard, choice.score
+        if choice.chosen_score is not None:
+            yield choice.n_reports, choice.chosen_score
 
 
 def chosen_epoch_text(goal: Objective) -> str:
@@ -116,20 +118,20 @@ def chosen_epoch_text(goal: Objective) -> str:
 
 
 def _chosen_values(goal: Objective, reports: Sequence[EpochReport]) -> EpochReport:
-    choice = EpochChoice(goal)
+    choice = BestEpochTracker(goal)
     for report in reports:
         choice.update(report)
-    window = reports[max(0, choice.epoch - (goal.window or 1)) : choice.epoch]
-    means = {name: _mean(window, name) for name in reports[-1]}
+    window = reports[max(0, choice.chosen_epoch - (goal.window or 1)) : choice.chosen_epoch]
+    means = {name: _mean_of_metric(window, name) for name in reports[-1]}
     # what only the last report has is of the chosen weights
     return (
         means
         | {name: report for name, report in reports[-1].items() if name not in window[0]}
-        | {"epoch": choice.epoch}
+        | {"epoch": choice.chosen_epoch}
     )
 
 
-def _mean(reports: Sequence[EpochReport] | deque[dict[str, float | None]], name: str) -> float | None:
+def _mean_of_metric(reports: Sequence[EpochReport] | deque[dict[str, float | None]], name: str) -> float | None:
     numbers = [number for report in reports if (number := report.get(name)) is not None]
     return fmean(numbers) if numbers and len(numbers) == len(reports) else None
 

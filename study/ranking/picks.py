@@ -11,8 +11,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from study.home.record import StudyRecord, TrialRecord
-from study.metrics import direction
-from study.metrics.selection_rules import RULES, Need, SelectionRule
+from study.metrics import metric_direction
+from study.metrics.selection_rules import SELECTION_RULES, RequiredLabels, SelectionRule
 from study.ranking.candidates import Candidate, mean_score
 from study.spec import StudySpec
 from study.spec.objective import MetricConstraint, Objective, TrialScore
@@ -20,60 +20,60 @@ from study.spec.schema import ConfirmOptions
 
 
 @dataclass(frozen=True)
-class StudyRule:
+class ObjectiveRule:
     """A rule as the trials of a study can be ordered by it.
 
     Attributes:
         name: in words.
-        needs: what must be known of validation samples, see `study.metrics.selection_rules.Need`; None: the study's own
-            rule, which the table does not have.
-        goal: its metric on the validation split, and its limit.
-        is_own: whether the study itself searched by it.
+        required_labels: what must be known of validation samples, see `study.metrics.selection_rules.RequiredLabels`;
+            None: the study's own rule, which the table does not have.
+        objective: its metric on the validation split, and its limit.
+        is_study_objective: whether the study itself searched by it.
     """
 
     name: str
-    needs: Need | None
-    goal: Objective
-    is_own: bool
+    required_labels: RequiredLabels | None
+    objective: Objective
+    is_study_objective: bool
 
 
 @dataclass(frozen=True)
-class Pick:
+class RulePick:
     """The configuration that a rule picks.
 
     Attributes:
         candidate: what is picked.
         score: its worth by the rule, in the search.
-        ties: how many configurations share the top, 1: the pick alone; the earliest of them is picked.
+        n_tied: how many configurations share the top, 1: the pick alone; the earliest of them is picked.
         n_candidates: how many configurations have what the rule looks at.
         rank: the pick's place by the study's own ranking, from 1.
     """
 
-    rule: StudyRule
+    rule: ObjectiveRule
     candidate: Candidate
     score: TrialScore
-    ties: int
+    n_tied: int
     n_candidates: int
     rank: int
 
     @property
-    def number(self) -> int:
+    def trial_number(self) -> int:
         """Number of the trial that is picked."""
         return self.candidate.trial.number
 
 
-def study_rules(spec: StudySpec) -> list[StudyRule]:
+def study_rules(spec: StudySpec) -> list[ObjectiveRule]:
     """Return every rule of the table, those that need least first.
 
     The study's own comes last if the table lacks it.
     """
     own = spec.objective
-    goals = {_rule_objective(rule, own): rule for rule in RULES}
-    rules = [StudyRule(rule.name, rule.needs, goal, goal == own) for goal, rule in goals.items()]
-    return rules if own in goals else [*rules, StudyRule(_own_rule_name(own), None, own, True)]
+    goals = {_rule_objective(rule, own): rule for rule in SELECTION_RULES}
+    rules = [ObjectiveRule(rule.name, rule.required_labels, goal, goal == own) for goal, rule in goals.items()]
+    return rules if own in goals else [*rules, ObjectiveRule(_own_rule_name(own), None, own, True)]
 
 
-def pick_configurations(spec: StudySpec, ranked: Sequence[Candidate]) -> list[Pick]:
+def pick_configurations(spec: StudySpec, ranked: Sequence[Candidate]) -> list[RulePick]:
     """Return the pick of each rule of `study_rules` whose metrics some complete configuration has.
 
     Args:
@@ -82,14 +82,14 @@ def pick_configurations(spec: StudySpec, ranked: Sequence[Candidate]) -> list[Pi
     ranks = {candidate.trial.number: place for place, candidate in enumerate(ranked, 1)}
     found = []
     for rule in study_rules(spec):
-        scored = score_candidates(rule.goal, ranked)
+        scored = score_candidates(rule.objective, ranked)
         if scored:
-            place = rule.goal.ranking_order([score for _, score in scored])[0]
-            if rule.goal.has_several_metrics:
+            place = rule.objective.ranking_order([score for _, score in scored])[0]
+            if rule.objective.has_several_metrics:
                 place = [candidate.trial.number for candidate, _ in scored].index(ranked[0].trial.number)
             candidate, score = scored[place]
-            ties = sum(_tie_key(other) == _tie_key(score) for _, other in scored)
-            found.append(Pick(rule, candidate, score, ties, len(scored), ranks[candidate.trial.number]))
+            ties = sum(_score_values(other) == _score_values(score) for _, other in scored)
+            found.append(RulePick(rule, candidate, score, ties, len(scored), ranks[candidate.trial.number]))
     return found
 
 
@@ -103,7 +103,7 @@ def score_candidates(goal: Objective, candidates: Sequence[Candidate]) -> list[t
     return [(candidate, score) for candidate, score in scored if score]
 
 
-def is_rule_named(rule: StudyRule, asked: bool | Sequence[str]) -> bool:
+def is_rule_selected(rule: ObjectiveRule, asked: bool | Sequence[str]) -> bool:
     """Return whether a rule is one of those that are named; a list names some, else all are."""
     return isinstance(asked, bool) or rule.name in asked
 
@@ -127,11 +127,15 @@ def max_picked_configurations(
         plan: what runs on fresh seeds.
         reported: the metrics that trials report, as `val/accuracy`.
     """
-    asked = [rule for rule in study_rules(spec) if is_rule_named(rule, plan.rules)]
-    rules = [rule for rule in asked if rule.is_own or all(name in reported for name in rule.goal.needed_metrics)]
+    asked = [rule for rule in study_rules(spec) if is_rule_selected(rule, plan.rules)]
+    rules = [
+        rule
+        for rule in asked
+        if rule.is_study_objective or all(name in reported for name in rule.objective.needed_metrics)
+    ]
     if plan.top == 0:
         return min(len(rules), configurations)
-    others = sum(not rule.is_own for rule in rules)
+    others = sum(not rule.is_study_objective for rule in rules)
     baseline = int(spec.search.baseline is not None)
     return max(0, min(others, configurations - min(plan.top, configurations - baseline) - baseline))
 
@@ -140,10 +144,10 @@ def _rule_objective(rule: SelectionRule, own: Objective) -> Objective:
     """Return the objective of a rule in the study's place: as it would have searched by it, all else equal."""
     name = f"val/{rule.metric}"
     limits = (MetricConstraint.from_text(f"val/{rule.limit}"),) if rule.limit else ()
-    return replace(own, metrics=(name,), directions=(direction(name) or "max",), constraints=limits)
+    return replace(own, metrics=(name,), directions=(metric_direction(name) or "max",), constraints=limits)
 
 
-def _tie_key(score: TrialScore) -> tuple[object, ...]:
+def _score_values(score: TrialScore) -> tuple[object, ...]:
     return score.total_violation, score.values_to_maximise
 
 

@@ -25,22 +25,22 @@ from study.home.folder import StudyFolder
 from study.home.record import StudyRecord, TrialRecord
 from study.ranking import epochs
 from study.ranking.candidates import (
-    AnyStanding,
     Candidate,
     CandidateLead,
     FittedReference,
     IncumbentStanding,
+    StandingWithReferences,
     TiedMetric,
     difference_standard_error,
     find_ties,
-    is_better,
     is_incumbent,
     mean_score,
+    score_is_better,
     seed_statistics,
     statistics_by_metric,
 )
 from study.ranking.difference import Arm, to_arm
-from study.ranking.picks import Pick, fresh_seed_trials, is_rule_named, pick_configurations
+from study.ranking.picks import RulePick, fresh_seed_trials, is_rule_selected, pick_configurations
 from study.spec import StudySpec, objective, stage_seeds
 from study.spec.objective import TrialScore
 from study.spec.reference_models import REFERENCES
@@ -69,7 +69,7 @@ class Results:
         Raises:
             UserError: its file or ledger cannot be read.
         """
-        return cls(folder.spec(), StudyRecord.load(folder.ledger_file))
+        return cls(folder.load_spec(), StudyRecord.load(folder.ledger_file))
 
     @cached_property
     def ranked_search(self) -> list[Candidate]:
@@ -225,11 +225,11 @@ class Results:
         """
         won, stays = self.best, self.reference_as_result
         score = won and (won.confirmed_score if self.is_confirmed else won.score)
-        found = [one for one in self.references if score and one.score and is_better(one.score, score)]
+        found = [one for one in self.references if score and one.score and score_is_better(one.score, score)]
         return [*([stays] if stays else []), *(one for one in found if one != stays)]
 
     @property
-    def reference_standing(self) -> AnyStanding | None:
+    def reference_standing(self) -> StandingWithReferences | None:
         """The best reference, and which configurations are ahead of it.
 
         None with several metrics, and where a configuration that is an incumbent itself leads.
@@ -287,25 +287,25 @@ class Results:
         return bool(trials) and all(ended.count(trial.number) >= seeds for trial in trials)
 
     @cached_property
-    def compared_arms(self) -> tuple[Arm | None, Arm | None]:
+    def baseline_and_best_arms(self) -> tuple[Arm | None, Arm | None]:
         """The baseline and the best searched configuration, each None if no such trial is complete."""
         best = next(iter(self.ranked_search), None)
-        chosen = replace(to_arm(self.spec, best), n_candidates=self.n_candidates(best)) if best else None
+        chosen = replace(to_arm(self.spec, best), n_candidates=self.n_candidates_for(best)) if best else None
         return to_arm(self.spec, self.baseline) if self.baseline else None, chosen
 
     @cached_property
-    def result_arms(self) -> tuple[Arm | None, Arm | None]:
+    def baseline_and_result_arms(self) -> tuple[Arm | None, Arm | None]:
         """The baseline, and the best searched configuration or the reference that is the result instead."""
-        reference, best = self.compared_arms
+        reference, best = self.baseline_and_best_arms
         return reference, to_arm(self.spec, self.reference_as_result) if self.reference_as_result else best
 
     def rule_pick_arm(self, best: Arm) -> Arm | None:
         """Return the best on the fresh seeds of a rule's pick; None where it was confirmed or ran on none."""
-        trials = [trial for trial in self.record.repeat_trials(best.number, "rule") if trial.state == "complete"]
-        is_confirmed = bool(self.record.repeat_trials(best.number))
-        return Arm(best.label, best.number, trials, self.spec) if trials and not is_confirmed else None
+        trials = [trial for trial in self.record.repeat_trials(best.trial_number, "rule") if trial.state == "complete"]
+        is_confirmed = bool(self.record.repeat_trials(best.trial_number))
+        return Arm(best.label, best.trial_number, trials, self.spec) if trials and not is_confirmed else None
 
-    def n_candidates(self, best: Candidate) -> int:
+    def n_candidates_for(self, best: Candidate) -> int:
         """Return from how many configurations the best was chosen by the trials of its arm.
 
         Once all are confirmed, these are the confirmed ones. Before that, fresh seeds had no part in the choice.
@@ -331,15 +331,15 @@ class Results:
         return found or ([self.final_arm] if self.final_arm else [])
 
     @cached_property
-    def picks(self) -> list[Pick]:
+    def rule_picks(self) -> list[RulePick]:
         """The pick of each selection rule that has one, see `study.ranking.picks`; none for a final training."""
         return pick_configurations(self.spec, self.ranked_all) if self.spec.final_seeds is None else []
 
     @property
     def picked_trials(self) -> list[TrialRecord]:
         """Trials that some rule picks, each once; where `search.confirm` names rules, picks of these alone."""
-        chosen = [pick for pick in self.picks if is_rule_named(pick.rule, self.confirm_settings.rules)]
-        return list({pick.number: pick.candidate.trial for pick in chosen}.values())
+        chosen = [pick for pick in self.rule_picks if is_rule_selected(pick.rule, self.confirm_settings.rules)]
+        return list({pick.trial_number: pick.candidate.trial for pick in chosen}.values())
 
     @property
     def are_picks_confirmed(self) -> bool:
@@ -362,7 +362,7 @@ class Results:
         return self._sort_by_scores(first, means) + by_search
 
     @cached_property
-    def _standing_with_references(self) -> AnyStanding | None:
+    def _standing_with_references(self) -> StandingWithReferences | None:
         """The standing with the best fitted reference added to the incumbents, of which it does not need another.
 
         With several metrics, only a reference that is better in every one than what is chosen of the front. None
@@ -374,9 +374,9 @@ class Results:
         first = next(iter(self._ranked_without_margin), None)
         score = first and (first.confirmed_score if self.is_confirmed else first.score)
         dominates = bool(score and reference.score and reference.score.constrained_dominates(score))
-        return AnyStanding(reference, (), self.spec.search.margin) if dominates else None
+        return StandingWithReferences(reference, (), self.spec.search.margin) if dominates else None
 
-    def _compute_standing(self, reference: FittedReference | None) -> AnyStanding | None:
+    def _compute_standing(self, reference: FittedReference | None) -> StandingWithReferences | None:
         confirmed = self.is_confirmed
         rivals: list[tuple[Candidate | FittedReference, TrialScore]] = [
             (candidate, score)
@@ -404,7 +404,7 @@ class Results:
             for each, gain in gains
             if gain > 0
         ]
-        return AnyStanding(incumbent, ahead, self.spec.search.margin)
+        return StandingWithReferences(incumbent, ahead, self.spec.search.margin)
 
     def _rank_search_candidates(self, searched: list[Candidate]) -> list[Candidate]:
         plan = self.confirm_settings
@@ -419,9 +419,9 @@ class Results:
 
     def _complete_candidates(self, *stages: Stage) -> list[Candidate]:
         """Return the complete configurations of these stages, by number."""
-        return [found for trial in self.record.trials_of_stages(*stages) if (found := self._candidate(trial))]
+        return [found for trial in self.record.trials_of_stages(*stages) if (found := self._build_candidate(trial))]
 
-    def _candidate(self, trial: TrialRecord) -> Candidate | None:
+    def _build_candidate(self, trial: TrialRecord) -> Candidate | None:
         """Return a configuration by its trials; None where one of them is not complete."""
         spec, record = self.spec, self.record
         seeds = [trial, *record.repeat_trials(trial.number, "replicate")]

@@ -11,7 +11,7 @@ from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from study import ranking
-from study.errors import UserError, nearest
+from study.errors import UserError, did_you_mean
 from study.home.record import TrialRecord
 from study.metrics import Direction
 from study.ranking import Candidate, Results
@@ -20,7 +20,7 @@ from study.spec.objective import MetricConstraint, Objective, TrialScore
 
 
 @dataclass(frozen=True)
-class Selection:
+class CandidateSelection:
     """A user's choice of configurations; by default, the best by the study's own ranking.
 
     Attributes:
@@ -51,7 +51,7 @@ class Selection:
         return " where ".join([metrics, *([" and ".join(dict.fromkeys(limits))] if limits else [])])
 
 
-def select_candidates(results: Results, choice: Selection) -> list[Candidate]:
+def select_candidates(results: Results, choice: CandidateSelection) -> list[Candidate]:
     """Return the configurations that a choice selects, the best first.
 
     Raises:
@@ -103,12 +103,12 @@ def _score_candidates(
     return [(candidate, score) for candidate, seeds in trials if (score := ranking.mean_score(goal, seeds))]
 
 
-def judging_trials(candidate: Candidate) -> Sequence[TrialRecord]:
+def trials_judged_by(candidate: Candidate) -> Sequence[TrialRecord]:
     """Return the trials by which a configuration is judged: those on fresh seeds, otherwise those of the search."""
     return candidate.confirm_trials or candidate.replicates
 
 
-def _check_selection(choice: Selection) -> None:
+def _check_selection(choice: CandidateSelection) -> None:
     is_given = {
         "--trial": choice.trial is not None,
         "--pareto": bool(choice.pareto),
@@ -144,7 +144,9 @@ def _check_metrics(spec: StudySpec, ranked: Iterable[Candidate], names: Iterable
             raise UserError(f"{name!r}: is measured once a trial, and cannot choose its epoch (search.epoch: best)")
         if reported and name not in reported:
             note = "test metrics cannot be used to choose. " if name.startswith("test/") else ""
-            raise UserError(f"{name!r}: {note}{nearest(name, reported)}Metrics of {spec.name}: {', '.join(reported)}")
+            raise UserError(
+                f"{name!r}: {note}{did_you_mean(name, reported)}Metrics of {spec.name}: {', '.join(reported)}"
+            )
 
 
 def _metric_direction(spec: StudySpec, metric: str) -> Direction:

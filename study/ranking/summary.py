@@ -3,9 +3,9 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from study.home.events import FoldsJoined, Params
+from study.home.events import FoldsJoined, ParamValues
 from study.home.record import StudyRecord, TrialRecord
-from study.metrics import format_range, format_value
+from study.metrics import format_metric, format_metric_range
 from study.metrics.selection_rules import summary_metrics
 from study.ranking import (
     Candidate,
@@ -18,10 +18,10 @@ from study.ranking import (
     statistics_by_metric,
 )
 from study.ranking.difference import to_arm
-from study.ranking.documents import FLATTENED, OMIT_IF_NONE
+from study.ranking.documents import FLATTEN_FIELDS, OMIT_IF_NONE
 from study.ranking.epochs import LAST_EPOCH_TEXT
 from study.spec import StudySpec
-from study.text import counted, few_names, parameter, typed
+from study.text import format_parameter, list_few_names, pluralise, shell_command
 
 BEST_ON_TEST_TEXT = "at the epoch that is best on the test split, so too good on average"
 
@@ -46,7 +46,7 @@ def _best_test_value(spec: StudySpec, trial: TrialRecord) -> float | None:
     return (min if spec.mode == "min" else max)(values, default=None)
 
 
-LENGTHENED = (
+LENGTHENED_TRIALS_NOTE = (
     "An earlier version let trials of this study go on beyond their last epoch: shown is what they were before. What "
     "followed can be read with that version."
 )
@@ -64,11 +64,11 @@ class MetricSummary:
 
     @classmethod
     def from_statistics(cls, spread: SeedStatistics) -> "MetricSummary":
-        ends = spread.interval()
-        return cls(spread.mean, spread.deviation, spread.count, spread.split_error if ends else None, ends)
+        ends = spread.confidence_interval()
+        return cls(spread.mean, spread.standard_deviation, spread.count, spread.split_error if ends else None, ends)
 
 
-MetricSummaries = Mapping[str, MetricSummary]
+MetricSummaryByName = Mapping[str, MetricSummary]
 """Values by metric."""
 
 
@@ -86,14 +86,14 @@ class ArmSummary:
 
     reference: str | None = field(default=None, metadata=OMIT_IF_NONE)
     trial: int | None = field(default=None, metadata=OMIT_IF_NONE)
-    params: Params | None = field(default=None, metadata=OMIT_IF_NONE)
+    params: ParamValues | None = field(default=None, metadata=OMIT_IF_NONE)
     search_value: float | None = field(default=None, metadata=OMIT_IF_NONE)
     violation: float | None = field(default=None, metadata=OMIT_IF_NONE)
     seeds: Sequence[int]
     folds: Sequence[int] | None = field(default=None, metadata=OMIT_IF_NONE)
     epochs: Sequence[float | None]
-    metrics: MetricSummaries
-    beside: Mapping[str, MetricSummaries]
+    metrics: MetricSummaryByName
+    beside: Mapping[str, MetricSummaryByName]
 
     def with_metrics(self, names: Collection[str]) -> "ArmSummary":
         """Return it with these metrics alone, on both splits; each is named without its split."""
@@ -151,14 +151,14 @@ class FrontMember:
     """A configuration of the front: its values, and whether these are of fresh seeds."""
 
     trial: int
-    params: Params
+    params: ParamValues
     values: Mapping[str, float]
     violation: float
     fresh: bool
 
 
 @dataclass(frozen=True, kw_only=True)
-class Summary:
+class StudySummary:
     """A study's results.
 
     Those of a final training are in `final`, those of a search in `found`, with its references and, where there are
@@ -181,8 +181,8 @@ class Summary:
     untested: Mapping[int, str]
     final: ArmSummary | None = field(default=None, metadata=OMIT_IF_NONE)
     shown: Sequence[str]
-    found: SearchSummary | None = field(default=None, metadata=FLATTENED)
-    references: ReferencesSummary | None = field(default=None, metadata=FLATTENED)
+    found: SearchSummary | None = field(default=None, metadata=FLATTEN_FIELDS)
+    references: ReferencesSummary | None = field(default=None, metadata=FLATTEN_FIELDS)
     front: Sequence[FrontMember] | None = field(default=None, metadata=OMIT_IF_NONE)
     chosen_by: str | None = field(default=None, metadata=OMIT_IF_NONE)
 
@@ -198,7 +198,7 @@ class Summary:
 
 
 @cached_per_results
-def summarise(results: Results) -> Summary:
+def summarise(results: Results) -> StudySummary:
     """Summarise a study's results: state, trials by state, baseline and best with their metrics."""
     spec, record, goal = results.spec, results.record, results.spec.objective
     trials = record.trials.values()
@@ -207,7 +207,7 @@ def summarise(results: Results) -> Summary:
     is_final, several = spec.final_seeds is not None, goal.has_several_metrics
     final = _summarise_trials(spec, results.final_trials) if is_final else None
     searched = sum(candidate.trial.stage == "search" for candidate in results.ranked_search)
-    return Summary(
+    return StudySummary(
         name=spec.name,
         state=record.state,
         owner=record.owner,
@@ -217,7 +217,7 @@ def summarise(results: Results) -> Summary:
         constraints=spec.search.constraints,
         trials=record.trials_by_state(),
         epochs=sum(trial.n_epochs for trial in trials),
-        extended=record.was_lengthened,
+        extended=record.has_lengthened_trials,
         lost=sum(trial.attempt for trial in trials),
         test_readings=record.n_test_readings,
         failures={trial.number: trial.end_reason for trial in trials if trial.state == "failed"},
@@ -244,7 +244,7 @@ def _summarise_references(results: Results) -> ReferencesSummary | None:
     if not results.record.reference_events:
         return None
     stays = results.reference_as_result
-    found = [ReferenceSummary(one.name, one.label, one.metrics) for one in results.references]
+    found = [ReferenceSummary(one.name, one.name_with_needs, one.metrics) for one in results.references]
     return ReferencesSummary(
         found, results.failed_references, stays.name if stays else None, bool(results.references_above_best)
     )
@@ -264,7 +264,7 @@ def _front_members(results: Results) -> list[FrontMember]:
     ]
 
 
-def result_metrics(results: Results) -> dict[str, float]:
+def result_metric_values(results: Results) -> dict[str, float]:
     """Return mean and sample standard deviation over seeds, as WHO/SPLIT/NAME and WHO/SPLIT/NAME_sd.
 
     For a final training every metric; for a study its own on both splits, of the baseline and the best. Where the best
@@ -289,7 +289,7 @@ def result_seeds(results: Results) -> dict[str, str]:
     return {f"study.{who}_seeds": ", ".join(map(str, arm.seeds)) for who, arm in arms if not arm.reference}
 
 
-def _only_study_metrics(spec: StudySpec, metrics: MetricSummaries) -> MetricSummaries:
+def _only_study_metrics(spec: StudySpec, metrics: MetricSummaryByName) -> MetricSummaryByName:
     return {name: metrics[name] for name in _study_metrics(spec) if name in metrics}
 
 
@@ -302,7 +302,7 @@ def _metrics_to_print(results: Results, arms: Iterable[ArmSummary | None]) -> li
     """Return the metrics for people: the study's own, and the leading ones that each arm has."""
     of_each = [arm.metrics for arm in arms if arm]
     known = [name for name in of_each[0] if all(name in metrics for metrics in of_each)] if of_each else []
-    beside = summary_metrics(results.spec.objective.needed_metrics, known, results.record.groups.cells)
+    beside = summary_metrics(results.spec.objective.needed_metrics, known, results.record.group_sample_counts.cells)
     return list(dict.fromkeys([*_study_metrics(results.spec), *beside]))
 
 
@@ -314,10 +314,10 @@ def first_failure(record: StudyRecord, name: str) -> str | None:
     """
     if (failed := record.first_failed_trial) is None:
         return None
-    return f"trial {failed.number} failed: {failed.end_reason}. {typed('logs', name, '--trial', failed.number)}"
+    return f"trial {failed.number} failed: {failed.end_reason}. {shell_command('logs', name, '--trial', failed.number)}"
 
 
-def summary_lines(summary: Summary) -> list[str]:
+def summary_lines(summary: StudySummary) -> list[str]:
     """Return a summary for a terminal: baseline against best, validation and test, with spread and seeds."""
     counts = ", ".join(f"{count} {state}" for state, count in summary.trials.items() if count)
     whose = f", of {summary.owner}" if summary.owner else ""
@@ -334,20 +334,20 @@ def summary_lines(summary: Summary) -> list[str]:
     if leads is None or summary.found is None:
         return texts
     if summary.extended:
-        texts.append(LENGTHENED)
+        texts.append(LENGTHENED_TRIALS_NOTE)
     if summary.constraints and leads.violation:
         what = "first" if leading == "search" else "best"
         texts.append(
             f"no configuration keeps {', '.join(summary.constraints)}; the {what} misses by {leads.violation:.4g}"
         )
     texts += _front_lines(summary)
-    params = ", ".join(f"{key} = {parameter(value)}" for key, value in (leads.params or {}).items())
+    params = ", ".join(f"{key} = {format_parameter(value)}" for key, value in (leads.params or {}).items())
     rule = f", {summary.chosen_by}" if len(summary.front or ()) > 1 else ""
     texts.append(f"{leading}{rule}: trial {leads.trial}{f', {params}' if params else ''}")
     texts += _reference_lines(summary.references, summary.metrics) if summary.references else []
     for why in dict.fromkeys(summary.untested.values()):
         numbers = [str(number) for number, other in summary.untested.items() if other == why]
-        texts.append(f"test split not read for trial{'s' * (len(numbers) > 1)} {few_names(numbers, 4)}: {why}")
+        texts.append(f"test split not read for trial{'s' * (len(numbers) > 1)} {list_few_names(numbers, 4)}: {why}")
     if summary.found.searched and summary.found.baseline and leads.trial == summary.found.baseline.trial:
         texts.append("The search gained nothing over the baseline.")
     return texts
@@ -360,14 +360,14 @@ def _reference_lines(references: ReferencesSummary, own: Sequence[str]) -> list[
     shown = dict.fromkeys([*own, *on_test, *(name.replace("log_loss", "accuracy") for name in on_test)])
     for one in references.references:
         metrics = {name: one.metrics.get(name) for name in shown}
-        values = [f"{name} {format_value(name, value)}" for name, value in metrics.items() if value is not None]
+        values = [f"{name} {format_metric(name, value)}" for name, value in metrics.items() if value is not None]
         lines.append(f"  {one.words}: {', '.join(values) or 'not judged by ' + ', '.join(own)}")
     lines += [f"  {name} could not be fitted: {why}" for name, why in references.references_failed.items()]
     words = next((one.words for one in references.references if one.name == references.result), None)
     return [*lines, f"best: {words}, which needs no search"] if words else lines
 
 
-def _front_lines(summary: Summary) -> list[str]:
+def _front_lines(summary: StudySummary) -> list[str]:
     """Return what is on the front, where that is more than one configuration that keeps the constraints."""
     front, baseline = summary.front or (), summary.arms.get("baseline")
     if len(front) < 2 or front[0].violation:
@@ -377,7 +377,7 @@ def _front_lines(summary: Summary) -> list[str]:
     said = "these are level in every metric" if are_level else "no configuration is best in every metric"
     lines = [f"{said}; the front, {where}:"]
     for each in front:
-        values = ", ".join(f"{name} {format_value(name, value)}" for name, value in each.values.items())
+        values = ", ".join(f"{name} {format_metric(name, value)}" for name, value in each.values.items())
         is_baseline = baseline and each.trial == baseline.trial
         lines.append(f"  {'the baseline' if is_baseline else f'trial {each.trial}'}: {values}")
     return lines
@@ -386,21 +386,21 @@ def _front_lines(summary: Summary) -> list[str]:
 def _metric_rows(rows: Iterable[tuple[str, ArmSummary]], metrics: Collection[str]) -> list[str]:
     lines = []
     for who, arm in rows:
-        lines += _value_lines(who, arm, arm.metrics, metrics)
+        lines += _metric_value_lines(who, arm, arm.metrics, metrics)
         for which, values in arm.beside.items():
-            lines += [f"{line}, {which}" for line in _value_lines(who, arm, values, metrics)]
+            lines += [f"{line}, {which}" for line in _metric_value_lines(who, arm, values, metrics)]
     return lines
 
 
-def _value_lines(who: str, arm: ArmSummary, values: MetricSummaries, metrics: Collection[str]) -> list[str]:
+def _metric_value_lines(who: str, arm: ArmSummary, values: MetricSummaryByName, metrics: Collection[str]) -> list[str]:
     lines, wide = [], max([26, *map(len, metrics)])
     folds = f"{len(arm.folds)} folds, " if arm.folds and len(arm.folds) > 1 else ""
     for metric in metrics:
         if value := values.get(metric):
-            seeds = "no seed" if arm.reference else counted(value.n, "seed")
-            split = f", 95%: {format_range(metric, *value.interval)}" if value.interval else ""
+            seeds = "no seed" if arm.reference else pluralise(value.n, "seed")
+            split = f", 95%: {format_metric_range(metric, *value.interval)}" if value.interval else ""
             lines.append(
-                f"{who:<9} {metric:<{wide}} {format_value(metric, value.mean, value.sd)} ({folds}{seeds}){split}"
+                f"{who:<9} {metric:<{wide}} {format_metric(metric, value.mean, value.sd)} ({folds}{seeds}){split}"
             )
     return lines
 
@@ -414,7 +414,7 @@ def _interval_note(rows: Sequence[tuple[str, ArmSummary]]) -> list[str]:
     return ["±: over seeds; 95%: with the error of the split's own samples, which seeds share"]
 
 
-def _chosen_epoch_lines(summary: Summary) -> list[str]:
+def _chosen_epoch_lines(summary: StudySummary) -> list[str]:
     """Return which epochs were chosen, where they are not all the last."""
     if summary.epoch == epochs.LAST_EPOCH_TEXT or not any(arm.epochs for arm in summary.arms.values()):
         return []
@@ -424,7 +424,7 @@ def _chosen_epoch_lines(summary: Summary) -> list[str]:
 
 def _summarise_candidate(spec: StudySpec, candidate: Candidate) -> ArmSummary:
     violation = (candidate.confirmed_score or candidate.score).total_violation
-    told = _summarise_trials(spec, candidate.confirm_trials or candidate.replicates, candidate.joined)
+    told = _summarise_trials(spec, candidate.confirm_trials or candidate.replicates, candidate.joined_folds)
     of_trial = candidate.trial
     return replace(
         told, trial=of_trial.number, params=of_trial.params, search_value=candidate.search_value, violation=violation
@@ -435,7 +435,10 @@ def _summarise_reference(results: Results, stays: FittedReference) -> ArmSummary
     arm = to_arm(results.spec, stays)
     violation = stays.score.total_violation if stays.score else None
     return replace(
-        _summarise_trials(results.spec, arm.trials, arm.joined), reference=stays.name, params={}, violation=violation
+        _summarise_trials(results.spec, arm.trials, arm.joined_folds),
+        reference=stays.name,
+        params={},
+        violation=violation,
     )
 
 
@@ -449,5 +452,5 @@ def _summarise_trials(spec: StudySpec, trials: Sequence[TrialRecord], joined: Fo
     )
 
 
-def _metric_summaries(of: Mapping[str, SeedStatistics]) -> MetricSummaries:
+def _metric_summaries(of: Mapping[str, SeedStatistics]) -> MetricSummaryByName:
     return {name: MetricSummary.from_statistics(one) for name, one in of.items()}

@@ -10,40 +10,40 @@ from study import published
 from study.commands.final_training import parse_seeds
 from study.driver.run import format_differences, key_differences, run_remaining_studies
 from study.driver.session import RunEnd, StudyView
-from study.errors import UserError, nearest
+from study.errors import UserError, did_you_mean
 from study.home.folder import Home
 from study.home.record import StudyRecord
 from study.ranking import Results
-from study.reproduce.reading_comparison import Comparison, compare
+from study.reproduce.reading_comparison import ReadingComparison, compare_readings
 from study.reproduce.reproduction import (
     Reproduction,
     build_reproduction,
-    document,
-    markdown,
-    printed_alone,
-    tabulate,
-    write,
+    reproduction_of_print_alone,
+    reproduction_to_dict,
+    reproduction_to_markdown,
+    write_reproduction,
+    write_reproduction_of_study,
 )
 from study.spec import StudySpec, load_study
 from study.spec.load import declared_readings
 from study.spec.paper_readings import has_own_trials
-from study.text import typed
+from study.text import shell_command
 
 __all__ = [
-    "ALL",
-    "Request",
-    "compared_readings",
+    "ALL_READINGS",
+    "ReproductionRequest",
+    "compare_requested_readings",
     "current_table",
-    "document",
-    "markdown",
-    "reproduce",
-    "reproduce_readings",
-    "tabulate",
+    "reproduction_to_dict",
+    "reproduction_to_markdown",
+    "run_readings",
+    "run_reproduction",
+    "write_reproduction_of_study",
 ]
 
 
 @dataclass(frozen=True)
-class Request:
+class ReproductionRequest:
     """Options of a reproduction.
 
     Attributes:
@@ -58,7 +58,7 @@ class Request:
     seeds: str | None = None
 
 
-def reproduce(home: Home, table: str, request: Request, view: StudyView) -> RunEnd | None:
+def run_reproduction(home: Home, table: str, request: ReproductionRequest, view: StudyView) -> RunEnd | None:
     """Run the study of a table, or continue it.
 
     Args:
@@ -71,60 +71,67 @@ def reproduce(home: Home, table: str, request: Request, view: StudyView) -> RunE
         UserError: there is no such table, nothing of it can be run here, a study of that name has other settings, or
             see `study.driver.run.run_new_study`.
     """
-    _check_can_run(table)
+    _check_table_has_study(table)
     return next(run_remaining_studies(home, [_study_to_run(home, table, request, request.name or table)], view), None)
 
 
-ALL = "all"
+ALL_READINGS = "all"
 """Stands for every reading that the table's study file declares."""
 
 
-def reproduce_readings(home: Home, table: str, request: Request, readings: str, view: StudyView) -> Iterator[RunEnd]:
+def run_readings(
+    home: Home, table: str, request: ReproductionRequest, readings: str, view: StudyView
+) -> Iterator[RunEnd]:
     """Run what is left of a table's studies under some readings of its protocol, one after the other.
 
     Args:
-        readings: names with commas between them, or `ALL`.
+        readings: names with commas between them, or `ALL_READINGS`.
 
     Raises:
-        UserError: see `reproduce`; or the table's study file declares no such reading.
+        UserError: see `run_reproduction`; or the table's study file declares no such reading.
     """
-    _check_can_run(table)
+    _check_table_has_study(table)
     studies = {name: reading for reading, name in _reading_studies(table, request, readings).items()}
     specs = [_study_to_run(home, table, request, name, reading) for name, reading in studies.items()]
     yield from run_remaining_studies(home, specs, view)
 
 
-def compared_readings(home: Home, table: str, request: Request, readings: str) -> Comparison:
+def compare_requested_readings(
+    home: Home, table: str, request: ReproductionRequest, readings: str
+) -> ReadingComparison:
     """Compare the results so far under some readings of a table's protocol.
 
     Raises:
-        UserError: see `reproduce_readings`.
+        UserError: see `run_readings`.
     """
     paper_table, declared = published.load_table(table), declared_readings(table)
     studies = _reading_studies(table, request, readings)
     found = {}
     for reading, name in studies.items():
         of, folder = declared[reading], home.find_study(name) if _has_begun(home, name) else None
-        spec = folder.spec() if folder else _requested_study(table, request, name, reading)
+        spec = folder.load_spec() if folder else _requested_study(table, request, name, reading)
         results = Results(spec, StudyRecord.load(folder.ledger_file) if folder else StudyRecord())
         as_read = paper_table.model_copy(update={"metrics": of.metrics, "values": of.values})
         found[reading] = build_reproduction(as_read, results, load_study(table, reading=reading))
         if folder and not of.is_reevaluation_only:
-            write(found[reading], folder.report_folder)
-    return compare(paper_table, declared, studies, found)
+            write_reproduction(found[reading], folder.report_folder)
+    return compare_readings(paper_table, declared, studies, found)
 
 
-def _reading_studies(table: str, request: Request, readings: str) -> dict[str, str]:
+def _reading_studies(table: str, request: ReproductionRequest, readings: str) -> dict[str, str]:
     """Return the name of each asked reading's study.
 
     It is the table's own for the reading of the study file, and for readings that need no training of their own.
     """
     declared = declared_readings(published.load_table(table).name)
-    asked = list(declared) if readings == ALL else [name.strip() for name in readings.split(",") if name.strip()]
+    asked = (
+        list(declared) if readings == ALL_READINGS else [name.strip() for name in readings.split(",") if name.strip()]
+    )
     if unknown := [name for name in asked if name not in declared]:
-        there = f"Allowed: {ALL}, {', '.join(declared)}" if declared else "Its study file declares none"
+        there = f"Allowed: {ALL_READINGS}, {', '.join(declared)}" if declared else "Its study file declares none"
         raise UserError(
-            f"--readings {readings}: {unknown[0]!r} is no reading of {table}. {nearest(unknown[0], declared)}{there}"
+            f"--readings {readings}: {unknown[0]!r} is no reading of {table}. "
+            f"{did_you_mean(unknown[0], declared)}{there}"
         )
     if not asked:
         raise UserError(f"--readings: {table} declares {', '.join(declared) or 'none'}")
@@ -132,14 +139,16 @@ def _reading_studies(table: str, request: Request, readings: str) -> dict[str, s
     return {reading: f"{name}--{reading}" if has_own_trials(declared[reading]) else name for reading in asked}
 
 
-def _check_can_run(table: str) -> None:
+def _check_table_has_study(table: str) -> None:
     why_not = published.load_table(table).no_study
     if why_not:
-        numbers = typed("reproduce", table, "--report")
+        numbers = shell_command("reproduce", table, "--report")
         raise UserError(f"{table}: nothing of it can be run here: {why_not}. Its printed numbers: {numbers}")
 
 
-def _study_to_run(home: Home, table: str, request: Request, name: str, reading: str | None = None) -> StudySpec:
+def _study_to_run(
+    home: Home, table: str, request: ReproductionRequest, name: str, reading: str | None = None
+) -> StudySpec:
     """Return the study of a table that begins or goes on.
 
     Raises:
@@ -148,7 +157,7 @@ def _study_to_run(home: Home, table: str, request: Request, name: str, reading: 
     if not _has_begun(home, name) or request.assignments or request.seeds or request.profile:
         spec = _requested_study(table, request, name, reading)
     else:
-        spec = home.find_study(name).checked_spec()
+        spec = home.find_study(name).load_checked_spec()
     if differing := list(key_differences(home, [spec])):
         raise UserError(
             f"{name}: exists already, with other settings. To go on with it as it is, leave out --profile, --seeds and "
@@ -157,7 +166,7 @@ def _study_to_run(home: Home, table: str, request: Request, name: str, reading: 
     return spec
 
 
-def current_table(home: Home, table: str, request: Request) -> Reproduction:
+def current_table(home: Home, table: str, request: ReproductionRequest) -> Reproduction:
     """Return the table with the results so far; before the study has begun, the paper's numbers and what would run.
 
     Raises:
@@ -165,18 +174,18 @@ def current_table(home: Home, table: str, request: Request) -> Reproduction:
     """
     paper_table, name = published.load_table(table), request.name or table
     if paper_table.no_study:
-        return printed_alone(paper_table)
+        return reproduction_of_print_alone(paper_table)
     if request.name is None and not _has_begun(home, name):
         planned = Results(_requested_study(table, request, name), StudyRecord())
         return build_reproduction(paper_table, planned, load_study(table))
-    return tabulate(home.find_study(name), table)
+    return write_reproduction_of_study(home.find_study(name), table)
 
 
 def _has_begun(home: Home, name: str) -> bool:
-    return name in [folder.name for folder in home.studies()]
+    return name in [folder.name for folder in home.list_studies()]
 
 
-def _requested_study(table: str, request: Request, name: str, reading: str | None = None) -> StudySpec:
+def _requested_study(table: str, request: ReproductionRequest, name: str, reading: str | None = None) -> StudySpec:
     """Return the study of a table with the requested options, under this name and reading of its protocol."""
     overrides = [*request.assignments, *_seed_overrides(request.seeds)]
     spec = load_study(table, overrides, request.profile, name, reading=reading)

@@ -15,19 +15,27 @@ from statistics import fmean, stdev
 
 import pandas as pd
 
-from study.analysis.report.page import markdown_table
+from study.analysis.report.page import frame_to_markdown
 from study.analysis.statistics import formatting
 from study.analysis.statistics.cell_tables import MetricCell
-from study.analysis.tables.paper_comparison import margin_of, verdict, widest_spread
-from study.analysis.tables.printed_table import Along
+from study.analysis.tables.paper_comparison import equivalence_margin, judge_agreement, widest_spread
+from study.analysis.tables.printed_table import RankingDirection
 from study.published import PublishedTable
 from study.ranking import SeedStatistics, seed_statistics
-from study.ranking.difference import CONFIDENCE, Difference, difference, selection_adjusted_t
-from study.reproduce.reproduction import CellPlace, Cells, Reproduction, cell_places, paper_entry, title, verdicts
+from study.ranking.difference import CONFIDENCE_LEVEL, Difference, mean_difference, selection_adjusted_t
+from study.reproduce.reproduction import (
+    CellPlace,
+    CellsByPlace,
+    Reproduction,
+    judge_claims,
+    list_cell_places,
+    paper_entry,
+    table_title,
+)
 from study.spec.paper_readings import ProtocolReading
-from study.text import counted, escaped
+from study.text import escape_markdown, pluralise
 
-Pair = tuple[CellPlace, CellPlace]
+CellPair = tuple[CellPlace, CellPlace]
 """Two cells of one row or column; the first has the larger printed number."""
 
 
@@ -39,52 +47,59 @@ class ReadingResult:
         name, reading: as declared in the table's study file.
         study: the name of its study.
         reproduction: the table with our cells.
-        claims: the verdict on each of the table's claims, by its text: "holds", "does not hold" or "cannot tell".
-        ours: our cells at the epoch that it reads.
-        cells: the verdict on each cell that has a printed number and ours: "agrees", "differs" or "cannot tell".
-        order: agreement of the cells' order with the printed one, by seed, from -1 (contrary) to 1 (the same).
+        claim_verdicts: the verdict on each of the table's claims, by its text: "holds", "does not hold" or "cannot
+            tell".
+        our_cells: our cells at the epoch that it reads.
+        cell_verdicts: the verdict on each cell that has a printed number and ours: "agrees", "differs" or "cannot
+            tell".
+        order_agreement_by_seed: agreement of the cells' order with the printed one, by seed, from -1 (contrary) to 1
+            (the same).
     """
 
     name: str
     reading: ProtocolReading
     study: str
     reproduction: Reproduction
-    ours: Cells
-    claims: Mapping[str, str]
-    cells: Mapping[CellPlace, str]
-    order: Mapping[int, float]
+    our_cells: CellsByPlace
+    claim_verdicts: Mapping[str, str]
+    cell_verdicts: Mapping[CellPlace, str]
+    order_agreement_by_seed: Mapping[int, float]
 
     @property
-    def agreement(self) -> SeedStatistics | None:
-        """Spread of `order` over seeds."""
-        return seed_statistics(self.order.values())
+    def order_agreement(self) -> SeedStatistics | None:
+        """Spread of `order_agreement_by_seed` over seeds."""
+        return seed_statistics(self.order_agreement_by_seed.values())
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ReadingComparison:
     """Table under several readings.
 
     Attributes:
-        along: whether pairs are of cells in one row or in one column.
-        pairs: number of pairs that the order is taken over.
+        compared_along: whether pairs are of cells in one row or in one column.
+        n_pairs: number of pairs that the order is taken over.
         results: in the order of their declaration.
         differences: of the order of the leading reading less that of each other one, by name, seed by seed.
     """
 
     table: PublishedTable
-    along: Along
-    pairs: int
+    compared_along: RankingDirection
+    n_pairs: int
     results: tuple[ReadingResult, ...]
     differences: Mapping[str, Difference]
 
     @property
-    def leading(self) -> ReadingResult | None:
+    def leading_result(self) -> ReadingResult | None:
         """Reading whose order agrees best on average, the first of equals; None before any has values."""
-        measured = [result for result in self.results if result.agreement]
-        return max(measured, key=lambda result: result.agreement.mean if result.agreement else -math.inf, default=None)
+        measured = [result for result in self.results if result.order_agreement]
+        return max(
+            measured,
+            key=lambda result: result.order_agreement.mean if result.order_agreement else -math.inf,
+            default=None,
+        )
 
     @property
-    def is_told(self) -> bool:
+    def is_lead_clear(self) -> bool:
         """Whether the leading reading agrees better than each other one, beyond the spread over seeds.
 
         The interval allows for its having been chosen.
@@ -92,20 +107,23 @@ class Comparison:
         return bool(self.differences) and all(found.is_clear is True for found in self.differences.values())
 
 
-def compare(
+def compare_readings(
     table: PublishedTable,
     declared: Mapping[str, ProtocolReading],
     studies: Mapping[str, str],
     found: Mapping[str, Reproduction],
-) -> Comparison:
+) -> ReadingComparison:
     """Compare the reproductions of a table under some of its readings.
 
     Args:
         studies: the name of each reading's study.
         found: the table under each of these readings.
     """
-    along = next(iter(found.values())).best_along
-    cells = {name: each.best if declared[name].epoch == "best" else each.last for name, each in found.items()}
+    along = next(iter(found.values())).marks_best_along
+    cells = {
+        name: each.best_epoch_cells if declared[name].epoch == "best" else each.last_epoch_cells
+        for name, each in found.items()
+    }
     seeds = _shared_seeds(cells.values())
     compared = table.model_copy(
         update={"metrics": {old: new for each in found.values() for old, new in each.table.metrics.items()}}
@@ -118,33 +136,38 @@ def compare(
             studies[name],
             each,
             cells[name],
-            {text: result.word for text, result in verdicts(each.table, cells[name]).items()},
+            {text: result.verdict for text, result in judge_claims(each.table, cells[name]).items()},
             dict(_cell_verdicts(each.table, cells[name])),
-            order(cells[name], pairs, seeds) if _has_values(cells[name]) else {},
+            order_agreement_by_seed(cells[name], pairs, seeds) if _has_values(cells[name]) else {},
         )
         for name, each in found.items()
     )
-    comparison = Comparison(table, along, len(pairs), results, {})
-    leading = comparison.leading
+    comparison = ReadingComparison(table, along, len(pairs), results, {})
+    leading = comparison.leading_result
     if leading is None:
         return comparison
-    others = [result for result in results if result is not leading and result.order]
+    others = [result for result in results if result is not leading and result.order_agreement_by_seed]
     apart = {other.name: _agreement_difference(leading, other, len(others) + 1, len(pairs)) for other in others}
-    return Comparison(table, along, len(pairs), results, apart)
+    return ReadingComparison(table, along, len(pairs), results, apart)
 
 
 def _agreement_difference(leading: ReadingResult, other: ReadingResult, among: int, pairs: int) -> Difference:
     """Return the order of a reading, the best of `among`, less that of another, seed by seed (Student's t)."""
-    by_seed = [leading.order[seed] - other.order[seed] for seed in leading.order]
+    by_seed = [
+        leading.order_agreement_by_seed[seed] - other.order_agreement_by_seed[seed]
+        for seed in leading.order_agreement_by_seed
+    ]
     value, count = fmean(by_seed), len(by_seed)
     if count < 2:
         return Difference(value, None, True, among)
     error = max(stdev(by_seed), 2 / pairs / math.sqrt(12)) / math.sqrt(count)
-    reach = selection_adjusted_t((1 + CONFIDENCE) / 2, count - 1, among) * error
+    reach = selection_adjusted_t((1 + CONFIDENCE_LEVEL) / 2, count - 1, among) * error
     return Difference(value, (value - reach, value + reach), True, among, error, count - 1)
 
 
-def ordered_pairs(table: PublishedTable, along: Along, found: Sequence[Cells], seeds: Sequence[int]) -> list[Pair]:
+def ordered_pairs(
+    table: PublishedTable, along: RankingDirection, found: Sequence[CellsByPlace], seeds: Sequence[int]
+) -> list[CellPair]:
     """Return the pairs of cells that the print tells apart and that every reading has on all seeds.
 
     Both cells are in one row or column, and of one metric. The print tells two numbers apart where they differ beyond
@@ -152,11 +175,11 @@ def ordered_pairs(table: PublishedTable, along: Along, found: Sequence[Cells], s
     """
     ready = [
         place
-        for place in cell_places(table)
-        if table.cell(*place).value is not None
+        for place in list_cell_places(table)
+        if table.printed_cell(*place).value is not None
         and table.why_no_verdict(*place) is None
         and found
-        and all(place in cells and set(seeds) <= by_seed(cells[place]).keys() for cells in found)
+        and all(place in cells and set(seeds) <= cell_value_by_seed(cells[place]).keys() for cells in found)
     ]
     line = 0 if along == "row" else 1
     return [
@@ -167,26 +190,30 @@ def ordered_pairs(table: PublishedTable, along: Along, found: Sequence[Cells], s
     ]
 
 
-def order(cells: Cells, pairs: Iterable[Pair], seeds: Iterable[int]) -> dict[int, float]:
+def order_agreement_by_seed(cells: CellsByPlace, pairs: Iterable[CellPair], seeds: Iterable[int]) -> dict[int, float]:
     """Return by seed the share of pairs in the printed order less that in the contrary one; empty without pairs.
 
     A tie counts for neither.
     """
     listed = list(pairs)
     return {
-        seed: sum(_sign(by_seed(cells[more])[seed] - by_seed(cells[less])[seed]) for more, less in listed) / len(listed)
+        seed: sum(
+            _sign(cell_value_by_seed(cells[more])[seed] - cell_value_by_seed(cells[less])[seed])
+            for more, less in listed
+        )
+        / len(listed)
         for seed in (seeds if listed else ())
     }
 
 
-def by_seed(cell: MetricCell) -> Mapping[int, float]:
+def cell_value_by_seed(cell: MetricCell) -> Mapping[int, float]:
     """Return a cell's values by seed; the mean where one seed has several, as on splits of the data."""
-    return cell.by_seed or ({cell.seeds[0]: fmean(cell.values)} if cell.values and len(cell.seeds) == 1 else {})
+    return cell.value_by_seed or ({cell.seeds[0]: fmean(cell.values)} if cell.values and len(cell.seeds) == 1 else {})
 
 
-def _in_printed_order(table: PublishedTable, one: CellPlace, other: CellPlace) -> list[Pair]:
+def _in_printed_order(table: PublishedTable, one: CellPlace, other: CellPlace) -> list[CellPair]:
     """Return the pair with its larger printed number first; nothing where the print does not tell them apart."""
-    gap = difference(
+    gap = mean_difference(
         widest_spread(paper_entry(table, one).statistics), widest_spread(paper_entry(table, other).statistics)
     )
     if gap is None or gap.value == 0 or gap.is_clear is False:
@@ -198,45 +225,53 @@ def _sign(value: float) -> int:
     return (value > 0) - (value < 0)
 
 
-def _has_values(cells: Cells) -> bool:
+def _has_values(cells: CellsByPlace) -> bool:
     return any(cell.values for cell in cells.values())
 
 
-def _shared_seeds(found: Iterable[Cells]) -> list[int]:
+def _shared_seeds(found: Iterable[CellsByPlace]) -> list[int]:
     """Return the seeds that every reading with values has run; cells that lack one still run, and are left out."""
     of_readings = [{seed for cell in cells.values() for seed in cell.seeds} for cells in found if _has_values(cells)]
     return sorted(set.intersection(*of_readings)) if of_readings else []
 
 
-def _cell_verdicts(table: PublishedTable, cells: Cells) -> Iterable[tuple[CellPlace, str]]:
+def _cell_verdicts(table: PublishedTable, cells: CellsByPlace) -> Iterable[tuple[CellPlace, str]]:
     for place, cell in cells.items():
         printed = paper_entry(table, place).statistics
         if cell.values and printed is not None and table.why_no_verdict(*place) is None:
-            yield place, verdict(cell.seed_statistics, widest_spread(printed), margin_of(cell.metric, printed))
+            yield (
+                place,
+                judge_agreement(cell.seed_statistics, widest_spread(printed), equivalence_margin(cell.metric, printed)),
+            )
 
 
-def markdown(comparison: Comparison) -> str:
+def comparison_to_markdown(comparison: ReadingComparison) -> str:
     """Return the readings as Markdown: which one the print supports, and the claims and cells under each."""
     table = comparison.table
-    parts = [f"# {title(table)}: readings of its protocol", table.caption, markdown_table(_overview(comparison))]
+    parts = [
+        f"# {table_title(table)}: readings of its protocol",
+        table.caption,
+        frame_to_markdown(_readings_table(comparison)),
+    ]
     parts += [supported_reading_text(comparison), own_reading_text(comparison)]
     if table.claims:
         claims = {"claim": [claim.text for claim in table.claims]}
-        claims |= {result.name: list(result.claims.values()) for result in comparison.results}
-        parts += ["## Claims", markdown_table(pd.DataFrame(claims, dtype=object))]
-    parts += ["## Cells", markdown_table(_cells_table(comparison))]
+        claims |= {result.name: list(result.claim_verdicts.values()) for result in comparison.results}
+        parts += ["## Claims", frame_to_markdown(pd.DataFrame(claims, dtype=object))]
+    parts += ["## Cells", frame_to_markdown(_cells_table(comparison))]
     notes = [f"{result.name}: {note}" for result in comparison.results for note in _budget_notes(result)]
-    return "\n\n".join([*parts, "\n".join(f"- {escaped(note)}" for note in notes)]) + "\n"
+    return "\n\n".join([*parts, "\n".join(f"- {escape_markdown(note)}" for note in notes)]) + "\n"
 
 
-def supported_reading_text(comparison: Comparison) -> str:
+def supported_reading_text(comparison: ReadingComparison) -> str:
     """Return which reading the print supports best, and how surely."""
-    leading, table = comparison.leading, comparison.table
+    leading, table = comparison.leading_result, comparison.table
     rule = (
-        f"Order: of the {counted(comparison.pairs, 'pair')} of cells in one {comparison.along} that the print "
+        f"Order: of the {pluralise(comparison.n_pairs, 'pair')} of cells in one {comparison.compared_along} that the "
+        f"print "
         "tells apart, the share in the printed order less the share in the contrary one, mean over seeds."
     )
-    if leading is None or not comparison.pairs:
+    if leading is None or not comparison.n_pairs:
         return f"No cells have run yet whose order the print tells: study reproduce {table.name} --readings all."
     gaps = ", ".join(
         f"{_signed_number(gap.value, '+')} over {name}{_interval_text(gap)}"
@@ -244,27 +279,27 @@ def supported_reading_text(comparison: Comparison) -> str:
     )
     if not gaps:
         return f"{rule} Only {leading.name} has been run."
-    if comparison.is_told:
+    if comparison.is_lead_clear:
         return f"{rule} The print supports {leading.name} best: {gaps}."
     return f"{rule} The print does not tell the readings apart here; {leading.name} leads: {gaps}."
 
 
-def own_reading_text(comparison: Comparison) -> str:
+def own_reading_text(comparison: ReadingComparison) -> str:
     """Return which reading the study file itself has, and why."""
     taken = [result for result in comparison.results if result.reading.taken is not None]
     return " ".join(f"The study file has {result.name}: {result.reading.taken}." for result in taken)
 
 
-def document(comparison: Comparison) -> dict[str, object]:
+def comparison_to_dict(comparison: ReadingComparison) -> dict[str, object]:
     """Return a comparison as plain values for JSON."""
-    leading = comparison.leading
+    leading = comparison.leading_result
     return {
         "name": comparison.table.name,
-        "along": comparison.along,
-        "pairs": comparison.pairs,
+        "along": comparison.compared_along,
+        "pairs": comparison.n_pairs,
         "leading": leading.name if leading else None,
-        "told": comparison.is_told,
-        "differences": {name: gap.to_document() for name, gap in comparison.differences.items()},
+        "told": comparison.is_lead_clear,
+        "differences": {name: gap.to_dict() for name, gap in comparison.differences.items()},
         "readings": [
             {
                 "name": result.name,
@@ -276,20 +311,22 @@ def document(comparison: Comparison) -> dict[str, object]:
                 "epoch": result.reading.epoch,
                 "taken": result.reading.taken,
                 "study": result.study,
-                "order": {str(seed): value for seed, value in result.order.items()},
-                "claims": dict(result.claims),
-                "cells": [{"row": row, "column": column, "word": word} for (row, column), word in result.cells.items()],
+                "order": {str(seed): value for seed, value in result.order_agreement_by_seed.items()},
+                "claims": dict(result.claim_verdicts),
+                "cells": [
+                    {"row": row, "column": column, "word": word} for (row, column), word in result.cell_verdicts.items()
+                ],
             }
             for result in comparison.results
         ],
     }
 
 
-def _overview(comparison: Comparison) -> pd.DataFrame:
+def _readings_table(comparison: ReadingComparison) -> pd.DataFrame:
     lines = []
     for result in comparison.results:
-        words, cells = list(result.claims.values()), list(result.cells.values())
-        agreement = result.agreement
+        words, cells = list(result.claim_verdicts.values()), list(result.cell_verdicts.values())
+        agreement = result.order_agreement
         lines.append(
             {
                 "reading": result.name,
@@ -299,38 +336,39 @@ def _overview(comparison: Comparison) -> pd.DataFrame:
                 "contradicted": str(words.count("does not hold")),
                 "cells that agree": f"{cells.count('agrees')} of {len(cells)}",
                 "differ": str(cells.count("differs")),
-                "order": formatting.MISSING if agreement is None else _signed_number(agreement.mean),
-                "by seed": ", ".join(_signed_number(value) for value in result.order.values()) or formatting.MISSING,
+                "order": formatting.MISSING_TEXT if agreement is None else _signed_number(agreement.mean),
+                "by seed": ", ".join(_signed_number(value) for value in result.order_agreement_by_seed.values())
+                or formatting.MISSING_TEXT,
             }
         )
     return pd.DataFrame(lines, dtype=object)
 
 
-def _cells_table(comparison: Comparison) -> pd.DataFrame:
+def _cells_table(comparison: ReadingComparison) -> pd.DataFrame:
     table, lines = comparison.table, []
-    for place in cell_places(table):
-        line = {"row": place[0], "column": place[1], "paper": table.cell(*place).printed}
+    for place in list_cell_places(table):
+        line = {"row": place[0], "column": place[1], "paper": table.printed_cell(*place).printed}
         for result in comparison.results:
-            cell = result.ours.get(place)
+            cell = result.our_cells.get(place)
             mean = (
-                formatting.MISSING
+                formatting.MISSING_TEXT
                 if cell is None or cell.seed_statistics is None
                 else _value_text(cell.metric, cell.seed_statistics)
             )
-            word = result.cells.get(place)
+            word = result.cell_verdicts.get(place)
             line[result.name] = f"{mean} ({word})" if word else mean
         lines.append(line)
     return pd.DataFrame(lines, dtype=object)
 
 
 def _value_text(metric: str, values: SeedStatistics) -> str:
-    scale = 100 if formatting.in_percent(metric) else 1
-    deviation = "" if values.deviation is None else f" ± {scale * values.deviation:.1f}"
+    scale = 100 if formatting.is_shown_in_percent(metric) else 1
+    deviation = "" if values.standard_deviation is None else f" ± {scale * values.standard_deviation:.1f}"
     return f"{scale * values.mean:.1f}{deviation}"
 
 
 def _budget_notes(result: ReadingResult) -> list[str]:
-    return [note for note in result.reproduction.last_grid.notes if note.startswith("Budget:")]
+    return [note for note in result.reproduction.last_epoch_grid.notes if note.startswith("Budget:")]
 
 
 def _signed_number(value: float, sign: str = "") -> str:
@@ -341,4 +379,4 @@ def _interval_text(gap: Difference) -> str:
     if gap.interval is None:
         return " (one seed)"
     low, high = gap.interval
-    return f" ({CONFIDENCE:.0%} interval {_signed_number(low, '+')} to {_signed_number(high, '+')})"
+    return f" ({CONFIDENCE_LEVEL:.0%} interval {_signed_number(low, '+')} to {_signed_number(high, '+')})"

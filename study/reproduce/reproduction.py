@@ -10,42 +10,42 @@ import pandas as pd
 
 from study import data, published
 from study.analysis import epochs_frame, to_csv, to_latex, to_markdown, trials_frame
-from study.analysis.report.page import markdown_table
+from study.analysis.report.page import frame_to_markdown
 from study.analysis.statistics import formatting
 from study.analysis.statistics.cell_tables import MetricCell, make_cell
 from study.analysis.tables.paper_comparison import (
     CLAIM_RULE,
-    OURS,
-    PAPER,
-    VERDICT,
+    OUR_LINE,
+    PAPER_LINE,
+    VERDICT_LINE,
     ClaimResult,
-    best,
-    better,
     claims_table,
     compare_with_paper,
-    decreasing,
-    increasing,
+    judge_best,
+    judge_better,
+    judge_decreasing,
+    judge_increasing,
 )
-from study.analysis.tables.printed_table import Along, Grid, PrintedEntry
+from study.analysis.tables.printed_table import PrintedEntry, PrintedGrid, RankingDirection
 from study.driver.run import write_table_files
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord
 from study.knobs import Params, Section, Value
-from study.metrics import is_share, lower_is_better, searchable_metrics
-from study.published import PER_UNIT, Claim, PublishedTable
+from study.metrics import is_fraction_metric, lower_is_better, searchable_metrics
+from study.published import DIVISOR_BY_UNIT, Claim, PublishedTable
 from study.ranking import Results, SeedStatistics
 from study.spec import StudySpec, load_study
 from study.spec.load import declared_readings
 from study.spec.paper_readings import is_study_by_reading
 from study.spec.sampler_capabilities import sampler_capabilities
 from study.spec.space import iterate_grid_cells
-from study.text import counted, escaped, flat
+from study.text import escape_markdown, flatten_mapping, pluralise
 
 CellPlace = tuple[str, str]
 """Labels of a cell's row and column."""
 
 
-def cell_places(table: PublishedTable) -> list[CellPlace]:
+def list_cell_places(table: PublishedTable) -> list[CellPlace]:
     """Return the labels of every cell of a table, row by row."""
     return list(product((row.label for row in table.rows), (column.label for column in table.columns)))
 
@@ -61,37 +61,42 @@ def planned_configurations(spec: StudySpec) -> list[tuple[Params, Mapping[str, S
     return [(params, spec.trial_document(params)) for params in (*given, *cells)]
 
 
-def is_of_cell(where: Params, params: Params, document: Mapping[str, Section]) -> bool:
+def configuration_matches_cell(cell_keys: Params, params: Params, document: Mapping[str, Section]) -> bool:
     """Return whether a configuration has the keys and values of a cell.
 
     Args:
-        where: keys and values of the cell; a name may be the label of an alternative in the study file.
+        cell_keys: keys and values of the cell; a name may be the label of an alternative in the study file.
         params: of the trial, with labels.
         document: the trial's sections, with the value of every key.
     """
-    return all(_equal(params.get(key), value) or _equal(_value(document, key), value) for key, value in where.items())
+    return all(
+        _are_equal_values(params.get(key), value) or _are_equal_values(_value_of_key(document, key), value)
+        for key, value in cell_keys.items()
+    )
 
 
-def _value(document: Mapping[str, Section], key: str) -> Value:
+def _value_of_key(document: Mapping[str, Section], key: str) -> Value:
     section, name = key.split(".")
     return document[section].get(name)
 
 
-def _equal(value: Value, other: Value) -> bool:
+def _are_equal_values(value: Value, other: Value) -> bool:
     """Return whether two values are equal: 1 equals 1.0, but not true."""
     return isinstance(value, bool) == isinstance(other, bool) and value == other
 
 
-Cells = dict[CellPlace, MetricCell]
+CellsByPlace = dict[CellPlace, MetricCell]
 
 
 def _trials_by_cell(table: PublishedTable, results: Results) -> dict[CellPlace, list[int]]:
     """Return the numbers of each cell's trials, none before any ran; cells that cannot have trials are left out."""
     trials = results.record.trials
     documents = {number: results.spec.trial_document(trial.params) for number, trial in trials.items()}
-    wanted = {place: table.where(*place) for place in cell_places(table)}
+    wanted = {place: table.trial_keys_of(*place) for place in list_cell_places(table)}
     return {
-        place: [number for number in trials if is_of_cell(values, trials[number].params, documents[number])]
+        place: [
+            number for number in trials if configuration_matches_cell(values, trials[number].params, documents[number])
+        ]
         for place, values in wanted.items()
         if values is not None
     }
@@ -99,7 +104,7 @@ def _trials_by_cell(table: PublishedTable, results: Results) -> dict[CellPlace, 
 
 def _cells_at_best_epoch(
     table: PublishedTable, results: Results, frame: pd.DataFrame, trials: Mapping[CellPlace, list[int]]
-) -> Cells:
+) -> CellsByPlace:
     """Return each cell at the epoch that is best on the test split, as some papers choose it; optimistic.
 
     An accuracy is taken at its own best epoch, any other metric at the best epoch of the table's metric. Cells of
@@ -108,11 +113,11 @@ def _cells_at_best_epoch(
     epochs, cells = epochs_frame(results.record), {}
     frames = {
         metric: _at_best_epoch(frame, epochs, metric)
-        for metric in {_choosing_metric(table, place) for place in trials}
+        for metric in {_epoch_choosing_metric(table, place) for place in trials}
         if metric in epochs
     }
     for place, of_cell in trials.items():
-        metric = _choosing_metric(table, place)
+        metric = _epoch_choosing_metric(table, place)
         if metric in frames and table.metric_of(*place).split("/")[1] in searchable_metrics():
             cells[place] = _make_cell(table, place, frames[metric].loc[of_cell])
     return cells if results.spec.train.report_test else {}
@@ -121,15 +126,15 @@ def _cells_at_best_epoch(
 def _make_cell(table: PublishedTable, place: CellPlace, frame: pd.DataFrame) -> MetricCell:
     """Return a cell of these trials, in the printed unit, percent as shares."""
     fractions = make_cell(frame, table.metric_of(*place))
-    return replace(fractions, values=tuple(value * printed_per_unit(table, place) for value in fractions.values))
+    return replace(fractions, values=tuple(value * printed_unit_factor(table, place) for value in fractions.values))
 
 
-def printed_per_unit(table: PublishedTable, place: CellPlace) -> float:
+def printed_unit_factor(table: PublishedTable, place: CellPlace) -> float:
     """Return the factor that brings our number to the printed unit; 1 for fractions, printed as percent."""
-    return 1.0 if is_share(table.metric_of(*place)) else PER_UNIT[table.unit_of(*place)]
+    return 1.0 if is_fraction_metric(table.metric_of(*place)) else DIVISOR_BY_UNIT[table.unit_of(*place)]
 
 
-def _choosing_metric(table: PublishedTable, place: CellPlace) -> str:
+def _epoch_choosing_metric(table: PublishedTable, place: CellPlace) -> str:
     """Return the metric that chooses a cell's epoch."""
     metric = table.metric_of(*place)
     return metric if metric.endswith("accuracy") else table.metric
@@ -144,27 +149,27 @@ def _at_best_epoch(frame: pd.DataFrame, epochs: pd.DataFrame, by: str) -> pd.Dat
     return frame.drop(columns=shared).join(best[shared])
 
 
-def seeds(cells: Mapping[CellPlace, MetricCell]) -> list[int]:
+def seeds_of_cells(cells: Mapping[CellPlace, MetricCell]) -> list[int]:
     """Return the training seeds behind the numbers, sorted."""
     return sorted({seed for cell in cells.values() for seed in cell.seeds})
 
 
 PUBLISHED_ONLY = "published only"
 NOT_RUN = "not run"
-TO_BRING = "data to bring"
+DATA_TO_BRING = "data to bring"
 NOT_YET = "not yet"
 FAILED = "failed"
 PRUNED = "pruned"
-UNREAD = "without this metric"
+WITHOUT_METRIC = "without this metric"
 
-MEANING = {
+MISSING_REASON_TEXTS = {
     PUBLISHED_ONLY: "this project does not have the method",
     NOT_RUN: "not part of this study: see --profile",
-    TO_BRING: "not part of this study; its data must be brought by the user",
+    DATA_TO_BRING: "not part of this study; its data must be brought by the user",
     NOT_YET: "no trial is complete yet: study reproduce goes on with it",
     FAILED: "every trial failed",
     PRUNED: "every trial was pruned",
-    UNREAD: "the trials do not report the metric",
+    WITHOUT_METRIC: "the trials do not report the metric",
 }
 
 
@@ -180,34 +185,37 @@ def _planned_cells(
     Cells that cannot have trials are left out.
     """
     studies, cells = [planned_configurations(spec), planned_configurations(full)], {}
-    for place in cell_places(table):
-        if (values := table.where(*place)) is not None:
-            here, in_full = (next((each[1] for each in study if is_of_cell(values, *each)), None) for study in studies)
+    for place in list_cell_places(table):
+        if (values := table.trial_keys_of(*place)) is not None:
+            here, in_full = (
+                next((each[1] for each in study if configuration_matches_cell(values, *each)), None)
+                for study in studies
+            )
             cells[place] = here, in_full
     return cells
 
 
-def _why_missing(
+def _reasons_for_missing(
     table: PublishedTable,
     planned_cells: Mapping[CellPlace, tuple[TrialSections | None, TrialSections | None]],
     ours: Mapping[CellPlace, MetricCell],
 ) -> dict[CellPlace, str]:
-    """Return the reason, one of `MEANING`, for each cell without a value."""
+    """Return the reason, one of `MISSING_REASON_TEXTS`, for each cell without a value."""
     reasons = {}
-    for place in cell_places(table):
+    for place in list_cell_places(table):
         if place not in planned_cells:
             reasons[place] = PUBLISHED_ONLY
         elif not ours[place].values:
             here, in_full = planned_cells[place]
-            otherwise = TO_BRING if in_full and _must_bring(in_full["data"]) else NOT_RUN
-            reasons[place] = _trials_reason(ours[place], here is not None) or otherwise
+            otherwise = DATA_TO_BRING if in_full and _are_user_files_missing(in_full["data"]) else NOT_RUN
+            reasons[place] = _reason_from_trials(ours[place], here is not None) or otherwise
     return reasons
 
 
 def reasons_text(cells: Mapping[CellPlace, str], rows: Iterable[str], columns: Iterable[str]) -> list[str]:
     """Return each reason with its cells as text; a whole row is named by the row's label alone."""
     across, lines = list(columns), []
-    for reason, meaning in MEANING.items():
+    for reason, meaning in MISSING_REASON_TEXTS.items():
         of_row = {row: [column for column in across if cells.get((row, column)) == reason] for row in rows}
         of_row = {row: missing_columns for row, missing_columns in of_row.items() if missing_columns}
         if of_row:
@@ -219,32 +227,32 @@ def reasons_text(cells: Mapping[CellPlace, str], rows: Iterable[str], columns: I
     return lines
 
 
-def _trials_reason(cell: MetricCell, is_planned: bool) -> str | None:
+def _reason_from_trials(cell: MetricCell, is_planned: bool) -> str | None:
     if cell.unread:
-        return UNREAD
+        return WITHOUT_METRIC
     if cell.open or not (cell.failed or cell.pruned):
         return NOT_YET if is_planned or cell.open else None
     return FAILED if cell.failed else PRUNED
 
 
-def _must_bring(section: Section) -> bool:
+def _are_user_files_missing(section: Section) -> bool:
     """Return whether files of a data set are missing that only the user can get."""
     return any(source.url is None and source.path_or_none() is None for source in data.sources(section))
 
 
-LAST_EPOCH = "Our numbers are from each trial's last epoch: no split chose it."
-BEST_EPOCH = (
+LAST_EPOCH_NOTE = "Our numbers are from each trial's last epoch: no split chose it."
+BEST_EPOCH_NOTE = (
     "Our numbers are from each trial's best epoch on the test split, for comparison with papers that report their best "
     "epoch. They look, on average, too good. Nothing else is chosen by the test split."
 )
 
-VARIANTS = ("method.variant", "method.alpha_squared", "method.base_temperature", "method.kld")
+LOSS_VARIANT_KEYS = ("method.variant", "method.alpha_squared", "method.base_temperature", "method.kld")
 """Keys that say which variant of a loss was run: the paper's equation or the released code."""
 
-PAPERS, OWN = "the paper's protocol", "a protocol of our own"
-"""What a table's study file has; `OWN` where its source says so."""
+PAPER_PROTOCOL, OWN_PROTOCOL = "the paper's protocol", "a protocol of our own"
+"""What a table's study file has; `OWN_PROTOCOL` where its source says so."""
 
-NO_BUDGET = ("train.seed", "train.threads", "train.report_test")
+KEYS_WITHOUT_BUDGET = ("train.seed", "train.threads", "train.report_test")
 """Keys in which a run may differ from the protocol without a smaller budget."""
 
 
@@ -263,7 +271,7 @@ def _table_notes(
         runs: sections of each cell's trials here, and in the paper's protocol.
         ours, missing: its cells, and why some have no value.
     """
-    protocol = OWN if OWN in table.source else PAPERS
+    protocol = OWN_PROTOCOL if OWN_PROTOCOL in table.source else PAPER_PROTOCOL
     lines = [_budget_note(results, full, ours, runs, protocol), *_reading_sentences(table, results.spec)]
     lines += _variant_sentences(here for here, _ in runs)
     reasons = reasons_text(missing, [row.label for row in table.rows], [column.label for column in table.columns])
@@ -292,18 +300,23 @@ def _budget_note(
     titles_run = dict.fromkeys(session.dataset for session in record.sessions if session.dataset)
     networks = ", ".join(dict.fromkeys(str(ours_run["model"]["name"]) for ours_run, _ in runs))
     titles = ", ".join(titles_run or spec.dataset_titles)
-    what = f"{titles}, {networks or 'network'}, {counted(spec.epochs, 'epoch')}, {formatting.seeds(seeds(ours))}"
+    what = (
+        f"{titles}, {networks or 'network'}, {pluralise(spec.epochs, 'epoch')}, "
+        f"{formatting.seeds_text(seeds_of_cells(ours))}"
+    )
     trial_time = (
-        f"{formatting.duration(record.total_trial_seconds)} of trials"
+        f"{formatting.format_duration(record.total_trial_seconds)} of trials"
         if record.total_trial_seconds
         else "no trial has run yet"
     )
     differing: dict[str, dict[tuple[str, str], None]] = {}
     for ours_run, theirs_run in runs:
-        mine, theirs = flat(ours_run), flat(theirs_run)
+        mine, theirs = flatten_mapping(ours_run), flatten_mapping(theirs_run)
         for key in mine.keys() & theirs.keys():
-            if mine[key] != theirs[key] and key not in NO_BUDGET:
-                differing.setdefault(key, {})[formatting.setting(mine[key]), formatting.setting(theirs[key])] = None
+            if mine[key] != theirs[key] and key not in KEYS_WITHOUT_BUDGET:
+                differing.setdefault(key, {})[
+                    formatting.format_setting(mine[key]), formatting.format_setting(theirs[key])
+                ] = None
     if len(spec.seeds) != len(full.seeds):
         differing["search.replicates"] = {(str(len(spec.seeds)), str(len(full.seeds))): None}
     shortfall = "; ".join(
@@ -324,20 +337,20 @@ def _reading_sentences(table: PublishedTable, spec: StudySpec) -> Iterator[str]:
 def _variant_sentences(documents: Iterator[Mapping[str, Section]]) -> Iterator[str]:
     """Yield which variant of the losses was run."""
     values_by_key: dict[str, dict[str, None]] = {}
-    for values in map(flat, documents):
-        for key in VARIANTS:
+    for values in map(flatten_mapping, documents):
+        for key in LOSS_VARIANT_KEYS:
             if values.get(key) is not None:
-                values_by_key.setdefault(key, {})[formatting.setting(values[key])] = None
+                values_by_key.setdefault(key, {})[formatting.format_setting(values[key])] = None
     text = "; ".join(f"{key} {' / '.join(settings)}" for key, settings in values_by_key.items())
     yield f"Variant of the loss: {text}." if text else "Variant of the loss: the paper's equation."
 
 
-BARE_NUMBER = re.compile(r"\d+(\.\d+)?")
+NUMBER_LABEL_PATTERN = re.compile(r"\d+(\.\d+)?")
 """Column label that is only a number, which needs the columns' title before it."""
 
 NO_VERDICT = "no verdict"
 
-OUR_LINES = (OURS, PAPER, VERDICT)
+LINES_WITH_OUR_NUMBER = (OUR_LINE, PAPER_LINE, VERDICT_LINE)
 """Lines of a row in which we have a number."""
 
 
@@ -347,22 +360,24 @@ class Reproduction:
 
     Attributes:
         table: the paper's.
-        last, best: our cells at the last epoch, and at the best one on the test split; `best` may be empty.
-        missing: why a cell has no number of ours.
-        last_grid, best_grid: these cells beside the paper's, as printed; `best_grid` None where `best` has no value.
-        claims: whether the paper's claims hold at our last epochs.
+        last_epoch_cells, best_epoch_cells: our cells at the last epoch, and at the best one on the test split;
+        `best_epoch_cells` may be empty.
+        missing_reasons: why a cell has no number of ours.
+        last_epoch_grid, best_epoch_grid: these cells beside the paper's, as printed; `best_epoch_grid` None where
+        `best_epoch_cells` has no value.
+        claims_frame: whether the paper's claims hold at our last epochs.
     """
 
     table: PublishedTable
-    last: Cells
-    best: Cells
-    missing: Mapping[CellPlace, str]
-    last_grid: Grid
-    best_grid: Grid | None
-    claims: pd.DataFrame
+    last_epoch_cells: CellsByPlace
+    best_epoch_cells: CellsByPlace
+    missing_reasons: Mapping[CellPlace, str]
+    last_epoch_grid: PrintedGrid
+    best_epoch_grid: PrintedGrid | None
+    claims_frame: pd.DataFrame
 
     @property
-    def best_along(self) -> Along:
+    def marks_best_along(self) -> RankingDirection:
         """Direction in which the best is marked, each row or each column: as claims compare, else each column."""
         return next((claim.best.among for claim in self.table.claims if claim.best), "column")
 
@@ -377,7 +392,7 @@ def build_reproduction(table: PublishedTable, results: Results, full: StudySpec)
     last = {place: _make_cell(table, place, frame.loc[of_cell]) for place, of_cell in trials.items()}
     best = _cells_at_best_epoch(table, results, frame, trials)
     cells = _planned_cells(table, results.spec, full)
-    reasons = _why_missing(table, cells, last)
+    reasons = _reasons_for_missing(table, cells, last)
     notes = _table_notes(
         table, results, full, [(one, other) for one, other in cells.values() if one and other], last, reasons
     )
@@ -386,21 +401,23 @@ def build_reproduction(table: PublishedTable, results: Results, full: StudySpec)
         last,
         best,
         reasons,
-        _comparison_grid(table, last, reasons, [LAST_EPOCH, *notes]),
-        _comparison_grid(table, best, reasons, [BEST_EPOCH]) if any(cell.values for cell in best.values()) else None,
-        claims_table(verdicts(table, last)),
+        _comparison_grid(table, last, reasons, [LAST_EPOCH_NOTE, *notes]),
+        _comparison_grid(table, best, reasons, [BEST_EPOCH_NOTE])
+        if any(cell.values for cell in best.values())
+        else None,
+        claims_table(judge_claims(table, last)),
     )
 
 
-def printed_alone(table: PublishedTable) -> Reproduction:
+def reproduction_of_print_alone(table: PublishedTable) -> Reproduction:
     """Return a table of which nothing can be run here: the paper's numbers alone."""
-    reasons = dict.fromkeys(cell_places(table), PUBLISHED_ONLY)
+    reasons = dict.fromkeys(list_cell_places(table), PUBLISHED_ONLY)
     grid = _comparison_grid(table, {}, reasons, [f"Not run: {table.no_study}.", spread_note(table), *table.notes])
-    claims = claims_table(verdicts(table, {}))
+    claims = claims_table(judge_claims(table, {}))
     return Reproduction(table, {}, {}, reasons, grid, None, claims)
 
 
-def verdicts(table: PublishedTable, cells: Cells) -> dict[str, ClaimResult]:
+def judge_claims(table: PublishedTable, cells: CellsByPlace) -> dict[str, ClaimResult]:
     """Return the verdict on each claim of a table, by its text."""
     verdicts = {}
     for claim in table.claims:
@@ -411,19 +428,19 @@ def verdicts(table: PublishedTable, cells: Cells) -> dict[str, ClaimResult]:
 
 def judge_claim(claim: Claim, cells: Mapping[CellPlace, MetricCell]) -> ClaimResult:
     """Judge a claim by our cells; a cell that is absent has no value."""
-    named = [cells.get(place, MetricCell("")) for place in claim.cells()]
+    named = [cells.get(place, MetricCell("")) for place in claim.cell_labels()]
     if claim.better:
-        return better(*named)
+        return judge_better(*named)
     if claim.best:
-        ((row, column),) = claim.cells()
+        ((row, column),) = claim.cell_labels()
         others = [place for place in cells if (place[0] == row if claim.best.among == "row" else place[1] == column)]
-        return best(named[0], [cells[place] for place in others if place != (row, column)])
-    return increasing(named) if claim.increasing else decreasing(named)
+        return judge_best(named[0], [cells[place] for place in others if place != (row, column)])
+    return judge_increasing(named) if claim.increasing else judge_decreasing(named)
 
 
 def paper_entry(table: PublishedTable, place: CellPlace) -> PrintedEntry:
     """Return a printed cell. A spread of an unknown number of trials is only text after the number."""
-    printed, scale = table.cell(*place), printed_per_unit(table, place)
+    printed, scale = table.printed_cell(*place), printed_unit_factor(table, place)
     if printed.value is None:
         return PrintedEntry()
     has_spread = table.trials is not None and printed.spread is not None
@@ -437,65 +454,74 @@ def paper_entry(table: PublishedTable, place: CellPlace) -> PrintedEntry:
 
 
 def _comparison_grid(
-    table: PublishedTable, ours: Cells, reasons: Mapping[CellPlace, str], notes: Sequence[str]
-) -> Grid:
+    table: PublishedTable, ours: CellsByPlace, reasons: Mapping[CellPlace, str], notes: Sequence[str]
+) -> PrintedGrid:
     rows, columns = [row.label for row in table.rows], [column.label for column in table.columns]
-    paper = {place: paper_entry(table, place) for place in cell_places(table)}
-    grid = compare_with_paper(rows, columns, _with_numbers(ours), paper)
+    paper = {place: paper_entry(table, place) for place in list_cell_places(table)}
+    grid = compare_with_paper(rows, columns, _cells_with_numbers(ours), paper)
     labels = [(str(row), str(line_kind)) for row, line_kind in grid.rows]
     entries = [
         [
-            _with_reason(entry, line_kind, reasons.get((row, column)), table.why_no_verdict(row, column))
+            _entry_with_reason(entry, line_kind, reasons.get((row, column)), table.why_no_verdict(row, column))
             for column, entry in zip(columns, entries_of_line, strict=True)
         ]
         for (row, line_kind), entries_of_line in zip(labels, grid.entries, strict=True)
     ]
-    self_explanatory = not all(BARE_NUMBER.fullmatch(label) for label in columns)
+    self_explanatory = not all(NUMBER_LABEL_PATTERN.fullmatch(label) for label in columns)
     return replace(
         grid,
-        stub=(table.rows_title, ""),
+        row_label_titles=(table.rows_title, ""),
         rows=[
-            (row, line_kind if line_kind in OUR_LINES else _paper_line_label(row, reasons)) for row, line_kind in labels
+            (row, line_kind if line_kind in LINES_WITH_OUR_NUMBER else _paper_line_label(row, reasons))
+            for row, line_kind in labels
         ],
-        heads=("" if self_explanatory else table.columns_title,),
+        column_label_titles=("" if self_explanatory else table.columns_title,),
         entries=entries,
         notes=[*grid.notes, *notes],
-        digits=_digits(table),
+        decimals=_printed_decimals(table),
     )
 
 
-def _with_reason(entry: PrintedEntry, line_kind: str, reason: str | None, no_verdict: str | None) -> PrintedEntry:
+def _entry_with_reason(entry: PrintedEntry, line_kind: str, reason: str | None, no_verdict: str | None) -> PrintedEntry:
     """Return an entry with the reason why it has no number, or no verdict; a missing number has no verdict."""
-    if reason is None and no_verdict is not None and line_kind == VERDICT:
+    if reason is None and no_verdict is not None and line_kind == VERDICT_LINE:
         return replace(entry, remark=NO_VERDICT)
-    if reason is None or line_kind == PAPER:
+    if reason is None or line_kind == PAPER_LINE:
         return entry
-    return replace(entry, remark=reason) if line_kind == OURS else PrintedEntry() if line_kind == VERDICT else entry
+    return (
+        replace(entry, remark=reason)
+        if line_kind == OUR_LINE
+        else PrintedEntry()
+        if line_kind == VERDICT_LINE
+        else entry
+    )
 
 
 def _paper_line_label(row: str, reasons: Mapping[CellPlace, str]) -> str:
     """Return the label of a row that has only the paper's line, with the reasons why we have none."""
-    return f"{PAPER} ({', '.join(dict.fromkeys(reason for place, reason in reasons.items() if place[0] == row))})"
+    return f"{PAPER_LINE} ({', '.join(dict.fromkeys(reason for place, reason in reasons.items() if place[0] == row))})"
 
 
-def _with_numbers(ours: Cells) -> Cells:
+def _cells_with_numbers(ours: CellsByPlace) -> CellsByPlace:
     """Return our cells, without the rows that have no value at all."""
     rows = {row for (row, _), cell in ours.items() if cell.values}
     return {place: cell for place, cell in ours.items() if place[0] in rows}
 
 
-def _digits(table: PublishedTable) -> int:
+def _printed_decimals(table: PublishedTable) -> int:
     """Return the digits of percentages after the decimal point: as many as are printed, one where none is."""
     printed = [
-        table.cell(*place).printed.split(" ")[0] for place in cell_places(table) if table.unit_of(*place) == "percent"
+        table.printed_cell(*place).printed.split(" ")[0]
+        for place in list_cell_places(table)
+        if table.unit_of(*place) == "percent"
     ]
     return max((len(number.partition(".")[2]) for number in printed if "." in number), default=1)
 
 
-NAME = "reproduction"
+REPRODUCTION_FILE_STEM = "reproduction"
 
 
-def tabulate(folder: StudyFolder, table: str) -> Reproduction:
+def write_reproduction_of_study(folder: StudyFolder, table: str) -> Reproduction:
     """Return the reproduction of a study in any state, and write it beside its report as Markdown, LaTeX and CSV.
 
     Args:
@@ -504,50 +530,56 @@ def tabulate(folder: StudyFolder, table: str) -> Reproduction:
     Raises:
         UserError: there is no such table, or the folder cannot be written.
     """
-    results = Results(folder.spec(), StudyRecord.load(folder.ledger_file))
+    results = Results(folder.load_spec(), StudyRecord.load(folder.ledger_file))
     reproduction = build_reproduction(published.load_table(table), results, load_study(table))
-    write(reproduction, folder.report_folder)
+    write_reproduction(reproduction, folder.report_folder)
     return reproduction
 
 
-def write(reproduction: Reproduction, out: Path) -> None:
+def write_reproduction(reproduction: Reproduction, out: Path) -> None:
     """Write `reproduction.md`, `.tex` and `.csv`, each replaced in one step."""
-    tables = [reproduction.last_grid] + ([reproduction.best_grid] if reproduction.best_grid else [])
-    caption = f"{title(reproduction.table)}. {reproduction.table.caption}"
+    tables = [reproduction.last_epoch_grid] + ([reproduction.best_epoch_grid] if reproduction.best_epoch_grid else [])
+    caption = f"{table_title(reproduction.table)}. {reproduction.table.caption}"
     content = {
-        "md": markdown(reproduction),
-        "tex": "\n\n".join(to_latex(grid, reproduction.best_along, caption=caption) for grid in tables) + "\n",
-        "csv": to_csv(reproduction.last_grid),
+        "md": reproduction_to_markdown(reproduction),
+        "tex": "\n\n".join(to_latex(grid, reproduction.marks_best_along, caption=caption) for grid in tables) + "\n",
+        "csv": to_csv(reproduction.last_epoch_grid),
     }
-    write_table_files(out, NAME, content)
+    write_table_files(out, REPRODUCTION_FILE_STEM, content)
 
 
-def markdown(reproduction: Reproduction) -> str:
+def reproduction_to_markdown(reproduction: Reproduction) -> str:
     """Return the table as Markdown, its notes, and whether the paper's claims hold."""
     parts = [
-        f"# {title(reproduction.table)}",
+        f"# {table_title(reproduction.table)}",
         reproduction.table.caption,
-        _with_notes(reproduction, reproduction.last_grid),
+        _table_with_notes(reproduction, reproduction.last_epoch_grid),
     ]
-    if len(reproduction.claims):
-        parts += ["## Claims", markdown_table(reproduction.claims), CLAIM_RULE]
-    if reproduction.best_grid is not None:
-        parts += ["## At the best epoch on the test split", _with_notes(reproduction, reproduction.best_grid)]
+    if len(reproduction.claims_frame):
+        parts += ["## Claims", frame_to_markdown(reproduction.claims_frame), CLAIM_RULE]
+    if reproduction.best_epoch_grid is not None:
+        parts += [
+            "## At the best epoch on the test split",
+            _table_with_notes(reproduction, reproduction.best_epoch_grid),
+        ]
     return "\n\n".join(parts) + "\n"
 
 
-def _with_notes(reproduction: Reproduction, grid: Grid) -> str:
+def _table_with_notes(reproduction: Reproduction, grid: PrintedGrid) -> str:
     """Return a table with its notes in a list."""
-    notes = "\n".join(f"- {escaped(note)}" for note in grid.notes)
-    return f"{to_markdown(replace(grid, notes=()), reproduction.best_along)}\n\n{notes}"
+    notes = "\n".join(f"- {escape_markdown(note)}" for note in grid.notes)
+    return f"{to_markdown(replace(grid, notes=()), reproduction.marks_best_along)}\n\n{notes}"
 
 
-def document(reproduction: Reproduction) -> dict[str, object]:
+def reproduction_to_dict(reproduction: Reproduction) -> dict[str, object]:
     """Return a reproduction as plain values for JSON; numbers in the printed unit, but fractions for percent."""
     cells = []
-    for place in cell_places(reproduction.table):
-        printed = reproduction.table.cell(*place)
-        ours = {"last_epoch": reproduction.last.get(place), "best_epoch_on_test": reproduction.best.get(place)}
+    for place in list_cell_places(reproduction.table):
+        printed = reproduction.table.printed_cell(*place)
+        ours = {
+            "last_epoch": reproduction.last_epoch_cells.get(place),
+            "best_epoch_on_test": reproduction.best_epoch_cells.get(place),
+        }
         cells.append(
             {
                 "row": place[0],
@@ -556,20 +588,23 @@ def document(reproduction: Reproduction) -> dict[str, object]:
                 "printed": printed.printed,
             }
             | {
-                name: cell.seed_statistics.to_document() if cell and cell.seed_statistics else None
+                name: cell.seed_statistics.to_dict() if cell and cell.seed_statistics else None
                 for name, cell in ours.items()
             }
-            | {"missing": reproduction.missing.get(place), "no_verdict": reproduction.table.why_no_verdict(*place)}
+            | {
+                "missing": reproduction.missing_reasons.get(place),
+                "no_verdict": reproduction.table.why_no_verdict(*place),
+            }
         )
-    claims = reproduction.claims.to_dict("records")
+    claims = reproduction.claims_frame.to_dict("records")
     return {
         "name": reproduction.table.name,
         "cells": cells,
         "claims": claims,
-        "notes": list(reproduction.last_grid.notes),
+        "notes": list(reproduction.last_epoch_grid.notes),
     }
 
 
-def title(table: PublishedTable) -> str:
+def table_title(table: PublishedTable) -> str:
     """Return the title of a table: its name, its place and its paper."""
     return f"{table.name}: {table.source} of {table.paper.authors} ({table.paper.year}), {table.paper.title}"

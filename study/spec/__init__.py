@@ -3,4 +3,4 @@
 from study.spec.load import load_resolved, load_resolved_and_check, load_study
 from study.spec.study_spec import StudySpec
 
-__all__ = ["StudySpec", "load_resolved_and_check", "load_resolved", "load_study"]
+__all__ = ["StudySpec", "load_resolved", "load_resolved_and_check", "load_study"]

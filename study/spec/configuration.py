@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
 from study import files
-from study.errors import UserError, nearest
+from study.errors import UserError, did_you_mean
 from study.knobs import Params, Scalar, Section
 from study.spec.domain import Domain, is_among_typed_values
 from study.spec.key_errors import ProblemCollector, format_params, quote_value
@@ -52,7 +52,7 @@ def configuration_digest(values: Section) -> str:
     data = sections["data"]
     if isinstance(data, Mapping) and data.get("folds", 0) is None:
         sections["data"] = {key: value for key, value in data.items() if key != "folds"}
-    return files.digest_of_values(sections)
+    return files.sha256_of_values(sections)
 
 
 ENQUEUE_SOURCE = "enqueue"
@@ -97,7 +97,9 @@ def validate_configuration(
     params = space.suggest_params(lambda key, domain: values.get(key))
     for key in given:
         if key not in space.domains:
-            message = f"is not searched. {nearest(key, space.domains)}Allowed: {', '.join(space.domains) or 'none'}"
+            message = (
+                f"is not searched. {did_you_mean(key, space.domains)}Allowed: {', '.join(space.domains) or 'none'}"
+            )
             problems.add_problem((key,), message)
         elif key not in params:
             deciding = {other: value for other, value in params.items() if other in space.deciding_keys}

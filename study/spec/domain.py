@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from study.knobs import Params, Scalar, Value
 from study.spec.section_models import StrictModel
-from study.text import shortened
+from study.text import shorten_text
 
 
 def is_among_typed_values(value: Value, values: Iterable[Value]) -> bool:
@@ -30,7 +30,8 @@ def _keep_choice_type(value: Value) -> Value:
     """
     if isinstance(value, list | dict):
         raise ValueError(
-            f"{shortened(repr(value))} given, allowed is one value: a number, a word, true, false or null. Give what "
+            f"{shorten_text(repr(value))} given, allowed is one value: a number, a word, true, false or null. Give "
+            f"what "
             "is a list or a mapping a name of its own, and have what is trained look it up by that"
         )
     return value
@@ -67,7 +68,9 @@ class Domain(StrictModel):
         if value == "paper":
             return {"range": "paper"}
         if isinstance(value, list):
-            raise ValueError(f"{shortened(repr(value))} given: values to choose from are written as {{choices: [...]}}")
+            raise ValueError(
+                f"{shorten_text(repr(value))} given: values to choose from are written as {{choices: [...]}}"
+            )
         return value if isinstance(value, dict | list | Domain) else {"choices": [value]}
 
     @model_validator(mode="after")

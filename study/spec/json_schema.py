@@ -99,7 +99,7 @@ def declared_knobs(section: str, name: str = "") -> dict[str, list[Knob]]:
         for knob in knobs.values():
             if knob not in (known := found.setdefault(knob.key, [])):
                 known.append(knob)
-        for key, other_name in ((key, other) for key, knob in knobs.items() for other in knob.names):
+        for key, other_name in ((key, other) for key, knob in knobs.items() for other in knob.choices):
             other = {**values, key: other_name}
             chosen = frozenset(other.items())
             if other_name != knobs[key].default and chosen not in seen:
@@ -112,7 +112,7 @@ def declared_knobs(section: str, name: str = "") -> dict[str, list[Knob]]:
 def names_of_section(section: str) -> list[str]:
     """Return the values of a section's `name`; entries of other distributions that cannot be used are left out."""
     catalogue = NAME_CATALOGUES[section]
-    return [name for name in catalogue.names() if catalogue.problem(name) is None]
+    return [name for name in catalogue.listed_names() if catalogue.why_unusable(name) is None]
 
 
 def _study_file_schema_model() -> type[BaseModel]:
@@ -225,12 +225,12 @@ def _section_schema_model(section: str, keys: Mapping[str, list[Knob]], name: st
 def _knobs_type(knobs: Iterable[Knob]) -> object:
     """Return the type of all values that a key can have."""
     kinds = union_of_types(dict.fromkeys(type_with_range_checks(knob.type) for knob in knobs))
-    return Annotated[kinds, Field(description=next((knob.about for knob in knobs if knob.about), None))]
+    return Annotated[kinds, Field(description=next((knob.description for knob in knobs if knob.description), None))]
 
 
 def _takes_scalar(knob: Knob) -> bool:
     """Return whether a search can give the key a value: not where only lists are allowed."""
-    return any(get_origin(kind) not in (tuple, list) for kind in knob.kinds)
+    return any(get_origin(kind) not in (tuple, list) for kind in knob.plain_types)
 
 
 def _optional_keys_model(title: str, kinds: Mapping[str, object]) -> type[BaseModel]:

@@ -8,11 +8,11 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from study import data, methods, models
-from study.errors import UserError, nearest
+from study.errors import UserError, did_you_mean
 from study.knobs import Knob, Params, Section, Value
 from study.spec.section_models import make_section_model
 from study.spec.yaml_document import KeyPath, YamlDocument
-from study.text import shortened
+from study.text import shorten_text
 
 UNION_BRANCH_PATTERN = re.compile(r"\[key\]|constrained-\w+|list\[.+\]")
 """Matches parts of an error's location that are not keys: pydantic's marks of a mapping's key or a union's branch."""
@@ -38,7 +38,7 @@ class ProblemCollector:
 
     def add_problem(self, key: KeyPath, message: str) -> None:
         """Add what is wrong with a key."""
-        message = shortened(message.replace("\n", " "), MAX_PROBLEM_CHARACTERS)
+        message = shorten_text(message.replace("\n", " "), MAX_PROBLEM_CHARACTERS)
         printable = "".join(char if char.isprintable() else repr(char)[1:-1] for char in message)
         self.keys.append(key)
         self._lines[f"{self._document.key_location(key)}: {'.'.join(map(_quote_key_part, key))}: {printable}"] = None
@@ -65,7 +65,7 @@ class TrialProblemCollector(ProblemCollector):
 
 def _quote_key_part(part: str) -> str:
     """Return a part of a key, quoted where it would break a message's line."""
-    part = shortened(part)
+    part = shorten_text(part)
     return part if part and part.isprintable() else repr(part)
 
 
@@ -76,7 +76,7 @@ def format_params(params: Params) -> str:
 
 def quote_value(value: Value) -> str:
     """Return a value as messages quote it."""
-    return shortened(repr(value))
+    return shorten_text(repr(value))
 
 
 def fault_of_value(knob: Knob, value: Value) -> str | None:
@@ -131,12 +131,12 @@ def _explain_error(model: type[BaseModel], detail: ErrorDetails, key: KeyPath) -
     kind, value = detail["type"], detail["input"]
     if kind == "extra_forbidden":
         valid = _valid_keys_at(model, detail["loc"][:-1])
-        return f"unknown key. {nearest(key[-1], valid)}Allowed here: {', '.join(valid)}{_where_key_exists(key)}"
+        return f"unknown key. {did_you_mean(key[-1], valid)}Allowed here: {', '.join(valid)}{_where_key_exists(key)}"
     if kind == "missing":
         return "is missing"
     if kind == "literal_error":
         allowed = str(detail.get("ctx", {})["expected"])
-        close = nearest(str(value), allowed.replace(" or ", ", ").replace("'", "").split(", "))
+        close = did_you_mean(str(value), allowed.replace(" or ", ", ").replace("'", "").split(", "))
         return f"{quote_value(value)} given. {close}Allowed: {allowed}"
     message = detail["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
     message = message.replace("a valid dictionary", "a mapping of keys to values")

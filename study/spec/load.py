@@ -12,8 +12,17 @@ from typing import cast
 from pydantic import ValidationError
 
 from study import methods, metrics
-from study.errors import UserError, nearest
-from study.knobs import DATA_SETS_OF_REMOVED_KEYS, REMOVED_KEYS, Scalar, Searched, Section, Value, knobs, options
+from study.errors import UserError, did_you_mean
+from study.knobs import (
+    DATA_SETS_OF_REMOVED_KEYS,
+    REMOVED_KEYS,
+    Scalar,
+    SearchRange,
+    Section,
+    Value,
+    read_knobs,
+    to_options,
+)
 from study.spec import search_checks
 from study.spec.configuration import EXPORT_FORMAT, configuration_digest, distinct_configurations
 from study.spec.domain import MAX_GRID_CELLS, Domain
@@ -46,7 +55,7 @@ from study.spec.yaml_document import (
     parse_assignment,
     read_study_file,
 )
-from study.text import quoted, tell
+from study.text import print_text, quoted
 from study.training.config import MAX_THREADS, TRIAL_SECTIONS, TrainOptions
 
 
@@ -66,10 +75,10 @@ def replace_paper_ranges(
 
 def _paper_range_of_key(key: str, domain: Domain, forms: SectionForms, problems: ProblemCollector) -> Domain:
     at: KeyPath = ("search", "space", key)
-    declared = list(dict.fromkeys(knob.searched for knob in forms.knobs_of_key(key, domain) if knob.searched))
+    declared = list(dict.fromkeys(knob.search_range for knob in forms.knobs_of_key(key, domain) if knob.search_range))
     own = domain.model_dump(include={"low", "high", "log", "step"}, exclude_defaults=True)
     if not declared:
-        others = [other for other in forms.all_keys if any(knob.searched for knob in forms.knobs_of_key(other))]
+        others = [other for other in forms.all_keys if any(knob.search_range for knob in forms.knobs_of_key(other))]
         problems.add_problem(at, f"'paper' given, but no range is declared for it. Allowed for: {', '.join(others)}")
         return Domain(choices=[0])
     if any(declaration.choices for declaration in declared):
@@ -86,7 +95,7 @@ def _paper_range_of_key(key: str, domain: Domain, forms: SectionForms, problems:
         return Domain(choices=[0])
 
 
-def _covering_range(declared: list[Searched]) -> dict[str, Value]:
+def _covering_range(declared: list[SearchRange]) -> dict[str, Value]:
     """Return the smallest range that holds all of these; logarithmic, or in steps, where all are."""
     steps = {declaration.step for declaration in declared}
     return {
@@ -127,8 +136,8 @@ def _next_method_configuration(
             continue
         section, name = key.split(".")
         knob = sections.knobs_of_form(section, params).get(name)
-        if knob and knob.searched and knob.searched.paper:
-            values = knob.searched.paper
+        if knob and knob.search_range and knob.search_range.paper:
+            values = knob.search_range.paper
             wishes, count = [values[min(place, len(values) - 1)]], max(count, len(values))
         else:
             own = method if key == "method.name" else sections.section_form(section, params).get(name)
@@ -177,7 +186,7 @@ def _check_directions(spec: StudySpec, searched: list[str], problems: ProblemCol
             f"Allowed: {allowed} (study.run: {python})",
         )
     for name in searched:
-        says = metrics.direction(name) if name.split("/")[-1] in metrics.METRICS else None
+        says = metrics.metric_direction(name) if name.split("/")[-1] in metrics.METRICS else None
         if says and spec.direction(name) != says:
             word = "higher" if says == "max" else "lower"
             message = f"{spec.direction(name)!r} given for {name}, of which a {word} value is better. Allowed: {says}"
@@ -187,11 +196,11 @@ def _check_directions(spec: StudySpec, searched: list[str], problems: ProblemCol
 def _metric_hint(name: str, valid: list[str]) -> str:
     """Return what to do about a metric that a study cannot have."""
     metric = metrics.METRICS.get(name.removeprefix("val/"))
-    if metric and metric.of_inferred:
-        kinds = [kind for kind in train_knobs()["inferred_groups"].names if kind != "none"]
+    if metric and metric.needs_inferred_groups:
+        kinds = [kind for kind in train_knobs()["inferred_groups"].choices if kind != "none"]
         return f"It needs train.inferred_groups: {', '.join(kinds[:-1])} or, of a frozen network, {kinds[-1]}. "
     note = "test metrics cannot be used to choose. " if name.startswith("test/") else ""
-    return f"{note}{nearest(name, valid)}"
+    return f"{note}{did_you_mean(name, valid)}"
 
 
 def single_bias_class_fault(spec: StudySpec) -> str | None:
@@ -233,7 +242,7 @@ def apply_set_overrides(document: YamlDocument, assignments: Iterable[str]) -> N
             ".".join(parse_assignment(text)[0].removeprefix("search.space.").split(".")[:2]) for text in assignments
         }
         if dropped := _remove_keys_everywhere(document.values, gone - given):
-            tell(f"left out, as nothing uses them with {', '.join(changed)}: {', '.join(dropped)}", sys.stderr)
+            print_text(f"left out, as nothing uses them with {', '.join(changed)}: {', '.join(dropped)}", sys.stderr)
 
 
 def _keys_of_sections(document: YamlDocument) -> dict[str, set[str]]:
@@ -245,10 +254,10 @@ def _keys_of_sections(document: YamlDocument) -> dict[str, set[str]]:
         if not isinstance(values, dict):
             continue
         name = values.get("name")
-        if name not in catalogue.names() or catalogue.problem(name) or f"{section}.name" in searched:
+        if name not in catalogue.listed_names() or catalogue.why_unusable(name) or f"{section}.name" in searched:
             continue
         declared = section_knobs(section, values)
-        deciding = {key: knob.names for key, knob in declared.items() if knob.names}
+        deciding = {key: knob.choices for key, knob in declared.items() if knob.choices}
         is_fixed = not any(f"{section}.{key}" in searched for key in deciding)
         if is_fixed and all(values[key] in names for key, names in deciding.items() if key in values):
             found[section] = set(declared)
@@ -418,7 +427,7 @@ def spec_of_resolved(document: YamlDocument) -> StudySpec:
     problems = ProblemCollector(document)
     layout, _ = _check_layout(drop_keys_of_earlier_versions(document.values), problems, EARLIER_VERSION_CONTEXT)
     problems.raise_if_any()
-    train = validate_section(make_section_model("train", knobs(TrainOptions)), layout.train, ("train",), problems)
+    train = validate_section(make_section_model("train", read_knobs(TrainOptions)), layout.train, ("train",), problems)
     sections = {**layout.sections, "train": train or {}}
     _check_resolved_form(layout.search, sections, problems)
     problems.raise_if_any()
@@ -573,7 +582,7 @@ def _drop_faulty_keys(values: Section, faults: Iterable[KeyPath]) -> dict[str, V
 
 def _build_spec(layout: StudyFileLayout, search: SearchOptions, base: Mapping[str, Section]) -> StudySpec:
     final_seeds = None if layout.final_seeds is None else tuple(layout.final_seeds)
-    epochs = options(TrainOptions, base["train"]).epochs
+    epochs = to_options(TrainOptions, base["train"]).epochs
     search = search.model_copy(update={"early_stopping": with_explicit_grace(search.early_stopping, epochs)})
     return StudySpec(layout.name, base, search, layout.resources, final_seeds, cast(ExportOrigin | None, layout.origin))
 

@@ -5,7 +5,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from study.data.dataset import Facts
-from study.errors import nearest
+from study.errors import did_you_mean
 from study.methods.reference import REFERENCES, ReferenceKind
 from study.spec.key_errors import ProblemCollector
 
@@ -68,7 +68,9 @@ def check_references(spec: "StudySpec", problems: ProblemCollector) -> None:
     for place, name in enumerate(asked):
         at = ("search", "references", str(place))
         if name not in REFERENCES:
-            problems.add_problem(at, f"{name!r} given. {nearest(name, REFERENCES)}Allowed: {', '.join(REFERENCES)}")
+            problems.add_problem(
+                at, f"{name!r} given. {did_you_mean(name, REFERENCES)}Allowed: {', '.join(REFERENCES)}"
+            )
         elif spec.function:
             problems.add_problem(at, f"{name!r} given, but a function of your own trains, whose data are its own")
         elif spec.varied_data_keys:

@@ -17,7 +17,7 @@ from pydantic import (
 
 from study.knobs import MAX_INTEGER, REMOVED_VALUES, Scalar, Section, Value
 from study.metrics import Direction
-from study.metrics.selection_rules import RULES
+from study.metrics.selection_rules import SELECTION_RULES
 from study.spec.domain import Domain
 from study.spec.objective import MetricConstraint
 from study.spec.section_models import StrictModel
@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     RuleName = str
     SectionName = str
 else:
-    RuleName = Literal[tuple(rule.name for rule in RULES)]
+    RuleName = Literal[tuple(rule.name for rule in SELECTION_RULES)]
     SectionName = Literal["data", "model", "method"]
 """Name of a selection rule of `study.metrics.selection_rules`; of a section that can have alternatives."""
 SamplerName = Literal["gp", "grid", "qmc", "random", "tpe"]

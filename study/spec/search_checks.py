@@ -10,10 +10,10 @@ from itertools import islice
 from pydantic import ValidationError
 
 from study import methods, models
-from study.catalogue import APART, FITTED
+from study.catalogue import OWN_FUNCTION_NAMES, REFERENCE_METHOD
 from study.data.dataset import Facts
-from study.errors import nearest
-from study.knobs import Knob, Params, Scalar, Section, Value, options
+from study.errors import did_you_mean
+from study.knobs import Knob, Params, Scalar, Section, Value, to_options
 from study.methods import OWN_FUNCTION_NAME
 from study.models.network_keys import EARLY_LAYER_MODULES, early_layers_width
 from study.spec.configuration import are_same_configuration, distinct_configurations
@@ -138,8 +138,11 @@ def all_trial_faults(trial: Mapping[str, Section], facts: Facts) -> Iterator[tup
         return
     if method["name"] == OWN_FUNCTION_NAME:
         return
-    if method["name"] == FITTED and trial["train"]["epochs"] != 1:
-        why = f"{trial['train']['epochs']} given, allowed is 1 with method.name {FITTED}, which is fitted at once"
+    if method["name"] == REFERENCE_METHOD and trial["train"]["epochs"] != 1:
+        why = (
+            f"{trial['train']['epochs']} given, allowed is 1 with method.name {REFERENCE_METHOD}, which is fitted at "
+            f"once"
+        )
         yield ("train", "epochs"), why
     epsilon, temperature = method.get("epsilon"), method.get("temperature")
     if isinstance(epsilon, int | float) and isinstance(temperature, int | float) and epsilon > 2.0 / temperature:
@@ -254,7 +257,7 @@ def check_space(
             )
         if key.endswith(".name"):
             _check_names_of_key(key, domain.choices or [], sections, at, problems)
-        if isinstance(domain.step, float) and any(int in knob.kinds for knob in forms.knobs_of_key(key)):
+        if isinstance(domain.step, float) and any(int in knob.plain_types for knob in forms.knobs_of_key(key)):
             problems.add_problem((*at, "step"), f"{domain.step!r} given, allowed is a whole number, as {key} is one")
         _check_when_condition(domain.when, domains, (*at, "when"), problems)
 
@@ -335,7 +338,7 @@ def _check_key_exists(key: str, valid: list[str], at: KeyPath, problems: Problem
     if key in valid or (name == "name" and section in NAME_CATALOGUES):
         return True
     near = [other for other in valid if other.split(".")[0] == section]
-    problems.add_problem(at, f"unknown key. {nearest(key, valid)}Allowed: {', '.join(near or valid)}")
+    problems.add_problem(at, f"unknown key. {did_you_mean(key, valid)}Allowed: {', '.join(near or valid)}")
     return False
 
 
@@ -346,9 +349,9 @@ def _check_names_of_key(
     valid = list(dict.fromkeys([*sections.alternatives.get(section, {}), *valid_section_names(section)]))
     wrong = [name for name in chosen if name not in valid]
     for name in wrong:
-        problems.add_problem(at, f"{name!r} given. {nearest(str(name), valid)}Allowed: {', '.join(valid)}")
+        problems.add_problem(at, f"{name!r} given. {did_you_mean(str(name), valid)}Allowed: {', '.join(valid)}")
     plain = [name for name in chosen if name not in wrong and name not in sections.alternatives.get(section, {})]
-    unusable = [why for name in plain if (why := NAME_CATALOGUES[section].problem(str(name)))]
+    unusable = [why for name in plain if (why := NAME_CATALOGUES[section].why_unusable(str(name)))]
     for why in unusable:
         problems.add_problem(at, why)
     return not wrong and not unusable
@@ -361,7 +364,7 @@ def _check_when_condition(
         if key not in domains:
             searched = list(domains)
             problems.add_problem(
-                (*at, key), f"is not in search.space. {nearest(key, searched)}Allowed: {', '.join(searched)}"
+                (*at, key), f"is not in search.space. {did_you_mean(key, searched)}Allowed: {', '.join(searched)}"
             )
         elif domains[key].choices is None:
             problems.add_problem(
@@ -390,7 +393,7 @@ def incompatible_sections_faults(
     Args:
         facts: of the data set of the `data` section.
     """
-    method, train, name = sections["method"], options(TrainOptions, sections["train"]), sections["data"]["name"]
+    method, train, name = sections["method"], to_options(TrainOptions, sections["train"]), sections["data"]["name"]
     yield from _early_layers_faults(sections, facts)
     for key, why in methods.unmet_needs(method, facts):
         yield ("method", key), f"{method[key]!r} given, it {why}, which data.name {name!r} lacks"
@@ -518,7 +521,7 @@ def fill_in_function_file(values: dict[str, Value], problems: ProblemCollector) 
     for name in method:
         if not re.fullmatch(r"[A-Za-z]\w*", str(name)):
             problems.add_problem(("method", str(name)), "allowed is a name of letters, digits and '_'")
-    apart = {"data": APART["study.data"], "model": APART["study.models"]}
+    apart = {"data": OWN_FUNCTION_NAMES["study.data"], "model": OWN_FUNCTION_NAMES["study.models"]}
     return {
         **values,
         **{key: {"name": name, **mapping_or_empty(values.get(key))} for key, name in apart.items()},
@@ -533,9 +536,11 @@ def training_function_faults(trial: Mapping[str, Section]) -> Iterator[tuple[tup
     """
     own = trial["method"]["name"] == OWN_FUNCTION_NAME
     for section, catalogue in (("data", "study.data"), ("model", "study.models")):
-        if own != (trial[section]["name"] == APART[catalogue]):
+        if own != (trial[section]["name"] == OWN_FUNCTION_NAMES[catalogue]):
             allowed = (
-                APART[catalogue] if own else f"any but {APART[catalogue]}, which is for method.name {OWN_FUNCTION_NAME}"
+                OWN_FUNCTION_NAMES[catalogue]
+                if own
+                else f"any but {OWN_FUNCTION_NAMES[catalogue]}, which is for method.name {OWN_FUNCTION_NAME}"
             )
             yield (section, "name"), f"{trial[section]['name']!r} given, allowed is {allowed}"
     if own:

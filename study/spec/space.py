@@ -92,7 +92,7 @@ def make_search_space(
         *section_forms.keys_decided_by.values()
     )
     named = {key for key in domains if key.endswith(".name") or key.startswith("data.")}
-    integers = {key for key in domains if any(int in knob.kinds for knob in section_forms.knobs_of_key(key))}
+    integers = {key for key in domains if any(int in knob.plain_types for knob in section_forms.knobs_of_key(key))}
     order = _sort_domains_by_dependency(domains, section_forms.keys_decided_by)
     return SearchSpace(order, frozenset(deciding & domains.keys() | named), frozenset(integers), sections.has_key)
 

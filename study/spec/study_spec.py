@@ -11,9 +11,9 @@ from typing import cast
 from study import data, models
 from study.data import Facts
 from study.files import FileDigest
-from study.knobs import Params, Scalar, Section, Value, options
+from study.knobs import Params, Scalar, Section, Value, to_options
 from study.methods import OWN_FUNCTION_NAME
-from study.metrics import METRICS, Direction, available_metrics, direction
+from study.metrics import METRICS, Direction, available_metrics, metric_direction
 from study.spec.objective import MetricConstraint, Objective
 from study.spec.schema import ExportOrigin, SearchOptions, TrialResources
 from study.spec.space import SearchSpace, make_search_space
@@ -88,7 +88,7 @@ class StudySpec:
         asks here.
         """
         name = metric.split("/")[-1]
-        known = direction(name) if not self.function or name in METRICS else None
+        known = metric_direction(name) if not self.function or name in METRICS else None
         return self.search.directions.get(name) or known
 
     @cached_property
@@ -136,7 +136,7 @@ class StudySpec:
     @cached_property
     def train(self) -> TrainOptions:
         """Settings of training that its trials start from."""
-        return options(TrainOptions, self.base["train"])
+        return to_options(TrainOptions, self.base["train"])
 
     @property
     def epochs(self) -> int:

@@ -11,10 +11,10 @@ from typing import Annotated
 
 from pydantic import Field, JsonValue
 
-from study.errors import UserError, nearest
+from study.errors import UserError, did_you_mean
 from study.knobs import MAX_INTEGER, Section, Value
 from study.metrics import available_metrics
-from study.metrics.selection_rules import RULES
+from study.metrics.selection_rules import SELECTION_RULES
 from study.spec.key_errors import ProblemCollector, validate_section_as
 from study.spec.load import STUDY_NAME_PATTERN, check_and_complete_document
 from study.spec.schema import PositiveInteger, RuleName
@@ -200,7 +200,7 @@ class Suite:
 
     Attributes:
         methods, data: their labels, in the file's order.
-        rules: names of `study.metrics.selection_rules.RULES`.
+        rules: names of `study.metrics.selection_rules.SELECTION_RULES`.
         searches: how many of each method on each data set.
         judge: the test metric of the table.
         seeds: fresh training seeds of each pick.
@@ -229,7 +229,7 @@ class Suite:
         spec = self.searches_by_place[place][0].spec
         facts = spec.facts_of_data(spec.base["data"]).facts_of_split("val")
         inferred = spec.train.inferred_groups != "none"
-        return next(known for known in RULES if known.name == rule).is_available(facts, inferred)
+        return next(known for known in SELECTION_RULES if known.name == rule).is_available(facts, inferred)
 
     def to_document(self) -> dict[str, Value]:
         """Return what the home remembers of it; each search has its own resolved study file."""
@@ -254,7 +254,7 @@ def find_suite_file(suite: str) -> Path:
     names = shipped_suites()
     if suite not in names:
         raise UserError(
-            f"{suite}: no suite of that name. {nearest(suite, names)}Shipped: {', '.join(names)}. "
+            f"{suite}: no suite of that name. {did_you_mean(suite, names)}Shipped: {', '.join(names)}. "
             "For a file of your own give its path, ending in .yaml"
         )
     return names[suite]
@@ -396,7 +396,7 @@ def _check_metric_and_rules(suite: Suite, problems: ProblemCollector) -> None:
         ]
         if suite.judge not in valid:
             problems.add_problem(
-                ("judge",), f"{suite.judge!r} given. {nearest(suite.judge, valid)}{label} has {', '.join(valid)}"
+                ("judge",), f"{suite.judge!r} given. {did_you_mean(suite.judge, valid)}{label} has {', '.join(valid)}"
             )
     for place, rule in enumerate(suite.rules):
         if not any(suite.is_available(rule, at) for at in suite.searches_by_place):

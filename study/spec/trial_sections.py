@@ -7,7 +7,7 @@ from functools import cache
 from typing import get_origin
 
 from study import data, methods, models
-from study.knobs import Knob, Params, Section, Value, knobs
+from study.knobs import Knob, Params, Section, Value, read_knobs
 from study.spec.domain import Domain, is_among_typed_values
 from study.spec.key_errors import ProblemCollector, TrialProblemCollector, validate_section
 from study.spec.section_models import default_as_in_file, literal_type_of_names, make_section_model
@@ -40,7 +40,7 @@ def section_knobs(section: str, values: Section) -> Mapping[str, Knob]:
 
 def _can_decide_on_keys(knob: Knob, value: Value) -> bool:
     """Return whether other keys may depend on this value: not on a list or mapping where a name is allowed."""
-    return not isinstance(value, list | dict) or any(get_origin(kind) is tuple for kind in knob.kinds)
+    return not isinstance(value, list | dict) or any(get_origin(kind) is tuple for kind in knob.plain_types)
 
 
 @dataclass(frozen=True)
@@ -128,14 +128,14 @@ def _knobs_of_section(section: str, values: Section) -> Mapping[str, Knob]:
 @cache
 def _method_knobs(name: str, values: frozenset[tuple[str, Value]]) -> Mapping[str, Knob]:
     """Return the knobs of a method: the same are asked for again and again."""
-    return {knob.key: knob for knob in methods.CATALOGUE.find(name).keys(dict(values))}
+    return {knob.key: knob for knob in methods.CATALOGUE.find_module(name).keys(dict(values))}
 
 
 @cache
 def train_knobs() -> Mapping[str, Knob]:
     """Return the knobs of the `train` section, by key."""
     augmentations = literal_type_of_names(augment.augmentation_names())
-    declared = {knob.key: knob for knob in knobs(TrainOptions)}
+    declared = {knob.key: knob for knob in read_knobs(TrainOptions)}
     return declared | {"augmentation": replace(declared["augmentation"], type=augmentations)}
 
 
@@ -224,7 +224,7 @@ def alternative_labels(sections: TrialSections, section: str, domain: Domain | N
 
 def valid_section_names(section: str) -> list[str]:
     """Return every value of `SECTION.name` that is not a label; empty for `train`, which has no name."""
-    return NAME_CATALOGUES[section].names() if section in NAME_CATALOGUES else []
+    return NAME_CATALOGUES[section].listed_names() if section in NAME_CATALOGUES else []
 
 
 def _add_reachable_forms(
@@ -239,7 +239,7 @@ def _add_reachable_forms(
         for name, knob in knobs.items():
             key = f"{section}.{name}"
             values = domains[key].choices or [] if key in domains else []
-            for value in (choice for choice in values if choice in knob.names):
+            for value in (choice for choice in values if choice in knob.choices):
                 other = {**params, key: value}
                 changed = _knobs_in_form(section, initial, other).keys() ^ knobs.keys()
                 for dependent in changed:
@@ -261,14 +261,14 @@ def check_section_names(sections: TrialSections, domains: DomainsByKey, problems
         everyone |= {("search", "alternatives", section, label): values for label, values in labelled}
         for at, values in everyone.items():
             given = values.get("name")
-            is_unlisted = at == (section,) and isinstance(given, str) and given in catalogue.unlisted
-            allowed = [str(values["name"])] if is_unlisted else catalogue.names()
+            is_unlisted = at == (section,) and isinstance(given, str) and given in catalogue.unlisted_names
+            allowed = [str(values["name"])] if is_unlisted else catalogue.listed_names()
             model = make_section_model(section, (), name=(literal_type_of_names(allowed), ...))
             name = {key: value for key, value in values.items() if key == "name"}
-            if validate_section(model, name, at, problems) and (why := catalogue.problem(str(name["name"]))):
+            if validate_section(model, name, at, problems) and (why := catalogue.why_unusable(str(name["name"]))):
                 problems.add_problem((*at, "name"), why)
         for label in alternative_labels(sections, section, domains.get(f"{section}.name")):
-            if label not in sections.alternatives.get(section, {}) and (why := catalogue.problem(label)):
+            if label not in sections.alternatives.get(section, {}) and (why := catalogue.why_unusable(label)):
                 problems.add_problem(("search", "space", f"{section}.name"), why)
 
 
@@ -315,9 +315,9 @@ class _SectionFormCollector:
         label, words = section_name_in_params(section, params), params_that_are_names(section, params)
         initial = self._sections.initial_values(section, params)
         knobs = section_knobs(section, {**initial, **words})
-        words = {key: value for key, value in words.items() if key in knobs and knobs[key].names}
+        words = {key: value for key, value in words.items() if key in knobs and knobs[key].choices}
         this = (section, label, frozenset(words.items()))
-        if this in self._seen or any(value not in knobs[key].names for key, value in words.items()):
+        if this in self._seen or any(value not in knobs[key].choices for key, value in words.items()):
             return
         self._seen.add(this)
         labelled = label in self._sections.alternatives.get(section, {})
@@ -353,14 +353,14 @@ def _validate_section_of_form(
     Keys that take names come first, as the others may depend on them. Where such a name is wrong, the others may be any
     that a right one has.
     """
-    switches = [knob for knob in knobs.values() if knob.names]
+    switches = [knob for knob in knobs.values() if knob.choices]
     switch_values = {knob.key: values[knob.key] for knob in switches if knob.key in values}
     fixed = {"name": (str, ...)} if section in NAME_CATALOGUES else {}
     if validate_section(make_section_model(section, switches), switch_values, at, problems) is None:
         every = {
             key: knob
             for one in switches
-            for name in one.names or ()
+            for name in one.choices or ()
             for key, knob in _knobs_with_switch_value(section, values, one, name)
         }
         others = {key: value for key, value in values.items() if key not in switch_values}

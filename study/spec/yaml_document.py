@@ -22,9 +22,9 @@ from ruamel.yaml.nodes import Node
 from ruamel.yaml.reader import ReaderError
 from ruamel.yaml.scalarbool import ScalarBoolean
 
-from study.errors import UserError, nearest
+from study.errors import UserError, did_you_mean
 from study.knobs import Section, Value
-from study.text import few_names, shortened
+from study.text import list_few_names, shorten_text
 
 
 def shipped_files_folder() -> Path:
@@ -67,13 +67,14 @@ def find_study_file(spec: str) -> Path:
     if spec and os.path.isdir(spec):
         raise UserError(f"{spec}: {_folder_given_message(path)}")
     raise UserError(
-        f"{spec}: no study file of that name. {nearest(spec, names)}For a file of your own give its path, ending in "
+        f"{spec}: no study file of that name. {did_you_mean(spec, names)}For a file of your own give its path, ending "
+        f"in "
         ".yaml. Shipped ones: study spaces"
     )
 
 
 def _folder_given_message(folder: Path) -> str:
-    there = few_names(sorted(str(file) for kind in ("*.yaml", "*.yml") for file in folder.glob(kind)))
+    there = list_few_names(sorted(str(file) for kind in ("*.yaml", "*.yml") for file in folder.glob(kind)))
     return f"a folder, no study file. {f'In it: {there}' if there else 'None is in it'}"
 
 
@@ -129,15 +130,15 @@ class YamlDocument:
         """
         path = split_dotted_key(dotted)
         if not all(path):
-            raise UserError(f"{place}: {shortened(repr(dotted))}: is no key; allowed: section.key")
+            raise UserError(f"{place}: {shorten_text(repr(dotted))}: is no key; allowed: section.key")
         at = self.values
         for depth, section in enumerate(path[:-1], start=1):
             if section not in at:
                 self.locations.setdefault(path[:depth], place)
             inner = at.setdefault(section, {})
             if not isinstance(inner, dict):
-                above, below = shortened(".".join(path[:depth])), shortened(".".join(path[depth:]))
-                raise UserError(f"{place}: {above}: is {shortened(repr(inner))}, it has no key {below!r}")
+                above, below = shorten_text(".".join(path[:depth])), shorten_text(".".join(path[depth:]))
+                raise UserError(f"{place}: {above}: is {shorten_text(repr(inner))}, it has no key {below!r}")
             at = inner
         at[path[-1]] = value
         self.locations = {key: where for key, where in self.locations.items() if key[: len(path)] != path} | {
@@ -225,7 +226,7 @@ def parse_assignment(assignment: str, option: str = "--set") -> tuple[str, Value
     """
     as_in_file = FILE_STYLE_ASSIGNMENT_PATTERN.fullmatch(assignment)
     key, equals, text = as_in_file.groups() if as_in_file else assignment.partition("=")
-    place = f"{option} {shortened(assignment)}"
+    place = f"{option} {shorten_text(assignment)}"
     if not equals or not key or not all(key.split(".")):
         raise UserError(f"{place}: not of the form key=value, as in {option} train.epochs=10")
     try:

@@ -23,7 +23,7 @@ from study.home.record import (
     StudyRecord,
     TrialRecord,
     finite_metrics,
-    why_infinite,
+    infinite_metrics_note,
 )
 from study.ranking import Results, ablation_steps
 from study.ranking.picks import fresh_seed_trials
@@ -128,7 +128,7 @@ def next_ablation_trial(results: Results) -> NextTrial | None:
     step = next(ablation_steps.missing_trials(results, asked), None)
     if asked is None or step is None:
         return None
-    repeated, params = asked.endpoint_trial(step[0]), asked.params(results.spec, step[0])
+    repeated, params = asked.endpoint_trial(step[0]), asked.params_of(results.spec, step[0])
     of = repeated.number if repeated else None
     return NextTrial("ablation", params, step[1], repeats=of, fold=results.spec.fresh_fold(step[1]))
 
@@ -158,9 +158,9 @@ class StudyEndingLedger:
             return self._ledger.append(event)
 
     def check_lease(self) -> None:
-        """Check that this driver still has the study, see `Ledger.check`."""
+        """Check that this driver still has the study, see `Ledger.check_lease`."""
         with self._end_study_on_error():
-            self._ledger.check()
+            self._ledger.check_lease()
 
     @contextmanager
     def _end_study_on_error(self) -> Iterator[None]:
@@ -285,7 +285,7 @@ class Agenda:
         trial = self.record.trials[number]
         if trial.state != "running" or epoch != trial.n_epochs + 1:
             return trial.state == "running"  # Tune repeats the last result when a trial returns
-        self._append_event(events.EpochReported(number, epoch, finite_metrics(metrics), why_infinite(metrics)))
+        self._append_event(events.EpochReported(number, epoch, finite_metrics(metrics), infinite_metrics_note(metrics)))
         if epoch == self.spec.epochs:
             self._complete_trial(
                 trial, {name: value for name, value in metrics.items() if abs(value) > MAX_METRIC_MAGNITUDE}
@@ -358,7 +358,7 @@ class Agenda:
         self._changed += 1
         self._testing.discard(number)
         if not self.record.trials[number].test_metrics:
-            self._append_event(events.TrialTested(number, {**finite_metrics(metrics)}, why_infinite(metrics)))
+            self._append_event(events.TrialTested(number, {**finite_metrics(metrics)}, infinite_metrics_note(metrics)))
 
     def record_reference(self, event: events.ReferenceFitted) -> None:
         """Write that a reference was fitted, or could not be; the search does not learn of it."""
@@ -424,7 +424,7 @@ class Agenda:
         would wait for ever.
         """
         for trial in list(self._unfinished):
-            if trial.has_gpu_alone == alone:
+            if trial.needs_gpu_alone == alone:
                 self._unfinished.remove(trial)
                 if trial.state not in ENDED_STATES or trial.stage == "final":
                     return trial

@@ -24,7 +24,7 @@ from study.files import FileDigest, unfinished_files
 from study.home.events import ENDED_STATES, SessionClosed, SessionOpened, StudyOutcome
 from study.home.folder import StudyFolder
 from study.home.ledger import LeaseLostError, Ledger
-from study.home.provenance import provenance, study_owner
+from study.home.provenance import collect_provenance, study_owner
 from study.home.record import StudyRecord
 from study.knobs import Section
 from study.models.initial_weights import locate_weights
@@ -37,7 +37,7 @@ from study.sweep.own_ray import RayProcesses, RayStartError
 from study.sweep.ray_runtime import JoinedCluster, RayStarter, TrialSlots, count_gpus, discard_text, start_or_join_ray
 from study.sweep.reference_process import ReferenceFitter
 from study.sweep.tune_adapters import RequestInbox
-from study.text import tell, typed
+from study.text import print_text, shell_command
 from study.training import function_loading
 from study.upstream.interrupt import (
     STOP_SIGNALS,
@@ -50,7 +50,7 @@ from study.upstream.ray_internals import count_memory_kills_as_deaths, end_proce
 if TYPE_CHECKING:
     from study.sweep.nodes import TrialNodes
 
-__all__ = ["STOPPING_MESSAGE", "DUPLICATE_SIGNAL_S", "stop_study_on_signals"]
+__all__ = ["DUPLICATE_SIGNAL_S", "STOPPING_MESSAGE", "stop_study_on_signals"]
 
 DUPLICATE_SIGNAL_S = 0.3
 """Seconds within which the same signal counts once: a process group may get it, and one of its processes pass it on, as
@@ -221,7 +221,7 @@ def stop_when_ray_ends(ray: RayProcesses | JoinedCluster, agenda: Agenda, remedy
                 agenda.stopping = agenda.stopping or "interrupted"
                 if not over.wait(ray.grace_s):
                     ray.kill_processes()
-                    tell(f"error: {ended}. {remedy}", sys.stderr)
+                    print_text(f"error: {ended}. {remedy}", sys.stderr)
                     end_process_at_once()
                 return
 
@@ -275,7 +275,7 @@ def drive_study(
     function = _function_files(spec, folder)
     changed = any((before.function or function) != function for before in record.sessions[-1:])
     opened = SessionOpened(
-        **provenance(),
+        **collect_provenance(),
         owner=record.owner or study_owner(),
         data=data.joint_fingerprint(datasets),
         dataset=", ".join(spec.dataset_titles),
@@ -334,7 +334,7 @@ def _cluster_ended_remedy(name: str, address: str) -> str:
     lost = "Nothing is lost; once the cluster is up again, go on with it:"
     if is_ray_job():
         return f"{lost} study resume {name} --address URL, or where it has forgotten the study, study submit again"
-    return f"{lost} {typed('resume', name, '--address', address)}"
+    return f"{lost} {shell_command('resume', name, '--address', address)}"
 
 
 def check_initial_weights(spec: StudySpec, record: StudyRecord) -> list[FileDigest]:
@@ -344,7 +344,7 @@ def check_initial_weights(spec: StudySpec, record: StudyRecord) -> list[FileDige
         UserError: a file is missing, or its content has changed.
     """
     now = spec.initial_weight_files
-    code = record.sessions[-1].environment if record.sessions else (spec.origin or {}).get("code", {})
+    code = record.sessions[-1].environment_fields if record.sessions else (spec.origin or {}).get("code", {})
     earlier = code.get("weights")
     before = {entry["name"]: entry["sha256"] for entry in earlier} if isinstance(earlier, list) else {}
     for entry in now:
@@ -490,7 +490,7 @@ def replace_inputs_with_features(
             if isinstance(cause := getattr(error, "cause", None), UserError):
                 raise cause from None
             why = " ".join(f"{type(cause or error).__name__}: {cause or error}".split())[:MAX_CAUSE_CHARACTERS]
-            on = typed("resume", spec.name)
+            on = shell_command("resume", spec.name)
             raise StudyStoppedError(
                 f"the features of the pictures could not be computed by a task of the cluster: {why}. "
                 f"Nothing is lost; then go on with it: {on} --address ADDRESS"

@@ -5,10 +5,10 @@ from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from study.errors import UserError, disk_remedy, message_of, of_disk
+from study.errors import UserError, disk_remedy, error_message, find_disk_error
 from study.knobs import Value
 from study.sweep.host_memory import KILLED_PROCESS_PATTERN, MemoryLimit
-from study.text import printed, shortened
+from study.text import escape_control, shorten_text
 from study.training.function_loading import function_frames, function_line
 from study.training.gpu_errors import GpuErrorPattern, find_gpu_error_pattern
 
@@ -60,7 +60,7 @@ class TrialFailure:
         most = min(1, spec.search.retries) if self.kind == "OOM" else spec.search.retries
         if self.kind in ("DIVERGED", "BUG") or before >= most:
             return False
-        return not self.needs_whole_gpu or (not trial.has_gpu_alone and spec.resources.gpu < 1)
+        return not self.needs_whole_gpu or (not trial.needs_gpu_alone and spec.resources.gpu < 1)
 
     def with_memory_remedy(self, spec: "StudySpec", *, others: bool) -> "TrialFailure":
         """Return this failure, with a remedy where the machine's memory ran out.
@@ -122,12 +122,12 @@ class TrialFailedError(Exception):
         text = "".join(traceback.format_exception(type(error), error, function_frames(error))).rstrip()
         if at := function_line(error):
             found = replace(found, reason=f"{at}: {found.reason}")
-        if KILLED_PROCESS_PATTERN.search(message_of(error)) and memory.kills_since_start() > 0:
+        if KILLED_PROCESS_PATTERN.search(error_message(error)) and memory.kills_since_start() > 0:
             limit = f"memory is limited to {memory.limit_bytes / 2**30:.1f} GiB"
             found = TrialFailure(
                 "OOM", f"the kernel's OOM killer ended a process of the trial's: {limit}. {found.reason}"
             )
-        return cls(found, printed(shortened(text, MAX_TRACEBACK_CHARACTERS)))
+        return cls(found, escape_control(shorten_text(text, MAX_TRACEBACK_CHARACTERS)))
 
     def to_document(self) -> tuple[Value, ...]:
         """Return plain values, for `from_document`."""
@@ -175,14 +175,14 @@ def _classify_exception(error: BaseException) -> TrialFailure:
         return TrialFailure("OOM", _exception_line(error), needs_whole_gpu=True)
     if isinstance(error, MemoryError):
         return TrialFailure("OOM", _exception_line(error))
-    sign = find_gpu_error_pattern(message_of(error))
+    sign = find_gpu_error_pattern(error_message(error))
     return _failure_of_gpu_error(sign, _exception_line(error)) if sign else TrialFailure("BUG", _exception_line(error))
 
 
 def _exception_line(error: BaseException) -> str:
     """Return the first line of an error's message, after its class where it is not one of this software."""
     of_class = "" if isinstance(error, UserError) else f"{type(error).__name__}: "
-    return printed(f"{of_class}{message_of(error)}".strip(": \n").splitlines()[0][:300])[:300]
+    return escape_control(f"{of_class}{error_message(error)}".strip(": \n").splitlines()[0][:300])[:300]
 
 
 def _failure_of_gpu_error(sign: GpuErrorPattern, reason: str) -> TrialFailure:
@@ -207,5 +207,5 @@ class StudyCannotContinueError(BaseException):
         text = str(problem)
         if isinstance(problem, OSError):
             text = f"{problem.filename or place}: {problem.strerror}"
-            text += f". {disk_remedy(problem)}" if of_disk(problem) else ""
+            text += f". {disk_remedy(problem)}" if find_disk_error(problem) else ""
         super().__init__(text)

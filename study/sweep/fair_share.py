@@ -26,7 +26,7 @@ from typing import Annotated
 
 from annotated_types import Ge, Lt
 
-from study.files import read_json, write_whole
+from study.files import read_json, write_atomically
 from study.spec.schema import TrialResources
 
 FAIRNESS_QUANTUM_S = 60.0
@@ -322,7 +322,7 @@ class ClusterShare:
             self._extra += 1
 
     def _write_peer_file(self) -> None:
-        write_whole(self._file, json.dumps(asdict(self._mine)))
+        write_atomically(self._file, json.dumps(asdict(self._mine)))
 
     def _read_other_peers(self) -> list[StudyPeer]:
         """Return what each other living driver tells; skip what cannot be read."""

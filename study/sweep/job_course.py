@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import torch
 
-from study.errors import of_disk
+from study.errors import find_disk_error
 from study.sweep.failures import TrialFailedError
 from study.sweep.host_memory import MemoryLimit
 from study.sweep.job_payload import JobPayload
@@ -36,7 +36,7 @@ from study.training.gpu_errors import unusable_gpu_reason
 from study.upstream.environment import ProcessKind, variables_of_processes
 
 if TYPE_CHECKING:
-    from study.ranking.epochs import EpochChoice
+    from study.ranking.epochs import BestEpochTracker
 
 
 class JobListener(Protocol):
@@ -157,21 +157,21 @@ def error_for_driver(
         return error
     if device == CUDA_DEVICE and (why := unusable_gpu_reason(error)):
         return NoDeviceError(why)
-    if problem := of_disk(error):
+    if problem := find_disk_error(error):
         return OSError(problem.errno, problem.strerror, problem.filename)  # Ray passes no more of it on
     return TrialFailedError.from_exception(error, memory)
 
 
-def epoch_choice_of_goal(goal: str | None) -> "EpochChoice | None":
+def epoch_choice_of_goal(goal: str | None) -> "BestEpochTracker | None":
     """Return what chooses a trial's epoch by an objective, given as JSON; None: the last epoch is taken."""
     if goal is None:
         return None
     from pydantic import TypeAdapter
 
-    from study.ranking.epochs import EpochChoice  # takes tenths of a second, and most studies do not need it
+    from study.ranking.epochs import BestEpochTracker  # takes tenths of a second, and most studies do not need it
     from study.spec.objective import Objective
 
-    return EpochChoice(TypeAdapter(Objective).validate_json(goal))
+    return BestEpochTracker(TypeAdapter(Objective).validate_json(goal))
 
 
 def _train_trial(

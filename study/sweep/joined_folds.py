@@ -102,7 +102,7 @@ def limit_torch_to_one_thread() -> Iterator[None]:
 
 def _should_keep_draws(name: str, draws: Sequence[float]) -> bool:
     """Return whether a metric's draws are kept: not those of single groups, of which there may be many."""
-    return name.removeprefix("val/") not in metrics.GROUPS and bool(np.isfinite(draws).all())
+    return name.removeprefix("val/") not in metrics.CELLS_BY_GROUP_METRIC and bool(np.isfinite(draws).all())
 
 
 def bootstrap_strata(cells: NDArray[np.int64], alike: NDArray[np.int64]) -> NDArray[np.int64]:

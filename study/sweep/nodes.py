@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, NotRequired, TypedDict
 
-from study.errors import UserError, nearest
+from study.errors import UserError, did_you_mean
 from study.knobs import Scalar
 from study.spec.schema import TrialResources
 from study.sweep.failures import StudyCannotContinueError
@@ -164,7 +164,7 @@ class TrialNodes:
             return f"{takes}: no node of the cluster has so much; the largest has {most[1]:g} CPUs and {most[0]:g} GPUs"
         there = sorted({found for node in nodes for found in gpu_kinds(node)})
         told = f"there are: {', '.join(there)}" if there else "Ray recognises no GPU's kind on any of them"
-        return f"{takes}, accelerator: {kind}: no node of the cluster has it; {nearest(kind, there)}{told}"
+        return f"{takes}, accelerator: {kind}: no node of the cluster has it; {did_you_mean(kind, there)}{told}"
 
 
 def gpu_kinds(node: RayNode) -> set[str]:

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING
 
 import psutil
 
-from study.address import LOOPBACK, token_for
+from study.address import LOOPBACK, use_new_token
 from study.errors import StartInterruptedError
-from study.files import lock
-from study.places import folder_for_sockets
+from study.files import lock_file
 from study.sweep.host_memory import MemoryLimit
 from study.upstream.cgroup import count_usable_processors
 from study.upstream.child_process import python_command
@@ -41,6 +40,7 @@ from study.upstream.scratch import (
     make_scratch_folder,
     processes_of_scratch_folder,
 )
+from study.writable_folders import ray_socket_folder
 
 if TYPE_CHECKING:
     from ray import ObjectRef
@@ -199,9 +199,9 @@ def start_own_ray(
         KeyboardInterrupt: `stopping` says so.
     """
     with (
-        make_scratch_folder(RUN_FOLDER_PREFIX, folder_for_sockets(MAX_FOLDER_CHARACTERS)) as folder,
+        make_scratch_folder(RUN_FOLDER_PREFIX, ray_socket_folder(MAX_FOLDER_CHARACTERS)) as folder,
         _guard_ray_folder(folder),
-        token_for(folder),
+        use_new_token(folder),
     ):
         ray = _start_with_retries(folder, gpus, tell, stopping)
         try:
@@ -379,7 +379,7 @@ class RayStartWaiter:
             with suppress(OSError):  # a system may let nobody list it, a file system may lock no folders
                 turn = os.open(place, os.O_RDONLY)
                 open_folder.callback(os.close, turn)
-                while not lock(turn) and time.monotonic() < until:
+                while not lock_file(turn) and time.monotonic() < until:
                     self.tell_if_slow("other studies of this machine start theirs first")
                     time.sleep(0.05)
             yield

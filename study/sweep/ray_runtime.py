@@ -20,16 +20,16 @@ import psutil
 from packaging.requirements import Requirement
 
 from study.address import (
-    HOST_PORT,
-    check_cluster,
-    check_token,
+    HOST_PORT_PATTERN,
+    check_cluster_address,
+    check_cluster_token,
+    find_token,
     is_loopback,
     pass_token_to_ray,
-    token,
     token_refused_error,
 )
 from study.errors import UserError
-from study.files import writing
+from study.files import as_user_error_if_unwritable
 from study.spec.schema import TrialResources
 from study.sweep.own_ray import RayProcesses, disconnect_from_ray, start_own_ray
 from study.upstream.cgroup import count_usable_processors
@@ -297,7 +297,7 @@ def _connect_to_cluster(address: str) -> None:
         raise ClusterUnreachableError(
             f"--address {address}: no Ray cluster answers: {lines[0] if lines else error!r}"
         ) from None
-    check_token(ray.get_runtime_context().gcs_address.rsplit(":", 1)[0])
+    check_cluster_token(ray.get_runtime_context().gcs_address.rsplit(":", 1)[0])
 
 
 def _version_mismatch_text(differing: Mapping[str, tuple[str, str]], message: str) -> str:
@@ -339,9 +339,9 @@ def check_cluster_answers(address: str) -> None:
         ClusterUnreachableError: nothing answers there.
         UserError: the token is refused.
     """
-    if not HOST_PORT.fullmatch(address := _resolved_address(address)):
+    if not HOST_PORT_PATTERN.fullmatch(address := _resolved_address(address)):
         return
-    sent = token() if os.environ.get("RAY_AUTH_MODE") == "token" else None
+    sent = find_token() if os.environ.get("RAY_AUTH_MODE") == "token" else None
     until = time.monotonic() + GCS_TIMEOUT_S
     while (answer := ask_gcs_with_token(address, sent, GCS_TIMEOUT_S)) == "UNAVAILABLE" and time.monotonic() < until:
         time.sleep(0.5)
@@ -375,7 +375,7 @@ def check_nodes_see_home(home: Path) -> None:
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-    with writing(home, "Another home: STUDY_HOME=..."):
+    with as_user_error_if_unwritable(home, "Another home: STUDY_HOME=..."):
         file, marker = tempfile.mkstemp(
             prefix=".seen-by-all-", dir=home
         )  # not by process id, which a process of another machine may have too
@@ -466,8 +466,8 @@ def cluster_resources(address: str, home: Path | None) -> dict[str, float]:
     Raises:
         UserError: it does not answer, refuses the token, or a node does not see the home.
     """
-    check_cluster(address)
-    if parts := HOST_PORT.fullmatch(address):
+    check_cluster_address(address)
+    if parts := HOST_PORT_PATTERN.fullmatch(address):
         try:
             socket.create_connection((parts["host"].strip("[]"), int(parts["port"])), CLUSTER_CONNECT_TIMEOUT_S).close()
         except OSError as error:

@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING
 
 from study import data, models
 from study.data.folds import select_fold
-from study.errors import message_of
+from study.errors import error_message
 from study.home.events import ReferenceFitted
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord, finite_metrics, has_test_metrics
 from study.ranking import Results
 from study.spec import StudySpec
 from study.spec.reference_models import requested_reference_names
-from study.text import printed
+from study.text import escape_control
 from study.upstream.child_process import end_with_parent, python_command
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ class ReferenceFitter:
         code = self._process.wait()
         self._complaints.seek(0)
         last = [line for line in self._complaints if line.strip()][-1:]
-        return printed(": ".join([f"its process ended with {code}", *map(str.strip, last)]))
+        return escape_control(": ".join([f"its process ended with {code}", *map(str.strip, last)]))
 
     def wait_until_fitted(self, tell: Callable[[str], None]) -> None:
         """Wait for what is left, unless the study stops; `tell`: is told that it waits.
@@ -169,7 +169,7 @@ def fit_references(spec: StudySpec, tests: bool, names: list[str], tell: Callabl
             )
         except Exception as error:  # whatever a library makes of such data
             event = ReferenceFitted(
-                name, reason=printed(f"{type(error).__name__}: {' '.join(message_of(error).split())}")
+                name, reason=escape_control(f"{type(error).__name__}: {' '.join(error_message(error).split())}")
             )
         tell(event)
         begun = time.process_time()
@@ -240,4 +240,4 @@ def fit_and_print_references(folder: str, tests: str, *names: str) -> None:
             out.write(f"{json.dumps(known)}\n")
             out.flush()
 
-        fit_references(StudyFolder(Path(folder)).spec(), tests == "yes", list(names), tell)
+        fit_references(StudyFolder(Path(folder)).load_spec(), tests == "yes", list(names), tell)

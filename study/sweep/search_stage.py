@@ -19,7 +19,7 @@ from study.home.events import ENDED_STATES, Stage, TrialState
 from study.home.record import SPACE_EXHAUSTED, EpochMetrics, StudyRecord, TrialRecord
 from study.knobs import Params, Scalar
 from study.ranking import mean_score
-from study.ranking.epochs import EpochChoice, scores_by_epoch
+from study.ranking.epochs import BestEpochTracker, scores_by_epoch
 from study.spec import StudySpec
 from study.spec.configuration import are_same_configuration, invalid_value_messages
 from study.spec.objective import TrialScore
@@ -138,7 +138,7 @@ class SearchStage:
         self._sampler, self._limits = UntriedSuggestions(spec), SearchLimits(spec, record)
         self._decided = 0
         self._ended: set[int] = set()
-        self._choices: dict[int, EpochChoice] = {}  # of running trials
+        self._choices: dict[int, BestEpochTracker] = {}  # of running trials
         self._wanted: list[NextTrial] = []
         self._enqueued: deque[Params] = deque()
         self._exhausted = False
@@ -256,12 +256,12 @@ class SearchStage:
         Epochs come one by one, or again after a loss.
         """
         choice = self._choices.get(number)
-        if choice is None or choice.heard != len(reports) - 1:
-            choice = self._choices[number] = EpochChoice(self.spec.objective)
+        if choice is None or choice.n_reports != len(reports) - 1:
+            choice = self._choices[number] = BestEpochTracker(self.spec.objective)
             for report in reports[:-1]:
                 choice.update(report)
         choice.update(reports[-1])
-        return choice.score
+        return choice.chosen_score
 
     def note_ended_trial(self, trial: TrialRecord) -> None:
         """Note that a trial has ended, and score its configuration once all its trials have."""

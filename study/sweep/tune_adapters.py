@@ -19,11 +19,11 @@ from ray.tune.schedulers import FIFOScheduler, TrialScheduler
 from ray.tune.search import Searcher
 from ray.tune.stopper import NoopStopper
 
-from study.errors import of_disk
+from study.errors import find_disk_error
 from study.home.driver_requests import pending_requests, remove_request, request_id
 from study.home.events import ENDED_STATES
 from study.home.folder import StudyFolder
-from study.home.record import StudyRecord, TrialRecord, why_infinite
+from study.home.record import StudyRecord, TrialRecord, infinite_metrics_note
 from study.knobs import Section
 from study.sweep.agenda import Agenda, StudyCannotContinueError, TrialJob
 from study.sweep.failures import (
@@ -219,7 +219,7 @@ class JobSearcher(Searcher):
             if self._share is not None:
                 self._share.note_wants_more(isinstance(job, TrialJob))
         if isinstance(job, TrialJob):
-            place = json.dumps(self._nodes.trial_placement(job.trial.has_gpu_alone))
+            place = json.dumps(self._nodes.trial_placement(job.trial.needs_gpu_alone))
             given = {**job.trial.params, "train.seed": job.trial.seed, "job": self._make_payload(job), "place": place}
             self._under_way[trial_id], self._ended = given, None
             return given
@@ -248,8 +248,8 @@ class JobSearcher(Searcher):
             sections_json=json.dumps(document),
             device=self._spec.resources.device,
             gpu=self._spec.resources.gpu,
-            alone=trial.has_gpu_alone,
-            whole=trial.has_gpu_alone or self._spec.resources.gpu == 1,
+            alone=trial.needs_gpu_alone,
+            whole=trial.needs_gpu_alone or self._spec.resources.gpu == 1,
             checkpoint=folder.checkpoint_file(trial.number),
             model=folder.model_file(trial.number) if job.needs_model_file else None,
             objective_json=json.dumps(asdict(goal)) if job.needs_chosen_weights(self._spec) else None,
@@ -257,7 +257,7 @@ class JobSearcher(Searcher):
             required_metrics=[] if self._spec.train.with_val else goal.needed_metrics,
             fresh=self._function is not None and function_loading.needs_process_per_trial(document["method"]),
             output=folder.output_file(trial.number),
-            own_runs=folder.own_mlflow_runs(trial.number),
+            own_runs=folder.trial_mlflow_folder(trial.number),
             fold=trial.fold,
             driver_folder=self._working_folder,
             is_judged=trial.fold is not None and trial.stage == "confirm" and self._function is None,
@@ -386,7 +386,7 @@ class ReportingScheduler(FIFOScheduler):
             self._begun.add(trial.trial_id)
         device = self._workers.get(process, UNKNOWN_WORKER).device
         metrics = json.loads(result.get("metrics", "{}"))
-        if not self._told_infinite and (large := why_infinite(metrics)):
+        if not self._told_infinite and (large := infinite_metrics_note(metrics)):
             self._told_infinite = True
             self._tell(f"warning: trial {number}: {large}")
         epoch, seconds, kind = result.get("epoch"), metrics.get("time/epoch"), device.get("name", "")
@@ -442,7 +442,7 @@ class ReportingScheduler(FIFOScheduler):
         broken = getattr(error, "cause", None) or error
         if isinstance(broken, NodeUnusableError):
             self._exclude_node(broken.machine, broken.host, broken.reason)
-        if problem := of_disk(error):
+        if problem := find_disk_error(error):
             raise StudyCannotContinueError(problem, self._folder.path) from error
         if self._agenda.stopping or job.run != self._agenda.record.trials[number].attempt:
             return

@@ -4,4 +4,4 @@ from study.tracking.remove_runs import remove_study_runs
 from study.tracking.tracker import MlflowTracker
 from study.tracking.tracking_state import replace_study_artifacts
 
-__all__ = ["MlflowTracker", "replace_study_artifacts", "remove_study_runs"]
+__all__ = ["MlflowTracker", "remove_study_runs", "replace_study_artifacts"]

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 from study.address import is_loopback
-from study.errors import UserError, disk_remedy, of_disk
+from study.errors import UserError, disk_remedy, find_disk_error
 from study.home.folder import Home, sqlite_path, sqlite_uri
-from study.text import without_password
+from study.text import redact_credentials
 from study.upstream.environment import FILE_STORE_VARIABLE, ProcessKind, set_variables_here
 from study.upstream.logging import hide_library_messages
 
@@ -115,7 +115,7 @@ def check_uri_is_supported(uri: str) -> None:
     else:
         why = "is no address that MLflow knows"
     raise UserError(
-        f"MLFLOW_TRACKING_URI: {without_password(uri)}: {why}. Allowed: http://HOST:PORT, sqlite:////FOLDER/FILE.db, "
+        f"MLFLOW_TRACKING_URI: {redact_credentials(uri)}: {why}. Allowed: http://HOST:PORT, sqlite:////FOLDER/FILE.db, "
         "or another database; unset, it is a database in the home of studies"
     )
 
@@ -137,7 +137,8 @@ def check_server_password(uri: str) -> None:
         return
     weak = "MLflow's default" if password == DEFAULT_PASSWORD else f"one of {len(password)} characters"
     raise UserError(
-        f"MLFLOW_TRACKING_URI: {without_password(uri)}: {weak if password else 'no password'} is given, and without a "
+        f"MLFLOW_TRACKING_URI: {redact_credentials(uri)}: {weak if password else 'no password'} is given, and without "
+        f"a "
         f"strong one whoever reaches the server can change its runs. Allowed: {MIN_PASSWORD_CHARACTERS} characters or "
         "more, by MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD"
     )
@@ -180,22 +181,22 @@ def is_unknown_route(error: Exception) -> bool:
 
 def format_mlflow_error(error: Exception, uri: str) -> str:
     """Return an error of MLflow in one line."""
-    if problem := of_disk(error):
-        place = problem.filename or sqlite_path(uri) or without_password(uri)
+    if problem := find_disk_error(error):
+        place = problem.filename or sqlite_path(uri) or redact_credentials(uri)
         return f"{place}: {problem.strerror}. {disk_remedy(problem)}"
-    text = " ".join(f"{type(error).__name__}: {error}".split()).replace(uri, without_password(uri))
+    text = " ".join(f"{type(error).__name__}: {error}".split()).replace(uri, redact_credentials(uri))
     asks = "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD"
     status = getattr(error, "get_http_status_code", lambda: None)()
     if status == 401:
-        return f"{without_password(uri)} does not accept the user name and password (401); it takes {asks}"
+        return f"{redact_credentials(uri)} does not accept the user name and password (401); it takes {asks}"
     if status == 403:
-        return f"{without_password(uri)} does not let this user write (403); who that is, is in {asks}"
+        return f"{redact_credentials(uri)} does not let this user write (403); who that is, is in {asks}"
     if is_unknown_route(error):
-        return f"{without_password(uri)} answers, but not as an MLflow server does (404)"
+        return f"{redact_credentials(uri)} answers, but not as an MLflow server does (404)"
     if uri.startswith(("http://", "https://")):
         for pattern, told in UNREACHABLE_REASONS.items():
             if re.search(pattern, text):
-                return told.format(without_password(uri))
+                return told.format(redact_credentials(uri))
     return text[:300]
 
 
@@ -226,7 +227,7 @@ def prepare_mlflow_database(home: Home) -> None:
     if not home.database_file.exists():
         return
     if why := find_database_damage(home.database_file):
-        names = [folder.name for folder in home.studies()]
+        names = [folder.name for folder in home.list_studies()]
         remedy = f". Its runs come back with: study resume {' and: study resume '.join(names)}" if names else ""
         raise UserError(f"{home.database_file}: damaged: {why}{remedy}")
     try:

@@ -8,18 +8,18 @@ from typing import assert_never
 
 from study import data, ranking
 from study.data.dataset import DatasetSummary
-from study.errors import message_of
+from study.errors import error_message
 from study.home import events
 from study.home.events import ENDED_STATES, Event, StudyOutcome, TrialOutcome
 from study.home.ledger_line import Entry
 from study.home.record import StudyRecord, TrialRecord
-from study.knobs import Params, Section, Value, texts
+from study.knobs import Params, Section, Value, text_list
 from study.metrics import group_names
 from study.ranking import Candidate, Results, ablation_steps, epochs
-from study.ranking.summary import result_metrics, result_seeds, summarise, summary_lines
+from study.ranking.summary import result_metric_values, result_seeds, summarise, summary_lines
 from study.spec import StudySpec
 from study.spec.yaml_document import mapping_or_empty
-from study.text import escaped, parameter, printed
+from study.text import escape_control, escape_markdown, format_parameter
 from study.tracking import own_runs
 from study.tracking.run_store import (
     NOTE_TAG,
@@ -89,7 +89,7 @@ def _flatten_search(search: Section) -> list[tuple[str, Value]]:
 
 def _domain_text(domain: Section) -> str:
     if "choices" in domain and len(domain) == 1:
-        return f"one of {', '.join(texts(domain, 'choices'))}"
+        return f"one of {', '.join(text_list(domain, 'choices'))}"
     return ", ".join(f"{key} {value}" for key, value in domain.items())
 
 
@@ -106,15 +106,18 @@ def study_description(
     what = "Final training of one configuration" if spec.final_seeds is not None else "Search"
     titles = record.sessions[-1].dataset if record.sessions else None
     text: list[str] = [
-        escaped(f"{what} for {spec.objective.metrics_and_directions_text}."),
-        escaped(f"On {titles or spec.base['data']['name']}; {record.state}."),
+        escape_markdown(f"{what} for {spec.objective.metrics_and_directions_text}."),
+        escape_markdown(f"On {titles or spec.base['data']['name']}; {record.state}."),
     ]
     if parts:
-        text += [f"**{escaped(title)}.** {escaped(' '.join(sentences))}" for title, sentences in parts.items()]
+        text += [
+            f"**{escape_markdown(title)}.** {escape_markdown(' '.join(sentences))}"
+            for title, sentences in parts.items()
+        ]
     elif record.trials and record.state != "running":
-        text += [f"- {escaped(line)}" for line in summary_lines(summarise(results))]
+        text += [f"- {escape_markdown(line)}" for line in summary_lines(summarise(results))]
     if links:
-        text.append(" · ".join(f"[{escaped(name)}]({address})" for name, address in links.items()))
+        text.append(" · ".join(f"[{escape_markdown(name)}]({address})" for name, address in links.items()))
     return truncate_value("\n\n".join(text))
 
 
@@ -144,7 +147,7 @@ def inherited_tags(spec: StudySpec, record: StudyRecord) -> dict[str, str]:
     session = record.sessions[-1] if record.sessions else None
     plain = {
         key: value
-        for key, value in (session.environment if session else {}).items()
+        for key, value in (session.environment_fields if session else {}).items()
         if key not in UNTAGGED_ENVIRONMENT_FIELDS
     }
     tags = {"study.id": record.id, "study.name": spec.name}
@@ -155,7 +158,7 @@ def inherited_tags(spec: StudySpec, record: StudyRecord) -> dict[str, str]:
                 tags[f"study.{key}"] = "; ".join(map("{0[name]}: {0[file]}, sha256 {0[sha256]}".format, files))
         tags |= {f"version.{key}": value for key, value in (session.libraries or {}).items()}
         tags["mlflow.user"] = session.owner  # shown in the UI's column of users
-    if groups := group_names.group_legend(record.groups.classes, record.groups.biases):
+    if groups := group_names.group_legend(record.group_sample_counts.classes, record.group_sample_counts.biases):
         tags["study.groups"] = truncate_value("; ".join(f"{name}: {words}" for name, words in groups.items()))
     source = f"study {session.version}" if session and session.version else "study"
     tags |= {"mlflow.source.name": source, "mlflow.source.type": "LOCAL"}  # shown in the UI's column of sources
@@ -198,7 +201,7 @@ class EventTranslator:
         self._changes = {}
         for entry in entries:
             event = self.record.apply_entry(entry)
-            if not self.record.was_lengthened:
+            if not self.record.has_lengthened_trials:
                 self._translate_event(event)
         return list(self._changes.values())
 
@@ -321,14 +324,18 @@ class EventTranslator:
             tags["study.repeats"] = event.repeats
         if stage == "rule":
             picked_by = (
-                pick.rule.name for pick in Results(self._spec, self.record).picks if pick.number == event.repeats
+                pick.rule.name
+                for pick in Results(self._spec, self.record).rule_picks
+                if pick.trial_number == event.repeats
             )
             tags["study.picked_by"] = ", ".join(picked_by)
         if stage == "ablation":
             tags["study.moved"] = self._ablation_step_text(event.params)
         of = event.trial if event.repeats is None else event.repeats
-        given = ", ".join(f"{key} = {parameter(value)}" for key, value in event.params.items())
-        tags[NOTE_TAG] = truncate_value("\n\n".join(filter(None, (STAGE_NOTES[stage].format(of), escaped(given)))))
+        given = ", ".join(f"{key} = {format_parameter(value)}" for key, value in event.params.items())
+        tags[NOTE_TAG] = truncate_value(
+            "\n\n".join(filter(None, (STAGE_NOTES[stage].format(of), escape_markdown(given))))
+        )
         self._set_tags(key, {**inherited_tags(self._spec, self.record), **tags})
         own = {"train.seed": event.seed, "train.epochs": self._spec.epochs}
         document = self._spec.trial_document({**event.params, **own})
@@ -358,7 +365,7 @@ class EventTranslator:
     def _ablation_step_text(self, params: Params) -> str:
         """Return the knobs in which a trial of an ablation differs from the baseline, as text."""
         asked = ablation_steps.requested_ablation(self.record)
-        knobs = ablation_steps.differing_knobs(self._spec, asked.reference.params, params) if asked else []
+        knobs = ablation_steps.differing_knobs(self._spec, asked.baseline_trial.params, params) if asked else []
         return ", ".join(knobs) or "none"
 
     def _on_started(self, event: events.TrialStarted) -> None:
@@ -399,7 +406,7 @@ class EventTranslator:
                 folder, event.trial, RUN_STATUS[event.state], to_milliseconds(event.time)
             )
         except Exception as error:  # whatever MLflow makes of files that were cut off
-            self._set_tags(str(event.trial), {"study.own_runs_unread": printed(message_of(error))})
+            self._set_tags(str(event.trial), {"study.own_runs_unread": escape_control(error_message(error))})
             return
         for run in found:
             run.tags |= {**inherited_tags(self._spec, self.record), "study.kind": "own"}
@@ -429,7 +436,7 @@ class EventTranslator:
             return
         spreads = ranking.statistics_by_metric(self._spec.objective, complete).items() if complete else ()
         values = {
-            f"{name}_{part}": spread.to_document()[part]
+            f"{name}_{part}": spread.to_dict()[part]
             for name, spread in spreads
             if name.startswith("val/")
             for part in ("mean", "sd")
@@ -458,7 +465,7 @@ class EventTranslator:
 
         What it has and is no result any more becomes NaN, as MLflow takes no metric away.
         """
-        results, told = result_metrics(found), self._progress.results
+        results, told = result_metric_values(found), self._progress.results
         news = {name: value for name, value in results.items() if told.get(name) != value}
         gone = dict.fromkeys(told.keys() - results.keys(), math.nan)
         ends = sum(kind == "ended" for kind, *_ in self.record.history)

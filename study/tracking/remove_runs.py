@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
-from study.home.ledger import empty_message
+from study.home.ledger import empty_ledger_message
 from study.tracking.connection import (
     format_mlflow_error,
     is_unknown_route,
@@ -42,7 +42,7 @@ def remove_study_runs(home: Home, folder: StudyFolder) -> int:
     study = study_id_of_ledger(folder.ledger_file)
     if not study:
         raise UserError(
-            f"{empty_message(folder.ledger_file)}, and so is which runs in MLflow are its own. Remove it by hand"
+            f"{empty_ledger_message(folder.ledger_file)}, and so is which runs in MLflow are its own. Remove it by hand"
         )
     try:
         return _remove_from_all_experiments(home, folder, study)

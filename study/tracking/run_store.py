@@ -16,7 +16,7 @@ from mlflow.exceptions import MlflowException
 from study.data.dataset import DatasetSummary, original_fingerprint
 from study.knobs import Section
 from study.spec import StudySpec
-from study.text import printed
+from study.text import escape_control
 from study.tracking.connection import iterate_search_pages
 from study.tracking.tracking_state import FINAL_VIEW_KEY, SEARCH_VIEW_KEY, STUDY_RUN_KEY
 
@@ -75,7 +75,7 @@ MAX_PARAM_CHARACTERS = 5000
 
 def truncate_value(value: object) -> str:
     """Return a value as text that every MLflow takes, cut to `MAX_PARAM_CHARACTERS` with a note of its length."""
-    text = printed(str(value))
+    text = escape_control(str(value))
     if len(text) <= MAX_PARAM_CHARACTERS:
         return text
     end = f" ... (cut: {len(text)} characters in all)"

@@ -15,7 +15,7 @@ from study.errors import StudyStoppedError
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import LedgerTail
 from study.spec import StudySpec
-from study.text import tell
+from study.text import print_text
 from study.tracking.connection import format_mlflow_error
 from study.tracking.tracking_state import STUDY_RUN_KEY, TrackingState
 
@@ -103,7 +103,7 @@ class MlflowTracker:
         self._head_start = head_start if self._home.owns_tracking else 0.0
         self._thread.start()
 
-    def finish_writing(self, say: Callable[[str], object] = tell) -> str | None:
+    def finish_writing(self, say: Callable[[str], object] = print_text) -> str | None:
         """Write the rest of the ledger; give up after a while, sooner if MLflow did not answer lately.
 
         Args:

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
 
-from study.address import MODE, mlflow_experiments_page
-from study.files import read_json, write_whole
+from study.address import MLFLOW_TRAINING_MODE, mlflow_experiments_page
+from study.files import read_json, write_atomically
 from study.home.folder import Home, StudyFolder, sqlite_path
 from study.home.ledger import LedgerTail
-from study.text import without_password
+from study.text import redact_credentials
 from study.tracking.connection import correct_artifact_locations, format_mlflow_error, open_mlflow_of_home
 
 STUDY_RUN_KEY = "study"
@@ -57,13 +57,13 @@ class TrackingState:
     def load(cls, path: Path, uri: str) -> "TrackingState":
         """Return what this MLflow has: nothing, where the file is about another one, is missing or cannot be read."""
         database = sqlite_path(uri)
-        uri = database.name if database and database.parent == path.parent.parent else without_password(uri)
+        uri = database.name if database and database.parent == path.parent.parent else redact_credentials(uri)
         noted = read_json(path, cls)
         return noted if noted and noted.uri == uri else cls(uri)
 
     def save(self, path: Path) -> None:
         """Write the file in one step."""
-        write_whole(path, json.dumps(vars(self)))
+        write_atomically(path, json.dumps(vars(self)))
 
 
 def study_id_of_ledger(ledger: Path) -> str:
@@ -111,7 +111,7 @@ def replace_study_artifacts(home: Home, folder: StudyFolder, files: Mapping[Path
 
 def experiments_page_url(uri: str) -> str:
     """Return the address of a server's list of experiments, without a password that may be in the server's address."""
-    return mlflow_experiments_page(without_password(uri))
+    return mlflow_experiments_page(redact_credentials(uri))
 
 
 def run_page_url(uri: str, experiment: str, run_id: str, artifact: str = "") -> str:
@@ -120,14 +120,15 @@ def run_page_url(uri: str, experiment: str, run_id: str, artifact: str = "") -> 
     Args:
         uri: of the server; empty: the server that the link itself is read on.
     """
-    server = f"{without_password(uri).rstrip('/')}/" if uri else ""
+    server = f"{redact_credentials(uri).rstrip('/')}/" if uri else ""
     page = f"{server}#/experiments/{experiment}/runs/{run_id}"
-    return f"{page}{f'/artifacts/{quote(artifact)}' if artifact else ''}?{MODE}"
+    return f"{page}{f'/artifacts/{quote(artifact)}' if artifact else ''}?{MLFLOW_TRAINING_MODE}"
 
 
 def trials_page_url(experiment: str, is_final: bool) -> str:
     """Return the address, on the server that shows the link, of an experiment's search, or of its final trainings."""
-    return f"#/experiments/{experiment}/runs?viewStateShareKey={FINAL_VIEW_KEY if is_final else SEARCH_VIEW_KEY}&{MODE}"
+    view = FINAL_VIEW_KEY if is_final else SEARCH_VIEW_KEY
+    return f"#/experiments/{experiment}/runs?viewStateShareKey={view}&{MLFLOW_TRAINING_MODE}"
 
 
 def is_mlflow_server(uri: str) -> bool:

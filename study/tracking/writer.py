@@ -11,7 +11,7 @@ from study.home.ledger_line import Entry
 from study.home.record import StudyRecord
 from study.ranking import Results
 from study.spec import StudySpec
-from study.text import without_password
+from study.text import redact_credentials
 from study.tracking.connection import correct_artifact_locations, move_damaged_database_aside, open_mlflow_of_home
 from study.tracking.mlflow_events import EventTranslator, study_description
 from study.tracking.run_store import MAX_PARALLEL_REQUESTS, NOTE_TAG, MlflowRunStore, RunUpdate, to_milliseconds
@@ -66,7 +66,7 @@ class LedgerToMlflowWriter:
         record = StudyRecord.from_entries(_entries_before(folder.ledger_file, self._progress.offset))
         self._study = record.id
         self._events = EventTranslator(
-            spec, self._progress, record, folder.own_mlflow_runs, self._above.runs.get(STUDY_RUN_KEY, "")
+            spec, self._progress, record, folder.trial_mlflow_folder, self._above.runs.get(STUDY_RUN_KEY, "")
         )
         self._sure = False
         self.reached: int | None = None
@@ -144,7 +144,7 @@ class LedgerToMlflowWriter:
         Empty for other studies, and where this home or its MLflow does not have that study.
         """
         origin = self._spec.origin or {}
-        folder = next((one for one in self._home.studies() if one.name == origin.get("study")), None)
+        folder = next((one for one in self._home.list_studies() if one.name == origin.get("study")), None)
         if folder is None or self._spec.final_seeds is None or folder.name == self._spec.name:
             return TrackingState()
         found, own = (
@@ -203,7 +203,7 @@ def _mlflow_problem_notes(
     if damaged:
         why, aside = damaged
         return [f"{home.database_file} was damaged: {why}. It is kept as {aside.name}; {again}{others}"]
-    where = home.database_file if home.owns_tracking else without_password(home.tracking_uri)
+    where = home.database_file if home.owns_tracking else redact_credentials(home.tracking_uri)
     return [f"{where}: runs of {folder.name} were missing; {again}{others}"] if is_lost else []
 
 

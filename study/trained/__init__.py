@@ -8,6 +8,6 @@ from study.trained.description import ModelDescription
 if TYPE_CHECKING:
     from study.trained.classifier import TrainedClassifier
 
-__all__ = ["TrainedClassifier", "ModelDescription"]
+__all__ = ["ModelDescription", "TrainedClassifier"]
 
 __getattr__ = lazy_getattr({"TrainedClassifier": "study.trained.classifier"})  # needs PyTorch

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from study import files, models
 from study.data import Split
 from study.errors import UserError
-from study.files import path_below
+from study.files import safe_path_below
 from study.methods import Method
 from study.models import initial_weights
 from study.trained.description import ModelDescription
@@ -68,7 +68,7 @@ class TrainedClassifier:
                     )
                 modules = build_networks(config, self._seen, begins=False)
                 modules.load_state_dict(dict(state))
-                self._sizes.append(_size_text("Trained", modules, path_below(folder, description.weights)))
+                self._sizes.append(_size_text("Trained", modules, safe_path_below(folder, description.weights)))
             except (UserError, LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
                 why = " ".join(str(error).split())[:200] or type(error).__name__
                 message = f"{folder / description.weights}: does not fit this version of study: {why}"
@@ -164,9 +164,9 @@ def load_model_weights(description: ModelDescription, folder: Path) -> Mapping[s
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
-    path = path_below(folder, description.weights)
+    path = safe_path_below(folder, description.weights)
     try:
-        if files.digest_of_file(path) != description.weights_digest:
+        if files.sha256_of_file(path) != description.weights_digest:
             raise UserError(
                 f"{path}: is not the file that study train wrote: it was changed, cut short, or is another model's"
             )

@@ -15,7 +15,7 @@ from study import files
 from study.data import Facts, TableEncoding
 from study.data.table_columns import ColumnEncoding
 from study.errors import UserError
-from study.files import path_below, write_whole
+from study.files import safe_path_below, write_atomically
 from study.metrics.worst_group_statement import GroupCounts, WorstGroup, find_worst_group
 from study.models import initial_weights
 from study.training import TrialConfig
@@ -51,7 +51,7 @@ class ModelDescription:
         """Return the file of the frozen network's weights among a model's files; None: they are not inside."""
         if self.frozen is None:
             return None
-        path = path_below(folder, frozen_network_file_name(self.frozen))
+        path = safe_path_below(folder, frozen_network_file_name(self.frozen))
         return path if path.exists() else None
 
     @contextmanager
@@ -97,8 +97,8 @@ class ModelDescription:
     def write_file(self, path: Path) -> None:
         """Write the description to a file in one step."""
         values = {"format": DESCRIPTION_FORMAT_VERSION, **asdict(self)}
-        write_whole(
-            path, json.dumps({**values, "digest": files.digest_of_values(_plain_json_values(values))}, indent=2)
+        write_atomically(
+            path, json.dumps({**values, "digest": files.sha256_of_values(_plain_json_values(values))}, indent=2)
         )
 
     @classmethod
@@ -119,7 +119,7 @@ class ModelDescription:
             raise UserError(
                 f"{path}: format {version}, this version of study reads {DESCRIPTION_FORMAT_VERSION}. Update study"
             )
-        if recorded_digest != files.digest_of_values({"format": version, **values}):
+        if recorded_digest != files.sha256_of_values({"format": version, **values}):
             raise UserError(f"{path}: was changed after it was written. Take the file that study train wrote")
         facts: dict[str, Any] = {
             key: _list_to_tuple(value) for key, value in values.pop("facts").items() if key != "alike"

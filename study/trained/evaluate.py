@@ -17,20 +17,20 @@ from study.data.folds import select_fold
 from study.data.table_columns import FaultsByRow
 from study.data.table_format import TABLE_SUFFIXES
 from study.errors import UserError
-from study.files import path_below
+from study.files import safe_path_below
 from study.home import events
 from study.home.folder import Home
 from study.home.ledger import Ledger, read_entries
 from study.home.record import StudyRecord, finite_metrics
 from study.metrics import group_names
-from study.metrics.worst_group_statement import GroupCounts, WorstGroup, class_sentences, find_worst_group
+from study.metrics.worst_group_statement import GroupCounts, WorstGroup, class_recall_sentences, find_worst_group
 from study.spec import load_study
 from study.spec.key_errors import ProblemCollector, validate_section
 from study.spec.load import drop_keys_of_earlier_versions
 from study.spec.search_checks import all_trial_faults
 from study.spec.section_models import make_section_model
 from study.spec.yaml_document import YamlDocument, apply_overrides, mapping_or_empty
-from study.text import few_names, quoted
+from study.text import list_few_names, quoted
 from study.trained import ModelDescription
 from study.trained.classifier import load_model_weights
 from study.trained.model_files import test_split_fingerprint
@@ -134,7 +134,7 @@ def evaluate_model(
     noted = _note_test_reading(home, description) if is_own and split == "test" else nullcontext()
     with description.use_frozen_network(model.parent), noted:
         trial = Trial(config, dataset, place, begins=False)
-        trial.load_model(path_below(model.parent, description.weights))
+        trial.load_model(safe_path_below(model.parent, description.weights))
         try:
             measured = finite_metrics(trial.evaluate(split, final=True))
             groups, classes = _worst_group(trial, split, measured), _lowest_class_sentences(trial, split, measured)
@@ -146,7 +146,7 @@ def evaluate_model(
 def group_metrics_in_words(model: Path, metrics: Iterable[str]) -> dict[str, str]:
     """Return the class and bias class, in the model's names, of each metric that is of one group."""
     facts = ModelDescription.read_file(model).facts
-    told = {name: group_names.metric_in_words(name, facts.class_names, facts.bias_names) for name in metrics}
+    told = {name: group_names.group_metric_in_words(name, facts.class_names, facts.bias_names) for name in metrics}
     return {name: words for name, words in told.items() if words}
 
 
@@ -228,14 +228,14 @@ def _lowest_class_sentences(trial: Trial, split: str, measured: Mapping[str, flo
     """Return sentences on the class with the lowest accuracy, and on a threshold that is off."""
     confusion = trial.evaluate.counts[split].counts_by_class.long().tolist()
     names = trial.dataset.facts.class_names or [f"class {number}" for number in range(len(confusion))]
-    return class_sentences(names, confusion, measured.get(f"{split}/auc"))
+    return class_recall_sentences(names, confusion, measured.get(f"{split}/auc"))
 
 
 @contextmanager
 def _note_test_reading(home: Home, description: ModelDescription) -> Iterator[None]:
     """Note a successful reading of the test split in the ledger of the model's study, if it is in this home."""
     name = str(description.told["study"])
-    folder = next((study for study in home.studies() if study.name == name), None)
+    folder = next((study for study in home.list_studies() if study.name == name), None)
     told = [] if folder is None else read_entries(folder.ledger_file)
     created = next((event["id"] for event in told if event["event"] == "created"), None)
     if folder is None or created != description.told["study_id"]:
@@ -269,8 +269,10 @@ def renumber_classes_as_model(dataset: Dataset, model: Facts) -> Dataset:
     facts = dataset.facts
     if foreign := _unknown_names(facts.class_names, model.class_names):
         raise UserError(
-            f"data: {'class' if len(foreign) == 1 else 'classes'} {few_names(list(map(quoted, foreign)))} given, the "
-            f"model was trained on the classes {few_names(list(map(quoted, model.class_names or ())))}. Take out these "
+            f"data: {'class' if len(foreign) == 1 else 'classes'} {list_few_names(list(map(quoted, foreign)))} given, "
+            f"the "
+            f"model was trained on the classes {list_few_names(list(map(quoted, model.class_names or ())))}. Take out "
+            f"these "
             "rows, or write the model's names if they mean the same"
         )
     target = _model_numbers_of_names(facts.class_names, model.class_names)

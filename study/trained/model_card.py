@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from study import models, ranking
-from study.catalogue import FITTED
+from study.catalogue import REFERENCE_METHOD
 from study.data import Dataset, Facts
 from study.data.cells import count_cells_of_split
 from study.data.positive_class import positive_class_name
@@ -14,14 +14,14 @@ from study.metrics.worst_group_statement import GroupCounts, find_worst_group, w
 from study.ranking import RELATIVE_TOLERANCE, Results, SeedStatistics, epochs
 from study.spec import StudySpec
 from study.spec.schema import ExportOrigin
-from study.text import counted, escaped, rows_as_markdown
+from study.text import escape_markdown, pluralise, rows_as_markdown
 
 UNDEFINED_NUMBER_TEXT = "not defined"
 """Text in place of a number that is not defined."""
 
 
 def _over_seeds_text(trials: Sequence[TrialRecord]) -> str:
-    return f"over {counted(len(trials), 'seed')}"
+    return f"over {pluralise(len(trials), 'seed')}"
 
 
 def split_of_card(trial: TrialRecord) -> str:
@@ -70,9 +70,9 @@ def model_card(
     trials = [trial for trial in results.record.trials_of_stages("final") if trial.state == "complete"]
     seeds = ", ".join(str(trial.seed) for trial in trials)
     method = results.spec.base["method"]
-    trained_for = counted(results.spec.epochs, "epoch")
+    trained_for = pluralise(results.spec.epochs, "epoch")
     made = f"`{method['name']}` on `{results.spec.base['model']['name']}`, trained for {trained_for}"
-    made = f"scikit-learn's `{method['model']}`, fitted" if method["name"] == FITTED else made
+    made = f"scikit-learn's `{method['model']}`, fitted" if method["name"] == REFERENCE_METHOD else made
     parts = [
         f"# {results.spec.name}",
         f"{made} on seeds {seeds}. "
@@ -113,7 +113,7 @@ def _initial_weights_sentences(results: Results, whole: bool) -> Iterator[str]:
     needed += " Features are rounded to float16, as in training." if is_frozen else ""
     for entry in results.record.sessions[-1].weights or ():
         yield (
-            f"{begins} the weights {escaped(entry['name'])} ({escaped(entry['file'])}, SHA-256 "
+            f"{begins} the weights {escape_markdown(entry['name'])} ({escape_markdown(entry['file'])}, SHA-256 "
             f"{entry['sha256']}).{needed}"
         )
 
@@ -126,21 +126,21 @@ def _why_this_seed_text(spec: StudySpec, dataset: Dataset) -> str:
     if spec.train.with_val:
         return "the first of them: the validation split was used for training and could not choose"
     facts = dataset.facts
-    words = group_names.metric_in_words(spec.metric, facts.class_names, facts.bias_names)
-    return f"the best of them by {spec.metric}" + (f" ({escaped(words)})" if words else "")
+    words = group_names.group_metric_in_words(spec.metric, facts.class_names, facts.bias_names)
+    return f"the best of them by {spec.metric}" + (f" ({escape_markdown(words)})" if words else "")
 
 
 def _data_sentences(spec: StudySpec, dataset: Dataset, description: str) -> Iterator[str]:
     section = ", ".join(f"{key} {value}" for key, value in spec.base["data"].items() if value not in (None, "", []))
     counts = ", ".join(f"{len(split)} in {name}" for name, split in dataset.splits.items())
-    yield escaped(description.splitlines()[0] if description else dataset.facts.title)
-    yield f"{escaped(section)}; fingerprint {dataset.fingerprint}. {counts}."
+    yield escape_markdown(description.splitlines()[0] if description else dataset.facts.title)
+    yield f"{escape_markdown(section)}; fingerprint {dataset.fingerprint}. {counts}."
     if dataset.facts.class_names:
-        yield f"Classes: {', '.join(map(escaped, dataset.facts.class_names))}."
+        yield f"Classes: {', '.join(map(escape_markdown, dataset.facts.class_names))}."
     if positive := positive_class_name(dataset.facts.class_names):
-        yield f"Positive class: {escaped(positive)}; the true positive rate is of it."
+        yield f"Positive class: {escape_markdown(positive)}; the true positive rate is of it."
     if dataset.facts.bias_names:
-        yield f"Bias (sensitive, spurious) classes: {', '.join(map(escaped, dataset.facts.bias_names))}."
+        yield f"Bias (sensitive, spurious) classes: {', '.join(map(escape_markdown, dataset.facts.bias_names))}."
 
 
 def _metric_rows(spec: StudySpec, trials: Sequence[TrialRecord], trial: TrialRecord) -> Iterator[list[str]]:
@@ -148,7 +148,7 @@ def _metric_rows(spec: StudySpec, trials: Sequence[TrialRecord], trial: TrialRec
     undefined = [name for name in values if name.startswith(("val/", "test/")) and name not in spreads]
     for name in [*spreads, *undefined]:
         if not name.split("/")[1].startswith("group_") and not is_standard_error(name):
-            ends = spreads[name].interval() if name in spreads else None
+            ends = spreads[name].confidence_interval() if name in spreads else None
             interval = "-" if ends is None else f"{ends[0]:.3f} to {ends[1]:.3f}"
             yield [name, _spread_text(spreads.get(name)), interval, _number_text(values.get(name))]
 
@@ -156,7 +156,7 @@ def _metric_rows(spec: StudySpec, trials: Sequence[TrialRecord], trial: TrialRec
 def _worst_group_sentences(spec: StudySpec, trial: TrialRecord, dataset: Dataset) -> Iterator[str]:
     found, facts = group_counts_of_split(spec, trial, dataset), dataset.facts
     if found and (worst := find_worst_group(found, facts.class_names, facts.bias_names)):
-        yield escaped(" ".join(worst.sentences()))
+        yield escape_markdown(" ".join(worst.sentences()))
 
 
 def _group_sections(
@@ -183,10 +183,10 @@ def _group_sections(
     values = _metric_values(spec, trial)
     known = {name: values[f"{split}/{name}"] for name in FAIRNESS_METRICS if f"{split}/{name}" in values}
     if known:
-        gaps = (f"- {name} {_number_text(value)}: {METRICS[name].about}" for name, value in known.items())
+        gaps = (f"- {name} {_number_text(value)}: {METRICS[name].description}" for name, value in known.items())
         yield "Gaps, 0 is fair:\n\n" + "\n".join(gaps)
         cells = count_cells_of_split(dataset.splits[split], facts).cells or ()
-        yield escaped(f"On {split} {group_names.compared_groups(cells, facts.class_names)}")
+        yield escape_markdown(f"On {split} {group_names.compared_groups_sentence(cells, facts.class_names)}")
 
 
 def _group_rows(
@@ -208,19 +208,19 @@ def _configuration_choice_sentences(results: Results) -> Iterator[str]:
         yield (
             f"Configuration: the reference {origin['reference']} of the study `{origin['study']}`, which needs no "
             f"search: of {origin['trials']} configurations that were tried none was chosen over it; judged by "
-            f"{escaped(str(origin['chosen_by']))}, on the validation split alone."
+            f"{escape_markdown(str(origin['chosen_by']))}, on the validation split alone."
         )
     elif "study" in origin:
         yield (
             f"Configuration: trial {origin['trial']} of the study `{origin['study']}`, which tried {origin['trials']} "
-            f"configurations; chosen by {escaped(str(origin['chosen_by']))}, on the validation split alone."
+            f"configurations; chosen by {escape_markdown(str(origin['chosen_by']))}, on the validation split alone."
         )
         if not origin.get("changed"):
             yield from _gain_sentences(origin.get("gain") or {})
     else:
         yield "Configuration: given in a study file, not chosen by a search of this home."
     if changed := origin.get("changed"):
-        yield f"Changed since: {', '.join(map(escaped, changed))}."
+        yield f"Changed since: {', '.join(map(escape_markdown, changed))}."
     readings, earlier_readings = results.record.n_test_readings, origin.get("test_readings")
     by_study = f"{earlier_readings} by that study and " if earlier_readings is not None else ""
     yield (
@@ -260,7 +260,7 @@ def _limit_sentences(spec: StudySpec, dataset: Dataset) -> Iterator[str]:
 def _spread_text(spread: SeedStatistics | None) -> str:
     if spread is None:
         return UNDEFINED_NUMBER_TEXT
-    return f"{spread.mean:.4f}" + ("" if spread.deviation is None else f" ± {spread.deviation:.4f}")
+    return f"{spread.mean:.4f}" + ("" if spread.standard_deviation is None else f" ± {spread.standard_deviation:.4f}")
 
 
 def _number_text(value: float | None) -> str:

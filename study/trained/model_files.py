@@ -11,7 +11,7 @@ from study.data import Dataset, TableEncoding, holdout
 from study.data.dataset import fingerprint_of_splits
 from study.data.folds import select_fold
 from study.errors import UserError
-from study.files import write_whole
+from study.files import write_atomically
 from study.home.folder import StudyFolder
 from study.home.record import TrialRecord
 from study.models import initial_weights
@@ -61,7 +61,7 @@ def copy_frozen_weights(folder: StudyFolder, spec: StudySpec) -> None:
         return
     place = folder.models_folder / frozen_network_file_name(initial_weights.describe_weights_file(section))
     folder.models_folder.mkdir(exist_ok=True)
-    with files.whole(place) as part:
+    with files.replace_atomically(place) as part:
         shutil.copyfile(initial_weights.find_weights_file(section)[0], part)
 
 
@@ -85,7 +85,7 @@ def write_descriptions_and_card(folder: StudyFolder, results: Results, datasets:
     classifier = TrainedClassifier.load_from_description(folder.description_file(best.number), "cpu")
     is_whole = classifier.description.frozen_network_file(folder.models_folder) is not None
     text = model_card.model_card(results, best, dataset, about, classifier.describe_size_and_time(), is_whole)
-    write_whole(folder.card_file, text)
+    write_atomically(folder.card_file, text)
 
 
 def test_split_fingerprint(dataset: Dataset) -> str | None:
@@ -138,10 +138,10 @@ def _make_description(
         "groups": asdict(groups)
         if (groups := model_card.group_counts_of_split(results.spec, trial, dataset))
         else None,
-        "code": results.record.sessions[-1].environment,
+        "code": results.record.sessions[-1].environment_fields,
         "origin": dict(results.spec.origin or {}),
     }
     path = folder.model_file(trial.number)
     config = results.spec.trial_config(trial.params, trial.seed).to_document()
     frozen = models.describe_weights(config["model"]) if config["model"].get("frozen") else None
-    return ModelDescription(config, dataset.facts, path.name, files.digest_of_file(path), about, encoding, frozen)
+    return ModelDescription(config, dataset.facts, path.name, files.sha256_of_file(path), about, encoding, frozen)

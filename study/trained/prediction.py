@@ -11,8 +11,8 @@ from study.data.image_files import IMAGE_SUFFIXES, decode_readable_images
 from study.data.label_files import find_file_on_disk
 from study.data.table_columns import TableEncoding
 from study.data.table_format import ALL_DETECTED, TABLE_SUFFIXES
-from study.errors import UserError, nearest
-from study.text import few_names, quoted
+from study.errors import UserError, did_you_mean
+from study.text import list_few_names, quoted
 from study.trained.classifier import TrainedClassifier
 from study.trained.prediction_table import Prediction, Predictions, SampleId, make_predictions
 
@@ -59,7 +59,7 @@ def predict_inputs(
 def _predict_table(classifier: TrainedClassifier, paths: Sequence[Path]) -> Predictions:
     """Predict the class of each row of the one table in `paths`."""
     if len(paths) != 1 or paths[0].suffix.lower() not in TABLE_SUFFIXES:
-        given = few_names([str(path) for path in paths])
+        given = list_few_names([str(path) for path in paths])
         raise UserError(f"{given}: the model takes the rows of one table ({' or '.join(TABLE_SUFFIXES)})")
     encoding, section = _encoding_of_classifier(classifier), classifier.description.config["data"]
     known = table_format.format_from_keys(section)
@@ -124,9 +124,9 @@ def predict_rows(
     encoding = _encoding_of_classifier(classifier)
     names = [str(name) for name in frame.columns]
     if lacking := list(table_columns.missing_columns(names, encoding)):
-        needed = few_names([column.name for column in encoding])
-        problem = f"no column {', '.join(map(quoted, lacking))}. {nearest(lacking[0], names)}"
-        raise UserError(f"{place}: {problem}It has: {few_names(names)}. The model takes: {needed}")
+        needed = list_few_names([column.name for column in encoding])
+        problem = f"no column {', '.join(map(quoted, lacking))}. {did_you_mean(lacking[0], names)}"
+        raise UserError(f"{place}: {problem}It has: {list_few_names(names)}. The model takes: {needed}")
     if twice := [column.name for column in encoding if names.count(column.name) > 1]:
         raise UserError(f"{place}: has more than one column {', '.join(map(quoted, twice))}. Which one is meant?")
     if frame.empty:
@@ -158,7 +158,7 @@ def _encoding_of_classifier(classifier: TrainedClassifier) -> TableEncoding:
 
 def _worst_group_warning(classifier: TrainedClassifier) -> str | None:
     worst = classifier.description.worst_groups
-    return None if worst is None else worst.line()
+    return None if worst is None else worst.first_sentence()
 
 
 def _image_column_of_list(classifier: TrainedClassifier, column: str | None) -> str:

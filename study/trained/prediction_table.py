@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from study.data import table_columns
 from study.data.table_columns import FaultsByRow
-from study.text import counted, neutral_cell
+from study.text import escape_formula, pluralise
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -109,14 +109,14 @@ def predictions_csv(predictions: Predictions) -> str:
     """
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    ids = [[neutral_cell(name)] for name in predictions.ids_of_predictions()] or [[]] * len(predictions.predictions)
-    first = [neutral_cell(predictions.id_column)] if predictions.id_column is not None else []
+    ids = [[escape_formula(name)] for name in predictions.ids_of_predictions()] or [[]] * len(predictions.predictions)
+    first = [escape_formula(predictions.id_column)] if predictions.id_column is not None else []
     writer.writerow([*first, predictions.kind, "class", "confidence", *(f"p({name})" for name in predictions.classes)])
     for name, row in zip(ids, predictions.predictions, strict=True):
         sample = str(row.sample)
-        sample = sample if neutral_cell(sample) == sample else f"./{sample}"
+        sample = sample if escape_formula(sample) == sample else f"./{sample}"
         numbers = (f"{value:.6f}" for value in (row.confidence, *row.probabilities.values()))
-        writer.writerow([*name, sample, neutral_cell(row.class_name), *numbers])
+        writer.writerow([*name, sample, escape_formula(row.class_name), *numbers])
     return stream.getvalue()
 
 
@@ -135,7 +135,7 @@ def unreadable_lines(predictions: Predictions) -> list[str]:
             lines.append(f"not readable: {sample} ({reason})")
     for reason, count in told.items():
         if count > MAX_SHOWN_SAMPLES:
-            lines.append(f"not readable: {counted(count - MAX_SHOWN_SAMPLES, 'more file')} ({reason})")
+            lines.append(f"not readable: {pluralise(count - MAX_SHOWN_SAMPLES, 'more file')} ({reason})")
     bad, samples_in_all = len(predictions.unreadable), len(predictions.samples)
     what = f"{predictions.kind}{'s' * (samples_in_all > 1)} could not be read{' as images' if of_files else ''}"
     return [*lines, f"error: {bad} of {samples_in_all} {what}"] if bad else []

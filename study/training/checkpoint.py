@@ -10,12 +10,13 @@ import torch
 from torch import Tensor, nn
 
 from study.errors import UserError
-from study.files import whole
+from study.files import replace_atomically
 from study.knobs import Section
 
 
 class ChoiceState(TypedDict):
-    """State of an `EpochChooser`, as of `ranking.epochs.EpochChoice`: of a score its parts, of an epoch its metrics."""
+    """State of an `EpochChooser`, as of `ranking.epochs.BestEpochTracker`: of a score its parts, of an epoch its
+    metrics."""
 
     heard: int
     epoch: int
@@ -164,7 +165,10 @@ class TrialCheckpointFile:
             "torch": torch.get_rng_state()
         }
         kept: CheckpointContent = {"epoch": epoch, "made_from": self._made_from, "states": content, "random": random}
-        with whole(self._path) as part, open(part, "wb") as file:  # torch.save alone hides what the file system says
+        with (
+            replace_atomically(self._path) as part,
+            open(part, "wb") as file,
+        ):  # torch.save alone hides what the file system says
             torch.save(kept, file)
         ended = time.perf_counter()
         self._due = ended + self._pause * (ended - began)

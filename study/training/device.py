@@ -25,7 +25,7 @@ from torch import Tensor
 from study.data.dataset import Facts, Split
 from study.errors import UserError
 from study.methods import BatchLabels
-from study.metrics import PHASES
+from study.metrics import EPOCH_PHASES
 from study.training.config import TrainOptions
 from study.training.gpu_errors import (
     CUDA_TORCH_ADVICE,
@@ -461,7 +461,7 @@ class EpochProfiler:
     def __init__(self, device: torch.device) -> None:
         self._device = device
         kind: type[HostPhaseTimer | CudaPhaseTimer] = CudaPhaseTimer if device.type == "cuda" else HostPhaseTimer
-        self._phases = {name: kind() for name in PHASES}
+        self._phases = {name: kind() for name in EPOCH_PHASES}
         # the bound method of the dictionary is the fastest way from a name to its phase
         self.phase = self._phases.__getitem__
         if device.type == "cuda":

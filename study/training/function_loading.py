@@ -20,7 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from study.errors import UserError, message_of
+from study.errors import UserError, error_message
 from study.files import FileDigest
 from study.knobs import Section
 from study.methods.own_function import REUSE_PROCESS_KEY
@@ -216,7 +216,7 @@ def _import_function(function: str, where: str) -> Any:
     try:
         found = importlib.import_module(module)
     except (Exception, SystemExit) as error:  # whatever the user's code does when it is imported
-        why = f"{type(error).__name__}: {message_of(error)}"
+        why = f"{type(error).__name__}: {error_message(error)}"
         raise UserError(f"method.function: {module}: cannot be imported ({why}); looked for in {where}, too") from error
     for part in name.split("."):
         if not hasattr(found, part):
@@ -237,7 +237,7 @@ def _unpickle_function(function: str, folder: Path) -> Any:
     try:
         return pickle.loads(content)
     except Exception as error:  # whatever is not installed, or not as it was
-        raise UserError(f"{file}: cannot be read here ({type(error).__name__}: {message_of(error)})") from error
+        raise UserError(f"{file}: cannot be read here ({type(error).__name__}: {error_message(error)})") from error
 
 
 def _append_to_module_path(folder: str) -> None:

@@ -17,10 +17,10 @@ import numpy as np
 import torch
 
 from study.errors import UserError
-from study.files import whole, write_whole
+from study.files import replace_atomically, write_atomically
 from study.knobs import Section
 from study.methods.own_function import RESERVED_KEYS
-from study.metrics import in_percent
+from study.metrics import is_shown_in_percent
 from study.training.checkpoint import ASSUMED_FIRST_WRITE_S, ChoiceState, EpochChooser, UnusableCheckpointError
 from study.training.config import TrialConfig
 from study.training.device import EpochProfiler, best_available_device
@@ -105,7 +105,7 @@ class FolderCheckpoint:
         if began < self._due:
             return
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        with whole(self._path) as part, zipfile.ZipFile(part, "w", strict_timestamps=False) as archive:
+        with replace_atomically(self._path) as part, zipfile.ZipFile(part, "w", strict_timestamps=False) as archive:
             archive.writestr(
                 CHECKPOINT_HEAD_FILE,
                 json.dumps({"epoch": epoch, "made_from": self._made_from_digest, "beside": beside}),
@@ -271,7 +271,7 @@ class FunctionTrial:
         from safetensors.numpy import save
 
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, save({name: np.array(value) for name, value in self._test.items()}))
+        write_atomically(path, save({name: np.array(value) for name, value in self._test.items()}))
 
     def load_model(self, path: Path) -> None:
         """Load the values that `save` wrote.
@@ -345,7 +345,11 @@ class FunctionTrial:
             if name in metrics and not math.isfinite(metrics[name]):
                 raise DivergedError(f"{name} is {metrics[name]} in epoch {epoch}")
         for name, value in metrics.items():
-            if in_percent(name) and not -_METRIC_TOLERANCE <= value <= 1 + _METRIC_TOLERANCE and not math.isnan(value):
+            if (
+                is_shown_in_percent(name)
+                and not -_METRIC_TOLERANCE <= value <= 1 + _METRIC_TOLERANCE
+                and not math.isnan(value)
+            ):
                 raise FunctionTrialError(
                     f"{self._name}: yielded {value:g} for {name!r} in epoch {epoch}, allowed is a fraction from 0 to "
                     "1, which tables print in percent"

@@ -8,7 +8,7 @@ import re
 from functools import cache
 from typing import Literal, NamedTuple
 
-from study.errors import message_of
+from study.errors import error_message
 
 CUDA_TORCH_ADVICE = "a torch built for CUDA: https://pytorch.org/get-started/locally/"
 
@@ -155,7 +155,7 @@ def find_gpu_error_pattern(message: str) -> GpuErrorPattern | None:
 
 def unusable_gpu_reason(error: BaseException) -> str | None:
     """Say why no trial can use the GPU of this error any more, and the remedy; None: the error does not say so."""
-    text = message_of(error)
+    text = error_message(error)
     pattern = find_gpu_error_pattern(text)
     if pattern is None or pattern.meaning != "device":
         return None

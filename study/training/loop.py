@@ -21,7 +21,7 @@ from torch.optim.lr_scheduler import LambdaLR
 from study import models
 from study.data import holdout
 from study.data.dataset import Dataset, Facts, Split, derived_fingerprint
-from study.files import digest_of_file, write_whole
+from study.files import sha256_of_file, write_atomically
 from study.knobs import Value
 from study.methods import Batch, BatchLabels, Method
 from study.methods.sample_weights import add_sample_weights, weighted_mean_cross_entropy
@@ -507,8 +507,8 @@ class TrainingLoop:
         if fitted := self.evaluate.probe_tensors():
             made_from = {"weights": hashlib.sha256(content).hexdigest(), "data": self.dataset.fingerprint}
             tensors = {name: tensor.contiguous() for name, tensor in fitted.items()}
-            write_whole(path.with_suffix(FITTED_PROBES_SUFFIX), save(tensors, made_from))
-        write_whole(path, content)
+            write_atomically(path.with_suffix(FITTED_PROBES_SUFFIX), save(tensors, made_from))
+        write_atomically(path, content)
 
     def load_model(self, path: Path) -> None:
         """Load the weights that `save` wrote for this configuration.
@@ -533,7 +533,7 @@ class TrainingLoop:
 
         try:
             with safe_open(path.with_suffix(FITTED_PROBES_SUFFIX), "pt", str(self.device)) as kept:
-                made_from = {"weights": digest_of_file(path), "data": self.dataset.fingerprint}
+                made_from = {"weights": sha256_of_file(path), "data": self.dataset.fingerprint}
                 names = kept.keys() if kept.metadata() == made_from else ()
                 return {name: kept.get_tensor(name) for name in names}
         except (SafetensorError, OSError):

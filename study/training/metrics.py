@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from study.data.dataset import Facts
-from study.metrics import GROUPS, METRICS, available_metrics
+from study.metrics import CELLS_BY_GROUP_METRIC, METRICS, available_metrics
 from study.training.counts import PredictionCounts, min_without_nan, range_without_nan
 from study.training.standard_errors import STANDARD_ERROR_FUNCTIONS
 
@@ -207,7 +207,7 @@ METRIC_FUNCTIONS: Mapping[str, Callable[[ScoredPredictions], Tensor]] = {
     "equal_opportunity": equal_opportunity,
     "demographic_parity": demographic_parity,
     "accuracy_parity": accuracy_parity,
-    **{name: partial(group_accuracy, of_class=y, of_bias=s) for name, (y, s) in GROUPS.items()},
+    **{name: partial(group_accuracy, of_class=y, of_bias=s) for name, (y, s) in CELLS_BY_GROUP_METRIC.items()},
 }
 """Function that computes each metric of predictions, by the metric's name in `study.metrics`."""
 
@@ -248,9 +248,9 @@ def compute_metrics(
         by_groups[True] = replace(outcome, counts=counts)
     names = available_metrics(facts, inferred=inferred is not None)
     names = [name for name in names if scores is not None or not METRICS[name].needs_scores]
-    values = {name: METRIC_FUNCTIONS[name](by_groups[METRICS[name].of_inferred]) for name in names}
+    values = {name: METRIC_FUNCTIONS[name](by_groups[METRICS[name].needs_inferred_groups]) for name in names}
     ruling = [name for name in names if errors and name in STANDARD_ERROR_FUNCTIONS]
     return values | {
-        f"{name}_standard_error": STANDARD_ERROR_FUNCTIONS[name](by_groups[METRICS[name].of_inferred].counts)
+        f"{name}_standard_error": STANDARD_ERROR_FUNCTIONS[name](by_groups[METRICS[name].needs_inferred_groups].counts)
         for name in ruling
     }

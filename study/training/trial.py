@@ -13,7 +13,7 @@ from study import models
 from study.data.cache import load_or_build_dataset
 from study.data.dataset import Dataset, Facts, Split
 from study.errors import UserError
-from study.knobs import Section, Value, options
+from study.knobs import Section, Value, to_options
 from study.methods import UNKNOWN_LABEL, BatchLabels
 from study.methods.debiasing import (
     BIAS_MODEL_SOURCE,
@@ -118,7 +118,7 @@ def labels_known_to_method(labels: BatchLabels, config: TrialConfig, dataset: Da
 
 def _keep_some_bias_labels(labels: BatchLabels, config: TrialConfig, dataset: Dataset) -> BatchLabels:
     """Keep the bias of a share of the samples; the others have none, or one that is guessed (FSCL paper Table 5)."""
-    source, train, facts = options(SomeLabelsOptions, config.method), dataset.splits["train"], dataset.facts
+    source, train, facts = to_options(SomeLabelsOptions, config.method), dataset.splits["train"], dataset.facts
     if labels.bias is None or train.bias is None or facts.bias_classes is None:
         raise UserError("method.bias_source: some_labels needs bias labels, the data have none")
     kept = _draw_samples_with_bias(train.bias, source.known_bias, config.train.seed)
@@ -130,7 +130,7 @@ def _keep_some_bias_labels(labels: BatchLabels, config: TrialConfig, dataset: Da
     observed = Split(part.inputs[:MAX_STAND_IN_EVALUATION_SAMPLES], part.target[:MAX_STAND_IN_EVALUATION_SAMPLES])
     splits = {"train": part, "val": observed, "all": Split(inputs, np.zeros_like(train.target))}
     facts = replace(facts, classes=facts.bias_classes, bias_classes=None, condition=None, splits=tuple(splits))
-    prepared = options(StandInOptions, config.method)
+    prepared = to_options(StandInOptions, config.method)
     training = _stand_in_train_options(config, prepared.bias_epochs, prepared.bias_learning_rate, config.train.seed)
     own = TrialConfig({}, config.model, PLAIN_METHOD_SECTION, training)
     made_from = f"{dataset.fingerprint}, bias of {source.known_bias}"
@@ -141,11 +141,11 @@ def _keep_some_bias_labels(labels: BatchLabels, config: TrialConfig, dataset: Da
 
 def _add_bias_model_features(labels: BatchLabels, config: TrialConfig, dataset: Dataset) -> BatchLabels:
     """Add features of a network that sees too little of an image to learn more than its bias (FairKL paper B.2.4)."""
-    model = {"name": "bagnet", "receptive_field": options(BiasModelOptions, config.method).bias_field}
+    model = {"name": "bagnet", "receptive_field": to_options(BiasModelOptions, config.method).bias_field}
     there = [name for name in ("train", "val") if name in dataset.splits]  # `train.with_val` leaves no val
     splits = {name: replace(dataset.splits[name], bias=None, condition=None) for name in there}
     facts = replace(dataset.facts, bias_classes=None, condition=None, splits=tuple(splits))
-    prepared = options(StandInOptions, config.method)
+    prepared = to_options(StandInOptions, config.method)
     training = _stand_in_train_options(config, prepared.bias_epochs, prepared.bias_learning_rate, seed=0)
     own = TrialConfig({}, model, PLAIN_METHOD_SECTION, training)
     network = StandInNetwork(own, Dataset(facts, splits), dataset.fingerprint, ("train",), keeps_features=True)

@@ -14,8 +14,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from study import places
-from study.files import lock
+from study import writable_folders
+from study.files import lock_file
 
 if TYPE_CHECKING:
     import psutil
@@ -52,13 +52,13 @@ def make_scratch_folder(prefix: str, place: str | None = None) -> Iterator[Path]
 
 
 def remove_left_scratch_folders() -> list[Path]:
-    """Remove what killed processes of this user left in `places.temporary_folders`; return the folders.
+    """Remove what killed processes of this user left in `writable_folders.temporary_folders`; return the folders.
 
     Processes that were to live and die with such a folder are ended. The system releases the lock of a process when it
     ends; and only processes that it started have `SCRATCH_FOLDER_VARIABLE` with the name of its folder. So nothing of a
     living process is touched, not even of one in another container of this machine.
     """
-    there = dict.fromkeys(places.temporary_folders())
+    there = dict.fromkeys(writable_folders.temporary_folders())
     found = [
         path
         for place in there
@@ -87,7 +87,7 @@ def _remove_if_left(folder: Path) -> bool:
             folder.rmdir()
             return True
         with (folder / LOCK_FILE).open("r+") as file:
-            if lock(file):
+            if lock_file(file):
                 end_processes_of_scratch_folder(folder)
                 _remove_scratch_folder(folder)
         return not folder.exists()
@@ -103,7 +103,7 @@ def remove_after_death(folder: Path) -> None:
     if sys.stdin.buffer.read():
         return
     with suppress(OSError), (folder / LOCK_FILE).open("r+") as file:
-        if lock(file, patience=1.0):
+        if lock_file(file, timeout_s=1.0):
             end_processes_of_scratch_folder(folder, CLEAN_UP_TIMEOUT_S)
             _remove_scratch_folder(folder)
 

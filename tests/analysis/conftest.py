@@ -10,8 +10,8 @@ import pytest
 from ablated_study import BASELINE, PARAMS, write_ablation
 from helpers import quickstart
 
-from study.analysis.figures.style import STYLE
-from study.commands.final_training import final_study
+from study.analysis.figures.style import MATPLOTLIB_RC_PARAMS
+from study.commands.final_training import final_training_spec
 from study.home.events import (
     EpochReported,
     Event,
@@ -86,7 +86,7 @@ class Writer:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Figures as files cost little: few pixels."""
-    monkeypatch.setitem(STYLE, "savefig.dpi", 40)
+    monkeypatch.setitem(MATPLOTLIB_RC_PARAMS, "savefig.dpi", 40)
 
 
 @pytest.fixture(scope="session")
@@ -104,7 +104,7 @@ def spec() -> StudySpec:
 @pytest.fixture(scope="session")
 def final_spec() -> StudySpec:
     """A configuration without a search, as `study train` runs it."""
-    return final_study(quickstart("train.epochs=4", "search.early_stopping.grace=1"), [0, 1], "trained")
+    return final_training_spec(quickstart("train.epochs=4", "search.early_stopping.grace=1"), [0, 1], "trained")
 
 
 @pytest.fixture(scope="session")

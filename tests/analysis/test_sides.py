@@ -4,9 +4,9 @@ from study.ranking import Results
 
 
 def test_the_best_of_a_study_knows_from_how_many_it_was_chosen(spec, frozen):
-    reference, best = Results(spec, frozen).compared_arms
+    reference, best = Results(spec, frozen).baseline_and_best_arms
     assert (reference.n_candidates, best.n_candidates) == (1, 2)
-    assert best.values("test/accuracy") == {1: 0.68, 2: 0.70, 3: 0.72}
+    assert best.metric_by_seed("test/accuracy") == {1: 0.68, 2: 0.70, 3: 0.72}
 
 
 def test_before_all_are_confirmed_fresh_seeds_had_no_part_in_the_choice(spec, writer):
@@ -15,7 +15,7 @@ def test_before_all_are_confirmed_fresh_seeds_had_no_part_in_the_choice(spec, wr
     for alpha, value in ((0.1, 0.7), (0.2, 0.6)):
         study.trial("search", [value], params={"method.alpha": alpha})
     study.trial("confirm", [0.6], seed=1, repeats=1)
-    assert Results(spec, study.record()).compared_arms[1].n_candidates == 1
+    assert Results(spec, study.record()).baseline_and_best_arms[1].n_candidates == 1
 
 
 def test_without_fresh_seeds_it_was_chosen_among_all_that_ran(spec, writer):
@@ -24,4 +24,4 @@ def test_without_fresh_seeds_it_was_chosen_among_all_that_ran(spec, writer):
     study.trial("search", [0.7])
     study.trial("search", [0.2], state="pruned")
     study.trial("search", [], state="failed")
-    assert Results(spec, study.record()).compared_arms[1].n_candidates == 2
+    assert Results(spec, study.record()).baseline_and_best_arms[1].n_candidates == 2

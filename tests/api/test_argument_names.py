@@ -10,7 +10,7 @@ import pytest
 
 import study
 from study.api import argument_names
-from study.api.argument_names import with_arguments
+from study.api.argument_names import options_to_arguments
 from study.errors import UserError
 
 NAMES = ("column", "name", "set", "top", "trial", "keep_going")
@@ -18,10 +18,10 @@ NAMES = ("column", "name", "set", "top", "trial", "keep_going")
 
 def test_going_on_is_an_argument_where_there_is_one() -> None:
     told = "a: exists already in ./studies. Go on with it: study resume a. Run it anew under another name: --name a-2"
-    assert with_arguments(told, ["name", "resume"]) == (
+    assert options_to_arguments(told, ["name", "resume"]) == (
         "a: exists already in ./studies. Go on with it: resume=True. Run it anew under another name: name='a-2'"
     )
-    assert "study resume a. " in with_arguments(told, ["name"])
+    assert "study resume a. " in options_to_arguments(told, ["name"])
 
 
 def test_what_is_imported_late_is_offered_by_completion() -> None:
@@ -46,7 +46,7 @@ def test_what_is_imported_late_is_offered_by_completion() -> None:
     ],
 )
 def test_options_become_arguments_and_commands_stay(message: str, expected: str) -> None:
-    assert with_arguments(message, NAMES) == expected
+    assert options_to_arguments(message, NAMES) == expected
 
 
 @pytest.mark.parametrize(

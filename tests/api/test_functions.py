@@ -10,7 +10,7 @@ from pages import GUIDE, blocks
 
 import study
 from study.api import run_study
-from study.api.run_study import function_reference, function_study, to_domain
+from study.api.run_study import build_function_study, function_reference, to_domain
 from study.commands import own_functions as functions
 from study.home.folder import Home
 from study.spec import StudySpec
@@ -31,7 +31,7 @@ def made(train: Any, **changes: Any) -> tuple[StudySpec, bytes | None]:
         "baseline": None,
         "assignments": [],
     }
-    return function_study(train, **{**given, **changes})
+    return build_function_study(train, **{**given, **changes})
 
 
 def test_a_baseline_outside_the_space_is_told(capsys: pytest.CaptureFixture[str]) -> None:
@@ -173,15 +173,15 @@ def test_arguments_that_do_not_go_together_are_told(given: dict[str, Any], messa
 
 def test_a_pickled_function_is_in_its_studys_folder_and_goes_to_studies_made_from_it(tmp_path: Path) -> None:
     home, (spec, content) = Home(tmp_path), made(local(0.25))
-    folder = home.create_study(spec, functions.checked_function(home, spec, content))
+    folder = home.create_study(spec, functions.check_and_pickle_function(home, spec, content))
     assert (folder.path / "function.pkl").stat().st_mode & 0o777 == 0o600
-    assert functions.checked_function(home, spec) == content
+    assert functions.check_and_pickle_function(home, spec) == content
     assert spec.function is not None
     assert spec.function.startswith(PICKLE_PREFIX)
-    first = next(functions.function_trial(home, spec, "cpu").train_epochs())
+    first = next(functions.build_function_trial(home, spec, "cpu").train_epochs())
     assert first["val/accuracy"] == 0.35
     with pytest.raises(study.UserError, match=r"no study in .* has this function, which was defined in a notebook"):
-        functions.checked_function(Home(tmp_path / "other"), spec)
+        functions.check_and_pickle_function(Home(tmp_path / "other"), spec)
 
 
 @pytest.mark.slow
@@ -192,11 +192,11 @@ def test_the_pages_resumable_function_goes_on_where_it_was_cut_off(tmp_path: Pat
             exec(block.text.partition("\n\n\nown = ")[0], names)
     spec, content = made(names["resumable"], name="resumable", space={"rate": (0.001, 1.0)})
     home = Home(tmp_path)
-    home.create_study(spec, functions.checked_function(home, spec, content))
-    whole = [epoch["val/accuracy"] for epoch in functions.function_trial(home, spec, "cpu").train_epochs()]
-    running_trial: FunctionTrial = functions.function_trial(home, spec, "cpu")
+    home.create_study(spec, functions.check_and_pickle_function(home, spec, content))
+    whole = [epoch["val/accuracy"] for epoch in functions.build_function_trial(home, spec, "cpu").train_epochs()]
+    running_trial: FunctionTrial = functions.build_function_trial(home, spec, "cpu")
     cut = running_trial.train_epochs(tmp_path / "state.pt")
     next(cut), next(cut)
     cut.close()  # type: ignore[attr-defined]
-    rest = functions.function_trial(home, spec, "cpu").train_epochs(tmp_path / "state.pt")
+    rest = functions.build_function_trial(home, spec, "cpu").train_epochs(tmp_path / "state.pt")
     assert [epoch["val/accuracy"] for epoch in rest] == whole[1:]

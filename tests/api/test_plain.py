@@ -8,7 +8,7 @@ import own_functions
 import pytest
 
 from study.api import run_study
-from study.api.run_study import function_study
+from study.api.run_study import build_function_study
 from study.errors import UserError
 from study.spec import StudySpec
 from study.spec.yaml_document import parse_study_yaml
@@ -34,7 +34,7 @@ def made(**changes: Any) -> StudySpec:
     changes["assignments"] = run_study.to_assignments(changes.pop("set", {}))
     given: dict[str, Any] = {"space": {"rate": (0.1, 0.9)}, "fixed": {}, "baseline": None}
     rest: dict[str, Any] = {"name": "mine", "metric": "val/accuracy", "maximize": None, "epochs": 3}
-    return function_study(own_functions.train, **{**rest, **given, **changes})[0]
+    return build_function_study(own_functions.train, **{**rest, **given, **changes})[0]
 
 
 def kinds(value: Any) -> Any:

@@ -191,7 +191,7 @@ def test_names_of_optuna_lead_to_those_of_a_study(mine: study.Study) -> None:
 def test_a_functions_table_takes_the_names_of_its_space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STUDY_HOME", str(tmp_path / "home"))
     space = {"rate": (0.1, 0.9)}
-    own = run_study.function_study(
+    own = run_study.build_function_study(
         own_functions.train,
         space=space,
         name="own",

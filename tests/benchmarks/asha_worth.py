@@ -69,7 +69,7 @@ def measure(home: Path, study: str, search: str, seed: int, assignments: Sequenc
     if not begun or StudyRecord.load(folder.ledger_file).state != "complete":
         command = [sys.executable, "-m", "study", *(["resume", folder.name] if begun else command)]
         subprocess.run(command, env={**os.environ, "STUDY_HOME": str(home)}, check=True, stdout=subprocess.DEVNULL)
-    events, spec = read_entries(folder.ledger_file), folder.spec()
+    events, spec = read_entries(folder.ledger_file), folder.load_spec()
     record = StudyRecord.from_entries(events)
     found = summarise(Results(spec, record))
     began = next(event["time"] for event in events if event["event"] == "started")

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 from torchvision.transforms import v2
 
-from study.catalogue import modules
+from study.catalogue import find_modules
 from study.training import augment
 from study.training.config import TrainOptions
 from study.training.device import keep_freed_memory
@@ -102,7 +102,7 @@ def measure(name: str, images: Tensor, size: int) -> dict[str, float | str | Non
 
 def measure_parts(name: str, images: Tensor) -> None:
     generator = torch.Generator(images.device).manual_seed(0)
-    for operation in modules(augment.__name__, "operations")[name].operations(TrainOptions()):
+    for operation in find_modules(augment.__name__, "operations")[name].operations(TrainOptions()):
         rate = images_per_second(lambda batch, one=operation: one(batch, generator), images)
         print(f"  {type(operation).__name__:14}{len(images) / rate * 1e3:8.2f} ms")
 

@@ -35,7 +35,7 @@ from scipy.stats import t
 
 from study import data
 from study.commands import init
-from study.commands.init_answers import Asker
+from study.commands.init_answers import AnswerSource
 from study.data import colour_bias
 from study.spec import load_study
 from study.training import Trial
@@ -81,8 +81,8 @@ def write(name: str, place: Path) -> None:
 
 def drafted(place: Path) -> Path:
     """The study file that `study init` writes for the folder."""
-    flags = init.Flags("own", str(place), target="class", bias="colour", gpu=False)
-    return init.write(flags, place / "own.yaml", True, Asker(None, print))
+    flags = init.InitOptions("own", str(place), target="class", bias="colour", gpu=False)
+    return init.write_study_file(flags, place / "own.yaml", True, AnswerSource(None, print))
 
 
 def measure(names: Sequence[str], out: Path, seeds: int, seeds_of_64: int) -> None:

@@ -121,7 +121,7 @@ def probes(name: str) -> dict[str, float]:
     for probe in ("online", "fitted"):
         with tempfile.TemporaryDirectory() as scratch:
             own = drafted(name, Path(scratch), {"train.probe": probe})
-            best = Results(own.spec(), StudyRecord.load(own.ledger_file)).best
+            best = Results(own.load_spec(), StudyRecord.load(own.ledger_file)).best
             assert best is not None
             reached[probe] = 100 * float(
                 np.mean([trial.reports[-1][TEST] for trial in best.confirm_trials or [best.trial]])

@@ -128,7 +128,7 @@ def of_table(trials: Trials, name: str, rate: str, over_last: bool) -> Iterator[
     yield from header("row", "accuracy, %", "paper", *GAPS, "paper's EOd")
     for row in ROWS:
         of = trials[name, rate, row]
-        accuracy, gap = (TABLE.cell(row, f"{TITLES[name]} {column}").printed for column in ("ACC", "EOd"))
+        accuracy, gap = (TABLE.printed_cell(row, f"{TITLES[name]} {column}").printed for column in ("ACC", "EOd"))
         percent = [100 * value for value in at_end(of, "accuracy", over_last)]
         yield line(
             row, spread(percent, 1), accuracy, *(spread(at_end(of, key, over_last)) for key in GAPS.values()), gap
@@ -153,7 +153,7 @@ def nearness(trials: Trials, name: str) -> Iterator[str]:
     yield from header(
         "gap", *(f"{word}, {rate}" for rate in RATES_OF[name] for word in ("mean distance", "order (Spearman)"))
     )
-    printed = [float(TABLE.cell(row, f"{TITLES[name]} EOd").printed) for row in ROWS]
+    printed = [float(TABLE.printed_cell(row, f"{TITLES[name]} EOd").printed) for row in ROWS]
     for gap, key in GAPS.items():
         cells = []
         for rate in RATES_OF[name]:
@@ -168,7 +168,9 @@ def differences(trials: Trials, name: str) -> Iterator[str]:
     yield from header(
         "WCL less", "learning rate", "accuracy, points", "paper", *(f"gap, {gap}" for gap in GAPS), "paper"
     )
-    printed = {row: [float(TABLE.cell(row, f"{TITLES[name]} {one}").printed) for one in ("ACC", "EOd")] for row in ROWS}
+    printed = {
+        row: [float(TABLE.printed_cell(row, f"{TITLES[name]} {one}").printed) for one in ("ACC", "EOd")] for row in ROWS
+    }
     for row in ("Baseline", "LAFTR", "DCL", "HCL"):
         accuracy, gap = (ours - other for ours, other in zip(printed[OURS], printed[row], strict=True))
         for rate in RATES_OF[name]:
@@ -204,7 +206,7 @@ def claims(trials: Trials, name: str) -> Iterator[str]:
             }
             result = judge_claim(claim, cells)
             is_same = "fairer" not in claim.text and gap != "parity"
-            word = result.word if result.p is None else f"{result.word}, p {result.p:.3f}"
+            word = result.verdict if result.p_value is None else f"{result.verdict}, p {result.p_value:.3f}"
             words.append("same" if is_same else word)
         yield line(claim.text, *words)
 

@@ -162,7 +162,9 @@ def table(name: str, rows: Sequence[str], variant: Variant, splits: int, epochs:
     for row in rows:
         started = time.perf_counter()
         found = [best(name, row, variant, seed, epochs) for seed in range(splits)]
-        accuracy, gap = (float(paper.cell(row, f"{TITLES[name]} {column}").printed) for column in ("ACC", "EOd"))
+        accuracy, gap = (
+            float(paper.printed_cell(row, f"{TITLES[name]} {column}").printed) for column in ("ACC", "EOd")
+        )
         off = mean(one["accuracy"] for one in found) - accuracy
         online = spread(found, "online", 2) if row not in CLASSIFIERS else ""
         chosen = f"q {', '.join(str(one['q']) for one in found)}" if "q" in found[0] else ""

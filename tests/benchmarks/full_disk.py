@@ -66,7 +66,7 @@ def level(place: Path, empty: Path, room: int, expected: list[dict[str, Any]]) -
         while left > 0:
             left -= file.write(b"x" * min(left, 1 << 20))
     told = study(home)
-    folders = home.studies()
+    folders = home.list_studies()
     if folders:
         states = {trial.state for trial in StudyRecord.load(folders[0].ledger_file).trials.values()}
         assert "failed" not in states, "a trial was taken for failed"

@@ -26,14 +26,17 @@ WITHOUT = {"IN_HEADING": 0.0, "IN_QUESTIONS": 0.0, "ASKED_AS": 0.0, "EVERYDAY": 
 def places() -> dict[str, str]:
     """Where the answer of each question is: shown, listed, none."""
     every = [
-        passage for page, text in guide.pages().items() if page != guide.INDEX for passage in guide.passages(page, text)
+        passage
+        for page, text in guide.read_pages().items()
+        if page != guide.INDEX_PAGE
+        for passage in guide.split_passages(page, text)
     ]
     found = {}
     for question, answers in QUESTIONS.items():
-        passages = guide.find(question.split(), every)
-        best, *others = guide.best_of_sections(passages)
-        shown = f"{best.section.heading}\n{guide.excerpt(best, question.split(), passages)}"
-        listed = "\n".join(one.text for one in others[: guide.FURTHER])
+        passages = guide.search_passages(question.split(), every)
+        best, *others = guide.first_passage_of_sections(passages)
+        shown = f"{best.section.heading}\n{guide.passage_excerpt(best, question.split(), passages)}"
+        listed = "\n".join(one.text for one in others[: guide.MAX_FURTHER_PASSAGES])
         found[question] = next(
             (
                 place

@@ -54,8 +54,8 @@ def wait(there: Submissions, epochs: int, large: int = 60, small: int = 4) -> No
         there.submit(name, small, owner=owner, epochs=epochs)
     there.until(lambda: all(there.is_complete(name) for name in submitted), patience=1800)
     began = [at for at, _, _ in there.events("large", "started")]
-    trials = [trial for trial in there.record("large").trials.values() if trial.ended and trial.started]
-    seconds = sorted(trial.ended - trial.started for trial in trials if trial.ended and trial.started)
+    trials = [trial for trial in there.record("large").trials.values() if trial.ended_at and trial.started_at]
+    seconds = sorted(trial.ended_at - trial.started_at for trial in trials if trial.ended_at and trial.started_at)
     print(f"a trial of the large study takes {seconds[len(seconds) // 2]:.1f} s (median of {len(seconds)})\n")
     print("| study | driver began | first trial began | complete | trials that the large study began meanwhile |")
     print("|---|---|---|---|---|")

@@ -30,7 +30,7 @@ from torch import Tensor, nn
 
 from study import data
 from study.commands import init
-from study.commands.init_answers import Asker
+from study.commands.init_answers import AnswerSource
 from study.data import Dataset, colour_bias
 from study.models import Encoder, small_networks
 from study.spec import load_study
@@ -107,10 +107,10 @@ def folder(place: Path, side: int) -> None:
 
 def drafted(place: Path) -> Path:
     """The study file that `study init` writes for the folder."""
-    flags = init.Flags(
+    flags = init.InitOptions(
         "digits", str(place), target="digit", bias="colour", methods=["eps_sup_info_nce+fair_kl"], gpu=False
     )
-    return init.write(flags, place / "digits.yaml", True, Asker(None, print))
+    return init.write_study_file(flags, place / "digits.yaml", True, AnswerSource(None, print))
 
 
 @functools.cache

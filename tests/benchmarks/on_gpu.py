@@ -184,7 +184,7 @@ def cells(there: There) -> Iterator[str]:
             continue
         table = published.load_table("fairkl-table12" if there[0][0].part == "table12" else "fairkl-table8")
         labels = [line.label for line in table.columns]
-        printed = table.cell(row, column).printed if column in labels else ""
+        printed = table.printed_cell(row, column).printed if column in labels else ""
         ours = [spread([100 * one[metric] for one in of if metric in one]) for metric in metrics]
         cost = [f"{fmean(one[key] for one in of):.3g}" for key in ("seconds", "seconds an epoch", "peak GiB")]
         yield f"| {row} | {column} | {printed} | {' | '.join(ours)} | {of[0]['epochs']} | {' | '.join(cost)} |"

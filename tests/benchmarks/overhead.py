@@ -99,8 +99,8 @@ def study(trials: int, reports: int, seconds: float, tracking: str, slots: int, 
     drained = time.perf_counter()
     if tracker and (trouble := tracker.finish_writing()):
         raise SystemExit(trouble)
-    first = min(trial.started or 0.0 for trial in record.trials.values())
-    ended = [trial.ended or 0.0 for trial in record.trials.values()]
+    first = min(trial.started_at or 0.0 for trial in record.trials.values())
+    ended = [trial.ended_at or 0.0 for trial in record.trials.values()]
     assert len(record.trials) == trials
     assert record.state == "complete"
     return {

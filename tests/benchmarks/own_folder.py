@@ -41,7 +41,7 @@ from study.home.folder import StudyFolder
 from study.home.record import StudyRecord, TrialRecord
 from study.ranking import Results
 from study.ranking.picks import fresh_seed_trials
-from study.ranking.selection import judging_trials
+from study.ranking.selection import trials_judged_by
 from study.training import Trial
 
 SIDE, IMAGES, HELD_OUT = 32, 900, 500
@@ -146,7 +146,7 @@ def measured(name: str, case: str, more: Sequence[str]) -> dict[str, Any]:
 def judged(place: Path) -> dict[str, Any]:
     """The accuracies of the confirm trials' networks, and what they were chosen by."""
     own = StudyFolder(place / "home" / "own")
-    spec, record = own.spec(), StudyRecord.load(own.ledger_file)
+    spec, record = own.load_spec(), StudyRecord.load(own.ledger_file)
     best, plain = Results(spec, record).best, Results(spec, record).baseline
     assert best is not None
     assert plain is not None
@@ -162,8 +162,8 @@ def judged(place: Path) -> dict[str, Any]:
             values.append(round(100 * trial.evaluate("test")["test/accuracy"], 1))
         return values
 
-    of_best, of_plain = accuracies(judging_trials(best)), accuracies(judging_trials(plain))
-    by_accuracy = next(pick for pick in Results(spec, record).picks if pick.rule.name == "accuracy").number
+    of_best, of_plain = accuracies(trials_judged_by(best)), accuracies(trials_judged_by(plain))
+    by_accuracy = next(pick for pick in Results(spec, record).rule_picks if pick.rule.name == "accuracy").trial_number
     return {
         "by_accuracy": accuracies(fresh_seed_trials(record, by_accuracy)),
         "metric": spec.metric,

@@ -33,7 +33,7 @@ from sklearn.linear_model import LogisticRegression
 
 from study import data, methods
 from study.commands import init
-from study.commands.init_answers import Asker
+from study.commands.init_answers import AnswerSource
 from study.data import Dataset, Split, colour_bias, holdout
 from study.spec import StudySpec, load_study
 from study.training import Trial, TrialConfig, features
@@ -200,8 +200,10 @@ def trials(
 
 def drafted(place: Path) -> StudySpec:
     """The study that `study init` writes for the folder."""
-    flags = init.Flags("drafted", str(place), target="class", bias="mark", gpu=False)
-    return load_study(str(init.write(flags, place / "drafted.yaml", True, Asker(None, lambda line: None))))
+    flags = init.InitOptions("drafted", str(place), target="class", bias="mark", gpu=False)
+    return load_study(
+        str(init.write_study_file(flags, place / "drafted.yaml", True, AnswerSource(None, lambda line: None)))
+    )
 
 
 def measured(name: str, seeds: int, known: Collection[str]) -> Iterator[tuple[str, list[float], float]]:

@@ -17,11 +17,11 @@ import causes
 import pandas as pd
 
 from study import published
-from study.analysis.report.page import markdown_table
+from study.analysis.report.page import frame_to_markdown
 from study.analysis.statistics import formatting
 from study.home.folder import Home
-from study.reproduce import Request, compared_readings
-from study.reproduce.reading_comparison import Comparison, markdown
+from study.reproduce import ReproductionRequest, compare_requested_readings
+from study.reproduce.reading_comparison import ReadingComparison, comparison_to_markdown
 from study.spec.load import declared_readings
 from study.spec.yaml_document import shipped_study_files
 
@@ -40,26 +40,28 @@ EARLIER = {
 """Tables that were measured before readings were declared: which one they had, and their page."""
 
 
-def measured(home: Home, table: str, name: str | None) -> Comparison | None:
+def measured(home: Home, table: str, name: str | None) -> ReadingComparison | None:
     """A table under those of its readings that have values; None without any."""
-    request = Request(name)
-    whole = compared_readings(home, table, request, "all")
-    ran = [result.name for result in whole.results if any(cell.values for cell in result.ours.values())]
-    return compared_readings(home, table, request, ",".join(ran)) if ran else None
+    request = ReproductionRequest(name)
+    whole = compare_requested_readings(home, table, request, "all")
+    ran = [result.name for result in whole.results if any(cell.values for cell in result.our_cells.values())]
+    return compare_requested_readings(home, table, request, ",".join(ran)) if ran else None
 
 
-def overview(comparisons: list[Comparison]) -> Iterator[dict[str, str]]:
+def overview(comparisons: list[ReadingComparison]) -> Iterator[dict[str, str]]:
     """A line for each reading of each measured table."""
     for comparison in comparisons:
         for result in comparison.results:
-            words, order = list(result.claims.values()), result.agreement
+            words, order = list(result.claim_verdicts.values()), result.order_agreement
             yield {
                 "table": comparison.table.name,
                 "reading": result.name,
                 "claims that hold": f"{words.count('holds')} of {len(words)}",
                 "contradicted": str(words.count("does not hold")),
-                "order": formatting.MISSING if order is None else f"{order.mean:.2f} of {comparison.pairs} pairs",
-                "seeds": str(len(result.order)),
+                "order": formatting.MISSING_TEXT
+                if order is None
+                else f"{order.mean:.2f} of {comparison.n_pairs} pairs",
+                "seeds": str(len(result.order_agreement_by_seed)),
                 "the choice": "taken" if result.reading.taken else "",
                 "where": "below",
             }
@@ -72,8 +74,8 @@ def overview(comparisons: list[Comparison]) -> Iterator[dict[str, str]]:
             "reading": name,
             "claims that hold": f"{words.count('holds')} of {len(words)}",
             "contradicted": str(words.count("does not hold")),
-            "order": formatting.MISSING,
-            "seeds": formatting.MISSING,
+            "order": formatting.MISSING_TEXT,
+            "seeds": formatting.MISSING_TEXT,
             "the choice": "taken" if declared_readings(table)[name].taken else "",
             "where": f"[its page]({file}.md)",
         }
@@ -116,7 +118,7 @@ def declared() -> Iterator[dict[str, str]]:
             }
 
 
-def page(comparisons: list[Comparison], results: Path) -> Iterator[str]:
+def page(comparisons: list[ReadingComparison], results: Path) -> Iterator[str]:
     yield "# Readings of the papers' protocols"
     yield (
         "This page shows which reading of a protocol gives the printed numbers, table by table, as "
@@ -124,7 +126,7 @@ def page(comparisons: list[Comparison], results: Path) -> Iterator[str]:
         "thing of the protocol changed at a time. [Papers](papers.md) says what follows."
     )
     lines = pd.DataFrame(list(overview(comparisons)), dtype=object)
-    yield re.sub(r"\\([_\[\]])", r"\1", markdown_table(lines))
+    yield re.sub(r"\\([_\[\]])", r"\1", frame_to_markdown(lines))
     yield (
         "Order: of the pairs of cells in one row or column that the print tells apart, the share in the printed order "
         "less the share in the contrary one, mean over seeds."
@@ -136,10 +138,10 @@ def page(comparisons: list[Comparison], results: Path) -> Iterator[str]:
     yield from ("\n".join(causes.page(name, causes.CASES[name], found)) for name in ran)
     yield from kept_sections("###", ran)
     for comparison in comparisons:
-        yield markdown(comparison).replace("\n## ", "\n### ").removeprefix("# ").join(("## ", ""))
+        yield comparison_to_markdown(comparison).replace("\n## ", "\n### ").removeprefix("# ").join(("## ", ""))
     yield from kept_sections("##", [comparison.table.name for comparison in comparisons])
     yield "## What the study files declare"
-    yield markdown_table(pd.DataFrame(list(declared()), dtype=object))
+    yield frame_to_markdown(pd.DataFrame(list(declared()), dtype=object))
 
 
 def main() -> None:

@@ -93,7 +93,7 @@ def drafted(name: str, place: Path, scratch: Path) -> StudyFolder:
 
 def of_study(folder: StudyFolder) -> Iterator[tuple[str, dict[str, float], dict[str, Any]]]:
     """The measures of a study's references, and those of its baseline and of its search, with their parameters."""
-    record, spec = StudyRecord.load(folder.ledger_file), folder.spec()
+    record, spec = StudyRecord.load(folder.ledger_file), folder.load_spec()
     for one in Results(spec, record).references:
         yield one.name, {key: one.metrics[f"test/{own}"] for key, own in zip(MEASURES, OF_STUDY, strict=True)}, {}
     for name, found in (("baseline", Results(spec, record).baseline), ("search", Results(spec, record).best)):
@@ -112,7 +112,7 @@ def row(name: str, seed: int) -> dict[str, Any]:
         scratch, started = Path(place), time.perf_counter()
         cut(name, seed, scratch / "own.csv")
         folder = drafted(name, scratch / "own.csv", scratch)
-        rows = len(data.load(folder.spec().base["data"]).splits["train"])
+        rows = len(data.load(folder.load_spec().base["data"]).splits["train"])
         measured, found = {}, {"table": name, "seed": seed, "rows": rows}
         for source, values, params in of_study(folder):
             measured[source] = values

@@ -105,12 +105,12 @@ def main() -> None:
 
 def write(path: Path, trials: int, epochs: int) -> None:
     """The ledger of such a study."""
-    from study.home.ledger_line import LineChain, encode
+    from study.home.ledger_line import LineChainState, encode_entry
 
-    chain = LineChain()
+    chain = LineChainState()
     with open(path, "wb") as file:
         for event in events(trials, epochs):
-            line = chain.complete_line(encode(event))
+            line = chain.complete_line(encode_entry(event))
             chain.accepts(line)
             file.write(line)
 
@@ -197,9 +197,9 @@ def make(results: "Results", phases: Phases) -> None:
     """Each file of the report."""
     from study.analysis import trials_frame
     from study.analysis.figures import FIGURES
-    from study.analysis.report.page import to_html, to_markdown
-    from study.analysis.report.sections import report_page
-    from study.analysis.report.write_report import as_pdf, as_png
+    from study.analysis.report.page import page_to_html, page_to_markdown
+    from study.analysis.report.sections import build_report_page
+    from study.analysis.report.write_report import figure_to_pdf, figure_to_png
 
     trials_frame(results).to_csv()
     phases.done("trials.csv")
@@ -208,13 +208,13 @@ def make(results: "Results", phases: Phases) -> None:
         if figure := draw(results):
             drawn[name] = figure
             phases.done(f"figure {name}")
-    pictures = {name: as_png(figure) for name, figure in drawn.items()}
+    pictures = {name: figure_to_png(figure) for name, figure in drawn.items()}
     phases.done("PNG")
-    papers = {name: as_pdf(figure) for name, figure in drawn.items()}
+    papers = {name: figure_to_pdf(figure) for name, figure in drawn.items()}
     phases.done("PDF")
-    page = report_page(results, drawn)
+    page = build_report_page(results, drawn)
     phases.done("content")
-    files = {"report.md": to_markdown(page), "report.html": to_html(page, pictures)}
+    files = {"report.md": page_to_markdown(page), "report.html": page_to_html(page, pictures)}
     phases.done("page")
     sizes = {**files, **{f"{name}.pdf": content for name, content in papers.items()}}
     print(", ".join(f"{name} {len(content) / 1e6:.1f} MB" for name, content in sizes.items()))

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.stats import kendalltau
 from selection_curves import COLUMNS, FILE, SETS, curves
 
-from study.metrics.selection_rules import RULES
+from study.metrics.selection_rules import SELECTION_RULES
 
 Curves = NDArray[np.float64]
 """(configurations, epochs, columns)."""
@@ -73,8 +73,8 @@ def smoothed(values: NDArray[np.float64], window: int = WINDOW) -> NDArray[np.fl
 
 def names() -> Iterator[tuple[str, str]]:
     """Every rule on biased validation with what it needs, and two on unbiased validation."""
-    for rule in RULES:
-        yield f"val/{rule.name}", rule.needs
+    for rule in SELECTION_RULES:
+        yield f"val/{rule.name}", rule.required_labels
     for name in UNBIASED:
         yield name, "unbiased validation"
 

@@ -91,7 +91,7 @@ def tried(
     try:
         lines = [line for line in printed.read_text(errors="replace").splitlines() if not line.startswith(WAITS)]
         assert not lines, "printed:\n" + "\n".join(lines)
-        for folder in home.studies():
+        for folder in home.list_studies():
             states = {trial.state for trial in StudyRecord.load(folder.ledger_file).trials.values()}
             assert "failed" not in states, "a trial was taken for failed"
         check(home, told, expected[0])

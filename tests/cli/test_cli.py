@@ -9,7 +9,7 @@ import pytest
 from answers import answer
 from typer.testing import CliRunner
 
-from study.cli import COMMANDS, OTHER_WORDS, app
+from study.cli import COMMAND_BY_SYNONYM, COMMANDS_BY_APP, app
 from study.commands import status
 from study.errors import StudyStoppedError, UserError
 from study.upstream.logging import VERBOSE_VARIABLE, hide_library_messages
@@ -32,7 +32,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ],
 )
 def test_what_is_no_bug_is_one_line(home: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, code: int) -> None:
-    monkeypatch.setattr(status, "overview", lambda home: raising(error))
+    monkeypatch.setattr(status, "list_study_rows", lambda home: raising(error))
     done = answer("list")
     assert done.status == code
     assert done.err.startswith(f"error: {error.filename or ''}" if isinstance(error, OSError) else "error: ")
@@ -48,7 +48,7 @@ def test_what_is_no_bug_is_one_line(home: Path, monkeypatch: pytest.MonkeyPatch,
 def test_a_bug_shows_where_it_is_and_asks_for_a_report(
     home: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
-    monkeypatch.setattr(status, "overview", lambda home: raising(error))
+    monkeypatch.setattr(status, "list_study_rows", lambda home: raising(error))
     done = answer("list")
     assert done.status == 1
     assert "in raising" in done.err
@@ -147,4 +147,4 @@ def test_an_unknown_command_is_answered_with_the_one_that_is_meant(typed: str, m
 
 
 def test_no_command_is_one_of_the_other_words() -> None:
-    assert not OTHER_WORDS.keys() & COMMANDS[app].keys()
+    assert not COMMAND_BY_SYNONYM.keys() & COMMANDS_BY_APP[app].keys()

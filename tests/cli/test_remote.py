@@ -12,8 +12,8 @@ from elsewhere import SPEC, THERE, URL, Jobs, as_it_is_there, replaced
 from helpers import quickstart
 
 from study.commands import on_cluster
-from study.commands.export import export
-from study.commands.final_training import final_study
+from study.commands.export import export_best
+from study.commands.final_training import final_training_spec
 from study.errors import StudyNotFoundError, StudyStoppedError, UserError
 from study.home.folder import Home
 from study.home.record import StudyRecord
@@ -158,7 +158,7 @@ def test_an_exported_configuration_needs_no_data_here(
 ) -> None:
     """They are there. What is changed by hand is refused all the same."""
     folder, best = as_it_is_there(tmp_path / "there"), tmp_path / "best.yaml"
-    export(folder, Results(SPEC, StudyRecord.load(folder.ledger_file)), best)
+    export_best(folder, Results(SPEC, StudyRecord.load(folder.ledger_file)), best)
 
     def describe(self: StudySpec, section: Any) -> Any:
         raise UserError("/data/photos: not found")
@@ -181,7 +181,7 @@ def test_an_exported_configuration_needs_no_data_here(
 def test_a_studys_name_means_what_it_chose(cluster: type[Jobs], tmp_path: Path) -> None:
     """Also where a shipped file has the study's name."""
     folder = as_it_is_there(tmp_path / "home", "quickstart")
-    export(folder, Results(folder.spec(), StudyRecord.load(folder.ledger_file)), folder.best_file)
+    export_best(folder, Results(folder.load_spec(), StudyRecord.load(folder.ledger_file)), folder.best_file)
     for given in ("quickstart", str(folder.best_file)):
         assert typed("train", given, "--seeds", "6", *THERE)[0] == 0
     by_name, by_file = (spec for *_, spec in cluster.started)
@@ -225,8 +225,8 @@ def test_a_training_of_another_configuration_is_refused(
 def test_a_training_that_is_there_goes_on_with_its_seeds(
     cluster: type[Jobs], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    trained = Home(tmp_path / "elsewhere").create_study(final_study(quickstart(), [6, 7], "mine"))
-    monkeypatch.setattr(on_cluster, "local_copy_folder", lambda jobs, name: trained)
+    trained = Home(tmp_path / "elsewhere").create_study(final_training_spec(quickstart(), [6, 7], "mine"))
+    monkeypatch.setattr(on_cluster, "fetch_local_copy", lambda jobs, name: trained)
     assert typed("train", "quickstart", "--name", "mine", *THERE)[0] == 0
     command = cluster.started[-1][1]
     assert command[command.index("--seeds") + 1] == "6,7"

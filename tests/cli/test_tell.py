@@ -5,11 +5,11 @@ import ast
 import pytest
 from helpers import ROOT
 
-from study.text import tell
+from study.text import print_text
 
 
 def test_what_a_terminal_would_obey_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    tell("caf\udce9\t\x1b[2Jclass\rname\nnext\u202e\ud800")
+    print_text("caf\udce9\t\x1b[2Jclass\rname\nnext\u202e\ud800")
     assert capsys.readouterr().out == "caf\\xe9\t\\x1b[2Jclass\\rname\nnext\\u202e\\ud800\n"
 
 

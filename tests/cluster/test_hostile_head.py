@@ -18,7 +18,7 @@ from serving import Silent, serving
 
 from study.commands.on_cluster import RemoteStudies
 from study.errors import UserError
-from study.home.folder import FORMAT, Home
+from study.home.folder import HOME_FORMAT_VERSION, Home
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | ESCAPES | st.just("\x1b]0;x\x07"),
@@ -47,9 +47,9 @@ FILES = st.dictionaries(
     _changed({"bytes": 10, "sha256": "0" * 64}) | VALUES,
     max_size=4,
 )
-MANIFESTS = _changed({"format": FORMAT, "study": "0.1.0", "host": "h", "folder": "/f", "written": 1.0}).flatmap(
-    lambda told: FILES.map(lambda files: {**told, "files": files})
-)
+MANIFESTS = _changed(
+    {"format": HOME_FORMAT_VERSION, "study": "0.1.0", "host": "h", "folder": "/f", "written": 1.0}
+).flatmap(lambda told: FILES.map(lambda files: {**told, "files": files}))
 RAW = st.sampled_from([b"", b"[" * 200_000, b'{"a":' * 50_000, b"\xff\xfe", b"nan", b"<html>", b"\x1b[2J"])
 
 
@@ -113,7 +113,7 @@ def test_two_hundred_odd_answers_write_nothing_outside_and_give_one_message(home
         def answers(jobs: Any, manifest: Any, raw: bytes | None, status: int) -> None:
             hostile[:] = [Hostile(jobs, manifest, raw, status)]
             there = RemoteStudies(address)
-            for ask in (there.overview, lambda: there.status("mine"), lambda: there.home(["mine"])):
+            for ask in (there.list_rows, lambda: there.status("mine"), lambda: there.update_home(["mine"])):
                 message = ""
                 try:
                     ask()
@@ -130,5 +130,5 @@ def test_a_job_of_a_study_whose_name_is_a_path_is_refused(home: Home, tmp_path: 
     before = _tree(tmp_path)
     hostile = [Hostile([job("mine") | {"metadata": {**PLAIN["metadata"], "study": name}}], {}, None, 200)]
     with answering(hostile) as address, pytest.raises(UserError, match="cannot be a study's name"):
-        RemoteStudies(address).overview()
+        RemoteStudies(address).list_rows()
     assert _tree(tmp_path) == before

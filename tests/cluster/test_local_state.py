@@ -13,7 +13,7 @@ import pytest
 
 from study.cluster import local
 from study.cluster.local import ClusterPart, LocalCluster, StartedProcess, find_free_ports
-from study.commands.local_cluster import lines
+from study.commands.local_cluster import cluster_status_lines
 from study.errors import UserError
 from study.home.folder import Home
 from study.tracking.connection import connect_to_mlflow
@@ -70,7 +70,7 @@ def test_a_shell_reads_the_exports_whatever_the_homes_path_holds(tmp_path: Path)
     cluster.path.mkdir(parents=True)
     cluster.password_file.write_text("secret")
     cluster.processes = [StartedProcess.from_pid("me", os.getpid())]
-    exports = "\n".join(line for line in lines(cluster) if line.strip().startswith("export"))
+    exports = "\n".join(line for line in cluster_status_lines(cluster) if line.strip().startswith("export"))
     given = [f'{exports}\nprintf \'%s %s\' "$RAY_AUTH_TOKEN_PATH" "$MLFLOW_TRACKING_PASSWORD"']
     done = subprocess.run(["sh", "-eu", "-c", *given], capture_output=True, text=True, check=True)
     assert done.stdout == f"{cluster.token_file} secret"

@@ -21,13 +21,13 @@ def folder(tmp_path: Path) -> StudyFolder:
 
 
 def told(folder: StudyFolder, *assignments: str, record: StudyRecord | None = None) -> dict[str, object]:
-    return changes_on_resume.next_placement(folder, record or StudyRecord.load(folder.ledger_file), assignments)
+    return changes_on_resume.placement_on_resume(folder, record or StudyRecord.load(folder.ledger_file), assignments)
 
 
 def test_trials_are_placed_otherwise_and_stay_the_same(folder: StudyFolder) -> None:
     found = told(folder, "resources.cpu=4", "search.concurrency=3", "resources.hang=15m")
     assert found == {"resources.cpu": 4, "search.concurrency": 3, "resources.hang": 900}
-    placed = folder.checked_spec().replace_placement(found)
+    placed = folder.load_checked_spec().replace_placement(found)
     assert (placed.resources.cpu, placed.search.concurrency) == (4, 3)
     assert placed.base["train"]["threads"] == 2, "as many threads as before: other results otherwise"
     assert placed.hash == SPEC.hash
@@ -64,7 +64,7 @@ def test_it_is_told_by_the_ledger_and_counted_as_it_was(folder: StudyFolder) -> 
     )
     record = StudyRecord.load(folder.ledger_file)
     assert record.placement == {"resources.cpu": 8, "search.concurrency": 3}
-    assert changes_on_resume.change_lines(changes_on_resume.placement_changes(Results(SPEC, record))) == [
+    assert changes_on_resume.placement_change_lines(changes_on_resume.placement_changes(Results(SPEC, record))) == [
         "placement resources.cpu 8 (in its file 2), search.concurrency 3 (in its file null)"
     ]
     taken = [one.device_seconds("cpu", SPEC.resources.cpu) for one in (before, record)]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from study.commands import single_trial
-from study.commands.plan import plan, text
+from study.commands.plan import plan_study, plan_text
 from study.driver import run
 from study.errors import UserError
 from study.home.folder import Home
@@ -50,7 +50,7 @@ def searched(metric: str) -> str:
 def test_a_metric_of_an_empty_cell_is_refused_by_plan_and_trial(tmp_path: Path, metric: str) -> None:
     spec = study(tmp_path, searched(metric))
     with pytest.raises(UserError) as refused:
-        plan(spec)
+        plan_study(spec)
     assert "search.metric" in str(refused.value)
     assert EMPTY in str(refused.value)
     assert "val/worst_group_accuracy" in str(refused.value)
@@ -61,31 +61,31 @@ def test_a_metric_of_an_empty_cell_is_refused_by_plan_and_trial(tmp_path: Path, 
 @pytest.mark.parametrize("metric", NOT_COMPARED)
 def test_so_is_a_constraint(tmp_path: Path, metric: str) -> None:
     with pytest.raises(UserError, match=rf"search\.constraints: val/{metric} given"):
-        plan(study(tmp_path, f'constraints: ["val/{metric} <= 0.1"]'))
+        plan_study(study(tmp_path, f'constraints: ["val/{metric} <= 0.1"]'))
 
 
 def test_so_is_a_rule_of_confirm(tmp_path: Path) -> None:
     rule = 'confirm: {top: 1, seeds: 2, rules: ["accuracy where equalized_odds <= 0.1"]}'
     with pytest.raises(UserError, match=rf"search\.confirm\.rules: val/equalized_odds .* {EMPTY}"):
-        plan(study(tmp_path, rule))
+        plan_study(study(tmp_path, rule))
 
 
 @pytest.mark.parametrize("metric", ["demographic_parity", "accuracy_parity", "accuracy", "auc"])
 def test_what_can_be_had_is_not_refused(tmp_path: Path, metric: str) -> None:
-    assert plan(study(tmp_path, searched(metric))).metric.startswith(f"val/{metric}")
+    assert plan_study(study(tmp_path, searched(metric))).metric.startswith(f"val/{metric}")
 
 
 @pytest.mark.parametrize("metric", NOT_COMPARED)
 def test_one_sample_is_enough_to_be_had(tmp_path: Path, metric: str) -> None:
-    warnings = plan(study(tmp_path, searched(metric), positives_of_f=1)).warnings
+    warnings = plan_study(study(tmp_path, searched(metric), positives_of_f=1)).warnings
     assert any("1 sample" in warning for warning in warnings)
 
 
 def test_a_cell_without_samples_is_warned_of_more_than_one_of_one_sample(tmp_path: Path) -> None:
-    document = plan(study(tmp_path, searched("worst_group_accuracy")))
+    document = plan_study(study(tmp_path, searched("worst_group_accuracy")))
     assert any(EMPTY in warning and "cannot see" in warning for warning in document.warnings)
-    assert f"no sample of {EMPTY}" in text(document)
-    one = plan(study(tmp_path, searched("worst_group_accuracy"), positives_of_f=1))
+    assert f"no sample of {EMPTY}" in plan_text(document)
+    one = plan_study(study(tmp_path, searched("worst_group_accuracy"), positives_of_f=1))
     assert not any("no sample" in warning for warning in one.warnings)
 
 
@@ -93,4 +93,4 @@ def test_run_refuses_before_it_makes_anything(tmp_path: Path) -> None:
     home = Home(tmp_path / "home")
     with pytest.raises(UserError, match=EMPTY):
         run.run_new_study(home, study(tmp_path, searched("equalized_odds")), lambda *_: nullcontext(lambda _: None))
-    assert home.studies() == []
+    assert home.list_studies() == []

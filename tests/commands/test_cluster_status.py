@@ -9,7 +9,7 @@ from study.analysis.report import result_sentences
 from study.cluster.job_client import DriverJob
 from study.commands import on_cluster as there
 from study.commands.progress import StudyProgress
-from study.commands.status import Status
+from study.commands.status import StudyStatus
 from study.ranking import Results
 from study.ranking.summary import summarise
 
@@ -27,17 +27,19 @@ def a_job(state: str = "running", message: str = "", began: float | None = 101.0
     return DriverJob(name, "mine", "hash", number, state, message, began, None, "python", {})
 
 
-def a_study() -> Status:
+def a_study() -> StudyStatus:
     spec, found = quickstart("name=mine"), record(Told("baseline", [0.5]), Told("search", [0.75, 0.8], "running"))
     results = Results(spec, found)
     pace = StudyProgress(spec, found).pace()
-    return Status(summarise(results), result_sentences.document(results), None, pace, [], [], {}, {}, None, None)
+    return StudyStatus(
+        summarise(results), result_sentences.lead_numbers(results), None, pace, [], [], {}, {}, None, None
+    )
 
 
-def told(jobs: list[DriverJob], study: Status | str) -> there.ClusterStatus:
+def told(jobs: list[DriverJob], study: StudyStatus | str) -> there.RemoteStudyStatus:
     cluster = {**CLUSTER, "lost": LOST}
     found, reason = (None, study) if isinstance(study, str) else (study, None)
-    return there.document("mine", jobs, cluster, found, reason)
+    return there.remote_study_status("mine", jobs, cluster, found, reason)
 
 
 def test_what_is_asked_of_a_running_study() -> None:
@@ -45,7 +47,7 @@ def test_what_is_asked_of_a_running_study() -> None:
     document = told([a_job()], a_study())
     assert (document.study.summary.name, document.reason) == ("mine", None)
     assert [node["ended"] for node in document.cluster["lost"]] == [101.0, 102.0]
-    lines = there.text(document).splitlines()
+    lines = there.remote_status_text(document).splitlines()
     assert lines[:2] == ["job       study-mine: running", "study mine, of ada: running (1 running, 1 complete)"]
     assert "baseline  val/accuracy               50.0% (1 seed)" in lines
     assert any(line.startswith("pace      ") and line.endswith("to go") for line in lines)
@@ -76,7 +78,7 @@ def test_a_study_that_is_not_made_yet_hides_nothing_of_its_job(state: str, messa
     assert document.study is None
     assert document.reason.startswith("mine: no such study")
     assert document.job.message == message
-    lines = there.text(document).splitlines()
+    lines = there.remote_status_text(document).splitlines()
     assert lines[0] == line
     assert lines[1] == "study     mine: no such study in /home. There is no study there yet"
     assert lines[2].startswith("cluster   3 nodes")

@@ -15,7 +15,7 @@ from study.errors import UserError
 
 
 def rows() -> dict[str, data_commands.DataRow]:
-    return {row.name: row for row in data_commands.overview()}
+    return {row.name: row for row in data_commands.list_data_sets()}
 
 
 def test_the_list_says_which_files_are_there(root: Path) -> None:
@@ -37,22 +37,22 @@ def test_the_list_says_which_files_are_there(root: Path) -> None:
 
 def test_prepare_tells_what_is_in_the_splits(root: Path) -> None:
     write_stl10(root, unlabelled=6)
-    document = data_commands.prepare("stl10", ["unlabelled=true", "val_share=0.25"])
+    document = data_commands.prepare_data_set("stl10", ["unlabelled=true", "val_share=0.25"])
     assert document.options == {"unlabelled": True, "val_share": 0.25, "split_seed": 0}
     train = document.splits["train"]
     assert (train.samples, train.unlabelled, train.classes) == (36, 6, [3] * 10)
     assert document.splits["val"].samples == 10
-    shown = data_commands.text(document)
+    shown = data_commands.prepared_data_text(document)
     assert "STL-10" in shown
     assert "class 1 3 1 4" in " ".join(shown.split())
 
 
 def test_prepare_counts_the_cells() -> None:
-    document = data_commands.prepare("biased_digits", ["rho=0.9"])
+    document = data_commands.prepare_data_set("biased_digits", ["rho=0.9"])
     train = document.splits["train"]
     assert sum(map(sum, train.cells)) == train.samples == train.aligned + train.conflicting
     assert sum(train.cells[label][label] for label in range(10)) == train.aligned
-    shown = data_commands.text(document)
+    shown = data_commands.prepared_data_text(document)
     assert shown.startswith("biased_digits (rho=0.9, ")
     (conflicting,) = (line.split()[1:] for line in shown.splitlines() if line.startswith("conflicting "))
     assert conflicting[0] == str(train.conflicting)
@@ -71,24 +71,24 @@ def test_prepare_counts_the_cells() -> None:
 )
 def test_what_is_wrong_is_said(root: Path, name: str, assignments: list[str], message: str) -> None:
     with pytest.raises(UserError, match=message):
-        data_commands.prepare(name, assignments)
+        data_commands.prepare_data_set(name, assignments)
 
 
 def test_prepare_refuses_files_that_are_not_the_published_ones(root: Path) -> None:
     write_mnist(root)
     with pytest.raises(UserError, match=r"train-images-idx3-ubyte.gz: sha256 is .* was published"):
-        data_commands.prepare("biased_mnist")
+        data_commands.prepare_data_set("biased_mnist")
 
 
 def test_prepare_notices_prepared_files_whose_bytes_changed(root: Path) -> None:
     write_compas(root, [compas_row(("African-American", "Caucasian")[index % 2], index) for index in range(40)])
-    data_commands.prepare("compas")
+    data_commands.prepare_data_set("compas")
     path = next((root / "prepared").glob("compas-*/train.npy"))
     content = bytearray(path.read_bytes())
     content[-1] ^= 1
     path.write_bytes(content)
     with pytest.raises(UserError, match=r"compas: its prepared files in .* are damaged.*Remove them"):
-        data_commands.prepare("compas")
+        data_commands.prepare_data_set("compas")
 
 
 def test_the_commands(root: Path) -> None:
@@ -104,7 +104,10 @@ def test_the_commands(root: Path) -> None:
 
 @pytest.mark.slow
 def test_listing_does_not_wait_for_torch_or_pandas(root: Path) -> None:
-    code = "import sys; from study.commands import data as d; d.overview(); print({'torch', 'pandas'} & {*sys.modules})"
+    code = (
+        "import sys; from study.commands import data as d; d.list_data_sets(); print({'torch', 'pandas'} & "
+        "{*sys.modules})"
+    )
     folder = str(Path(__file__).parents[2])
     done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"

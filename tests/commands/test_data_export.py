@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from study import data
 from study.cli import app
-from study.commands.data import export
+from study.commands.data import export_images
 from study.errors import UserError
 
 
@@ -40,13 +40,13 @@ def test_what_cannot_be_written_is_refused_before_anything_is(tmp_path: Path) ->
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "file").write_text("")
     with pytest.raises(UserError, match="full: is there already and not empty"):
-        export("biased_digits", tmp_path / "full")
+        export_images("biased_digits", tmp_path / "full")
     with pytest.raises(UserError, match="full/file: is there already"):
-        export("biased_digits", tmp_path / "full" / "file")
+        export_images("biased_digits", tmp_path / "full" / "file")
     with pytest.raises(UserError, match="'biased_digit': no such data set"):
-        export("biased_digit", tmp_path / "new")
+        export_images("biased_digit", tmp_path / "new")
     with pytest.raises(UserError, match="adult: holds no images"):
-        export("adult", tmp_path / "new")
+        export_images("adult", tmp_path / "new")
     with pytest.raises(UserError, match="rhoo: unknown key"):
-        export("biased_digits", tmp_path / "new", ["rhoo=1"])
+        export_images("biased_digits", tmp_path / "new", ["rhoo=1"])
     assert not (tmp_path / "new").exists()

@@ -9,7 +9,7 @@ from helpers import Told, quickstart, write_ledger
 from mlflow import MlflowClient
 from tracked_study import make_home
 
-from study.commands.delete import delete
+from study.commands.delete import delete_study
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
@@ -31,8 +31,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, empty_database: Path) 
 
 def track(home: Home) -> None:
     """Bring the studies into MLflow."""
-    for folder in home.studies():
-        tracker = MlflowTracker(home, folder, folder.spec())
+    for folder in home.list_studies():
+        tracker = MlflowTracker(home, folder, folder.load_spec())
         tracker.start_following()
         assert tracker.finish_writing() is None
 
@@ -50,20 +50,20 @@ def test_a_study_is_removed_whole_and_no_other(home: Home) -> None:
     assert runs(home) == {"one": 2, "other": 2}
     assert answer("delete", "one", "--yes").out.endswith("one: removed\n")
     assert runs(home) == {"other": 2}
-    assert [folder.name for folder in home.studies()] == ["other"]
+    assert [folder.name for folder in home.list_studies()] == ["other"]
     assert not [path for path in home.path.rglob("*") if "one" in path.name]
     assert answer("delete", "one", "--yes").status == 2
     home.create_study(quickstart("name=one"))
-    assert [folder.name for folder in home.studies()] == ["other", "one"], "the name is free"
+    assert [folder.name for folder in home.list_studies()] == ["other", "one"], "the name is free"
 
 
 @pytest.mark.slow
 def test_a_study_that_runs_is_not_removed(home: Home) -> None:
     held = Ledger(StudyFolder(home.path / "one").ledger_file)
     with pytest.raises(UserError, match="another process is running this study"):
-        delete(home, "one")
+        delete_study(home, "one")
     held.close()
-    assert len(home.studies()) == 2
+    assert len(home.list_studies()) == 2
 
 
 @pytest.mark.slow
@@ -84,8 +84,8 @@ def test_what_a_link_in_a_study_leads_to_stays(home: Home, tmp_path: Path) -> No
     (tmp_path / "disk").mkdir()
     (tmp_path / "disk" / "mine").touch()
     (home.path / "one" / "checkpoints").symlink_to(tmp_path / "disk")
-    delete(home, "one")
-    assert [folder.name for folder in home.studies()] == ["other"]
+    delete_study(home, "one")
+    assert [folder.name for folder in home.list_studies()] == ["other"]
     assert (tmp_path / "disk" / "mine").exists()
 
 
@@ -95,7 +95,7 @@ def test_without_a_yes_nothing_is_removed(home: Home, monkeypatch: pytest.Monkey
     done = answer("delete", "one")
     assert done.status == 1
     assert "1 trial," in done.err
-    assert len(home.studies()) == 2
+    assert len(home.list_studies()) == 2
 
 
 @pytest.mark.slow
@@ -111,7 +111,7 @@ def test_a_damaged_study_can_be_removed(home: Home, monkeypatch: pytest.MonkeyPa
         f"unreadable ({ledger}: damaged at byte {len(first)}: event 2 does not follow the events before it" in done.err
     )
     assert runs(home) == {"other": 2}
-    assert [folder.name for folder in home.studies()] == ["other"]
+    assert [folder.name for folder in home.list_studies()] == ["other"]
 
 
 def test_a_study_whose_first_event_is_lost_is_not_removed_without_its_runs(home: Home) -> None:

@@ -10,15 +10,15 @@ from helpers import quickstart
 
 from study.commands import cost, plan
 from study.errors import UserError
-from study.ranking.documents import to_plain
+from study.ranking.documents import to_plain_value
 from study.spec import load_study
 
 SMALL = ("train.epochs=4", "train.data_share=0.1", "search.early_stopping={name: asha, grace: 1, reduction: 2}")
 
 
-def costed(*assignments: str, seconds: float = 10.0) -> cost.Expected:
+def costed(*assignments: str, seconds: float = 10.0) -> cost.ExpectedCost:
     spec = quickstart("search.trials=5", "search.confirm={top: 1, seeds: 2}", *SMALL, *assignments)
-    return cost.cost(spec, plan.plan(spec), cost.Pace(seconds, "by hand", ()))
+    return cost.compute_cost(spec, plan.plan_study(spec), cost.EpochPace(seconds, "by hand", ()))
 
 
 def test_the_hours_by_hand() -> None:
@@ -45,7 +45,7 @@ def test_where_no_trial_fits_there_is_no_time_of_the_clock() -> None:
     assert told.trials_at_once_here == 0
     assert told.expected.wall_hours is None
     assert told.expected.gpu_hours == pytest.approx(told.expected.trial_hours)
-    shown = cost.estimate_text(cost.Estimate(told, None))
+    shown = cost.cost_estimate_text(cost.CostEstimate(told, None))
     assert "a trial does not fit this machine" in shown
     assert "of wall-clock time on this machine" not in shown
 
@@ -53,15 +53,15 @@ def test_where_no_trial_fits_there_is_no_time_of_the_clock() -> None:
 def test_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STUDY_HOME", str(tmp_path))
     spec = quickstart(*SMALL, "search.space.model.width={choices: [4, 8]}")
-    document = cost.estimate(spec, plan.plan(spec))
+    document = cost.estimate_cost(spec, plan.plan_study(spec))
     told = document.cost
     assert told is not None
     assert document.not_measured is None
     assert 0 < told.seconds_per_epoch < 60
     assert told.expected.trial_hours < told.without_early_stopping.trial_hours
     assert any("searched, but measured with the file's values: model.width" in one for one in told.caveats)
-    assert json.loads(json.dumps(to_plain(document), allow_nan=False)) == to_plain(document)
-    shown = cost.estimate_text(document)
+    assert json.loads(json.dumps(to_plain_value(document), allow_nan=False)) == to_plain_value(document)
+    shown = cost.cost_estimate_text(document)
     assert "measured on" in shown
     assert "of wall-clock time on this machine" in shown
     assert not list(tmp_path.iterdir()), "nothing is started"
@@ -80,9 +80,9 @@ def test_why_no_epoch_could_be_measured(
 ) -> None:
     monkeypatch.setenv("STUDY_DATA", str(tmp_path))
     spec = quickstart(*SMALL, *assignments)
-    document = cost.estimate(spec, plan.plan(spec))
+    document = cost.estimate_cost(spec, plan.plan_study(spec))
     assert document.cost is None
-    assert cost.estimate_text(document).startswith(f"time: not measured: {why}")
+    assert cost.cost_estimate_text(document).startswith(f"time: not measured: {why}")
 
 
 def test_data_that_the_study_could_not_load_are_refused(tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_data_that_the_study_could_not_load_are_refused(tmp_path: Path) -> None:
     section = f"data={{name: image_folder, path: {tmp_path}, target: kind, bias: place}}"
     spec = quickstart(*SMALL, section, "train.augmentation=none")
     with pytest.raises(UserError, match="100 files are listed but missing"):
-        cost.estimate(spec, plan.plan(spec))
+        cost.estimate_cost(spec, plan.plan_study(spec))
 
 
 def test_a_plan_runs_no_code_that_a_study_file_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,7 +104,7 @@ def test_a_plan_runs_no_code_that_a_study_file_names(tmp_path: Path, monkeypatch
     )
     spec = load_study(str(tmp_path / "own.yaml"))
     begun: list[None] = []
-    told = cost.estimate(spec, plan.plan(spec), begins=lambda: begun.append(None))
+    told = cost.estimate_cost(spec, plan.plan_study(spec), on_begin=lambda: begun.append(None))
     assert "runs no function" in told.not_measured
     assert not begun
     assert not (tmp_path / "ran").exists()
@@ -112,10 +112,10 @@ def test_a_plan_runs_no_code_that_a_study_file_names(tmp_path: Path, monkeypatch
 
 def test_on_a_busy_machine_trials_at_once_are_slower_than_one_alone() -> None:
     """One of two that share a CPU which others want half of; where there is room for all, none is slower."""
-    pace = cost.Pace(1.0, "by hand", (), load=4.0)
-    assert pace.together(1.0, 2, 2.0) == pytest.approx(3.0 / 2.5)
-    assert pace.together(1.0, 2, 64.0) == 1.0
-    assert cost.Pace(1.0, "by hand", ()).together(1.0, 2, 2.0) == 1.0
+    pace = cost.EpochPace(1.0, "by hand", (), load_average=4.0)
+    assert pace.slowdown(1.0, 2, 2.0) == pytest.approx(3.0 / 2.5)
+    assert pace.slowdown(1.0, 2, 64.0) == 1.0
+    assert cost.EpochPace(1.0, "by hand", ()).slowdown(1.0, 2, 2.0) == 1.0
 
 
 def test_the_epoch_is_measured_behind_all_else_as_trials_run(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,7 +129,7 @@ def test_the_epoch_is_measured_behind_all_else_as_trials_run(monkeypatch: pytest
     def broken() -> dict[str, int]:
         raise UserError("its data are gone")
 
-    assert cost.as_a_worker(told) == {"nice": 7}
+    assert cost.call_with_worker_priority(told) == {"nice": 7}
     with pytest.raises(UserError, match="are gone"):
-        cost.as_a_worker(broken)
+        cost.call_with_worker_priority(broken)
     assert os.getpriority(os.PRIO_PROCESS, 0) == before

@@ -8,12 +8,12 @@ import pytest
 import yaml
 from helpers import Told, quickstart, write_ledger
 
-from study.commands.export import export
+from study.commands.export import export_best
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
 from study.ranking import Results
-from study.ranking.selection import Selection
+from study.ranking.selection import CandidateSelection
 from study.spec import load_study
 from study.spec.configuration import configuration_digest
 from study.spec.yaml_document import read_study_file
@@ -49,7 +49,7 @@ def told(folder: StudyFolder, *trials: Told) -> dict[str, Any]:
 
 def test_the_file_is_a_study_file_whose_configuration_is_the_trials(folder: StudyFolder, tmp_path: Path) -> None:
     out = tmp_path / "best.yaml"
-    assert [one.path for one in export(**told(folder, *TRIALS), out=out)] == [out]
+    assert [one.path for one in export_best(**told(folder, *TRIALS), out=out)] == [out]
     best = load_study(str(out))
     assert best.trial_config({}) == SPEC.trial_config(PARAMS[2], seed=5)
     assert best.name == "quickstart-best"
@@ -64,7 +64,7 @@ def test_the_file_is_read_in_one_look(folder: StudyFolder, tmp_path: Path) -> No
     long = {f"val/group_{number}_0_accuracy": 0.123456789 * number for number in range(8)}
     errors = {"val/accuracy_standard_error": 0.01, "val/log_loss_standard_error": 0.02}
     given = told(folder, Told("search", [0.9], params=PARAMS[2], seed=5, further={**long, **errors}))
-    export(**given, out=tmp_path / "best.yaml")
+    export_best(**given, out=tmp_path / "best.yaml")
     lines = (tmp_path / "best.yaml").read_text().splitlines()
     assert len(lines) < 50
     assert max(map(len, lines)) < 150
@@ -81,7 +81,7 @@ def test_the_section_is_that_of_the_trials_own_method(tmp_path: Path) -> None:
     params = {"method.name": "with_ce", "method.ce_weight": 0.7}
     folder = Home(tmp_path / "home").create_study(spec)
     write_ledger(folder.ledger_file, Told("search", [0.6], params=params), Told("search", [0.5], params={}))
-    export(folder, Results(spec, StudyRecord.load(folder.ledger_file)), tmp_path / "best.yaml")
+    export_best(folder, Results(spec, StudyRecord.load(folder.ledger_file)), tmp_path / "best.yaml")
     best = load_study(str(tmp_path / "best.yaml"))
     assert best.trial_config({}) == spec.trial_config(params)
     assert best.search.alternatives == {}
@@ -91,7 +91,7 @@ def test_the_section_is_that_of_the_trials_own_method(tmp_path: Path) -> None:
 
 def test_it_says_where_it_comes_from(folder: StudyFolder, tmp_path: Path) -> None:
     given = told(folder, *TRIALS, *CONFIRMS)
-    export(**given, out=tmp_path / "best.yaml")
+    export_best(**given, out=tmp_path / "best.yaml")
     origin = load_study(str(tmp_path / "best.yaml")).origin
     first = (tmp_path / "best.yaml").read_text().partition("\nname: ")[0].splitlines()
     found = dict(line.removeprefix("#   ").split(": ") for line in first if line.startswith("#   "))
@@ -116,7 +116,7 @@ def test_it_says_where_it_comes_from(folder: StudyFolder, tmp_path: Path) -> Non
 
 def test_a_file_with_a_key_that_was_removed_since_can_be_written_again(folder: StudyFolder, tmp_path: Path) -> None:
     path, again = tmp_path / "best.yaml", tmp_path / "again.yaml"
-    export(**told(folder, *TRIALS), out=path)
+    export_best(**told(folder, *TRIALS), out=path)
     values: dict[str, Any] = read_study_file(path).values
     values["train"]["thresholds"] = "none"
     values["origin"]["digest"] = configuration_digest(values)
@@ -130,7 +130,7 @@ def test_a_file_with_a_key_that_was_removed_since_can_be_written_again(folder: S
 def test_a_file_of_another_version_is_refused(folder: StudyFolder, tmp_path: Path, version: int | None) -> None:
     """Version 1 had no digest and was never released."""
     path = tmp_path / "best.yaml"
-    export(**told(folder, *TRIALS), out=path)
+    export_best(**told(folder, *TRIALS), out=path)
     written = path.read_text()
     line = "  format: 2\n"
     assert written.count(line) == 1
@@ -141,7 +141,7 @@ def test_a_file_of_another_version_is_refused(folder: StudyFolder, tmp_path: Pat
 
 
 def test_unconfirmed_it_says_one_seed(folder: StudyFolder, tmp_path: Path) -> None:
-    export(**told(folder, *TRIALS), out=tmp_path / "best.yaml")
+    export_best(**told(folder, *TRIALS), out=tmp_path / "best.yaml")
     origin = load_study(str(tmp_path / "best.yaml")).origin
     assert origin is not None
     assert (origin["chosen_by"], origin["confirmed"]) == ("val/accuracy; one seed", {})
@@ -149,7 +149,7 @@ def test_unconfirmed_it_says_one_seed(folder: StudyFolder, tmp_path: Path) -> No
 
 def test_the_top_ones_come_in_order(folder: StudyFolder, tmp_path: Path) -> None:
     given = told(folder, *TRIALS)
-    paths = [one.path for one in export(**given, out=tmp_path / "top.yaml", choice=Selection(top=3))]
+    paths = [one.path for one in export_best(**given, out=tmp_path / "top.yaml", choice=CandidateSelection(top=3))]
     assert [path.name for path in paths] == ["top-1.yaml", "top-2.yaml", "top-3.yaml"]
     order = [one.trial.params for one in given["results"].ranked_all]
     assert [load_study(str(path)).trial_config({}) for path in paths] == [
@@ -164,7 +164,7 @@ def test_fewer_complete_trials_than_asked_for(
 ) -> None:
     complete = sum(one.state == "complete" for one in trials)
     with pytest.raises(UserError, match=rf"quickstart: {complete} complete configurations, {top} asked for \(--top\)"):
-        export(**told(folder, *trials), out=tmp_path / "best.yaml", choice=Selection(top=top))
+        export_best(**told(folder, *trials), out=tmp_path / "best.yaml", choice=CandidateSelection(top=top))
     assert [path.name for path in tmp_path.iterdir()] == ["home"]
 
 
@@ -178,5 +178,5 @@ def test_a_file_that_cannot_be_written_is_told_and_nothing_is_left(
         (tmp_path / name).mkdir()
     before = sorted(tmp_path.iterdir())
     with pytest.raises(UserError, match="cannot be written"):
-        export(**told(folder, *TRIALS), out=tmp_path / out, choice=Selection(top=top))
+        export_best(**told(folder, *TRIALS), out=tmp_path / out, choice=CandidateSelection(top=top))
     assert sorted(tmp_path.iterdir()) == before

@@ -8,7 +8,7 @@ import pytest
 from course import Course, outcome, score, spec_of
 
 from study.commands import extend_study
-from study.commands.final_training import final_study
+from study.commands.final_training import final_training_spec
 from study.errors import UserError
 from study.home.driver_requests import DriverRequest
 from study.home.events import SessionClosed, entry_to_event
@@ -95,7 +95,7 @@ def test_a_search_must_be_over(tmp_path: Path) -> None:
 
 
 def test_a_final_training_has_no_search(tmp_path: Path) -> None:
-    spec = final_study(UNCONFIRMED, [0, 1])
+    spec = final_training_spec(UNCONFIRMED, [0, 1])
     with pytest.raises(UserError, match="further seeds of it: study train"):
         extend_study.add_fresh_seeds(Home(tmp_path).create_study(spec), spec, 1, 2)
 

@@ -9,18 +9,18 @@ import numpy as np
 import pytest
 from helpers import Told, quickstart, reread, write_ledger
 
-from study.analysis.report.conclusions import FinalReached, TooSmall, conclusions
+from study.analysis.report.conclusions import FinalTrainingReached, SplitTooSmall, conclusion_statements
 from study.analysis.statistics.compare_studies import printed_comparison
 from study.commands.final_training import (
-    baseline_of,
-    beside_baseline,
+    compare_with_baseline_training,
     create_or_extend,
     default_seeds,
-    final_study,
-    is_of_baseline,
+    export_baseline_spec,
+    final_training_spec,
+    is_baseline_training,
     parse_seeds,
 )
-from study.commands.report import report
+from study.commands.report import write_study_report
 from study.errors import UserError
 from study.home.events import (
     EpochReported,
@@ -55,15 +55,15 @@ def test_seeds_are_read(text: str, seeds: list[int]) -> None:
 )
 def test_what_are_no_seeds(text: str) -> None:
     with pytest.raises(UserError, match=r"--seeds .*: different whole numbers from 0 on"):
-        final_study(SPEC, parse_seeds(text))
+        final_training_spec(SPEC, parse_seeds(text))
 
 
 def test_seeds_may_be_those_of_numpy() -> None:
-    assert final_study(SPEC, list(np.arange(3))).final_seeds == (0, 1, 2)
+    assert final_training_spec(SPEC, list(np.arange(3))).final_seeds == (0, 1, 2)
 
 
 def test_a_final_training_keeps_the_configuration_and_searches_nothing() -> None:
-    final = final_study(SPEC, [1, 0])
+    final = final_training_spec(SPEC, [1, 0])
     assert (final.name, final.final_seeds) == ("quickstart-final", (1, 0))
     assert final.base == SPEC.base
     assert (final.search.space, final.search.baseline, final.search.confirm.top) == ({}, None, 0)
@@ -72,10 +72,10 @@ def test_a_final_training_keeps_the_configuration_and_searches_nothing() -> None
 
 def test_with_the_validation_split_it_is_another_configuration() -> None:
     exported = replace(SPEC, origin={"study": "mine", "digest": "0" * 64})
-    final = final_study(exported, [0], with_val=True)
+    final = final_training_spec(exported, [0], with_val=True)
     assert final.base["train"]["with_val"]
     assert final.origin == {"study": "mine", "changed": ["--data train+val"]}
-    assert final_study(exported, [0]).origin == exported.origin
+    assert final_training_spec(exported, [0]).origin == exported.origin
     with pytest.raises(UserError, match=r"train.with_val: nothing could be searched by then"):
         quickstart("train.with_val=true")
 
@@ -86,11 +86,11 @@ def test_with_folds_nobody_asked_for_the_validation_split() -> None:
     exported = replace(
         folds, origin={"format": EXPORT_FORMAT, "study": "mine", "digest": configuration_digest(folds.base)}
     )
-    final = final_study(exported, [0])
+    final = final_training_spec(exported, [0])
     assert final.base["train"]["with_val"]
     assert final.origin == {**exported.origin, "digest": configuration_digest(final.base)}
     changed = replace(exported, origin={"format": EXPORT_FORMAT, "study": "mine", "changed": ["train.epochs=3"]})
-    assert final_study(changed, [0]).origin == changed.origin
+    assert final_training_spec(changed, [0]).origin == changed.origin
 
 
 @pytest.mark.parametrize(
@@ -117,10 +117,10 @@ def test_without_seeds_it_goes_on_with_a_training_that_is_there_or_takes_the_see
     best = replace(SPEC, origin={"study": "mine", "study_id": "1" * 32, "unused_seed": 4})
     baseline = replace(best, origin={**(best.origin or {}), "baseline": True})
     assert default_seeds(home, best) == [4, 5, 6]
-    home.create_study(final_study(best, [0, 8]))
+    home.create_study(final_training_spec(best, [0, 8]))
     assert default_seeds(home, best) == [0, 8], "it goes on, whatever its seeds are"
     assert default_seeds(home, baseline) == [4, 5, 6], "the search may have seen seed 0"
-    home.create_study(final_study(best, [8, 9], "second"))
+    home.create_study(final_training_spec(best, [8, 9], "second"))
     assert default_seeds(home, baseline) == [8, 9]
     assert default_seeds(home, replace(baseline, base=quickstart("train.epochs=11").base)) == [4, 5, 6]
     for other in ({"study": "other", "unused_seed": 7}, {"study": "mine", "study_id": "2" * 32, "unused_seed": 7}):
@@ -134,9 +134,9 @@ def test_what_is_fitted_at_once_takes_one_seed_and_leaves_the_baseline_three(hom
     method = {"name": "reference", "model": "logistic_regression"}
     fitted = replace(one_epoch, base={**one_epoch.base, "method": method}, origin=origin)
     assert default_seeds(home, fitted) == [4]
-    home.create_study(final_study(fitted, [4]))
+    home.create_study(final_training_spec(fitted, [4]))
     assert default_seeds(home, baseline) == [4, 5, 6]
-    home.create_study(final_study(baseline, [7, 8]))
+    home.create_study(final_training_spec(baseline, [7, 8]))
     assert default_seeds(home, fitted, "second") == [7], "the two can be compared on it"
 
 
@@ -145,35 +145,35 @@ def test_the_baseline_of_a_file_takes_the_seeds_behind_those_of_its_study(home: 
         home.create_study(SPEC).ledger_file, Told("baseline", [0.5], seed=0), Told("confirm", [0.5], seed=11, repeats=0)
     )
     for name in ("quickstart", str(home.find_study("quickstart").spec_file)):
-        assert default_seeds(home, baseline_of(home, name)) == [12, 13, 14]
+        assert default_seeds(home, export_baseline_spec(home, name)) == [12, 13, 14]
 
 
 def test_it_is_named_after_the_study_that_found_it() -> None:
     exported = replace(SPEC, name="quickstart-best", origin={"study": "mine"})
-    assert final_study(exported, [0]).name == "mine-final"
-    assert final_study(exported, [0], "other").name == "other"
+    assert final_training_spec(exported, [0]).name == "mine-final"
+    assert final_training_spec(exported, [0], "other").name == "other"
 
 
 def test_more_seeds_are_added_to_those_there_are(home: Home) -> None:
-    create_or_extend(home, final_study(SPEC, [0, 1]))
-    folder = create_or_extend(home, final_study(SPEC, [1, 5]))
-    assert folder.spec().final_seeds == (0, 1, 5)
-    assert create_or_extend(home, final_study(SPEC, [0])).spec().final_seeds == (0, 1, 5)
-    assert [one.name for one in home.studies()] == ["quickstart-final"]
+    create_or_extend(home, final_training_spec(SPEC, [0, 1]))
+    folder = create_or_extend(home, final_training_spec(SPEC, [1, 5]))
+    assert folder.load_spec().final_seeds == (0, 1, 5)
+    assert create_or_extend(home, final_training_spec(SPEC, [0])).load_spec().final_seeds == (0, 1, 5)
+    assert [one.name for one in home.list_studies()] == ["quickstart-final"]
 
 
 @pytest.mark.parametrize("change", ["method.alpha=0.5", "data.rho=0.9", "train.epochs=21"])
 def test_another_configuration_does_not_go_under_the_same_name(home: Home, change: str) -> None:
-    folder = create_or_extend(home, final_study(SPEC, [0]))
+    folder = create_or_extend(home, final_training_spec(SPEC, [0]))
     with pytest.raises(UserError, match=r"quickstart-final: exists already .* another configuration\. Give a --name"):
-        create_or_extend(home, final_study(quickstart(change), [0]))
-    assert folder.spec().final_seeds == (0,)
+        create_or_extend(home, final_training_spec(quickstart(change), [0]))
+    assert folder.load_spec().final_seeds == (0,)
 
 
 def test_it_chooses_its_epoch_as_the_search_did_and_takes_the_last_where_nothing_validates() -> None:
     best = quickstart("search.epoch=best", "search.epoch_window=5")
-    assert final_study(best, [0]).objective == best.objective
-    without = final_study(best, [0], with_val=True)
+    assert final_training_spec(best, [0]).objective == best.objective
+    without = final_training_spec(best, [0], with_val=True)
     assert without.objective.window is None
     with pytest.raises(UserError, match=r"search\.epoch: 'best' given, allowed is last with train\.with_val"):
         reread(replace(without, search=best.search))
@@ -181,26 +181,29 @@ def test_it_chooses_its_epoch_as_the_search_did_and_takes_the_last_where_nothing
 
 def test_the_baseline_is_trained_by_the_name_or_file_of_its_study(home: Home) -> None:
     home.create_study(replace(SPEC, name="mine"))
-    baseline = baseline_of(home, "mine", ["train.epochs=3"])
+    baseline = export_baseline_spec(home, "mine", ["train.epochs=3"])
     assert {key: baseline.base["method"][key] for key in ("alpha", "lambda", "epsilon")} == {
         "alpha": 1.0,
         "lambda": 0.0,
         "epsilon": 0.0,
     }
     assert (baseline.search.space, baseline.epochs) == ({}, 3)
-    assert final_study(baseline, [0]).name == "mine-baseline-final"
+    assert final_training_spec(baseline, [0]).name == "mine-baseline-final"
     assert reread(baseline).base == baseline.base
-    assert baseline_of(home, "quickstart").base == replace(SPEC, base=baseline_of(home, "mine").base).base
-    home.create_study(final_study(SPEC, [0]))
+    assert (
+        export_baseline_spec(home, "quickstart").base
+        == replace(SPEC, base=export_baseline_spec(home, "mine").base).base
+    )
+    home.create_study(final_training_spec(SPEC, [0]))
     with pytest.raises(UserError, match=r"quickstart-final: has no search\.baseline"):
-        baseline_of(home, "quickstart-final")
+        export_baseline_spec(home, "quickstart-final")
 
 
 @pytest.mark.slow
 def test_best_and_baseline_stand_side_by_side_on_the_seeds_of_both(home: Home) -> None:
     best, plain = trained(home, {"study": "mine"}, 0.75), trained(home, {"study": "mine", "baseline": True}, 0.5)
     for folder in (best, plain):
-        compared = beside_baseline(folder, Results.load(folder))
+        compared = compare_with_baseline_training(folder, Results.load(folder))
         assert compared is not None
         table = printed_comparison(compared)
         assert list(table.columns) == ["", "mine-baseline-final", "mine-final"]
@@ -210,63 +213,63 @@ def test_best_and_baseline_stand_side_by_side_on_the_seeds_of_both(home: Home) -
     on_gpu = trained(home, {"study": "mine", "changed": ["resources.gpu=1"]}, 0.75, "on-gpu")
     longer = trained(home, {"study": "mine", "changed": ["method.alpha=2"]}, 0.75, "other-alpha")
     for folder, is_compared in ((on_gpu, True), (longer, False)):
-        assert (beside_baseline(folder, Results.load(folder)) is not None) == is_compared
-    page = report(home, "mine-final", home.path / "out")[0].with_suffix(".md").read_text()
+        assert (compare_with_baseline_training(folder, Results.load(folder)) is not None) == is_compared
+    page = write_study_report(home, "mine-final", home.path / "out")[0].with_suffix(".md").read_text()
     first, _, later = page.partition("## Best and baseline")
     assert "mine-final against mine-baseline-final: test/accuracy +25.2 points (95% interval +" in first
     assert "study predict mine-final INPUTS" in first
     assert "method." not in later.partition("\n## ")[0]
     assert "| method." in later.partition("## Settings of best and baseline")[2]
     other = trained(home, {"study": "other"}, 0.75)
-    assert beside_baseline(other, Results.load(other)) is None
+    assert compare_with_baseline_training(other, Results.load(other)) is None
 
 
 def test_a_baseline_that_is_the_best_is_trained_once(home: Home) -> None:
     """Whichever of the two is trained first; seeds of it may be added, and it is beside nothing."""
     write_ledger(home.create_study(replace(SPEC, name="mine")).ledger_file, Told("baseline", [0.5]))
-    baseline = baseline_of(home, "mine")
+    baseline = export_baseline_spec(home, "mine")
     best = replace(baseline, name="mine-best", origin={**(baseline.origin or {}), "baseline": False, "trial": 0})
     best.base["train"]["seed"] = 5  # an export has that of its trial
     for first, second in ((best, baseline), (baseline, best)):
-        trained = create_or_extend(home, final_study(first, [3, 4]))
-        final = final_study(second, [3, 4])
+        trained = create_or_extend(home, final_training_spec(first, [3, 4]))
+        final = final_training_spec(second, [3, 4])
         with pytest.raises(UserError, match=rf"{final.name}: would train what {trained.name} has trained"):
             create_or_extend(home, final)
-        assert create_or_extend(home, final_study(first, [9])).spec().final_seeds == (3, 4, 9)
-        assert is_of_baseline(home, final_study(first, [3]))
+        assert create_or_extend(home, final_training_spec(first, [9])).load_spec().final_seeds == (3, 4, 9)
+        assert is_baseline_training(home, final_training_spec(first, [3]))
         shutil.rmtree(trained.path)
     other = replace(best, base={**best.base, "method": {**best.base["method"], "alpha": 0.5}})
-    assert not is_of_baseline(home, final_study(other, [3]))
-    create_or_extend(home, final_study(baseline, [3]))
-    assert create_or_extend(home, final_study(other, [3])).name == "mine-final"
+    assert not is_baseline_training(home, final_training_spec(other, [3]))
+    create_or_extend(home, final_training_spec(baseline, [3]))
+    assert create_or_extend(home, final_training_spec(other, [3])).name == "mine-final"
 
 
 @pytest.mark.slow
 def test_a_figure_carries_the_error_of_its_split_which_is_told_first_where_it_is_large(home: Home) -> None:
     folder = trained(home, {"study": "mine"}, 0.75)
-    spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
+    spec, record = folder.load_spec(), StudyRecord.load(folder.ledger_file)
     document = summary.summarise(Results(spec, record))
     assert summary.summary_lines(document)[1:4] == [
         "final     test/accuracy              75.8 ± 1.1% (2 seeds), 95%: 57.6 to 87.8%",
         "final     val/accuracy               75.8 ± 1.1% (2 seeds)",
         "±: over seeds; 95%: with the error of the split's own samples, which seeds share",
     ]
-    first, *others, last = conclusions(Results(spec, record))
-    assert isinstance(first, TooSmall)
-    assert not any(isinstance(one, TooSmall) for one in others)
+    first, *others, last = conclusion_statements(Results(spec, record))
+    assert isinstance(first, SplitTooSmall)
+    assert not any(isinstance(one, SplitTooSmall) for one in others)
     assert (first.metric, first.interval) == ("test/accuracy", pytest.approx((0.576, 0.878), abs=5e-4))
-    assert isinstance(last, FinalReached)
-    assert last.values["test/accuracy"].interval() == first.interval
+    assert isinstance(last, FinalTrainingReached)
+    assert last.values["test/accuracy"].confidence_interval() == first.interval
     assert (
         "| 8.0 points | 57.6 to 87.8% |"
-        in report(home, folder.name, home.path / "out")[0].with_suffix(".md").read_text()
+        in write_study_report(home, folder.name, home.path / "out")[0].with_suffix(".md").read_text()
     )
 
 
 def trained(home: Home, origin: dict[str, Any], accuracy: float, name: str | None = None) -> StudyFolder:
     """A final training on two seeds with these accuracies; that of a baseline is of another alpha than the others."""
     spec = quickstart("method.alpha=0.25") if origin.get("baseline") else SPEC
-    folder = create_or_extend(home, final_study(replace(spec, origin=origin), [3, 4], name))
+    folder = create_or_extend(home, final_training_spec(replace(spec, origin=origin), [3, 4], name))
     ledger = Ledger(folder.ledger_file)
     ledger.append(SessionOpened(owner="ada", version="1", data="1", libraries={}))
     for number, seed in enumerate((3, 4)):

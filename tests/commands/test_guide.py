@@ -6,15 +6,23 @@ import pytest
 import yaml
 from pages import GUIDE
 
-from study.commands.guide import _stems, best_of_sections, excerpt, find, guide_text, pages, passages
+from study.commands.guide import (
+    _count_stems,
+    first_passage_of_sections,
+    guide_text,
+    passage_excerpt,
+    read_pages,
+    search_passages,
+    split_passages,
+)
 from study.errors import UserError
 from study.methods import method_names
-from study.metrics import GROUPS, METRICS
+from study.metrics import CELLS_BY_GROUP_METRIC, METRICS
 
 
 def test_no_word_shows_the_list_of_all_pages() -> None:
     listed = guide_text([])
-    assert all(f"({name}.md)" in listed for name in pages() if name != "index")
+    assert all(f"({name}.md)" in listed for name in read_pages() if name != "index")
 
 
 @pytest.mark.parametrize("words", [["study-files"], ["Study", "files"], ["study-files.md"]])
@@ -53,23 +61,23 @@ Not this? Its heading.
 
 def test_passages_with_most_words_come_first_in_any_form_then_those_for_users_then_headings() -> None:
     text = {"changelog": "# Changes\n\nThe worst group.\n", "one": ONE, "two": TWO}
-    every = [passage for name, page in text.items() for passage in passages(name, page)]
-    found = find(["how", "worst?", "or", "Groups"], every)
+    every = [passage for name, page in text.items() for passage in split_passages(name, page)]
+    found = search_passages(["how", "worst?", "or", "Groups"], every)
     pages = [passage.section.page for passage in found]
     assert pages[:2] == ["two"] * 2
     assert pages.index("changelog") < 5
     assert found[-1].text == "More of groups."
-    assert find(["rare_group"], every)[0].text.endswith("| `rare_group` | other |")
+    assert search_passages(["rare_group"], every)[0].text.endswith("| `rare_group` | other |")
     assert found[0].section.texts[0].startswith("| group | what |")
 
 
 def test_passages_of_equal_text_and_sections_of_equal_heading_are_told_apart() -> None:
     text = "# Page\n\n## Same\n\nEqual words.\n\nFirst.\n\n## Same\n\nEqual words.\n\nSecond.\n\nEqual words.\n"
-    every = list(passages("page", text))
+    every = list(split_passages("page", text))
     assert [(passage.section.number, passage.place) for passage in every] == [(1, 0), (1, 1), (2, 0), (2, 1), (2, 2)]
     assert len(set(every)) == 5
-    assert len(best_of_sections(find(["equal"], every))) == 2
-    assert "First" not in excerpt(every[4], ["equal"], find(["equal"], every))
+    assert len(first_passage_of_sections(search_passages(["equal"], every))) == 2
+    assert "First" not in passage_excerpt(every[4], ["equal"], search_passages(["equal"], every))
 
 
 BESIDE = """# Page
@@ -104,8 +112,8 @@ Type this.
     ],
 )
 def test_a_passage_is_found_by_questions_beside_it_which_are_not_shown(question: str, answer: str) -> None:
-    every = list(passages("page", BESIDE))
-    assert find(question.split(), every)[0].text.endswith(answer)
+    every = list(split_passages("page", BESIDE))
+    assert search_passages(question.split(), every)[0].text.endswith(answer)
     assert not any("asked" in "".join(passage.section.texts) for passage in every)
 
 
@@ -145,10 +153,10 @@ def test_what_users_ask_is_answered_by_what_is_shown_whole(question: str, answer
 
 @pytest.mark.slow
 def test_each_metric_and_method_is_found_first_with_what_it_is() -> None:
-    every = [passage for page, text in pages().items() for passage in passages(page, text)]
-    asked = [name for name in (*METRICS, *method_names()) if "_" in name and name not in GROUPS]
-    assert [name for name in asked if find([f"val/{name}"], every)[0].name != name] == []
-    assert "group_Y_S_accuracy" in [passage.name for passage in find(["group_0_3_accuracy"], every)[:9]]
+    every = [passage for page, text in read_pages().items() for passage in split_passages(page, text)]
+    asked = [name for name in (*METRICS, *method_names()) if "_" in name and name not in CELLS_BY_GROUP_METRIC]
+    assert [name for name in asked if search_passages([f"val/{name}"], every)[0].name != name] == []
+    assert "group_Y_S_accuracy" in [passage.name for passage in search_passages(["group_0_3_accuracy"], every)[:9]]
 
 
 def test_a_misspelt_word_finds_what_the_right_one_finds() -> None:
@@ -163,8 +171,8 @@ def test_british_and_american_spellings_find_the_same() -> None:
 
 def test_every_word_that_an_everyday_word_stands_for_is_in_the_guide() -> None:
     terms = yaml.safe_load((GUIDE / "everyday-words.yaml").read_text("utf-8"))
-    (told,) = _stems([" ".join(pages().values())])
-    (meant,) = _stems([" ".join(terms)])
+    (told,) = _count_stems([" ".join(read_pages().values())])
+    (meant,) = _count_stems([" ".join(terms)])
     assert meant.keys() <= told.keys()
 
 

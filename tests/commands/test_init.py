@@ -21,9 +21,9 @@ from PIL import Image
 from study import methods, models
 from study.commands import backbones
 from study.commands import single_trial as one_trial
-from study.commands.init import Flags, write
-from study.commands.init_answers import Asker
-from study.commands.plan import plan
+from study.commands.init import InitOptions, write_study_file
+from study.commands.init_answers import AnswerSource
+from study.commands.plan import plan_study
 from study.data.dataset import Facts
 from study.errors import UserError
 from study.models import published_weights
@@ -37,7 +37,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_file_for_a_data_set_says_what_is_what_and_where_its_schema_is() -> None:
-    path = write(of(data="biased_digits"), None, False, nobody())
+    path = write_study_file(of(data="biased_digits"), None, False, nobody())
     text = path.read_text(encoding="utf-8")
     assert text.startswith(
         f"# yaml-language-server: $schema={shipped_files_folder() / json_schema.SCHEMA_FILE_NAME}\n# mine: eps_sup_"
@@ -69,7 +69,7 @@ def test_a_draft_tries_few_configurations_where_few_validation_samples_conflict(
         (of(**birds, bias="none"), 24),
         (of(data="people.csv", target="paid", bias="group"), 16),
     ):
-        write(flags, None, True, nobody())
+        write_study_file(flags, None, True, nobody())
         assert load_study("mine.yaml").trials == trials, flags
 
 
@@ -81,7 +81,7 @@ def test_a_file_for_any_methods_can_be_planned_and_is_right_for_editors(gpu: boo
     )
     several = [[name] for name in methods.method_names() if name not in ("laftr", "equalized_odds_postprocessing")]
     for chosen in [*several, ["wcl", "eps_sup_info_nce", "cross_entropy"]]:
-        path = write(of(*chosen, data="biased_digits", gpu=gpu, trials=5), None, True, nobody())
+        path = write_study_file(of(*chosen, data="biased_digits", gpu=gpu, trials=5), None, True, nobody())
         spec = load_study("mine.yaml", profile="cpu" if gpu else "gpu")
         searched = spec.search.space.get("method.name")
         assert {spec.base["method"]["name"]} | set(searched.choices if searched else []) == set(chosen)
@@ -90,7 +90,7 @@ def test_a_file_for_any_methods_can_be_planned_and_is_right_for_editors(gpu: boo
 
 
 def test_a_study_of_the_users_images_runs() -> None:
-    write(of("sup_con", data="birds", file="image", target="kind", bias="place"), None, False, nobody())
+    write_study_file(of("sup_con", data="birds", file="image", target="kind", bias="place"), None, False, nobody())
     spec = load_study("mine.yaml", ["train.epochs=1", "data.size=8"])
     assert spec.base["data"]["labels"] == "list.csv"
     (epoch,) = one_trial.run_trial(spec)
@@ -112,7 +112,7 @@ def test_the_users_images_are_not_enlarged(sides: tuple[int, int], size: int) ->
         picture(Path("birds") / f"{number}.jpg", number, sides)
     Path("birds/0.jpg").write_bytes(b"no image")  # training says so; of the others most are as they are
     picture(Path("birds/1.jpg"), 1, (500, 700))
-    write(of("sup_con", data="birds", file="image", target="kind", bias="place"), None, False, nobody())
+    write_study_file(of("sup_con", data="birds", file="image", target="kind", bias="place"), None, False, nobody())
     assert load_study("mine.yaml").base["data"]["size"] == size
     assert (" size: " in Path("mine.yaml").read_text(encoding="utf-8")) == (size != 64)
 
@@ -122,16 +122,16 @@ def test_the_users_images_are_not_enlarged(sides: tuple[int, int], size: int) ->
 def test_a_small_folder_has_small_batches_so_that_its_epochs_have_enough_steps(images: int, batch_size: int) -> None:
     rows = [f"{n}.jpg,{('gull', 'wren')[n % 2]},{('land', 'sea')[n // 2 % 2]}" for n in range(images)]
     Path("birds/list.csv").write_text("\n".join(["image,kind,place", *rows]))
-    write(of("sup_con", data="birds", file="image", target="kind", bias="place"), None, False, nobody())
+    write_study_file(of("sup_con", data="birds", file="image", target="kind", bias="place"), None, False, nobody())
     assert load_study("mine.yaml").base["train"]["batch_size"] == batch_size
 
 
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
-        (Flags(), "NAME is missing"),
-        (Flags("birds"), "study init NAME --data birds"),
-        (Flags("a/b"), "'a/b' cannot be a study's name"),
+        (InitOptions(), "NAME is missing"),
+        (InitOptions("birds"), "study init NAME --data birds"),
+        (InitOptions("a/b"), "'a/b' cannot be a study's name"),
         (of(), "--data is missing: Data: the name of a data set"),
         (of(data="biased_digit"), "'biased_digit': neither a data set nor the path of a folder or table. Did you mean"),
         (of(data="image_folder"), "give the path of the folder or of the table"),
@@ -147,16 +147,16 @@ def test_a_small_folder_has_small_batches_so_that_its_epochs_have_enough_steps(i
         (of("bias_con", data="cifar10"), "mine.yaml:12: method.name: 'bias_con' given, it needs bias labels"),
     ],
 )
-def test_what_cannot_be_used_is_told_and_nothing_is_written(flags: Flags, words: str) -> None:
+def test_what_cannot_be_used_is_told_and_nothing_is_written(flags: InitOptions, words: str) -> None:
     assert words in refused(flags)
 
 
 def test_a_file_that_is_there_stays(folder: Path) -> None:
     (folder / "mine.yaml").write_text("mine")
     with pytest.raises(UserError, match=r"mine\.yaml: is there already"):
-        write(of(data="biased_digits"), None, False, nobody())
+        write_study_file(of(data="biased_digits"), None, False, nobody())
     assert (folder / "mine.yaml").read_text() == "mine"
-    assert write(of(data="biased_digits"), folder / "other.yaml", False, nobody()) == folder / "other.yaml"
+    assert write_study_file(of(data="biased_digits"), folder / "other.yaml", False, nobody()) == folder / "other.yaml"
 
 
 @pytest.mark.parametrize("out", ["birds/list.csv", "birds/0.jpg/mine.yaml", "mine.txt"])
@@ -165,7 +165,7 @@ def test_a_path_that_cannot_be_a_study_file_is_told_before_anything_is_asked(fol
         raise AssertionError(question)
 
     with pytest.raises(UserError, match=r"its name must end in \.yaml|is no folder"):
-        write(of(data="biased_digits"), Path(out), True, Asker(never, print))
+        write_study_file(of(data="biased_digits"), Path(out), True, AnswerSource(never, print))
 
 
 def test_what_cannot_be_used_is_asked_again() -> None:
@@ -178,7 +178,7 @@ def test_what_cannot_be_used_is_asked_again() -> None:
         asked.append((question, default))
         return next(answers)
 
-    write(Flags("mine"), None, False, Asker(ask, told.append))
+    write_study_file(InitOptions("mine"), None, False, AnswerSource(ask, told.append))
     assert ("The table in it", "list.csv") in asked
     said = [one.split(": ", 1)[1].split(".")[0].split(",")[0] for one in told[:-1]]
     assert said == ["not found", "no column 'kin'", "wren", "a small one from random weights"]
@@ -190,12 +190,12 @@ def test_what_cannot_be_used_is_asked_again() -> None:
 
 def test_a_method_is_drafted_as_it_is_named() -> None:
     for named, regulariser in (("cross_entropy", "none"), ("cross_entropy+fair_kl", "fair_kl")):
-        write(of(named, data="people.csv", target="paid", bias="group"), Path("one.yaml"), True, nobody())
+        write_study_file(of(named, data="people.csv", target="paid", bias="group"), Path("one.yaml"), True, nobody())
         spec = load_study("one.yaml")
         assert (spec.base["method"]["name"], spec.base["method"]["regulariser"]) == ("cross_entropy", regulariser)
         assert ("method.lambda" in spec.search.space) == (regulariser == "fair_kl")
     for data in ({"data": "people.csv", "target": "paid", "bias": "group"}, {"data": "biased_digits"}):
-        write(of("sup_con+fair_kl", "cross_entropy", "group_dro", **data), Path("one.yaml"), True, nobody())
+        write_study_file(of("sup_con+fair_kl", "cross_entropy", "group_dro", **data), Path("one.yaml"), True, nobody())
         spec = load_study("one.yaml")
         names = ("cross_entropy", "sup_con_fair_kl", "group_dro")
         sections = [spec.trial_document({"method.name": name})["method"] for name in names]
@@ -227,7 +227,7 @@ def test_in_a_terminal_it_asks_and_without_one_it_does_not(folder: Path) -> None
 def test_a_guess_stands_in_where_nothing_says_the_bias() -> None:
     def spec(guess: str | None) -> StudySpec:
         flags = of(data="birds", file="image", target="kind", bias="none", guess=guess)
-        return load_study(str(write(flags, None, True, nobody())))
+        return load_study(str(write_study_file(flags, None, True, nobody())))
 
     unknown, colour, texture = spec(None), spec("colour"), spec("texture")
     for study in (unknown, colour):
@@ -250,7 +250,7 @@ def test_a_guess_stands_in_where_nothing_says_the_bias() -> None:
     ],
 )
 def test_the_baseline_is_the_ordinary_loss(chosen: tuple[str, ...], plain: str) -> None:
-    spec = load_study(str(write(of(*chosen, data="biased_digits"), None, False, nobody())))
+    spec = load_study(str(write_study_file(of(*chosen, data="biased_digits"), None, False, nobody())))
     params = spec.search.baseline
     method = spec.trial_document(params)["method"]
     assert method["name"] == plain
@@ -260,7 +260,7 @@ def test_the_baseline_is_the_ordinary_loss(chosen: tuple[str, ...], plain: str) 
 def test_keys_are_set_in_the_file_and_checked() -> None:
     wishes = ("data.size=16", "train.epochs=40", "search.space.method.alpha={low: 0.1, high: 0.5}", "resources.hang=90")
     flags = of("sup_con", data="birds", file="image", target="kind", bias="place", assignments=wishes)
-    path = write(flags, None, False, nobody())
+    path = write_study_file(flags, None, False, nobody())
     spec = load_study(str(path))
     assert (spec.base["data"]["size"], spec.epochs, spec.resources.hang) == (16, 40, 90)
     assert (spec.search.space["method.alpha"].low, spec.search.space["method.alpha"].high) == (0.1, 0.5)
@@ -271,7 +271,7 @@ def test_keys_are_set_in_the_file_and_checked() -> None:
 def test_the_papers_configurations_are_in_the_file_where_its_space_has_some(low: float, papers: bool) -> None:
     wish = (f"search.space.method.alpha={{low: {low}, high: 0.5}}",)
     flags = of("sup_con", data="birds", file="image", target="kind", bias="place", assignments=wish)
-    path = write(flags, None, False, nobody())
+    path = write_study_file(flags, None, False, nobody())
     assert [one["method.alpha"] for one in load_study(str(path)).search.enqueue] == [0.014] * papers
     assert ("the papers found good is tried first" in path.read_text(encoding="utf-8")) == papers
 
@@ -290,7 +290,7 @@ def test_a_key_that_cannot_be_set_is_told_and_nothing_is_written(wish: str, word
     assert words in refused(of("sup_con+fair_kl", data="people.csv", target="paid", bias="group", assignments=(wish,)))
 
 
-def shots(folder: Path, is_photograph: bool = True, side: int = 40) -> Flags:
+def shots(folder: Path, is_photograph: bool = True, side: int = 40) -> InitOptions:
     """Pictures of two classes, of noise as photographs have it or of one colour each, and what asks for their draft."""
     lines = [f"{n}.png,{'cat' if n % 2 else 'dog'},{'land' if n // 2 % 2 else 'water'}" for n in range(40)]
     random = np.random.default_rng(0)
@@ -300,13 +300,13 @@ def shots(folder: Path, is_photograph: bool = True, side: int = 40) -> Flags:
             noise = random.integers(0, 256, (side, side, 3), dtype=np.uint8)
             Image.fromarray(noise).save(folder / "shots" / f"{number}.png")
     (folder / "shots" / "labels.csv").write_text("\n".join(["file,kind,ground", *lines]) + "\n")
-    return Flags("own", "shots", target="kind", bias="ground", gpu=False)
+    return InitOptions("own", "shots", target="kind", bias="ground", gpu=False)
 
 
-def drafted(flags: Flags) -> tuple[StudySpec, str]:
+def drafted(flags: InitOptions) -> tuple[StudySpec, str]:
     """The study, and what was said."""
     said: list[str] = []
-    return load_study(str(write(flags, None, True, Asker(None, said.append)))), "\n".join(said)
+    return load_study(str(write_study_file(flags, None, True, AnswerSource(None, said.append)))), "\n".join(said)
 
 
 def test_photographs_take_a_frozen_network_with_bias_labels_and_without(folder: Path) -> None:
@@ -321,12 +321,12 @@ def test_photographs_take_a_frozen_network_with_bias_labels_and_without(folder: 
         assert spec.search.enqueue[0]["train.weight_decay"] == spec.base["train"]["weight_decay"]
         assert spec.search.margin == 1.5
         assert "efficientnet_lite0 of ImageNet, frozen" in said
-        (told,) = plan(spec).features
+        (told,) = plan_study(spec).features
         assert "40 pictures go through efficientnet_lite0 once" in told
         assert f"{2 * 2 * 2024 * 40 / 1e6:.2g} MB" in told
     space = "search.space={model.trained_stages: {choices: [none, last_two]}}"
-    file = write(replace(shots(folder), name="partly"), None, True, Asker(None, lambda line: None))
-    plain, partly = plan(load_study(str(file), ["search.enqueue=[]", space])).features
+    file = write_study_file(replace(shots(folder), name="partly"), None, True, AnswerSource(None, lambda line: None))
+    plain, partly = plan_study(load_study(str(file), ["search.enqueue=[]", space])).features
     assert "efficientnet_lite0 once" in plain
     assert "efficientnet_lite0 with the maps of its trained stages once" in partly
     assert f"{2 * 2 * (2024 + 112 * 10 * 10) * 40 / 1e6:.2g} MB" in partly
@@ -347,7 +347,7 @@ def test_drawings_and_small_pictures_do_not_nor_whoever_says_so(folder: Path) ->
     ):
         spec, said = drafted(replace(shots(folder, **kind), **flags))
         assert spec.base["model"]["name"] == "small_conv_net"
-        assert plan(spec).features == []
+        assert plan_study(spec).features == []
         assert words in said
     spec, _ = drafted(replace(shots(folder, is_photograph=False), pretrained=True))
     assert spec.base["model"]["frozen"]
@@ -368,7 +368,7 @@ def test_where_no_pretrained_network_is_here_init_says_how_to_get_one_and_asks_w
         fetched.append(name)
         raise UserError("no way out: put resnet18.pth there")
 
-    monkeypatch.setattr(backbones, "prepare", fetch)
+    monkeypatch.setattr(backbones, "prepare_weights", fetch)
     answers, told = {"none": "none", "fetch": "fetch"}, []
 
     def ask(question: str, default: str | None) -> str:
@@ -376,7 +376,9 @@ def test_where_no_pretrained_network_is_here_init_says_how_to_get_one_and_asks_w
             return default or "shots"
         return answers.pop("fetch", None) or answers["none"]
 
-    write(replace(shots(folder), methods=["cross_entropy"], trials=4), None, True, Asker(ask, told.append))
+    write_study_file(
+        replace(shots(folder), methods=["cross_entropy"], trials=4), None, True, AnswerSource(ask, told.append)
+    )
     assert fetched == ["resnet18"]
     assert "no way out: put resnet18.pth there" in told
     assert load_study("own.yaml").base["model"]["name"] == "small_conv_net"
@@ -395,7 +397,12 @@ def test_a_file_of_weights_is_taken_for_the_network_that_it_fits(folder: Path) -
 def test_a_table_takes_no_pretrained_network() -> None:
     Path("ages.csv").write_text("age,kind\n" + "".join(f"{n},{n % 2}\n" for n in range(40)))
     with pytest.raises(UserError, match="--pretrained: efficientnet_lite0 takes images"):
-        write(Flags("other", "ages.csv", target="kind", bias="none", gpu=False, pretrained=True), None, False, nobody())
+        write_study_file(
+            InitOptions("other", "ages.csv", target="kind", bias="none", gpu=False, pretrained=True),
+            None,
+            False,
+            nobody(),
+        )
     assert not Path("other.yaml").exists()
 
 
@@ -405,5 +412,5 @@ def test_a_table_takes_no_pretrained_network() -> None:
 def test_few_images_with_bias_labels_have_a_fitted_probe(images: int, bias: str, probe: str) -> None:
     rows = [f"{n}.jpg,{('gull', 'wren')[n % 2]},{('land', 'sea')[n // 2 % 2]}" for n in range(images)]
     Path("birds/list.csv").write_text("\n".join(["image,kind,place", *rows]))
-    write(of(data="birds", file="image", target="kind", bias=bias), None, False, nobody())
+    write_study_file(of(data="birds", file="image", target="kind", bias=bias), None, False, nobody())
     assert load_study("mine.yaml").base["train"]["probe"] == probe

@@ -12,8 +12,8 @@ from init_folder import nobody, of, refused
 
 from study import data
 from study.commands import plan
-from study.commands.init import write
-from study.commands.init_answers import Asker
+from study.commands.init import write_study_file
+from study.commands.init_answers import AnswerSource
 from study.spec import load_study
 
 ROWS = 240
@@ -60,14 +60,14 @@ def test_a_column_that_tells_the_class_is_refused_until_somebody_decides(leak: o
     told = refused(people())
     assert f"column 'leak' {says}" in told
     assert told.endswith("--without leak; --without none keeps those that tell the class")
-    path = write(people(without=["leak"]), None, False, nobody())
+    path = write_study_file(people(without=["leak"]), None, False, nobody())
     assert load_study(str(path)).base["data"]["without"] == ["leak"]
     assert data.describe(load_study(str(path)).base["data"]).telling == ()
     for kept in ({"without": ["none"]}, {"assignments": ["data.features=[x, leak]"]}):
-        document = plan.plan(load_study(str(write(people(**kept), Path("kept.yaml"), True, nobody()))))
+        document = plan.plan_study(load_study(str(write_study_file(people(**kept), Path("kept.yaml"), True, nobody()))))
         ((found,),) = document.columns
         assert (found.column, "tells the class" in found.problem) == ("leak", True)
-        assert "leak  alone tells" in plan.text(document) or "leak  tells the class by" in plan.text(document)
+        assert "leak  alone tells" in plan.plan_text(document) or "leak  tells the class by" in plan.plan_text(document)
 
 
 def test_a_column_that_goes_with_the_class_in_many_rows_is_told_where_no_bias_is_named() -> None:
@@ -75,7 +75,7 @@ def test_a_column_that_goes_with_the_class_in_many_rows_is_told_where_no_bias_is
     of_bias = {}
     for bias in ("none", "sex", "camera"):
         lines: list[str] = []
-        write(replace(people(), bias=bias), Path(f"{bias}.yaml"), False, Asker(None, lines.append))
+        write_study_file(replace(people(), bias=bias), Path(f"{bias}.yaml"), False, AnswerSource(None, lines.append))
         of_bias[bias] = [line for line in lines if "goes with the class" in line]
     ((told,), *others) = of_bias.values()
     assert told.strip().startswith("camera  goes with the class in 88% of the rows")
@@ -106,7 +106,9 @@ def test_all_that_is_to_be_decided_is_one_message_and_its_options_do() -> None:
     assert "--set 'data.missing_marks=[\"?\"]'" in options
     lines: list[str] = []
     keys = ["data.split=part", 'data.missing_marks=["?"]']
-    path = write(people(without=[",".join(without)], assignments=keys), None, False, Asker(None, lines.append))
+    path = write_study_file(
+        people(without=[",".join(without)], assignments=keys), None, False, AnswerSource(None, lines.append)
+    )
     assert "without: none: the same in every row" in lines
     spec = load_study(str(path))
     assert data.describe_column_reading(spec.base["data"])[:3] == [
@@ -119,11 +121,11 @@ def test_all_that_is_to_be_decided_is_one_message_and_its_options_do() -> None:
 def test_dates_and_names_are_left_out_where_nobody_can_be_asked() -> None:
     table(day=[f"{n % 28 + 1}.3.2026" for n in range(ROWS)], name=[f"Ann {n * 7 % 241} Bo" for n in range(ROWS)])
     lines: list[str] = []
-    path = write(people(), None, False, Asker(None, lines.append))
+    path = write_study_file(people(), None, False, AnswerSource(None, lines.append))
     assert load_study(str(path)).base["data"]["without"] == ["day", "name"]
     told = [line for line in lines if line.startswith("without: ")]
     assert [line.split()[1] for line in told] == ["day:", "name:"]
-    kept = write(people(assignments=["data.words=[day]"]), Path("kept.yaml"), False, nobody())
+    kept = write_study_file(people(assignments=["data.words=[day]"]), Path("kept.yaml"), False, nobody())
     assert load_study(str(kept)).base["data"]["without"] == ["name"]
     path.unlink()
     assert "'name' has 240 different texts" in refused(people(assignments=["data.words=[name]"]))
@@ -138,7 +140,7 @@ def test_at_a_terminal_it_asks_and_an_answer_that_cannot_be_is_asked_again() -> 
         asked.append((question, default))
         return next(answers) if question.startswith("data.without") else default or ""
 
-    path = write(people(), None, False, Asker(ask, told.append))
+    path = write_study_file(people(), None, False, AnswerSource(ask, told.append))
     assert load_study(str(path)).base["data"]["without"] == ["copy", "day"]
     assert asked[:2] == [("data.without, or none", "[day, copy]")] * 2
     assert any("no column 'cop'" in line for line in told)
@@ -154,13 +156,15 @@ def test_a_target_of_numbers_is_told_as_such_and_thresholds_make_classes_of_it()
         ([option], None),
         (["data.target_bins=[0, 0.5]"], ("under 0", "0 to under 0.5", "0.5 and over")),
     ):
-        facts = load_study(str(write(people(target="rate", assignments=keys), None, True, nobody()))).data_facts
+        facts = load_study(
+            str(write_study_file(people(target="rate", assignments=keys), None, True, nobody()))
+        ).data_facts
         assert facts.classes == len(names or "ab")
         assert names in (None, facts.class_names)
     Path("mine.yaml").unlink()
     assert "45 different ones" in refused(people(target="whole"))
     each = people(target="whole", assignments=["data.target_bins=each"])
-    assert load_study(str(write(each, None, True, nobody()))).data_facts.classes == 45
+    assert load_study(str(write_study_file(each, None, True, nobody()))).data_facts.classes == 45
 
 
 def test_another_kind_of_data_has_no_columns_to_leave_out() -> None:
@@ -176,13 +180,13 @@ def test_columns_with_odd_names_are_offered_as_they_can_be_typed() -> None:
     assert "\\u" not in told
     command = shlex.split(told.rpartition("study init: ")[2].partition(";")[0])
     assert command[::2] == ["--without", "--without"]
-    write(people(without=command[1::2]), None, False, nobody())
+    write_study_file(people(without=command[1::2]), None, False, nobody())
     assert set(load_study("mine.yaml").base["data"]["without"]) == {"Größe, netto", "Gebühr"}
 
 
 def test_the_class_and_the_bias_may_be_named_among_what_is_no_input() -> None:
     table(z=lambda yes: ["" if n % 9 == 0 else str(n % 31) for n in range(len(yes))])
-    write(people(without=["sex", "status"]), None, False, nobody())
+    write_study_file(people(without=["sex", "status"]), None, False, nobody())
     assert load_study("mine.yaml").base["data"]["missing"] == "fill"
 
 
@@ -195,7 +199,7 @@ def test_what_an_answer_brings_to_light_is_asked_too() -> None:
         asked.append((question, default))
         return default or ""
 
-    write(people(assignments=["data.decimal=."]), None, False, Asker(ask, print))
+    write_study_file(people(assignments=["data.decimal=."]), None, False, AnswerSource(ask, print))
     assert asked[:2] == [("data.decimal, or none", '","'), ("data.missing_marks, or none", '["?"]')]
     section = load_study("mine.yaml").base["data"]
     assert (section["decimal"], section["missing_marks"]) == (",", ["?"])
@@ -203,5 +207,5 @@ def test_what_an_answer_brings_to_light_is_asked_too() -> None:
 
 def test_rows_with_infinite_numbers_are_asked_about_as_those_with_gaps_are() -> None:
     table(ratio=lambda yes: ["inf" if n % 50 == 0 else str(n % 37) for n in range(len(yes))])
-    write(people(), None, False, nobody())
+    write_study_file(people(), None, False, nobody())
     assert load_study("mine.yaml").base["data"]["missing"] == "fill"

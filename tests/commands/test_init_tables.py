@@ -8,8 +8,8 @@ from init_folder import birds_and_people, nobody, of, refused
 
 from study import methods
 from study.commands import single_trial as one_trial
-from study.commands.init import WHY, write
-from study.commands.init_answers import Asker
+from study.commands.init import REASON_BY_SITUATION, write_study_file
+from study.commands.init_answers import AnswerSource
 from study.spec import load_study
 
 
@@ -19,7 +19,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_study_of_the_users_table_runs() -> None:
-    write(of("info_nce", "wcl", data="people.csv", target="paid", bias="none"), None, False, nobody())
+    write_study_file(of("info_nce", "wcl", data="people.csv", target="paid", bias="none"), None, False, nobody())
     spec = load_study("mine.yaml", ["train.epochs=1"])
     assert (spec.metric, spec.base["model"]["name"]) == ("val/worst_class_accuracy", "mlp")
     assert spec.search.enqueue
@@ -30,7 +30,7 @@ def test_a_study_of_the_users_table_runs() -> None:
 
 
 def test_a_tables_draft_weighs_classes_and_cells_in_a_linear_network_beside_the_papers_loss() -> None:
-    write(of(data="people.csv", target="paid", bias="group"), None, False, nobody())
+    write_study_file(of(data="people.csv", target="paid", bias="group"), None, False, nobody())
     spec = load_study("mine.yaml", ["train.epochs=1"])
     assert (spec.base["model"]["name"], spec.base["method"]["name"]) == ("linear", "cross_entropy")
     assert spec.search.space["method.name"].choices == ["cross_entropy", "eps_sup_info_nce_fair_kl"]
@@ -49,7 +49,7 @@ def test_a_tables_draft_weighs_classes_and_cells_in_a_linear_network_beside_the_
 
 
 def test_without_bias_labels_a_tables_draft_weighs_classes_alone() -> None:
-    write(of(data="people.csv", target="paid", bias="none"), None, False, nobody())
+    write_study_file(of(data="people.csv", target="paid", bias="none"), None, False, nobody())
     spec = load_study("mine.yaml")
     assert "method.class_weights" in spec.search.space
     assert "method.cell_weights" not in spec.search.space
@@ -72,7 +72,7 @@ def test_missing_values_of_a_table_do_not_end_it(gaps: str, flag: str | None, mi
     with Path("people.csv").open("a") as file:
         file.write(f"\n{gaps}\n")
     flags = of("cross_entropy", data="people.csv", target="paid", bias="group", missing=flag)
-    path = write(flags, None, False, nobody())
+    path = write_study_file(flags, None, False, nobody())
     assert load_study(str(path)).base["data"]["missing"] == missing
     count = 80 + len(gaps.splitlines())
     assert (f"{rows} of {count} rows have missing values" in path.read_text()) == bool(rows)
@@ -96,9 +96,9 @@ def test_bias_labels_of_some_samples_are_enough(folder: Path) -> None:
     wishes = ("data.size=8", "train.epochs=1")
     flags = of(data="birds", file="image", target="kind", bias="place", assignments=wishes)
     told: list[str] = []
-    path = write(flags, None, False, Asker(None, told.append))
+    path = write_study_file(flags, None, False, AnswerSource(None, told.append))
     assert "bias_gaps: unknown: 20 of 60 rows have no bias label; they stay, it is guessed" in told
-    assert told[-1] == f"method: eps_sup_info_nce with fair_kl, as {WHY['some_labels']}"
+    assert told[-1] == f"method: eps_sup_info_nce with fair_kl, as {REASON_BY_SITUATION['some_labels']}"
     spec = load_study(str(path))
     assert spec.base["method"]["bias_source"] == "some_labels"
     (epoch,) = one_trial.run_trial(spec)
@@ -116,7 +116,7 @@ def test_the_validation_split_is_the_users_own_where_there_is_one(val: str) -> N
     Path("birds/list.csv").write_text("\n".join(text))
     wishes = ("data.split=part",) if val == "given" else ()
     flags = of("sup_con", data="birds", file="image", target="kind", bias="place", assignments=wishes)
-    path = write(flags, None, False, nobody())
+    path = write_study_file(flags, None, False, nobody())
     assert load_study(str(path)).base["data"]["val"] == val
     assert f"# val: {val}: " in path.read_text()
 
@@ -124,7 +124,9 @@ def test_the_validation_split_is_the_users_own_where_there_is_one(val: str) -> N
 def test_the_positive_class_is_written_where_names_tell() -> None:
     rows = [f"{row % 5}.5,{'fm'[row % 3 == 0]},{('approved', 'denied')[row % 2]}" for row in range(80)]
     Path("decisions.csv").write_text("\n".join(["income,sex,decision", *rows]) + "\n")
-    path = write(of("cross_entropy", data="decisions.csv", target="decision", bias="sex"), None, False, nobody())
+    path = write_study_file(
+        of("cross_entropy", data="decisions.csv", target="decision", bias="sex"), None, False, nobody()
+    )
     assert load_study(str(path)).base["data"]["positive"] == "approved"
     assert load_study(str(path)).data_facts.class_names == ("denied", "approved")
     asked: list[str] = []
@@ -134,7 +136,7 @@ def test_the_positive_class_is_written_where_names_tell() -> None:
         return "denied" if question.startswith("Positive class") else default or "none"
 
     flags = of("cross_entropy", data="decisions.csv", target="decision", bias="sex")
-    write(flags, Path("again.yaml"), False, Asker(ask, asked.append))
+    write_study_file(flags, Path("again.yaml"), False, AnswerSource(ask, asked.append))
     assert any("Positive class" in line and line.endswith("denied: approved") for line in asked)
     assert load_study("again.yaml").base["data"]["positive"] == "denied"
 
@@ -144,7 +146,7 @@ def test_a_bias_of_many_numbers_is_drafted_in_quartiles() -> None:
     Path("people.csv").write_text("\n".join(["income,age,paid,group", *lines]))
     told: list[str] = []
     flags = of("cross_entropy", data="people.csv", target="paid", bias="age")
-    write(flags, None, False, Asker(None, told.append))
+    write_study_file(flags, None, False, AnswerSource(None, told.append))
     spec = load_study("mine.yaml")
     assert spec.base["data"]["bias_bins"] == "quartiles"
     assert spec.data_facts.bias_names == ("under 26.75", "26.75 to under 34.5", "34.5 to under 42.25", "42.25 and over")
@@ -152,12 +154,12 @@ def test_a_bias_of_many_numbers_is_drafted_in_quartiles() -> None:
     assert "inputs: 2 columns, 3 numbers for the network" in told
     assert load_study("mine.yaml", ["data.bias_bins=[25, 40]"]).data_facts.bias_classes == 3
     given = replace(flags, name="given", assignments=["data.bias_bins=[25, 40]"])
-    assert load_study(str(write(given, None, False, nobody()))).data_facts.bias_classes == 3
+    assert load_study(str(write_study_file(given, None, False, nobody()))).data_facts.bias_classes == 3
     codes = replace(flags, name="codes", bias="income")
     Path("people.csv").write_text(
         "\n".join(["income,age,paid", *(f"{n % 12},{n * 3 % 50},{n // 2 % 2}" for n in range(240))])
     )
-    assert load_study(str(write(codes, None, False, nobody()))).data_facts.bias_classes == 12
+    assert load_study(str(write_study_file(codes, None, False, nobody()))).data_facts.bias_classes == 12
 
 
 def test_columns_are_found_as_the_given_keys_say(folder: Path) -> None:
@@ -168,7 +170,7 @@ def test_columns_are_found_as_the_given_keys_say(folder: Path) -> None:
     (folder / "other.txt").write_bytes(text.encode("cp850"))
     keys = ("data.separator=|", "data.encoding=cp850", "data.missing_marks=[?]")
     flags = of("cross_entropy", data="other.txt", target="paid", bias="gr\u00fcppe", assignments=keys)
-    data = load_study(str(write(flags, None, False, nobody()))).base["data"]
+    data = load_study(str(write_study_file(flags, None, False, nobody()))).base["data"]
     assert (data["separator"], data["encoding"], data["bias_gaps"]) == ("|", "cp850", "unknown")
     Path("mine.yaml").unlink()
     assert "data.encoding: 'cp85' given" in refused(replace(flags, assignments=("data.encoding=cp85",)))
@@ -180,7 +182,7 @@ def test_a_text_file_beside_pictures_is_a_table_where_it_is_named(folder: Path) 
     rows = [line.replace(",", "\t").replace("gull", "M\u00f6we") for line in table.read_text().splitlines()]
     (folder / "birds" / "labels.txt").write_text("\n".join(rows), encoding="utf-16")
     flags = of(data="birds", file="image", target="kind", bias="place")
-    plain = load_study(str(write(flags, None, False, nobody()))).base["data"]
+    plain = load_study(str(write_study_file(flags, None, False, nobody()))).base["data"]
     assert plain["labels"] == "list.csv"
-    spec = load_study(str(write(replace(flags, labels="labels.txt"), None, True, nobody())))
+    spec = load_study(str(write_study_file(replace(flags, labels="labels.txt"), None, True, nobody())))
     assert spec.data_facts.class_names == ("M\u00f6we", "wren")

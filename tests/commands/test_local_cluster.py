@@ -2,7 +2,7 @@
 
 import pytest
 
-from study.commands.local_cluster import visible_gpus
+from study.commands.local_cluster import first_visible_gpus
 from study.errors import UserError
 from study.sweep import ray_runtime
 from study.training import device
@@ -17,9 +17,9 @@ def test_cards_are_those_that_are_visible(
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
     monkeypatch.setattr(ray_runtime, "count_gpus", lambda: 3)
     monkeypatch.setattr(device, "why_no_gpu", lambda: None)
-    assert visible_gpus(2) == chosen
+    assert first_visible_gpus(2) == chosen
     with pytest.raises(UserError, match="--gpus 4: this machine has 3"):
-        visible_gpus(4)
+        first_visible_gpus(4)
     monkeypatch.setattr(device, "why_no_gpu", lambda: "its driver is too old")
     with pytest.raises(UserError, match="--gpus 2: this machine's GPUs cannot be used: its driver is too old"):
-        visible_gpus(2)
+        first_visible_gpus(2)

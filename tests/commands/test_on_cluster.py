@@ -13,10 +13,10 @@ from study.address import MIN_TOKEN_CHARACTERS
 from study.cluster.head import DashboardUnreachableError, unreachable_error
 from study.cluster.log_share import StudyLogShare
 from study.commands import fetch as fetching
-from study.commands.final_training import final_study, find_model
-from study.commands.on_cluster import RemoteStudies, exported_file
+from study.commands.final_training import final_training_spec, find_model_files
+from study.commands.on_cluster import RemoteStudies, export_from_cluster
 from study.errors import UserError
-from study.home.folder import Home, StudyFolder, fetch_origin
+from study.home.folder import Home, StudyFolder, read_fetch_origin
 from study.spec import StudySpec, load_study
 
 
@@ -60,9 +60,9 @@ def test_a_study_that_runs_is_read_as_such(there: There) -> None:
     told = RemoteStudies(there.head.address).status("mine")
     assert (told.job.state, told.study.summary.state) == ("running", "running")
     assert told.cluster["nodes"] == 1
-    (row,) = RemoteStudies(there.head.address).overview()
+    (row,) = RemoteStudies(there.head.address).list_rows()
     assert (row["name"], row["job"], row["trials"]) == ("mine", "running", {"running": 1, "complete": 1})
-    assert there.home.studies() == []
+    assert there.home.list_studies() == []
 
 
 def test_a_driver_that_has_made_no_study_yet(there: There) -> None:
@@ -70,39 +70,41 @@ def test_a_driver_that_has_made_no_study_yet(there: There) -> None:
     told = RemoteStudies(there.head.address).status("late")
     assert told.study is None
     assert "its driver has not made it yet (study-late, pending)" in told.reason
-    assert [row["state"] for row in RemoteStudies(there.head.address).overview()] == ["running", "pending"]
+    assert [row["state"] for row in RemoteStudies(there.head.address).list_rows()] == ["running", "pending"]
 
 
 def test_a_name_that_is_not_there(there: There) -> None:
     with pytest.raises(UserError, match=r"mime: no such study at .* Did you mean 'mine'"):
-        RemoteStudies(there.head.address).home(["mime"])
+        RemoteStudies(there.head.address).update_home(["mime"])
 
 
 def test_a_study_is_fetched_and_then_what_is_new(there: There) -> None:
     done = there.fetch()
     assert done.files == ["ledger.jsonl", "study.yaml"]
     assert done.origin.was_running
-    assert "models" not in " ".join(fetching.outcome_lines(done)), "nobody asked for them"
-    assert any("it runs at" in line for line in fetching.outcome_lines(done))
-    assert there.home.find_study("mine").spec().hash == there.study.spec().hash
+    assert "models" not in " ".join(fetching.fetch_outcome_lines(done)), "nobody asked for them"
+    assert any("it runs at" in line for line in fetching.fetch_outcome_lines(done))
+    assert there.home.find_study("mine").load_spec().hash == there.study.load_spec().hash
     there.add(there.study)
     there.head.jobs[0]["status"] = "STOPPED"
     done = there.fetch(models=True)
     assert done.files == ["ledger.jsonl", "models/trial-00001.safetensors"]
-    assert "models: 1 new, 1 in all" in fetching.outcome_lines(done)
-    assert "models: 0 new, 1 in all" in fetching.outcome_lines(there.fetch(models=True))
+    assert "models: 1 new, 1 in all" in fetching.fetch_outcome_lines(done)
+    assert "models: 0 new, 1 in all" in fetching.fetch_outcome_lines(there.fetch(models=True))
     assert there.fetch().files == []
     assert (done.origin.was_running, done.own) == (False, 0)
 
 
-@pytest.mark.parametrize("there", [final_study(quickstart(), [0, 1], "mine")], indirect=True, ids=["final training"])
+@pytest.mark.parametrize(
+    "there", [final_training_spec(quickstart(), [0, 1], "mine")], indirect=True, ids=["final training"]
+)
 def test_where_models_stayed_there_it_is_said_how_they_come(there: There) -> None:
-    (told,) = [line for line in fetching.outcome_lines(there.fetch()) if "its models" in line]
+    (told,) = [line for line in fetching.fetch_outcome_lines(there.fetch()) if "its models" in line]
     assert told.endswith(f"study fetch mine --address {there.head.address} --models")
     for seed in (None, 1):
         with (
             pytest.raises(UserError, match=r"on the cluster that it was fetched from.*study fetch mine .*--models$"),
-            find_model(there.home, "mine", seed),
+            find_model_files(there.home, "mine", seed),
         ):
             pass
 
@@ -111,22 +113,22 @@ def test_a_fetch_that_breaks_off_leaves_no_study_and_goes_on(there: There) -> No
     there.head.cut = 700
     with pytest.raises(UserError, match=r"ledger\.jsonl broke off"):
         there.fetch()
-    assert there.home.studies() == []
+    assert there.home.list_studies() == []
     there.head.cut = None
     there.fetch()
-    assert [folder.name for folder in there.home.studies()] == ["mine"]
+    assert [folder.name for folder in there.home.list_studies()] == ["mine"]
     assert not [path for path in there.home.path.iterdir() if path.name.startswith(".mine")]
 
 
 def test_a_study_without_models_is_fetched_with_them(there: There) -> None:
     shutil.rmtree(there.study.models_folder)
     there.share.renew_manifest()
-    assert "models: it has none" in fetching.outcome_lines(there.fetch(models=True))
+    assert "models: it has none" in fetching.fetch_outcome_lines(there.fetch(models=True))
 
 
 def test_another_name_here(there: There) -> None:
     there.fetch(rename="theirs")
-    assert there.home.find_study("theirs").spec().name == "theirs"
+    assert there.home.find_study("theirs").load_spec().name == "theirs"
     there.add(there.study)
     assert there.fetch(rename="theirs").files == ["ledger.jsonl", "study.yaml"]
 
@@ -142,28 +144,31 @@ def test_a_home_that_the_cluster_has_too_needs_no_fetch(there: There, monkeypatc
     there.home = Home(there.study.path.parent)
     there.add(there.study)
     done = there.fetch()
-    assert (done.files, fetch_origin(there.study)) == ([], None)
-    assert "is this very study" in fetching.outcome_lines(done)[0]
+    assert (done.files, read_fetch_origin(there.study)) == ([], None)
+    assert "is this very study" in fetching.fetch_outcome_lines(done)[0]
     assert there.fetch(rename="beside").folder.ledger_file.read_bytes() == there.study.ledger_file.read_bytes()
 
 
 def test_what_a_study_there_chose_is_trained_by_its_name(there: There) -> None:
     address = there.head.address
     with pytest.raises(UserError, match=r"mine: is running on the cluster, not complete. .* study export mine -o best"):
-        exported_file(address, "mine")
+        export_from_cluster(address, "mine")
     there.add(there.study, "complete")
-    file = exported_file(address, "mine")
+    file = export_from_cluster(address, "mine")
     assert file is not None
     origin = load_study(str(file), one_trial=True).origin
     assert origin is not None
     assert (origin["study"], origin["trial"]) == ("mine", 0)
-    assert exported_file(address, "other") is None
-    assert there.home.studies() == []
+    with pytest.raises(UserError, match="other: no such study"):
+        export_from_cluster(address, "other")
+    assert there.home.list_studies() == []
 
 
-@pytest.mark.parametrize("there", [final_study(quickstart(), [0, 1], "mine")], indirect=True, ids=["final training"])
+@pytest.mark.parametrize(
+    "there", [final_training_spec(quickstart(), [0, 1], "mine")], indirect=True, ids=["final training"]
+)
 def test_a_final_training_there_has_chosen_nothing(there: There) -> None:
-    assert exported_file(there.head.address, "mine") is None
+    assert export_from_cluster(there.head.address, "mine") is None
 
 
 def test_an_address_of_the_shell_whose_cluster_is_down_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -189,25 +194,25 @@ def test_what_went_on_here_is_not_lost(there: There) -> None:
 def test_a_study_that_runs_there_does_not_go_on_here(there: There) -> None:
     folder = there.fetch().folder
     with pytest.raises(UserError, match=r"mine: runs at .* study stop mine --address .*study fetch mine"):
-        fetching.check_not_there(folder)
+        fetching.check_not_running_at_origin(folder)
     there.head.jobs[0]["status"] = "STOPPED"
-    fetching.check_not_there(folder)
+    fetching.check_not_running_at_origin(folder)
     there.head.jobs.clear()  # nothing known there: what was told when it was fetched counts
     with pytest.raises(UserError, match="runs at"):
-        fetching.check_not_there(folder)
+        fetching.check_not_running_at_origin(folder)
 
 
 def test_when_the_head_has_gone_what_is_known_is_told(there: There, capsys: pytest.CaptureFixture[str]) -> None:
     RemoteStudies(there.head.address).status("mine")
     there.head.gone = True
-    for ask in (lambda e: e.status("mine"), lambda e: e.overview()):
+    for ask in (lambda e: e.status("mine"), lambda e: e.list_rows()):
         with pytest.raises(DashboardUnreachableError) as told:
             ask(RemoteStudies(there.head.address))
         for words in ("no Ray dashboard answers", "mine was running on ", "study report mine --address "):
             assert words in str(told.value)
         assert f"{there.study.path}/ledger.jsonl on " in str(told.value)
         assert "study submit" in str(told.value)
-    assert RemoteStudies(there.head.address).home(["mine"]).find_study("mine").spec().name == "mine"
+    assert RemoteStudies(there.head.address).update_home(["mine"]).find_study("mine").load_spec().name == "mine"
     assert "mine: as it was on " in capsys.readouterr().err
 
 
@@ -216,7 +221,7 @@ def test_a_head_that_was_started_anew(there: There) -> None:
     there.head.jobs.clear()
     with pytest.raises(UserError, match=r"does not know mine: a restarted head has .* mine was running on "):
         RemoteStudies(there.head.address).status("mine")
-    (row,) = RemoteStudies(there.head.address).overview()
+    (row,) = RemoteStudies(there.head.address).list_rows()
     assert (row["name"], row["job"], row["state"]) == ("mine", None, "running")
 
 

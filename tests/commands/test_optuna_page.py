@@ -23,7 +23,7 @@ from optuna.storages.journal import JournalFileBackend
 from optuna.trial import TrialState
 from servers import free_port
 
-from study.commands.optuna_page import import_trials
+from study.commands.optuna_page import import_best_trials
 from study.errors import UserError
 from study.home.folder import Home
 from study.ranking.as_optuna import LedgerStorage, best_trials
@@ -189,21 +189,21 @@ def test_a_parameter_that_is_not_searched_may_be_left_out(tmp_path: Path) -> Non
         study.add_trial(told)
     out = tmp_path / "imported.yaml"
     with pytest.raises(UserError, match=r"act: is not searched.*--rename act= leaves it out"):
-        import_trials(str(tmp_path / "more.db"), "theirs", "fairkl_digits", out, 1, ())
-    said = import_trials(str(tmp_path / "more.db"), "theirs", "fairkl_digits", out, 1, ["act="])
+        import_best_trials(str(tmp_path / "more.db"), "theirs", "fairkl_digits", out, 1, ())
+    said = import_best_trials(str(tmp_path / "more.db"), "theirs", "fairkl_digits", out, 1, ["act="])
     assert said[-1] == f"{out}: tried first are 1 configuration of theirs, the best by its own values"
     assert load_study(str(out)).search.enqueue[-1] == {"method.alpha": 0.5, "method.lambda": 1.0, "method.epsilon": 0.1}
 
 
 def test_their_configurations_are_tried_first(tmp_path: Path) -> None:
     out = tmp_path / "imported.yaml"
-    told = import_trials(optunas(tmp_path), "theirs", "fairkl_digits", out, 2, ())
+    told = import_best_trials(optunas(tmp_path), "theirs", "fairkl_digits", out, 2, ())
     assert told[:2] == ["alpha is method.alpha", "lambda_ is method.lambda"]
     found, shipped = load_study(str(out)), load_study("fairkl_digits")
     first = {"method.alpha": 0.5, "method.lambda": 0.4, "method.epsilon": 0.1}
     assert found.search.enqueue == [*shipped.search.enqueue, first, {**first, "method.lambda": 0.3}]
     assert out.read_text(encoding="utf-8").count("#") >= 1  # what the file says to people stays
-    other = import_trials(optunas(tmp_path, "journal"), "theirs", str(out), out, 3, ["lambda_=method.lambda"])
+    other = import_best_trials(optunas(tmp_path, "journal"), "theirs", str(out), out, 3, ["lambda_=method.lambda"])
     assert "3 configurations" in other[-1]
     assert len(load_study(str(out)).search.enqueue) == len(shipped.search.enqueue) + 3  # what is there is not repeated
 
@@ -225,7 +225,7 @@ def test_what_does_not_fit_is_refused_with_its_trial_and_nothing_is_written(
     source.write_text(quickstart("search.trials=4").to_yaml(), encoding="utf-8")
     storage = optunas(tmp_path, **fixed)
     with pytest.raises(UserError, match=told):
-        import_trials(storage, "theirs", str(source), out, top, renamed)
+        import_best_trials(storage, "theirs", str(source), out, top, renamed)
     assert not out.exists()
 
 
@@ -235,13 +235,13 @@ def test_a_parameter_that_no_trial_of_theirs_has_is_missing(tmp_path: Path) -> N
         study.enqueue_trial({"alpha": 0.5})
         study.optimize(lambda trial: trial.suggest_float("alpha", 0.1, 1.0), n_trials=1)
     with pytest.raises(UserError, match=r"half, trial 0: method\.lambda: is missing: allowed is from"):
-        import_trials(storage, "half", "fairkl_digits", tmp_path / "out.yaml", 1, ())
+        import_best_trials(storage, "half", "fairkl_digits", tmp_path / "out.yaml", 1, ())
 
 
 @pytest.mark.slow
 def test_a_search_runs_what_was_imported_first(tmp_path: Path) -> None:
     out, home = tmp_path / "imported.yaml", tmp_path / "home"
-    import_trials(optunas(tmp_path), "theirs", "fairkl_digits", out, 2, ())
+    import_best_trials(optunas(tmp_path), "theirs", "fairkl_digits", out, 2, ())
     small = ["search.trials=4", "train.epochs=1", "search.early_stopping={}", "search.confirm={top: 0}"]
     given = [word for one in small for word in ("--set", one)]
     code = "import sys; sys.argv[0] = 'study'; from study.cli import main; main()"

@@ -5,16 +5,16 @@ import json
 import pytest
 from helpers import quickstart
 
-from study.commands.plan import plan, text
-from study.metrics.selection_rules import RULES
-from study.ranking.documents import to_plain
+from study.commands.plan import plan_study, plan_text
+from study.metrics.selection_rules import SELECTION_RULES
+from study.ranking.documents import to_plain_value
 
-LABELLED = sum(rule.needs != "inferred groups" for rule in RULES)
+LABELLED = sum(rule.required_labels != "inferred groups" for rule in SELECTION_RULES)
 """Rules that data with bias labels allow, where no groups are inferred."""
 
 
 def test_the_quickstart_by_hand() -> None:
-    document = plan(quickstart())
+    document = plan_study(quickstart())
     assert document.budget.trials == {
         "baseline": 1,
         "search": 23,
@@ -27,15 +27,19 @@ def test_the_quickstart_by_hand() -> None:
     # rungs after epochs 4 and 12 of 20: 4 epochs for all, 8 more for a third, 8 more for a ninth
     # so that three of 23 are complete, one more than is confirmed
     assert document.budget.epochs["expected"] == round((1 + 9 + 3) * 20 + 23 * (4 + 8 / 3 + 8 / 9))
-    assert f"then 9 to confirm and about 3, at most {(LABELLED - 1) * 3}, for what other rules pick" in text(document)
+    assert f"then 9 to confirm and about 3, at most {(LABELLED - 1) * 3}, for what other rules pick" in plan_text(
+        document
+    )
     assert document.metric == "val/accuracy (max)"
     assert document.space["method.alpha"] == {"low": 0.001, "high": 1.0, "log": True}
-    assert json.loads(json.dumps(to_plain(document), allow_nan=False)) == to_plain(document)
+    assert json.loads(json.dumps(to_plain_value(document), allow_nan=False)) == to_plain_value(document)
 
 
 def test_what_has_to_be_beaten_runs_whole() -> None:
     given = [{"method.lambda": 0.5, "method.alpha": 0.1}, {"method.lambda": 1.0, "method.alpha": 0.1}]
-    document = plan(quickstart(f"search.enqueue={json.dumps(given)}", "search.margin=0.5", "search.confirm={top: 0}"))
+    document = plan_study(
+        quickstart(f"search.enqueue={json.dumps(given)}", "search.margin=0.5", "search.confirm={top: 0}")
+    )
     assert document.budget.epochs["expected"] == round(3 * 20 + 21 * (4 + 8 / 3 + 8 / 9))
 
 
@@ -54,7 +58,7 @@ def test_what_has_to_be_beaten_runs_whole() -> None:
     ],
 )
 def test_trials_by_stage(assignments: list[str], trials: dict[str, int]) -> None:
-    document = plan(quickstart("search.confirm.rules=false", *assignments))
+    document = plan_study(quickstart("search.confirm.rules=false", *assignments))
     assert document.budget.trials == trials
     assert document.budget.epochs["most"] == sum(trials.values()) * 20
 
@@ -79,17 +83,17 @@ WITHOUT_LABELS = [
     ],
 )
 def test_other_rules_pick_no_more_than_there_is(assignments: list[str], rule: int) -> None:
-    assert plan(quickstart(*assignments)).budget.trials["rule"] == rule
+    assert plan_study(quickstart(*assignments)).budget.trials["rule"] == rule
 
 
 @pytest.mark.parametrize("stopping", ["search.early_stopping={}", "search.early_stopping.grace=20"])
 def test_where_no_trial_can_be_stopped_early_all_epochs_are_expected(stopping: str) -> None:
-    document = plan(quickstart(stopping))
+    document = plan_study(quickstart(stopping))
     assert document.budget.epochs["expected"] == document.budget.epochs["most"]
 
 
 def test_a_baseline_that_the_search_would_not_try_is_told() -> None:
-    document = plan(quickstart("search.baseline={method.alpha: 5.0}"))
+    document = plan_study(quickstart("search.baseline={method.alpha: 5.0}"))
     assert document.baseline_outside == ["method.alpha 5.0"]
-    assert "method.alpha 5.0" in text(document)
-    assert not plan(quickstart()).baseline_outside
+    assert "method.alpha 5.0" in plan_text(document)
+    assert not plan_study(quickstart()).baseline_outside

@@ -6,25 +6,25 @@ from pathlib import Path
 import pytest
 from helpers import quickstart
 
-from study.commands.plan import plan, text
-from study.ranking.documents import to_plain
+from study.commands.plan import plan_study, plan_text
+from study.ranking.documents import to_plain_value
 from study.spec import load_study
 
 
 @pytest.mark.parametrize("metric", ["worst_group_accuracy", "unbiased_accuracy"])
 def test_a_metric_of_tiny_cells_is_warned_of(metric: str) -> None:
-    document = plan(quickstart(f"search.metric=val/{metric}", "data.val=biased"))
+    document = plan_study(quickstart(f"search.metric=val/{metric}", "data.val=biased"))
     warning = document.warnings[-1]
     assert f"val/{metric} may tell configurations badly apart: the smallest cell of val has 1 sample" in warning
     assert "search by val/conflicting_accuracy" in warning
-    assert f"warning: {warning}" in text(document)
+    assert f"warning: {warning}" in plan_text(document)
 
 
 def test_a_validation_split_that_hardly_conflicts_with_the_bias_is_warned_of() -> None:
-    (warning,) = plan(quickstart("data.val=biased", "data.rho=0.98")).warnings
+    (warning,) = plan_study(quickstart("data.val=biased", "data.rho=0.98")).warnings
     assert warning.startswith("val has only 10 samples in conflict with the bias: ")
     assert "data.val=unbiased" in warning
-    told = plan(quickstart("data.val=unbiased", "data.val_share=0.008")).warnings
+    told = plan_study(quickstart("data.val=unbiased", "data.val_share=0.008")).warnings
     assert "Better: a larger data.val_share or more data" in next(
         line for line in told if "in conflict with the bias" in line
     )
@@ -39,7 +39,7 @@ def test_a_validation_split_that_hardly_conflicts_with_the_bias_is_warned_of() -
     ],
 )
 def test_others_are_not(assignments: list[str]) -> None:
-    assert plan(quickstart(*assignments)).warnings == []
+    assert plan_study(quickstart(*assignments)).warnings == []
 
 
 def test_a_few_cells_are_shown_as_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,9 +53,9 @@ def test_a_few_cells_are_shown_as_a_table(tmp_path: Path, monkeypatch: pytest.Mo
         "search.metric=val/worst_group_accuracy",
         "train.augmentation=none",
     )
-    document = plan(quickstart(*given))
-    assert json.loads(json.dumps(to_plain(document), allow_nan=False)) == to_plain(document)
-    told = text(document).splitlines()
+    document = plan_study(quickstart(*given))
+    assert json.loads(json.dumps(to_plain_value(document), allow_nan=False)) == to_plain_value(document)
+    told = plan_text(document).splitlines()
     start = next(place for place, line in enumerate(told) if line.split() == ["train", "val", "test"])
     assert [line.rsplit(None, 3) for line in told[start + 1 : start + 6]] == [
         ["  samples", "289", "51", "60"],
@@ -81,8 +81,8 @@ def test_of_many_cells_classes_are_counted_and_small_cells_named(
     rows = [f"{classes[y]},{sites[s]}" for y, s, count in pairs for _ in range(count)]
     Path("trees.csv").write_text("kind,site,height\n" + "\n".join(f"{row},{n}" for n, row in enumerate(rows)) + "\n")
     section = "{name: table, path: trees.csv, target: kind, bias: site, features: [height]}"
-    document = plan(quickstart(f"data={section}", "model={name: mlp}", "train.augmentation=none"))
-    told = text(document).splitlines()
+    document = plan_study(quickstart(f"data={section}", "model={name: mlp}", "train.augmentation=none"))
+    told = plan_text(document).splitlines()
     start = next(place for place, line in enumerate(told) if line.split() == ["train", "val", "test"])
     (counts,) = document.cells
     expected = {name: [str(split.classes[y]) for split in counts.splits.values()] for y, name in enumerate(classes)}
@@ -101,7 +101,7 @@ def test_of_many_cells_classes_are_counted_and_small_cells_named(
 
 
 def test_very_many_small_cells_are_counted_alone() -> None:
-    told = text(plan(load_study("quickstart_biased"))).splitlines()
+    told = plan_text(plan_study(load_study("quickstart_biased"))).splitlines()
     start = next(place for place, line in enumerate(told) if line.split() == ["train", "val", "test"])
     assert [line[1:] for line in columns_of(told, start, 3)] == [
         ["1078", "360", "359"],
@@ -112,9 +112,9 @@ def test_very_many_small_cells_are_counted_alone() -> None:
 
 
 def test_several_data_sets_are_told_apart() -> None:
-    document = plan(quickstart("search.space.data.rho={choices: [0.5, 0.9]}", "search.baseline=null"))
+    document = plan_study(quickstart("search.space.data.rho={choices: [0.5, 0.9]}", "search.baseline=null"))
     assert len(document.cells) == 2
-    told = text(document)
+    told = plan_text(document)
     assert "with rho 0.5:" in told
     assert "with rho 0.9:" in told
 
@@ -123,6 +123,6 @@ def test_several_data_sets_are_told_apart() -> None:
 def test_without_its_files_a_plan_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STUDY_DATA", str(tmp_path))
     monkeypatch.setenv("HOME", str(tmp_path))
-    document = plan(load_study("fairkl_biased_mnist"))
+    document = plan_study(load_study("fairkl_biased_mnist"))
     assert document.warnings == []
-    assert "samples: not counted: its files are not here, see study data prepare biased_mnist" in text(document)
+    assert "samples: not counted: its files are not here, see study data prepare biased_mnist" in plan_text(document)

@@ -9,8 +9,8 @@ import pytest
 from helpers import Told, quickstart, record
 from rich.console import Console
 
-from study.commands.final_training import final_study
-from study.commands.progress import Pace, StudyProgress
+from study.commands.final_training import final_training_spec
+from study.commands.progress import StudyPace, StudyProgress
 from study.commands.progress_view import ProgressView
 from study.home.record import StudyRecord
 from study.spec import StudySpec
@@ -37,24 +37,24 @@ def test_the_picks_of_other_rules_are_at_most_so_many_until_the_search_is_over()
         for place, (value, other) in enumerate(values)
     ]
     begun = StudyProgress(RULES, record(trials[0]))
-    assert sum(begun.counts().values()) == 4 + 4 + 1 * 2
+    assert sum(begun.trial_counts().values()) == 4 + 4 + 1 * 2
     over = record(*trials, *(Told("confirm", [0.5], repeats=of, seed=seed) for of in (0, 1) for seed in (1, 2)))
-    assert StudyProgress(RULES, over).counts()["waiting"] == 2
+    assert StudyProgress(RULES, over).trial_counts()["waiting"] == 2
     done = record(*trials, *(Told("rule", [0.5], repeats=of, seed=seed) for of in (0, 1, 2) for seed in (1, 2)))
-    assert StudyProgress(RULES, done).counts()["waiting"] == 0, "whatever they ran for"
+    assert StudyProgress(RULES, done).trial_counts()["waiting"] == 0, "whatever they ran for"
     alike = record(*(Told("search" if place else "baseline", [0.1 * place]) for place in range(4)))
-    assert StudyProgress(RULES, alike).counts()["waiting"] == 4
+    assert StudyProgress(RULES, alike).trial_counts()["waiting"] == 4
 
 
 def test_a_number_that_may_become_smaller_is_said_to_be_the_most() -> None:
     other = {"val/balanced_accuracy": 0.1}
     trials = [Told("baseline", [0.1], further=other), *(Told("search", [0.2], "pruned") for _ in range(2))]
     begun, over = (StudyProgress(RULES, record(*trials, *more)) for more in ([], [Told("search", [0.3])]))
-    assert "at most 7 waiting" in begun.line()
+    assert "at most 7 waiting" in begun.progress_line()
     few = "of four configurations two will be complete, so that rules have no choice"
-    assert begun.expected() == 4 * 1 + 4 * RULES.epochs, few
-    assert "at most" not in over.line()
-    assert ": 4 waiting, " in over.line()
+    assert begun.expected_epochs() == 4 * 1 + 4 * RULES.epochs, few
+    assert "at most" not in over.progress_line()
+    assert ": 4 waiting, " in over.progress_line()
 
 
 SEVERAL = quickstart(
@@ -72,13 +72,13 @@ def test_of_several_metrics_the_trials_on_fresh_seeds_are_those_of_the_front_onc
         for place, (value, other) in enumerate(values)
     ]
     progress = StudyProgress(SEVERAL, record())
-    assert progress.counts()["waiting"] == 4 + (1 + 1) * 2, "the best and the baseline, as far as is known"
-    assert ": about 8 waiting" in progress.line()
+    assert progress.trial_counts()["waiting"] == 4 + (1 + 1) * 2, "the best and the baseline, as far as is known"
+    assert ": about 8 waiting" in progress.progress_line()
     progress._record = record(*trials[:2])
-    assert progress.counts()["waiting"] == 2 + (1 + 1) * 2
+    assert progress.trial_counts()["waiting"] == 2 + (1 + 1) * 2
     progress._record = record(*trials)
-    assert progress.counts()["waiting"] == (3 + 1) * 2, "the whole front and the baseline"
-    assert ": 8 waiting" in progress.line()
+    assert progress.trial_counts()["waiting"] == (3 + 1) * 2, "the whole front and the baseline"
+    assert ": 8 waiting" in progress.progress_line()
 
 
 ONCE = [Told("baseline", [0.4]), Told("search", [0.9]), Told("search", [0.3]), Told("search", [0.3])]
@@ -110,7 +110,7 @@ ONCE = [Told("baseline", [0.4]), Told("search", [0.9]), Told("search", [0.3]), T
     ],
 )
 def test_the_best_so_far(trials: list[Told], words: str) -> None:
-    assert StudyProgress(SPEC, record(*trials)).best() == words
+    assert StudyProgress(SPEC, record(*trials)).best_text() == words
 
 
 LIMIT = "val/equalized_odds <= 0.1"
@@ -125,13 +125,13 @@ def test_what_leads_by_breaking_a_limit_is_said_to_and_falls_behind_what_keeps_i
         return Told(stage, [value], further={"val/balanced_accuracy": value, "val/equalized_odds": gap})
 
     breaks, keeps = trial("search", 0.9, 0.3), trial("search", 0.6, 0.05)
-    first, then = (StudyProgress(spec, record(*trials)).best() for trials in ([breaks], [breaks, keeps]))
+    first, then = (StudyProgress(spec, record(*trials)).best_text() for trials in ([breaks], [breaks, keeps]))
     assert "90.0%" in first
     assert f"breaks {LIMIT}" in first
     assert "highest" not in first
     assert "60.0%" in then
     assert "breaks" not in then
-    baselines = (StudyProgress(spec, record(trial("baseline", 0.9, gap))).best() for gap in (0.3, 0.05))
+    baselines = (StudyProgress(spec, record(trial("baseline", 0.9, gap))).best_text() for gap in (0.3, 0.05))
     assert [f"breaks {LIMIT}" in told for told in baselines] == [True, False]
 
 
@@ -139,18 +139,18 @@ def test_what_keeps_a_limit_in_the_search_may_break_it_on_fresh_seeds() -> None:
     spec = quickstart(f"search.constraints=['{LIMIT}']", "search.trials=4", "search.confirm={top: 1, seeds: 2}")
     searched = Told("search", [0.9], further={"val/equalized_odds": 0.1})
     fresh = [Told("confirm", [0.8], seed=seed, repeats=0, further={"val/equalized_odds": 0.2}) for seed in (1, 2)]
-    found = StudyProgress(spec, record(searched, *fresh)).best()
+    found = StudyProgress(spec, record(searched, *fresh)).best_text()
     assert "80.0%" in found
     assert f"breaks {LIMIT}" in found
 
 
 def test_a_final_training_shows_its_seeds_and_their_mean() -> None:
-    spec = final_study(SPEC, [0, 1, 2])
+    spec = final_training_spec(SPEC, [0, 1, 2])
     found = record(Told("final", [0.5]), Told("final", [0.7], seed=1), Told("final", [0.1], "running", seed=2))
     progress = StudyProgress(spec, found)
-    assert progress.best() == "val/accuracy 60.0% (mean of 2)"
-    assert "; so far: val/accuracy 60.0% (mean of 2)" in progress.line()
-    assert sum(progress.counts().values()) == 3
+    assert progress.best_text() == "val/accuracy 60.0% (mean of 2)"
+    assert "; so far: val/accuracy 60.0% (mean of 2)" in progress.progress_line()
+    assert sum(progress.trial_counts().values()) == 3
 
 
 PARTIAL = [
@@ -164,12 +164,12 @@ PARTIAL = [
 ]
 
 
-@pytest.mark.parametrize("spec", [SPEC, final_study(SPEC, [0]), quickstart("search.confirm={top: 0}")])
+@pytest.mark.parametrize("spec", [SPEC, final_training_spec(SPEC, [0]), quickstart("search.confirm={top: 0}")])
 @pytest.mark.parametrize("trials", PARTIAL)
 def test_every_partial_record_can_be_shown(spec: StudySpec, trials: list[Told]) -> None:
     progress = StudyProgress(spec, record(*trials))
     for _ in range(2):
-        assert LINE.fullmatch(progress.line())
+        assert LINE.fullmatch(progress.progress_line())
         time.sleep(0.001)
 
 
@@ -190,19 +190,19 @@ def test_what_was_asked_for_is_counted_until_it_is_done() -> None:
     progress = StudyProgress(SPEC, found)
     found.apply_entry({"event": "enqueued", "request": "a", "params": {"method.alpha": 0.5}, "time": 9.0})
     found.apply_entry({"event": "stopping", "request": "b", "trial": 1, "time": 9.0})
-    assert ", 1 enqueued, 1 stopping; best" in progress.line()
+    assert ", 1 enqueued, 1 stopping; best" in progress.progress_line()
     decided = {"trial": 2, "stage": "search", "params": {}, "seed": 0, "enqueued": True}
     found.apply_entry({"event": "trial", **decided, "time": 9.0})
     found.apply_entry({"event": "ended", "trial": 1, "state": "pruned", "time": 9.0})
-    assert not re.search("enqueued|stopping", progress.line())
+    assert not re.search("enqueued|stopping", progress.progress_line())
 
 
 def test_a_search_that_a_user_ended_has_nothing_more_to_try() -> None:
     found = record(Told("baseline", [0.25] * 4), Told("search", [0.1], "running"))
     progress = StudyProgress(SPEC, found)
-    assert (progress.phase(), progress.counts()["waiting"]) == ("searching", 2 + 4)
+    assert (progress.phase(), progress.trial_counts()["waiting"]) == ("searching", 2 + 4)
     found.apply_entry({"event": "ending", "request": "a", "time": 9.0})
-    assert (progress.phase(), progress.counts()["waiting"]) == ("ending the search", 4)
+    assert (progress.phase(), progress.trial_counts()["waiting"]) == ("ending the search", 4)
 
 
 def test_steps_of_the_driver_are_phases_until_a_trial_runs() -> None:
@@ -219,11 +219,11 @@ def test_steps_of_the_driver_are_phases_until_a_trial_runs() -> None:
     progress.take_step("writing the report")
     found.apply_entry({"event": "ended", "trial": 1, "state": "complete", "time": 2.0})
     assert progress.phase() == "writing the report"
-    assert re.match(r"\d:\d\d  writing the report: ", progress.line())
+    assert re.match(r"\d:\d\d  writing the report: ", progress.progress_line())
 
 
 def test_trials_that_have_all_run_are_tested() -> None:
-    spec = final_study(SPEC, [0])
+    spec = final_training_spec(SPEC, [0])
     found = record(Told("final", [0.5], "running"))
     progress = StudyProgress(spec, found)
     assert progress.phase() == "training"
@@ -249,16 +249,16 @@ def test_the_time_to_go_is_told_from_the_first_epoch_on_and_is_that_of_status() 
     begun = record(Told("baseline", [], "running"))
     first_epoch = record(Told("baseline", [0.25], "running"))
     assert StudyProgress(SPEC, begun).pace() is None
-    assert StudyProgress(SPEC, begun).numbers() != StudyProgress(SPEC, first_epoch).numbers()
-    assert StudyProgress(SPEC, first_epoch).pace() == Pace(60.0, 8 * 4 - 1)
-    assert StudyProgress(SPEC, first_epoch).line().endswith("about 0:31 to go")
+    assert StudyProgress(SPEC, begun).changing_numbers() != StudyProgress(SPEC, first_epoch).changing_numbers()
+    assert StudyProgress(SPEC, first_epoch).pace() == StudyPace(60.0, 8 * 4 - 1)
+    assert StudyProgress(SPEC, first_epoch).progress_line().endswith("about 0:31 to go")
 
 
 @pytest.mark.parametrize("is_terminal", [False, True])
 def test_why_the_first_trial_failed_is_told_once_and_with_where_its_traceback_is(
     monkeypatch: pytest.MonkeyPatch, is_terminal: bool
 ) -> None:
-    for period in ("LINE_EVERY", "LIVE_EVERY"):
+    for period in ("LINE_INTERVAL_S", "LIVE_INTERVAL_S"):
         monkeypatch.setattr(f"study.commands.progress_view.{period}", 0.01)
     out, found = io.StringIO(), record(Told("search", [], "failed"), Told("search", [], "failed"))
     with ProgressView(Console(file=out, width=200, force_terminal=is_terminal))(SPEC, found):
@@ -270,7 +270,7 @@ def test_why_the_first_trial_failed_is_told_once_and_with_where_its_traceback_is
 
 def test_a_terminal_keeps_one_line_and_what_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each update goes back to the line's begin; lines that were told stand above it."""
-    monkeypatch.setattr("study.commands.progress_view.LIVE_EVERY", 0.01)
+    monkeypatch.setattr("study.commands.progress_view.LIVE_INTERVAL_S", 0.01)
     out = io.StringIO()
     with ProgressView(Console(file=out, width=120, force_terminal=True))(
         SPEC, record(Told("baseline", [0.25] * 4))

@@ -6,7 +6,7 @@ import pytest
 from helpers import Told, quickstart, write_ledger
 
 from study.commands import report as reporting
-from study.commands.report import report, rules
+from study.commands.report import rule_pick_rows, write_study_report
 from study.errors import UserError
 from study.home.folder import Home
 from study.home.ledger import Ledger
@@ -20,7 +20,7 @@ def test_a_folder_that_cannot_be_written_is_told_before_the_study_is_read(tmp_pa
     file = tmp_path / "file" if given else folder.report_folder
     file.touch()
     with pytest.raises(UserError, match=r"file is no folder|report is no folder") as refused:
-        report(home, "quickstart", file / "out" if given else None)
+        write_study_report(home, "quickstart", file / "out" if given else None)
     assert str(refused.value).endswith("Another folder: study report quickstart -o DIR")
 
 
@@ -31,7 +31,9 @@ def test_what_each_rule_would_have_picked_as_plain_values(tmp_path: Path) -> Non
     values = ((0.6, 0.2), (0.5, 0.4))
     trials = (Told("search", [one], params=params, further={"val/balanced_accuracy": other}) for one, other in values)
     write_ledger(folder.ledger_file, *trials)
-    assert [(row["rule"], row["own"], row["trial"], row["rank"], row["regret"]) for row in rules(home, "mine")] == [
+    assert [
+        (row["rule"], row["own"], row["trial"], row["rank"], row["regret"]) for row in rule_pick_rows(home, "mine")
+    ] == [
         ("accuracy", True, 0, 1, None),
         ("balanced_accuracy", False, 1, 2, None),
     ]
@@ -40,7 +42,7 @@ def test_what_each_rule_would_have_picked_as_plain_values(tmp_path: Path) -> Non
 def test_a_watched_page_loads_itself_again_until_its_study_is_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reporting, "MAX_CORE_SHARE", 1.0)
+    monkeypatch.setattr(reporting, "MAX_CPU_SHARE", 1.0)
     monkeypatch.setattr(reporting, "POLL_INTERVAL_S", 0.05)
     home = Home(tmp_path / "home")
     folder = home.create_study(quickstart("name=mine", "train.epochs=3", "search.early_stopping={}"))
@@ -51,6 +53,6 @@ def test_a_watched_page_loads_itself_again_until_its_study_is_over(
         seen.append('http-equiv="refresh"' in page.read_text())
         driver.close()
 
-    reporting.watch(home, "mine", tmp_path / "watched", see)
+    reporting.watch_report(home, "mine", tmp_path / "watched", see)
     assert seen == [True]
     assert 'http-equiv="refresh"' not in (tmp_path / "watched" / "report.html").read_text()

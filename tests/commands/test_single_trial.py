@@ -6,7 +6,7 @@ import own_functions
 import pytest
 from helpers import quickstart
 
-from study.api.run_study import function_study
+from study.api.run_study import build_function_study
 from study.commands.single_trial import epoch_line, metrics_table, run_trial
 from study.errors import UserError
 
@@ -42,7 +42,7 @@ def test_all_metrics_are_a_table_with_a_column_for_each_split() -> None:
 def test_what_a_users_function_raises_is_the_users(capsys: pytest.CaptureFixture[str]) -> None:
     given: dict[str, Any] = {"name": "mine", "metric": "val/accuracy", "maximize": None, "epochs": 1, "baseline": None}
     fixed = {"how": "LookupError"}
-    spec, _ = function_study(own_functions.ends, space={}, fixed=fixed, assignments=["search.trials=1"], **given)
+    spec, _ = build_function_study(own_functions.ends, space={}, fixed=fixed, assignments=["search.trials=1"], **given)
     with pytest.raises(UserError, match=r"ends \(own_functions\.py, line \d+\): LookupError: 3"):
         list(run_trial(spec, "cpu"))
     told = capsys.readouterr().err

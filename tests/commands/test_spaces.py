@@ -10,8 +10,8 @@ from study.spec.yaml_document import shipped_study_files
 
 
 @cache
-def document() -> spaces.Spaces:
-    return spaces.document()
+def document() -> spaces.AvailableNames:
+    return spaces.list_spaces()
 
 
 def files() -> dict[str, spaces.ShippedFile]:

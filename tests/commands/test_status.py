@@ -11,7 +11,7 @@ from ruamel.yaml import YAML
 
 from study.analysis.statistics.next_step import PositionInSearch
 from study.commands import logs, status
-from study.commands.final_training import final_study
+from study.commands.final_training import final_training_spec
 from study.errors import UserError
 from study.home import driver_requests
 from study.home.events import (
@@ -29,7 +29,7 @@ from study.home.events import (
 from study.home.folder import Home
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
-from study.ranking.documents import to_plain
+from study.ranking.documents import to_plain_value
 from study.spec import StudySpec
 
 
@@ -48,12 +48,12 @@ def home(tmp_path: Path) -> Home:
 
 
 def test_whose_study_it_is_is_shown(home: Home) -> None:
-    assert {row["name"]: row["owner"] for row in status.overview(home)} == {
+    assert {row["name"]: row["owner"] for row in status.list_study_rows(home)} == {
         "new": None,
         "old": "ada",
         "hers": "ada",
     }
-    table = status.table(home, status.overview(home)).splitlines()
+    table = status.studies_table(home, status.list_study_rows(home)).splitlines()
     assert table[0].split()[:3] == ["study", "state", "owner"]
     assert {line.split()[0]: line.split()[2] for line in table[1:]} == {
         "new": "-",
@@ -61,8 +61,8 @@ def test_whose_study_it_is_is_shown(home: Home) -> None:
         "hers": "ada",
     }
     hers = home.find_study("hers")
-    assert status.document(hers).summary.owner == "ada"
-    told = status.lines(status.document(hers))
+    assert status.study_status(hers).summary.owner == "ada"
+    told = status.study_status_lines(status.study_status(hers))
     assert told[0] == "study hers, of ada: interrupted (no trial yet)"
 
 
@@ -71,34 +71,34 @@ def test_the_best_of_the_list_is_that_of_the_result(home: Home) -> None:
     spec = quickstart("name=sure", "train.epochs=1", "search.early_stopping=none", "search.confirm={top: 1, seeds: 2}")
     fresh = [Told("confirm", [value], seed=seed, repeats=0) for seed, value in ((1, 0.6), (2, 0.7))]
     write_ledger(home.create_study(spec).ledger_file, Told("search", [0.9]), *fresh)
-    (row,) = (row for row in status.overview(home) if row["name"] == "sure")
+    (row,) = (row for row in status.list_study_rows(home) if row["name"] == "sure")
     assert row["best"] == pytest.approx(0.65)
-    assert "val/accuracy 65.0% (2 seeds)" in status.table(home, [row])
+    assert "val/accuracy 65.0% (2 seeds)" in status.studies_table(home, [row])
 
 
 def test_a_final_training_is_listed_with_its_figure_on_the_test_split(home: Home) -> None:
-    spec = final_study(quickstart("train.epochs=1", "search.early_stopping=none"), [1, 2], "sure-final")
+    spec = final_training_spec(quickstart("train.epochs=1", "search.early_stopping=none"), [1, 2], "sure-final")
     seeds = [Told("final", [0.9], seed=seed, tested={"test/accuracy": value}) for seed, value in ((1, 0.6), (2, 0.7))]
     write_ledger(home.create_study(spec).ledger_file, *seeds)
-    (row,) = (row for row in status.overview(home) if row["name"] == "sure-final")
+    (row,) = (row for row in status.list_study_rows(home) if row["name"] == "sure-final")
     assert (row["metric"], row["best"], row["seeds"]) == ("test/accuracy", pytest.approx(0.65), 2)
 
 
 def test_rows_are_kept_until_a_ledger_or_a_study_file_changes(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows, load = status.overview(home), StudyRecord.load
+    rows, load = status.list_study_rows(home), StudyRecord.load
     monkeypatch.setattr(StudyRecord, "load", lambda path: pytest.fail(f"{path} is read again"))
-    assert status.overview(home) == rows
+    assert status.list_study_rows(home) == rows
     monkeypatch.setattr(StudyRecord, "load", load)
     ledger = Ledger(home.find_study("hers").ledger_file)
     ledger.append(SessionOpened(version="1", owner="ada"))
-    assert {row["name"]: row["state"] for row in status.overview(home)}["hers"] == "running"
+    assert {row["name"]: row["state"] for row in status.list_study_rows(home)}["hers"] == "running"
     ledger.close()
-    assert {row["name"]: row["state"] for row in status.overview(home)}["hers"] == "interrupted"
+    assert {row["name"]: row["state"] for row in status.list_study_rows(home)}["hers"] == "interrupted"
 
 
 def test_a_study_of_a_newer_version_is_told_of_and_the_others_are_listed(home: Home) -> None:
     append_event(home.find_study("hers").ledger_file, "weather", sky="blue")
-    rows = {row["name"]: row for row in status.overview(home)}
+    rows = {row["name"]: row for row in status.list_study_rows(home)}
     assert {name: row["state"] for name, row in rows.items()} == {
         "new": "new",
         "old": "interrupted",
@@ -107,7 +107,7 @@ def test_a_study_of_a_newer_version_is_told_of_and_the_others_are_listed(home: H
     told = r"ledger\.jsonl: has an event 'weather', which study .* does not know\. Use what wrote it: study 1"
     assert re.search(told, rows["hers"]["reason"])
     with pytest.raises(UserError, match=told):
-        status.document(home.find_study("hers"))
+        status.study_status(home.find_study("hers"))
 
 
 def lines(home: Home, spec: StudySpec, *trials: Told) -> list[str]:
@@ -115,7 +115,7 @@ def lines(home: Home, spec: StudySpec, *trials: Told) -> list[str]:
     folder = home.create_study(spec)
     write_ledger(folder.ledger_file, *trials)
     ledger = Ledger(folder.ledger_file)
-    found = status.lines(status.document(folder))
+    found = status.study_status_lines(status.study_status(folder))
     ledger.close()
     return found
 
@@ -147,7 +147,7 @@ def test_the_studys_metric_comes_first_then_groups_and_gaps_and_the_lead_is_told
     ]
     assert "how sure  On seed 0 alone nothing tells trial 2 from the other complete configuration." in found
     assert "search    The best of the search came as the 2nd of 2." in found
-    assert status.document(home.find_study("mine")).lead.best_came == PositionInSearch(2, 2)
+    assert status.study_status(home.find_study("mine")).lead.best_came == PositionInSearch(2, 2)
 
 
 def test_what_is_left_to_do_of_a_range_of_real_numbers_is_told_without_pytorch(home: Home) -> None:
@@ -157,7 +157,7 @@ def test_what_is_left_to_do_of_a_range_of_real_numbers_is_told_without_pytorch(h
     )
     code = (
         "import sys; from pathlib import Path; from study.home.folder import Home; from study.commands import status; "
-        f"shown = status.document(Home(Path({str(home.path)!r})).find_study('whole')); "
+        f"shown = status.study_status(Home(Path({str(home.path)!r})).find_study('whole')); "
         "print('torch' in sys.modules, bool(shown))"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -170,7 +170,7 @@ def test_a_study_without_an_epoch_has_no_pace_yet(home: Home) -> None:
 
 
 def test_a_study_that_ended_before_a_result_says_how_it_goes_on(home: Home) -> None:
-    told = status.lines(status.document(home.find_study("hers")))
+    told = status.study_status_lines(status.study_status(home.find_study("hers")))
     assert told[0] == "study hers, of ada: interrupted (no trial yet)"
     assert "study resume hers" in "\n".join(told)
 
@@ -180,7 +180,7 @@ def test_a_stopped_study_has_something_left_to_do_and_a_complete_one_has_not(hom
         folder = home.create_study(quickstart(f"name={state}"))
         write_ledger(folder.ledger_file, Told("baseline", [0.5]))
         append_event(folder.ledger_file, "closed", state=state)
-        pace = status.lines(status.document(folder))[-1]
+        pace = status.study_status_lines(status.study_status(folder))[-1]
         assert re.fullmatch(rf"pace      \d+\.\d epochs per minute{told}", pace)
 
 
@@ -188,7 +188,10 @@ def test_runs_that_were_lost_are_told(home: Home) -> None:
     folder = home.create_study(quickstart("name=mine"))
     write_ledger(folder.ledger_file, Told("baseline", [0.5]), Told("search", [], "running"))
     append_event(folder.ledger_file, "lost", trial=1, kind="PREEMPTED", reason="it died", attempt=1, node_died=True)
-    assert status.lines(status.document(folder))[-1] == "lost      1 run of trials, which had to run again"
+    assert (
+        status.study_status_lines(status.study_status(folder))[-1]
+        == "lost      1 run of trials, which had to run again"
+    )
 
 
 @pytest.mark.parametrize(
@@ -209,7 +212,7 @@ def test_a_study_whose_own_file_was_damaged_is_named_and_the_others_are_listed(
     (document if key in document else document["search"])[key] = value
     with folder.spec_file.open("w") as file:
         YAML().dump(document, file)
-    rows = {row["name"]: row for row in status.overview(home)}
+    rows = {row["name"]: row for row in status.list_study_rows(home)}
     assert rows["old"]["state"] == "unreadable"
     assert message in rows["old"]["reason"]
     assert [row["state"] for name, row in rows.items() if name != "old"] == ["new", "interrupted"]
@@ -228,9 +231,9 @@ def test_the_devices_of_trials_and_the_nodes_that_are_not_used_are_shown(home: H
         ledger.append(TrialStarted(trial=trial, node="here:1", device=device))
     ledger.append(SessionClosed(state="interrupted"))
     ledger.close()
-    document = status.document(folder)
-    assert to_plain(document)["devices"] == [{**card, "trials": 2}, {"name": "cpu", "trials": 1}]
-    lines = status.lines(document)
+    document = status.study_status(folder)
+    assert to_plain_value(document)["devices"] == [{**card, "trials": 2}, {"name": "cpu", "trials": 1}]
+    lines = status.study_status_lines(document)
     assert "device    NVIDIA L4 (driver 580.65.06, CUDA 13.2, compute capability 8.9): 2 trials" in lines
     assert "device    CPU: 1 trial" in lines
     assert [line for line in lines if "not used" in line] == [
@@ -241,7 +244,7 @@ def test_the_devices_of_trials_and_the_nodes_that_are_not_used_are_shown(home: H
 def test_what_users_asked_for_is_said_until_it_is_done(tmp_path: Path) -> None:
     folder = Home(tmp_path).create_study(quickstart())
     write_ledger(folder.ledger_file, Told("baseline", [0.5], "running"), Told("search", [0.5], "running"))
-    assert status.document(folder).asked is None
+    assert status.study_status(folder).asked is None
     driver_requests.submit_request(folder.requests_folder, driver_requests.DriverRequest("end"))
     ledger = Ledger(folder.ledger_file)
     for request in "ab":
@@ -260,38 +263,38 @@ def test_what_users_asked_for_is_said_until_it_is_done(tmp_path: Path) -> None:
         ledger.append(TrialEnded(trial=trial, state="complete"))
     ledger.append(SessionClosed(state="complete"))
     ledger.close()
-    assert status.document(folder).asked is None
+    assert status.study_status(folder).asked is None
 
 
 def test_a_line_of_the_log_holds_no_tables(home: Home) -> None:
     folder = home.create_study(quickstart())
     append_event(folder.ledger_file, "opened", owner="ann", spec="1f", groups={"val": [[3, 4], [4, 3]]})
-    (line,) = logs.text(logs.document(folder, None)).splitlines()
+    (line,) = logs.history_text(logs.read_history(folder, None)).splitlines()
     assert line.endswith("opened   owner ann, spec 1f")
 
 
 def test_a_report_in_the_log_is_one_line_with_what_the_study_looks_at(home: Home) -> None:
     folder = home.create_study(quickstart())
     write_ledger(folder.ledger_file, Told("search", [0.75]))
-    few = logs.text(logs.document(folder, 0))
+    few = logs.history_text(logs.read_history(folder, 0))
     ledger = Ledger(folder.ledger_file)
     metrics = {"train/loss": 1.0, "val/accuracy": 0.25, **{f"val/other_{number}": 0.5 for number in range(40)}}
     ledger.append(EpochReported(trial=0, epoch=2, metrics=metrics))
     ledger.close()
-    *others, line = logs.text(logs.document(folder, 0)).splitlines()
+    *others, line = logs.history_text(logs.read_history(folder, 0)).splitlines()
     assert others == few.splitlines()
     assert line.endswith("trial 0, epoch 2: train/loss 1, val/accuracy 0.25 and 40 more (--json)")
-    assert logs.document(folder, 0).events[-1]["metrics"] == metrics
+    assert logs.read_history(folder, 0).events[-1]["metrics"] == metrics
 
 
 def test_a_study_and_its_copy_are_one_row_while_they_are_alike(home: Home) -> None:
     original = home.find_study("old")
     copy = home.create_study(quickstart("name=copy"))
     copy.ledger_file.write_bytes(original.ledger_file.read_bytes())
-    shown = status.table(home, status.overview(home)).splitlines()
+    shown = status.studies_table(home, status.list_study_rows(home)).splitlines()
     assert [line for line in shown if line.startswith(("old", "copy"))] == [
         line for line in shown if line.startswith(("old, copy ", "copy, old "))
     ]
     assert len(shown) == 4
     write_ledger(copy.ledger_file, Told("baseline", [0.5]), Told("search", [0.6]))
-    assert len(status.table(home, status.overview(home)).splitlines()) == 5
+    assert len(status.studies_table(home, status.list_study_rows(home)).splitlines()) == 5

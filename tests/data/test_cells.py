@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from study import data
 from study.data import cells
 from study.data.dataset import Facts, SplitLabels
-from study.ranking.documents import to_plain
+from study.ranking.documents import to_plain_value
 
 FACTS = Facts(2, 2, (3, 4, 4), aligned=(0, 1))
 
@@ -81,7 +81,7 @@ def test_nothing_is_prepared_and_the_counts_are_those_of_what_is(root: Path, sec
     write_cifar10_jpeg(root)
     write_stl10(root)
     found = cells.count_cells_of_dataset(section)
-    assert json.loads(json.dumps(to_plain(found))) == to_plain(found)
+    assert json.loads(json.dumps(to_plain_value(found))) == to_plain_value(found)
     assert not (root / "prepared").exists()
     dataset = data.load(section)
     assert found.splits == {

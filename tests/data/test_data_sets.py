@@ -16,11 +16,13 @@ def test_the_example_of_the_protocol_is_a_data_set(monkeypatch: pytest.MonkeyPat
     module = ModuleType("study.data.sets.stripes")
     monkeypatch.setitem(sys.modules, module.__name__, module)
     exec(dedent((DatasetModule.__doc__ or "").partition("needs:\n")[2]), vars(module))
-    everything = {**data.CATALOGUE.own(), "stripes": module}
-    monkeypatch.setattr(data, "CATALOGUE", replace(data.CATALOGUE, own=lambda: everything))
+    everything = {**data.CATALOGUE.load_own_modules(), "stripes": module}
+    monkeypatch.setattr(data, "CATALOGUE", replace(data.CATALOGUE, load_own_modules=lambda: everything))
     section = {"name": "stripes", "samples": 8}
     assert [knob.key for knob in data.data_knobs("stripes")] == ["samples"]
-    assert data.CATALOGUE.about("stripes") == "small images, light or dark, some of them with a brighter first row"
+    assert (
+        data.CATALOGUE.description("stripes") == "small images, light or dark, some of them with a brighter first row"
+    )
     dataset = data.load(section)
     assert {name: split.inputs.shape for name, split in dataset.splits.items()} == dict.fromkeys(
         data.describe(section).splits, (8, 3, 8, 8)
@@ -42,7 +44,7 @@ def test_the_example_of_the_protocol_is_a_data_set(monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize("name", data.dataset_names())
 def test_each_has_a_line_for_users_and_keys_that_are_described(name: str) -> None:
     assert (data.find_dataset_module(name).__doc__ or "").startswith(f"{name}: ")
-    assert all(knob.about for knob in data.data_knobs(name))
+    assert all(knob.description for knob in data.data_knobs(name))
 
 
 def test_files_of_a_users_own_are_called_by_their_name_wherever_they_are_named_from() -> None:

@@ -8,7 +8,7 @@ from image_folders import load, rows, write
 from pictures import picture
 
 from study import data
-from study.commands.init import check_data, is_table, tables
+from study.commands.init import check_data, likely_table_name, table_name_check
 from study.data import file_lists
 from study.data.label_files import find_file_on_disk
 from study.errors import UserError
@@ -79,9 +79,9 @@ def test_one_file_under_two_spellings_is_refused(workplace):
 def test_a_hidden_table_is_not_offered(tmp_path):
     for name in ("birds.csv", "._birds.csv", ".labels.csv"):
         (tmp_path / name).write_text("file,target")
-    assert tables(tmp_path) == "birds.csv"
+    assert likely_table_name(tmp_path) == "birds.csv"
     with pytest.raises(UserError, match=r"Tables there: birds\.csv$"):
-        is_table(tmp_path)("labels.csv")
+        table_name_check(tmp_path)("labels.csv")
 
 
 LATIN = os.fsdecode(b"im\xfcge")
@@ -113,4 +113,4 @@ def test_a_class_or_a_path_whose_name_is_no_utf8_is_refused_by_name(workplace):
     with pytest.raises(UserError, match="its name is not in UTF-8"):
         check_data(LATIN)
     with pytest.raises(UserError, match="its name is not in UTF-8"):
-        is_table(workplace)(f"{LATIN}.csv")
+        table_name_check(workplace)(f"{LATIN}.csv")

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from study.cli import app
-from study.commands.plan import plan, text
+from study.commands.plan import plan_study, plan_text
 from study.data import cells
 from study.errors import UserError
 from study.spec import load_study
@@ -71,7 +71,7 @@ def test_whole_data_are_not_warned_of(people):
 
 def test_a_bias_of_one_value_is_refused_where_it_is_needed_and_warned_of_elsewhere(people):
     people.assign(sex="m").to_csv("people.csv", index=False)
-    warnings = plan(load_study_of()).warnings
+    warnings = plan_study(load_study_of()).warnings
     assert "the bias is 'm' in every row: no group differs from another. Leave out data.bias" in warnings
     for assignment in (
         "search.metric=val/worst_group_accuracy",
@@ -84,7 +84,7 @@ def test_a_bias_of_one_value_is_refused_where_it_is_needed_and_warned_of_elsewhe
 
 def test_plan_notes_what_rows_are_and_names_the_positive_class(people):
     people.replace({"no": "approved", "yes": "denied"}).to_csv("people.csv", index=False)
-    words = text(plan(load_study_of()))
+    words = plan_text(plan_study(load_study_of()))
     assert "so few values make rows equal by chance" in words
     assert "positive class: denied" in words
     assert "data.positive: approved" in words

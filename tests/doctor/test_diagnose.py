@@ -17,9 +17,9 @@ from typer.testing import CliRunner
 from study import doctor
 from study.cli import app
 from study.doctor import health_checks
-from study.doctor.health_checks import Finding, isolated
+from study.doctor.health_checks import Finding, run_isolated_check
 from study.home.folder import Home
-from study.text import without_password
+from study.text import redact_credentials
 from study.tracking.connection import connect_to_mlflow
 
 
@@ -35,14 +35,14 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
 
 def test_all_of_this_machine(home: Home) -> None:
     """It makes nothing, answers as one document, and its exit status is what the findings say."""
-    told = doctor.document(doctor.diagnose())
+    told = doctor.findings_document(doctor.run_checks())
     names = [one["name"] for one in told["checks"]]
     for name in ("python", "libraries", "torch", "torchvision", "GPUs", "CPUs", "memory", "home", "MLflow", "Ray"):
         assert name in names
     assert {"disk, home", "disk, data", "disk, temporary"} <= set(names)
     assert json.loads(json.dumps(told)) == told
     assert not home.path.exists()
-    shown = doctor.text(told)
+    shown = doctor.findings_text(told)
     for one in told["checks"]:
         assert f"{one['state']:<8} {one['name']}" in shown
         assert (one["remedy"] or "") in shown
@@ -86,24 +86,24 @@ def hangs() -> Iterator[Finding]:
 
 
 def test_a_look_that_raises_or_hangs_harms_no_other() -> None:
-    first, broken = isolated("it", breaks)
+    first, broken = run_isolated_check("it", breaks)
     assert (first.state, broken.state, broken.told) == ("ok", "problem", "RuntimeError: a library is broken")
-    (hung,) = isolated("it", hangs, patience=0.1)
+    (hung,) = run_isolated_check("it", hangs, timeout_s=0.1)
     assert (hung.name, hung.state, hung.told) == ("it", "problem", "no answer within 0 s")
 
 
 def test_a_home_and_its_studies(home: Home) -> None:
-    assert [one.state for one in health_checks.home(home)] == ["ok"]
+    assert [one.state for one in health_checks.home_findings(home)] == ["ok"]
     write_ledger(home.create_study(quickstart("name=one")).ledger_file, Told("baseline", [0.5]))
     home.create_study(quickstart("name=two")).ledger_file.write_text("no event\n")
-    whole, damaged = health_checks.home(home)
+    whole, damaged = health_checks.home_findings(home)
     assert "writable, form 2, 2 studies" in whole.told
     assert damaged.state == "problem"
     assert damaged.told.startswith("two: ")
     assert "study delete two --yes" in (damaged.remedy or "")
     home.path.rename(home.path.with_name("elsewhere"))
     home.path.write_text("a file")
-    (found,) = health_checks.home(home)
+    (found,) = health_checks.home_findings(home)
     assert (found.state, found.remedy) == ("problem", "another home: STUDY_HOME=...")
 
 
@@ -112,15 +112,15 @@ def test_a_home_and_its_studies(home: Home) -> None:
 def test_an_mlflow_that_refuses(home: Home, monkeypatch: pytest.MonkeyPatch, status: int, told: str) -> None:
     with answering(status) as uri:
         monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
-        (found,) = health_checks.mlflow(home)
+        (found,) = health_checks.mlflow_findings(home)
     assert found.state == "problem"
     assert told in found.told
-    assert without_password(uri) in found.told
+    assert redact_credentials(uri) in found.told
     assert "secret" not in f"{found}"
 
 
 def test_an_mlflow_that_is_not_there_yet_is_not_made(home: Home) -> None:
-    (found,) = health_checks.mlflow(home)
+    (found,) = health_checks.mlflow_findings(home)
     assert (found.state, "not there yet" in found.told) == ("ok", True)
     assert not home.path.exists()
 
@@ -129,10 +129,10 @@ def test_an_mlflow_that_is_not_there_yet_is_not_made(home: Home) -> None:
 def test_the_homes_own_database(home: Home) -> None:
     home.path.mkdir()
     connect_to_mlflow(home.tracking_uri)
-    (found,) = health_checks.mlflow(home)
+    (found,) = health_checks.mlflow_findings(home)
     assert (found.state, found.told) == ("ok", f"{home.database_file}: answers")
     home.database_file.write_bytes(b"no database" * 100)
-    (found,) = health_checks.mlflow(home)
+    (found,) = health_checks.mlflow_findings(home)
     assert (found.state, str(home.database_file) in found.told) == ("problem", True)
 
 
@@ -145,15 +145,15 @@ def test_clusters_that_cannot_be_used(home: Home, monkeypatch: pytest.MonkeyPatc
             ("10.0.0.1:6379", "no token is given"),
             ("nonsense", "allowed: auto, HOST:PORT"),
         ):
-            (found,) = health_checks.ray(home, address)
+            (found,) = health_checks.ray_findings(home, address)
             assert found.state == "problem"
             assert told in found.told
     with answering(401) as uri:
-        (found,) = health_checks.ray(home, without_password(uri))
+        (found,) = health_checks.ray_findings(home, redact_credentials(uri))
     assert "refuses the token" in found.told
     token = home.path.with_name("token")
     token.write_text("x" * 64)
     token.chmod(0o644)
     monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", str(token))
-    (found,) = health_checks.ray(home, None)
+    (found,) = health_checks.ray_findings(home, None)
     assert (found.state, "others can read this token: chmod 600" in found.told) == ("problem", True)

@@ -42,7 +42,7 @@ def folder(tmp_path: Path) -> StudyFolder:
 def driven(folder: StudyFolder) -> Iterator[None]:
     """A driver that does nothing but listen."""
     ledger, over = Ledger(folder.ledger_file), threading.Event()
-    spec, record = folder.spec(), StudyRecord.load_without_closing(folder.ledger_file)
+    spec, record = folder.load_spec(), StudyRecord.load_without_closing(folder.ledger_file)
     inbox = RequestInbox(Agenda(spec, ledger, record, EarlyStopping(spec)), folder.requests_folder)
 
     def listen() -> None:
@@ -179,7 +179,7 @@ def test_a_search_that_is_over_goes_on_with_what_is_enqueued(folder: StudyFolder
     record = StudyRecord.load_without_closing(folder.ledger_file)
     assert (record.state, record.extended_n_configurations) == ("interrupted", 5)
     assert not record.trials_by_state()["waiting"]
-    ledger, spec = Ledger(folder.ledger_file), folder.spec()
+    ledger, spec = Ledger(folder.ledger_file), folder.load_spec()
     agenda = Agenda(spec, ledger, record, EarlyStopping(spec))
     RequestInbox(agenda, folder.requests_folder).obey_pending_requests()
     tried = [job.trial for job in (agenda.next_job(), agenda.next_job()) if isinstance(job, TrialJob)]

@@ -14,10 +14,10 @@ from helpers import Told, append_event, quickstart, write_ledger
 from limits import full_disk
 
 from study import data
-from study.commands.final_training import final_study
+from study.commands.final_training import final_training_spec
 from study.driver import run
 from study.errors import StartInterruptedError, StudyStoppedError, UserError
-from study.home.folder import Home, write_format
+from study.home.folder import Home, write_home_format
 
 SPEC = quickstart()
 
@@ -77,14 +77,14 @@ def test_what_is_refused_before_its_first_trial_leaves_nothing_behind(
     monkeypatch.setattr("study.sweep.driver.drive_study", refused)
     home = Home(tmp_path / "home")
     home.path.mkdir()
-    write_format(home.path)
+    write_home_format(home.path)
     shutil.copy(empty_database, home.database_file)
-    spec = SPEC if begin == "start" else final_study(SPEC, [0, 1], None, False)
+    spec = SPEC if begin == "start" else final_training_spec(SPEC, [0, 1], None, False)
     command = run.run_new_study if begin == "start" else run.train_final
     for _ in range(2 - stays):
         with pytest.raises(type(refusal), match=re.escape(str(refusal))):
             command(home, spec, lambda *_: nullcontext(no_word))
-        assert [folder.name for folder in home.studies()] == ([spec.name] if stays else [])
+        assert [folder.name for folder in home.list_studies()] == ([spec.name] if stays else [])
 
 
 @pytest.mark.parametrize("begin", ["start", "train"])
@@ -100,12 +100,12 @@ def test_a_signal_as_the_folder_is_made_is_told_as_a_study_that_goes_on(
         return target
 
     home = Home(tmp_path / "home")
-    spec = SPEC if begin == "start" else final_study(SPEC, [0, 1], None, False)
+    spec = SPEC if begin == "start" else final_training_spec(SPEC, [0, 1], None, False)
     command = run.run_new_study if begin == "start" else run.train_final
     monkeypatch.setattr(Path, "rename", renamed_as_it_came)
     with pytest.raises(StartInterruptedError, match=rf"go on with it: study resume {spec.name}$"):
         command(home, spec, lambda *_: nullcontext(no_word))
-    assert [folder.name for folder in home.studies()] == [spec.name]
+    assert [folder.name for folder in home.list_studies()] == [spec.name]
 
 
 @pytest.mark.slow
@@ -180,13 +180,13 @@ def test_a_final_training_that_is_complete_is_answered_without_a_driver(
     home = Home(tmp_path / "home")
     folder = final_training.train(home)
     shutil.copy(empty_database, home.database_file)
-    spec = folder.spec()
+    spec = folder.load_spec()
 
     def train(*seeds: int) -> run.RunEnd:
         return run.train_final(home, replace(spec, final_seeds=seeds), lambda *_: nullcontext(no_word))
 
     with pytest.raises(UserError, match="with another configuration"):
-        run.train_final(home, final_study(SPEC, [0, 1], folder.name, False), lambda *_: nullcontext(no_word))
+        run.train_final(home, final_training_spec(SPEC, [0, 1], folder.name, False), lambda *_: nullcontext(no_word))
     run.resume_study(home, folder.name, lambda *_: nullcontext(no_word))
     monkeypatch.setattr("study.sweep.driver.drive_study", begins)
     ledger, trained = folder.ledger_file.read_bytes(), spec.final_seeds or ()

@@ -12,15 +12,15 @@ from helpers import Told, append_event, quickstart, write_ledger
 
 from study.analysis.statistics.next_step import predict_command
 from study.cli.options import show_run_end
-from study.commands.export import export
-from study.commands.final_training import final_study
+from study.commands.export import export_best
+from study.commands.final_training import final_training_spec
 from study.driver import run
 from study.driver.session import RunEnd, closing_lines
 from study.errors import StudyStoppedError, UserError
 from study.home.folder import Home
 from study.home.record import StudyRecord
 from study.ranking import Results
-from study.ranking.selection import Selection
+from study.ranking.selection import CandidateSelection
 from study.spec import load_study
 
 SPEC = quickstart("search.confirm={top: 0, seeds: 2}")
@@ -33,7 +33,7 @@ def complete(home: Path, untracked: str | None = None, *, ran: bool = True) -> R
     write_ledger(folder.ledger_file, Told("baseline", [0.5], params=PARAMS))
     append_event(folder.ledger_file, "closed", state="complete")
     record = StudyRecord.load(folder.ledger_file)
-    export(folder, Results(SPEC, record), folder.best_file)
+    export_best(folder, Results(SPEC, record), folder.best_file)
     return RunEnd(folder, SPEC, record, untracked, has_run_trials=ran)
 
 
@@ -72,9 +72,9 @@ def test_the_command_that_predicts_names_the_rows_as_the_table_does(
     wards = [f"{row},ward {number % 40}" for number, row in enumerate(rows)]
     (tmp_path / "people.csv").write_text("\n".join([f"{header},ward of", *wards]))
     (tmp_path / "people.yaml").write_text(TABLE.replace("PATH", str(tmp_path / "people.csv")))
-    final = final_study(load_study(str(tmp_path / "people.yaml"), changes), [3])
+    final = final_training_spec(load_study(str(tmp_path / "people.yaml"), changes), [3])
     assert predict_command(final) == said
-    assert predict_command(final_study(SPEC, [3])) == "study predict quickstart-final INPUTS -o classes.csv"
+    assert predict_command(final_training_spec(SPEC, [3])) == "study predict quickstart-final INPUTS -o classes.csv"
 
 
 @pytest.mark.parametrize(
@@ -139,8 +139,8 @@ def test_a_study_that_gained_nothing_says_to_keep_the_baseline(
     write_ledger(folder.ledger_file, *told)
     append_event(folder.ledger_file, "closed", state="complete")
     record = StudyRecord.load(folder.ledger_file)
-    export(folder, Results(spec, record), folder.best_file)
-    export(folder, Results(spec, record), tmp_path / "baseline.yaml", Selection(trial=0))
+    export_best(folder, Results(spec, record), folder.best_file)
+    export_best(folder, Results(spec, record), tmp_path / "baseline.yaml", CandidateSelection(trial=0))
     is_said = "the search found nothing better" in (tmp_path / "baseline.yaml").read_text()
     assert is_said == ("which best" in said[0]), "of the baseline in a file of its own, too"
     lines = closing_lines(RunEnd(folder, spec, record, None))
@@ -206,7 +206,7 @@ def test_what_failed_waits_for_the_driver_where_it_is_to_run_again(
 def test_a_complete_study_says_what_of_it_failed(tmp_path: Path) -> None:
     fine, lost = Told("search", [0.5], params=PARAMS), Told("baseline", [], "failed", params=PARAMS)
     end = failed(tmp_path, "complete", lost, fine, limit=2)
-    export(end.folder, Results(end.spec, end.record), end.folder.best_file)
+    export_best(end.folder, Results(end.spec, end.record), end.folder.best_file)
     lines = closing_lines(end)
     (told,) = (place for place, line in enumerate(lines) if line.startswith("failed     the baseline, "))
     assert lines[told + 1] == "           once its cause is mended: study resume quickstart --failed"

@@ -73,7 +73,7 @@ def test_every_search_runs_once_and_what_is_complete_is_left_alone(tmp_path: Pat
     assert runs == [names[0], *names[2:]]
     assert begin(home, suite) == suites.SuiteEnd(False, [], [])
     assert len(runs) == 7
-    text = suite_tables.markdown(suites.suite_tables_so_far(home, suite))
+    text = suite_tables.suite_to_markdown(suites.suite_tables_so_far(home, suite))
     assert (home.suites_folder / "small" / "table.md").read_text() == text
 
 
@@ -95,7 +95,7 @@ def test_a_signal_ends_it_and_the_next_run_goes_on(
 
     monkeypatch.setattr("study.driver.run.start_or_resume", stopped)
     assert begin(home, suite).stopped
-    assert [folder.name for folder in home.studies()] == ["small--weak--rho_80--1"]
+    assert [folder.name for folder in home.list_studies()] == ["small--weak--rho_80--1"]
     asked: list[str] = []
 
     def resumed(home: Home, spec: StudySpec, *rest: Any) -> RunEnd:
@@ -156,7 +156,7 @@ def test_more_of_it_is_no_change(tmp_path: Path, complete: Home) -> None:
 def test_the_numbers_are_those_of_the_ledgers(tmp_path: Path, complete: Home) -> None:
     """By hand: the cell of weak on rho_80 by accuracy has the searches 0.61 and 0.65."""
     suite = small_suite(tmp_path)
-    whole = suite_tables.to_json(suites.suite_tables_so_far(complete, suite))
+    whole = suite_tables.suite_to_plain_dict(suites.suite_tables_so_far(complete, suite))
     by_accuracy, by_unbiased = whole["tables"]
     cell = by_accuracy["cells"][0]
     assert (cell["method"], cell["data"], cell["n"]) == ("weak", "rho_80", 2)
@@ -174,7 +174,7 @@ def test_the_numbers_are_those_of_the_ledgers(tmp_path: Path, complete: Home) ->
 
 def test_the_tables_in_print(tmp_path: Path, complete: Home) -> None:
     found = suites.suite_tables_so_far(complete, small_suite(tmp_path))
-    text = suite_tables.markdown(found)
+    text = suite_tables.suite_to_markdown(found)
     assert "| strong | **83.0 ± 2.0** | **74.0 ± 2.0** | **78.5 ± 1.4** |" in text
     assert "| weak | 63.0 ± 2.0 | 34.0 ± 2.0 | 48.5 ± 1.4 |" in text
     assert text.startswith("# small\n\n2 methods on 2 data sets, 2 searches of each: 8 searches, all complete.\n")
@@ -183,11 +183,11 @@ def test_the_tables_in_print(tmp_path: Path, complete: Home) -> None:
     assert "All searches on a data set share its split" in text
     assert "| method | accuracy | unbiased_accuracy |" in text
     assert "| strong | 78.5 ± 1.4 | 86.2 ± 0.9 |" in text
-    latex = suite_tables.latex(found)
+    latex = suite_tables.suite_to_latex(found)
     assert latex.count(r"\begin{table}") == 2
     assert "| all methods | 48 | 0 s |" in text
     assert r"strong & \textbf{83.0 $\pm$ 2.0} & " in latex
-    rows = list(csv.DictReader(io.StringIO(suite_tables.to_csv(found))))
+    rows = list(csv.DictReader(io.StringIO(suite_tables.suite_to_csv(found))))
     assert len(rows) == 2 * (4 + 2)
     assert (rows[4]["data"], float(rows[4]["mean"])) == ("average", pytest.approx(0.485))
 
@@ -200,11 +200,11 @@ def test_what_is_missing_is_said(tmp_path: Path, home: Home) -> None:
     found = suites.suite_tables_so_far(home, suite)
     by_accuracy, by_unbiased = found.tables
     assert by_accuracy.cells["weak", "rho_80"] is not None
-    assert by_accuracy.cells["weak", "rho_80"].error is None
-    assert by_accuracy.results.missing["weak", "rho_80"] == {"not yet": 1}
-    assert by_unbiased.results.missing["weak", "rho_95"] == {"no test value": 1, "not yet": 1}
-    assert by_unbiased.results.missing["strong", "rho_80"] == {"failed": 1, "not yet": 1}
-    text = suite_tables.markdown(found)
+    assert by_accuracy.cells["weak", "rho_80"].standard_error is None
+    assert by_accuracy.results.missing_reasons["weak", "rho_80"] == {"not yet": 1}
+    assert by_unbiased.results.missing_reasons["weak", "rho_95"] == {"no test value": 1, "not yet": 1}
+    assert by_unbiased.results.missing_reasons["strong", "rho_80"] == {"failed": 1, "not yet": 1}
+    text = suite_tables.suite_to_markdown(found)
     assert "8 searches, 2 complete, 1 failed and 5 not yet. The numbers are of the complete ones alone." in text
     assert "| strong | failed, not yet | not yet | - |" in text
     assert "| weak | **61.0** (1 of 2) | **32.0** (1 of 2) | **46.5** (2 of 4) |" in text
@@ -221,7 +221,7 @@ def notes_of(home: Home, suite: Suite, values: Mapping[tuple[str, int], tuple[fl
         if (cell.method, cell.search_number) in values:
             tell(home, cell, values[cell.method, cell.search_number])
     found = suites.suite_tables_so_far(home, suite)
-    return suite_tables.table_notes(suite, found.tables[0])
+    return suite_tables.rule_table_notes(suite, found.tables[0])
 
 
 def test_one_data_set_has_no_average(tmp_path: Path, home: Home) -> None:
@@ -230,7 +230,7 @@ def test_one_data_set_has_no_average(tmp_path: Path, home: Home) -> None:
         home, suite, {key: (value, value + 0.01) for key, value in zip(ALL_FOUR, (0.6, 0.62, 0.8, 0.81), strict=True)}
     )
     assert verdict == "strong has the best mean, told apart from weak."
-    text = suite_tables.markdown(suites.suite_tables_so_far(home, suite))
+    text = suite_tables.suite_to_markdown(suites.suite_tables_so_far(home, suite))
     assert "| method | rho_80 |\n" in text
     assert "average" not in text
 
@@ -271,7 +271,7 @@ def test_a_search_that_went_on_beyond_its_budget_does_not_count(tmp_path: Path, 
     ledger.append(SearchExtended(trials=52))
     ledger.append(SessionClosed(state="complete", enough="trials"))
     ledger.close()
-    missing = suites.suite_tables_so_far(home, suite).tables[0].results.missing["weak", "rho_80"]
+    missing = suites.suite_tables_so_far(home, suite).tables[0].results.missing_reasons["weak", "rho_80"]
     assert missing == {"searched beyond the budget": 1, "not yet": 1}
 
 
@@ -279,8 +279,8 @@ def test_a_rule_that_the_data_cannot_have_is_said(tmp_path: Path, home: Home) ->
     inferred = TEXT.replace("{name: sup_con}", "{name: sup_con}\n    train: {inferred_groups: early}")
     suite = small_suite(tmp_path, inferred.replace("unbiased_accuracy]", "inferred_unbiased_accuracy]"))
     table = suites.suite_tables_so_far(home, suite).tables[1]
-    assert table.results.missing["weak", "rho_80"] == {"lacks what the rule needs": 2}
-    assert table.results.missing["strong", "rho_80"] == {"not yet": 2}
+    assert table.results.missing_reasons["weak", "rho_80"] == {"lacks what the rule needs": 2}
+    assert table.results.missing_reasons["strong", "rho_80"] == {"not yet": 2}
 
 
 def test_the_plan_says_how_far_it_is(tmp_path: Path, home: Home) -> None:
@@ -337,7 +337,7 @@ def test_the_same_picks_by_another_test_metric(tmp_path: Path, complete: Home) -
     def printed(judge: str) -> str:
         suite = small_suite(tmp_path, f"{TEXT}judge: {judge}\n")
         suites.check_suite_unchanged(complete, suite)
-        return suite_tables.markdown(suites.suite_tables_so_far(complete, suite))
+        return suite_tables.suite_to_markdown(suites.suite_tables_so_far(complete, suite))
 
     assert "test/accuracy in percent, of what a rule picks" in printed("test/accuracy")
     other = printed("test/worst_group_accuracy")

@@ -16,7 +16,7 @@ import pytest
 from command import Command, as_a_users
 
 from study.home import lease
-from study.home.ledger import is_driver_running, lease_file
+from study.home.ledger import is_driver_running, lease_path
 from study.home.record import StudyRecord
 
 SNAPSHOT = '''
@@ -171,7 +171,7 @@ class Slow:
     def wait_for(self, condition: Callable[[StudyRecord], bool]) -> int:
         """Until a condition holds of the study's record; gives its driver's process."""
         self.command.wait_for("mine", condition)
-        holder = lease.read_holder(lease_file(self.command.folder("mine").ledger_file))
+        holder = lease.read_holder(lease_path(self.command.folder("mine").ledger_file))
         assert holder is not None
         return holder.process.pid
 

@@ -86,11 +86,11 @@ def test_a_study_is_confirmed_ablated_trained_and_removed(laptop: Laptop) -> Non
 
     for name in ("quickstart", "quickstart-final"):
         assert laptop("delete", name, "--yes") == f"{name}: removed\n"
-    assert home.studies() == []
+    assert home.list_studies() == []
     assert json.loads(laptop("list", "--json")) == []
     gone = laptop.refused("delete", "quickstart", "--yes")
     assert (gone.count("\n"), gone.startswith("error: quickstart: no such study")) == (1, True)
-    assert Home(laptop.command.home).studies() == []
+    assert Home(laptop.command.home).list_studies() == []
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from runs import Runs
 from servers import ADMIN, PASSWORD, MlflowServer, Postgres, of_mlflow_2
 from tracked_study import PARAMS, SESSION, SPEC
 
-from study.commands.final_training import find_model
+from study.commands.final_training import find_model_files
 from study.home.events import EpochReported, SessionClosed, SessionOpened, TrialDecided, TrialEnded, TrialStarted
 from study.home.folder import Home
 from study.home.ledger import Ledger
@@ -141,11 +141,11 @@ def test_a_model_is_registered_fetched_and_removed(tmp_path: Path, address: str)
     folder = train(home)
     model = best_model_files(folder, Results.load(folder))
     assert model is not None
-    follower = MlflowTracker(home, folder, folder.spec())
+    follower = MlflowTracker(home, folder, folder.load_spec())
     follower.start_following()
     assert follower.finish_writing() is None
     assert register_model_version(home, folder, "small-final", model) is None
-    with find_model(home, "models:/small-final@candidate") as description:
+    with find_model_files(home, "models:/small-final@candidate") as description:
         found = TrainedClassifier.load_from_description(description, "cpu")
     assert found.description == TrainedClassifier.load_from_description(model.description, "cpu").description
     assert register_model_version(home, folder, "small-final", model) is None

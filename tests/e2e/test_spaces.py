@@ -11,7 +11,7 @@ from study.commands.export import exported_spec
 from study.commands.single_trial import run_trial
 from study.data import joint_fingerprint
 from study.ranking import Results
-from study.ranking.selection import Selection
+from study.ranking.selection import CandidateSelection
 from study.training import Trial
 
 MIXED = [
@@ -42,6 +42,6 @@ def test_each_trial_has_its_own_data_and_method(make_command: Callable[[], Comma
         again = timeless(Trial(config, loaded[data.section_key(config.data)], "cpu").train_epochs())
         assert [one["val/accuracy"] for one in again] == [one["val/accuracy"] for one in trial.reports]
     best = Results(spec, record).ranked_all[0]
-    written = exported_spec(command.folder("tiny"), Results(spec, record), best, Selection())
+    written = exported_spec(command.folder("tiny"), Results(spec, record), best, CandidateSelection())
     assert written.base == spec.trial_document({**best.trial.params, "train.seed": best.trial.seed})
     assert timeless(run_trial(written))[-1]["val/accuracy"] == best.search_value

@@ -56,7 +56,7 @@ def test_a_suite_survives_kill_9_of_its_group_with_the_same_table(make_command: 
     table = (command.work / "killed.csv").read_text()
     assert table == (undisturbed.work / "undisturbed.csv").read_text()
     assert len(table.splitlines()) == 1 + 2 * (2 + 2)
-    for folder in Home(command.home).studies():
+    for folder in Home(command.home).list_studies():
         record = assert_nothing_was_lost(folder)
         assert (folder.best_file.exists(), folder.report_folder.exists()) == (True, False)
         assert computed(record) == computed(undisturbed.load(folder.name)[1])

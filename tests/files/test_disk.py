@@ -17,10 +17,10 @@ from ray import cloudpickle, exceptions
 from torch import nn
 
 from study.analysis.report.write_report import write_report
-from study.commands.export import export
+from study.commands.export import export_best
 from study.data.cache import allocate_array_on_disk, load_or_build_dataset
 from study.data.dataset import Facts, Split
-from study.errors import StudyStoppedError, UserError, of_disk
+from study.errors import StudyStoppedError, UserError, find_disk_error
 from study.files import write_output
 from study.home.events import NodeExcluded
 from study.home.folder import Home
@@ -89,10 +89,10 @@ def report(folder: Path) -> None:
 
 def best_file(folder: Path) -> None:
     home = Home(folder / "home")
-    there = home.create_study(quickstart()) if not home.studies() else home.studies()[0]
+    there = home.create_study(quickstart()) if not home.list_studies() else home.list_studies()[0]
     told = [Told("baseline", [0.4], state="complete"), Told("search", [0.5], state="complete")]
     write_ledger(there.ledger_file, *told)
-    export(there, Results(quickstart(), record(*told)), folder / "best.yaml")
+    export_best(there, Results(quickstart(), record(*told)), folder / "best.yaml")
 
 
 def table(folder: Path) -> None:
@@ -131,7 +131,9 @@ def test_a_writer_says_that_the_disk_is_full_and_leaves_no_part(
     with full_disk(largest), pytest.raises(OSError, match="File too large") as full:
         write(tmp_path)
     assert full.value.errno == errno.EFBIG
-    assert of_disk(cloudpickle.loads(cloudpickle.dumps(full.value))) is not None, "as it comes from a trial's process"
+    assert find_disk_error(cloudpickle.loads(cloudpickle.dumps(full.value))) is not None, (
+        "as it comes from a trial's process"
+    )
     assert str(full.value.filename or tmp_path).startswith(str(tmp_path))
     assert not list(tmp_path.rglob("*.part*"))
     write(tmp_path)
@@ -141,20 +143,20 @@ def test_a_writer_says_that_the_disk_is_full_and_leaves_no_part(
 def test_an_error_of_the_disk_is_found_behind_what_was_made_of_it(number: int) -> None:
     told = OSError(number, os.strerror(number), "/home/of/studies")
     of_ray = exceptions.RayTaskError("train", "Traceback ...", told).as_instanceof_cause()
-    found = of_disk(cloudpickle.loads(cloudpickle.dumps(of_ray)))
+    found = find_disk_error(cloudpickle.loads(cloudpickle.dumps(of_ray)))
     assert found is not None
     assert (found.errno, found.filename) == (number, "/home/of/studies")
     by_cause, by_context = RuntimeError("write failed"), RuntimeError("unexpected pos 64 vs 0")
     by_cause.__cause__ = by_context
     by_context.__context__ = told
-    assert of_disk(by_cause) is told
+    assert find_disk_error(by_cause) is told
     told.__context__ = by_cause  # a ring
-    assert of_disk(by_context) is told
+    assert find_disk_error(by_context) is told
 
 
 def test_data_for_which_ray_has_no_room_are_the_disks() -> None:
     told = exceptions.RayTaskError("train", "Traceback ...", exceptions.OutOfDiskError("full")).as_instanceof_cause()
-    found = of_disk(cloudpickle.loads(cloudpickle.dumps(told)))
+    found = find_disk_error(cloudpickle.loads(cloudpickle.dumps(told)))
     assert found is not None
     assert (found.errno, found.filename) == (errno.ENOSPC, tempfile.gettempdir())
 
@@ -164,7 +166,7 @@ def test_data_for_which_ray_has_no_room_are_the_disks() -> None:
 )
 def test_other_errors_are_not_the_disks(error: Exception) -> None:
     error.__context__ = error
-    assert of_disk(error) is None
+    assert find_disk_error(error) is None
 
 
 def test_what_a_full_disk_makes_of_a_database_is_the_disks(tmp_path: Path) -> None:
@@ -172,7 +174,7 @@ def test_what_a_full_disk_makes_of_a_database_is_the_disks(tmp_path: Path) -> No
     database = sqlite3.connect(tmp_path / "plain.db", isolation_level=None)
     with closing(database), full_disk(5000), pytest.raises(sqlite3.OperationalError) as raised:
         database.execute("CREATE TABLE one AS SELECT hex(randomblob(50000))")
-    assert of_disk(raised.value) is not None
+    assert find_disk_error(raised.value) is not None
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from study.errors import UserError
-from study.files import check_output, write_output, writing
+from study.files import as_user_error_if_unwritable, check_output_path, write_output
 
 OLD, NEW = "old\n", "new\n"
 
@@ -19,7 +19,7 @@ OLD, NEW = "old\n", "new\n"
 @pytest.mark.parametrize("content", ["grün\n", b"\x00\xff\n"], ids=["text", "bytes"])
 def test_folders_that_are_missing_are_made(tmp_path: Path, content: str | bytes) -> None:
     path = tmp_path / "a" / "b" / "file.txt"
-    check_output(path)
+    check_output_path(path)
     assert not path.parent.exists()
     write_output(path, content)
     assert path.read_bytes() == (content if isinstance(content, bytes) else content.encode())
@@ -32,7 +32,7 @@ def test_a_link_stays_and_its_file_is_written(tmp_path: Path, before: str | None
         file.parent.mkdir()
         file.write_text(before)
     link.symlink_to(Path("elsewhere") / "file.txt")
-    check_output(link)
+    check_output_path(link)
     write_output(link, NEW)
     assert os.readlink(link) == "elsewhere/file.txt"
     assert file.read_text() == NEW
@@ -59,7 +59,7 @@ def test_a_pipe_stays_and_its_reader_gets_the_content(tmp_path: Path) -> None:
     os.mkfifo(path)
     reader = threading.Thread(target=lambda: heard.append(path.read_text()), daemon=True)
     reader.start()
-    check_output(path)
+    check_output_path(path)
     write_output(path, NEW)
     reader.join(100)
     assert heard == [NEW]
@@ -94,7 +94,7 @@ def test_what_cannot_be_a_file_is_one_message(tmp_path: Path, check_only: bool) 
     }
     for name, message in expected.items():
         with pytest.raises(UserError, match=message):
-            check_output(tmp_path / name) if check_only else write_output(tmp_path / name, NEW)
+            check_output_path(tmp_path / name) if check_only else write_output(tmp_path / name, NEW)
     assert (tmp_path / "file").read_text() == OLD
     assert sorted(path.name for path in tmp_path.iterdir()) == ["circle", "file", "folder"]
 
@@ -115,7 +115,7 @@ def read_only(tmp_path: Path) -> Iterator[Path]:
 @pytest.mark.parametrize("name", ["file", "new", "folder/new"])
 def test_a_read_only_place_is_told_before_the_work(read_only: Path, name: str) -> None:
     expected = re.escape(f"{read_only / name}: cannot be written: {read_only}: Read-only file system")
-    for refuse in (check_output, lambda path: write_output(path, NEW)):
+    for refuse in (check_output_path, lambda path: write_output(path, NEW)):
         with pytest.raises(UserError, match=f"^{expected}$"):
             refuse(read_only / name)
 
@@ -126,7 +126,10 @@ def test_a_disk_that_is_full_is_no_fault_of_the_path() -> None:
 
 
 def test_a_disk_that_has_become_read_only_is_no_fault_of_the_path_either(read_only: Path) -> None:
-    with pytest.raises(OSError, match="Read-only file system"), writing(read_only):
+    with pytest.raises(OSError, match="Read-only file system"), as_user_error_if_unwritable(read_only):
         (read_only / "new").touch()
-    with pytest.raises(UserError, match=r"Read-only file system\. Take another$"), writing(read_only, "Take another"):
+    with (
+        pytest.raises(UserError, match=r"Read-only file system\. Take another$"),
+        as_user_error_if_unwritable(read_only, "Take another"),
+    ):
         (read_only / "new").touch()

@@ -76,7 +76,7 @@ def test_a_trial_that_its_share_does_not_suffice_for_runs_alone_on_the_whole_car
         3000: "failed",
     }
     assert trials[3000].failure_kind == "OOM"
-    assert {mib: (trial.attempt, trial.has_gpu_alone) for mib, trial in trials.items()} == {
+    assert {mib: (trial.attempt, trial.needs_gpu_alone) for mib, trial in trials.items()} == {
         100: (0, False),
         300: (0, False),
         900: (1, True),

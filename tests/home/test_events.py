@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from study.home.events import EVENT_CLASSES, entry_to_event, event_to_entry
-from study.home.ledger_line import decode, encode
+from study.home.ledger_line import decode_entry, encode_entry
 
 KEPT = sorted((Path(__file__).parents[1] / "kept" / "studies").glob("*.jsonl.gz"))
 
@@ -51,20 +51,20 @@ sha256":"0"}],"placement":{"resources.cpu":2},"groups":{"val":[[1,2]],"classes":
 """An event of each kind with each of its fields, as every version has written it."""
 
 
-@pytest.mark.parametrize("line", LINES, ids=lambda line: str(decode(line)["event"]))
+@pytest.mark.parametrize("line", LINES, ids=lambda line: str(decode_entry(line)["event"]))
 def test_an_event_is_written_as_it_was_read(line: bytes) -> None:
-    event = entry_to_event(decode(line))
-    assert encode(event_to_entry(event)) == line
+    event = entry_to_event(decode_entry(line))
+    assert encode_entry(event_to_entry(event)) == line
     assert replace(event) == event, "and a driver makes the same"
 
 
 def test_each_kind_is_among_them() -> None:
-    assert {decode(line)["event"] for line in LINES} == EVENT_CLASSES.keys()
+    assert {decode_entry(line)["event"] for line in LINES} == EVENT_CLASSES.keys()
 
 
 @pytest.mark.parametrize("path", KEPT, ids=lambda path: path.name.partition(".")[0])
 def test_the_ledgers_of_kept_studies_are_written_byte_for_byte(path: Path) -> None:
     with gzip.open(path) as lines:
         for line in lines:
-            entry = decode(line)
-            assert encode(event_to_entry(entry_to_event(entry))) == encode(entry)
+            entry = decode_entry(line)
+            assert encode_entry(event_to_entry(entry_to_event(entry))) == encode_entry(entry)

@@ -14,13 +14,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from study.commands.export import exported_spec
-from study.commands.final_training import create_or_extend, final_study
+from study.commands.final_training import create_or_extend, final_training_spec
 from study.errors import UserError
 from study.home.folder import Home
 from study.home.ledger import read_entries
 from study.home.record import StudyRecord
 from study.ranking import Results
-from study.ranking.selection import Selection
+from study.ranking.selection import CandidateSelection
 from study.spec.load import STUDY_NAME_PATTERN
 
 
@@ -32,7 +32,7 @@ def test_a_new_study_has_its_file_and_its_ledger(home: Home) -> None:
     folder = home.create_study(named("one"))
     assert everything(home.path) == ["format", "one", "one/ledger.jsonl", "one/study.yaml"]
     assert folder.name == "one"
-    assert folder.spec() == named("one")
+    assert folder.load_spec() == named("one")
     assert [event["event"] for event in read_entries(folder.ledger_file)] == ["created"]
 
 
@@ -41,8 +41,8 @@ def test_a_study_whose_folder_was_renamed_has_its_new_name(home: Home) -> None:
     folder = home.create_study(named("one"))
     folder.path.rename(home.path / "two")
     renamed = home.find_study("two")
-    assert (renamed.spec().name, renamed.checked_spec().name) == ("two", "two")
-    assert renamed.spec().hash == named("one").hash
+    assert (renamed.load_spec().name, renamed.load_checked_spec().name) == ("two", "two")
+    assert renamed.load_spec().hash == named("one").hash
 
 
 def test_where_the_home_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -102,9 +102,9 @@ def make_all_that_is_named_after(home: Home, name: str) -> None:
         path.parent.mkdir(exist_ok=True)
         path.touch()
     record = StudyRecord.load(folder.ledger_file)
-    best = exported_spec(folder, Results(spec, record), Results(spec, record).ranked_all[0], Selection())
+    best = exported_spec(folder, Results(spec, record), Results(spec, record).ranked_all[0], CandidateSelection())
     home.create_study(best)
-    create_or_extend(home, final_study(best, [0]))
+    create_or_extend(home, final_training_spec(best, [0]))
 
 
 @pytest.mark.slow
@@ -139,7 +139,7 @@ def test_no_origin_and_no_given_name_lead_a_final_training_out_of_the_home(text:
         with tempfile.TemporaryDirectory() as parent:
             home = Home(Path(parent, "a", "home"))
             try:
-                folder = create_or_extend(home, final_study(spec, [0], name))
+                folder = create_or_extend(home, final_training_spec(spec, [0], name))
             except UserError:
                 assert everything(Path(parent)) == []
             else:
@@ -153,44 +153,44 @@ def test_a_name_that_the_home_needs_itself_is_refused(home: Home, name: str) -> 
     for _ in range(2):
         with pytest.raises(UserError, match=rf"{name}: is the home's own in .* Another name: --name {name}-2"):
             home.create_study(named(name))
-        home.create_study(named(f"one{len(home.studies())}"))
+        home.create_study(named(f"one{len(home.list_studies())}"))
 
 
 def test_a_link_in_the_home_is_no_study(home: Home, tmp_path: Path) -> None:
     elsewhere = Home(tmp_path / "elsewhere")
     elsewhere.create_study(named("one"))
-    elsewhere.create_study(final_study(named("one"), [0]))
+    elsewhere.create_study(final_training_spec(named("one"), [0]))
     home.create_study(named("other"))
     for name in ("one", "one-final"):
         (home.path / name).symlink_to(elsewhere.path / name)
     (home.path / "other-2").symlink_to("nowhere")
     before = {path: path.lstat().st_mtime_ns for path in tmp_path.rglob("*")}
-    assert [folder.name for folder in home.studies()] == ["other"]
+    assert [folder.name for folder in home.list_studies()] == ["other"]
     for name in ("one", "other-2"):
         for refuse in (home.find_study, home.check_name_is_free, lambda name: home.create_study(named(name))):
             with pytest.raises(UserError, match=rf"^{name}: is a symbolic link in .*home, to .*(where/one|nowhere); "):
                 refuse(name)
     with pytest.raises(UserError, match="one-final: is a symbolic link"):
-        create_or_extend(home, final_study(named("one"), [1]))
+        create_or_extend(home, final_training_spec(named("one"), [1]))
     with pytest.raises(UserError, match="--name other-3"):
         home.check_name_is_free("other")
     assert {path: path.lstat().st_mtime_ns for path in tmp_path.rglob("*")} == before
 
 
 def test_studies_are_listed_the_oldest_first_and_nothing_else(home: Home) -> None:
-    assert home.studies() == []
+    assert home.list_studies() == []
     for age, name in enumerate(["b", "a", "c"]):
         os.utime(home.create_study(named(name)).spec_file, (age, age))
     (home.path / "artifacts").mkdir()
     (home.path / "mlflow.db").touch()
-    assert [folder.name for folder in home.studies()] == ["b", "a", "c"]
+    assert [folder.name for folder in home.list_studies()] == ["b", "a", "c"]
 
 
 @pytest.mark.parametrize("below", [".", "inside", "inside/deeper"])
 def test_a_file_in_the_way_of_the_home_is_told(tmp_path: Path, below: str) -> None:
     (tmp_path / "file").write_text("mine")
     home = Home(tmp_path / "file" / below)
-    assert home.studies() == []
+    assert home.list_studies() == []
     with pytest.raises(UserError, match=r"cannot be written: .*Another home: STUDY_HOME="):
         home.create_study(named("one"))
     assert everything(tmp_path) == ["file"]

@@ -34,7 +34,7 @@ def test_a_home_of_another_form_is_not_touched(home: Home, text: str, message: s
     home.create_study(named("one"))
     (home.path / "format").write_text(text)
     before = {path: path.stat().st_mtime_ns for path in home.path.rglob("*")}
-    for refuse in (home.studies, lambda: home.find_study("one"), lambda: home.create_study(named("two"))):
+    for refuse in (home.list_studies, lambda: home.find_study("one"), lambda: home.create_study(named("two"))):
         with pytest.raises(UserError, match=message):
             refuse()
     assert {path: path.stat().st_mtime_ns for path in home.path.rglob("*")} == before
@@ -43,12 +43,12 @@ def test_a_home_of_another_form_is_not_touched(home: Home, text: str, message: s
 def test_a_home_that_does_not_tell_its_form_is_refused_once_it_holds_a_study(home: Home) -> None:
     home.path.mkdir()
     (home.path / "notes").mkdir()
-    assert home.studies() == []
+    assert home.list_studies() == []
     home.create_study(named("one"))
     (home.path / "format").unlink()
     before = {path: path.stat().st_mtime_ns for path in home.path.rglob("*")}
     message = r"holds studies, and no file format\. What study .* writes there is {\"format\": 2, .* STUDY_HOME="
-    for refuse in (home.studies, lambda: home.find_study("one"), lambda: home.create_study(named("two"))):
+    for refuse in (home.list_studies, lambda: home.find_study("one"), lambda: home.create_study(named("two"))):
         with pytest.raises(UserError, match=message):
             refuse()
     assert {path: path.stat().st_mtime_ns for path in home.path.rglob("*")} == before

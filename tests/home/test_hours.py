@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from helpers import Told, quickstart, record
 
-from study.analysis.report.result_sentences import Saved, saved_by_early_stopping
+from study.analysis.report.result_sentences import SavedByEarlyStopping, saved_by_early_stopping
 from study.home.record import StudyRecord
 from study.ranking import Results
 
@@ -19,7 +19,7 @@ def test_the_hours_by_hand() -> None:
     assert told.total_trial_seconds == pytest.approx(7)
     assert told.device_seconds("cpu", SPEC.resources.cpu) == pytest.approx(14)
     assert told.device_seconds("gpu", SPEC.resources.gpu) == pytest.approx(3.5)
-    assert saved_by_early_stopping(Results(SPEC, told)) == Saved("asha", 1, 3 / 8, pytest.approx(6))
+    assert saved_by_early_stopping(Results(SPEC, told)) == SavedByEarlyStopping("asha", 1, 3 / 8, pytest.approx(6))
 
 
 def test_runs_that_were_lost_or_cut_off_were_paid_for() -> None:

@@ -78,7 +78,7 @@ def test_a_driver_on_another_machine_keeps_others_out_as_long_as_it_lives(path: 
 
 
 def test_a_dead_machines_lease_expires(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lease, "SETTLE_S", 0.0)
+    monkeypatch.setattr(lease, "TAKEOVER_SETTLE_S", 0.0)
     another_machine(path, silent=lease.EXPIRY_S + 1)
     assert not ledger.is_driver_running(path)
     held = Ledger(path)
@@ -113,7 +113,7 @@ def test_of_many_that_take_a_study_without_a_lease_at_once_one_has_it(
         return found
 
     passed = threading.Event()
-    monkeypatch.setattr(ledger, "lock", lambda file, patience=0.0: True)
+    monkeypatch.setattr(ledger, "lock_file", lambda file, timeout_s=0.0: True)
     monkeypatch.setattr(lease, "machine_id", lambda: threading.current_thread().name)
     monkeypatch.setattr(lease, "holder_elsewhere", nobody)
     refused, has = [], []
@@ -140,7 +140,7 @@ def test_of_many_that_take_a_study_without_a_lease_at_once_one_has_it(
 
 @pytest.mark.parametrize("content", ["", '{"owner": '])
 def test_a_lease_that_was_cut_off_is_nobodys(path: Path, monkeypatch: pytest.MonkeyPatch, content: str) -> None:
-    monkeypatch.setattr(lease, "SETTLE_S", 0.1)
+    monkeypatch.setattr(lease, "TAKEOVER_SETTLE_S", 0.1)
     path.with_name("lease.json").write_text(content)
     held = Ledger(path)
     held.append(SessionClosed(state="complete"))

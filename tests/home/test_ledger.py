@@ -22,7 +22,7 @@ from study.home.events import (
     entry_to_event,
 )
 from study.home.ledger import Ledger, LedgerTail, read_entries
-from study.home.ledger_line import LineChain
+from study.home.ledger_line import LineChainState
 
 
 def test_what_was_appended_is_read_in_order(path: Path) -> None:
@@ -109,7 +109,9 @@ def test_a_tail_stops_before_a_line_that_is_being_written(path: Path) -> None:
     tail = LedgerTail(path)
     list(tail.new_entries())
     with open(path, "ab") as file:
-        line = LineChain(3, path.read_bytes()[-11:-3]).complete_line(b'{"event":"closed","time":1,"state":"complete"}')
+        line = LineChainState(3, path.read_bytes()[-11:-3]).complete_line(
+            b'{"event":"closed","time":1,"state":"complete"}'
+        )
         file.write(line[:20])
         file.flush()
         assert list(tail.new_entries()) == []

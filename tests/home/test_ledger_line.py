@@ -7,7 +7,7 @@ import pytest
 from study.errors import UserError
 from study.home.events import EpochReported, SessionClosed, TrialEnded
 from study.home.ledger import LeaseLostError, Ledger, read_entries
-from study.home.ledger_line import LineChain
+from study.home.ledger_line import LineChainState
 from study.home.record import StudyRecord
 
 
@@ -108,7 +108,7 @@ def test_a_line_that_is_no_event_is_told(path: Path, five: list[bytes], stray: b
 
 def test_two_drivers_that_raced_are_told(path: Path, five: list[bytes]) -> None:
     """Where neither locks nor the lease reached: both wrote what follows event 2."""
-    theirs = LineChain(3, five[2][-11:-3]).complete_line(b'{"event":"closed","time":2,"state":"interrupted"}')
+    theirs = LineChainState(3, five[2][-11:-3]).complete_line(b'{"event":"closed","time":2,"state":"interrupted"}')
     told = f"damaged at byte {at(five, 4)}: event 3 {OUT_OF_PLACE}"
     assert told in damaged(path, *five[:4], theirs)
 
@@ -118,7 +118,9 @@ def test_a_driver_sees_that_another_has_written(path: Path) -> None:
     held = Ledger(path)
     held.append(SessionClosed(state="interrupted"))
     with open(path, "ab") as file:
-        file.write(LineChain(4, path.read_bytes()[-11:-3]).complete_line(b'{"event":"extended","time":1,"trials":9}'))
+        file.write(
+            LineChainState(4, path.read_bytes()[-11:-3]).complete_line(b'{"event":"extended","time":1,"trials":9}')
+        )
     before = path.read_bytes()
     with pytest.raises(LeaseLostError, match="another driver has written to its ledger"):
         held.append(SessionClosed(state="complete"))

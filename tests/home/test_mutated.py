@@ -22,7 +22,7 @@ from study.home.events import ModelEvaluated, RunLost, SessionClosed
 from study.home.folder import Home, StudyFolder
 from study.home.lease import LeaseHolder, Process
 from study.home.ledger import Ledger, read_entries
-from study.home.ledger_line import Entry, LineChain
+from study.home.ledger_line import Entry, LineChainState
 
 MEGABYTES = 500
 """What an answer may take."""
@@ -118,7 +118,7 @@ def answer_to_events(folder: StudyFolder, seed: int, few: float = 0.0) -> None:
 
 def chained(events: list[Entry]) -> bytes:
     """The lines of a ledger that has these events."""
-    chain, lines = LineChain(), []
+    chain, lines = LineChainState(), []
     for event in events:
         lines.append(chain.complete_line(json.dumps(event).encode()))
         chain.accepts(lines[-1])

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from helpers import Told, quickstart, record, write_ledger
 
-from study.analysis.report.caveats import NotRead, caveats
+from study.analysis.report.caveats import CouldNotReadTestSplit, caveat_statements
 from study.errors import UserError
 from study.home.ledger import Ledger
-from study.home.ledger_line import Entry, LineChain, encode
+from study.home.ledger_line import Entry, LineChainState, encode_entry
 from study.home.record import StudyRecord, finite_metrics
 from study.ranking import Results
 from study.ranking.summary import summarise, summary_lines
@@ -36,8 +36,8 @@ def test_trials_are_folded_from_their_events() -> None:
     assert (pruned.n_epochs, pruned.last_metric("val/accuracy"), pruned.state) == (1, 0.3, "pruned")
     assert (confirm.repeated_trial, confirm.seed, confirm.test_metrics) == (0, 2, {"test/accuracy": 0.9})
     assert (failed.state, failed.last_metric("val/accuracy"), failed.n_epochs) == ("failed", None, 0)
-    assert (running.state, running.ended, running.node) == ("running", None, "here")
-    assert (waiting.state, waiting.started) == ("waiting", None)
+    assert (running.state, running.ended_at, running.node) == ("running", None, "here")
+    assert (waiting.state, waiting.started_at) == ("waiting", None)
     assert found.trials_by_state() == {
         "waiting": 1,
         "running": 1,
@@ -62,7 +62,7 @@ def test_a_trial_that_runs_again_runs_from_its_first_epoch() -> None:
     assert (found.trials[0].state, found.trials[0].n_epochs) == ("interrupted", 3)
     found.apply_entry({"event": "started", "trial": 0, "node": "there", "time": 10.0})
     assert (found.trials[0].state, found.trials[0].n_epochs, found.trials[0].node) == ("running", 0, "there")
-    assert found.trials[0].started == 10.0
+    assert found.trials[0].started_at == 10.0
 
 
 def test_a_trial_that_goes_on_from_a_checkpoint_keeps_the_epochs_before_it() -> None:
@@ -80,7 +80,7 @@ def test_a_trial_that_was_lost_counts_as_busy_while_it_ran() -> None:
         {"event": "lost", "trial": 0, "kind": "OOM", "reason": "", "attempt": 1, "alone": True, "time": 9.0}
     )
     found.apply_entry({"event": "lost", "trial": 0, "kind": "PREEMPTED", "reason": "", "attempt": 2, "time": 11.0})
-    assert found.trials[0].has_gpu_alone
+    assert found.trials[0].needs_gpu_alone
     found.apply_entry({"event": "started", "trial": 0, "node": "there", "epoch": 0, "time": 20.0})
     found.apply_entry({"event": "ended", "trial": 0, "state": "failed", "kind": "BUG", "reason": "x", "time": 25.0})
     assert found.total_trial_seconds == 11.0
@@ -100,7 +100,7 @@ def test_a_trial_whose_end_the_next_session_wrote_did_not_run_meanwhile() -> Non
         {"event": "ended", "trial": 0, "time": 100.5, "state": "complete"},
     ]
     trial = StudyRecord.from_entries(told).trials[0]
-    assert (trial.total_run_seconds, trial.ended) == (4.0, 14.0)
+    assert (trial.total_run_seconds, trial.ended_at) == (4.0, 14.0)
 
 
 @pytest.mark.parametrize("held", [True, False])
@@ -123,7 +123,7 @@ def test_a_test_split_that_could_not_be_read_is_told() -> None:
     told.apply_entry({"event": "untested", "trial": 1, "reason": "weights are gone", "time": 9.0})
     assert told.trials[1].test_failure == "weights are gone"
     assert "test split not read for trial 1: weights are gone" in summary_lines(summarise(Results(quickstart(), told)))
-    assert NotRead(1, "weights are gone") in caveats(Results(quickstart(), told))
+    assert CouldNotReadTestSplit(1, "weights are gone") in caveat_statements(Results(quickstart(), told))
     told.apply_entry({"event": "untested", "trial": 0, "reason": "weights are gone", "time": 9.5})
     assert "test split not read for trials 0, 1: weights are gone" in summary_lines(
         summarise(Results(quickstart(), told))
@@ -136,7 +136,9 @@ def test_a_test_split_that_was_read_later_is_no_longer_told_as_unread() -> None:
     told.apply_entry({"event": "tested", "trial": 1, "metrics": {"test/accuracy": 0.5}, "time": 9.5})
     assert told.trials[1].test_failure is None
     assert summarise(Results(quickstart(), told)).untested == {}
-    assert not [said for said in caveats(Results(quickstart(), told)) if isinstance(said, NotRead)]
+    assert not [
+        said for said in caveat_statements(Results(quickstart(), told)) if isinstance(said, CouldNotReadTestSplit)
+    ]
 
 
 BEFORE: list[Entry] = [
@@ -167,10 +169,10 @@ BEFORE: list[Entry] = [
 )
 def test_an_event_that_cannot_be_is_told(tmp_path: Path, name: str, fields: dict[str, Any], told: str) -> None:
     """Also where its check value is right; with its byte."""
-    path, chain = tmp_path / "ledger.jsonl", LineChain()
+    path, chain = tmp_path / "ledger.jsonl", LineChainState()
     lines = []
     for event in (*BEFORE, {"event": name, "time": 2.0, **fields}):
-        lines.append(chain.complete_line(encode(event)))
+        lines.append(chain.complete_line(encode_entry(event)))
         assert chain.accepts(lines[-1])
     path.write_bytes(b"".join(lines))
     place = sum(map(len, lines[:-1]))

@@ -29,19 +29,19 @@ from typer.testing import CliRunner
 
 from study.analysis import epochs_frame, picks_frame, trials_frame
 from study.analysis.report import result_sentences
-from study.analysis.report.caveats import caveats
-from study.analysis.report.sections import report_page
-from study.analysis.statistics.frame import param, param_keys
+from study.analysis.report.caveats import caveat_statements
+from study.analysis.report.sections import build_report_page
+from study.analysis.statistics.frame import param_keys, param_value
 from study.cli import app
-from study.commands.export import export
+from study.commands.export import export_best
 from study.home.events import Event, event_to_entry
-from study.home.folder import StudyFolder, write_format
+from study.home.folder import StudyFolder, write_home_format
 from study.home.ledger import Ledger, read_entries
 from study.home.record import StudyRecord, TrialRecord
 from study.knobs import REMOVED_VALUES
 from study.ranking import Results, SeedStatistics, epochs
-from study.ranking.difference import Arm, difference, split_metrics
-from study.ranking.documents import to_plain
+from study.ranking.difference import Arm, mean_difference, metrics_of_both_splits
+from study.ranking.documents import to_plain_value
 from study.spec import StudySpec
 from study.sweep.agenda import Agenda
 from study.sweep.early_stopping import EarlyStopping
@@ -83,7 +83,7 @@ def loaded(name: str) -> Results:
 @cache
 def lead(name: str) -> dict[str, Any]:
     """The lead of its report, as plain values."""
-    found: dict[str, Any] = to_plain(result_sentences.document(loaded(name)))
+    found: dict[str, Any] = to_plain_value(result_sentences.lead_numbers(loaded(name)))
     return found
 
 
@@ -116,7 +116,7 @@ def _configurations(results: Results) -> pd.DataFrame:
             results.spec.metric: one.search_value,
             **_numbers(one.confirm_statistics),
             "seeds": tuple(each.seed for each in one.confirm_trials if _has(results.spec, each)),
-            **{key: param(results.spec, one.trial, key) for key in keys},
+            **{key: param_value(results.spec, one.trial, key) for key in keys},
         }
         for one in rows
     ]
@@ -128,7 +128,7 @@ def _has(spec: StudySpec, trial: TrialRecord) -> bool:
 
 
 def _numbers(spread: SeedStatistics | None) -> dict[str, Any]:
-    mean, deviation, count = (spread.mean, spread.deviation, spread.count) if spread else (None, None, 0)
+    mean, deviation, count = (spread.mean, spread.standard_deviation, spread.count) if spread else (None, None, 0)
     return {"mean": mean, "sd": deviation, "n": count}
 
 
@@ -136,16 +136,18 @@ def _summary(results: Results) -> pd.DataFrame:
     """The baseline against the best configuration, or the final training alone: every metric on both splits."""
     by_name: dict[str, Arm | None] = {"final": results.final_arm}
     if results.spec.final_seeds is None:
-        by_name = dict(zip(("baseline", "best"), results.compared_arms, strict=True))
+        by_name = dict(zip(("baseline", "best"), results.baseline_and_best_arms, strict=True))
     rows = {}
-    for metric in split_metrics(results.spec, list(by_name.values())):
+    for metric in metrics_of_both_splits(results.spec, list(by_name.values())):
         row = rows[metric] = dict[str, Any]()
         for name, side in by_name.items():
-            row |= {f"{name} {key}": one for key, one in _numbers(side.statistics(metric) if side else None).items()}
-            row[f"{name} seeds"] = tuple(side.seeds(metric)) if side else ()
+            row |= {
+                f"{name} {key}": one for key, one in _numbers(side.metric_statistics(metric) if side else None).items()
+            }
+            row[f"{name} seeds"] = tuple(side.metric_seeds(metric)) if side else ()
         reference, best = by_name.get("baseline"), by_name.get("best")
         if reference and best:
-            gain = difference(best.values(metric), reference.values(metric), best.n_candidates)
+            gain = mean_difference(best.metric_by_seed(metric), reference.metric_by_seed(metric), best.n_candidates)
             low, high = (gain and gain.interval) or (None, None)
             row |= {"difference": gain and gain.value, "low": low, "high": high}
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("metric")
@@ -164,7 +166,7 @@ def documents(name: str, asked: Iterable[str] = COMMANDS) -> dict[str, dict[str,
     """What commands print of a study with `--json`, value by value in their order; nothing where they refuse it."""
     folder("single")
     home = folder(name).path.parent
-    write_format(home)
+    write_home_format(home)
     found = {}
     for command in asked:
         given = [word.format(name) for word in COMMANDS[command]]
@@ -196,7 +198,7 @@ def forms() -> dict[str, dict[str, str]]:
     """Of each of these commands the keys of what it prints, in their order, each with the kinds of its values."""
     with tempfile.TemporaryDirectory() as out:
         shutil.copytree(folder("single").path, Path(out, "home", "single"))
-        write_format(Path(out, "home"))
+        write_home_format(Path(out, "home"))
         env = {"STUDY_HOME": f"{out}/home", "STUDY_DATA": f"{out}/data"}
         asked = {name: [word.format(out=out) for word in words] for name, words in FORMS.items()}
         printed = {name: CliRunner().invoke(app, [*words, "--json"], env=env).stdout for name, words in asked.items()}
@@ -234,7 +236,7 @@ def told() -> dict[str, Results]:
 
 def words(results: Results) -> dict[str, list[str]]:
     """What a report says: its lead, part by part, and what is not known."""
-    parts = {**result_sentences.lead(results), "What is not known": caveats(results)}
+    parts = {**result_sentences.lead_statements(results), "What is not known": caveat_statements(results)}
     return {title: list(map(str, said)) for title, said in parts.items()}
 
 
@@ -304,7 +306,7 @@ def _no_sentences(part: Any) -> Any:
 def _best(study: StudyFolder, results: Results) -> Table:
     if not any(trial.state == "complete" for trial in results.record.trials.values()):
         return {}
-    (file,) = export(study, results, study.best_file)
+    (file,) = export_best(study, results, study.best_file)
     best = YAML(typ="safe").load(file.path.read_text(encoding="utf-8"))
     best["origin"] = {key: value for key, value in best["origin"].items() if key not in LEFT_OUT}
     parts = {section: value if isinstance(value, dict) else {"": value} for section, value in best.items()}
@@ -313,7 +315,7 @@ def _best(study: StudyFolder, results: Results) -> Table:
 
 def _page_tables(results: Results) -> Iterator[tuple[str, Table]]:
     """The tables that the report prints, but that of every trial, which `trials` has in full."""
-    for section in report_page(results, {}).sections:
+    for section in build_report_page(results, {}).sections:
         if section.title in ("Provenance", "Every metric"):
             continue
         tables = [block.frame for block in section.blocks if hasattr(block, "frame")]

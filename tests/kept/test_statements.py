@@ -9,12 +9,12 @@ import pytest
 from kept import reading
 from told_studies import PAIRS, only, over, said, statements
 
-from study.analysis.report.conclusions import Change, Gain
-from study.analysis.report.page import Table, to_markdown
-from study.analysis.report.result_sentences import ToRunnerUp
-from study.analysis.report.sections import report_page
+from study.analysis.report.conclusions import GainOverBaseline, MetricChange
+from study.analysis.report.page import TableBlock, page_to_markdown
+from study.analysis.report.result_sentences import DifferenceToRunnerUp
+from study.analysis.report.sections import build_report_page
 from study.analysis.statistics import formatting
-from study.analysis.statistics.next_step import NotToldApart
+from study.analysis.statistics.next_step import SeedsDoNotDecide
 from study.ranking import Results
 from study.ranking.difference import Difference
 
@@ -30,28 +30,32 @@ class Said(NamedTuple):
 
 def compared(results: Results) -> Iterator[Said]:
     """Whatever a page says of how the best compares with others."""
-    for gain in (one for one in statements(results) if isinstance(one, Gain | Change)):
-        metric = gain.metric if isinstance(gain, Change) else results.spec.metric
-        yield _said(gain.reference.number, metric, gain.difference)
-    for one in said(ToRunnerUp, results):
-        number = one.rivals.runner_up.number
-        is_apart = number not in one.rivals.undecided
-        yield _said(number, results.spec.metric, one.rivals.gap)._replace(is_apart=is_apart)
-    for one in said(NotToldApart, results):
-        yield Said(one.other.number, results.spec.metric, None, False)
-    for section in report_page(results, {}).sections:
+    for gain in (one for one in statements(results) if isinstance(one, GainOverBaseline | MetricChange)):
+        metric = gain.metric if isinstance(gain, MetricChange) else results.spec.metric
+        yield _said(gain.reference.trial_number, metric, gain.difference)
+    for one in said(DifferenceToRunnerUp, results):
+        number = one.rivals.runner_up.trial_number
+        is_apart = number not in one.rivals.undecided_trials
+        yield _said(number, results.spec.metric, one.rivals.difference_to_runner_up)._replace(is_apart=is_apart)
+    for one in said(SeedsDoNotDecide, results):
+        yield Said(one.other.trial_number, results.spec.metric, None, False)
+    for section in build_report_page(results, {}).sections:
         for block in section.blocks:
-            if isinstance(block, Table) and {"difference", "95% interval"} <= set(block.header):
+            if isinstance(block, TableBlock) and {"difference", "95% interval"} <= set(block.header):
                 for row in block.frame.to_dict("records"):
                     yield Said(0, row["metric"], _printed(row["95% interval"]), None)
 
 
 def _said(against: int, metric: str, difference: Difference) -> Said:
-    return Said(against, metric, _printed(formatting.interval(metric, difference)), difference.is_clear)
+    return Said(against, metric, _printed(formatting.format_interval(metric, difference)), difference.is_clear)
 
 
 def _printed(interval: str) -> str | None:
-    return None if interval in (formatting.MISSING, formatting.ALIKE, formatting.VAGUE) else interval
+    return (
+        None
+        if interval in (formatting.MISSING_TEXT, formatting.ALIKE_TEXT, formatting.TOO_FEW_SEEDS_TEXT)
+        else interval
+    )
 
 
 def disagreements(results: Results) -> list[set[Said]]:
@@ -84,7 +88,7 @@ def test_no_two_statements_of_a_page_differ(name: str) -> None:
 
 @pytest.mark.parametrize("name", [*reading.STUDIES, *PAIRS])
 def test_no_interval_of_a_page_is_without_width_and_no_number_is_missing(name: str) -> None:
-    page = to_markdown(report_page(study_of(name), {}))
+    page = page_to_markdown(build_report_page(study_of(name), {}))
     assert not re.findall(r"([+-]?[\d.]+%?) to \1(?![\d.])", page)
     assert not re.findall(r"\bnan\b(?! in epoch)|\binf\b|[\d]e-1\d", page)
 
@@ -100,7 +104,7 @@ def test_what_is_compared_on_a_page() -> None:
 
 def test_a_baseline_that_wins_is_named_as_the_best() -> None:
     results = study_of("the baseline wins")
-    gain = only(Gain, results)
-    assert (gain.verdict, gain.won) == ("negative", gain.reference.number)
-    table = next(block for block in report_page(results, {}).sections[0].blocks if isinstance(block, Table))
+    gain = only(GainOverBaseline, results)
+    assert (gain.verdict, gain.won) == ("negative", gain.reference.trial_number)
+    table = next(block for block in build_report_page(results, {}).sections[0].blocks if isinstance(block, TableBlock))
     assert "best of the search (trial 1)" in table.header

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from study.knobs import knobs
+from study.knobs import read_knobs
 from study.losses import loss_catalogue
 from study.losses.bias_con import bias_con
 from study.losses.debiased import debiased_info_nce
@@ -31,16 +31,16 @@ def test_signatures_are_uniform(name: str) -> None:
     first, *rest = inspect.signature(EVERYTHING[name]).parameters.values()
     assert first.name == ("logits" if name in classification_losses_by_name() else "views")
     assert all(parameter.kind is parameter.KEYWORD_ONLY for parameter in rest)
-    hyperparameters = {knob.key for knob in knobs(EVERYTHING[name])}
+    hyperparameters = {knob.key for knob in read_knobs(EVERYTHING[name])}
     assert {parameter.name for parameter in rest} - hyperparameters <= INPUTS
-    assert not any(knob.required for knob in knobs(EVERYTHING[name]))
+    assert not any(knob.required for knob in read_knobs(EVERYTHING[name]))
     assert EVERYTHING[name].__doc__
 
 
 def test_a_regulariser_shares_no_key_with_a_loss() -> None:
     """Both are set by method.KEY in one study file, so that one key may not mean two things."""
     keys = [
-        {knob.key for function in kind().values() for knob in knobs(function)}
+        {knob.key for function in kind().values() for knob in read_knobs(function)}
         for kind in (losses_by_name, regularisers_by_name)
     ]
     assert not keys[0] & keys[1]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from loss_calls import CALLS, COMPARES_SAMPLES, EDGES, ONE_VIEW, TARGET, Call, every_call, make_batch
 from torch.nn.functional import normalize
 
-from study.knobs import knobs
+from study.knobs import read_knobs
 
 
 @every_call
@@ -70,7 +70,7 @@ def test_a_nan_is_not_hidden(call: Call) -> None:
 
 @every_call
 def test_low_temperatures_do_not_overflow_in_float32(call: Call) -> None:
-    if "temperature" in {knob.key for knob in knobs(call.function)}:
+    if "temperature" in {knob.key for knob in read_knobs(call.function)}:
         for temperature in (0.01, 0.001):
             loss, gradient = Call(call.name, call.given | {"temperature": temperature}).gradient(
                 make_batch(dtype=torch.float32)

@@ -7,11 +7,11 @@ from study.metrics import group_names
 
 def test_the_group_of_a_metric_is_told_by_name():
     names = ("no", "yes"), ("f", "m", "x")
-    assert group_names.metric_in_words("val/group_1_2_accuracy", *names) == "class 'yes', bias class 'x'"
-    assert group_names.metric_in_words("test/lbfgs_group_0_1_accuracy", *names) == "class 'no', bias class 'm'"
+    assert group_names.group_metric_in_words("val/group_1_2_accuracy", *names) == "class 'yes', bias class 'x'"
+    assert group_names.group_metric_in_words("test/lbfgs_group_0_1_accuracy", *names) == "class 'no', bias class 'm'"
     for other in ("val/accuracy", "val/worst_group_accuracy", "val/group_2_0_accuracy", "val/group_0_3_accuracy"):
-        assert group_names.metric_in_words(other, *names) is None
-    assert group_names.metric_in_words("val/group_0_0_accuracy", None, ("f",)) is None
+        assert group_names.group_metric_in_words(other, *names) is None
+    assert group_names.group_metric_in_words("val/group_0_0_accuracy", None, ("f",)) is None
 
 
 def test_a_study_tells_all_of_its_groups():
@@ -32,7 +32,7 @@ def test_a_study_tells_all_of_its_groups():
     ],
 )
 def test_which_classes_a_gap_compares_is_said(cells: list[list[int]], told: str) -> None:
-    sentence = group_names.compared_groups(cells, ("no", "yes"))
+    sentence = group_names.compared_groups_sentence(cells, ("no", "yes"))
     assert told in sentence
     assert sentence.endswith("of the class 'yes'.")
-    assert group_names.compared_groups([*cells, [1, 1]], None).count("equal_opportunity") == 0
+    assert group_names.compared_groups_sentence([*cells, [1, 1]], None).count("equal_opportunity") == 0

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from study import metrics
 from study.data import Facts
-from study.metrics import METRICS, format_range, format_value
+from study.metrics import METRICS, format_metric, format_metric_range
 
 LOWER = {"equalized_odds", "equalized_odds_difference", "equal_opportunity", "demographic_parity", "accuracy_parity"}
 LOSSES = {f"{kind}log_loss" for kind in ("", "balanced_", "unbiased_", "shrunk_unbiased_", "inferred_unbiased_")}
@@ -32,24 +32,24 @@ def test_a_prefix_changes_nothing(name: str, prefix: str) -> None:
 )
 def test_of_any_other_name_nothing_is_known(name: str) -> None:
     assert metrics.find_metric(name) is None
-    assert metrics.direction(name) is None
-    assert not metrics.is_share(name)
+    assert metrics.metric_direction(name) is None
+    assert not metrics.is_fraction_metric(name)
 
 
 def test_shares_are_between_0_and_1() -> None:
     shares = {name for name, metric in METRICS.items() if metric.unit == "share"}
     assert shares == {*metrics.searchable_metrics(), "standard_error"} - LOSSES
-    assert {(METRICS[name].low, METRICS[name].high) for name in shares} == {(0.0, 1.0)}
-    assert metrics.is_share("test/mlp_accuracy")
-    assert not metrics.is_share("test/condition_mse")
+    assert {(METRICS[name].min_value, METRICS[name].max_value) for name in shares} == {(0.0, 1.0)}
+    assert metrics.is_fraction_metric("test/mlp_accuracy")
+    assert not metrics.is_fraction_metric("test/condition_mse")
 
 
 @given(st.integers(2, 20), st.none() | st.integers(2, 20), st.none() | st.integers(0, 3))
 def test_what_data_can_have(classes: int, groups: int | None, condition: int | None) -> None:
     facts = Facts(classes, groups, (3, 8, 8), condition)
     there = metrics.available_metrics(facts)
-    named = [name for name in there if name in metrics.GROUPS]
-    assert len(named) == (classes * (groups or 0) if classes * (groups or 0) <= metrics.NAMED_GROUPS else 0)
+    named = [name for name in there if name in metrics.CELLS_BY_GROUP_METRIC]
+    assert len(named) == (classes * (groups or 0) if classes * (groups or 0) <= metrics.MAX_GROUP_METRICS else 0)
     assert ("worst_group_accuracy" in there) == (groups is not None)
     assert METRICS["condition_mse"].is_available(facts) == (condition is not None)
 
@@ -57,15 +57,15 @@ def test_what_data_can_have(classes: int, groups: int | None, condition: int | N
 def test_a_standard_error_is_a_share_that_is_neither_better_nor_worse() -> None:
     for name in ("accuracy", "shrunk_worst_group_accuracy"):
         assert metrics.find_metric(f"val/{name}_standard_error") is METRICS["standard_error"]
-        assert metrics.direction(f"val/{name}_standard_error") is None
-        assert metrics.is_share(f"val/{name}_standard_error")
-    assert not metrics.is_share("val/log_loss_standard_error")
+        assert metrics.metric_direction(f"val/{name}_standard_error") is None
+        assert metrics.is_fraction_metric(f"val/{name}_standard_error")
+    assert not metrics.is_fraction_metric("val/log_loss_standard_error")
     assert "standard_error" not in metrics.searchable_metrics()
 
 
 def test_inferred_groups_need_no_bias_label_but_a_network_that_finds_them() -> None:
     facts = Facts(3, None, (3, 8, 8))
-    inferred = {name for name, metric in METRICS.items() if metric.of_inferred}
+    inferred = {name for name, metric in METRICS.items() if metric.needs_inferred_groups}
     accuracies = {f"inferred_{name}_accuracy" for name in ("unbiased", "conflicting", "worst_group")}
     assert inferred == accuracies | {"inferred_unbiased_log_loss"}
     assert set(metrics.available_metrics(facts, inferred=True)) - set(metrics.available_metrics(facts)) == inferred
@@ -93,9 +93,9 @@ def test_the_table_loads_no_library() -> None:
 def test_people_are_shown_accuracies_in_percent_and_all_else_so_that_it_shows(
     metric: str, numbers: tuple[float, float | None], told: str
 ) -> None:
-    assert format_value(metric, *numbers) == told
+    assert format_metric(metric, *numbers) == told
 
 
 def test_an_interval_is_printed_in_the_same_unit() -> None:
-    assert format_range("val/accuracy", 0.5, 0.625) == "50.0 to 62.5%"
-    assert format_range("val/loss", 0.0004, 1.5) == "0.0004 to 1.500"
+    assert format_metric_range("val/accuracy", 0.5, 0.625) == "50.0 to 62.5%"
+    assert format_metric_range("val/loss", 0.0004, 1.5) == "0.0004 to 1.500"

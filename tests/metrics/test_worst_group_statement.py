@@ -7,7 +7,7 @@ import pytest
 from study.metrics.worst_group_statement import (
     GroupCounts,
     WorstGroup,
-    class_sentences,
+    class_recall_sentences,
     find_worst_group,
     wilson_interval,
 )
@@ -92,7 +92,7 @@ def test_what_stands_on_enough_samples_is_said_before_a_group_of_one(
     assert lead.startswith(f"On test {first}")
     assert ("; the lowest accuracy, 0.0%, is theirs" in small) is bool(told.worst_of_enough)
     assert ": class 'ill' with bias class 'f', 0 of 1 right (0% to 79%)" in small
-    assert told.line().startswith(f"On test {first}"[:60])
+    assert told.first_sentence().startswith(f"On test {first}"[:60])
 
 
 def test_every_small_group_with_none_right_is_named() -> None:
@@ -157,6 +157,12 @@ def test_where_no_group_has_a_metric_of_its_own_the_lowest_accuracy_is_told() ->
         "1 sample of unknown bias is in no group.",
     ]
     assert find_worst_group(GroupCounts.from_metrics("test", [[1, 4]], {}.get), None, None) is None
+    tiny = find_worst_group(GroupCounts.from_metrics("test", [[1, 4], [2, 3]], values.get), None, None)
+    assert tiny is not None
+    assert tiny.first_sentence() == (
+        "On test none of the 4 groups has 10 samples or more: too few to tell which the model serves worst; over all "
+        "80.0% are right. The model card says more."
+    )
 
 
 @pytest.mark.parametrize(
@@ -174,17 +180,19 @@ def test_where_no_group_has_a_metric_of_its_own_the_lowest_accuracy_is_told() ->
 def test_one_line_says_the_first_of_it(
     right: Sequence[Sequence[float]], samples: Sequence[Sequence[int]], said: str
 ) -> None:
-    line = found(right, samples, accuracy=0.8).line()
+    line = found(right, samples, accuracy=0.8).first_sentence()
     assert said in line
     assert len(line) < 180
 
 
 def test_the_class_that_is_recognised_least_is_named_with_what_it_is_taken_for() -> None:
-    (told,) = class_sentences(["cat", "dog", "fox", "owl"], [[9, 0, 1, 0], [1, 3, 6, 0], [0] * 4, [0, 0, 0, 7]], None)
+    (told,) = class_recall_sentences(
+        ["cat", "dog", "fox", "owl"], [[9, 0, 1, 0], [1, 3, 6, 0], [0] * 4, [0, 0, 0, 7]], None
+    )
     least = "Of the classes, 'dog' is recognised least: 3 of 10 right, 6 called 'fox'."
     assert told == f"{least} Right of the others: 'cat' 9 of 10, 'owl' 7 of 7."
-    assert class_sentences(["cat", "dog"], [[9, 1], [1, 9]], 0.95) == []
-    assert class_sentences(["cat", "dog"], [[0, 0], [1, 9]], None) == []
+    assert class_recall_sentences(["cat", "dog"], [[9, 1], [1, 9]], 0.95) == []
+    assert class_recall_sentences(["cat", "dog"], [[0, 0], [1, 9]], None) == []
 
 
 @pytest.mark.parametrize(
@@ -196,6 +204,6 @@ def test_the_class_that_is_recognised_least_is_named_with_what_it_is_taken_for()
     ],
 )
 def test_a_threshold_that_is_off_is_told_with_what_to_do(confusion: list[list[int]], auc: float, is_off: bool) -> None:
-    told = " ".join(class_sentences(NAMES[0], confusion, auc))
+    told = " ".join(class_recall_sentences(NAMES[0], confusion, auc))
     assert ("about 93% of each class" in told) is is_off
     assert ("columns p(CLASS) of study predict" in told) is is_off

@@ -8,7 +8,7 @@ import pytest
 from paper_texts import in_order, nearby, needs_texts, numbers, paper_text, places, table
 
 from study.errors import UserError
-from study.metrics import METRICS, direction
+from study.metrics import METRICS, metric_direction
 from study.published import PublishedTable, load_table, table_names
 
 MEASURED = re.compile(r"[a-z_0-9]+/(?:biased_encoder_)?(?:(?:lbfgs|knn|mlp)_)?(?P<metric>\w+)")
@@ -41,19 +41,19 @@ def mode(metric: str) -> str | None:
     found = MEASURED.fullmatch(metric)
     assert found is not None
     assert found["metric"] in METRICS
-    return direction(metric)
+    return metric_direction(metric)
 
 
 def test_cells_are_numbers_in_fractions_with_their_metric_and_their_trials() -> None:
     example = PublishedTable.model_validate(EXAMPLE)
-    first, gap = example.cell("one", "0.9"), example.cell("two", "gap")
+    first, gap = example.printed_cell("one", "0.9"), example.printed_cell("two", "gap")
     assert (first.printed, first.value, first.spread) == ("90.5 ± 1.5", 0.905, 0.015)
     assert (gap.value, gap.spread) == (0.5, 0.1)
-    assert (example.cell("two", "0.9").value, example.cell("three", "0.9").spread) == (None, None)
+    assert (example.printed_cell("two", "0.9").value, example.printed_cell("three", "0.9").spread) == (None, None)
     assert example.metric_of("one", "0.9") == "test/accuracy"
     assert example.metric_of("two", "gap") == "test/lbfgs_equalized_odds"
-    assert example.where("one", "0.9") == {"method.name": "One", "data.rho": 0.9}
-    assert example.where("three", "0.9") is None
+    assert example.trial_keys_of("one", "0.9") == {"method.name": "One", "data.rho": 0.9}
+    assert example.trial_keys_of("three", "0.9") is None
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_a_table_has_a_cell_for_each_of_its_labels_and_claims_of_one_form(name: 
         assert sum(form is not None for form in (claim.better, claim.increasing, claim.decreasing, claim.best)) == 1
         for trend in filter(None, (claim.increasing, claim.decreasing)):
             assert (trend.row is None) == (trend.columns is None) != (trend.column is None) == (trend.rows is None)
-        assert all(of.cell(*place) for place in claim.cells())
+        assert all(of.printed_cell(*place) for place in claim.cell_labels())
 
 
 def test_an_unknown_table_is_one_message_with_the_nearest_name() -> None:
@@ -99,7 +99,7 @@ def test_a_table_names_itself_its_paper_and_metrics_that_there_are(name: str) ->
 @pytest.mark.parametrize("name", table_names())
 def test_no_trial_belongs_to_two_cells_of_one_metric(name: str) -> None:
     of = table(name)
-    known = [(place, of.where(*place), of.metric_of(*place)) for place in places(of)]
+    known = [(place, of.trial_keys_of(*place), of.metric_of(*place)) for place in places(of)]
     known = [(place, where, metric) for place, where, metric in known if where is not None]
     for (place, where, metric), (other_place, other, other_metric) in combinations(known, 2):
         differ = any(where[key] != other[key] for key in where.keys() & other.keys())
@@ -110,19 +110,19 @@ def test_no_trial_belongs_to_two_cells_of_one_metric(name: str) -> None:
 def test_the_printed_numbers_show_what_is_claimed(name: str) -> None:
     of = table(name)
     for claim in of.claims:
-        values = [of.cell(*place).value for place in claim.cells()]
+        values = [of.printed_cell(*place).value for place in claim.cell_labels()]
         if claim.not_as_printed is None and None not in values:
             assert holds(of, claim, [value for value in values if value is not None]), claim.text
 
 
 def holds(of: PublishedTable, claim: Any, values: list[float]) -> bool:
-    sign = 1 if mode(of.metric_of(*claim.cells()[0])) == "max" else -1
+    sign = 1 if mode(of.metric_of(*claim.cell_labels()[0])) == "max" else -1
     if claim.better:
         return sign * values[0] > sign * values[1]
     if claim.best:
         in_column = claim.best.among == "column"
-        others = [place for place in places(of) if place[in_column] == claim.cells()[0][in_column]]
-        printed = [of.cell(*place).value for place in others]
+        others = [place for place in places(of) if place[in_column] == claim.cell_labels()[0][in_column]]
+        printed = [of.printed_cell(*place).value for place in others]
         return sign * values[0] == max(sign * value for value in printed if value is not None)
     step = 1 if claim.increasing else -1
     return all(step * first < step * second for first, second in pairwise(values))
@@ -134,7 +134,9 @@ def test_the_numbers_of_every_row_are_in_the_papers_text_beside_the_caption(name
     """The rows in their order, each row's numbers and spreads without another number between them."""
     of = table(name)
     regions = [numbers(text) for text in nearby(paper_text(of.paper.key), of.source)]
-    lines = [[number for place in line for number in numbers(of.cell(*place).printed)] for line in printed_lines(of)]
+    lines = [
+        [number for place in line for number in numbers(of.printed_cell(*place).printed)] for line in printed_lines(of)
+    ]
     lines = [line for line in lines if line]
     assert not lines or any(in_order(region, lines) for region in regions)
 

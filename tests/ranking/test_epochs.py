@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from study import ranking
 from study.home.record import EpochMetrics, TrialRecord
 from study.ranking import Results, SeedStatistics, epochs
-from study.ranking.epochs import LAST_EPOCH_TEXT, EpochChoice, scores_by_epoch
+from study.ranking.epochs import LAST_EPOCH_TEXT, BestEpochTracker, scores_by_epoch
 from study.ranking.summary import BEST_ON_TEST_TEXT, metrics_at_other_epochs
 from study.spec.objective import MetricConstraint, Objective
 
@@ -88,13 +88,17 @@ def test_another_scale_chooses_the_same_epoch(whole: list[int]) -> None:
 @given(COURSES, st.integers(1, 6), st.integers(0, 12))
 def test_a_choice_goes_on_from_its_kept_state(values: list[float | None], window: int, cut: int) -> None:
     reports, goal = trial(*values).reports, smooth(window, MetricConstraint("val/accuracy", "<=", 0.3))
-    whole, first = EpochChoice(goal), EpochChoice(goal)
+    whole, first = BestEpochTracker(goal), BestEpochTracker(goal)
     heard = [whole.update(report) for report in reports]
     before = [first.update(report) for report in reports[:cut]]
-    again = EpochChoice(goal)
+    again = BestEpochTracker(goal)
     again.load_state_dict(json.loads(json.dumps(first.state_dict())))
     assert [*before, *(again.update(report) for report in reports[cut:])] == heard
-    assert (again.epoch, again.score, again.heard) == (whole.epoch, whole.score, whole.heard)
+    assert (again.chosen_epoch, again.chosen_score, again.n_reports) == (
+        whole.chosen_epoch,
+        whole.chosen_score,
+        whole.n_reports,
+    )
 
 
 @given(COURSES, st.none() | st.integers(1, 6))
@@ -116,14 +120,14 @@ def test_one_lucky_epoch_does_not_win() -> None:
 
 
 def test_what_is_not_a_number_is_never_chosen() -> None:
-    worker = EpochChoice(UP)
+    worker = BestEpochTracker(UP)
     assert [worker.update({"val/accuracy": value}) for value in (math.nan, 0.2, math.inf, 0.1)] == [
         True,
         True,
         False,
         False,
     ]
-    assert worker.epoch == 2
+    assert worker.chosen_epoch == 2
     assert ranking.mean_score(UP, [trial(None, None)]) is None
 
 

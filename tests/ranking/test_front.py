@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from study import ranking
-from study.commands.plan import plan, text
+from study.commands.plan import plan_study, plan_text
 from study.home.record import StudyRecord
 from study.ranking import Results
-from study.ranking.selection import Selection, select_candidates
+from study.ranking.selection import CandidateSelection, select_candidates
 from study.spec import StudySpec
 from study.spec.load import check_and_complete_document
 from study.spec.objective import SIGNIFICANT_DIGITS
@@ -67,10 +67,10 @@ def test_what_is_chosen_is_on_the_front_of_the_fresh_seeds(accurate: Pair, fair:
     found = searched(accurate, fair, baseline=(0.5, 0.95), fresh={0: [(0.5, 0.95)] * 2, 1: [lucky] * 2, 2: [fair] * 2})
     assert front(found, spec) == [1, 2]
     assert best(found, spec) == 1
-    assert numbers(select_candidates(Results(spec, found), Selection())) == [best(found, spec)]
-    assert numbers(select_candidates(Results(spec, found), Selection(pareto=spec.objective.metrics))) == [1, 2]
-    own = next(pick for pick in Results(spec, found).picks if pick.rule.is_own)
-    assert (own.number, own.rank) == (best(found, spec), 1)
+    assert numbers(select_candidates(Results(spec, found), CandidateSelection())) == [best(found, spec)]
+    assert numbers(select_candidates(Results(spec, found), CandidateSelection(pareto=spec.objective.metrics))) == [1, 2]
+    own = next(pick for pick in Results(spec, found).rule_picks if pick.rule.is_study_objective)
+    assert (own.trial_number, own.rank) == (best(found, spec), 1)
 
 
 values = st.tuples(st.integers(0, 4), st.integers(0, 4), st.integers(0, 4))
@@ -156,10 +156,10 @@ LINE = [(0.5 + place / 40, place / 20) for place in range(15)]
 def test_a_file_with_several_metrics_says_how_much_of_the_front_runs_again() -> None:
     spec = quickstart(TWO, "search.confirm={top: 2, seeds: 3}")
     assert spec.to_document()["search"]["confirm"]["front"] == 10
-    told = plan(spec)
+    told = plan_study(spec)
     assert told.budget.trials["confirm"] == (10 + 1) * 3
-    assert "then at most 33 to confirm (the whole front up to 10 configurations)" in text(told)
-    assert "of the front is chosen: the best val/accuracy" in text(told)
+    assert "then at most 33 to confirm (the whole front up to 10 configurations)" in plan_text(told)
+    assert "of the front is chosen: the best val/accuracy" in plan_text(told)
     assert quickstart(TWO, "search.confirm.front=4").search.confirm.front == 4
     assert "search.confirm.front: -1 given" in refused(TWO, "search.confirm.front=-1")
 

@@ -11,14 +11,14 @@ from course import Course
 from helpers import Told, quickstart, record, refused
 from told_studies import DRAWN, ENQUEUED, OTHER, OURS, WHOLE, incumbent_spec, incumbents, judged, only, said
 
-from study.analysis.report.caveats import MarginSilent
-from study.analysis.report.conclusions import Gain, IncumbentStays
-from study.analysis.report.result_sentences import AmongRivals, Parameters
-from study.analysis.statistics.next_step import NotToldApart, next_steps
-from study.commands.plan import budget
+from study.analysis.report.caveats import MarginNotApplied
+from study.analysis.report.conclusions import GainOverBaseline, IncumbentStays
+from study.analysis.report.result_sentences import BestAmongRivals, ResultParameters
+from study.analysis.statistics.next_step import SeedsDoNotDecide, next_steps
+from study.commands.plan import plan_budget
 from study.home.record import StudyRecord
 from study.ranking import Results
-from study.ranking.selection import Selection, select_candidates
+from study.ranking.selection import CandidateSelection, select_candidates
 from study.spec import StudySpec
 from study.spec.load import spec_of_resolved
 from study.spec.yaml_document import parse_study_yaml
@@ -31,8 +31,8 @@ def best(spec: StudySpec, found: StudyRecord) -> int:
     chosen = Results(spec, found).best
     assert chosen is not None
     assert (
-        select_candidates(Results(spec, found), Selection())[0] is chosen
-        or select_candidates(Results(spec, found), Selection())[0].trial is chosen.trial
+        select_candidates(Results(spec, found), CandidateSelection())[0] is chosen
+        or select_candidates(Results(spec, found), CandidateSelection())[0].trial is chosen.trial
     )
     return chosen.trial.number
 
@@ -55,10 +55,10 @@ def test_the_better_incumbent_stays_within_the_margin(margin: float, value: floa
 def test_the_page_says_in_one_statement_that_it_stays_and_why() -> None:
     results = ended(incumbent_spec(), record(*incumbents(0.5, 0.7, 0.65, 0.712)))
     stays = only(IncumbentStays, results)
-    assert (stays.leading.number, stays.incumbent.number, stays.chosen.number) == (3, 1, 1)
-    assert (stays.lead.gain, stays.lead.error) == (pytest.approx(0.012), pytest.approx(0.02 * 2**0.5))
+    assert (stays.leading.trial_number, stays.incumbent.trial_number, stays.chosen.trial_number) == (3, 1, 1)
+    assert (stays.lead.gain, stays.lead.standard_error) == (pytest.approx(0.012), pytest.approx(0.02 * 2**0.5))
     assert (stays.margin, stays.is_papers) == (1.0, False)
-    assert only(Parameters, results).values == OURS
+    assert only(ResultParameters, results).values == OURS
     assert not said(IncumbentStays, ended(incumbent_spec(), record(*incumbents(0.5, 0.7, 0.65, 0.8))))
 
 
@@ -78,7 +78,7 @@ def test_one_behind_the_leader_is_taken_that_is_beyond_its_own_error() -> None:
     trials.append(judged("search", 0.75, DRAWN | {"method.alpha": 0.09}, 0.02))
     found = record(*trials)
     assert best(incumbent_spec(), found) == 4
-    assert only(IncumbentStays, ended(incumbent_spec(), found)).chosen.number == 4
+    assert only(IncumbentStays, ended(incumbent_spec(), found)).chosen.trial_number == 4
 
 
 def again(values: dict[int, Sequence[float]], params: dict[int, dict[str, Any]], error: float) -> list[Told]:
@@ -132,9 +132,9 @@ def test_the_best_incumbent_runs_on_the_fresh_seeds_too() -> None:
     found = record(*incumbents(0.5, 0.65, 0.7, 0.8))
     confirmed = [trial.number for trial in Results(incumbent_spec(), found).trials_to_confirm()]
     assert confirmed == [0, 3, 2]
-    assert budget(incumbent_spec()).trials["confirm"] == 6
+    assert plan_budget(incumbent_spec()).trials["confirm"] == 6
     assert [trial.number for trial in Results(incumbent_spec(0.0), found).trials_to_confirm()] == [0, 3]
-    assert budget(incumbent_spec(0.0)).trials["confirm"] == 4
+    assert plan_budget(incumbent_spec(0.0)).trials["confirm"] == 4
     leading = record(*incumbents(0.5, 0.9, 0.7, 0.8))
     assert [trial.number for trial in Results(incumbent_spec(), leading).trials_to_confirm()] == [0, 1]
 
@@ -145,7 +145,7 @@ def test_without_anything_enqueued_the_baseline_stays() -> None:
     assert best(spec, found) == 0
     results = ended(spec, found)
     assert only(IncumbentStays, results).chosen.label == "baseline"
-    assert only(Gain, results).won == 0
+    assert only(GainOverBaseline, results).won == 0
     assert best(incumbent_spec(0.0, "search.enqueue=[]"), found) == 3
     assert [trial.number for trial in Results(spec, found).trials_to_confirm()] == [0, 3]
 
@@ -201,7 +201,7 @@ def test_what_breaks_a_limit_does_not_stay() -> None:
         one.further["val/equalized_odds"] = gap
     found = record(*trials)
     assert best(spec, found) == 3
-    assert only(MarginSilent, ended(spec, found)).why == "no incumbent"
+    assert only(MarginNotApplied, ended(spec, found)).why == "no incumbent"
 
 
 def test_of_several_metrics_nothing_changes_and_that_is_said() -> None:
@@ -211,13 +211,13 @@ def test_of_several_metrics_nothing_changes_and_that_is_said() -> None:
         one.further["val/equalized_odds"] = 0.1
     found = record(*trials)
     assert best(incumbent_spec(1.0, *front), found) == best(incumbent_spec(0.0, *front), found) == 3
-    assert only(MarginSilent, Results(incumbent_spec(1.0, *front), found)).why == "several metrics"
+    assert only(MarginNotApplied, Results(incumbent_spec(1.0, *front), found)).why == "several metrics"
 
 
 def test_an_error_that_is_not_known_keeps_nobody() -> None:
     found = record(*incumbents(0.5, 0.7, 0.65, 0.71, error=None))
     assert best(incumbent_spec(), found) == 3
-    assert only(MarginSilent, Results(incumbent_spec(), found)).why == "no standard error"
+    assert only(MarginNotApplied, Results(incumbent_spec(), found)).why == "no standard error"
 
 
 def test_the_smaller_value_is_ahead_where_it_is_the_better_one() -> None:
@@ -241,7 +241,7 @@ def test_the_smaller_value_is_ahead_where_it_is_the_better_one() -> None:
     ]
     found = record(*trials, *again)
     assert best(spec, found) == 1  # .05 below it, with an error over the seeds of .058
-    assert not only(IncumbentStays, ended(spec, found)).lead.is_error_of_split
+    assert not only(IncumbentStays, ended(spec, found)).lead.is_split_error
 
 
 def test_seeds_that_see_a_difference_are_not_said_to_see_none() -> None:
@@ -250,9 +250,9 @@ def test_seeds_that_see_a_difference_are_not_said_to_see_none() -> None:
     found = record(*trials, *again({0: [0.5, 0.51], 1: [0.70, 0.721], 3: [0.715, 0.7355]}, params, 0.02))
     results = ended(incumbent_spec(), found)
     assert best(incumbent_spec(), found) == 1
-    among = only(AmongRivals, results)
-    assert (among.verdict, among.rivals.runner_up.number) == ("better mean", 3)
-    assert not any(isinstance(step.why, NotToldApart) for step in next_steps(results))
+    among = only(BestAmongRivals, results)
+    assert (among.verdict, among.rivals.runner_up.trial_number) == ("better mean", 3)
+    assert not any(isinstance(step.why, SeedsDoNotDecide) for step in next_steps(results))
 
 
 def test_an_incumbent_runs_whole_where_early_stopping_would_end_it(tmp_path: Path) -> None:

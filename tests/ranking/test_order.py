@@ -150,17 +150,17 @@ def test_the_interval_of_a_value_holds_for_small_splits_and_few_seeds(samples: i
         SeedStatistics(float(row.mean()), float(row.std(ddof=1)), seeds, float(error))
         for row, error in zip(right / samples, errors, strict=True)
     ]
-    ends = [spread.interval() or (0.0, 0.0) for spread in found]
+    ends = [spread.confidence_interval() or (0.0, 0.0) for spread in found]
     assert 0.93 <= sum(low <= share <= high for low, high in ends) / times <= 0.998
     assert all(0 <= low <= high <= 1 for low, high in ends)
-    assert sum(abs(spread.mean - share) <= (spread.deviation or 0) for spread in found) / times < 0.9
+    assert sum(abs(spread.mean - share) <= (spread.standard_deviation or 0) for spread in found) / times < 0.9
 
 
 def test_the_interval_of_a_loss_has_no_end_above() -> None:
-    low, high = SeedStatistics(1.4, 0.1, 3, split_error=0.2, is_proportion=False).interval() or (0.0, 0.0)
+    low, high = SeedStatistics(1.4, 0.1, 3, split_error=0.2, is_proportion=False).confidence_interval() or (0.0, 0.0)
     assert low == pytest.approx(2.8 - high)
     assert 1.4 - 2.2 * 0.208 < low < 1.4 - 1.96 * 0.208
-    assert SeedStatistics(0.1, None, 1, split_error=0.2, is_proportion=False).interval() == (
+    assert SeedStatistics(0.1, None, 1, split_error=0.2, is_proportion=False).confidence_interval() == (
         0.0,
         pytest.approx(0.492, abs=1e-3),
     )

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from study.home.record import StudyRecord
 from study.ranking import Results
-from study.ranking.picks import Pick, fresh_seed_trials, max_picked_configurations, study_rules
+from study.ranking.picks import RulePick, fresh_seed_trials, max_picked_configurations, study_rules
 from study.spec import StudySpec
 
 SPEC = quickstart("search.confirm={top: 1, seeds: 2, rules: true}")
@@ -26,8 +26,8 @@ def _named(values: tuple[float, ...]) -> dict[str, float]:
     return {f"val/{name}": value for name, value in zip(METRICS, values, strict=False)}
 
 
-def by_name(trials: StudyRecord, spec: StudySpec = SPEC) -> dict[str, Pick]:
-    return {pick.rule.name: pick for pick in Results(spec, trials).picks}
+def by_name(trials: StudyRecord, spec: StudySpec = SPEC) -> dict[str, RulePick]:
+    return {pick.rule.name: pick for pick in Results(spec, trials).rule_picks}
 
 
 TRIALS = (
@@ -40,20 +40,20 @@ TRIALS = (
 
 def test_each_rule_picks_the_best_by_its_own_metric() -> None:
     found = by_name(record(*TRIALS))
-    assert {name: pick.number for name, pick in found.items()} == {
+    assert {name: pick.trial_number for name, pick in found.items()} == {
         "accuracy": 1,
         "worst_class_accuracy": 0,  # all tie: the earliest
         "balanced_accuracy": 3,
         "unbiased_accuracy": 2,  # two tie
         "accuracy where equalized_odds <= 0.1": 3,
     }
-    assert {name: pick.ties for name, pick in found.items() if pick.ties > 1} == {
+    assert {name: pick.n_tied for name, pick in found.items() if pick.n_tied > 1} == {
         "worst_class_accuracy": 4,
         "unbiased_accuracy": 2,
     }
     assert [found[name].rank for name in ("accuracy", "balanced_accuracy", "worst_class_accuracy")] == [1, 3, 4]
     assert found["accuracy where equalized_odds <= 0.1"].score.total_violation == 0
-    assert {name for name, pick in found.items() if pick.rule.is_own} == {"accuracy"}
+    assert {name for name, pick in found.items() if pick.rule.is_study_objective} == {"accuracy"}
     assert {pick.n_candidates for pick in found.values()} == {4}
 
 
@@ -68,20 +68,20 @@ def test_only_the_rules_that_are_named_have_their_picks_run_again() -> None:
 
 def test_what_the_trials_do_not_report_is_no_rule_of_theirs() -> None:
     assert set(by_name(record(searched(0.5), searched(0.6)))) == {"accuracy"}
-    assert Results(SPEC, record(Told("search", [0.5], "pruned"))).picks == []
+    assert Results(SPEC, record(Told("search", [0.5], "pruned"))).rule_picks == []
 
 
 def test_where_no_configuration_keeps_a_limit_the_one_that_misses_it_by_least_is_picked() -> None:
     trials = record(searched(0.9, 0, 0, 0, 0.4), searched(0.5, 0, 0, 0, 0.2))
     pick = by_name(trials)["accuracy where equalized_odds <= 0.1"]
-    assert (pick.number, pick.score.total_violation) == (1, pytest.approx(0.1))
+    assert (pick.trial_number, pick.score.total_violation) == (1, pytest.approx(0.1))
 
 
 def test_the_studys_own_rule_is_there_whatever_it_is() -> None:
     spec = quickstart("search.metric=val/equalized_odds", "search.constraints=['val/accuracy >= 0.75']")
     pick = by_name(record(*TRIALS), spec)["val/equalized_odds where val/accuracy >= 0.75"]
-    assert (pick.number, pick.rule.needs, pick.rule.is_own, pick.rank) == (2, None, True, 1)
-    assert [rule.is_own for rule in study_rules(spec)].count(True) == 1
+    assert (pick.trial_number, pick.rule.required_labels, pick.rule.is_study_objective, pick.rank) == (2, None, True, 1)
+    assert [rule.is_study_objective for rule in study_rules(spec)].count(True) == 1
 
 
 def test_own_and_other_rules_take_the_mean_over_replicates() -> None:
@@ -94,7 +94,7 @@ def test_own_and_other_rules_take_the_mean_over_replicates() -> None:
         searched(0.99, 0.99),  # its second seed has not run
     )
     found = by_name(trials, spec)
-    assert (found["accuracy"].number, found["balanced_accuracy"].number) == (2, 2)
+    assert (found["accuracy"].trial_number, found["balanced_accuracy"].trial_number) == (2, 2)
     assert found["balanced_accuracy"].score.values == (pytest.approx(0.2),)
     assert found["accuracy"].n_candidates == 2
 
@@ -118,8 +118,8 @@ def test_the_trials_of_other_rules_picks_choose_nothing() -> None:
     for of in ("ranked_all", "ranked_search", "ranked_by_search_value", "front"):
         assert getattr(one, of) == getattr(other, of)
     assert one.trials_to_confirm() == other.trials_to_confirm()
-    assert [pick.number for pick in Results(SPEC, having).picks] == [
-        pick.number for pick in Results(SPEC, without).picks
+    assert [pick.trial_number for pick in Results(SPEC, having).rule_picks] == [
+        pick.trial_number for pick in Results(SPEC, without).rule_picks
     ]
 
 

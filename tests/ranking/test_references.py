@@ -24,18 +24,18 @@ from told_studies import (
 
 import study
 from study.analysis.figures import FIGURES
-from study.analysis.report.conclusions import conclusions
-from study.analysis.report.page import to_markdown
+from study.analysis.report.conclusions import conclusion_statements
+from study.analysis.report.page import page_to_markdown
 from study.analysis.report.reference_sentences import (
-    BesideReference,
-    NotCompared,
-    NotFitted,
+    BetterReferenceNotChosen,
+    ReferenceNotFitted,
     ReferenceOnTest,
+    ReferencesNotCompared,
     ReferenceStays,
-    Unchosen,
+    ResultBesideReference,
 )
-from study.analysis.report.sections import CAPTIONS, report_page
-from study.analysis.statistics.compare_studies import compare, printed_comparison
+from study.analysis.report.sections import FIGURE_CAPTIONS, build_report_page
+from study.analysis.statistics.compare_studies import compare_studies, printed_comparison
 from study.analysis.statistics.next_step import TakeReference, next_steps
 from study.analysis.tables.report_tables import printed_summary
 from study.commands import status
@@ -44,9 +44,9 @@ from study.home import ledger
 from study.home.events import ReferenceFitted, SessionClosed
 from study.home.folder import Home
 from study.home.record import StudyRecord, TrialRecord
-from study.metrics import format_value
+from study.metrics import format_metric
 from study.ranking import FittedReference, Results, summary
-from study.ranking.documents import to_plain
+from study.ranking.documents import to_plain_value
 from study.spec import load_study
 from study.spec.reference_models import REFERENCES
 from study.tracking.mlflow_events import STUDY_RUN_KEY, EventTranslator
@@ -80,7 +80,7 @@ def test_the_result_is_what_no_configuration_beats(case: str) -> None:
     lines = summary.summary_lines(document)
     assert [one.reference for one in said(ReferenceStays, results)] == ([stays] if stays else [])
     if stays:
-        assert f"best: {stays.words}, which needs no search" in lines
+        assert f"best: {stays.name_in_sentence}, which needs no search" in lines
         assert next_steps(results)[0].why == TakeReference(stays)
     else:
         assert not any(line.startswith("best: ") and "needs no search" in line for line in lines)
@@ -99,9 +99,9 @@ CHOSEN = re.compile(r"chose by [^:]+: trial|\d, chosen \||what was chosen of the
 def test_nothing_calls_a_configuration_the_best_while_a_reference_is_above_it(case: str) -> None:
     spec, found = REFERENCED[case]
     results = Results(spec, found)
-    page = to_markdown(report_page(results, CAPTIONS.keys()))
+    page = page_to_markdown(build_report_page(results, FIGURE_CAPTIONS.keys()))
     lines = "\n".join(summary.summary_lines(summary.summarise(results)))
-    for text in (page, lines, StudyProgress(spec, found).line(), drawn_text(results)):
+    for text in (page, lines, StudyProgress(spec, found).progress_line(), drawn_text(results)):
         assert not UNSCOPED.findall(text), text
         assert not results.reference_as_result or not CHOSEN.findall(text), text
     assert "which best.yaml holds, is" not in page
@@ -124,7 +124,7 @@ def test_while_the_search_goes_on_no_test_value_of_a_reference_is_shown() -> Non
     lines = [line for line in summary.summary_lines(summary.summarise(going_on)) if "regression" in line]
     assert lines
     assert not any("test/" in line for line in lines)
-    assert report_page(going_on, CAPTIONS.keys())
+    assert build_report_page(going_on, FIGURE_CAPTIONS.keys())
 
 
 def drawn_text(results: Results) -> str:
@@ -171,7 +171,7 @@ def test_all_who_read_a_study_take_the_same_for_its_result(written: study.Study,
     assert (told.get("reference", told.get("trial")), told["metrics"][metric]["mean"]) == (result, value)
     assert written.summary["result"] == best.reference
 
-    (row,) = status.overview(Home.locate())
+    (row,) = status.list_study_rows(Home.locate())
     assert (row["reference"], row["best"]) == (best.reference, value)
 
     runs = {
@@ -185,17 +185,17 @@ def test_all_who_read_a_study_take_the_same_for_its_result(written: study.Study,
     assert {point.value for point in runs[STUDY_RUN_KEY].metric_values if point.name == f"best/{metric}"} == {value}
 
     other = Results(replace(written.spec, name="other"), written.record)
-    columns = printed_comparison(compare([results, other]))
+    columns = printed_comparison(compare_studies([results, other]))
     rows = dict(zip(columns[""], columns["mine"], strict=True))
-    assert rows[f"best {metric}"].startswith(format_value(metric, value))
+    assert rows[f"best {metric}"].startswith(format_metric(metric, value))
     assert (
         REFERENCES[best.reference].description in rows["best trial"]
         if best.reference
         else str(result) in rows["best trial"]
     )
-    assert rows["without a search"] == (results.best_reference and results.best_reference.words)
+    assert rows["without a search"] == (results.best_reference and results.best_reference.name_in_sentence)
 
-    page = to_markdown(report_page(results, ()))
+    page = page_to_markdown(build_report_page(results, ()))
     assert ("| result (" in page) == (best.reference is not None)
 
 
@@ -205,14 +205,14 @@ def test_what_leads_the_search_is_there_beside_the_result(written: study.Study) 
     assert searched is not None
     assert (searched.trial, searched.params, searched.reference) == (leads.number, leads.params, None)
     assert written.summary["search"]["trial"] == leads.number
-    assert to_plain(summary.summarise(Results(*REFERENCED["loses"]))).keys().isdisjoint({"search"})
+    assert to_plain_value(summary.summarise(Results(*REFERENCED["loses"]))).keys().isdisjoint({"search"})
 
 
 def test_on_test_the_result_stands_beside_both() -> None:
     """That it is worse there than what it was chosen over is said."""
     results = Results(*REFERENCED["wins, worse on test"])
     on_test = only(ReferenceOnTest, results)
-    assert (on_test.metrics, [arm.number for arm in on_test.arms]) == (["test/accuracy"], [0, 1])
+    assert (on_test.metrics, [arm.trial_number for arm in on_test.arms]) == (["test/accuracy"], [0, 1])
     assert on_test.reference == results.reference_as_result
     assert str(on_test).endswith("60.0% for logistic regression, 90.0% for the baseline and 90.0% for trial 1.")
 
@@ -220,18 +220,18 @@ def test_on_test_the_result_stands_beside_both() -> None:
 def test_what_is_above_by_its_group_is_named_and_not_chosen() -> None:
     results = Results(*REFERENCED["needs the group"])
     assert [one.name for one in results.references_above_best] == ["threshold_optimizer"]
-    assert [one.reference for one in said(Unchosen, results)] == results.references_above_best
-    assert "needs the group, randomised" in to_markdown(report_page(results, {}))
+    assert [one.reference for one in said(BetterReferenceNotChosen, results)] == results.references_above_best
+    assert "needs the group, randomised" in page_to_markdown(build_report_page(results, {}))
 
 
 def test_the_gain_over_both_is_one_statement() -> None:
-    beside = only(BesideReference, Results(*REFERENCED["loses"]))
-    assert (beside.arm.number, beside.reference.name) == (1, "logistic_regression")
+    beside = only(ResultBesideReference, Results(*REFERENCED["loses"]))
+    assert (beside.arm.trial_number, beside.reference.name) == (1, "logistic_regression")
     assert beside.gains == pytest.approx([0.2, 0.1])
 
 
 def test_what_is_better_on_test_than_the_result_is_named_there() -> None:
-    on_val, on_test = said(BesideReference, Results(*REFERENCED["behind on test"]))
+    on_val, on_test = said(ResultBesideReference, Results(*REFERENCED["behind on test"]))
     assert on_val.ahead == ()
     assert on_test.names == ["test/accuracy"]
     better = ["logistic_regression_class_balanced", "hist_gradient_boosting_class_balanced"]
@@ -243,7 +243,7 @@ def test_where_the_reference_is_ahead_on_test_in_an_accuracy_is_told_beside_the_
     found = over(Told("search", [0.7], params=PARAMS, further={ERROR: 0.02}, tested=tested))
     of_reference = {"val/accuracy": 0.6, ERROR: 0.02, "test/accuracy": 0.65, "test/worst_group_accuracy": 0.4}
     found.apply(ReferenceFitted("logistic_regression", of_reference, 1.0, time=90.0))
-    on_val, on_test = said(BesideReference, Results(referenced_spec("search.baseline=null"), found))
+    on_val, on_test = said(ResultBesideReference, Results(referenced_spec("search.baseline=null"), found))
     assert on_val.ahead_in == []
     assert on_test.gains == pytest.approx([0.05])
     assert on_test.ahead_in == ["test/worst_group_accuracy"]
@@ -252,30 +252,30 @@ def test_where_the_reference_is_ahead_on_test_in_an_accuracy_is_told_beside_the_
 def test_a_lower_metric_gains_by_being_lower() -> None:
     spec = referenced_spec(f"search.metric={ODDS}")
     found = referenced({"logistic_regression": (0.9, 0.2)}, [(0.7, 0.05)])
-    assert only(BesideReference, Results(spec, found)).gains == pytest.approx([0.25, 0.15])
+    assert only(ResultBesideReference, Results(spec, found)).gains == pytest.approx([0.25, 0.15])
     assert Results(spec, referenced({"logistic_regression": (0.1, 0.01)}, [(0.7, 0.05)])).reference_as_result
 
 
 def test_what_is_worse_than_one_of_them_gains_nothing() -> None:
     """The baseline breaks the limit, and is ahead: what was chosen for keeping it has less of the metric."""
     found = referenced(LOSES, [(0.7, 0.05)], baseline=(0.75, 0.3))
-    assert only(BesideReference, Results(referenced_spec(CONSTRAINT), found)).gains == pytest.approx([-0.05, 0.4])
+    assert only(ResultBesideReference, Results(referenced_spec(CONSTRAINT), found)).gains == pytest.approx([-0.05, 0.4])
 
 
 def test_of_several_metrics_the_values_stand_side_by_side() -> None:
-    beside = only(BesideReference, Results(*REFERENCED["two metrics, one each"]))
-    values = [(beside.arm.statistics(name).mean, beside.reference.metrics[name]) for name in beside.names]
+    beside = only(ResultBesideReference, Results(*REFERENCED["two metrics, one each"]))
+    values = [(beside.arm.metric_statistics(name).mean, beside.reference.metrics[name]) for name in beside.names]
     assert values == [(0.7, 0.8), (0.1, 0.2)]
 
 
 def test_a_margin_says_why_it_stays() -> None:
     stays = only(ReferenceStays, Results(*REFERENCED["within the margin"]))
     assert (stays.lead.candidate.trial.number, stays.lead.gain) == (1, pytest.approx(0.02))
-    assert stays.margin * stays.lead.error == pytest.approx(0.02 * 2**0.5)
+    assert stays.margin * stays.lead.standard_error == pytest.approx(0.02 * 2**0.5)
 
 
 def test_they_stand_in_the_first_table_with_the_baseline() -> None:
-    page = to_markdown(report_page(Results(*REFERENCED["wins"]), {}))
+    page = page_to_markdown(build_report_page(Results(*REFERENCED["wins"]), {}))
     table = page[page.index("## Summary") :].split("\n\n")[1]
     names = [row.split(" | ")[0].removeprefix("| ") for row in table.splitlines()[2:]]
     assert names == [
@@ -315,7 +315,7 @@ def test_one_without_the_metric_is_shown_and_not_compared() -> None:
     found.apply(ReferenceFitted("logistic_regression", {"val/balanced_accuracy": 0.9}, 1.0, time=90.0))
     assert Results(spec, found).best_reference is None
     assert [one.name for one in Results(spec, found).references] == ["logistic_regression"]
-    lacking = only(NotCompared, Results(spec, found))
+    lacking = only(ReferencesNotCompared, Results(spec, found))
     assert ([one.name for one in lacking.references], list(lacking.metrics)) == (
         ["logistic_regression"],
         ["val/accuracy"],
@@ -324,10 +324,10 @@ def test_one_without_the_metric_is_shown_and_not_compared() -> None:
 
 def test_one_that_failed_is_told_and_changes_nothing() -> None:
     spec, found = referenced_spec(), referenced({}, [(0.7, 0.2)])
-    before = conclusions(Results(spec, found))
+    before = conclusion_statements(Results(spec, found))
     found.apply(ReferenceFitted("logistic_regression", reason="no memory", time=90.0))
-    assert conclusions(Results(spec, found)) == before
-    assert only(NotFitted, Results(spec, found)) == NotFitted("logistic_regression", "no memory")
+    assert conclusion_statements(Results(spec, found)) == before
+    assert only(ReferenceNotFitted, Results(spec, found)) == ReferenceNotFitted("logistic_regression", "no memory")
     lines = summary.summary_lines(summary.summarise(Results(spec, found)))
     assert "  logistic_regression could not be fitted: no memory" in lines
 
@@ -346,4 +346,4 @@ def test_of_fresh_seeds_the_means_are_compared() -> None:
     stays = Results(spec, found).reference_as_result
     assert isinstance(stays, FittedReference)
     arm = only(ReferenceStays, Results(spec, found)).arm
-    assert (arm.number, arm.statistics("val/accuracy").mean) == (1, pytest.approx(0.7))
+    assert (arm.trial_number, arm.metric_statistics("val/accuracy").mean) == (1, pytest.approx(0.7))

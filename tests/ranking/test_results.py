@@ -16,8 +16,8 @@ def test_each_number_is_computed_once() -> None:
     results = Results(SPEC, record(*TRIALS))
     assert [one.trial.number for one in results.ranked_all] == [1, 2, 0]
     assert results.ranked_all is results.ranked_all
-    assert results.compared_arms is results.compared_arms
-    assert results.picks is results.picks
+    assert results.baseline_and_best_arms is results.baseline_and_best_arms
+    assert results.rule_picks is results.rule_picks
 
 
 def test_another_state_of_a_record_has_other_results() -> None:

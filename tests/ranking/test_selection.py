@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from study.errors import UserError
 from study.home.record import EpochMetrics
 from study.ranking import Results
-from study.ranking.selection import Selection, select_candidates
+from study.ranking.selection import CandidateSelection, select_candidates
 
 SPEC = quickstart("search.confirm={top: 1, seeds: 2}")
 ODDS = "val/equalized_odds"
@@ -31,7 +31,7 @@ TRIALS = [
 
 
 def numbers(*trials: Told, **wishes: Any) -> list[int]:
-    return [one.trial.number for one in select_candidates(Results(SPEC, record(*trials)), Selection(**wishes))]
+    return [one.trial.number for one in select_candidates(Results(SPEC, record(*trials)), CandidateSelection(**wishes))]
 
 
 @pytest.mark.parametrize(
@@ -113,14 +113,14 @@ def test_the_constraints_of_the_study_hold_for_a_front_and_for_another_metric(
     """Trial 1 is the most accurate and misses the limit, as the baseline does."""
     for one in TRIALS:
         one.further["val/balanced_accuracy"] = one.values[0] or 0.0
-    choice = Selection(**wishes)
+    choice = CandidateSelection(**wishes)
     assert [one.trial.number for one in select_candidates(Results(LIMITED, record(*TRIALS)), choice)] == expected
     assert choice.rule_text(LIMITED).endswith(f"{ODDS} <= 0.15")
 
 
 def test_where_no_configuration_keeps_the_constraints_the_front_is_of_those_that_miss_them_least() -> None:
     found = select_candidates(
-        Results(LIMITED, record(*TRIALS[:2], trial(0.95, 0.2))), Selection(pareto=["val/accuracy", ODDS])
+        Results(LIMITED, record(*TRIALS[:2], trial(0.95, 0.2))), CandidateSelection(pareto=["val/accuracy", ODDS])
     )
     assert [one.trial.number for one in found] == [2, 1], "0.95 and 0.9 accurate, both miss it by 0.05"
 
@@ -155,7 +155,9 @@ def test_a_front_holds_what_nothing_dominates(values: list[tuple[float, float]],
 def test_without_wishes_it_is_the_studys_own_ranking(values: list[tuple[float, float]]) -> None:
     found = record(*(trial(*one) for one in values))
     wanted = [one.trial.number for one in Results(SPEC, found).ranked_all]
-    assert [one.trial.number for one in select_candidates(Results(SPEC, found), Selection(top=len(values)))] == wanted
+    assert [
+        one.trial.number for one in select_candidates(Results(SPEC, found), CandidateSelection(top=len(values)))
+    ] == wanted
 
 
 BEST = quickstart("search.confirm={top: 1, seeds: 2}", "search.epoch=best", "search.epoch_window=1")
@@ -166,20 +168,22 @@ def test_another_rule_takes_each_trial_at_its_own_best_epoch() -> None:
     """By its peak, where the last epoch would choose the other trial; where less is better, by its least."""
     told = record(*RISING)
     assert [
-        one.trial.number for one in select_candidates(Results(BEST, told), Selection(by="val/accuracy", top=2))
+        one.trial.number for one in select_candidates(Results(BEST, told), CandidateSelection(by="val/accuracy", top=2))
     ] == [1, 0]
     assert [
-        one.trial.number for one in select_candidates(Results(SPEC, told), Selection(by="val/accuracy", top=2))
+        one.trial.number for one in select_candidates(Results(SPEC, told), CandidateSelection(by="val/accuracy", top=2))
     ] == [0, 1]
     odds = record(*(Told("search", values, metric=ODDS) for values in ([0.5, 0.1, 0.4], [0.3, 0.2, 0.2])))
     by_odds = quickstart("search.metric=val/equalized_odds", "search.epoch=best", "search.epoch_window=1")
-    assert [one.trial.number for one in select_candidates(Results(by_odds, odds), Selection(by=ODDS, top=2))] == [0, 1]
+    assert [
+        one.trial.number for one in select_candidates(Results(by_odds, odds), CandidateSelection(by=ODDS, top=2))
+    ] == [0, 1]
 
 
 def test_what_is_measured_once_chooses_no_epoch() -> None:
     told = record(*RISING)
     for trial in told.trials.values():
         trial.reports[-1] = EpochMetrics(3, {**dict(trial.reports[-1]), "val/knn_accuracy": 0.5})
-    assert select_candidates(Results(SPEC, told), Selection(by="val/knn_accuracy"))
+    assert select_candidates(Results(SPEC, told), CandidateSelection(by="val/knn_accuracy"))
     with pytest.raises(UserError, match=r"'val/knn_accuracy': is measured once a trial, and cannot choose its epoch"):
-        select_candidates(Results(BEST, told), Selection(by="val/knn_accuracy"))
+        select_candidates(Results(BEST, told), CandidateSelection(by="val/knn_accuracy"))

@@ -4,8 +4,8 @@ import pytest
 from helpers import Told, quickstart, record
 
 from study.ranking import Results
-from study.ranking.documents import to_plain
-from study.ranking.summary import result_metrics, summarise, summary_lines
+from study.ranking.documents import to_plain_value
+from study.ranking.summary import result_metric_values, summarise, summary_lines
 
 TOLD = record(
     Told("baseline", [0.1, 0.2, 0.6, 0.2]),
@@ -16,7 +16,7 @@ BEST = quickstart("search.confirm={top: 0}", "search.epoch=best", "search.epoch_
 
 def test_values_are_those_of_the_chosen_epoch_and_the_last_stands_beside() -> None:
     document = summarise(Results(BEST, TOLD))
-    best = to_plain(document)["best"]
+    best = to_plain_value(document)["best"]
     assert (best["trial"], best["epochs"], best["search_value"]) == (1, [3], pytest.approx(0.7))
     assert best["metrics"]["val/accuracy"] == {"mean": pytest.approx(0.7), "sd": None, "n": 1}
     assert best["beside"] == {"at the last epoch": {"val/accuracy": {"mean": 0.3, "sd": None, "n": 1}}}
@@ -27,7 +27,7 @@ def test_values_are_those_of_the_chosen_epoch_and_the_last_stands_beside() -> No
         "values are those at the best epoch by val/accuracy, as the mean of the 2 epochs up to it: "
         "baseline epoch 3; best epoch 3" in texts
     )
-    assert result_metrics(Results(BEST, TOLD))["best/val/accuracy"] == pytest.approx(0.7)
+    assert result_metric_values(Results(BEST, TOLD))["best/val/accuracy"] == pytest.approx(0.7)
 
 
 def test_where_the_last_epoch_counts_nothing_stands_beside() -> None:

@@ -7,9 +7,9 @@ import pytest
 from helpers import Told, quickstart, record, write_ledger
 from rich.console import Console
 
-from study.analysis.report.caveats import caveats
+from study.analysis.report.caveats import caveat_statements
 from study.commands import status
-from study.commands.final_training import final_study
+from study.commands.final_training import final_training_spec
 from study.commands.progress import StudyProgress
 from study.commands.progress_view import ProgressView
 from study.home.folder import Home
@@ -58,14 +58,14 @@ def test_of_several_metrics_each_is_looked_at() -> None:
 
 def test_seeds_of_a_final_training_do_not_choose() -> None:
     finals = [Told("final", [0.0], seed=seed, metric=METRIC) for seed in range(5)]
-    assert Results(final_study(SPEC, list(range(5))), record(*finals)).tied_metrics == []
+    assert Results(final_training_spec(SPEC, list(range(5))), record(*finals)).tied_metrics == []
 
 
 TIED = told(0.0, 0.0, 0.0, 0.0)
 
 
 def test_progress_says_it_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("study.commands.progress_view.LINE_EVERY", 0.01)
+    monkeypatch.setattr("study.commands.progress_view.LINE_INTERVAL_S", 0.01)
     out = io.StringIO()
     with ProgressView(Console(file=out, width=200))(SPEC, record(*TIED)):
         pass
@@ -74,13 +74,13 @@ def test_progress_says_it_once(monkeypatch: pytest.MonkeyPatch) -> None:
     with ProgressView(Console(file=drawn, width=200, force_terminal=True))(SPEC, record(*TIED)):
         pass
     assert drawn.getvalue().count(f"warning: {METRIC} is 0 in 4 of 4") == 1
-    assert StudyProgress(SPEC, StudyRecord()).warnings() == []
+    assert StudyProgress(SPEC, StudyRecord()).metric_warnings() == []
 
 
 def test_status_and_report_say_it(tmp_path: Path) -> None:
     folder = Home(tmp_path).create_study(SPEC)
     write_ledger(folder.ledger_file, *TIED)
-    document = status.document(folder)
+    document = status.study_status(folder)
     assert document.ties[0].tie.instead == ("val/accuracy",)
-    assert any(line.startswith(f"warning   {METRIC} is 0") for line in status.lines(document))
-    assert next(caveats(Results(SPEC, record(*TIED)))) == document.ties[0].tie
+    assert any(line.startswith(f"warning   {METRIC} is 0") for line in status.study_status_lines(document))
+    assert next(caveat_statements(Results(SPEC, record(*TIED)))) == document.ties[0].tie

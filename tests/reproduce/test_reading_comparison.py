@@ -19,17 +19,17 @@ from study.errors import UserError
 from study.home.folder import Home
 from study.home.record import StudyRecord
 from study.ranking import Results
-from study.reproduce import ALL, Request, compared_readings, reproduce_readings
+from study.reproduce import ALL_READINGS, ReproductionRequest, compare_requested_readings, run_readings
 from study.reproduce.reading_comparison import (
-    Comparison,
-    compare,
-    document,
-    markdown,
-    order,
+    ReadingComparison,
+    compare_readings,
+    comparison_to_dict,
+    comparison_to_markdown,
+    order_agreement_by_seed,
     ordered_pairs,
     supported_reading_text,
 )
-from study.reproduce.reproduction import Cells, build_reproduction, cell_places
+from study.reproduce.reproduction import CellsByPlace, build_reproduction, list_cell_places
 from study.spec import StudySpec, load_study
 from study.spec.load import declared_readings
 
@@ -61,28 +61,32 @@ def run(
 def test_the_reading_whose_cells_have_the_printed_order_leads(home: Home, begin: Begin) -> None:
     run(begin, TABLE, False, ONCE, (0.999, 0.997))
     run(begin, f"{TABLE}--squared", True, SQUARED, (0.999, 0.997))
-    comparison = compared_readings(home, TABLE, Request(), BOTH)
+    comparison = compare_requested_readings(home, TABLE, ReproductionRequest(), BOTH)
     assert [result.name for result in comparison.results] == ["once", "squared"]
     once, squared = comparison.results
     # at 0.999 the print tells all three pairs of lambda 0.5 apart: 0.1 is below 1.0; at 0.997 it does not tell these
-    assert comparison.pairs == 5
-    assert once.order == dict.fromkeys(SEEDS, pytest.approx(3 / 5))
-    assert squared.order == {0: pytest.approx(-1 / 5), 1: pytest.approx(-1 / 5), 2: pytest.approx(-1 / 5)}
-    assert comparison.leading is once
-    assert once.claims["At rho 0.999 and lambda 0.5 alpha 0.01 is better than alpha 1.0"] == "holds"
-    assert comparison.is_told
+    assert comparison.n_pairs == 5
+    assert once.order_agreement_by_seed == dict.fromkeys(SEEDS, pytest.approx(3 / 5))
+    assert squared.order_agreement_by_seed == {
+        0: pytest.approx(-1 / 5),
+        1: pytest.approx(-1 / 5),
+        2: pytest.approx(-1 / 5),
+    }
+    assert comparison.leading_result is once
+    assert once.claim_verdicts["At rho 0.999 and lambda 0.5 alpha 0.01 is better than alpha 1.0"] == "holds"
+    assert comparison.is_lead_clear
 
 
 def test_a_study_that_has_not_begun_has_no_order_and_the_text_says_so(home: Home, begin: Begin) -> None:
     run(begin, TABLE, False, ONCE, (0.999,))
-    comparison = compared_readings(home, TABLE, Request(), BOTH)
-    assert comparison.leading is comparison.results[0]
-    assert comparison.results[1].order == {}
-    assert not comparison.is_told
+    comparison = compare_requested_readings(home, TABLE, ReproductionRequest(), BOTH)
+    assert comparison.leading_result is comparison.results[0]
+    assert comparison.results[1].order_agreement_by_seed == {}
+    assert not comparison.is_lead_clear
     assert "Only once has been run" in supported_reading_text(comparison)
-    assert document(comparison)["readings"][1]["order"] == {}
-    assert "alpha weighs" in markdown(comparison)
-    assert json.dumps(document(comparison), allow_nan=False)
+    assert comparison_to_dict(comparison)["readings"][1]["order"] == {}
+    assert "alpha weighs" in comparison_to_markdown(comparison)
+    assert json.dumps(comparison_to_dict(comparison), allow_nan=False)
 
 
 def test_a_cell_that_still_runs_is_left_out_and_takes_no_seed_from_the_others(home: Home, begin: Begin) -> None:
@@ -92,24 +96,24 @@ def test_a_cell_that_still_runs_is_left_out_and_takes_no_seed_from_the_others(ho
             for seed in seeds:
                 course.trial({"data.rho": rho, "method.lambda": 0.5, "method.alpha": alpha}, seed, [by_seed[seed]])
     course.close("interrupted")
-    comparison = compared_readings(home, TABLE, Request(), ALL)
-    assert list(comparison.results[0].order) == list(SEEDS)
-    assert comparison.pairs == 3
+    comparison = compare_requested_readings(home, TABLE, ReproductionRequest(), ALL_READINGS)
+    assert list(comparison.results[0].order_agreement_by_seed) == list(SEEDS)
+    assert comparison.n_pairs == 3
 
 
 def test_of_a_table_of_which_nothing_has_run_no_reading_leads(home: Home) -> None:
-    comparison = compared_readings(home, TABLE, Request(), ALL)
-    assert comparison.leading is None
-    assert document(comparison)["leading"] is None
+    comparison = compare_requested_readings(home, TABLE, ReproductionRequest(), ALL_READINGS)
+    assert comparison.leading_result is None
+    assert comparison_to_dict(comparison)["leading"] is None
 
 
 def test_studies_of_readings_are_over_when_they_are_complete(home: Home, begin: Begin) -> None:
     run(begin, TABLE, False, ONCE, (0.999,))
     run(begin, f"{TABLE}--squared", True, SQUARED, (0.999,))
-    assert list(reproduce_readings(home, TABLE, Request(), BOTH, unseen)) == []
-    assert list(reproduce_readings(home, TABLE, Request(profile="cpu"), "squared", unseen)) == []
+    assert list(run_readings(home, TABLE, ReproductionRequest(), BOTH, unseen)) == []
+    assert list(run_readings(home, TABLE, ReproductionRequest(profile="cpu"), "squared", unseen)) == []
     with pytest.raises(UserError, match=r"fairkl-table12--squared: exists already, with other settings"):
-        list(reproduce_readings(home, TABLE, Request(profile="cpu", seeds="7,9"), "squared", unseen))
+        list(run_readings(home, TABLE, ReproductionRequest(profile="cpu", seeds="7,9"), "squared", unseen))
 
 
 @pytest.mark.parametrize(
@@ -118,37 +122,37 @@ def test_studies_of_readings_are_over_when_they_are_complete(home: Home, begin: 
         (TABLE, "twice", r"'twice' is no reading of fairkl-table12.*once, squared"),
         (TABLE, "once,twice", "'twice'"),
         (TABLE, ",", "declares once, squared, no_base_temperature"),
-        ("cclk-table2", ALL, "declares none"),
-        ("dcl-table2", ALL, "nothing of it can be run here"),
+        ("cclk-table2", ALL_READINGS, "declares none"),
+        ("dcl-table2", ALL_READINGS, "nothing of it can be run here"),
     ],
 )
 def test_readings_that_are_not_there_are_refused(home: Home, table: str, readings: str, message: str) -> None:
     with pytest.raises(UserError, match=message):
-        list(reproduce_readings(home, table, Request(), readings, unseen))
-    assert home.studies() == []
+        list(run_readings(home, table, ReproductionRequest(), readings, unseen))
+    assert home.list_studies() == []
 
 
 # Whether the sentence is right, of studies whose truth is known.
 
 
-def drawn(random: np.random.Generator, follows: float, noise: float = 0.05) -> Cells:
+def drawn(random: np.random.Generator, follows: float, noise: float = 0.05) -> CellsByPlace:
     """Cells of the table whose true values follow the print's by a share, and chance on each seed."""
     table, cells = published.load_table(TABLE), {}
-    for place in cell_places(table):
-        printed = table.cell(*place).value
+    for place in list_cell_places(table):
+        printed = table.printed_cell(*place).value
         assert printed is not None
         values = follows * printed + random.normal(0, noise, len(SEEDS))
         cells[place] = MetricCell("test/accuracy", tuple(map(float, values)), seeds=SEEDS)
     return cells
 
 
-def simulated(random: np.random.Generator, *follows: float, noise: float = 0.05) -> Comparison:
+def simulated(random: np.random.Generator, *follows: float, noise: float = 0.05) -> ReadingComparison:
     table, full, declared = published.load_table(TABLE), load_study(TABLE), declared_readings(TABLE)
     declared = {name: declared[name] for name in BOTH.split(",")}
     empty = build_reproduction(table, Results(full, StudyRecord()), full)
     shares = zip(declared, follows, strict=True)
-    found = {name: replace(empty, last=drawn(random, share, noise)) for name, share in shares}
-    return compare(table, declared, {name: name for name in declared}, found)
+    found = {name: replace(empty, last_epoch_cells=drawn(random, share, noise)) for name, share in shares}
+    return compare_readings(table, declared, {name: name for name in declared}, found)
 
 
 @pytest.mark.parametrize(
@@ -161,15 +165,15 @@ def simulated(random: np.random.Generator, *follows: float, noise: float = 0.05)
 )
 def test_of_readings_that_are_alike_one_is_seldom_said_to_be_supported(share: float, noise: float) -> None:
     random = np.random.default_rng(0)
-    told = [simulated(random, share, share, noise=noise).is_told for _ in range(60)]
+    told = [simulated(random, share, share, noise=noise).is_lead_clear for _ in range(60)]
     assert np.mean(told) <= 0.05 + 2 * (0.05 * 0.95 / len(told)) ** 0.5
 
 
 def test_the_reading_that_follows_the_print_is_found() -> None:
     random = np.random.default_rng(1)
     found = [simulated(random, -1.0, 1.0, noise=0.02) for _ in range(20)]
-    assert all(comparison.leading is comparison.results[1] for comparison in found)
-    assert np.mean([comparison.is_told for comparison in found]) > 0.9
+    assert all(comparison.leading_result is comparison.results[1] for comparison in found)
+    assert np.mean([comparison.is_lead_clear for comparison in found]) > 0.9
 
 
 def test_only_pairs_that_the_print_tells_apart_and_all_readings_have_are_compared() -> None:
@@ -177,19 +181,22 @@ def test_only_pairs_that_the_print_tells_apart_and_all_readings_have_are_compare
     whole = drawn(np.random.default_rng(0), 1.0)
     pairs = ordered_pairs(table, "row", [whole], SEEDS)
     assert all(more[0] == less[0] for more, less in pairs)
-    assert all((table.cell(*more).value or 0) > (table.cell(*less).value or 0) for more, less in pairs)
+    assert all((table.printed_cell(*more).value or 0) > (table.printed_cell(*less).value or 0) for more, less in pairs)
     without: dict[Any, MetricCell] = {place: cell for place, cell in whole.items() if place[0] != "0.999"}
     assert {more[0] for more, _ in ordered_pairs(table, "row", [whole, without], SEEDS)} == {"0.997", "0.995", "0.99"}
-    assert order(whole, pairs, SEEDS)[0] > 0.5
-    assert order(whole, [(less, more) for more, less in pairs], SEEDS)[0] == -order(whole, pairs, SEEDS)[0]
-    assert order(whole, [], SEEDS) == {}
+    assert order_agreement_by_seed(whole, pairs, SEEDS)[0] > 0.5
+    assert (
+        order_agreement_by_seed(whole, [(less, more) for more, less in pairs], SEEDS)[0]
+        == -order_agreement_by_seed(whole, pairs, SEEDS)[0]
+    )
+    assert order_agreement_by_seed(whole, [], SEEDS) == {}
 
 
 def test_a_reading_that_failed_is_the_exit_status_though_the_last_is_complete(monkeypatch: pytest.MonkeyPatch) -> None:
     ends = [SimpleNamespace(record=SimpleNamespace(state=state), untracked=False) for state in ("failed", "complete")]
-    monkeypatch.setattr("study.reproduce.reproduce_readings", lambda *_: iter(ends))
-    monkeypatch.setattr("study.reproduce.compared_readings", lambda *_: None)
-    monkeypatch.setattr("study.reproduce.reading_comparison.markdown", lambda _: "")
+    monkeypatch.setattr("study.reproduce.run_readings", lambda *_: iter(ends))
+    monkeypatch.setattr("study.reproduce.compare_requested_readings", lambda *_: None)
+    monkeypatch.setattr("study.reproduce.reading_comparison.comparison_to_markdown", lambda _: "")
     with pytest.raises(typer.Exit) as status:
         run_commands.reproduce("a_table", readings="all", quiet=True)
     assert status.value.exit_code == 1
@@ -206,15 +213,15 @@ def test_a_reading_of_the_best_epoch_reads_the_trials_that_are_there(home: Home,
             params = {"data.rho": 0.999, "method.lambda": 0.5, "method.alpha": alpha}
             course.trial(params, seed, [best[alpha], last + seed / 100])
     course.close("complete")
-    assert list(reproduce_readings(home, TABLE, Request(), "once,best_on_test", unseen)) == []
-    assert [folder.name for folder in home.studies()] == [TABLE]
-    last, at_best = compared_readings(home, TABLE, Request(), "once,best_on_test").results
+    assert list(run_readings(home, TABLE, ReproductionRequest(), "once,best_on_test", unseen)) == []
+    assert [folder.name for folder in home.list_studies()] == [TABLE]
+    last, at_best = compare_requested_readings(home, TABLE, ReproductionRequest(), "once,best_on_test").results
     assert at_best.study == last.study == TABLE
-    assert last.ours["0.999", "lambda = 0.5, alpha = 0.01"].values == pytest.approx((0.60, 0.61, 0.62))
-    assert at_best.ours["0.999", "lambda = 0.5, alpha = 0.01"].values == pytest.approx((0.70,) * 3)
+    assert last.our_cells["0.999", "lambda = 0.5, alpha = 0.01"].values == pytest.approx((0.60, 0.61, 0.62))
+    assert at_best.our_cells["0.999", "lambda = 0.5, alpha = 0.01"].values == pytest.approx((0.70,) * 3)
     claim = "At rho 0.999 and lambda 0.5 alpha 0.01 is better than alpha 0.1"
-    assert (last.claims[claim], at_best.claims[claim]) == ("holds", "does not hold")
-    assert last.order[0] > at_best.order[0]
+    assert (last.claim_verdicts[claim], at_best.claim_verdicts[claim]) == ("holds", "does not hold")
+    assert last.order_agreement_by_seed[0] > at_best.order_agreement_by_seed[0]
 
 
 def test_a_reading_by_another_metric_judges_by_it_what_the_table_leaves_open(home: Home, begin: Begin) -> None:
@@ -226,15 +233,17 @@ def test_a_reading_by_another_metric_judges_by_it_what_the_table_leaves_open(hom
             params = {"data.name": "compas", "data.split_seed": split, "method.name": method}
             course.trial(params, 0, [accuracy], further=further)
     course.close("complete")
-    parity, odds = compared_readings(home, "wcl-table3", Request(), "parity,equalized_odds").results
+    parity, odds = compare_requested_readings(
+        home, "wcl-table3", ReproductionRequest(), "parity,equalized_odds"
+    ).results
     place = ("Baseline", "COMPAS EOd")
-    assert parity.ours[place].values == pytest.approx((0.03,) * 3)
-    assert odds.ours[place].values == pytest.approx((0.28, 0.29, 0.30))
+    assert parity.our_cells[place].values == pytest.approx((0.03,) * 3)
+    assert odds.our_cells[place].values == pytest.approx((0.28, 0.29, 0.30))
     # the table gives no verdict on this column; a reading that says what the printed quantity is does
-    assert place not in parity.cells
-    assert place in odds.cells
-    assert odds.order == {0: 1.0}
-    assert parity.order == {0: 0.5}  # of the two pairs that of the accuracies alone
+    assert place not in parity.cell_verdicts
+    assert place in odds.cell_verdicts
+    assert odds.order_agreement_by_seed == {0: 1.0}
+    assert parity.order_agreement_by_seed == {0: 0.5}  # of the two pairs that of the accuracies alone
 
 
 def test_a_reading_may_give_printed_values_another_meaning(home: Home, begin: Begin) -> None:
@@ -243,6 +252,6 @@ def test_a_reading_may_give_printed_values_another_meaning(home: Home, begin: Be
     for seed in SEEDS:
         course.trial({"data.name": "cifar10", "method.name": "eps-SupInfoNCE", "method.epsilon": 2.5}, seed, [0.5])
     course.close("complete")
-    (read,) = compared_readings(home, "fairkl-table8", Request(), "of_similarity").results
-    assert read.ours["CIFAR-10", "epsilon = 0.25"].values == (0.5,) * 3
-    assert not read.ours["CIFAR-10", "epsilon = 0.5"].values
+    (read,) = compare_requested_readings(home, "fairkl-table8", ReproductionRequest(), "of_similarity").results
+    assert read.our_cells["CIFAR-10", "epsilon = 0.25"].values == (0.5,) * 3
+    assert not read.our_cells["CIFAR-10", "epsilon = 0.5"].values

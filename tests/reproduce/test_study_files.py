@@ -10,7 +10,7 @@ from helpers import ROOT
 from study import published
 from study.commands import plan
 from study.published import PublishedTable
-from study.reproduce.reproduction import cell_places, is_of_cell, planned_configurations
+from study.reproduce.reproduction import configuration_matches_cell, list_cell_places, planned_configurations
 from study.spec import StudySpec, load_study
 
 FOLDER = ROOT / "search_spaces"
@@ -37,19 +37,19 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(("name", "profile"), [(name, profile) for name in ALL for profile in (None, *profiles(name))])
 def test_each_shipped_file_can_be_planned_with_each_of_its_profiles(name: str, profile: str | None) -> None:
-    document = plan.plan(load_study(name, profile=profile))
+    document = plan.plan_study(load_study(name, profile=profile))
     assert document.budget.epochs["most"] > 0
-    assert f"study {name} (" in plan.text(document)
+    assert f"study {name} (" in plan.plan_text(document)
 
 
 def counts(table: PublishedTable, spec: StudySpec) -> Counter[tuple[str, str]]:
     """How many configurations of a study each cell of its table has."""
     configurations = planned_configurations(spec)
     found: Counter[tuple[str, str]] = Counter()
-    for place in cell_places(table):
-        where = table.where(*place)
+    for place in list_cell_places(table):
+        where = table.trial_keys_of(*place)
         if where is not None:
-            found[place] = sum(is_of_cell(where, *one) for one in configurations)
+            found[place] = sum(configuration_matches_cell(where, *one) for one in configurations)
     return found
 
 
@@ -98,4 +98,4 @@ def test_a_table_has_a_study_file_or_says_why_not() -> None:
 def test_a_configuration_belongs_to_a_cell_by_its_values_and_labels(
     where: dict[str, object], params: dict[str, object], document: dict[str, dict[str, object]], expected: bool
 ) -> None:
-    assert is_of_cell(where, params, document) == expected
+    assert configuration_matches_cell(where, params, document) == expected

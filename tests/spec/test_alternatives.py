@@ -194,6 +194,6 @@ def test_only_the_switches_above_decide_which_keys_there_are(name: str) -> None:
     """And they take names: a trial's section is completed anew for these alone."""
     start = methods.method_knobs({"name": name})
     for key, knob in start.items():
-        for value in [True, False] if bool in knob.kinds else knob.names:
+        for value in [True, False] if bool in knob.plain_types else knob.choices:
             there = methods.method_knobs({"name": name, key: value})
             assert there.keys() == start.keys() or (f"method.{key}" in SWITCHES and isinstance(value, str))

@@ -53,7 +53,7 @@ def answered(path: Path, seed: int) -> None:
     try:
         with within(seconds=10, megabytes=500):
             spec = load_study(str(path), profile=profile)
-            assert plan.text(plan.plan(spec))
+            assert plan.plan_text(plan.plan_study(spec))
     except UserError as error:
         if not str(error).startswith("--profile cpu: not in "):
             lines = len(re.split(rb"\r\n|[\r\n]|\xc2\x85|\xe2\x80[\xa8\xa9]", content))

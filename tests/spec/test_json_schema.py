@@ -151,6 +151,6 @@ def test_every_key_of_every_entry_says_what_it_is(section: str) -> None:
         for name in (names_of_section(section) if section != "train" else [""])
         for knobs in declared_knobs(section, name).values()
         for knob in knobs
-        if not knob.about
+        if not knob.description
     ]
     assert silent == []

@@ -7,7 +7,7 @@ import pytest
 from helpers import searching
 
 from study import methods
-from study.knobs import Searched, options
+from study.knobs import SearchRange, to_options
 from study.methods.debiasing import TermWeights
 from study.spec import StudySpec
 from study.spec.key_errors import fault_of_value
@@ -97,7 +97,7 @@ def test_the_papers_alpha_weighs_as_the_released_code_has_it() -> None:
         ours = searching("{method.alpha: paper, method.lambda: paper}", "search.enqueue=papers").search.enqueue[place]
         assert ours["method.lambda"] == lambda_
         assert ours["method.alpha"] == pytest.approx(
-            0.1 / 0.07 * options(TermWeights, code).contrastive_factor, rel=0.03
+            0.1 / 0.07 * to_options(TermWeights, code).contrastive_factor, rel=0.03
         )
 
 
@@ -119,16 +119,16 @@ def test_other_keys_keep_the_value_of_the_file() -> None:
     assert [one["train.optimizer"] for one in spec.search.enqueue] == ["sgd", "sgd"]
 
 
-def declared() -> list[tuple[str, str, Searched]]:
+def declared() -> list[tuple[str, str, SearchRange]]:
     sections = [{"name": name} for name in methods.method_names()]
     sections += [
         {"name": "sup_con", key: value} for key, value in (("regulariser", "fair_kl"), ("adversary", "classifier"))
     ]
     return [
-        (one["name"], key, knob.searched)
+        (one["name"], key, knob.search_range)
         for one in sections
         for key, knob in methods.method_knobs(one).items()
-        if knob.searched
+        if knob.search_range
     ]
 
 

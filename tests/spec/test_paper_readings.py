@@ -7,7 +7,7 @@ from helpers import ROOT
 
 from study import metrics, published
 from study.errors import UserError
-from study.reproduce.reproduction import cell_places
+from study.reproduce.reproduction import list_cell_places
 from study.spec import load_study
 from study.spec.load import declared_readings
 from study.spec.paper_readings import has_own_trials
@@ -93,6 +93,6 @@ def test_each_reading_of_a_shipped_file_is_a_study_that_differs_from_the_others(
     table = published.load_table(name) if declared else None
     for of in declared.values():
         assert table is not None
-        assert of.metrics.keys() <= {table.metric_of(*place) for place in cell_places(table)}
+        assert of.metrics.keys() <= {table.metric_of(*place) for place in list_cell_places(table)}
         parts = {metric.split("/")[1] for metric in of.metrics.values()}
         assert {part.removeprefix("lbfgs_") for part in parts} <= metrics.METRICS.keys()

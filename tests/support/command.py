@@ -75,4 +75,4 @@ class Command:
 
     def load(self, name: str) -> tuple[StudySpec, StudyRecord]:
         """A study's file and record."""
-        return self.folder(name).spec(), StudyRecord.load(self.folder(name).ledger_file)
+        return self.folder(name).load_spec(), StudyRecord.load(self.folder(name).ledger_file)

@@ -14,7 +14,7 @@ from runs import Runs
 
 from study import cli
 from study.analysis.figures import FIGURES
-from study.api.run_study import function_study
+from study.api.run_study import build_function_study
 from study.commands.progress_view import ProgressView
 from study.driver import run
 from study.errors import StudyStoppedError, UserError
@@ -48,8 +48,8 @@ def study(home: Home) -> str:
     changes = ["search.trials=5", "search.sampler=random", "search.confirm={top: 1, seeds: 2}"]
     changes += ["search.early_stopping={name: asha, grace: 1, reduction: 2}", "search.concurrency=1"]
     try:
-        spec, function = function_study(train, assignments=changes, **given)
-        there = [folder.name for folder in home.studies()]
+        spec, function = build_function_study(train, assignments=changes, **given)
+        there = [folder.name for folder in home.list_studies()]
         end = run.resume_study(home, NAME, VIEW) if there else run.run_new_study(home, spec, VIEW, function=function)
     except UserError as error:
         if "there is nothing to go on with" in str(error):
@@ -58,7 +58,7 @@ def study(home: Home) -> str:
             raise
         return str(error)
     except Exception as error:
-        expected = cli._expected_error(error)
+        expected = cli._as_expected_error(error)
         if not isinstance(expected, StudyStoppedError) or "\n" in str(expected):
             raise
         return str(expected)

@@ -92,7 +92,7 @@ def replaced(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> type[Jobs]:
     monkeypatch.setattr(Jobs, "started", [], raising=False)
     monkeypatch.setattr(Jobs, "forgotten", [], raising=False)
     folder = cache(as_it_is_there)
-    monkeypatch.setattr(on_cluster, "local_copy_folder", lambda jobs, name: folder(tmp_path / "there"))
+    monkeypatch.setattr(on_cluster, "fetch_local_copy", lambda jobs, name: folder(tmp_path / "there"))
     monkeypatch.setenv("STUDY_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("STUDY_OWNER", "somebody")
     return Jobs

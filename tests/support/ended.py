@@ -47,7 +47,7 @@ def assert_nothing_was_lost(folder: StudyFolder) -> StudyRecord:
 
 def assert_as_alone(folder: StudyFolder, most: int = 3) -> None:
     """The trials that were lost most often have the metrics that they have when they are run here, undisturbed."""
-    spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
+    spec, record = folder.load_spec(), StudyRecord.load(folder.ledger_file)
     dataset = data.load(spec.base["data"])
     for trial in sorted(record.trials.values(), key=lambda trial: -trial.attempt)[:most]:
         alone = Trial(spec.trial_config(trial.params, trial.seed), dataset, "cpu")

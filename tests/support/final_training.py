@@ -5,7 +5,7 @@ from pathlib import Path
 from helpers import quickstart
 
 from study import data
-from study.commands.final_training import final_study
+from study.commands.final_training import final_training_spec
 from study.home.events import (
     EpochReported,
     SessionClosed,
@@ -49,13 +49,13 @@ def train_table(home: Home, path: Path) -> StudyFolder:
     """The study `people-final` of the table at this path."""
     file = path.with_name("people.yaml")
     file.write_text(TABLE.replace("PATH", str(path)))
-    return train_study(home, final_study(load_study(str(file)), [3, 4], "people-final"))
+    return train_study(home, final_training_spec(load_study(str(file)), [3, 4], "people-final"))
 
 
 def train(home: Home) -> StudyFolder:
     """The study `small-final`, trained for real, and written as `study train` does."""
     settings = ("train.epochs=2", "model.width=8", "search.early_stopping={}")
-    return train_study(home, final_study(quickstart(*settings), [3, 4], "small-final"))
+    return train_study(home, final_training_spec(quickstart(*settings), [3, 4], "small-final"))
 
 
 def train_study(home: Home, spec: StudySpec) -> StudyFolder:

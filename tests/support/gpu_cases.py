@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 from study import methods, models
 from study.data.dataset import Facts
-from study.knobs import Knob, knobs
+from study.knobs import Knob, read_knobs
 from study.training import augment, probes
 from study.training.config import TrainOptions
 
@@ -132,7 +132,7 @@ def _switched(base: Section, keys: Callable[[Section], Mapping[str, Knob]]) -> I
 
 
 def _values(knob: Knob) -> tuple[Any, ...]:
-    return knob.names or ((True, False) if bool in knob.kinds else ())
+    return knob.choices or ((True, False) if bool in knob.plain_types else ())
 
 
 def _networks() -> Iterator[Case]:
@@ -154,12 +154,12 @@ def _augmentations() -> Iterator[Case]:
 
 
 def _training() -> Iterator[Case]:
-    for knob in knobs(TrainOptions):
+    for knob in read_knobs(TrainOptions):
         for value in _values(knob):
             if value != knob.default:
                 yield from _case(f"train {knob.key}={value}", MARGIN, **{knob.key: value})
-    final = next(knob for knob in knobs(TrainOptions) if knob.key == "final")
-    for name in {*probes.PROBE_FITTERS, *get_args(get_args(final.kinds[0])[0])}:
+    final = next(knob for knob in read_knobs(TrainOptions) if knob.key == "final")
+    for name in {*probes.PROBE_FITTERS, *get_args(get_args(final.plain_types[0])[0])}:
         yield from _case(f"final {name}", MARGIN, final=(name,))
     for options in TRAINED:
         label = ", ".join(f"{key}={value}" for key, value in options.items())

@@ -16,7 +16,7 @@ import typer.main
 from study import data, methods, models
 from study.cli import app
 from study.knobs import MAX_INTEGER
-from study.metrics import GROUPS, METRICS, NAMED_GROUPS
+from study.metrics import CELLS_BY_GROUP_METRIC, MAX_GROUP_METRICS, METRICS
 from study.spec.json_schema import study_file_schema
 from study.spec.sampler_capabilities import SAMPLER_CAPABILITIES
 from study.training.config import TRIAL_SECTIONS
@@ -32,7 +32,7 @@ MANY = 12
 COMMON = {"--json", "--quiet", "--follow", "--address", "--set", "--profile", "--name", "--env", "--python", "--device"}
 """Options of many commands, which the hand-written part of the page explains."""
 
-ABOUT = {"data": data.CATALOGUE.about, "model": models.CATALOGUE.about, "method": methods.describe_method}
+ABOUT = {"data": data.CATALOGUE.description, "model": models.CATALOGUE.description, "method": methods.describe_method}
 NEEDS = {
     "bias": "bias labels",
     "condition": "a continuous attribute or bias labels",
@@ -96,7 +96,7 @@ def _paper(section: str, key: str, having: list[str]) -> str:
     plain = {name: methods.method_knobs({"name": name}) for name in having}
     whole = [{"name": name} | {key: word for key, word in added.items() if key in plain[name]} for name in having]
     searched = [methods.method_knobs(section).get(key) for section in whole]
-    ranges = {knob.searched for knob in searched if knob is not None and knob.searched is not None}
+    ranges = {knob.search_range for knob in searched if knob is not None and knob.search_range is not None}
     ends = {(one.low, one.high) for one in ranges if not one.choices}
     if len(ends) != 1:
         return ""
@@ -133,9 +133,11 @@ def _metrics() -> Iterator[str]:
     yield "A metric is named with its split, as `val/accuracy`. Larger is better unless it says that smaller is."
     yield ""
     for name, metric in METRICS.items():
-        if name not in GROUPS:
-            yield f"- `{name}`: {_one_line(metric.about)}" + (" Smaller is better." if metric.better == "min" else "")
-    most = f"where there are at most {NAMED_GROUPS} such cells"
+        if name not in CELLS_BY_GROUP_METRIC:
+            yield f"- `{name}`: {_one_line(metric.description)}" + (
+                " Smaller is better." if metric.better == "min" else ""
+            )
+    most = f"where there are at most {MAX_GROUP_METRICS} such cells"
     yield f"- `group_Y_S_accuracy`: Accuracy of class Y with bias class S, {most}."
 
 

@@ -13,7 +13,7 @@ import yaml
 from study.errors import UserError
 from study.home.events import EVENT_CLASSES
 from study.home.ledger import Ledger
-from study.home.ledger_line import Entry, LineChain, encode, last_line
+from study.home.ledger_line import Entry, LineChainState, encode_entry, last_line
 from study.home.record import StudyRecord
 from study.spec import StudySpec, load_study
 from study.spec.load import check_and_complete_document
@@ -139,9 +139,11 @@ def write_ledger(path: Path, *trials: Told) -> None:
 def append_event(path: Path, event: str, **fields: Any) -> None:
     """Append one event, of whatever version, to a ledger that nobody has open."""
     lines = path.read_bytes()
-    chain = LineChain.after_line(last := last_line(lines))
+    chain = LineChainState.after_line(last := last_line(lines))
     assert chain.accepts(last)
-    path.write_bytes(lines + chain.complete_line(encode({"event": event, "time": round(time.time(), 3), **fields})))
+    path.write_bytes(
+        lines + chain.complete_line(encode_entry({"event": event, "time": round(time.time(), 3), **fields}))
+    )
 
 
 COST = ("time/", "speed/", "memory/")

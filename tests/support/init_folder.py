@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from pictures import picture
 
-from study.commands.init import Flags, write
-from study.commands.init_answers import Asker
+from study.commands.init import InitOptions, write_study_file
+from study.commands.init_answers import AnswerSource
 from study.errors import UserError
 
 
@@ -23,16 +23,16 @@ def birds_and_people(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def nobody() -> Asker:
-    return Asker(None, print)
+def nobody() -> AnswerSource:
+    return AnswerSource(None, print)
 
 
-def refused(flags: Flags) -> str:
+def refused(flags: InitOptions) -> str:
     with pytest.raises(UserError) as caught:
-        write(flags, None, False, nobody())
+        write_study_file(flags, None, False, nobody())
     assert not Path("mine.yaml").exists()
     return str(caught.value)
 
 
-def of(*chosen: str, **given: object) -> Flags:
-    return Flags("mine", methods=chosen or None, **given)  # type: ignore[arg-type]
+def of(*chosen: str, **given: object) -> InitOptions:
+    return InitOptions("mine", methods=chosen or None, **given)  # type: ignore[arg-type]

@@ -6,12 +6,12 @@ from typing import Any, TypeVar
 
 from helpers import Told, quickstart, record
 
-from study.analysis.report.caveats import NotRead, caveats
-from study.analysis.report.conclusions import Doubted, InputTellsClass
-from study.analysis.report.result_sentences import lead
+from study.analysis.report.caveats import CouldNotReadTestSplit, caveat_statements
+from study.analysis.report.conclusions import InputTellsClass, SuspiciousResult
+from study.analysis.report.result_sentences import lead_statements
 from study.analysis.statistics.next_step import TrialFailed, next_steps
-from study.commands.final_training import final_study
-from study.home.events import GroupCells, ReferenceFitted
+from study.commands.final_training import final_training_spec
+from study.home.events import GroupSampleCounts, ReferenceFitted
 from study.home.record import StudyRecord
 from study.ranking import Results
 from study.ranking.documents import Statement
@@ -24,9 +24,9 @@ Values = tuple[float, float]
 
 def statements(results: Results) -> Iterator[Statement]:
     """All that is said of a study in the lead, in what is not known and in its next steps."""
-    for said in lead(results).values():
+    for said in lead_statements(results).values():
         yield from said
-    yield from caveats(results)
+    yield from caveat_statements(results)
     yield from (step.why for step in next_steps(results))
 
 
@@ -281,7 +281,7 @@ def broken_anew(gap: float = 0.2) -> StudyRecord:
     )
 
 
-CELLS = GroupCells({"val": [[40, 8], [0, 30]]}, ["cat", "dog"], ["dark", "light"], (0, 1))
+CELLS = GroupSampleCounts({"val": [[40, 8], [0, 30]]}, ["cat", "dog"], ["dark", "light"], (0, 1))
 
 
 def grouped() -> StudyRecord:
@@ -289,7 +289,7 @@ def grouped() -> StudyRecord:
     own = {"val/group_0_0_accuracy": 0.9, "val/group_0_1_accuracy": 0.25, "val/worst_group_accuracy": 0.25}
     errors = {"val/worst_group_accuracy_standard_error": 0.1, ERROR: 0.06}
     found = record(Told("search", [0.6], further={**own, **errors}))
-    found.groups = CELLS
+    found.group_sample_counts = CELLS
     return found
 
 
@@ -297,7 +297,9 @@ def guessed() -> StudyRecord:
     """A complete study whose best is right in half of its conflicting samples and wrong in as many aligned ones."""
     shares = {"val/unbiased_accuracy": 0.52, "val/unbiased_accuracy_standard_error": 0.04}
     found = over(Told("baseline", [0.9], further=shares), Told("search", [0.91], further=shares))
-    found.groups = GroupCells({"val": [[40, 8], [6, 30]]}, ["cat", "dog"], ["dark", "light"], (0, 1))
+    found.group_sample_counts = GroupSampleCounts(
+        {"val": [[40, 8], [6, 30]]}, ["cat", "dog"], ["dark", "light"], (0, 1)
+    )
     return found
 
 
@@ -335,7 +337,7 @@ def all_told() -> dict[str, Results]:
         "blind": (ALONE, over(Told("baseline", [0.5], further=blind), Told("search", [0.5], further=blind))),
         "narrow kernel": (ALONE, over(Told("search", [0.5], further={"train/weight_sum": 0.02}))),
         "one final seed": (
-            final_study(ALONE, [0]),
+            final_training_spec(ALONE, [0]),
             over(Told("final", [0.5], tested={"test/accuracy": 0.4}, further={ERROR: 0.06})),
         ),
     }
@@ -344,8 +346,13 @@ def all_told() -> dict[str, Results]:
 
 def by_hand() -> list[Statement]:
     """Statements that rest on a user's files, and of a study that failed."""
-    side = Results(ALONE, over(Told("search", [0.995]))).compared_arms[1]
+    side = Results(ALONE, over(Told("search", [0.995]))).baseline_and_best_arms[1]
     assert side is not None
     telling = InputTellsClass("column 'copy' alone tells the class: right in 98.0%")
-    doubted = (Doubted("val/accuracy", side, inputs) for inputs in (1, 0, None))
-    return [telling, *doubted, NotRead(3, "no memory"), TrialFailed("boom", 0, "BUG: RuntimeError: my own bug")]
+    doubted = (SuspiciousResult("val/accuracy", side, inputs) for inputs in (1, 0, None))
+    return [
+        telling,
+        *doubted,
+        CouldNotReadTestSplit(3, "no memory"),
+        TrialFailed("boom", 0, "BUG: RuntimeError: my own bug"),
+    ]

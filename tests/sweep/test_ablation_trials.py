@@ -16,7 +16,7 @@ from study.home.folder import Home, StudyFolder
 from study.home.ledger import read_entries
 from study.home.record import StudyRecord, TrialRecord
 from study.ranking import Results
-from study.ranking.ablation_steps import Ablation, is_measured, requested_ablation, trials_by_configuration
+from study.ranking.ablation_steps import Ablation, is_ablation_measured, requested_ablation, trials_by_configuration
 from study.spec import StudySpec
 
 STEADY = "search.early_stopping={}"
@@ -77,15 +77,15 @@ def test_each_configuration_runs_once_on_seeds_that_did_not_choose_and_is_tested
     assert len(trials) == 16
     assert all("test/accuracy" in trial.test_metrics for trial in trials)
     ends = {trial.repeated_trial for trial in trials if trial.repeated_trial is not None}
-    assert ends == {ablation.reference.number, ablation.best.number}
-    assert is_measured(Results(spec, record))
+    assert ends == {ablation.baseline_trial.number, ablation.best_configuration_trial.number}
+    assert is_ablation_measured(Results(spec, record))
 
 
 def test_a_step_alone_moves_its_knob_and_no_other(study: tuple[StudyFolder, StudySpec]) -> None:
     folder, spec = study
     record = ablated(folder, spec)
     ablation = asked_for(record)
-    start, end = ablation.reference.params, ablation.best.params
+    start, end = ablation.baseline_trial.params, ablation.best_configuration_trial.params
     for moved, by_seed in trials_by_configuration(Results(spec, record), ablation).items():
         keys = {key for place in moved for key in ablation.steps[place]}
         for trial in by_seed.values():
@@ -192,34 +192,37 @@ def test_a_configuration_that_fails_does_not_run_again(study: tuple[StudyFolder,
     record = Course(folder.ledger_file, spec, alpha_fails).play().record
     failed = [trial for trial in record.trials_of_stages("ablation") if trial.state == "failed"]
     assert len(failed) == 3 * 2
-    assert is_measured(Results(spec, record))
+    assert is_ablation_measured(Results(spec, record))
     assert not commands.request_ablation(folder, spec, AblationRequest())
 
 
 def test_progress_counts_the_trials_to_come(study: tuple[StudyFolder, StudySpec]) -> None:
     folder, spec = study
     before = StudyRecord.load(folder.ledger_file)
-    assert StudyProgress(spec, before).counts()["waiting"] == 0
+    assert StudyProgress(spec, before).trial_counts()["waiting"] == 0
     commands.request_ablation(folder, spec, AblationRequest())
     record = StudyRecord.load(folder.ledger_file)
-    assert StudyProgress(spec, record).counts()["waiting"] == 16
-    assert StudyProgress(spec, record).expected() == StudyProgress(spec, before).expected() + 16 * spec.epochs
+    assert StudyProgress(spec, record).trial_counts()["waiting"] == 16
+    assert (
+        StudyProgress(spec, record).expected_epochs()
+        == StudyProgress(spec, before).expected_epochs() + 16 * spec.epochs
+    )
 
 
 def test_the_status_says_how_far_it_is(study: tuple[StudyFolder, StudySpec]) -> None:
     folder, spec = study
-    assert status.document(folder).ablation is None
+    assert status.study_status(folder).ablation is None
     commands.request_ablation(folder, spec, AblationRequest())
-    way = status.document(folder).ablation
+    way = status.study_status(folder).ablation
     assert way is not None
     assert (way.complete, way.is_measured) == (0, False)
     Course(folder.ledger_file, spec).play()
-    document = status.document(folder)
+    document = status.study_status(folder)
     assert document.ablation is not None
     assert document.ablation.is_measured
     best = document.ablation.best
     line = f"ablation  from the baseline to trial {best} in 3 steps on 2 seeds: 16 of 16 trials complete"
-    assert line in status.lines(document)
+    assert line in status.study_status_lines(document)
 
 
 @pytest.mark.parametrize(
@@ -278,8 +281,8 @@ def test_a_study_that_is_not_over_is_refused(tmp_path: Path) -> None:
 def test_with_one_knob_the_step_is_the_whole_gain(tmp_path: Path) -> None:
     space = "search.space={method.lambda: {low: 0.1, high: 2.0}}"
     folder, spec = played(tmp_path, space, "search.baseline={method.lambda: 0.0}", ALONE)
-    document = commands.ablation_plan(folder, AblationRequest())
-    assert "they differ in one step, which is the whole gain" in commands.plan_lines(document)
+    document = commands.summarise_ablation_plan(folder, AblationRequest())
+    assert "they differ in one step, which is the whole gain" in commands.ablation_plan_lines(document)
     assert (document.configurations, document.to_run) == (2, 0)
     assert commands.request_ablation(folder, spec, AblationRequest()), (
         "the event says that it is wanted, though all of it ran"

@@ -80,7 +80,7 @@ def test_a_study_that_gave_up_begins_again_and_one_that_fails_again_gives_up_aga
     spec, path = spec_of("search.trials=3", STOPPINGS["none"]), tmp_path / "ledger.jsonl"
     first = Course(path, spec, lambda trial, epoch: BROKEN).play()
     assert first.agenda.outcome == "failed"
-    assert extend_study.is_spent(Results(spec, first.record))
+    assert extend_study.has_only_failures_left(Results(spec, first.record))
     retried(path, spec)
     assert Course(path, spec, lambda trial, epoch: BROKEN).play().agenda.outcome == "failed"
     assert retried(path, spec).trials[0].attempt == 2

@@ -168,7 +168,7 @@ def test_what_runs_again(found: TrialFailure, attempt: int, gpu: float, again: b
 
 
 def test_a_trial_that_had_a_gpu_to_itself_is_not_given_another() -> None:
-    trial = TrialRecord(0, "search", {}, 0, has_gpu_alone=True)
+    trial = TrialRecord(0, "search", {}, 0, needs_gpu_alone=True)
     assert not TrialFailure("OOM", "", needs_whole_gpu=True).may_run_again(
         trial, quickstart("resources.gpu=0.5"), before=1
     )

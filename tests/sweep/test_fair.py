@@ -5,7 +5,7 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from study.files import from_json
+from study.files import parse_json
 from study.sweep.fair_share import FAIRNESS_QUANTUM_S, StudyPeer, allot_slots, relative_shares
 
 
@@ -82,8 +82,8 @@ def test_over_time_each_has_its_share_of_few_slots(cpus: int) -> None:
 )
 def test_what_is_no_peer_is_none(damage: dict[str, object]) -> None:
     told = asdict(peer("a"))
-    assert from_json(json.dumps(told), StudyPeer) == peer("a")
-    assert from_json(json.dumps({**told, **damage}), StudyPeer) is None
+    assert parse_json(json.dumps(told), StudyPeer) == peer("a")
+    assert parse_json(json.dumps({**told, **damage}), StudyPeer) is None
 
 
 def over_time(*peers: StudyPeer, cpus: float, periods: int) -> dict[str, float]:

@@ -6,12 +6,12 @@ from pathlib import Path
 from course import Course, spec_of
 from helpers import quickstart
 
-from study.commands.final_training import final_study
+from study.commands.final_training import final_training_spec
 from study.home.ledger import read_entries
 
 
 def test_a_final_training_has_one_trial_per_seed_and_reads_the_test_split_for_each(tmp_path: Path) -> None:
-    spec = final_study(spec_of(), [3, 1, 2])
+    spec = final_training_spec(spec_of(), [3, 1, 2])
     record = Course(tmp_path / "ledger.jsonl", spec).play().record
     assert [(trial.stage, trial.seed, trial.params) for trial in record.trials.values()] == [
         ("final", 3, {}),
@@ -19,7 +19,7 @@ def test_a_final_training_has_one_trial_per_seed_and_reads_the_test_split_for_ea
         ("final", 2, {}),
     ]
     assert all(trial.test_metrics for trial in record.trials.values())
-    more = final_study(spec_of(), [3, 1, 2, 9])
+    more = final_training_spec(spec_of(), [3, 1, 2, 9])
     record = Course(tmp_path / "ledger.jsonl", more).play().record
     assert [trial.seed for trial in record.trials.values()] == [3, 1, 2, 9]
     assert all(trial.test_metrics and trial.n_epochs == 4 for trial in record.trials.values())
@@ -27,7 +27,7 @@ def test_a_final_training_has_one_trial_per_seed_and_reads_the_test_split_for_ea
 
 def test_a_final_training_without_validation_is_complete(tmp_path: Path) -> None:
     """There is no metric to look at then; a search without one has failed trials."""
-    spec = final_study(spec_of(), [3], with_val=True)
+    spec = final_training_spec(spec_of(), [3], with_val=True)
     course = Course(tmp_path / "ledger.jsonl", spec, lambda trial, epoch: math.nan).play()
     assert course.agenda.outcome == "complete"
 

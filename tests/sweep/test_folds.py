@@ -60,7 +60,7 @@ def test_a_confirmed_value_is_the_metric_of_the_joined_samples(seeds: int, tmp_p
     judges = Judges(spec)
     course = Course(tmp_path / "ledger.jsonl", spec, joins=judges.joins, predict=judges).play()
     record, target = StudyRecord.load(course.ledger.path), judges.folds.non_test_samples.target
-    confirmed = [one for one in Results(spec, record).ranked_all if one.joined]
+    confirmed = [one for one in Results(spec, record).ranked_all if one.joined_folds]
     assert len(confirmed) == 3
     for one in confirmed:
         repeats = []
@@ -70,7 +70,7 @@ def test_a_confirmed_value_is_the_metric_of_the_joined_samples(seeds: int, tmp_p
                 assert np.array_equal(FoldPredictions.from_text(run.fold_predictions).classes, judges(run))
                 whole[judges.folds.fold_of_sample == run.fold] = judges(run)
             repeats.append(whole)
-        found = ranking.statistics_by_metric(spec.objective, one.confirm_trials, one.joined)
+        found = ranking.statistics_by_metric(spec.objective, one.confirm_trials, one.joined_folds)
         assert found["val/accuracy"].mean == pytest.approx(np.mean([accuracy_score(target, each) for each in repeats]))
         balanced = np.mean([balanced_accuracy_score(target, each) for each in repeats])
         assert found["val/balanced_accuracy"].mean == pytest.approx(balanced)
@@ -86,8 +86,8 @@ def test_the_interval_of_a_joined_loss_has_no_bound_above_and_that_of_a_share_ha
     values = {"val/log_loss": 2.0, "val/log_loss_standard_error": 0.5, "val/accuracy": 0.9}
     joined = events.FoldsJoined(0, (1, 2), {**values, "val/accuracy_standard_error": 0.1}, {})
     found = ranking.statistics_by_metric(quickstart().objective, [], joined)
-    assert found["val/log_loss"].interval() == pytest.approx((2 - 1.96 * 0.5, 2 + 1.96 * 0.5), abs=1e-3)
-    low, high = found["val/accuracy"].interval() or (0.0, 0.0)
+    assert found["val/log_loss"].confidence_interval() == pytest.approx((2 - 1.96 * 0.5, 2 + 1.96 * 0.5), abs=1e-3)
+    low, high = found["val/accuracy"].confidence_interval() or (0.0, 0.0)
     assert 0.5 < low < 0.9 < high < 1
 
 
@@ -97,10 +97,12 @@ def test_the_margin_takes_the_paired_error_on_the_joined_samples(tmp_path: Path)
     record = Course(tmp_path / "ledger.jsonl", spec, joins=judges.joins, predict=judges).play().record
     held = Results(spec, record).incumbent_standing
     assert held is not None
-    lead = held.ahead[0]
-    ours, theirs = lead.candidate.joined, held.incumbent.joined
-    assert lead.is_error_of_split
-    assert lead.error == pytest.approx(np.std(np.subtract(*(one.draws[spec.metric] for one in (ours, theirs))), ddof=1))
+    lead = held.leads[0]
+    ours, theirs = lead.candidate.joined_folds, held.incumbent.joined_folds
+    assert lead.is_split_error
+    assert lead.standard_error == pytest.approx(
+        np.std(np.subtract(*(one.draws[spec.metric] for one in (ours, theirs))), ddof=1)
+    )
 
 
 def test_predictions_are_kept_whole() -> None:

@@ -97,7 +97,7 @@ def test_a_trial_alone_on_its_gpu_comes_after_the_others_of_the_search(begin: Ca
     course = begin(spec_of("search.trials=3", "search.sampler=random", "resources.gpu=0.5"))
     order = []
     while isinstance(job := course.agenda.next_job(), TrialJob) and len(order) < 4:
-        number, alone = job.trial.number, job.trial.has_gpu_alone
+        number, alone = job.trial.number, job.trial.needs_gpu_alone
         order.append((number, alone))
         course.agenda.record_trial_start(number, "here")
         if number == 1 and not alone:

@@ -17,13 +17,13 @@ import psutil
 import pytest
 from own_process import as_driver
 
-from study.places import folder_for_sockets
 from study.sweep import own_ray
 from study.sweep.own_ray import MAX_FOLDER_CHARACTERS, RayProcesses, RayStartWaiter, no_disk_room_text
 from study.upstream.cgroup import count_usable_processors
 from study.upstream.environment import ProcessKind, variables_of_processes
 from study.upstream.ray_internals import MAX_SESSION_PATH_CHARACTERS, RAY_FOLDER_VARIABLE, RAY_JOB_VARIABLE
 from study.upstream.scratch import RUN_FOLDER_PREFIX, SCRATCH_FOLDER_VARIABLE, processes_of_scratch_folder
+from study.writable_folders import ray_socket_folder
 
 FAILS = """
 import json, sys
@@ -267,7 +267,7 @@ def test_a_long_temporary_folder_is_passed_over(monkeypatch: pytest.MonkeyPatch)
         for length in range(len(above) + 2, 120):
             (place := Path(f"{above}/{'x' * (length - len(above) - 1)}")).mkdir()
             monkeypatch.setattr(tempfile, "tempdir", str(place))
-            chosen = folder_for_sockets(MAX_FOLDER_CHARACTERS)
+            chosen = ray_socket_folder(MAX_FOLDER_CHARACTERS)
             assert len(f"{chosen}/{RUN_FOLDER_PREFIX}12345678") + MAX_SESSION_PATH_CHARACTERS <= 103
             assert chosen in ("/tmp", str(place))
     assert chosen == "/tmp"

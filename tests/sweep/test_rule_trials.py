@@ -8,7 +8,7 @@ import pytest
 from course import Course, outcome, prefixes, spec_of
 
 from study.commands import extend_study
-from study.commands.plan import plan
+from study.commands.plan import plan_study
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import read_entries
@@ -67,7 +67,7 @@ def test_the_study_is_the_same_as_one_without(course: Course, tmp_path: Path) ->
 
 
 def test_no_more_trials_ran_than_were_planned(course: Course) -> None:
-    planned = plan(course.spec).budget.trials
+    planned = plan_study(course.spec).budget.trials
     stages = Counter(trial.stage for trial in course.record.trials.values())
     assert 2 * 2 == stages.pop("rule") <= planned.pop("rule")
     assert {stage: stages[stage] for stage in planned} == planned

@@ -1,12 +1,12 @@
 """Columns that stand below each other."""
 
-from study.text import in_columns
+from study.text import align_columns
 
 
 def test_a_long_cell_widens_its_column_and_the_last_one_is_left_as_it_is() -> None:
     rows = [("a", "b", "c"), ("long", "b", "what follows")]
-    assert in_columns(rows, (2, 3)) == [
+    assert align_columns(rows, (2, 3)) == [
         "a    b   c",
         "long b   what follows",
     ]
-    assert in_columns([("a", "b")], (3,)) == ["a   b"]
+    assert align_columns([("a", "b")], (3,)) == ["a   b"]

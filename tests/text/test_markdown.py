@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from study.text import Markdown, escaped, rows_as_markdown
+from study.text import Markdown, escape_markdown, rows_as_markdown
 
 PARSER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 TEXT = st.text(st.sampled_from(list("ab 1.,:-+|*_`\\<>[]()#&~!$%=\n\t")), max_size=12)
@@ -16,12 +16,12 @@ TEXT = st.text(st.sampled_from(list("ab 1.,:-+|*_`\\<>[]()#&~!$%=\n\t")), max_si
     [("a|b", r"a\|b"), ("method.tau_plus", "method.tau_plus"), ("_a_ *b*", r"\_a\_ \*b\*"), ("a\n\n# b", r"a \# b")],
 )
 def test_text_is_printed_as_it_is(text: str, expected: str) -> None:
-    assert escaped(text) == expected
+    assert escape_markdown(text) == expected
 
 
 @given(TEXT)
 def test_what_is_escaped_is_not_escaped_again(text: str) -> None:
-    assert escaped(escaped(text)) == escaped(text)
+    assert escape_markdown(escape_markdown(text)) == escape_markdown(text)
 
 
 @given(st.lists(TEXT, min_size=4, max_size=4))

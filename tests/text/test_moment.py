@@ -5,7 +5,7 @@ from datetime import UTC
 
 import pytest
 
-from study.text import moment
+from study.text import format_time
 
 
 def test_a_moment_names_its_zone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -14,8 +14,11 @@ def test_a_moment_names_its_zone(monkeypatch: pytest.MonkeyPatch) -> None:
     time.tzset()
     try:
         winter, summer = 1_800_000_000.25, 1_784_000_000
-        assert (moment(winter, UTC), moment(winter)) == ("2027-01-15 08:00:00 UTC", "2027-01-15 09:00:00 CET")
-        assert (moment(summer, UTC), moment(summer)) == ("2026-07-14 03:33:20 UTC", "2026-07-14 05:33:20 CEST")
+        assert (format_time(winter, UTC), format_time(winter)) == ("2027-01-15 08:00:00 UTC", "2027-01-15 09:00:00 CET")
+        assert (format_time(summer, UTC), format_time(summer)) == (
+            "2026-07-14 03:33:20 UTC",
+            "2026-07-14 05:33:20 CEST",
+        )
     finally:
         monkeypatch.undo()
         time.tzset()
@@ -23,4 +26,4 @@ def test_a_moment_names_its_zone(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("given", [None, "", "yesterday", {}])
 def test_what_is_no_moment_is_a_dash(given: object) -> None:
-    assert moment(given) == "-"
+    assert format_time(given) == "-"

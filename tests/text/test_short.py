@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from study.text import LONGEST_VALUE, ends, parameter
+from study.text import MAX_SHOWN_VALUE_CHARACTERS, format_parameter, format_range_ends
 
 
 @pytest.mark.parametrize(
@@ -29,16 +29,20 @@ from study.text import LONGEST_VALUE, ends, parameter
     ],
 )
 def test_a_parameters_kind_is_told(value: Any, text: str) -> None:
-    assert parameter(value) == text
+    assert format_parameter(value) == text
 
 
 @pytest.mark.parametrize("value", ["z" * 7000, [["z" * 7000]]])
 def test_a_long_value_is_cut(value: Any) -> None:
-    text = parameter(value)
-    assert len(text) <= LONGEST_VALUE
+    text = format_parameter(value)
+    assert len(text) <= MAX_SHOWN_VALUE_CHARACTERS
     assert "(7000 characters)" in text
 
 
 def test_ranges_of_whole_numbers_and_of_others_differ() -> None:
-    assert (ends(0, 1), ends(0.0, 1.0), ends(0, 1.0)) == ("0 to 1", "0.0 to 1.0", "0.0 to 1.0")
-    assert ends(10, 1234567) == "10 to 1234567"
+    assert (format_range_ends(0, 1), format_range_ends(0.0, 1.0), format_range_ends(0, 1.0)) == (
+        "0 to 1",
+        "0.0 to 1.0",
+        "0.0 to 1.0",
+    )
+    assert format_range_ends(10, 1234567) == "10 to 1234567"

@@ -14,7 +14,7 @@ from runs import Runs
 from servers import MlflowServer
 from tracked_study import SPEC, STATUS, append_second_session, make_home, make_study
 
-from study.commands.report import lead_parts
+from study.commands.report import lead_sentences_by_title
 from study.driver import run as running
 from study.driver.session import RunEnd, closing_lines, write_study_outputs
 from study.errors import StudyStoppedError, UserError
@@ -42,7 +42,7 @@ def resumed(home: Home, folder: StudyFolder) -> RunEnd:
 
 def again(home: Home, folder: StudyFolder) -> list[str]:
     """What a driver that takes the study up says of MLflow, once it has everything."""
-    tracker = MlflowTracker(home, folder, folder.spec())
+    tracker = MlflowTracker(home, folder, folder.load_spec())
     if not tracker.is_behind and not tracker.has_lost_runs():
         return []
     tracker.start_following()
@@ -130,7 +130,7 @@ def files(home: Home) -> dict[tuple[str, str], bytes]:
 def test_the_runs_of_a_complete_study_are_made_again(home: Home, folder: StudyFolder) -> None:
     """With the artifacts that they had, also those that the study itself has no more."""
     record = StudyRecord.load(folder.ledger_file)
-    made = write_study_outputs(folder, Results(SPEC, record)), lead_parts(Results(SPEC, record))
+    made = write_study_outputs(folder, Results(SPEC, record)), lead_sentences_by_title(Results(SPEC, record))
     with pytest.raises(UserError, match="complete, there is nothing to go on with"):
         resumed(home, folder)
     assert MlflowTracker(home, folder, SPEC).log_artifacts(*made) is None  # as at the end of a run
@@ -209,7 +209,7 @@ def test_a_database_without_a_table_is_told(home: Home, folder: StudyFolder) -> 
 @pytest.mark.slow
 def test_other_studies_whose_runs_were_in_it_are_named(home: Home, folder: StudyFolder) -> None:
     other = home.create_study(replace(SPEC, name="another"))
-    tracker = MlflowTracker(home, other, other.spec())
+    tracker = MlflowTracker(home, other, other.load_spec())
     tracker.start_following()
     assert tracker.finish_writing() is None
     text(home.database_file)

@@ -10,7 +10,7 @@ import pytest
 from helpers import Told, quickstart
 from helpers import events as told_events
 
-from study.api.run_study import function_study
+from study.api.run_study import build_function_study
 from study.home.ledger_line import Entry
 from study.home.record import StudyRecord
 from study.spec import StudySpec
@@ -212,7 +212,7 @@ def test_a_trials_run_says_what_it_is_for() -> None:
 
 
 def test_a_functions_study_has_only_parameters_that_the_function_is_given() -> None:
-    spec = function_study(own_functions.train, name="own", space={"rate": (0.1, 0.9)}, **DEFAULTS)[0]
+    spec = build_function_study(own_functions.train, name="own", space={"rate": (0.1, 0.9)}, **DEFAULTS)[0]
     names = study_params(spec).keys()
     assert {"method.function", "method.batch", "train.epochs", "search.space.method.rate"} <= names
     assert not {"train.optimizer", "data.name", "model.name"} & names

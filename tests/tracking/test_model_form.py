@@ -16,7 +16,7 @@ from pictures import picture
 from typer.testing import CliRunner
 
 from study.cli import app
-from study.commands.final_training import final_study
+from study.commands.final_training import final_training_spec
 from study.home.folder import Home, StudyFolder
 from study.ranking import Results
 from study.tracking import registry
@@ -70,8 +70,8 @@ def of_features(place: Path) -> tuple[StudyFolder, Path]:
     _, table = of_images(place)
     model = "model={name: efficientnet_lite0, weights: imagenet, frozen: true}"
     spec = quickstart(model, "method={name: bias_balanced_cross_entropy}", "train.epochs=2", "search.early_stopping={}")
-    folder = train_study(Home(place / "home"), final_study(spec, [3], "features-final"))
-    copy_frozen_weights(folder, folder.spec())
+    folder = train_study(Home(place / "home"), final_training_spec(spec, [3], "features-final"))
+    copy_frozen_weights(folder, folder.load_spec())
     return folder, table
 
 

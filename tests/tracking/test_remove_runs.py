@@ -10,7 +10,7 @@ from study.tracking import MlflowTracker, remove_study_runs
 
 
 def track(home: Home, folder: StudyFolder) -> None:
-    tracker = MlflowTracker(home, folder, folder.spec())
+    tracker = MlflowTracker(home, folder, folder.load_spec())
     tracker.start_following()
     assert (tracker.finish_writing(), tracker.log_artifacts({folder.spec_file: "report"})) == (None, None)
 

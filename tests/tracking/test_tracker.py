@@ -14,7 +14,7 @@ from tracked_study import PARAMS, SESSION, SPEC
 from study.home.events import EpochReported, SessionClosed, SessionOpened, TrialDecided, TrialEnded, TrialStarted
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
-from study.text import without_password
+from study.text import redact_credentials
 from study.tracking import MlflowTracker, replace_study_artifacts, tracker
 from study.tracking.tracking_state import TrackingState
 
@@ -156,7 +156,7 @@ def test_a_report_made_anew_replaces_the_one_in_mlflow(
     assert folder.tracking_file.read_bytes() == note, "that belongs to a driver that may be running"
     with answering(500) as uri:
         monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
-        TrackingState(without_password(uri), runs={"study": "1"}).save(folder.tracking_file)
+        TrackingState(redact_credentials(uri), runs={"study": "1"}).save(folder.tracking_file)
         message = replace_study_artifacts(home, folder, {page: "report"})
     assert message is not None
     assert "500" in message

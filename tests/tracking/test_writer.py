@@ -10,7 +10,7 @@ from mlflow import MlflowClient
 from runs import Runs, saved_views
 from tracked_study import PARAMS, SESSION, SPEC, STATUS, make_home, make_study
 
-from study.commands.final_training import final_study
+from study.commands.final_training import final_training_spec
 from study.data.dataset import DatasetSummary
 from study.home.events import (
     EpochReported,
@@ -277,7 +277,7 @@ def test_every_stage_is_in_one_view_besides_that_of_all_trials() -> None:
 
 
 def test_the_page_of_a_final_training_offers_its_seeds() -> None:
-    assert set(saved_views(saved_view_tags(final_study(load_study("quickstart"), [7])))) == {"Final training"}
+    assert set(saved_views(saved_view_tags(final_training_spec(load_study("quickstart"), [7])))) == {"Final training"}
 
 
 def test_the_view_leaves_out_parameters_of_one_method_among_several() -> None:

@@ -26,7 +26,7 @@ def recorded(folder: StudyFolder, number: int, name: str) -> float:
 @pytest.mark.parametrize("number", [0, 1])
 def test_it_is_right_as_often_as_the_study_measured(folder: StudyFolder, number: int) -> None:
     classifier = TrainedClassifier.load_from_description(folder.description_file(number), "cpu")
-    test = data.load(folder.spec().data_sections[0]).splits["test"]
+    test = data.load(folder.load_spec().data_sections[0]).splits["test"]
     found = classifier.predict_probabilities(test.inputs)
     assert found.shape == (len(test), 10)
     assert found.dtype == np.float32
@@ -36,7 +36,7 @@ def test_it_is_right_as_often_as_the_study_measured(folder: StudyFolder, number:
 
 def test_a_sample_alone_is_as_among_others(folder: StudyFolder) -> None:
     classifier = TrainedClassifier.load_from_description(folder.description_file(0), "cpu")
-    inputs = data.load(folder.spec().data_sections[0]).splits["val"].inputs[:5]
+    inputs = data.load(folder.load_spec().data_sections[0]).splits["val"].inputs[:5]
     alone = np.concatenate([classifier.predict_probabilities(inputs[place : place + 1]) for place in range(5)])
     np.testing.assert_allclose(classifier.predict_probabilities(inputs), alone, rtol=1e-4, atol=1e-6)
 
@@ -60,7 +60,7 @@ def test_a_description_reads_as_it_was_written(folder: StudyFolder, tmp_path: Pa
     assert ModelDescription.read_file(tmp_path / "again.json") == found
     assert (tmp_path / "again.json").read_bytes() == folder.description_file(1).read_bytes()
     assert found.told["seed"] == 4
-    assert found.trial_config == folder.spec().trial_config({}, 4)
+    assert found.trial_config == folder.load_spec().trial_config({}, 4)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.99])
@@ -112,9 +112,9 @@ def test_a_pickle_is_never_loaded(model: Path, tmp_path: Path, matching: bool, b
         weights.write_bytes(pickle.dumps(Malicious(mark)))
     if matching:
         values = json.loads(model.read_text())
-        values["weights_digest"] = files.digest_of_file(weights)
+        values["weights_digest"] = files.sha256_of_file(weights)
         del values["digest"]
-        model.write_text(json.dumps({**values, "digest": files.digest_of_values(values)}))
+        model.write_text(json.dumps({**values, "digest": files.sha256_of_values(values)}))
     with pytest.raises(UserError, match="is not a safetensors file" if matching else "is not the file that"):
         TrainedClassifier.load_from_description(model)
     assert not mark.exists()
@@ -124,9 +124,9 @@ def test_weights_that_this_version_has_no_place_for_are_named(model: Path) -> No
     """As those of `train.thresholds`, without which the scores would be others."""
     weights = model.with_suffix(".safetensors")
     save_file({**load_file(weights), "offsets.values": torch.zeros(2)}, weights)
-    values = json.loads(model.read_text()) | {"weights_digest": files.digest_of_file(weights)}
+    values = json.loads(model.read_text()) | {"weights_digest": files.sha256_of_file(weights)}
     del values["digest"]
-    model.write_text(json.dumps({**values, "digest": files.digest_of_values(values)}))
+    model.write_text(json.dumps({**values, "digest": files.sha256_of_values(values)}))
     with pytest.raises(UserError, match=r"does not fit this version of study: .*offsets\.values"):
         TrainedClassifier.load_from_description(model)
 
@@ -138,6 +138,6 @@ def test_a_configuration_that_this_version_does_not_know(model: Path, section: d
     values = json.loads(model.read_text())
     values["config"] |= section
     del values["digest"]
-    model.write_text(json.dumps({**values, "digest": files.digest_of_values(values)}))
+    model.write_text(json.dumps({**values, "digest": files.sha256_of_values(values)}))
     with pytest.raises(UserError, match="does not fit this version of study"):
         TrainedClassifier.load_from_description(model)

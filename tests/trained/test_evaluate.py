@@ -20,7 +20,7 @@ def test_a_model_whose_features_are_no_numbers_is_refused_in_words(model: Path, 
     values = load_file(weights)
     name = next(name for name in values if name.endswith("encoder.last.weight"))
     save_file({**values, name: torch.full_like(values[name], torch.inf)}, weights)
-    replace(description, weights_digest=files.digest_of_file(weights)).write_file(model)
+    replace(description, weights_digest=files.sha256_of_file(weights)).write_file(model)
     with pytest.raises(UserError, match=r"json: the features of 36\d of 36\d samples of val are not finite"):
         evaluate_model(Home(tmp_path / "home"), model, "val")
 
@@ -90,8 +90,10 @@ def test_of_many_groups_the_worst_are_named_by_their_own_counts(model: Path, tmp
         target, bias = (int(part.strip("'")) for part in group.name.removeprefix("class ").split(" with bias class "))
         of_group = (split.target == target) & (split.bias == bias)
         assert (group.samples, group.right) == (of_group.sum(), (predicted == target)[of_group].sum())
-    assert len({group.name for group in (*found.worst, *found.too_small)}) == sum(size < 10 for size in found.sizes)
-    assert sum(found.sizes) == len(split)
+    assert len({group.name for group in (*found.worst, *found.too_small)}) == sum(
+        size < 10 for size in found.group_sizes
+    )
+    assert sum(found.group_sizes) == len(split)
 
 
 def test_a_file_is_refused_for_a_model_of_data_that_have_no_files_of_the_users(model: Path, tmp_path: Path) -> None:

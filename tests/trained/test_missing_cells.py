@@ -13,19 +13,19 @@ from helpers import events as told_events
 
 from study import data
 from study.analysis.report import result_sentences
-from study.analysis.report.page import to_html, to_markdown
-from study.analysis.report.sections import report_page
+from study.analysis.report.page import page_to_html, page_to_markdown
+from study.analysis.report.sections import build_report_page
 from study.analysis.report.write_report import write_report
-from study.analysis.statistics.compare_studies import compare, printed_comparison
+from study.analysis.statistics.compare_studies import compare_studies, printed_comparison
 from study.analysis.statistics.frame import trials_frame
-from study.commands.final_training import final_study
+from study.commands.final_training import final_training_spec
 from study.data import Dataset, Split
 from study.data.cells import group_sizes
-from study.home.events import GroupCells
+from study.home.events import GroupSampleCounts
 from study.home.record import StudyRecord, finite_metrics
 from study.metrics.worst_group_statement import find_worst_group
 from study.ranking import Results, summary
-from study.ranking.documents import to_plain
+from study.ranking.documents import to_plain_value
 from study.spec import StudySpec
 from study.tracking.mlflow_events import EventTranslator
 from study.tracking.tracking_state import TrackingState
@@ -78,15 +78,15 @@ def trial(of: Dataset, metric: str, stage: str, seed: int, repeats: int | None =
 
 
 def all_that_is_told(spec: StudySpec, told: StudyRecord) -> None:
-    page = report_page(Results(spec, told), ())
-    to_markdown(page)
-    to_html(page, {})
+    page = build_report_page(Results(spec, told), ())
+    page_to_markdown(page)
+    page_to_html(page, {})
     trials_frame(Results(spec, told))
     document = summary.summarise(Results(spec, told))
-    json.dumps(to_plain([document, result_sentences.document(Results(spec, told))]), allow_nan=False)
+    json.dumps(to_plain_value([document, result_sentences.lead_numbers(Results(spec, told))]), allow_nan=False)
     summary.summary_lines(document)
-    result_sentences.lines(result_sentences.document(Results(spec, told)))
-    printed_comparison(compare([Results(spec, told), Results(replace(spec, name="other"), told)]))
+    result_sentences.lead_lines(result_sentences.lead_numbers(Results(spec, told)))
+    printed_comparison(compare_studies([Results(spec, told), Results(replace(spec, name="other"), told)]))
 
 
 def in_mlflow(spec: StudySpec, trials: Sequence[Told]) -> None:
@@ -106,12 +106,12 @@ def studies(of: Dataset, metric: str) -> tuple[StudySpec, StudySpec, list[Told],
     )
     stages = [("baseline", None), ("search", None), ("search", None), *(("confirm", n) for n in (0, 0, 1, 1))]
     trials = [trial(of, metric, stage, seed, repeats) for seed, (stage, repeats) in enumerate(stages)]
-    return search, final_study(search, [1, 2]), trials, [trial(of, metric, "final", seed) for seed in (1, 2)]
+    return search, final_training_spec(search, [1, 2]), trials, [trial(of, metric, "final", seed) for seed in (1, 2)]
 
 
 def record_of(of: Dataset, trials: Sequence[Told]) -> StudyRecord:
     told = record(*trials)
-    told.groups, told.state = GroupCells.from_sizes(group_sizes({"data": of}) or {}), "complete"
+    told.group_sample_counts, told.state = GroupSampleCounts.from_sizes(group_sizes({"data": of}) or {}), "complete"
     return told
 
 

@@ -7,7 +7,7 @@ import pytest
 from helpers import Told, quickstart, record
 
 from study import data
-from study.commands.final_training import final_study
+from study.commands.final_training import final_training_spec
 from study.data import Dataset, Split
 from study.home.events import SessionOpened
 from study.home.folder import StudyFolder
@@ -46,7 +46,7 @@ def times(count: int) -> Dataset:
 
 def text(*trials: Told, of: Dataset | None = None, changed: str | None = None) -> str:
     spec = replace(
-        final_study(quickstart(), [1, 2], "birds"), origin=ORIGIN | ({"changed": [changed]} if changed else {})
+        final_training_spec(quickstart(), [1, 2], "birds"), origin=ORIGIN | ({"changed": [changed]} if changed else {})
     )
     found = record(*trials)
     about = "birds: from the shore.\n\nMore."
@@ -122,7 +122,7 @@ def test_the_users_names_are_printed_as_they_are() -> None:
 def test_it_says_what_the_search_gained_and_how_sure_that_is() -> None:
     gain = {"difference": 0.22, "interval": [0.15, 0.29], "paired": True, "among": 2}
     gains = {"val/accuracy": gain, "test/accuracy": {"difference": 0.1, "interval": None, "paired": False, "among": 1}}
-    spec = replace(final_study(quickstart(), [1, 2], "birds"), origin=ORIGIN | {"gain": gains})
+    spec = replace(final_training_spec(quickstart(), [1, 2], "birds"), origin=ORIGIN | {"gain": gains})
     found = record(final(0.8, 1), final(0.7, 2))
     best = best_seed_trial(spec, list(found.trials.values()))
     said = model_card(Results(spec, found), best, dataset(), "birds")
@@ -148,7 +148,7 @@ def test_the_card_of_a_real_training(folder: StudyFolder) -> None:
 
 def test_it_says_which_weights_training_began_from() -> None:
     entry = {"name": "ResNet18_Weights.IMAGENET1K_V1", "file": "resnet18-f37072fd.pth", "sha256": "f37072fd" + 56 * "0"}
-    spec = final_study(quickstart("model={name: resnet18, weights: imagenet}"), [1, 2], "birds")
+    spec = final_training_spec(quickstart("model={name: resnet18, weights: imagenet}"), [1, 2], "birds")
     found = record(final(0.8, 1), final(0.7, 2))
     found.sessions.append(SessionOpened(owner="ada", weights=[entry]))
     words = model_card(

@@ -15,7 +15,7 @@ from typer.testing import CliRunner, Result
 from study import data
 from study.api.trained_model import TrainedModel
 from study.cli import app
-from study.commands.final_training import final_study
+from study.commands.final_training import final_training_spec
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
@@ -34,7 +34,7 @@ def loans(tmp_path_factory: pytest.TempPathFactory) -> StudyFolder:
 
 
 def table_of(loans: StudyFolder) -> Path:
-    return Path(loans.spec().base["data"]["path"])
+    return Path(loans.load_spec().base["data"]["path"])
 
 
 @pytest.fixture(autouse=True)
@@ -55,7 +55,7 @@ def test_the_training_table_is_classified_as_in_training(loans: StudyFolder) -> 
     rows = list(csv.DictReader(Path("classes.csv").read_text().splitlines()))
     assert [row["row"] for row in rows] == [str(n + 1) for n in range(120)]
     right = np.mean([row["class"] == ("no", "yes")[n % 2] for n, row in enumerate(rows)])
-    dataset, record = data.load(loans.spec().base["data"]), StudyRecord.load(loans.ledger_file)
+    dataset, record = data.load(loans.load_spec().base["data"]), StudyRecord.load(loans.ledger_file)
     classifier = TrainedClassifier.load_from_description(loans.description_file(0), "cpu")
     expected = [
         np.mean(classifier.predict_probabilities(s.inputs).argmax(1) == s.target) for s in dataset.splits.values()
@@ -164,7 +164,7 @@ def test_other_rows_are_evaluated_with_the_encoding_of_training(loans: StudyFold
     (here / "shifted.csv").write_text("\n".join(few))
     assert own == evaluate_model(home, model, "train", assignments=[f"data.path={table_of(loans)}"])
     dataset = data.load_encoded(
-        {**loans.spec().base["data"], "path": "shifted.csv"}, ModelDescription.read_file(model).encoding or ()
+        {**loans.load_spec().base["data"], "path": "shifted.csv"}, ModelDescription.read_file(model).encoding or ()
     )[0]
     classifier = TrainedClassifier.load_from_description(model, "cpu")
     expected = np.mean(
@@ -239,7 +239,7 @@ def test_rows_with_gaps_are_evaluated_as_they_were_trained(here: Path, missing: 
     Path("people.yaml").write_text(TABLE.replace("PATH", str(here / "people.csv")))
     spec = load_study("people.yaml", [f"data.missing={missing}"])
     home = Home(here / "home")
-    model = train_study(home, final_study(spec, [3], "gaps")).description_file(0)
+    model = train_study(home, final_training_spec(spec, [3], "gaps")).description_file(0)
     rows.loc[rows.index[11], "income"] = " "
     rows.iloc[::-1].to_csv("later.csv", index=False)
     found = evaluate_model(home, model, "all", assignments=["data.path=later.csv"], device="cpu")
@@ -252,7 +252,7 @@ def test_a_table_that_changed_during_training_is_not_described(loans: StudyFolde
     """Its encoding would be another than the model's."""
     from study.trained.model_files import _table_encoding
 
-    section, dataset = loans.spec().base["data"], data.load(loans.spec().base["data"])
+    section, dataset = loans.load_spec().base["data"], data.load(loans.load_spec().base["data"])
     assert _table_encoding(section, dataset) == ModelDescription.read_file(loans.description_file(0)).encoding
     changed = people(here / "changed.csv", 90)
     assert _table_encoding({**section, "path": str(changed)}, dataset) is None
@@ -356,7 +356,7 @@ def test_a_model_whose_method_needs_the_bias_is_measured_on_rows_without_it(here
     rows = pd.read_csv(people(here / "people.csv"))
     Path("people.yaml").write_text(TABLE.replace("PATH", str(here / "people.csv")))
     spec = load_study("people.yaml", ["data.bias=sex", f"method={{name: {method}}}"])
-    model = train_study(Home(here / "home"), final_study(spec, [3], "needing")).description_file(0)
+    model = train_study(Home(here / "home"), final_training_spec(spec, [3], "needing")).description_file(0)
     rows.iloc[::-1].to_csv("turned.csv", index=False)
     home, path = Home(here / "home"), f"data.path={Path('turned.csv').absolute()}"
     known = evaluate_model(home, model, "all", assignments=[path], device="cpu").metrics
@@ -371,7 +371,7 @@ def test_other_rows_come_into_the_groups_of_numbers_that_the_model_has(here: Pat
     rows.assign(age=20 + np.arange(len(rows)) * 7 % 40).to_csv(here / "people.csv", index=False)
     Path("people.yaml").write_text(TABLE.replace("PATH", str(here / "people.csv")))
     spec = load_study("people.yaml", ["data.bias=age", "data.bias_bins=quartiles"])
-    model = train_study(Home(here / "home"), final_study(spec, [3], "binned")).description_file(0)
+    model = train_study(Home(here / "home"), final_training_spec(spec, [3], "binned")).description_file(0)
     facts = ModelDescription.read_file(model).facts
     assert facts.bias_names == ("under 29.75", "29.75 to under 39.5", "39.5 to under 49.25", "49.25 and over")
     low = pd.read_csv(here / "people.csv").query("age < 29")

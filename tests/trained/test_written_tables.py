@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 from study import data
 from study.cli import app
-from study.commands.final_training import final_study
-from study.commands.init import Asker, Flags, write
+from study.commands.final_training import final_training_spec
+from study.commands.init import AnswerSource, InitOptions, write_study_file
 from study.home.folder import Home
 from study.spec import load_study
 
@@ -68,7 +68,12 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def drafted(path: str) -> dict[str, object]:
     """The `data` section that init drafts for a table."""
-    write(Flags("mine", path, target="paid", bias="sex", methods=("cross_entropy",)), None, True, Asker(None, print))
+    write_study_file(
+        InitOptions("mine", path, target="paid", bias="sex", methods=("cross_entropy",)),
+        None,
+        True,
+        AnswerSource(None, print),
+    )
     return dict(load_study("mine.yaml").base["data"])
 
 
@@ -84,7 +89,9 @@ def test_any_way_of_saving_gives_the_same_data_without_a_key(here: Path, path: s
 
 def test_a_model_takes_rows_saved_in_any_way(here: Path) -> None:
     drafted("german.csv")
-    model = train_study(Home(here / "home"), final_study(load_study("mine.yaml"), [3], "final")).description_file(0)
+    model = train_study(
+        Home(here / "home"), final_training_spec(load_study("mine.yaml"), [3], "final")
+    ).description_file(0)
     expected: str | None = None
     for path, save in WAYS.items():
         save(people().drop(columns=["paid"]).iloc[:30], f"new-{path}")
@@ -104,8 +111,8 @@ def test_what_the_study_says_of_its_table_holds_for_new_rows_too(here: Path) -> 
     rows = people().drop(columns=["Größe"])
     rows["Lohn"] = rows["Lohn"].map(lambda value: f"{value / 100:.3f}".replace(".", ","))
     rows.to_csv("thousandths.csv", index=False)
-    write(
-        Flags(
+    write_study_file(
+        InitOptions(
             "mine",
             "thousandths.csv",
             target="paid",
@@ -115,9 +122,11 @@ def test_what_the_study_says_of_its_table_holds_for_new_rows_too(here: Path) -> 
         ),
         None,
         True,
-        Asker(None, print),
+        AnswerSource(None, print),
     )
-    model = train_study(Home(here / "home"), final_study(load_study("mine.yaml"), [3], "final")).description_file(0)
+    model = train_study(
+        Home(here / "home"), final_training_spec(load_study("mine.yaml"), [3], "final")
+    ).description_file(0)
     rows.iloc[:1].to_csv("new.csv", index=False)
     whole, alone = (
         CliRunner().invoke(app, ["predict", str(model), path, "--device", "cpu"]).stdout.splitlines()

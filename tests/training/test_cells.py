@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from study.data import Facts
 from study.metrics import METRICS
-from study.metrics.selection_rules import RULES
+from study.metrics.selection_rules import SELECTION_RULES
 from study.training import metrics
 from study.training.counts import CELL_PRIOR_SAMPLES, CLASS_PRIOR_SAMPLES, CellStatistics
 from study.training.counts import kinds_of_cells as alike
@@ -154,7 +154,7 @@ def computed(prediction: list[int], target: list[int], bias: list[int], of: Fact
 
 def test_each_rule_has_its_standard_error() -> None:
     losses = {name for name in METRICS if name.endswith("log_loss")}
-    assert set(STANDARD_ERROR_FUNCTIONS) == {rule.metric for rule in RULES} | {"aligned_accuracy"} | losses
+    assert set(STANDARD_ERROR_FUNCTIONS) == {rule.metric for rule in SELECTION_RULES} | {"aligned_accuracy"} | losses
 
 
 def share_error(hits: list[bool]) -> float:

@@ -8,16 +8,16 @@ from helpers import timeless
 from one_trial import bits, config, saved
 
 from study.data import Dataset
-from study.ranking.epochs import EpochChoice
+from study.ranking.epochs import BestEpochTracker
 from study.spec.objective import Objective
 from study.training import Trial
 
 CONFIG = config("train.epochs=4", "train.learning_rate=0.03", "train.final=[knn]")
 
 
-def choice(mode: str) -> EpochChoice:
+def choice(mode: str) -> BestEpochTracker:
     """Of the least or the largest loss: one falls from epoch to epoch, so that the other way the first window wins."""
-    return EpochChoice(Objective(("train/loss",), (mode,), (), 2))  # type: ignore[arg-type]
+    return BestEpochTracker(Objective(("train/loss",), (mode,), (), 2))  # type: ignore[arg-type]
 
 
 @pytest.mark.slow
@@ -29,7 +29,7 @@ def test_it_ends_with_the_networks_of_the_chosen_epoch(dataset: Dataset, tmp_pat
     trial = Trial(CONFIG, dataset, "cpu")
     reports = timeless(trial.train_epochs(choice=whole))
     assert [report["train/loss"] for report in reports] == sorted((r["train/loss"] for r in reports), reverse=True)
-    assert whole.epoch == 2
+    assert whole.chosen_epoch == 2
     measured = trial.evaluate("val", final=True)
     assert {name: measured[name] for name in reports[1] if name.startswith("val/")} == {
         name: value for name, value in reports[1].items() if name.startswith("val/")
@@ -56,5 +56,5 @@ def test_cut_off_and_resumed_it_ends_with_the_same_bits(dataset: Dataset, tmp_pa
     again, resumed = Trial(CONFIG, dataset, "cpu"), choice(mode)
     assert again.saved_epoch(file) == stop
     assert timeless([*first, *again.train_epochs(file, choice=resumed)]) == expected
-    assert resumed.epoch == {"min": 4, "max": 2}[mode]
+    assert resumed.chosen_epoch == {"min": 4, "max": 2}[mode]
     assert saved(again, tmp_path / "again.safetensors") == saved(whole, tmp_path / "whole.safetensors")

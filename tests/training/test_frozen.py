@@ -27,7 +27,7 @@ from study import models
 from study.data.dataset import Dataset, Facts, Split
 from study.data.folds import divide_into_folds, select_fold
 from study.errors import UserError
-from study.files import digest_of_file
+from study.files import sha256_of_file
 from study.models import frozen_networks, initial_weights
 from study.models.backbone_network import Backbone
 from study.models.efficientnet import EfficientNetLite0
@@ -160,7 +160,7 @@ def test_a_classifier_of_pictures_predicts_what_the_trial_does_of_rows(
     assert losses[-1] < losses[0]
     trial.save_model(tmp_path / "mine.safetensors")
     assert size / 10 < (tmp_path / "mine.safetensors").stat().st_size < size  # what is frozen is not in it
-    digest = digest_of_file(tmp_path / "mine.safetensors")
+    digest = sha256_of_file(tmp_path / "mine.safetensors")
     told = models.describe_weights(own.model)
     description = ModelDescription(own.to_document(), dataset.facts, "mine.safetensors", digest, {}, None, told)
     description.write_file(tmp_path / "mine.json")
@@ -221,7 +221,7 @@ def test_the_last_stages_of_a_resnet_begin_where_it_is_and_are_trained(
     trial = Trial(own, dataset, "cpu")
     list(trial.train_epochs())
     trial.save_model(tmp_path / "trained.safetensors")
-    digest = digest_of_file(tmp_path / "trained.safetensors")
+    digest = sha256_of_file(tmp_path / "trained.safetensors")
     described = (
         own.to_document(),
         dataset.facts,

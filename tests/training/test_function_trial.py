@@ -9,7 +9,7 @@ import own_functions
 import pytest
 
 from study.errors import UserError
-from study.ranking.epochs import EpochChoice
+from study.ranking.epochs import BestEpochTracker
 from study.spec.objective import Objective
 from study.training import DivergedError, FunctionTrial, TrainOptions, TrialConfig, UnusableCheckpointError
 from study.training.function_loading import PICKLE_PREFIX, PICKLED_FUNCTION_FILE, pickle_digest
@@ -100,7 +100,7 @@ def test_a_trial_without_test_values_says_so_where_they_would_be_read(tmp_path: 
 
 def test_test_values_are_those_of_the_epoch_that_is_chosen() -> None:
     ran = trial("peaks")
-    list(ran.train_epochs(choice=EpochChoice(Objective(("val/accuracy",), ("max",), window=1))))
+    list(ran.train_epochs(choice=BestEpochTracker(Objective(("val/accuracy",), ("max",), window=1))))
     assert ran.evaluate("test") == {"test/accuracy": 0.45}
 
 
@@ -121,11 +121,11 @@ def test_a_function_with_a_checkpoint_goes_on_behind_the_epoch_that_was_reported
 
 def test_the_chosen_epoch_goes_on_too(tmp_path: Path) -> None:
     file, goal = tmp_path / "trial.pt", Objective(("val/accuracy",), ("min",), window=1)
-    running = trial("goes_on", rate=0.1).train_epochs(file, choice=EpochChoice(goal))
+    running = trial("goes_on", rate=0.1).train_epochs(file, choice=BestEpochTracker(goal))
     list(itertools.islice(running, 3))
     running.close()
     rest = trial("goes_on", rate=0.1)
-    list(rest.train_epochs(file, choice=EpochChoice(goal)))
+    list(rest.train_epochs(file, choice=BestEpochTracker(goal)))
     assert rest.evaluate("test") == {"test/accuracy": 0.05}
 
 
@@ -172,10 +172,10 @@ def test_a_metric_that_is_needed_and_no_number_is_divergence(name: str, value: f
 
 def test_a_folder_is_kept_whatever_lies_in_it_and_however_much_beside_it(tmp_path: Path) -> None:
     file, goal = tmp_path / "state", Objective(("val/accuracy",), ("max",), (), 1)
-    assert len(list(itertools.islice(trial("clutters").train_epochs(file, choice=EpochChoice(goal)), 3))) == 3
+    assert len(list(itertools.islice(trial("clutters").train_epochs(file, choice=BestEpochTracker(goal)), 3))) == 3
     again = trial("clutters")
     assert again.saved_epoch(file) == 2
-    assert [epoch["val/accuracy"] for epoch in again.train_epochs(file, choice=EpochChoice(goal))] == [0.375, 0.5]
+    assert [epoch["val/accuracy"] for epoch in again.train_epochs(file, choice=BestEpochTracker(goal))] == [0.375, 0.5]
     assert len(again.evaluate("test")) == 1000
 
 

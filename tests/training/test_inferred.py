@@ -18,7 +18,7 @@ from study.training.trial import EARLY_LAYERS_SOURCE, GROUP_MODELS, infer_groups
 
 CPU = torch.device("cpu")
 PLAIN = {"name": "cross_entropy"}
-INFERRED = {name for name, metric in METRICS.items() if metric.of_inferred}
+INFERRED = {name for name, metric in METRICS.items() if metric.needs_inferred_groups}
 
 
 @pytest.fixture(autouse=True)

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, log_loss, recall_score, roc_auc_score, top_k_accuracy_score
 
 from study.data import Facts
-from study.metrics import NAMED_GROUPS, searchable_metrics
+from study.metrics import MAX_GROUP_METRICS, searchable_metrics
 from study.training import metrics
 from study.training.counts import CELL_PRIOR_SAMPLES, CLASS_PRIOR_SAMPLES
 
@@ -98,7 +98,9 @@ def test_what_a_data_set_can_have() -> None:
     )
     named = [name for name in metrics.available_metrics(facts(8, 2)) if name.startswith("group_")]
     assert named == [f"group_{y}_{s}_accuracy" for y in range(8) for s in range(2)]
-    assert not [name for name in metrics.available_metrics(facts(NAMED_GROUPS + 1, 1)) if name.startswith("group_")]
+    assert not [
+        name for name in metrics.available_metrics(facts(MAX_GROUP_METRICS + 1, 1)) if name.startswith("group_")
+    ]
 
 
 def test_each_metric_of_predictions_in_the_table_is_computed_and_no_other() -> None:

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from study.data import Facts
 from study.data.user_data import aligned_classes
-from study.metrics import GROUPS
+from study.metrics import CELLS_BY_GROUP_METRIC
 from study.training import metrics
 
-OF_ONE_CLASS = {"auc", "equal_opportunity", *GROUPS}
+OF_ONE_CLASS = {"auc", "equal_opportunity", *CELLS_BY_GROUP_METRIC}
 """Metrics of a class or group that is told by its number."""
 
 Labels = tuple[list[int], list[int], list[int], list[int], list[int]]

@@ -135,7 +135,7 @@ def test_one_that_is_taken_for_left_before_it_is_locked_is_made_again(
 def test_doctor_cleans_when_it_is_asked_to(
     place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(doctors, "diagnose", lambda address: [])
+    monkeypatch.setattr(doctors, "run_checks", lambda address: [])
     with held(place) as (killed, left), held(place) as (_, kept):
         killed.kill()
         killed.wait()

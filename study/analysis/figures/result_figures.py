@@ -15,34 +15,34 @@ from study.analysis.figures.style import (
     BLUE,
     GREY,
     ORANGE,
-    PALE,
+    PALE_GREY,
     VERMILLION,
-    Mark,
+    MarkStyle,
     draw_end_labels,
     draw_legend,
     escape_dollars,
     format_metric_axis,
     new_figure,
-    opacity_among,
+    opacity_for_count,
     parameter_label,
-    styled,
+    with_figure_style,
     wrap_metric_name,
 )
 from study.analysis.statistics import formatting
-from study.analysis.statistics.ablation_effects import Effect, ablation_effects
+from study.analysis.statistics.ablation_effects import AblationEffect, ablation_effects
 from study.analysis.statistics.frame import thin_out, trial_metric
-from study.analysis.statistics.importance import Importances, Share, compute_importances
+from study.analysis.statistics.importance import Importances, VarianceShare, compute_importances
 from study.home.record import TrialRecord
-from study.metrics import in_percent
+from study.metrics import is_shown_in_percent
 from study.ranking import Results
-from study.ranking.difference import NO_TRIAL, Arm, to_arm
+from study.ranking.difference import NO_TRIAL_NUMBER, Arm, to_arm
 from study.spec import StudySpec
 from study.spec.rungs import RungSchedule
-from study.text import counted
+from study.text import pluralise
 
 
-@styled
-def seeds(results: Results) -> Figure | None:
+@with_figure_style
+def draw_fresh_seeds(results: Results) -> Figure | None:
     """Draw the metric on every fresh seed, with mean and standard deviation, on both splits."""
     stays, fresh = results.reference_as_result, results.fresh_seed_arms
     if not fresh:
@@ -50,18 +50,18 @@ def seeds(results: Results) -> Figure | None:
     arms = [*([to_arm(results.spec, stays)] if stays else []), *fresh]
     metrics = [
         results.spec.metric,
-        *([results.spec.test_metric] if any(arm.statistics(results.spec.test_metric) for arm in arms) else []),
+        *([results.spec.test_metric] if any(arm.metric_statistics(results.spec.test_metric) for arm in arms) else []),
     ]
     words = [wrap_metric_name(escape_dollars(name)) for name in metrics]
     height = 1.5 + 0.45 * len(arms) + 0.17 * max(label.count("\n") for label in words)
     figure, panels = new_figure(_seeds_title(results.spec, arms), height, 2, sharex=True)
     for axes, name, label in zip(panels, metrics, words, strict=False):
         for place, arm in enumerate(reversed(arms)):
-            _seed_row(axes, arm, name, place)
+            _draw_seed_row(axes, arm, name, place)
         axes.set_yticks(range(len(arms)), [escape_dollars(arm.label) for arm in reversed(arms)])
         axes.set_ylim(-0.6, len(arms) - 0.4)
         axes.set_xlabel(f"{label}\n{fresh[0].repeated_over}, mean ± sd")
-        if in_percent(name) and axes.get_xlim()[1] > 1.0:
+        if is_shown_in_percent(name) and axes.get_xlim()[1] > 1.0:
             axes.set_xlim(right=1.01)
         axes.xaxis.set_major_locator(MaxNLocator(5))
         format_metric_axis(axes, name, "x")
@@ -73,32 +73,39 @@ def seeds(results: Results) -> Figure | None:
 def _seeds_title(spec: StudySpec, arms: Sequence[Arm]) -> str:
     ends = [arms[0], *arms[1:][-1:]] if arms[-1].label == "baseline" else arms[:1]
     means = " against ".join(
-        f"{formatting.mean(spec.metric, arm.statistics(spec.metric))} ({arm.label})" for arm in ends
+        f"{formatting.format_mean(spec.metric, arm.metric_statistics(spec.metric))} ({arm.label})" for arm in ends
     )
     if arms[-1].repeated_over != "seeds":
         return f"All folds together give {means}"
-    if arms[0].number == NO_TRIAL:
+    if arms[0].trial_number == NO_TRIAL_NUMBER:
         return means
     return f"{'Final' if arms[0].trials[0].stage == 'final' else 'Fresh'} seeds give {means}"
 
 
-def _seed_row(axes: Axes, arm: Arm, name: str, height: int) -> None:
+def _draw_seed_row(axes: Axes, arm: Arm, name: str, height: int) -> None:
     colour = BLACK if arm.label == "baseline" else BLUE
     values = [value for trial in arm.trials if (value := trial_metric(arm.spec, trial, name)) is not None]
-    spread = arm.statistics(name)
+    spread = arm.metric_statistics(name)
     if spread is None:
         axes.annotate(
             "not read", (0.02, height), xycoords=("axes fraction", "data"), color=GREY, va="center", fontsize=9.5
         )
         return
     axes.errorbar(
-        spread.mean, height, xerr=spread.deviation, fmt="|", color=colour, markersize=16, markeredgewidth=2.2, capsize=0
+        spread.mean,
+        height,
+        xerr=spread.standard_deviation,
+        fmt="|",
+        color=colour,
+        markersize=16,
+        markeredgewidth=2.2,
+        capsize=0,
     )
     axes.scatter(values, [height] * len(values), s=26, facecolors="white", edgecolors=colour, linewidths=1.3, zorder=3)
 
 
-@styled
-def ablation(results: Results) -> Figure | None:
+@with_figure_style
+def draw_ablation(results: Results) -> Figure | None:
     """Draw a bar per step of the ablation's path with its interval, on both splits.
 
     None before a seed has run every configuration of the path.
@@ -118,7 +125,7 @@ def ablation(results: Results) -> Figure | None:
     return figure
 
 
-def ablation_paths(results: Results) -> dict[str, tuple[list[Effect], Effect]]:
+def ablation_paths(results: Results) -> dict[str, tuple[list[AblationEffect], AblationEffect]]:
     """Return the steps of the path and the whole gain, by metric.
 
     Metrics are the study's own on each split where the path is complete.
@@ -127,27 +134,27 @@ def ablation_paths(results: Results) -> dict[str, tuple[list[Effect], Effect]]:
         name: (path, gain)
         for name, effects in ablation_effects(results).items()
         if name in (results.spec.metric, results.spec.test_metric)
-        and (gain := next(effect for effect in effects if effect.part == "gain")).difference
-        and (path := [effect for effect in effects if effect.part == "path"])
+        and (gain := next(effect for effect in effects if effect.kind == "gain")).difference
+        and (path := [effect for effect in effects if effect.kind == "path"])
     }
 
 
-def _steps_in_words(path: Sequence[Effect]) -> str:
-    return f"From the baseline in {counted(len(path) - 1, 'step')}"
+def _steps_in_words(path: Sequence[AblationEffect]) -> str:
+    return f"From the baseline in {pluralise(len(path) - 1, 'step')}"
 
 
-def _change_in_words(name: str, gain: Effect) -> str:
+def _change_in_words(name: str, gain: AblationEffect) -> str:
     assert gain.difference is not None
-    change = formatting.change(name, gain.difference.value)
-    between = formatting.interval(name, gain.difference)
-    return f"{change} on {name}" if between == formatting.MISSING else f"{change} ({between}) on {name}"
+    change = formatting.format_difference(name, gain.difference.value)
+    between = formatting.format_interval(name, gain.difference)
+    return f"{change} on {name}" if between == formatting.MISSING_TEXT else f"{change} ({between}) on {name}"
 
 
-def _draw_path(spec: StudySpec, axes: Axes, name: str, path: Sequence[Effect]) -> None:
+def _draw_path(spec: StudySpec, axes: Axes, name: str, path: Sequence[AblationEffect]) -> None:
     """Draw the bars of one metric: each begins where the one before it ended."""
-    assert path[0].values is not None
+    assert path[0].statistics is not None
     sign = -1.0 if spec.direction(name) == "min" else 1.0
-    at = path[0].values.mean
+    at = path[0].statistics.mean
     axes.plot([at], [0], "|", color=BLACK, markersize=18, markeredgewidth=2.2)
     for height, step in enumerate(path[1:], 1):
         assert step.difference is not None
@@ -166,11 +173,11 @@ def _draw_path(spec: StudySpec, axes: Axes, name: str, path: Sequence[Effect]) -
     format_metric_axis(axes, name, "x")
 
 
-CURVES = 400  # largest number of each kind; of more, some are chosen evenly
+MAX_CURVES_PER_KIND = 400  # largest number of each kind; of more, some are chosen evenly
 
 
-@styled
-def learning_curves(results: Results) -> Figure | None:
+@with_figure_style
+def draw_learning_curves(results: Results) -> Figure | None:
     """Draw the study's metric over epochs: a curve per trial, the pruned ones marked, best and baseline named.
 
     A final training has one curve per seed.
@@ -180,18 +187,21 @@ def learning_curves(results: Results) -> Figure | None:
     if not trials:
         return None
     best, reference = next(iter(results.ranked_search), None), results.baseline
-    figure, (axes, *_) = new_figure(_curves_title(spec, trials), 4.3)
+    figure, (axes, *_) = new_figure(_learning_curves_title(spec, trials), 4.3)
     named = [candidate.trial for candidate in (best, reference) if candidate]
-    others, faded = [trial for trial in trials if trial not in named], opacity_among(min(len(trials), CURVES))
-    full = thin_out([trial for trial in others if trial.state != "pruned"], CURVES)
-    pruned = thin_out([trial for trial in others if trial.state == "pruned"], CURVES)
+    others, faded = (
+        [trial for trial in trials if trial not in named],
+        opacity_for_count(min(len(trials), MAX_CURVES_PER_KIND)),
+    )
+    full = thin_out([trial for trial in others if trial.state != "pruned"], MAX_CURVES_PER_KIND)
+    pruned = thin_out([trial for trial in others if trial.state == "pruned"], MAX_CURVES_PER_KIND)
     axes.add_collection(
-        LineCollection([learning_curve(spec, t) for t in pruned], colors=PALE, linewidths=0.9, alpha=faded)
+        LineCollection([learning_curve(spec, t) for t in pruned], colors=PALE_GREY, linewidths=0.9, alpha=faded)
     )
     axes.add_collection(
         LineCollection([learning_curve(spec, t) for t in full], colors=BLUE, linewidths=1.0, alpha=0.45 * faded)
     )
-    marks: dict[str, Mark] = {
+    marks: dict[str, MarkStyle] = {
         "pruned": {"marker": "v", "color": GREY, "s": 22, "alpha": faded, "zorder": 3},
         "complete": {"marker": "o", "color": BLUE, "s": 18, "alpha": faded, "zorder": 3},
         "failed": {"marker": "X", "color": VERMILLION, "s": 34, "zorder": 3},
@@ -201,7 +211,7 @@ def learning_curves(results: Results) -> Figure | None:
             axes.scatter(*np.array(ends).T, label=state, **mark)
     labels = []
     for candidate, name, colour, line in (
-        (best, formatting.best_words(results), BLUE, "-"),
+        (best, formatting.best_name_text(results), BLUE, "-"),
         (reference, "baseline", BLACK, "--"),
     ):
         if candidate:
@@ -252,26 +262,26 @@ def _draw_rungs(axes: Axes, spec: StudySpec) -> None:
         )
 
 
-def _curves_title(spec: StudySpec, trials: Sequence[TrialRecord]) -> str:
+def _learning_curves_title(spec: StudySpec, trials: Sequence[TrialRecord]) -> str:
     pruned = sum(trial.state == "pruned" for trial in trials)
     if trials[0].stage == "final":
-        return f"{spec.metric} of {counted(len(trials), 'final training', 'final trainings')}, one per seed"
+        return f"{spec.metric} of {pluralise(len(trials), 'final training', 'final trainings')}, one per seed"
     if pruned:
         epochs, budget = sum(trial.n_epochs for trial in trials), spec.epochs * len(trials)
-        trials_in_all = counted(len(trials), "trial")
+        trials_in_all = pluralise(len(trials), "trial")
         return f"{pruned} of {trials_in_all} pruned: {epochs} epochs run instead of {budget}"
-    return f"{spec.metric} of {counted(len(trials), 'trial')}, none pruned"
+    return f"{spec.metric} of {pluralise(len(trials), 'trial')}, none pruned"
 
 
-MUCH = 0.1
+MIN_STATED_SHARE = 0.1
 """A share that is worth a sentence; said only where the whole interval is above it."""
 
 
-@styled
-def importance(results: Results) -> Figure | None:
+@with_figure_style
+def draw_importance(results: Results) -> Figure | None:
     """Draw `compute_importances` as bars: each parameter alone, their interactions, the remainder."""
     found = compute_importances(results)
-    if not found.shares:
+    if not found.share_by_key:
         return None
     bars = importance_bars(found)
     figure, (axes, *_) = new_figure(importance_title(results.spec, found), 1.4 + 0.5 * len(bars))
@@ -289,34 +299,40 @@ def importance(results: Results) -> Figure | None:
     return figure
 
 
-def importance_bars(found: Importances) -> list[tuple[str, Share, str]]:
+def importance_bars(found: Importances) -> list[tuple[str, VarianceShare, str]]:
     """Return label, share and colour of each bar: parameters by share, then interactions and remainder."""
-    bars: list[tuple[str, Share, str]] = [
-        (f"{parameter_label(key)}\n{counted(found.trials[key], 'trial')}", share, BLUE)
-        for key, share in found.shares.items()
+    bars: list[tuple[str, VarianceShare, str]] = [
+        (f"{parameter_label(key)}\n{pluralise(found.n_trials_by_key[key], 'trial')}", share, BLUE)
+        for key, share in found.share_by_key.items()
     ]
-    bars += [("interactions of pairs", found.interactions, ORANGE)] if found.interactions else []
-    bars += [("remainder: noise, and\nwhat is not resolved", found.remainder, PALE)] if found.remainder else []
+    bars += [("interactions of pairs", found.interactions_share, ORANGE)] if found.interactions_share else []
+    bars += (
+        [("remainder: noise, and\nwhat is not resolved", found.remainder_share, PALE_GREY)]
+        if found.remainder_share
+        else []
+    )
     return bars
 
 
 def importance_title(spec: StudySpec, found: Importances) -> str:
     """Return what is sure enough to be said in a sentence."""
-    key, share = next(iter(found.shares.items()))
-    over = "among the trials that early stopping let through" if found.selected else "over the space"
-    if share.low >= MUCH:
+    key, share = next(iter(found.share_by_key.items()))
+    over = "among the trials that early stopping let through" if found.are_trials_selected else "over the space"
+    if share.low >= MIN_STATED_SHARE:
         return f"{key} alone explains {_share_with_interval(share)} of the variance of {spec.metric} {over}"
-    said = f"No parameter alone surely explains {100 * MUCH:.0f}% of the variance of {spec.metric} {over}"
-    together = found.interactions
+    said = f"No parameter alone surely explains {100 * MIN_STATED_SHARE:.0f}% of the variance of {spec.metric} {over}"
+    together = found.interactions_share
     return said + (
-        f"; interactions explain {_share_with_interval(together)}" if together and together.low >= MUCH else ""
+        f"; interactions explain {_share_with_interval(together)}"
+        if together and together.low >= MIN_STATED_SHARE
+        else ""
     )
 
 
-def share_in_percent(share: Share) -> str:
+def share_in_percent(share: VarianceShare) -> str:
     """Return a share as `48%`."""
     return f"{100 * share.value:.0f}%"
 
 
-def _share_with_interval(share: Share) -> str:
+def _share_with_interval(share: VarianceShare) -> str:
     return f"{share_in_percent(share)} (95%: {100 * share.low:.0f} to {100 * share.high:.0f})"

@@ -15,15 +15,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from study.analysis.statistics.formatting import SYMBOLS
-from study.metrics import in_percent
+from study.analysis.statistics.formatting import SYMBOL_BY_KEY
+from study.metrics import is_shown_in_percent
 
 # Okabe and Ito, "Color Universal Design" (2008)
 BLUE, ORANGE, GREEN, VERMILLION, BLACK = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#222222"
-GREY, PALE = "#767676", "#C4C4C4"
+GREY, PALE_GREY = "#767676", "#C4C4C4"
 PALETTE = (BLUE, ORANGE, GREEN, VERMILLION, "#CC79A7", "#56B4E9", "#F0E442", BLACK)  # more classes get other marks
 
-STYLE: dict[str, object] = {
+MATPLOTLIB_RC_PARAMS: dict[str, object] = {
     "font.family": "DejaVu Sans",  # comes with Matplotlib, so that a figure looks the same everywhere
     "mathtext.fontset": "dejavusans",
     "font.size": 10.5,
@@ -51,11 +51,11 @@ STYLE: dict[str, object] = {
     "pdf.fonttype": 42,  # letters stay letters, which journals ask for
 }
 
-STACKED_WIDTH = 0.62  # of the width, for panels below one another
-WIDTH = 7.0  # inches: text stays readable when a phone shows the figure at full width
+STACKED_WIDTH_SHARE = 0.62  # of the width, for panels below one another
+FIGURE_WIDTH_INCHES = 7.0  # inches: text stays readable when a phone shows the figure at full width
 
 
-class Mark(TypedDict, total=False):
+class MarkStyle(TypedDict, total=False):
     """Look of marks, in Matplotlib's words and units, as `Axes.scatter` takes it."""
 
     marker: str
@@ -69,14 +69,14 @@ class Mark(TypedDict, total=False):
     zorder: float
 
 
-COMPLETE_MARK: Mark = {"s": 34, "color": BLUE, "edgecolors": "white", "linewidths": 0.6, "zorder": 4}
-BASELINE_MARK: Mark = {"marker": "*", "s": 150, "color": BLACK, "edgecolors": "white", "linewidths": 0.8}
-BEST_MARK: Mark = {"marker": "o", "s": 120, "facecolors": "none", "edgecolors": ORANGE, "linewidths": 2.2}
+COMPLETE_MARK: MarkStyle = {"s": 34, "color": BLUE, "edgecolors": "white", "linewidths": 0.6, "zorder": 4}
+BASELINE_MARK: MarkStyle = {"marker": "*", "s": 150, "color": BLACK, "edgecolors": "white", "linewidths": 0.8}
+BEST_MARK: MarkStyle = {"marker": "o", "s": 120, "facecolors": "none", "edgecolors": ORANGE, "linewidths": 2.2}
 
-MIN_MARKS = 5
+MIN_PLOTTED_CONFIGURATIONS = 5
 """Smallest number of configurations in a plot: fewer say no more than a table."""
 
-RASTERIZED = 1000  # more marks than this become pixels in a PDF
+MAX_VECTOR_MARKS = 1000  # more marks than this become pixels in a PDF
 
 
 @contextmanager
@@ -88,27 +88,27 @@ def _use_style() -> Iterator[None]:
     """
     with suppress(ImportError):
         importlib.import_module("IPython")
-    with matplotlib.rc_context(STYLE):  # type: ignore[arg-type]
+    with matplotlib.rc_context(MATPLOTLIB_RC_PARAMS):  # type: ignore[arg-type]
         yield
 
 
-styled = _use_style()
+with_figure_style = _use_style()
 """Decorator of functions that draw."""
 
 
-def opacity_among(count: int) -> float:
+def opacity_for_count(count: int) -> float:
     """Return the opacity of a mark among `count`: 1 up to 150, less where marks would hide one another."""
     return min(1.0, (150 / max(count, 1)) ** 0.5)
 
 
-def mark_among(mark: Mark, count: int) -> Mark:
+def mark_style_for_count(mark: MarkStyle, count: int) -> MarkStyle:
     """Return a mark as it is drawn among `count` others: of many the opacity is less, and they become pixels."""
-    return {**mark, "alpha": opacity_among(count), "rasterized": count > RASTERIZED}
+    return {**mark, "alpha": opacity_for_count(count), "rasterized": count > MAX_VECTOR_MARKS}
 
 
 def parameter_label(key: str) -> str:
     """Return a parameter's axis label: the papers' symbol and the key."""
-    return f"{SYMBOLS[key]}   {key}" if key in SYMBOLS else escape_dollars(key)
+    return f"{SYMBOL_BY_KEY[key]}   {key}" if key in SYMBOL_BY_KEY else escape_dollars(key)
 
 
 def escape_dollars(text: str) -> str:
@@ -116,26 +116,32 @@ def escape_dollars(text: str) -> str:
     return text.replace("$", r"\$")
 
 
-_STACKED = ContextVar("stacked", default=False)
+_ARE_PANELS_STACKED = ContextVar("stacked", default=False)
 
 
 @contextmanager
 def stack_panels() -> Iterator[None]:
     """Let figures that are drawn meanwhile have their panels below one another, for a narrow screen."""
-    token = _STACKED.set(True)
+    token = _ARE_PANELS_STACKED.set(True)
     try:
         yield
     finally:
-        _STACKED.reset(token)
+        _ARE_PANELS_STACKED.reset(token)
 
 
 def new_figure(
     title: str, height: float, columns: int = 1, rows: int = 1, sharex: bool = False, sharey: bool = True
 ) -> tuple[Figure, Sequence[Axes]]:
     """Return a figure of this height (inches) with a title, and its axes, row by row; see `stack_panels`."""
-    width, line = WIDTH, 66
-    if _STACKED.get():
-        rows, columns, height, width, line = rows * columns, 1, height * columns, WIDTH * STACKED_WIDTH, 40
+    width, line = FIGURE_WIDTH_INCHES, 66
+    if _ARE_PANELS_STACKED.get():
+        rows, columns, height, width, line = (
+            rows * columns,
+            1,
+            height * columns,
+            FIGURE_WIDTH_INCHES * STACKED_WIDTH_SHARE,
+            40,
+        )
     figure = Figure(figsize=(width, height), layout="constrained")
     figure.suptitle(fill(escape_dollars(title), line), x=0.01, ha="left")
     axes = figure.subplots(rows, columns, squeeze=False, sharex=sharex, sharey=sharey)
@@ -158,7 +164,7 @@ def wrap_metric_name(name: str) -> str:
 
 def format_metric_axis(axes: Axes, metric: str, which: str = "y") -> None:
     """Show accuracies in percent on an axis."""
-    if in_percent(metric):
+    if is_shown_in_percent(metric):
         axis = axes.yaxis if which == "y" else axes.xaxis
         axis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.4g}%"))
 
@@ -198,7 +204,7 @@ def draw_legend(figure: Figure, *drawn: Axes) -> None:
             by_name.setdefault(name, handle)
     if by_name:
         handles, names = list(by_name.values()), list(by_name)
-        room = 95 * figure.get_size_inches()[0] / WIDTH
+        room = 95 * figure.get_size_inches()[0] / FIGURE_WIDTH_INCHES
         parts = {n: [part for part in np.array_split(names, n) if len(part)] for n in (len(names), 3, 2)}
         columns = next((n for n in parts if sum(max(map(len, part)) + 8 for part in parts[n]) < room), 1)
         figure.legend(handles, names, loc="outside lower left", ncols=columns, handletextpad=0.4)

@@ -13,17 +13,17 @@ from study.analysis.figures.style import (
     BLUE,
     COMPLETE_MARK,
     GREY,
-    MIN_MARKS,
+    MIN_PLOTTED_CONFIGURATIONS,
     ORANGE,
     VERMILLION,
-    Mark,
+    MarkStyle,
     draw_end_labels,
     draw_legend,
     escape_dollars,
     format_metric_axis,
-    mark_among,
+    mark_style_for_count,
     new_figure,
-    styled,
+    with_figure_style,
     wrap_metric_name,
 )
 from study.analysis.statistics import formatting
@@ -32,12 +32,12 @@ from study.ranking.difference import Arm, to_arm
 from study.spec import StudySpec, objective
 from study.spec.objective import Objective, TrialScore
 
-Point = tuple[float, float]
+MetricPair = tuple[float, float]
 
-HOLLOW: Mark = {"color": "white", "edgecolors": GREY, "linewidths": 1.2}
+HOLLOW_MARK: MarkStyle = {"color": "white", "edgecolors": GREY, "linewidths": 1.2}
 """How the mark of a configuration that breaks a limit differs from others."""
 
-GAPS = (
+FAIRNESS_GAP_METRICS = (
     "equalized_odds",
     "equalized_odds_difference",
     "equal_opportunity",
@@ -46,8 +46,8 @@ GAPS = (
 )
 
 
-@styled
-def trade_off(results: Results) -> Figure | None:
+@with_figure_style
+def draw_trade_off(results: Results) -> Figure | None:
     """Draw accuracy over the fairness gap (FSCL paper Fig. 9): the search with its front, and fresh seeds.
 
     Of a final training with several metrics, the first over the second: its study has the figure of the front instead.
@@ -59,19 +59,22 @@ def trade_off(results: Results) -> Figure | None:
     if metrics is None:
         return None
     across, up = metrics
-    reference, points = results.baseline, _searched_points(results, across, up)
+    reference, points = results.baseline, _search_points(results, across, up)
     names, measured = arms_on_fresh_seeds(results, across, up)
-    if max(map(len, trade_off_marks(results))) < MIN_MARKS:
+    if max(map(len, trade_off_configurations(results))) < MIN_PLOTTED_CONFIGURATIONS:
         return None
     if measured:
         ends = [measured[0], *([measured[-1]] if measured[-1][0].label == "baseline" else [])]
-        where = f" on {'test' if names[0].startswith('test') else 'validation'}, {formatting.rerun_words(results.spec)}"
+        where = (
+            f" on {'test' if names[0].startswith('test') else 'validation'}, "
+            f"{formatting.rerun_seeds_text(results.spec)}"
+        )
         title = _metric_pair_title(names, [(arm.label, x.mean, y.mean) for arm, (x, y) in ends], where)
     else:
         at = metric_pair(spec, reference, across, up) if reference else None
         title = _metric_pair_title(
             metrics,
-            [(formatting.best_words(results), *points[0][1]), *([("baseline", *at)] if at else [])],
+            [(formatting.best_name_text(results), *points[0][1]), *([("baseline", *at)] if at else [])],
             " in the search",
         )
     figure, drawn = new_figure(title, 4.0, bool(points) + bool(measured))
@@ -85,12 +88,12 @@ def trade_off(results: Results) -> Figure | None:
     return figure
 
 
-def trade_off_marks(results: Results) -> tuple[Sequence[object], Sequence[object]]:
+def trade_off_configurations(results: Results) -> tuple[Sequence[object], Sequence[object]]:
     """Return what has both metrics: of the search, with the baseline, and of the configurations on fresh seeds."""
     metrics = trade_off_metrics(results)
     if metrics is None:
         return [], []
-    points, reference = _searched_points(results, *metrics), results.baseline
+    points, reference = _search_points(results, *metrics), results.baseline
     at = metric_pair(results.spec, reference, *metrics) if reference and points else None
     return [*points, *([at] if at else [])], arms_on_fresh_seeds(results, *metrics)[1]
 
@@ -102,13 +105,13 @@ def trade_off_metrics(results: Results) -> tuple[str, str] | None:
         return across, up
     split, name = results.spec.metric.split("/")
     reported = _reported_metrics(results)
-    if name in GAPS:
+    if name in FAIRNESS_GAP_METRICS:
         return (results.spec.metric, f"{split}/accuracy") if f"{split}/accuracy" in reported else None
-    gap = next((gap for gap in GAPS if f"{split}/{gap}" in reported), None)
+    gap = next((gap for gap in FAIRNESS_GAP_METRICS if f"{split}/{gap}" in reported), None)
     return (f"{split}/{gap}", results.spec.metric) if gap and results.spec.metric in reported else None
 
 
-def search_value(spec: StudySpec, candidate: Candidate, name: str) -> float | None:
+def mean_in_search(spec: StudySpec, candidate: Candidate, name: str) -> float | None:
     """Return a metric of a configuration in the search: the mean over its replicates; None where one lacks it."""
     found = seed_statistics(epochs.chosen_metric(spec.objective, trial, name) for trial in candidate.replicates)
     return found.mean if found and found.count == len(candidate.replicates) else None
@@ -116,7 +119,7 @@ def search_value(spec: StudySpec, candidate: Candidate, name: str) -> float | No
 
 def metric_pair(spec: StudySpec, candidate: Candidate, across: str, up: str) -> tuple[float, float] | None:
     """Return both metrics of a configuration; None where one is missing."""
-    x, y = search_value(spec, candidate, across), search_value(spec, candidate, up)
+    x, y = mean_in_search(spec, candidate, across), mean_in_search(spec, candidate, up)
     return None if x is None or y is None else (x, y)
 
 
@@ -130,13 +133,13 @@ def arms_on_fresh_seeds(
     """
     arms = results.fresh_seed_arms
     for names in ((f"test/{across.split('/')[1]}", f"test/{up.split('/')[1]}"), (across, up)):
-        spreads = [(arm, arm.statistics(names[0]), arm.statistics(names[1])) for arm in arms]
+        spreads = [(arm, arm.metric_statistics(names[0]), arm.metric_statistics(names[1])) for arm in arms]
         if measured := [(arm, (x, y)) for arm, x, y in spreads if x and y]:
             break
     return names, measured
 
 
-def undominated(
+def undominated_points(
     spec: StudySpec, points: Sequence[tuple[Candidate, tuple[float, float]]], across: str, up: str
 ) -> list[tuple[float, float]]:
     """Return the points that keep the constraints and are not dominated in these metrics, from left to right."""
@@ -146,15 +149,16 @@ def undominated(
     return [kept[place] for place in objective.front_positions(scores)]
 
 
-def has_front(results: Results) -> bool:
+def has_trade_off_front(results: Results) -> bool:
     """Return whether several configurations are on the front of the trade-off, so that it is drawn."""
     metrics = trade_off_metrics(results)
     return (
-        metrics is not None and len(set(undominated(results.spec, _searched_points(results, *metrics), *metrics))) > 1
+        metrics is not None
+        and len(set(undominated_points(results.spec, _search_points(results, *metrics), *metrics))) > 1
     )
 
 
-def _searched_points(results: Results, across: str, up: str) -> list[tuple[Candidate, tuple[float, float]]]:
+def _search_points(results: Results, across: str, up: str) -> list[tuple[Candidate, tuple[float, float]]]:
     """Return the configurations of the search with both metrics."""
     return [
         (candidate, at)
@@ -171,24 +175,24 @@ def _draw_search(
 ) -> None:
     spec, reference = results.spec, results.baseline
     _mark_configurations(spec, axes, points)
-    _draw_front_line(spec, axes, undominated(spec, points, *names), names[0])
-    draw_limits(spec, axes, names)
-    axes.scatter(*[[x] for x in points[0][1]], label=formatting.best_words(results), **BEST_MARK, zorder=6)
+    _draw_front_line(spec, axes, undominated_points(spec, points, *names), names[0])
+    draw_constraint_limits(spec, axes, names)
+    axes.scatter(*[[x] for x in points[0][1]], label=formatting.best_name_text(results), **BEST_MARK, zorder=6)
     at = metric_pair(spec, reference, *names) if reference else None
     if reference and at:
         _mark_baseline(axes, reference, at)
     axes.set_title("the search, validation split", loc="left")
-    label_axes(spec, axes, names)
+    label_metric_axes(spec, axes, names)
 
 
-def _mark_configurations(spec: StudySpec, axes: Axes, points: Sequence[tuple[Candidate, Point]]) -> None:
+def _mark_configurations(spec: StudySpec, axes: Axes, points: Sequence[tuple[Candidate, MetricPair]]) -> None:
     """Mark the configurations of the search, apart from the others those that break a limit."""
-    label = f"complete, {formatting.seeds_compared(spec)}"
+    label = f"complete, {formatting.compared_by_text(spec)}"
     breaks = _broken_limits_text(spec, *(candidate.score for candidate, _ in points))
-    hollow: Mark = {**COMPLETE_MARK, **HOLLOW}
+    hollow: MarkStyle = {**COMPLETE_MARK, **HOLLOW_MARK}
     for is_broken, look, words in ((True, hollow, breaks), (False, COMPLETE_MARK, label)):
         if places := [at for candidate, at in points if (candidate.score.total_violation > 0) is is_broken]:
-            axes.scatter(*zip(*places, strict=True), label=words, **mark_among(look, len(points)))
+            axes.scatter(*zip(*places, strict=True), label=words, **mark_style_for_count(look, len(points)))
 
 
 def _broken_limits_text(spec: StudySpec, *scores: TrialScore) -> str:
@@ -197,10 +201,10 @@ def _broken_limits_text(spec: StudySpec, *scores: TrialScore) -> str:
     return broken and escape_dollars(f"breaks {broken}")
 
 
-def _mark_baseline(axes: Axes, reference: Candidate, at: Point) -> None:
+def _mark_baseline(axes: Axes, reference: Candidate, at: MetricPair) -> None:
     """Mark the baseline, hollow where it breaks a limit."""
     is_broken = reference.score.total_violation > 0
-    mark: Mark = {**BASELINE_MARK, **HOLLOW} if is_broken else BASELINE_MARK
+    mark: MarkStyle = {**BASELINE_MARK, **HOLLOW_MARK} if is_broken else BASELINE_MARK
     axes.scatter(*[[x] for x in at], label=f"baseline{', breaks a limit' * is_broken}", **mark, zorder=5)
 
 
@@ -216,10 +220,12 @@ def _draw_fresh_seeds(
     for place, (arm, (x, y)) in enumerate(measured):
         colour = BLACK if arm.label == "baseline" else BLUE
         is_right = 2 * x.mean > min(means) + max(means)  # its name stands to the left, so that no edge cuts it
-        mark: Mark = {**COMPLETE_MARK, "color": colour, "zorder": 5}
-        mark = {**mark, **HOLLOW} if arm.number in broken else mark
-        label = _broken_limits_text(spec, broken[arm.number]) if arm.number in broken else None
-        axes.errorbar(x.mean, y.mean, xerr=x.deviation, yerr=y.deviation, color=colour, elinewidth=1.3)
+        mark: MarkStyle = {**COMPLETE_MARK, "color": colour, "zorder": 5}
+        mark = {**mark, **HOLLOW_MARK} if arm.trial_number in broken else mark
+        label = _broken_limits_text(spec, broken[arm.trial_number]) if arm.trial_number in broken else None
+        axes.errorbar(
+            x.mean, y.mean, xerr=x.standard_deviation, yerr=y.standard_deviation, color=colour, elinewidth=1.3
+        )
         axes.scatter([x.mean], [y.mean], label=label, **mark)
         above = place % 2 == 0
         axes.annotate(
@@ -235,17 +241,17 @@ def _draw_fresh_seeds(
         )
     axes.margins(0.18)
     split = "test" if names[0].startswith("test") else "validation"
-    axes.set_title(f"{formatting.rerun_words(spec)}, {split} split, mean ± sd", loc="left")
-    label_axes(spec, axes, names)
+    axes.set_title(f"{formatting.rerun_seeds_text(spec)}, {split} split, mean ± sd", loc="left")
+    label_metric_axes(spec, axes, names)
 
 
-def label_axes(spec: StudySpec, axes: Axes, names: Sequence[str]) -> None:
+def label_metric_axes(spec: StudySpec, axes: Axes, names: Sequence[str]) -> None:
     axes.set(xlabel=_axis_label(spec, names[0]), ylabel=_axis_label(spec, names[1]))
     format_metric_axis(axes, names[0], "x")
     format_metric_axis(axes, names[1])
 
 
-def draw_limits(spec: StudySpec, axes: Axes, names: Sequence[str]) -> None:
+def draw_constraint_limits(spec: StudySpec, axes: Axes, names: Sequence[str]) -> None:
     """Draw lines at the limits on these two metrics."""
     for limit in spec.objective.constraints:
         if limit.metric in names:
@@ -261,7 +267,10 @@ def _reported_metrics(results: Results) -> set[str]:
 def _metric_pair_title(names: tuple[str, str], told: Sequence[tuple[str, float, float]], where: str) -> str:
     """Return both metrics, across and up, of some configurations, and where they are from."""
     across, up = names
-    texts = [f"{formatting.value(up, y)} and {formatting.value(across, x)} ({label})" for label, x, y in told]
+    texts = [
+        f"{formatting.format_metric_value(up, y)} and {formatting.format_metric_value(across, x)} ({label})"
+        for label, x, y in told
+    ]
     return f"{short_metric_name(up).capitalize()} and {short_metric_name(across)}{where}: {', '.join(texts)}"
 
 
@@ -269,24 +278,24 @@ def short_metric_name(name: str) -> str:
     return "accuracy" if name.endswith("/accuracy") else name.split("/")[1].replace("_", " ")
 
 
-LONG_NAME_CHARACTERS = 24
+MAX_ONE_LINE_NAME_CHARACTERS = 24
 """Length above which the name of a metric and its note take two lines on an axis."""
 
 
 def _axis_label(spec: StudySpec, name: str) -> str:
     words = escape_dollars(name)
-    space = "\n" if len(words) > LONG_NAME_CHARACTERS else " "
+    space = "\n" if len(words) > MAX_ONE_LINE_NAME_CHARACTERS else " "
     return f"{words}{space}(lower is better)" if spec.direction(name) == "min" else words
 
 
 # The front, in its first two metrics: in the search, on fresh seeds and on test.
 
 
-FRONT_MARK: Mark = {**COMPLETE_MARK, "color": ORANGE, "zorder": 4.5}
+FRONT_MARK: MarkStyle = {**COMPLETE_MARK, "color": ORANGE, "zorder": 4.5}
 
 
-@styled
-def front(results: Results) -> Figure | None:
+@with_figure_style
+def draw_front(results: Results) -> Figure | None:
     """Draw the front of a study with several metrics in its first two: the second across, the first up.
 
     The first panel has every configuration in the search, the second those that ran on fresh seeds, with their front,
@@ -302,7 +311,7 @@ def front(results: Results) -> Figure | None:
     is_fresh = any(score is candidate.confirmed_score for candidate, score in found)
     arms = [to_arm(results.spec, candidate) for candidate, _ in found] if is_fresh else []
     tests = f"test/{names[0].split('/')[1]}", f"test/{names[1].split('/')[1]}"
-    panels = [(of, arms) for of in (names, tests) if arms and any(arm.statistics(of[0]) for arm in arms)]
+    panels = [(of, arms) for of in (names, tests) if arms and any(arm.metric_statistics(of[0]) for arm in arms)]
     figure, (first, *others) = new_figure(_front_title(results, found[0][0]), 3.9, 1 + len(panels), sharey=False)
     numbers = {candidate.trial.number for candidate, score in results.front if score.total_violation == 0}
     broken = {candidate.trial.number: score for candidate, score in found if score.total_violation > 0}
@@ -313,7 +322,7 @@ def front(results: Results) -> Figure | None:
     return figure
 
 
-def joins_front(results: Results) -> bool:
+def has_front_line(results: Results) -> bool:
     """Return whether the figure has a line that joins the front: of two metrics and more than one configuration."""
     kept = {score.values_to_maximise for _, score in results.front if score.total_violation == 0}
     return len(results.spec.objective.metrics) == 2 and len(kept) > 1
@@ -322,7 +331,7 @@ def joins_front(results: Results) -> bool:
 def _draw_front_search(
     results: Results,
     axes: Axes,
-    searched: Sequence[tuple[Candidate, Point]],
+    searched: Sequence[tuple[Candidate, MetricPair]],
     on_front: set[int],
     is_line: bool,
     best: Candidate,
@@ -337,9 +346,9 @@ def _draw_front_search(
         axes.scatter(*zip(*line, strict=True), label="on the front", **FRONT_MARK)
     if is_line and len(spec.objective.metrics) == 2:  # of three it is no line in two of them
         _draw_front_line(spec, axes, line, names[0])
-    draw_limits(spec, axes, names)
+    draw_constraint_limits(spec, axes, names)
     if at := by_number.get(best.trial.number):
-        axes.scatter(*[[x] for x in at], label=formatting.best_words(results), **BEST_MARK, zorder=6)
+        axes.scatter(*[[x] for x in at], label=formatting.best_name_text(results), **BEST_MARK, zorder=6)
     for candidate, place in searched:
         if candidate.trial.stage == "baseline":
             _mark_baseline(axes, candidate, place)
@@ -363,39 +372,41 @@ def _draw_front_fresh_seeds(
     line, breaks = [], _broken_limits_text(spec, *broken.values())
     labels = list[tuple[float, float, str, str]]()
     for place, arm in enumerate(arms):
-        x, y = arm.statistics(names[0]), arm.statistics(names[1])
+        x, y = arm.metric_statistics(names[0]), arm.metric_statistics(names[1])
         if x is None or y is None:
             continue
-        colour = ORANGE if arm.number in on_front else GREY
-        mark: Mark = BASELINE_MARK if arm.label == "baseline" else {**COMPLETE_MARK, "color": colour}
-        mark = {**mark, **HOLLOW, "zorder": 5} if arm.number in broken else {**mark, "zorder": 5}
-        axes.errorbar(x.mean, y.mean, xerr=x.deviation, yerr=y.deviation, color=colour, elinewidth=1.3)
-        axes.scatter([x.mean], [y.mean], label=breaks if arm.number in broken else None, **mark)
+        colour = ORANGE if arm.trial_number in on_front else GREY
+        mark: MarkStyle = BASELINE_MARK if arm.label == "baseline" else {**COMPLETE_MARK, "color": colour}
+        mark = {**mark, **HOLLOW_MARK, "zorder": 5} if arm.trial_number in broken else {**mark, "zorder": 5}
+        axes.errorbar(
+            x.mean, y.mean, xerr=x.standard_deviation, yerr=y.standard_deviation, color=colour, elinewidth=1.3
+        )
+        axes.scatter([x.mean], [y.mean], label=breaks if arm.trial_number in broken else None, **mark)
         if place == 0:
             axes.scatter([x.mean], [y.mean], **BEST_MARK, zorder=6)
-        if arm.number in on_front and arm.label != "baseline":
+        if arm.trial_number in on_front and arm.label != "baseline":
             labels.append((x.mean, y.mean, arm.label, BLACK))
-        line += [(x.mean, y.mean)] if arm.number in on_front else []
+        line += [(x.mean, y.mean)] if arm.trial_number in on_front else []
     is_test = names[0].startswith("test")
     if not is_test and len(spec.objective.metrics) == 2:
         _draw_front_line(spec, axes, line, names[0])
-    draw_limits(spec, axes, names)
+    draw_constraint_limits(spec, axes, names)
     axes.margins(0.2)
     axes.autoscale_view()
     draw_end_labels(axes, labels, is_bold=False)
-    axes.set_title(f"{formatting.rerun_words(spec)}, {'test' if is_test else 'validation'}", loc="left")
+    axes.set_title(f"{formatting.rerun_seeds_text(spec)}, {'test' if is_test else 'validation'}", loc="left")
     _label_front_axes(spec, axes, names)
     axes.set_ylabel("")
 
 
 def _label_front_axes(spec: StudySpec, axes: Axes, names: tuple[str, str]) -> None:
     """Name the axes in several lines each, as there are up to three panels side by side."""
-    label_axes(spec, axes, names)
+    label_metric_axes(spec, axes, names)
     note = axes.get_xlabel()[len(escape_dollars(names[0])) :].replace(" (", "\n(")
     axes.set(xlabel=wrap_metric_name(escape_dollars(names[0])) + note, ylabel=axes.get_ylabel().replace(" (", "\n("))
 
 
-def _draw_front_line(spec: StudySpec, axes: Axes, line: Sequence[Point], across: str) -> None:
+def _draw_front_line(spec: StudySpec, axes: Axes, line: Sequence[MetricPair], across: str) -> None:
     """Join the front of two metrics by steps."""
     if len(set(line)) > 1:
         steps: Literal["post", "pre"] = "post" if spec.direction(across) == "min" else "pre"
@@ -406,7 +417,8 @@ def _front_title(results: Results, best: Candidate) -> str:
     """Return what was chosen of the front, with its values in all metrics."""
     spec, arm = results.spec, to_arm(results.spec, best)
     values = ", ".join(
-        f"{short_metric_name(name)} {formatting.mean(name, arm.statistics(name))}" for name in spec.objective.metrics
+        f"{short_metric_name(name)} {formatting.format_mean(name, arm.metric_statistics(name))}"
+        for name in spec.objective.metrics
     )
     label = arm.label.capitalize()
-    return f"{label}, {formatting.best_words(results)}: {values}"
+    return f"{label}, {formatting.best_name_text(results)}: {values}"

@@ -4,25 +4,25 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from study.analysis.report.conclusions import NoBaseline, has_single_configuration
-from study.analysis.report.reference_sentences import reference_notes
+from study.analysis.report.conclusions import BaselineMissing, has_single_configuration
+from study.analysis.report.reference_sentences import unfitted_reference_statements
 from study.analysis.statistics import formatting
-from study.analysis.statistics.next_step import is_used_up
+from study.analysis.statistics.next_step import is_space_exhausted
 from study.home.record import StudyRecord
 from study.ranking import Results, epochs
 from study.ranking.difference import Arm
 from study.ranking.documents import Statement
 from study.spec import StudySpec
-from study.text import counted
+from study.text import pluralise
 
-ALIGNED, CONFLICTING = "val/aligned_accuracy", "val/conflicting_accuracy"
-ERROR = f"{CONFLICTING}_standard_error"
+ALIGNED_METRIC, CONFLICTING_METRIC = "val/aligned_accuracy", "val/conflicting_accuracy"
+CONFLICTING_ERROR_METRIC = f"{CONFLICTING_METRIC}_standard_error"
 
-BLIND = 0.1
+MIN_BLIND_ERROR = 0.1
 """Smallest standard error of the accuracy on conflicting samples that may hide a gain of 20 points."""
 
 
-class GainUnseen(Statement):
+class GainHiddenInValidation(Statement):
     """A gain on samples that conflict with the bias cannot be seen in validation.
 
     Attributes:
@@ -35,91 +35,98 @@ class GainUnseen(Statement):
         if self.error is None:
             return "No validation sample conflicts with the bias: what a method gains on such samples cannot be seen."
         return (
-            f"Few validation samples conflict with the bias: the standard error of {CONFLICTING} is "
+            f"Few validation samples conflict with the bias: the standard error of {CONFLICTING_METRIC} is "
             f"{100 * self.error:.0f} points, and a gain of less than twice that may not be seen."
         )
 
 
-def why_nothing_gained(spec: StudySpec, reference: Arm, best: Arm) -> GainUnseen | None:
+def why_nothing_gained(spec: StudySpec, reference: Arm, best: Arm) -> GainHiddenInValidation | None:
     """Return why validation may hide a gain, for a search that gained nothing; None where nothing says so."""
     gain = best.difference_to(reference, spec.metric)
     if gain is None or (gain.is_clear and spec.is_better(gain.value, 0.0)):
         return None
-    aligned, conflicting, error = (reference.statistics(name) for name in (ALIGNED, CONFLICTING, ERROR))
-    if aligned is None or (conflicting is not None and (error is None or error.mean < BLIND)):
+    aligned, conflicting, error = (
+        reference.metric_statistics(name) for name in (ALIGNED_METRIC, CONFLICTING_METRIC, CONFLICTING_ERROR_METRIC)
+    )
+    if aligned is None or (conflicting is not None and (error is None or error.mean < MIN_BLIND_ERROR)):
         return None
-    return GainUnseen(error.mean if conflicting is not None and error is not None else None)
+    return GainHiddenInValidation(error.mean if conflicting is not None and error is not None else None)
 
 
-class MarginSilent(Statement):
+class MarginNotApplied(Statement):
     """Why `search.margin` does not apply."""
 
     why: Literal["several metrics", "no incumbent", "no standard error"]
     metric: str
 
     def __str__(self) -> str:
-        return f"search.margin does not apply: {MARGIN_SILENT[self.why].format(metric=self.metric)}."
+        return f"search.margin does not apply: {MARGIN_NOT_APPLIED_TEXTS[self.why].format(metric=self.metric)}."
 
 
-MARGIN_SILENT = {
+MARGIN_NOT_APPLIED_TEXTS = {
     "several metrics": "with several metrics there is no single value to be ahead in",
     "no incumbent": "no incumbent is complete and keeps the limits",
     "no standard error": "no standard error of {metric} is known",
 }
 
 
-class NotAllStarted(Statement):
-    """How many of a search's planned trials were started, and what ended it, a key of `formatting.LIMITS`."""
+class TrialsNotAllStarted(Statement):
+    """How many of a search's planned trials were started, and what ended it, a key of
+    `formatting.SEARCH_END_REASONS`."""
 
     started: int
     planned: int
     ended_by: str | None
 
     def __str__(self) -> str:
-        ended = f": {formatting.LIMITS[self.ended_by]}" if self.ended_by in formatting.LIMITS else ""
+        ended = (
+            f": {formatting.SEARCH_END_REASONS[self.ended_by]}"
+            if self.ended_by in formatting.SEARCH_END_REASONS
+            else ""
+        )
         return f"{self.started} of the {self.planned} planned trials of the search were started{ended}."
 
 
-class NotEnded(Statement):
+class TrialsNotEnded(Statement):
     """Trials that have not ended, by their state."""
 
     state: str
     trials: Sequence[int]
 
     def __str__(self) -> str:
-        count = counted(len(self.trials), "trial")
-        return f"{count} {self.state}: {formatting.listed(self.trials)}."
+        count = pluralise(len(self.trials), "trial")
+        return f"{count} {self.state}: {formatting.join_with_and(self.trials)}."
 
 
-class Failed(Statement):
+class TrialsFailed(Statement):
     """How many trials failed for a reason."""
 
     trials: int
     why: str
 
     def __str__(self) -> str:
-        return f"{counted(self.trials, 'trial')} failed: {self.why}"
+        return f"{pluralise(self.trials, 'trial')} failed: {self.why}"
 
 
-class NoNumber(Statement):
+class TrialsWithoutMetric(Statement):
     """Complete trials without the study's metric at the epoch that counts."""
 
     spec: StudySpec
     trials: Sequence[int]
 
     def __str__(self) -> str:
-        where = f"{epochs.chosen_epoch_text(self.spec.objective)} of {formatting.trials(self.trials)}"
+        where = f"{epochs.chosen_epoch_text(self.spec.objective)} of {formatting.trial_numbers_text(self.trials)}"
         return f"{self.spec.metric} is not a number {where}; the results leave them out."
 
 
-class ReadEachEpoch(Statement):
+class EachEpochReadTestSplit(Statement):
     """The test split was read in each epoch."""
 
     def __str__(self) -> str:
         return "The test split was read in each epoch of every trial (train.report_test). It chose nothing."
 
 
-class NotRead(Statement):
+class CouldNotReadTestSplit(Statement):
     """Why the test split could not be read for a trial."""
 
     trial: int
@@ -129,82 +136,84 @@ class NotRead(Statement):
         return f"The test split could not be read for trial {self.trial}: {self.why}"
 
 
-class OneSeed(Statement):
+class TrainedOnOneSeed(Statement):
     """A final training of one seed."""
 
     def __str__(self) -> str:
         return "There is only one seed, so the spread over seeds is not known."
 
 
-def caveats(results: Results) -> Iterator[Statement]:
+def caveat_statements(results: Results) -> Iterator[Statement]:
     """Yield what a reader might assume to be known, and is not."""
     spec, record = results.spec, results.record
-    reference, best = results.compared_arms
+    reference, best = results.baseline_and_best_arms
     final = results.final_arm
     is_search = spec.final_seeds is None
     trials = list(record.trials.values())
     yield from results.tied_metrics
     is_one = has_single_configuration(results)
     if is_search and best and reference is None and not is_one:
-        yield NoBaseline.of(spec)
+        yield BaselineMissing.of(spec)
     if is_search and spec.search.margin and (best or reference):
         if spec.objective.has_several_metrics:
-            yield MarginSilent("several metrics", spec.metric)
+            yield MarginNotApplied("several metrics", spec.metric)
         elif (held := results.incumbent_standing) is None:
-            yield MarginSilent("no incumbent", spec.metric)
-        elif any(lead.error is None for lead in held.ahead):
-            yield MarginSilent("no standard error", spec.metric)
+            yield MarginNotApplied("no incumbent", spec.metric)
+        elif any(lead.standard_error is None for lead in held.leads):
+            yield MarginNotApplied("no standard error", spec.metric)
     if is_search and best and reference and (unseen := why_nothing_gained(spec, reference, best)):
         yield unseen
     planned = record.max_configurations(spec.trials)
     if is_search and record.n_configurations_tried < planned:
-        ended_by = "every configuration of the space" if is_used_up(results) else record.search_ended_by
-        yield NotAllStarted(record.n_configurations_tried, planned, ended_by)
+        ended_by = "every configuration of the space" if is_space_exhausted(results) else record.search_ended_by
+        yield TrialsNotAllStarted(record.n_configurations_tried, planned, ended_by)
     for state in ("running", "waiting", "interrupted"):
         if numbers := [trial.number for trial in trials if trial.state == state]:
-            yield NotEnded(state, numbers)
+            yield TrialsNotEnded(state, numbers)
     reasons = Counter(trial.end_reason or "no reason given" for trial in trials if trial.state == "failed")
-    yield from (Failed(count, reason) for reason, count in reasons.items())
+    yield from (TrialsFailed(count, reason) for reason, count in reasons.items())
     complete = (trial for trial in trials if trial.state == "complete")
     if without := [
         trial.number for trial in complete if epochs.chosen_metric(spec.objective, trial, spec.metric) is None
     ]:
-        yield NoNumber(spec, without)
+        yield TrialsWithoutMetric(spec, without)
     if is_search and best:
         yield from _drops_after_choice(results, best)
     yield from _narrow_kernels(record)
     if spec.base["train"]["report_test"]:
-        yield ReadEachEpoch()
-    yield from reference_notes(results)
-    yield from (NotRead(trial.number, trial.test_failure) for trial in trials if trial.test_failure)
-    if final and len(final.seeds(spec.metric)) < 2:
-        yield OneSeed()
+        yield EachEpochReadTestSplit()
+    yield from unfitted_reference_statements(results)
+    yield from (CouldNotReadTestSplit(trial.number, trial.test_failure) for trial in trials if trial.test_failure)
+    if final and len(final.metric_seeds(spec.metric)) < 2:
+        yield TrainedOnOneSeed()
 
 
-LITTLE_WEIGHT = 0.1
+MIN_KERNEL_WEIGHT_SUM = 0.1
 """Sum of CCL-K's weights below which they are next to nothing: with form "released" a wide kernel's sum to about 1."""
 
 
-class NarrowKernel(Statement):
+class KernelTooNarrow(Statement):
     """Trials of CCL-K whose condition hardly enters the loss, see `study.losses.cclk.kernel_weight_diagnostics`."""
 
     trials: Sequence[int]
 
     def __str__(self) -> str:
         return (
-            f"The kernel is too narrow in {formatting.trials(self.trials)}: the weights of a sample's others sum to "
-            f"less than {LITTLE_WEIGHT:g} (train/weight_sum), where a wide kernel's sum to about 1, so that the "
+            f"The kernel is too narrow in {formatting.trial_numbers_text(self.trials)}: the weights of a sample's "
+            f"others sum to "
+            f"less than {MIN_KERNEL_WEIGHT_SUM:g} (train/weight_sum), where a wide kernel's sum to about 1, so that "
+            f"the "
             "condition hardly enters the loss. A larger method.sigma2 makes it wider."
         )
 
 
-def _narrow_kernels(record: StudyRecord) -> Iterator[NarrowKernel]:
+def _narrow_kernels(record: StudyRecord) -> Iterator[KernelTooNarrow]:
     sums = {trial.number: trial.last_metric("train/weight_sum") for trial in record.trials.values()}
-    if numbers := [number for number, value in sums.items() if value is not None and value < LITTLE_WEIGHT]:
-        yield NarrowKernel(numbers)
+    if numbers := [number for number, value in sums.items() if value is not None and value < MIN_KERNEL_WEIGHT_SUM]:
+        yield KernelTooNarrow(numbers)
 
 
-class Drop(Statement):
+class DropAfterChoice(Statement):
     """The value of the best in the search and its mean where it ran again: luck of a choice does not last."""
 
     arm: Arm
@@ -213,14 +222,14 @@ class Drop(Statement):
 
     def __str__(self) -> str:
         name, label = self.arm.spec.metric, self.arm.label
-        amount = formatting.change(name, self.fresh - self.searched)
+        amount = formatting.format_difference(name, self.fresh - self.searched)
         where = "all folds it" if self.arm.repeated_over != "seeds" else "the fresh seeds the mean"
-        before = formatting.value(name, self.searched)
+        before = formatting.format_metric_value(name, self.searched)
         return f"In the search {label} had {name} {before}; on {where} differs by {amount}."
 
 
-def _drops_after_choice(results: Results, best: Arm) -> Iterator[Drop]:
-    candidate = next(each for each in results.ranked_all if each.trial.number == best.number)
-    fresh = best.statistics(results.spec.metric)
+def _drops_after_choice(results: Results, best: Arm) -> Iterator[DropAfterChoice]:
+    candidate = next(each for each in results.ranked_all if each.trial.number == best.trial_number)
+    fresh = best.metric_statistics(results.spec.metric)
     if candidate.confirm_trials and fresh:
-        yield Drop(best, candidate.search_value, fresh.mean)
+        yield DropAfterChoice(best, candidate.search_value, fresh.mean)

@@ -4,15 +4,15 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
-from study.analysis.report.front_section import front_result
-from study.analysis.report.reference_sentences import reference_result
+from study.analysis.report.front_section import front_statements
+from study.analysis.report.reference_sentences import reference_statements
 from study.analysis.statistics import formatting
 from study.analysis.statistics.debiasing_metrics import (
     ClassBelowChance,
     NoBetterThanChance,
-    class_below_chance,
-    n_samples,
-    no_better_than_chance,
+    find_class_below_chance,
+    find_no_better_than_chance,
+    n_samples_of_accuracy,
     statistics_with_error,
 )
 from study.ranking import Results, SeedStatistics
@@ -25,7 +25,7 @@ from study.spec.load import paper_configurations
 from study.text import sentence_case
 
 
-class NothingYet(Statement):
+class NoResultYet(Statement):
     """No trial that could be a result is complete; the baseline's value stands before, if it is known."""
 
     stage: Literal["any", "final", "search"]
@@ -33,27 +33,27 @@ class NothingYet(Statement):
 
     def __str__(self) -> str:
         before = f"The baseline reaches {_value_text(self.baseline)}. " if self.baseline else ""
-        return before + NOTHING_YET[self.stage]
+        return before + NO_RESULT_YET_TEXTS[self.stage]
 
 
-NOTHING_YET = {
+NO_RESULT_YET_TEXTS = {
     "any": "No trial has been started yet.",
     "final": "No seed of the final training is complete yet.",
     "search": "No trial of the search is complete yet, so its result is not known.",
 }
 
 
-class Reached(Statement):
+class ValueReached(Statement):
     """The value of a configuration that nothing is compared with."""
 
     who: Literal["alone", "best", "first", "highest", "lowest"]
     arm: Arm
 
     def __str__(self) -> str:
-        return REACHED[self.who].format(label=self.arm.label, value=_value_text(self.arm))
+        return VALUE_REACHED_TEXTS[self.who].format(label=self.arm.label, value=_value_text(self.arm))
 
 
-REACHED = {
+VALUE_REACHED_TEXTS = {
     "alone": "The one configuration, {label}, reaches {value}.",
     "best": "The best configuration of the search, {label}, reaches {value}.",
     "first": "What leads the search, {label}, reaches {value}.",
@@ -62,13 +62,13 @@ REACHED = {
 }
 
 
-class NoBaseline(Statement):
+class BaselineMissing(Statement):
     """The gain is not known: there is no baseline, or it is planned and not complete."""
 
     is_planned: bool
 
     @classmethod
-    def of(cls, spec: StudySpec) -> "NoBaseline":
+    def of(cls, spec: StudySpec) -> "BaselineMissing":
         return cls(spec.search.baseline is not None)
 
     def __str__(self) -> str:
@@ -76,59 +76,73 @@ class NoBaseline(Statement):
         return f"{why}, so what the search gained is not known."
 
 
-class DataDiffer(Statement):
+class TrialDataDiffer(Statement):
     """Trials differ in these keys of their data."""
 
     keys: Sequence[str]
 
     def __str__(self) -> str:
         return (
-            f"The trials' data differ ({formatting.listed(self.keys)}), so their values do not say "
+            f"The trials' data differ ({formatting.join_with_and(self.keys)}), so their values do not say "
             "which configuration is better: compare those of the same data."
         )
 
 
-def conclusions(results: Results) -> list[Statement]:
+def conclusion_statements(results: Results) -> list[Statement]:
     """Return the search's gain over the baseline: which split chose, on which seeds, and what limits the gain.
 
     Where a reference is the result, how far that is ahead of both.
     """
-    spec, (reference, best), final = results.spec, results.compared_arms, results.final_arm
+    spec, (reference, best), final = results.spec, results.baseline_and_best_arms, results.final_arm
     if spec.final_seeds is not None:
         if final is None:
-            return [NothingYet("final")]
+            return [NoResultYet("final")]
         lost = _class_below_chance(results, final)
-        return [*small_splits(results, final), *_final_values(results, final), *lost, *telling_inputs(results, final)]
+        return [
+            *small_split_statements(results, final),
+            *_final_values(results, final),
+            *lost,
+            *suspicious_result_statements(results, final),
+        ]
     if best is None:
-        return [NothingYet("search" if results.record.trials else "any", reference)]
+        return [NoResultYet("search" if results.record.trials else "any", reference)]
     if spec.varied_data_keys:
-        return [DataDiffer(spec.varied_data_keys), Reached("lowest" if spec.mode == "min" else "highest", best)]
-    beside, of_a_rule = list(reference_result(results)), list(_rule_pick_values(results, best))
+        return [
+            TrialDataDiffer(spec.varied_data_keys),
+            ValueReached("lowest" if spec.mode == "min" else "highest", best),
+        ]
+    beside, of_a_rule = list(reference_statements(results)), list(_rule_pick_values(results, best))
     stays = results.reference_as_result and to_arm(spec, results.reference_as_result)
     if stays:
-        front = front_result(results) if spec.objective.has_several_metrics else ()
+        front = front_statements(results) if spec.objective.has_several_metrics else ()
         lost = _class_below_chance(results, stays)
-        return [*small_splits(results, stays), *beside, *front, *lost, *telling_inputs(results, stays)]
-    little = list(small_splits(results, best))
+        return [
+            *small_split_statements(results, stays),
+            *beside,
+            *front,
+            *lost,
+            *suspicious_result_statements(results, stays),
+        ]
+    little = list(small_split_statements(results, best))
     is_guess = any(isinstance(one, NoBetterThanChance) for one in little)
     if spec.objective.has_several_metrics:
-        return [*little, *front_result(results, is_guess), *beside, *of_a_rule]
+        return [*little, *front_statements(results, is_guess), *beside, *of_a_rule]
     if reference:
-        after = [*of_a_rule, *incumbent_stays(results), *telling_inputs(results, best)]
-        gained = list(_gain(results, reference, best, is_guess))
-        gained += [] if is_guess else _not_needed(results, reference, best)
+        after = [*of_a_rule, *incumbent_stays(results), *suspicious_result_statements(results, best)]
+        gained = list(_gain_statements(results, reference, best, is_guess))
+        gained += [] if is_guess else _debiasing_not_needed(results, reference, best)
         gained += [] if is_guess else _class_below_chance(results, to_arm(spec, results.ranked_all[0]))
         return [*little, *gained, *beside, *after]
     if has_single_configuration(results):
-        return [Reached("alone", best), *beside, *of_a_rule, *telling_inputs(results, best)]
-    first = Reached("first" if results.references_above_best else "best", best)
-    unknown = [*incumbent_stays(results), NoBaseline.of(spec)]
-    return [first, *beside, *of_a_rule, *unknown, *telling_inputs(results, best)]
+        return [ValueReached("alone", best), *beside, *of_a_rule, *suspicious_result_statements(results, best)]
+    first = ValueReached("first" if results.references_above_best else "best", best)
+    unknown = [*incumbent_stays(results), BaselineMissing.of(spec)]
+    return [first, *beside, *of_a_rule, *unknown, *suspicious_result_statements(results, best)]
 
 
 def has_single_configuration(results: Results) -> bool:
     """Return whether the search is of one configuration, which nothing is compared with."""
-    return results.compared_arms[0] is None and len(list(results.record.trials_of_stages("search"))) == 1
+    return results.baseline_and_best_arms[0] is None and len(list(results.record.trials_of_stages("search"))) == 1
 
 
 class IncumbentStays(Statement):
@@ -152,19 +166,20 @@ class IncumbentStays(Statement):
     is_papers: bool
 
     def __str__(self) -> str:
-        error, who = self.lead.error or 0.0, self.incumbent.words
+        error, who = self.lead.standard_error or 0.0, self.incumbent.label_in_sentence
         ahead, margin, one = (
-            formatting.change(self.leading.spec.metric, number, signed=False)
+            formatting.format_difference(self.leading.spec.metric, number, signed=False)
             for number in (self.lead.gain, self.margin * error, error)
         )
         where = f" by a split of {self.samples} samples" if self.samples else ""
         where += f", {self.conflicting} of which conflict with the bias" if self.conflicting is not None else ""
-        of = "" if self.lead.is_error_of_split else " over seeds, as that of the split's samples is not known"
+        of = "" if self.lead.is_split_error else " over seeds, as that of the split's samples is not known"
         end = "the paper's values stay" if self.is_papers else f"{who} stays"
-        if self.chosen.number != self.incumbent.number:
-            end = f"{self.chosen.words} is beyond its own and is taken"
+        if self.chosen.trial_number != self.incumbent.trial_number:
+            end = f"{self.chosen.label_in_sentence} is beyond its own and is taken"
         return (
-            f"{sentence_case(self.leading.words)} is {ahead} ahead of {who}{where}, within the margin of {margin} "
+            f"{sentence_case(self.leading.label_in_sentence)} is {ahead} ahead of {who}{where}, within the margin of "
+            f"{margin} "
             f"({self.margin:g} times the standard error of {one}{of}): {end}. Of many that are tried, the luckiest "
             "leads."
         )
@@ -176,16 +191,23 @@ def incumbent_stays(results: Results) -> Iterator[IncumbentStays]:
     Empty where it did not, and where what needs no search is the result.
     """
     held, spec = results.incumbent_standing, results.spec
-    if held is None or (lead := held.held_back_lead) is None or lead.error is None or results.reference_as_result:
+    if (
+        held is None
+        or (lead := held.held_back_lead) is None
+        or lead.standard_error is None
+        or results.reference_as_result
+    ):
         return
     leading, incumbent, chosen = (to_arm(spec, each) for each in (lead.candidate, held.incumbent, held.chosen))
-    count, against = (n_samples(results.record, leading, "val", name) for name in ("accuracy", "conflicting_accuracy"))
+    count, against = (
+        n_samples_of_accuracy(results.record, leading, "val", name) for name in ("accuracy", "conflicting_accuracy")
+    )
     papers = [] if spec.function else paper_configurations(spec.space, spec.sections)
     is_papers = any(are_same_configuration(held.incumbent.trial.params, each) for each in papers)
     yield IncumbentStays(lead, leading, incumbent, chosen, held.margin, count, against, is_papers)
 
 
-NEARLY_ALL = 0.99
+SUSPICIOUS_ACCURACY = 0.99
 """Smallest accuracy at which a table's result is to be doubted: tables seldom say so much of a class."""
 
 
@@ -198,7 +220,7 @@ class InputTellsClass(Statement):
         return f"{sentence_case(self.told)}. A study without it: data.without."
 
 
-class Doubted(Statement):
+class SuspiciousResult(Statement):
     """A result so near to 100% that it is to be doubted.
 
     Attributes:
@@ -212,11 +234,11 @@ class Doubted(Statement):
     def __str__(self) -> str:
         why = "That is no wonder, see above"
         if not self.inputs:
-            why = f"{DOUBT}? {OTHERS if self.inputs is None else ALONE}"
-        return f"{self.metric} of {self.arm.label} is {formatting.arm_mean(self.arm, self.metric)}. {why}."
+            why = f"{LEAKAGE_QUESTION}? {LEAKAGE_REMEDY if self.inputs is None else NO_SINGLE_COLUMN_TEXT}"
+        return f"{self.metric} of {self.arm.label} is {formatting.format_arm_mean(self.arm, self.metric)}. {why}."
 
 
-def telling_inputs(results: Results, arm: Arm) -> Iterator[InputTellsClass | Doubted]:
+def suspicious_result_statements(results: Results, arm: Arm) -> Iterator[InputTellsClass | SuspiciousResult]:
     """Yield which inputs of the user's table tell the class alone, and what a result near to 100% may come from."""
     if results.spec.function or results.spec.base["data"]["name"] != "table":
         return
@@ -224,41 +246,41 @@ def telling_inputs(results: Results, arm: Arm) -> Iterator[InputTellsClass | Dou
     telling = list(dict.fromkeys(one for of in datasets.values() for one in of.get("telling", ())))
     yield from map(InputTellsClass, telling)
     for name in ("test/accuracy", "val/accuracy"):
-        if (reached := arm.statistics(name)) and reached.mean >= NEARLY_ALL:
+        if (reached := arm.metric_statistics(name)) and reached.mean >= SUSPICIOUS_ACCURACY:
             is_known = telling or (datasets and all("telling" in of for of in datasets.values()))
-            yield Doubted(name, arm, len(telling) if is_known else None)
+            yield SuspiciousResult(name, arm, len(telling) if is_known else None)
             return
 
 
-DOUBT = "Is an input known only after the class is, or made from it"
-OTHERS = "data.without leaves inputs out; data.group keeps rows of one person or place in one split"
-ALONE = f"No column alone tells the class, several together may: {OTHERS}"
+LEAKAGE_QUESTION = "Is an input known only after the class is, or made from it"
+LEAKAGE_REMEDY = "data.without leaves inputs out; data.group keeps rows of one person or place in one split"
+NO_SINGLE_COLUMN_TEXT = f"No column alone tells the class, several together may: {LEAKAGE_REMEDY}"
 """The question behind a result of nearly all, and what helps."""
 
 
-class RulesPick(Statement):
+class RulePickReached(Statement):
     """The values of the best on fresh seeds, where it ran on them as a rule's pick alone."""
 
     arm: Arm
 
     def __str__(self) -> str:
         spec = self.arm.spec
-        tested = f", and {spec.test_metric} {formatting.arm_mean(self.arm, spec.test_metric)}"
-        test = tested if self.arm.statistics(spec.test_metric) else ""
-        return f"As a rule's pick it ran on {formatting.rerun_words(spec)}, too: {_value_text(self.arm)}{test}."
+        tested = f", and {spec.test_metric} {formatting.format_arm_mean(self.arm, spec.test_metric)}"
+        test = tested if self.arm.metric_statistics(spec.test_metric) else ""
+        return f"As a rule's pick it ran on {formatting.rerun_seeds_text(spec)}, too: {_value_text(self.arm)}{test}."
 
 
-def _rule_pick_values(results: Results, best: Arm) -> Iterator[RulesPick]:
+def _rule_pick_values(results: Results, best: Arm) -> Iterator[RulePickReached]:
     fresh = results.rule_pick_arm(best)
-    if fresh is not None and fresh.statistics(results.spec.metric):
-        yield RulesPick(fresh)
+    if fresh is not None and fresh.metric_statistics(results.spec.metric):
+        yield RulePickReached(fresh)
 
 
-TOO_SMALL = 0.05
+MIN_SMALL_SPLIT_ERROR = 0.05
 """Smallest standard error by a split's samples at which its figures say little: they may be 10 points off."""
 
 
-class TooSmall(Statement):
+class SplitTooSmall(Statement):
     """A split that is too small to tell a metric.
 
     Attributes:
@@ -274,31 +296,32 @@ class TooSmall(Statement):
     def __str__(self) -> str:
         split = self.metric.split("/")[0]
         few = f" ({self.conflicting} conflict with the bias)" if self.conflicting is not None else ""
-        within = formatting.value_range(self.metric, self.interval)
+        within = formatting.format_value_interval(self.metric, self.interval)
         return (
             f"The {'validation' if split == 'val' else split} split is too small to tell {self.metric} closely: with "
-            f"the error of its own samples{few} {self.arm.words} lies within {within} (95% interval), and more "
+            f"the error of its own samples{few} {self.arm.label_in_sentence} lies within {within} (95% interval), and "
+            f"more "
             "seeds do not take that error away."
         )
 
 
-def small_splits(results: Results, arm: Arm) -> Iterator[TooSmall | NoBetterThanChance]:
+def small_split_statements(results: Results, arm: Arm) -> Iterator[SplitTooSmall | NoBetterThanChance]:
     """Yield if an arm guesses, and each split that is too small to tell the study's metric, whatever the seeds say."""
-    if guess := no_better_than_chance(results.record, arm):
+    if guess := find_no_better_than_chance(results.record, arm):
         yield guess
     for name in (results.spec.test_metric, results.spec.metric):
         found = statistics_with_error(results.record, arm, name)
-        if found and found.is_proportion and (found.split_error or 0.0) >= TOO_SMALL:
-            count = n_samples(results.record, arm, name.split("/")[0], "conflicting_accuracy")
-            yield TooSmall(name, arm, found.interval(), count)
+        if found and found.is_proportion and (found.split_error or 0.0) >= MIN_SMALL_SPLIT_ERROR:
+            count = n_samples_of_accuracy(results.record, arm, name.split("/")[0], "conflicting_accuracy")
+            yield SplitTooSmall(name, arm, found.confidence_interval(), count)
 
 
 def _class_below_chance(results: Results, arm: Arm) -> Iterator[ClassBelowChance]:
-    if lost := class_below_chance(results.record, arm):
+    if lost := find_class_below_chance(results.record, arm):
         yield lost
 
 
-class FinalReached(Statement):
+class FinalTrainingReached(Statement):
     """The metrics of a final training on one split, with the split's error; empty: it has none.
 
     Attributes:
@@ -313,25 +336,30 @@ class FinalReached(Statement):
         if not self.values:
             return f"The final training has no {self.arm.spec.metric}."
         head = "The final training reaches" if self.is_first else "On the test split it reaches"
-        return f"{head} {', '.join(self._value_with_error(name, of.interval()) for name, of in self.values.items())}."
+        reached = (self._value_with_error(name, of.confidence_interval()) for name, of in self.values.items())
+        return f"{head} {', '.join(reached)}."
 
     def _value_with_error(self, name: str, ends: tuple[float, float] | None) -> str:
-        whole = f" (95% interval {formatting.value_range(name, ends)}, the error of the split included)" if ends else ""
+        whole = (
+            f" (95% interval {formatting.format_value_interval(name, ends)}, the error of the split included)"
+            if ends
+            else ""
+        )
         return f"{_value_text(self.arm, name)}{whole}"
 
 
-def _final_values(results: Results, final: Arm) -> Iterator[FinalReached]:
+def _final_values(results: Results, final: Arm) -> Iterator[FinalTrainingReached]:
     metrics, is_first = results.spec.objective.metrics, True
     for names in (metrics, [f"test/{name.split('/')[1]}" for name in metrics]):
         values = {name: found for name in names if (found := statistics_with_error(results.record, final, name))}
         if values:
-            yield FinalReached(final, values, is_first)
+            yield FinalTrainingReached(final, values, is_first)
             is_first = False
     if is_first:
-        yield FinalReached(final, {})
+        yield FinalTrainingReached(final, {})
 
 
-class Gain(Statement):
+class GainOverBaseline(Statement):
     """How the best of the search stands to the baseline in the study's metric.
 
     Attributes:
@@ -361,15 +389,15 @@ class Gain(Statement):
             return "none"
         if better and self.difference.is_clear is not None and not self.difference.is_unclear_for_few_seeds:
             return "clear" if self.difference.is_clear else "unclear"
-        return "negative" if self.won == self.reference.number and not better else "open"
+        return "negative" if self.won == self.reference.trial_number and not better else "open"
 
     def __str__(self) -> str:
         spec, best = self.best.spec, self.best.label
-        name, rises, is_baseline = spec.metric, spec.mode == "max", self.won == self.reference.number
-        after, before = (formatting.arm_mean(arm, name) for arm in (self.best, self.reference))
+        name, rises, is_baseline = spec.metric, spec.mode == "max", self.won == self.reference.trial_number
+        after, before = (formatting.format_arm_mean(arm, name) for arm in (self.best, self.reference))
         what = "what was chosen" if self.is_held_back and not is_baseline else "the best of the search"
         what = "what leads the search" if self.is_surpassed else what
-        is_in_doubt, told = self.is_guess and self.verdict == "clear", formatting.in_words(name)
+        is_in_doubt, told = self.is_guess and self.verdict == "clear", formatting.metric_in_words(name)
         both = f"{told} is {before} for the baseline and {after} for"
         first = {
             "none": f"The search gained nothing: {both} {best}",
@@ -389,7 +417,7 @@ class Gain(Statement):
         return f"{first}, chosen by the validation split, {seeds}.{closing}"
 
 
-class Change(Statement):
+class MetricChange(Statement):
     """The difference of the best of the search to the baseline in a metric."""
 
     metric: str
@@ -401,10 +429,14 @@ class Change(Statement):
         name, best, reference = self.metric, self.best, self.reference
         if name == best.spec.metric:
             return f"Against the baseline {best.label} has {self._difference_text()}."
-        where = "" if best.seeds(name) == best.seeds(best.spec.metric) else f" ({_seeds_text(name, reference, best)})"
+        where = (
+            ""
+            if best.metric_seeds(name) == best.metric_seeds(best.spec.metric)
+            else f" ({_seeds_text(name, reference, best)})"
+        )
         return (
-            f"On the test split, which chose nothing, {name} is {formatting.arm_mean(best, name)} against "
-            f"{formatting.arm_mean(reference, name)} of the baseline{where}: {self._difference_text()}."
+            f"On the test split, which chose nothing, {name} is {formatting.format_arm_mean(best, name)} against "
+            f"{formatting.format_arm_mean(reference, name)} of the baseline{where}: {self._difference_text()}."
         )
 
     def _difference_text(self) -> str:
@@ -412,34 +444,34 @@ class Change(Statement):
         name, best, difference = self.metric, self.best, self.difference
         if difference.interval == (0.0, 0.0):
             return "the same on all seeds"
-        is_part = difference.is_paired and set(self.reference.seeds(name)) != set(best.seeds(name))
+        is_part = difference.is_paired and set(self.reference.metric_seeds(name)) != set(best.metric_seeds(name))
         where = " on the seeds that both have" if is_part else ""
-        over = "other samples" if best.joined and name in best.joined.draws else best.repeated_over
+        over = "other samples" if best.joined_folds and name in best.joined_folds.draws else best.repeated_over
         return formatting.difference_with_verdict(
             name, difference, best.spec.is_better(difference.value, 0.0), where, over
         )
 
 
-def _gain(results: Results, reference: Arm, best: Arm, is_guess: bool) -> Iterator[Statement]:
+def _gain_statements(results: Results, reference: Arm, best: Arm, is_guess: bool) -> Iterator[Statement]:
     """Yield the gain and its interval; where the best is not told from guessing, a clear gain is left to the table."""
     spec, held = results.spec, results.incumbent_standing
     gain, on_test = (best.difference_to(reference, name) for name in (spec.metric, spec.test_metric))
     assert gain is not None  # both arms are complete and have the metric
     is_held_back = bool(held and held.held_back_lead)
     won, is_surpassed = results.ranked_all[0].trial.number, bool(results.references_above_best)
-    yield Gain(reference, best, gain, won, is_surpassed, is_held_back, is_guess)
+    yield GainOverBaseline(reference, best, gain, won, is_surpassed, is_held_back, is_guess)
     name, change = (spec.metric, gain) if on_test is None else (spec.test_metric, on_test)
     if on_test is None and gain.value == 0.0:
         yield from results.tied_metrics
     elif not (is_guess and change.is_clear and spec.is_better(change.value, 0.0)):
-        yield Change(name, reference, best, change)
+        yield MetricChange(name, reference, best, change)
 
 
 MAX_BIAS_GAP = 0.05
 """Largest difference of the accuracies with and against the bias, its error counted in, of what follows no bias."""
 
 
-class NotNeeded(Statement):
+class DebiasingNotNeeded(Statement):
     """The baseline is as good as what was searched, and does not follow the bias.
 
     Attributes:
@@ -451,20 +483,22 @@ class NotNeeded(Statement):
     conflicting: float
 
     def __str__(self) -> str:
-        both = [formatting.value(f"{self.split}/accuracy", one) for one in (self.aligned, self.conflicting)]
+        both = [
+            formatting.format_metric_value(f"{self.split}/accuracy", one) for one in (self.aligned, self.conflicting)
+        ]
         return (
             f"Debiasing is not needed here: the baseline has {both[0]} right of the samples that agree with the bias "
             f"and {both[1]} of those that conflict with it, and nothing is better beyond the spread over seeds."
         )
 
 
-def _not_needed(results: Results, reference: Arm, best: Arm) -> Iterator[NotNeeded]:
+def _debiasing_not_needed(results: Results, reference: Arm, best: Arm) -> Iterator[DebiasingNotNeeded]:
     """Yield that debiasing is not needed.
 
     Only where the baseline ran on several seeds, and its gap between samples with and against the bias is below
     `MAX_BIAS_GAP` with 97.5% confidence.
     """
-    spec, split = results.spec, "test" if reference.statistics("test/accuracy") else "val"
+    spec, split = results.spec, "test" if reference.metric_statistics("test/accuracy") else "val"
     gain = best.difference_to(reference, spec.metric)
     aligned, conflicting = (
         statistics_with_error(results.record, reference, f"{split}/{name}_accuracy")
@@ -474,22 +508,22 @@ def _not_needed(results: Results, reference: Arm, best: Arm) -> Iterator[NotNeed
         return  # it is not known whether the best is no better
     if aligned is None or conflicting is None or conflicting.count < 2:
         return
-    intervals = [one.interval() for one in (aligned, conflicting)]
+    intervals = [one.confidence_interval() for one in (aligned, conflicting)]
     error = math.hypot(*((ends[1] - ends[0]) / 2 if ends else math.inf for ends in intervals))
     is_level = aligned.mean - conflicting.mean + error < MAX_BIAS_GAP
     if is_level and not (gain.is_clear and spec.is_better(gain.value, 0.0)):
-        yield NotNeeded(split, aligned.mean, conflicting.mean)
+        yield DebiasingNotNeeded(split, aligned.mean, conflicting.mean)
 
 
 def _value_text(arm: Arm, name: str | None = None) -> str:
     """Return a metric of an arm, by default the study's, and the seeds behind it."""
     name = name or arm.spec.metric
-    return f"{name} {formatting.arm_mean(arm, name)} on {formatting.folds_and_seeds_text(arm, name)}"
+    return f"{name} {formatting.format_arm_mean(arm, name)} on {formatting.folds_and_seeds_text(arm, name)}"
 
 
 def _seeds_text(name: str, reference: Arm, chosen: Arm) -> str:
     """Return the seeds of both arms, once where they are the same."""
-    before, after = reference.seeds(name), chosen.seeds(name)
+    before, after = reference.metric_seeds(name), chosen.metric_seeds(name)
     if before == after:
         return f"both on {formatting.folds_and_seeds_text(chosen, name)}"
     texts = [formatting.folds_and_seeds_text(arm, name) for arm in (reference, chosen)]

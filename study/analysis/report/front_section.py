@@ -6,7 +6,7 @@ The front is that of `Results.front`, and every value of it here is the one that
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from study.analysis.report.page import Picture, Section, Table, Text
+from study.analysis.report.page import FigureBlock, PageSection, Paragraph, TableBlock
 from study.analysis.statistics import formatting
 from study.analysis.statistics.frame import param_keys, param_text, trial_label
 from study.ranking import Candidate, Results
@@ -14,7 +14,7 @@ from study.ranking.difference import Arm, Difference, to_arm
 from study.ranking.documents import Statement
 from study.spec import StudySpec, objective
 from study.spec.objective import TrialScore
-from study.text import counted
+from study.text import pluralise
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,11 +23,11 @@ MAX_TOLD_CONFIGURATIONS = 2
 """Size of the largest front whose values the sentences give; those of a larger one are in the table."""
 
 
-Judged = tuple[Candidate, TrialScore]
+JudgedCandidate = tuple[Candidate, TrialScore]
 """A configuration, and what it was judged by."""
 
 
-class OnFront(Statement):
+class ConfigurationsOnFront(Statement):
     """The configurations on the front.
 
     Attributes:
@@ -39,8 +39,8 @@ class OnFront(Statement):
     """
 
     spec: StudySpec
-    front: Sequence[Judged]
-    chosen: Judged
+    front: Sequence[JudgedCandidate]
+    chosen: JudgedCandidate
     judged: int
     broken: int
     is_first: bool
@@ -67,7 +67,7 @@ class OnFront(Statement):
             others = [
                 _configuration_name(each) for each, _ in self.front if not _is_same_configuration(each, self.chosen[0])
             ]
-            tied = f", level with {formatting.listed(others)}" if others else ""
+            tied = f", level with {formatting.join_with_and(others)}" if others else ""
             best = f"{chosen} is the best in every metric"
             said = best if self.is_first else f"none is better than {chosen} in any metric"
             of, limits = f"Of {where}", " and ".join(map(str, spec.objective.constraints))
@@ -81,7 +81,7 @@ class OnFront(Statement):
             _configuration_name(each) + ("" if is_large else f" ({_metric_values_text(spec, each, score)})")
             for each, score in self.front
         ]
-        return f"No configuration is best in every metric: of {where} the front is {formatting.listed(names)}."
+        return f"No configuration is best in every metric: of {where} the front is {formatting.join_with_and(names)}."
 
 
 class ChosenOfFront(Statement):
@@ -92,7 +92,7 @@ class ChosenOfFront(Statement):
     """
 
     spec: StudySpec
-    chosen: Judged
+    chosen: JudgedCandidate
     is_result: bool
 
     def __str__(self) -> str:
@@ -127,7 +127,7 @@ class FrontGain(Statement):
         return f"{head}{', on the test split, which chose nothing' * is_test}: {changes}{though}."
 
     def _change(self, name: str, gain: Difference) -> str:
-        means = " against ".join(formatting.arm_mean(arm, name) for arm in (self.best, self.reference))
+        means = " against ".join(formatting.format_arm_mean(arm, name) for arm in (self.best, self.reference))
         if self._is_doubted(name, gain):
             return f"{name} {means}"
         return f"{name} {means}, {formatting.difference_with_verdict(name, gain, self._is_better(name, gain))}"
@@ -139,7 +139,7 @@ class FrontGain(Statement):
         return self.is_guess and bool(gain.is_clear) and self._is_better(name, gain)
 
 
-def front_result(results: Results, is_guess: bool = False) -> Iterator[Statement]:
+def front_statements(results: Results, is_guess: bool = False) -> Iterator[Statement]:
     """Yield what is on the front, which of it was chosen by which rule, and how that differs from the baseline.
 
     Args:
@@ -157,8 +157,10 @@ def front_result(results: Results, is_guess: bool = False) -> Iterator[Statement
     )
     # one of the references may be better in a metric
     broken = sum(score.total_violation > 0 for _, score in judged)
-    on_front = OnFront(spec, front, chosen, len(judged), broken, is_first and not results.record.reference_events)
-    reference, of_search = results.compared_arms
+    on_front = ConfigurationsOnFront(
+        spec, front, chosen, len(judged), broken, is_first and not results.record.reference_events
+    )
+    reference, of_search = results.baseline_and_best_arms
     gained: list[Statement] = []
     if reference and of_search:
         for split in ("test", "val"):  # the table has the other one
@@ -172,14 +174,14 @@ def front_result(results: Results, is_guess: bool = False) -> Iterator[Statement
         yield from [on_front, *gained]
 
 
-def _judged_by_text(spec: StudySpec, front: Sequence[Judged], judged: int) -> str:
+def _judged_by_text(spec: StudySpec, front: Sequence[JudgedCandidate], judged: int) -> str:
     """Return which configurations were judged, by which seeds."""
     candidate, score = front[0]
-    number = counted(judged, "configuration")
+    number = pluralise(judged, "configuration")
     if score is candidate.confirmed_score:
         seeds = formatting.folds_and_seeds_text(to_arm(spec, candidate), spec.metric)
-        return f"the {number} that ran on {formatting.rerun_words(spec)}, by the mean over {seeds},"
-    return f"the {number} of the search, on {formatting.seeds(spec.seeds)},"
+        return f"the {number} that ran on {formatting.rerun_seeds_text(spec)}, by the mean over {seeds},"
+    return f"the {number} of the search, on {formatting.seeds_text(spec.seeds)},"
 
 
 def _configuration_name(candidate: Candidate) -> str:
@@ -192,17 +194,17 @@ def _is_same_configuration(one: Candidate, other: Candidate) -> bool:
 
 def _metric_values_text(spec: StudySpec, candidate: Candidate, score: TrialScore) -> str:
     arm = _judged_arm(spec, candidate, score)
-    return ", ".join(f"{name} {formatting.arm_mean(arm, name)}" for name in spec.objective.metrics)
+    return ", ".join(f"{name} {formatting.format_arm_mean(arm, name)}" for name in spec.objective.metrics)
 
 
 def _judged_arm(spec: StudySpec, candidate: Candidate, score: TrialScore) -> Arm:
     """Return a configuration with the trials that it was judged by."""
     trials = candidate.confirm_trials if score is candidate.confirmed_score else candidate.replicates
-    joined = candidate.joined if score is candidate.confirmed_score else None
-    return Arm(_configuration_name(candidate), candidate.trial.number, trials, spec, joined=joined)
+    joined = candidate.joined_folds if score is candidate.confirmed_score else None
+    return Arm(_configuration_name(candidate), candidate.trial.number, trials, spec, joined_folds=joined)
 
 
-def printed_front(results: Results) -> "pd.DataFrame":
+def front_table(results: Results) -> "pd.DataFrame":
     """Return the front as text, the best in the first metric first; empty with one metric.
 
     Columns: the trial, and whether it is the chosen one; each metric as it was judged, on fresh seeds or in the search;
@@ -218,7 +220,9 @@ def printed_front(results: Results) -> "pd.DataFrame":
     where = "on fresh seeds" if front and front[0][1] is front[0][0].confirmed_score else "in the search"
     rows, where_read = (
         [],
-        " on fresh seeds" if all(each.confirm_statistics for each in _read_on_test(results.spec, front)) else "",
+        " on fresh seeds"
+        if all(each.confirm_statistics for each in _candidates_read_on_test(results.spec, front))
+        else "",
     )
     for candidate, score in front:
         judged, tested = _judged_arm(results.spec, candidate, score), to_arm(results.spec, candidate)
@@ -226,22 +230,22 @@ def printed_front(results: Results) -> "pd.DataFrame":
             "trial": trial_label(candidate.trial) + ", chosen" * bool(best and _is_same_configuration(candidate, best))
         }
         for name in results.spec.objective.metrics:
-            title = f"{formatting.with_direction(results.spec, name)} {where}"
-            row[title] = formatting.mean(name, judged.statistics(name))
+            title = f"{formatting.metric_with_direction(results.spec, name)} {where}"
+            row[title] = formatting.format_mean(name, judged.metric_statistics(name))
         row |= {
-            f"{name}{where_read}": formatting.mean(name, tested.statistics(name))
-            for name in _test_metrics(results.spec)
+            f"{name}{where_read}": formatting.format_mean(name, tested.metric_statistics(name))
+            for name in _study_metrics_on_test(results.spec)
         }
         rows.append(row | {key: param_text(results.spec, candidate.trial, key) for key in keys})
     return pd.DataFrame(rows)
 
 
-def front_section(results: Results, picture: Picture | None) -> Section | None:
+def front_section(results: Results, picture: FigureBlock | None) -> PageSection | None:
     """Return the front as figure, table and note; None with one metric, or before a configuration is complete."""
-    table = printed_front(results)
+    table = front_table(results)
     if table.empty:
         return None
-    return Section("Front", [*([picture] if picture else []), Table(table), Text(front_note(results))])
+    return PageSection("Front", [*([picture] if picture else []), TableBlock(table), Paragraph(front_note(results))])
 
 
 def front_note(results: Results) -> str:
@@ -251,11 +255,11 @@ def front_note(results: Results) -> str:
     limits = f", of those that keep {', '.join(spec.search.constraints)}" if spec.search.constraints else ""
     note = [f"No other configuration beats one of these in every metric on the validation split{limits}."]
     note += [*_why_left_front(results, front), "Nothing is chosen on test."]
-    read = len(_read_on_test(spec, front))
+    read = len(_candidates_read_on_test(spec, front))
     if read < len(front):
         several = f"Test was read in every metric for {read or 'none'} of these {len(front)}."
         note.append(several if front[1:] else "Not every metric of it was read on test.")
-    if read < len(front) and (top := _top_that_holds_front(results)):
+    if read < len(front) and (top := _smallest_top_with_whole_front(results)):
         note.append(f"study confirm {spec.name} --top {top} runs them on fresh seeds.")
     if front[1:]:
         whole = f"--pareto {','.join(spec.objective.metrics)} -o front.yaml"
@@ -263,14 +267,14 @@ def front_note(results: Results) -> str:
     return " ".join(note)
 
 
-def _top_that_holds_front(results: Results) -> int | None:
+def _smallest_top_with_whole_front(results: Results) -> int | None:
     """Return how many of the best of the search hold all of its front, where some of it did not run on fresh seeds."""
     searched = results.ranked_by_search_value
     on_front = [searched[place] for place in objective.front_positions([candidate.score for candidate in searched])]
     return len(on_front) if any(not candidate.confirm_trials for candidate in on_front) else None
 
 
-def _why_left_front(results: Results, front: list[Judged]) -> Iterator[str]:
+def _why_left_front(results: Results, front: list[JudgedCandidate]) -> Iterator[str]:
     """Yield which configurations were on the front of the search and are not on that of the fresh seeds, and why."""
     same, on_it = results.ranked_all, {candidate.trial.number for candidate, _ in front}
     if not front or front[0][1] is not front[0][0].confirmed_score:
@@ -279,16 +283,20 @@ def _why_left_front(results: Results, front: list[Judged]) -> Iterator[str]:
     gone = [candidate for candidate in before if candidate.trial.number not in on_it]
     fell = [_configuration_name(each) for each in gone if each.confirmed_score]
     if fell:
-        yield f"On the front of the search, and beaten on fresh seeds: {formatting.listed(fell)}."
+        yield f"On the front of the search, and beaten on fresh seeds: {formatting.join_with_and(fell)}."
     if never := [_configuration_name(each) for each in gone if not each.confirmed_score]:
-        yield f"On the front of the search, and not run on fresh seeds: {formatting.listed(never)}."
+        yield f"On the front of the search, and not run on fresh seeds: {formatting.join_with_and(never)}."
 
 
-def _test_metrics(spec: StudySpec) -> list[str]:
+def _study_metrics_on_test(spec: StudySpec) -> list[str]:
     return [f"test/{name.split('/')[1]}" for name in spec.objective.metrics]
 
 
-def _read_on_test(spec: StudySpec, front: list[Judged]) -> list[Candidate]:
+def _candidates_read_on_test(spec: StudySpec, front: list[JudgedCandidate]) -> list[Candidate]:
     """Return the configurations of which every metric was read on test."""
     arms = [(candidate, to_arm(spec, candidate)) for candidate, _ in front]
-    return [candidate for candidate, arm in arms if all(arm.statistics(name) for name in _test_metrics(spec))]
+    return [
+        candidate
+        for candidate, arm in arms
+        if all(arm.metric_statistics(name) for name in _study_metrics_on_test(spec))
+    ]

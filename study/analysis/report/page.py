@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from study.text import escaped, rows_as_markdown
+from study.text import escape_markdown, rows_as_markdown
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 @dataclass(frozen=True)
-class Text:
+class Paragraph:
     """A paragraph."""
 
     kind: ClassVar = "text"
@@ -24,7 +24,7 @@ class Text:
 
 
 @dataclass(frozen=True)
-class Points:
+class BulletList:
     """A list of sentences."""
 
     kind: ClassVar = "points"
@@ -32,7 +32,7 @@ class Points:
 
 
 @dataclass(frozen=True)
-class Table:
+class TableBlock:
     """A frame of text; columns of numbers are aligned to the right in HTML."""
 
     kind: ClassVar = "table"
@@ -54,7 +54,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Picture:
+class FigureBlock:
     """A figure of `figures/`, by the name of its file without `.png`."""
 
     kind: ClassVar = "picture"
@@ -62,11 +62,11 @@ class Picture:
     caption: str
 
 
-Block = Text | Points | Table | Picture
+Block = Paragraph | BulletList | TableBlock | FigureBlock
 
 
 @dataclass(frozen=True)
-class Section:
+class PageSection:
     """Blocks under a heading; a `folded` section is closed at first in HTML."""
 
     title: str
@@ -75,7 +75,7 @@ class Section:
 
 
 @dataclass(frozen=True)
-class Page:
+class ReportPage:
     """A title, the lead in parts, and sections.
 
     Attributes:
@@ -85,11 +85,11 @@ class Page:
 
     title: str
     lead: Sequence[tuple[str, Sequence[str]]]
-    sections: Sequence[Section]
+    sections: Sequence[PageSection]
     folded_titles: Sequence[str] = ()
 
 
-def to_html(page: Page, pictures: Mapping[str, bytes], reload: int | None = None) -> str:
+def page_to_html(page: ReportPage, pictures: Mapping[str, bytes], reload: int | None = None) -> str:
     """Render a page as HTML that needs no network and no other file. Every text is escaped.
 
     Args:
@@ -106,30 +106,30 @@ def to_html(page: Page, pictures: Mapping[str, bytes], reload: int | None = None
     return environment.get_template("report.html.j2").render(page=page, pictures=encoded, reload=reload)
 
 
-def to_markdown(page: Page) -> str:
+def page_to_markdown(page: ReportPage) -> str:
     """Render a page as Markdown; pictures are links to `figures/NAME.png`."""
     parts = [
-        f"# {escaped(page.title)}",
-        *(f"**{escaped(title)}.** {escaped(' '.join(sentences))}" for title, sentences in page.lead),
+        f"# {escape_markdown(page.title)}",
+        *(f"**{escape_markdown(title)}.** {escape_markdown(' '.join(sentences))}" for title, sentences in page.lead),
     ]
     for section in page.sections:
-        parts += [f"## {escaped(section.title)}", *(_block_as_html(block) for block in section.blocks)]
+        parts += [f"## {escape_markdown(section.title)}", *(_block_to_html(block) for block in section.blocks)]
     return "\n\n".join(parts) + "\n"
 
 
-def markdown_table(frame: "pd.DataFrame") -> str:
+def frame_to_markdown(frame: "pd.DataFrame") -> str:
     """Render a frame of text as a Markdown table."""
-    table_frame = Table(frame)
+    table_frame = TableBlock(frame)
     return rows_as_markdown(table_frame.header, table_frame.rows, table_frame.numeric)
 
 
-def _block_as_html(block: Block) -> str:
+def _block_to_html(block: Block) -> str:
     match block:
-        case Text(text):
-            return escaped(text)
-        case Points(items):
-            return "\n".join(f"- {escaped(item)}" for item in items)
-        case Table(frame):
-            return markdown_table(frame)
-        case Picture(name, caption):
-            return f"![{escaped(caption)}](figures/{name}.png)\n\n{escaped(caption)}"
+        case Paragraph(text):
+            return escape_markdown(text)
+        case BulletList(items):
+            return "\n".join(f"- {escape_markdown(item)}" for item in items)
+        case TableBlock(frame):
+            return frame_to_markdown(frame)
+        case FigureBlock(name, caption):
+            return f"![{escape_markdown(caption)}](figures/{name}.png)\n\n{escape_markdown(caption)}"

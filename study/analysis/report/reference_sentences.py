@@ -15,10 +15,10 @@ from study.text import sentence_case
 if TYPE_CHECKING:  # brings the library, which sentences do not need
     import pandas as pd
 
-TITLE = "With and without a search"
+REFERENCES_TITLE = "With and without a search"
 
 
-class Unchosen(Statement):
+class BetterReferenceNotChosen(Statement):
     """A reference that is better and not chosen."""
 
     reference: FittedReference
@@ -26,21 +26,21 @@ class Unchosen(Statement):
 
     def __str__(self) -> str:
         values = _metric_values_text(self.spec, self.reference)
-        return f"{self.reference.words} is better ({values}) and not chosen: {NEEDS}."
+        return f"{self.reference.name_in_sentence} is better ({values}) and not chosen: {NEEDS_GROUP_TEXT}."
 
 
-NEEDS = "it needs the group of whom it judges, and draws by chance"
+NEEDS_GROUP_TEXT = "it needs the group of whom it judges, and draws by chance"
 
 
-class NotCompared(Statement):
+class ReferencesNotCompared(Statement):
     """References that are not compared, as they lack one of these metrics of the study."""
 
     references: Sequence[FittedReference]
     metrics: Sequence[str]
 
     def __str__(self) -> str:
-        of = formatting.listed(one.words for one in self.references)
-        return f"Not compared, as {formatting.listed(self.metrics)} is not known of them: {of}."
+        of = formatting.join_with_and(one.name_in_sentence for one in self.references)
+        return f"Not compared, as {formatting.join_with_and(self.metrics)} is not known of them: {of}."
 
 
 class ReferenceStays(Statement):
@@ -68,13 +68,17 @@ class ReferenceStays(Statement):
 
     def __str__(self) -> str:
         spec, lead = self.arm.spec, self.lead
-        head = f"The result needs no search: {self.reference.words}, with {_metric_values_text(spec, self.reference)}."
+        head = (
+            f"The result needs no search: {self.reference.name_in_sentence}, with "
+            f"{_metric_values_text(spec, self.reference)}."
+        )
         if spec.objective.has_several_metrics:
-            return f"{head} It is no worse than {self.arm.words} in any metric, and better in one."
-        if lead is None or lead.error is None:
+            return f"{head} It is no worse than {self.arm.label_in_sentence} in any metric, and better in one."
+        if lead is None or lead.standard_error is None:
             return f"{head} {' '.join(map(self._against, self.arms))}"
         gain, margin = (
-            formatting.change(spec.metric, of, signed=False) for of in (lead.gain, self.margin * lead.error)
+            formatting.format_difference(spec.metric, of, signed=False)
+            for of in (lead.gain, self.margin * lead.standard_error)
         )
         return (
             f"{head} {sentence_case(self.leading)} is {gain} ahead of it, within the margin of {margin} "
@@ -87,13 +91,13 @@ class ReferenceStays(Statement):
         return difference.is_clear if difference else None
 
     def _against(self, arm: Arm) -> str:
-        spec, name, who = arm.spec, arm.spec.metric, arm.words
-        own, value = arm.statistics(name), self.reference.metrics[name]
+        spec, name, who = arm.spec, arm.spec.metric, arm.label_in_sentence
+        own, value = arm.metric_statistics(name), self.reference.metrics[name]
         assert own
         assert value is not None
-        measured = formatting.arm_mean(arm, name)
-        gap = formatting.change(name, abs(own.mean - value), signed=False)
-        if gap == formatting.change(name, 0.0, signed=False):
+        measured = formatting.format_arm_mean(arm, name)
+        gap = formatting.format_difference(name, abs(own.mean - value), signed=False)
+        if gap == formatting.format_difference(name, 0.0, signed=False):
             return f"{sentence_case(who)} is as good ({measured})."
         if spec.is_better(own.mean, value):
             return f"{sentence_case(who)} is better ({measured}), and misses {' and '.join(spec.search.constraints)}."
@@ -111,13 +115,16 @@ class ReferenceOnTest(Statement):
     def __str__(self) -> str:
         told = []
         for name in self.metrics:
-            others = [f"{formatting.arm_mean(arm, name)} for {arm.words}" for arm in self.arms]
-            own = f"{formatting.value(name, self.reference.metrics[name])} for {self.reference.words}"
-            told.append(f"{name} is {formatting.listed([own, *others])}")
+            others = [f"{formatting.format_arm_mean(arm, name)} for {arm.label_in_sentence}" for arm in self.arms]
+            own = (
+                f"{formatting.format_metric_value(name, self.reference.metrics[name])} for "
+                f"{self.reference.name_in_sentence}"
+            )
+            told.append(f"{name} is {formatting.join_with_and([own, *others])}")
         return f"On the test split, which chose nothing, {'; '.join(told)}."
 
 
-class BesideReference(Statement):
+class ResultBesideReference(Statement):
     """The result beside the best of what needs no search, on one split.
 
     Attributes:
@@ -139,14 +146,17 @@ class BesideReference(Statement):
         """Accuracies of test in which the reference is ahead, though the result gains in the study's one metric."""
         if self.names[1:] or not self.names[0].startswith("test/") or self.gains[-1] <= 0:
             return []
-        known = [(name, self.arm.statistics(name), self.reference.metrics.get(name)) for name in ACCURACIES]
+        known = [
+            (name, self.arm.metric_statistics(name), self.reference.metrics.get(name))
+            for name in COMPARED_TEST_ACCURACIES
+        ]
         return [name for name, own, other in known if own and other is not None and other > own.mean]
 
     @property
     def gains(self) -> list[float]:
         """Gain of the arm in the first metric over the baseline, if that is another, and over the reference."""
         name = self.names[0]
-        own, before = self.arm.statistics(name), self.baseline.statistics(name) if self.baseline else None
+        own, before = self.arm.metric_statistics(name), self.baseline.metric_statistics(name) if self.baseline else None
         value = self.reference.metrics[name]
         assert own
         assert value is not None
@@ -154,67 +164,76 @@ class BesideReference(Statement):
         return [sign * (own.mean - other) for other in (*([before.mean] if before else []), value)]
 
     def __str__(self) -> str:
-        is_val, who = self.names[0].startswith("val/"), sentence_case(self.arm.words)
+        is_val, who = self.names[0].startswith("val/"), sentence_case(self.arm.label_in_sentence)
         needs = "neither a search nor the group" if self.is_surpassed else "no search"
-        without = f"the best on validation that needs {needs} ({self.reference.words})"
+        without = f"the best on validation that needs {needs} ({self.reference.name_in_sentence})"
         if self.arm.spec.objective.has_several_metrics:
             pairs = (
-                f"{name} {formatting.arm_mean(self.arm, name)} against "
-                f"{formatting.value(name, self.reference.metrics[name])}"
+                f"{name} {formatting.format_arm_mean(self.arm, name)} against "
+                f"{formatting.format_metric_value(name, self.reference.metrics[name])}"
                 for name in self.names
             )
             return f"{who if is_val else 'The same on the test split'} beside {without}: {', '.join(pairs)}."
         is_more = all(gain >= 0 for gain in self.gains)
-        told = [formatting.change(self.names[0], gain, signed=not is_more) for gain in self.gains]
+        told = [formatting.format_difference(self.names[0], gain, signed=not is_more) for gain in self.gains]
         over = " and ".join(map(" over ".join, zip(told, ["the baseline", without][-len(told) :], strict=True)))
         verb = "gains" if is_more else "has"
         if is_val:
             return f"{who} {verb} {over}."
-        better = [f"{one.words} ({formatting.value(self.names[0], one.metrics[self.names[0]])})" for one in self.ahead]
+        better = [
+            f"{one.name_in_sentence} ({formatting.format_metric_value(self.names[0], one.metrics[self.names[0]])})"
+            for one in self.ahead
+        ]
         verb_of_all = "is" if len(better) == 1 else "are"
-        there = f" {sentence_case(formatting.listed(better))} {verb_of_all} better on it." if better else ""
+        there = f" {sentence_case(formatting.join_with_and(better))} {verb_of_all} better on it." if better else ""
         behind = [
-            f"{name} ({formatting.value(name, self.reference.metrics[name])} against "
-            f"{formatting.arm_mean(self.arm, name)})"
+            f"{name} ({formatting.format_metric_value(name, self.reference.metrics[name])} against "
+            f"{formatting.format_arm_mean(self.arm, name)})"
             for name in self.ahead_in
         ]
-        but = f" {sentence_case(self.reference.words)} is ahead in {formatting.listed(behind)}." if behind else ""
+        but = (
+            f" {sentence_case(self.reference.name_in_sentence)} is ahead in {formatting.join_with_and(behind)}."
+            if behind
+            else ""
+        )
         return f"On the test split it {verb} {over}.{there}{but}"
 
 
-def reference_result(results: Results) -> Iterator[Statement]:
+def reference_statements(results: Results) -> Iterator[Statement]:
     """Yield how what the search found stands beside what needs none; nothing without references or configurations."""
     won, spec = results.best, results.spec
     if won is None or spec.varied_data_keys:
         return
     arm, before, stays, held = (
         to_arm(spec, won),
-        results.compared_arms[0],
+        results.baseline_and_best_arms[0],
         results.reference_as_result,
         results.reference_standing,
     )
-    baseline = before if before and before.number != arm.number else None
+    baseline = before if before and before.trial_number != arm.trial_number else None
     if stays is not None:
-        lead = held.ahead[0] if held and held.ahead else None
-        leading = to_arm(spec, lead.candidate).words if lead else ""
+        lead = held.leads[0] if held and held.leads else None
+        leading = to_arm(spec, lead.candidate).label_in_sentence if lead else ""
         said = ReferenceStays(stays, arm, baseline, lead, leading, held.margin if held else 0.0)
         yield said
         tests = [f"test/{name.split('/')[1]}" for name in spec.objective.metrics]
         measured = [name for name in tests if stays.metrics.get(name) is not None]
-        if known := [name for name in measured if all(each.statistics(name) for each in said.arms)]:
+        if known := [name for name in measured if all(each.metric_statistics(name) for each in said.arms)]:
             yield ReferenceOnTest(known, stays, said.arms)
     elif best := results.best_reference:
         for split in ("val", "test"):
             names = [f"{split}/{name.split('/')[1]}" for name in spec.objective.metrics]
-            if known := [name for name in names if best.metrics.get(name) is not None and arm.statistics(name)]:
+            if known := [name for name in names if best.metrics.get(name) is not None and arm.metric_statistics(name)]:
                 ahead = _references_ahead(results, known, arm) if split == "test" else ()
-                yield BesideReference(known, arm, best, baseline, bool(results.references_above_best), ahead)
-    yield from (Unchosen(other, spec) for other in results.references_above_best if other.kind.predicts_by_group)
+                yield ResultBesideReference(known, arm, best, baseline, bool(results.references_above_best), ahead)
+    yield from (
+        BetterReferenceNotChosen(other, spec) for other in results.references_above_best if other.kind.predicts_by_group
+    )
     if unjudged := [one for one in results.references if one.score is None]:
-        yield NotCompared(unjudged, spec.objective.needed_metrics)
+        yield ReferencesNotCompared(unjudged, spec.objective.needed_metrics)
 
 
-ACCURACIES = (
+COMPARED_TEST_ACCURACIES = (
     "test/shrunk_unbiased_accuracy",
     "test/worst_group_accuracy",
     "test/worst_class_accuracy",
@@ -225,7 +244,7 @@ ACCURACIES = (
 
 def _references_ahead(results: Results, metrics: Sequence[str], arm: Arm) -> list[FittedReference]:
     """Return the references that need no group and are better on a split, the best first; none with several metrics."""
-    [name, *others], own = metrics, arm.statistics(metrics[0])
+    [name, *others], own = metrics, arm.metric_statistics(metrics[0])
     if others or own is None:
         return []
     known = [(value, one) for one in results.references if (value := one.metrics.get(name)) is not None]
@@ -236,10 +255,12 @@ def _references_ahead(results: Results, metrics: Sequence[str], arm: Arm) -> lis
 
 
 def _metric_values_text(spec: StudySpec, of: FittedReference) -> str:
-    return ", ".join(f"{name} {formatting.value(name, of.metrics.get(name))}" for name in spec.objective.needed_metrics)
+    return ", ".join(
+        f"{name} {formatting.format_metric_value(name, of.metrics.get(name))}" for name in spec.objective.needed_metrics
+    )
 
 
-class NotFitted(Statement):
+class ReferenceNotFitted(Statement):
     """Why a reference could not be fitted."""
 
     reference: str
@@ -249,31 +270,34 @@ class NotFitted(Statement):
         return f"The reference {self.reference} could not be fitted: {self.why}"
 
 
-def reference_notes(results: Results) -> Iterator[NotFitted]:
+def unfitted_reference_statements(results: Results) -> Iterator[ReferenceNotFitted]:
     """Yield each reference that could not be fitted."""
-    yield from (NotFitted(name, why) for name, why in results.failed_references.items())
+    yield from (ReferenceNotFitted(name, why) for name, why in results.failed_references.items())
 
 
-def printed_references(results: Results, metrics: list[str]) -> "pd.DataFrame":
+def references_table(results: Results, metrics: list[str]) -> "pd.DataFrame":
     """Return a row of text for the baseline, each reference and the search's best; empty without references."""
     import pandas as pd
 
     found = results.references
     if not found:
         return pd.DataFrame()
-    reference, best = results.compared_arms
+    reference, best = results.baseline_and_best_arms
     stays = results.reference_as_result
     baseline = [("the baseline", reference)] if reference else []
     searched = [(f"the search: {best.label}", best)] if best else []
-    rows = [_printed_row(words, metrics, arm) for words, arm in baseline]
-    rows += [_printed_row(one.label + (" (the result)" if one == stays else ""), metrics, one) for one in found]
-    return pd.DataFrame(rows + [_printed_row(words, metrics, arm) for words, arm in searched])
+    rows = [_references_table_row(words, metrics, arm) for words, arm in baseline]
+    rows += [
+        _references_table_row(one.name_with_needs + (" (the result)" if one == stays else ""), metrics, one)
+        for one in found
+    ]
+    return pd.DataFrame(rows + [_references_table_row(words, metrics, arm) for words, arm in searched])
 
 
-def _printed_row(words: str, metrics: list[str], of: Arm | FittedReference) -> dict[str, str]:
+def _references_table_row(words: str, metrics: list[str], of: Arm | FittedReference) -> dict[str, str]:
     if isinstance(of, FittedReference):
-        return {"what": words, **{name: formatting.value(name, of.metrics.get(name)) for name in metrics}}
-    return {"what": words, **{name: formatting.arm_mean(of, name) for name in metrics}}
+        return {"what": words, **{name: formatting.format_metric_value(name, of.metrics.get(name)) for name in metrics}}
+    return {"what": words, **{name: formatting.format_arm_mean(of, name) for name in metrics}}
 
 
 def references_frame(record: StudyRecord) -> "pd.DataFrame":

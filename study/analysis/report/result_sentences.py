@@ -6,60 +6,60 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from study.analysis.report.conclusions import conclusions
+from study.analysis.report.conclusions import conclusion_statements
 from study.analysis.statistics import formatting
-from study.analysis.statistics.debiasing_metrics import worst_group
+from study.analysis.statistics.debiasing_metrics import worst_group_of_arm
 from study.analysis.statistics.next_step import (
     NextStep,
     PositionInSearch,
     RangeEdge,
     Rivals,
-    edges,
+    find_range_edges,
+    find_rivals,
     next_steps,
     position_of_best,
     predict_command,
-    rivals,
 )
-from study.home.events import Params
+from study.home.events import ParamValues
 from study.metrics.worst_group_statement import WorstGroup
 from study.ranking import Results, SeedStatistics, epochs
 from study.ranking.difference import Arm, Difference, to_arm
 from study.ranking.documents import Statement, join_statements
 from study.spec.objective import MetricConstraint
-from study.text import counted, parameter, sentence_case, typed
+from study.text import format_parameter, pluralise, sentence_case, shell_command
 
-Means = Sequence[tuple[Arm, SeedStatistics]]
+ArmMeans = Sequence[tuple[Arm, SeedStatistics]]
 """Arms with the metric of a limit over their seeds."""
 
 
-class Limit(Statement):
+class LimitCheck(Statement):
     """Who breaks a limit by the mean over its seeds, and who keeps it."""
 
     limit: MetricConstraint
-    breaking: Means
-    keeping: Means
+    breaking: ArmMeans
+    keeping: ArmMeans
 
     def __str__(self) -> str:
         name = self.limit.metric
         by_verb = {"breaks": self.breaking, "keeps": self.keeping}
         parts = (
-            f"{arm.words} {verb} it ({formatting.mean(name, spread)})"
+            f"{arm.label_in_sentence} {verb} it ({formatting.format_mean(name, spread)})"
             for verb, means in by_verb.items()
             for arm, spread in means
         )
-        return f"The limit {name} {self.limit.comparison} {formatting.setting(self.limit.limit)}: {', '.join(parts)}."
+        return f"The limit {name} {self.limit.comparison} {formatting.format_setting(self.limit.limit)}: {', '.join(parts)}."
 
 
-def limit_statements(results: Results) -> Iterator[Limit]:
+def limit_statements(results: Results) -> Iterator[LimitCheck]:
     """Yield each constraint with the baseline and the result; none of a final training."""
-    compared = [arm for arm in results.result_arms if arm and results.spec.final_seeds is None]
+    compared = [arm for arm in results.baseline_and_result_arms if arm and results.spec.final_seeds is None]
     for limit in results.spec.objective.constraints:
-        if means := [(arm, spread) for arm in compared if (spread := arm.statistics(limit.metric))]:
+        if means := [(arm, spread) for arm in compared if (spread := arm.metric_statistics(limit.metric))]:
             broken = [(arm, spread) for arm, spread in means if limit.violation_by(spread.mean) > 0]
-            yield Limit(limit, broken, [pair for pair in means if pair not in broken])
+            yield LimitCheck(limit, broken, [pair for pair in means if pair not in broken])
 
 
-class BrokenAnew(Statement):
+class LimitBrokenOnFreshSeeds(Statement):
     """What led the search breaks a limit on the seeds that it ran again on, and is not chosen."""
 
     limit: MetricConstraint
@@ -69,15 +69,17 @@ class BrokenAnew(Statement):
     def __str__(self) -> str:
         limit, arm = self.limit, self.arm
         value = (
-            f"{formatting.mean(limit.metric, self.statistics)} on {formatting.folds_and_seeds_text(arm, limit.metric)}"
+            f"{formatting.format_mean(limit.metric, self.statistics)} on "
+            f"{formatting.folds_and_seeds_text(arm, limit.metric)}"
         )
         return (
-            f"{sentence_case(arm.words)} led the search, but breaks {limit} where it ran again ({value}): it is not "
+            f"{sentence_case(arm.label_in_sentence)} led the search, but breaks {limit} where it ran again ({value}): "
+            f"it is not "
             "chosen."
         )
 
 
-def limits_broken_anew(results: Results) -> Iterator[BrokenAnew]:
+def limits_broken_on_fresh_seeds(results: Results) -> Iterator[LimitBrokenOnFreshSeeds]:
     """Yield the limits that what led the search kept there and breaks on fresh seeds, where another was chosen."""
     first, chosen = next(iter(results.ranked_by_search_value), None), results.best
     if first is None or chosen is None or not results.is_confirmed or first.trial.number == chosen.trial.number:
@@ -86,22 +88,22 @@ def limits_broken_anew(results: Results) -> Iterator[BrokenAnew]:
         return
     arm = to_arm(results.spec, first)
     for limit in results.spec.objective.broken_constraints(first.confirmed_score):
-        if found := arm.statistics(limit.metric):
-            yield BrokenAnew(limit, arm, found)
+        if found := arm.metric_statistics(limit.metric):
+            yield LimitBrokenOnFreshSeeds(limit, arm, found)
 
 
-ON = {
+SAMPLES_BY_ACCURACY = {
     "aligned_accuracy": "on samples that agree with the bias",
     "conflicting_accuracy": "on samples that conflict with the bias",
     "accuracy": "overall",
 }
 """Accuracies whose changes belong together, and the samples that each is of."""
 
-MUCH = 0.05
+MIN_LOSS_TO_NAME_MILDER = 0.05
 """Loss of accuracy above which a milder configuration is named."""
 
 
-class TradeOff(Statement):
+class AccuracyTradeOff(Statement):
     """How accuracies on a split changed from the baseline to the best: the difference by metric."""
 
     split: str
@@ -115,14 +117,14 @@ class TradeOff(Statement):
 
     def _change(self, name: str, change: Difference) -> str:
         verb = "went" if not change.is_clear else "rose" if change.value > 0 else "fell"
-        where = ON[name.split("/")[1]]
-        before, after = (formatting.arm_mean(arm, name) for arm in (self.reference, self.best))
+        where = SAMPLES_BY_ACCURACY[name.split("/")[1]]
+        before, after = (formatting.format_arm_mean(arm, name) for arm in (self.reference, self.best))
         if change.interval == (0.0, 0.0):
             return f"{where} it stayed at {after} on every seed"
         return f"{where} it {verb} from {before} to {after}: {formatting.difference_with_interval(name, change)}"
 
 
-class Milder(Statement):
+class MilderConfiguration(Statement):
     """A configuration that loses less accuracy.
 
     Attributes:
@@ -141,63 +143,75 @@ class Milder(Statement):
     def __str__(self) -> str:
         return (
             f"Trial {self.trial} is milder: in the search it had {self.metric} "
-            f"{formatting.value(self.metric, self.value)} with val/accuracy "
-            f"{formatting.value('val/accuracy', self.accuracy)}. To export it: study export {self.study} --where "
+            f"{formatting.format_metric_value(self.metric, self.value)} with val/accuracy "
+            f"{formatting.format_metric_value('val/accuracy', self.accuracy)}. To export it: study export {self.study} "
+            f"--where "
             f'"val/accuracy>={self.least:g}"'
         )
 
 
-def trade_off(results: Results) -> Iterator[TradeOff | Milder]:
+def trade_off_statements(results: Results) -> Iterator[AccuracyTradeOff | MilderConfiguration]:
     """Yield how accuracy changed from the baseline to the result, with the bias, against it and over all.
 
     A method that helps samples against the bias often loses some that go with it. A configuration that costs less
     accuracy follows, where the best costs much. Empty where nothing changed, or the study's own metrics say it all.
     """
-    reference, best = results.result_arms
+    reference, best = results.baseline_and_result_arms
     if results.spec.function or results.spec.final_seeds is not None or best is None or reference is None:
         return
-    split = "test" if all(arm.statistics("test/accuracy") for arm in (best, reference)) else "val"
+    split = "test" if all(arm.metric_statistics("test/accuracy") for arm in (best, reference)) else "val"
     told = {name.split("/")[1] for name in results.spec.objective.metrics}
-    names = [f"{split}/{name}" for name in ON if name not in told]
+    names = [f"{split}/{name}" for name in SAMPLES_BY_ACCURACY if name not in told]
     changes = {name: change for name in names if (change := best.difference_to(reference, name))}
     if not any(change.value for change in changes.values()):
         return
-    yield TradeOff(split, reference, best, changes)
+    yield AccuracyTradeOff(split, reference, best, changes)
     lost = best.difference_to(reference, "val/accuracy")
-    if lost is not None and lost.is_clear and lost.value < -MUCH and results.spec.metric != "val/accuracy":
-        yield from _milder(results, reference)
+    if (
+        lost is not None
+        and lost.is_clear
+        and lost.value < -MIN_LOSS_TO_NAME_MILDER
+        and results.spec.metric != "val/accuracy"
+    ):
+        yield from _milder_configuration(results, reference)
 
 
-def _milder(results: Results, reference: Arm) -> Iterator[Milder]:
+def _milder_configuration(results: Results, reference: Arm) -> Iterator[MilderConfiguration]:
     """Yield the best configuration that is better than the baseline and loses little of its accuracy."""
-    spec, own, whole = results.spec, reference.statistics(results.spec.metric), reference.statistics("val/accuracy")
+    spec, own, whole = (
+        results.spec,
+        reference.metric_statistics(results.spec.metric),
+        reference.metric_statistics("val/accuracy"),
+    )
     assert own
     assert whole
-    least = math.floor(1000 * (whole.mean - MUCH)) / 1000
+    least = math.floor(1000 * (whole.mean - MIN_LOSS_TO_NAME_MILDER)) / 1000
     for candidate in results.ranked_search:
         accuracy = epochs.chosen_metric(spec.objective, candidate.trial, "val/accuracy")
         if accuracy is not None and accuracy >= least and spec.is_better(candidate.search_value, own.mean):
-            yield Milder(spec.name, candidate.trial.number, spec.metric, candidate.search_value, accuracy, least)
+            yield MilderConfiguration(
+                spec.name, candidate.trial.number, spec.metric, candidate.search_value, accuracy, least
+            )
             return
 
 
-WIDTH = 110
+TERMINAL_WIDTH = 110
 """Width of a terminal's lines in characters."""
 
 
-def lead(results: Results) -> dict[str, list[Statement]]:
+def lead_statements(results: Results) -> dict[str, list[Statement]]:
     """Return the lead's statements by title, without parts that have nothing to say."""
     is_compared = not results.spec.varied_data_keys
     parts: dict[str, list[Statement]] = {
         "Result": [
-            *conclusions(results),
+            *conclusion_statements(results),
             *limit_statements(results),
-            *limits_broken_anew(results),
-            *_parameters_of_result(results),
+            *limits_broken_on_fresh_seeds(results),
+            *_result_parameters(results),
         ],
-        "Trade-off": list(trade_off(results)) if is_compared else [],
-        "Groups": list(_groups(results)),
-        "How sure": list(_how_sure(results)) if is_compared else [],
+        "Trade-off": list(trade_off_statements(results)) if is_compared else [],
+        "Groups": list(_worst_group_statements(results)),
+        "How sure": list(_certainty_statements(results)) if is_compared else [],
         "Search": list(_search_statements(results)) if is_compared else [],
         "Cost": list(_cost_statements(results)),
         "Next": list(_next_step_statements(results)),
@@ -234,51 +248,64 @@ class LeadNumbers:
     next: Sequence[NextStep]
 
 
-def document(results: Results) -> LeadNumbers:
+def lead_numbers(results: Results) -> LeadNumbers:
     """Return the lead of a report with its numbers."""
-    against, is_final = rivals(results), results.spec.final_seeds is not None
+    against, is_final = find_rivals(results), results.spec.final_seeds is not None
     return LeadNumbers(
-        lead(results),
-        RunnerUp(against.runner_up.number, against.gap.value, against.gap.interval) if against else None,
-        against.undecided if against else None,
+        lead_statements(results),
+        RunnerUp(
+            against.runner_up.trial_number,
+            against.difference_to_runner_up.value,
+            against.difference_to_runner_up.interval,
+        )
+        if against
+        else None,
+        against.undecided_trials if against else None,
         position_of_best(results),
-        [] if is_final else edges(results),
+        [] if is_final else find_range_edges(results),
         next_steps(results),
     )
 
 
-def lines(told: LeadNumbers, but: Sequence[str] = ()) -> list[str]:
+def lead_lines(told: LeadNumbers, but: Sequence[str] = ()) -> list[str]:
     """Return the parts for a terminal, without those whose titles are in `but`."""
     parts = told.parts.items()
-    return [line for title, said in parts if title not in but for line in wrapped(title.lower(), join_statements(said))]
+    return [
+        line
+        for title, said in parts
+        if title not in but
+        for line in wrap_for_terminal(title.lower(), join_statements(said))
+    ]
 
 
-def wrapped(title: str, text: str) -> list[str]:
+def wrap_for_terminal(title: str, text: str) -> list[str]:
     """Wrap a text for a terminal behind its title, without breaking names and options."""
-    wrapper = textwrap.TextWrapper(WIDTH, f"{title:<10}", " " * 10, break_on_hyphens=False, break_long_words=False)
+    wrapper = textwrap.TextWrapper(
+        TERMINAL_WIDTH, f"{title:<10}", " " * 10, break_on_hyphens=False, break_long_words=False
+    )
     return wrapper.wrap(text)
 
 
-class Parameters(Statement):
+class ResultParameters(Statement):
     """The parameters of what won."""
 
     arm: Arm
-    values: Params
+    values: ParamValues
 
     def __str__(self) -> str:
-        values = ", ".join(f"{key} {parameter(value)}" for key, value in self.values.items())
+        values = ", ".join(f"{key} {format_parameter(value)}" for key, value in self.values.items())
         return f"{self.arm.label.capitalize()} has {values}."
 
 
-def _parameters_of_result(results: Results) -> Iterator[Parameters]:
-    (_, best), won = results.compared_arms, results.best
+def _result_parameters(results: Results) -> Iterator[ResultParameters]:
+    (_, best), won = results.baseline_and_best_arms, results.best
     is_left = results.reference_as_result or (won is not None and won.trial.stage == "baseline")
-    values = results.record.trials[best.number].params if best else {}
+    values = results.record.trials[best.trial_number].params if best else {}
     if best and values and not is_left and results.spec.final_seeds is None:
-        yield Parameters(best, values)
+        yield ResultParameters(best, values)
 
 
-class Groups(Statement):
+class WorstGroups(Statement):
     """A sentence on which groups an arm serves worst."""
 
     arm: Arm
@@ -289,19 +316,19 @@ class Groups(Statement):
         return self.text
 
 
-def _groups(results: Results) -> Iterator[Groups]:
+def _worst_group_statements(results: Results) -> Iterator[WorstGroups]:
     """Yield which groups the result, or the final training, serves worst, on test where it was read."""
     won = results.reference_as_result or results.best
     arm = results.final_arm or (to_arm(results.spec, won) if won else None)
     if arm is None or results.spec.varied_data_keys:
         return
     split = "test" if any(trial.test_metrics for trial in arm.trials) else "val"
-    found = worst_group(results.record, arm, split)
+    found = worst_group_of_arm(results.record, arm, split)
     if found and (found.worst or found.too_small):
-        yield from (Groups(arm, found, text) for text in found.sentences(arm.words))
+        yield from (WorstGroups(arm, found, text) for text in found.sentences(arm.label_in_sentence))
 
 
-class AmongRivals(Statement):
+class BestAmongRivals(Statement):
     """The best against the others that ran on the same seeds.
 
     Attributes:
@@ -318,61 +345,69 @@ class AmongRivals(Statement):
         `one seed`: nothing tells them apart; `better mean`: another has it; `undecided`: some cannot be told from the
         best.
         """
-        best, gap = self.rivals.best, self.rivals.gap.value
-        if self.rivals.seeds[1] == 1:
+        best, gap = self.rivals.best, self.rivals.difference_to_runner_up.value
+        if self.rivals.seed_counts[1] == 1:
             return "one seed"
         if best.spec.is_better(0.0, gap):  # an incumbent, which is chosen all the same
             return "better mean"
-        return "undecided" if self.rivals.undecided else "best"
+        return "undecided" if self.rivals.undecided_trials else "best"
 
     def __str__(self) -> str:
         against, best, kept = self.rivals, self.rivals.best, self.limits and f" {self.limits}"
-        fewest, most = against.seeds
+        fewest, most = against.seed_counts
         if self.verdict == "one seed":
-            number = against.compared - 1
+            number = against.n_compared - 1
             others = f"{'' if number == 1 else f'{number} '}other complete configuration{'s' * (number > 1)}{kept}"
             where = formatting.folds_and_seeds_text(best, best.spec.metric)
             return f"On {where} alone nothing tells {best.label} from the {others}."
-        ran = counted(most, "seed") if fewest == most else f"{fewest} to {most} seeds"
+        ran = pluralise(most, "seed") if fewest == most else f"{fewest} to {most} seeds"
         if best.repeated_over != "seeds":
             ran = f"all folds, {ran} in all"
-        where = f"the {against.compared} configurations that ran on {ran}{kept and ' and'}{kept.removeprefix(' that')}"
+        where = (
+            f"the {against.n_compared} configurations that ran on {ran}{kept and ' and'}{kept.removeprefix(' that')}"
+        )
         if self.verdict == "better mean":
-            clear = f", beyond the spread over {best.repeated_over}" if against.gap.is_clear else ""
-            leader, gap = against.runner_up.label, formatting.difference_with_interval(best.spec.metric, against.gap)
+            clear = f", beyond the spread over {best.repeated_over}" if against.difference_to_runner_up.is_clear else ""
+            leader, gap = (
+                against.runner_up.label,
+                formatting.difference_with_interval(best.spec.metric, against.difference_to_runner_up),
+            )
             return f"Of {where}, {leader} has the best mean; the difference of {best.label} to it is {gap}{clear}."
-        if against.undecided:
-            return f"Of {where}, {best.label} cannot be told from {formatting.trials(against.undecided)}."
+        if against.undecided_trials:
+            return (
+                f"Of {where}, {best.label} cannot be told from "
+                f"{formatting.trial_numbers_text(against.undecided_trials)}."
+            )
         return f"{best.label.capitalize()} is the best of {where} (95% confidence)."
 
 
-class ToRunnerUp(Statement):
+class DifferenceToRunnerUp(Statement):
     """The difference of the best to the runner-up."""
 
     rivals: Rivals
 
     def __str__(self) -> str:
-        gap = formatting.difference_with_interval(self.rivals.best.spec.metric, self.rivals.gap)
+        gap = formatting.difference_with_interval(self.rivals.best.spec.metric, self.rivals.difference_to_runner_up)
         return f"The difference to the runner-up, {self.rivals.runner_up.label}, is {gap}."
 
 
-def _how_sure(results: Results) -> Iterator[AmongRivals | ToRunnerUp]:
+def _certainty_statements(results: Results) -> Iterator[BestAmongRivals | DifferenceToRunnerUp]:
     """Yield the best against the others that ran on the same seeds.
 
     Empty where the result is the baseline or needs no search.
     """
-    against, won, best = rivals(results), results.best, next(iter(results.ranked_search), None)
+    against, won, best = find_rivals(results), results.best, next(iter(results.ranked_search), None)
     if against is None or best is None or (won and won.trial.stage == "baseline") or results.references_above_best:
         return
     missed = (best.confirmed_score or best.score).total_violation
-    kept = AmongRivals(against, "that miss the limits by no more" if missed else "that keep the limits")
-    said = kept if results.spec.objective.constraints else AmongRivals(against, "")
+    kept = BestAmongRivals(against, "that miss the limits by no more" if missed else "that keep the limits")
+    said = kept if results.spec.objective.constraints else BestAmongRivals(against, "")
     yield said
     if said.verdict in ("undecided", "best"):
-        yield ToRunnerUp(against)
+        yield DifferenceToRunnerUp(against)
 
 
-class BestCame(Statement):
+class PositionOfBest(Statement):
     """The place among the search's configurations at which the best came, or the front last grew.
 
     Attributes:
@@ -384,10 +419,10 @@ class BestCame(Statement):
 
     def __str__(self) -> str:
         of = f"the {formatting.ordinal(self.came.place)} of {self.came.of}."
-        return BEST_CAME[self.what] + of
+        return POSITION_OF_BEST_TEXTS[self.what] + of
 
 
-BEST_CAME = {
+POSITION_OF_BEST_TEXTS = {
     "front": "The front of the search last grew with ",
     "first": "What leads the search came as ",
     "chosen": "What was chosen came as ",
@@ -403,12 +438,12 @@ def _search_statements(results: Results) -> Iterator[Statement]:
     held = results.incumbent_standing
     what: Literal["front", "first", "chosen", "best"] = "chosen" if held and held.held_back_lead else "best"
     what = "first" if results.references_above_best else what
-    yield BestCame(when, "front" if results.spec.objective.has_several_metrics else what)
+    yield PositionOfBest(when, "front" if results.spec.objective.has_several_metrics else what)
     if early := saved_by_early_stopping(results):
         yield early
 
 
-class Saved(Statement):
+class SavedByEarlyStopping(Statement):
     """What early stopping by a rule saved.
 
     Attributes:
@@ -424,12 +459,12 @@ class Saved(Statement):
 
     def __str__(self) -> str:
         return (
-            f"{self.rule} pruned {counted(self.pruned, 'trial')} and saved {100 * self.share:.0f}% of the "
-            f"search's epochs, about {formatting.duration(self.seconds)} of trial time."
+            f"{self.rule} pruned {pluralise(self.pruned, 'trial')} and saved {100 * self.share:.0f}% of the "
+            f"search's epochs, about {formatting.format_duration(self.seconds)} of trial time."
         )
 
 
-def saved_by_early_stopping(results: Results) -> Saved | None:
+def saved_by_early_stopping(results: Results) -> SavedByEarlyStopping | None:
     """Return what early stopping saved of the search and the baseline; None where no trial was pruned.
 
     Each further epoch of a trial is taken to cost what its own did. Failed trials are left out: nobody chose to stop
@@ -446,10 +481,10 @@ def saved_by_early_stopping(results: Results) -> Saved | None:
         return None
     share = 1 - sum(trial.n_epochs for trial in ended) / (planned * len(ended))
     seconds = sum((trial.total_run_seconds or 0.0) * (planned / (trial.n_epochs or planned) - 1) for trial in ended)
-    return Saved(results.spec.search.early_stopping.name, pruned, share, seconds)
+    return SavedByEarlyStopping(results.spec.search.early_stopping.name, pruned, share, seconds)
 
 
-class Cost(Statement):
+class StudyCost(Statement):
     """What a study took.
 
     Attributes:
@@ -470,43 +505,43 @@ class Cost(Statement):
 
     def __str__(self) -> str:
         kinds = [f"{self.pruned} pruned"] if self.pruned else []
-        searched = counted(self.configurations, "configuration") + "".join(f" ({each})" for each in kinds)
-        other = counted(self.further, "further trial") + " on other seeds"
+        searched = pluralise(self.configurations, "configuration") + "".join(f" ({each})" for each in kinds)
+        other = pluralise(self.further, "further trial") + " on other seeds"
         if not self.configurations:
-            other = counted(self.further, "final training", "final trainings")
-        told = formatting.listed(([searched] if self.configurations else []) + ([other] if self.further else []))
+            other = pluralise(self.further, "final training", "final trainings")
+        told = formatting.join_with_and(([searched] if self.configurations else []) + ([other] if self.further else []))
         gpu = f"{self.gpu_hours:.2g} GPU hours" if self.gpu_hours else "no GPU"
         return (
-            f"{told}, {counted(self.epochs, 'epoch')}: {formatting.duration(self.clock)} on the clock, "
-            f"{formatting.duration(self.busy)} of trial time, {gpu}."
+            f"{told}, {pluralise(self.epochs, 'epoch')}: {formatting.format_duration(self.clock)} on the clock, "
+            f"{formatting.format_duration(self.busy)} of trial time, {gpu}."
         )
 
 
-class ReferencesTook(Statement):
+class ReferenceFitTime(Statement):
     """How long the references took that were fitted beside the search."""
 
     references: int
     seconds: float
 
     def __str__(self) -> str:
-        took = formatting.duration(self.seconds)
-        return f"{counted(self.references, 'reference')} fitted beside the search: {took} of one core."
+        took = formatting.format_duration(self.seconds)
+        return f"{pluralise(self.references, 'reference')} fitted beside the search: {took} of one core."
 
 
-class Readings(Statement):
+class CountOfTestReadings(Statement):
     """How often the test split was read."""
 
     times: int
 
     def __str__(self) -> str:
-        return f"The test split was read {counted(self.times, 'time')}."
+        return f"The test split was read {pluralise(self.times, 'time')}."
 
 
 def _cost_statements(results: Results) -> Iterator[Statement]:
     record, trials = results.record, list(results.record.trials.values())
     if not trials:
         return
-    yield Cost(
+    yield StudyCost(
         record.n_configurations_tried,
         sum(trial.state == "pruned" for trial in trials),
         len(trials) - record.n_configurations_tried,
@@ -516,11 +551,11 @@ def _cost_statements(results: Results) -> Iterator[Statement]:
         record.device_seconds("gpu", results.spec.resources.gpu) / 3600,
     )
     if beside := [event.seconds for event in record.reference_events.values() if event.seconds is not None]:
-        yield ReferencesTook(len(beside), sum(beside))
-    yield Readings(record.n_test_readings)
+        yield ReferenceFitTime(len(beside), sum(beside))
+    yield CountOfTestReadings(record.n_test_readings)
 
 
-class Command(Statement):
+class SuggestedCommand(Statement):
     """What to type for the step to take.
 
     Attributes:
@@ -539,10 +574,10 @@ def _next_step_statements(results: Results) -> Iterator[Statement]:
     for step in next_steps(results)[:1]:
         yield step.why
         if step.command:
-            yield Command(step.command)
+            yield SuggestedCommand(step.command)
         elif step.kind == "enough" and results.spec.final_seeds is None and not results.spec.varied_data_keys:
             fitted = "To fit it once more and keep the model"
             purpose = fitted if results.reference_as_result else "To train the result on new seeds"
-            yield Command(typed("train", results.spec.name), purpose)
+            yield SuggestedCommand(shell_command("train", results.spec.name), purpose)
     if results.final_trials and not results.spec.function:
-        yield Command(predict_command(results.spec), "To classify images or rows with it")
+        yield SuggestedCommand(predict_command(results.spec), "To classify images or rows with it")

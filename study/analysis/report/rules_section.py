@@ -4,21 +4,21 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from study.analysis.report.page import Block, Section, Table, Text
+from study.analysis.report.page import Block, PageSection, Paragraph, TableBlock
 from study.analysis.statistics import formatting
 from study.analysis.statistics.frame import trial_label
-from study.analysis.statistics.rule_picks import PickResult, RulePicks, rule_picks
+from study.analysis.statistics.rule_picks import PickResult, RulePickResults, judge_rule_picks
 from study.ranking import Results
 from study.spec import StudySpec
-from study.text import counted
+from study.text import pluralise
 
 
-def printed_picks(spec: StudySpec, table: RulePicks) -> pd.DataFrame:
+def rule_picks_table(spec: StudySpec, table: RulePickResults) -> pd.DataFrame:
     """Return a row of text per rule; the columns of fresh seeds only where any pick ran on them."""
     is_fresh = any(result.trials for result in table.results)
     rows = []
     for result in table.results:
-        row = _search_columns(spec, result, table.chosen)
+        row = _search_columns(spec, result, table.chosen_trial)
         if is_fresh:
             row |= _fresh_seed_columns(spec, table, result)
         rows.append(row)
@@ -30,77 +30,94 @@ def _search_columns(spec: StudySpec, result: PickResult, chosen: int | None) -> 
     pick = result.pick
     name = trial_label(pick.candidate.trial)
     fresh = (
-        f"; on {formatting.rerun_words(spec)} {chosen}"
-        if pick.rule.is_own and chosen not in (None, pick.number)
+        f"; on {formatting.rerun_seeds_text(spec)} {chosen}"
+        if pick.rule.is_study_objective and chosen not in (None, pick.trial_number)
         else ""
     )
     missed = f", misses its limit by {pick.score.total_violation:.3f}" if pick.score.total_violation else ""
     return {
-        "rule": f"{pick.rule.name} (this study's)" if pick.rule.is_own else pick.rule.name,
-        "needs": pick.rule.needs or formatting.MISSING,
-        "pick": (f"{name}, first of {pick.ties} that tie" if pick.ties > 1 else name) + fresh,
-        "in the search": formatting.value(pick.rule.goal.metrics[0], pick.score.values[0]) + missed,
+        "rule": f"{pick.rule.name} (this study's)" if pick.rule.is_study_objective else pick.rule.name,
+        "needs": pick.rule.required_labels or formatting.MISSING_TEXT,
+        "pick": (f"{name}, first of {pick.n_tied} that tie" if pick.n_tied > 1 else name) + fresh,
+        "in the search": formatting.format_metric_value(pick.rule.objective.metrics[0], pick.score.values[0]) + missed,
         "rank": str(pick.rank),
     }
 
 
-def _fresh_seed_columns(spec: StudySpec, table: RulePicks, result: PickResult) -> dict[str, str]:
-    seeds = f" ({result.test.count} seeds)" if result.test and result.test.count > 1 else ""
+def _fresh_seed_columns(spec: StudySpec, table: RulePickResults, result: PickResult) -> dict[str, str]:
+    seeds = (
+        f" ({result.test_statistics.count} seeds)"
+        if result.test_statistics and result.test_statistics.count > 1
+        else ""
+    )
     regret = (
-        formatting.MISSING if result.regret is None else formatting.change(table.judge, result.regret, signed=False)
+        formatting.MISSING_TEXT
+        if result.regret_on_test is None
+        else formatting.format_difference(table.judging_metric, result.regret_on_test, signed=False)
     )
     return {
-        f"on {formatting.rerun_words(spec)}": formatting.mean(result.pick.rule.goal.metrics[0], result.val),
-        table.judge: formatting.mean(table.judge, result.test) + seeds,
+        f"on {formatting.rerun_seeds_text(spec)}": formatting.format_mean(
+            result.pick.rule.objective.metrics[0], result.val_statistics
+        ),
+        table.judging_metric: formatting.format_mean(table.judging_metric, result.test_statistics) + seeds,
         "regret": regret,
     }
 
 
-TITLE = "What each rule would have picked"
+RULES_TITLE = "What each rule would have picked"
 
 
-def rules_section(results: Results) -> Section | None:
+def rules_section(results: Results) -> PageSection | None:
     """Return the table of the rules' picks with notes; None with fewer than two configurations or rules."""
     if results.spec.final_seeds is not None or len(results.ranked_all) < 2:
         return None
-    table = rule_picks(results)
+    table = judge_rule_picks(results)
     if len(table.results) < 2:
         return None
-    notes: list[Block] = [Text(" ".join(sentences)) for sentences in _rule_notes(results, table) if sentences]
-    return Section(TITLE, [Table(printed_picks(results.spec, table)), *notes], folded=True)
+    notes: list[Block] = [Paragraph(" ".join(sentences)) for sentences in _rule_notes(results, table) if sentences]
+    return PageSection(RULES_TITLE, [TableBlock(rule_picks_table(results.spec, table)), *notes], folded=True)
 
 
-def _rule_notes(results: Results, table: RulePicks) -> Iterator[list[str]]:
+def _rule_notes(results: Results, table: RulePickResults) -> Iterator[list[str]]:
     """Yield the sentences of each paragraph."""
     yield list(cost_of_rule_choice(results.spec, table))
     yield list(_choice_sentences(results))
     yield list(_test_reading_sentences(results, table))
 
 
-def cost_of_rule_choice(spec: StudySpec, table: RulePicks) -> Iterator[str]:
+def cost_of_rule_choice(spec: StudySpec, table: RulePickResults) -> Iterator[str]:
     """Yield what the choice of a rule costs on the test split; which of two picks is better the summary alone says."""
-    numbers = {result.pick.number for result in table.results}
+    numbers = {result.pick.trial_number for result in table.results}
     if len(numbers) == 1:
         yield f"Every rule picks trial {numbers.pop()} by the values of the search."
         return
-    tests, judge = table.test_metrics, table.judge
+    tests, judge = table.test_metrics, table.judging_metric
     if len(tests) < 2:
         return
     order = sorted(tests, key=lambda number: (-table.as_larger_is_better(tests[number].mean), number))
     counts = sorted({test.count for test in tests.values()})
     what = "fresh seed" if spec.folds is None else "run"
-    seeds = counted(counts[-1], what) if len(counts) == 1 else f"{counts[0]} to {counts[-1]} {what}s"
-    seeds += "" if spec.folds is None else f" on {formatting.rerun_words(spec)}"
-    amount = formatting.change(judge, abs(tests[order[0]].mean - tests[order[-1]].mean), signed=False)
-    ends = " and ".join(f"{formatting.mean(judge, tests[number])} (trial {number})" for number in (order[0], order[-1]))
+    seeds = pluralise(counts[-1], what) if len(counts) == 1 else f"{counts[0]} to {counts[-1]} {what}s"
+    seeds += "" if spec.folds is None else f" on {formatting.rerun_seeds_text(spec)}"
+    amount = formatting.format_difference(judge, abs(tests[order[0]].mean - tests[order[-1]].mean), signed=False)
+    ends = " and ".join(
+        f"{formatting.format_mean(judge, tests[number])} (trial {number})" for number in (order[0], order[-1])
+    )
     which = "" if len(tests) == len(numbers) else f" whose test is known, {len(tests)} of {len(numbers)},"
     yield f"The rules' picks{which} differ by {amount} on {judge} over {seeds}, between {ends}."
-    own = next((result for result in table.results if result.pick.rule.is_own and result.regret is not None), None)
-    if own and own.regret == 0:
-        yield f"This study's own rule picks the best of them, trial {own.pick.number}."
-    elif own and own.regret is not None:
-        behind = formatting.change(judge, own.regret, signed=False)
-        yield f"The pick of this study's own rule, trial {own.pick.number}, is {behind} behind the best."
+    own = next(
+        (
+            result
+            for result in table.results
+            if result.pick.rule.is_study_objective and result.regret_on_test is not None
+        ),
+        None,
+    )
+    if own and own.regret_on_test == 0:
+        yield f"This study's own rule picks the best of them, trial {own.pick.trial_number}."
+    elif own and own.regret_on_test is not None:
+        behind = formatting.format_difference(judge, own.regret_on_test, signed=False)
+        yield f"The pick of this study's own rule, trial {own.pick.trial_number}, is {behind} behind the best."
 
 
 def _choice_sentences(results: Results) -> Iterator[str]:
@@ -108,7 +125,7 @@ def _choice_sentences(results: Results) -> Iterator[str]:
     best = results.best
     assert best is not None  # there are configurations
     confirmed = (
-        f", by its mean on {formatting.rerun_words(results.spec)}"
+        f", by its mean on {formatting.rerun_seeds_text(results.spec)}"
         if best.confirm_statistics and results.is_confirmed
         else ""
     )
@@ -120,7 +137,7 @@ def _choice_sentences(results: Results) -> Iterator[str]:
     )
     metrics += f", {results.spec.margin_rule}" if results.spec.margin_rule else ""
     trial = f"trial {best.trial.number}{confirmed}"
-    chosen = f"{results.reference_as_result.words}, before {trial}" if results.reference_as_result else trial
+    chosen = f"{results.reference_as_result.name_in_sentence}, before {trial}" if results.reference_as_result else trial
     yield f"This study chose by {metrics}: {chosen}. What other rules pick changes nothing."
     others = "Each other rule" if results.spec.objective.has_several_metrics else "Each rule"
     yield f"{others} picks by the values of the search; rank is the pick's place by this study's own ranking."
@@ -128,9 +145,9 @@ def _choice_sentences(results: Results) -> Iterator[str]:
         yield "A rule's values are at its own best epochs, test at those that this study's rule chose."
 
 
-def _test_reading_sentences(results: Results, table: RulePicks) -> Iterator[str]:
+def _test_reading_sentences(results: Results, table: RulePickResults) -> Iterator[str]:
     """Yield how the test split was read for this."""
-    plan, fresh = results.confirm_settings, formatting.rerun_words(results.spec)
+    plan, fresh = results.confirm_settings, formatting.rerun_seeds_text(results.spec)
     if not plan.rules:
         yield (
             "Test is read only for what this study chose and its baseline, so what other picks reach is not known. "
@@ -138,8 +155,8 @@ def _test_reading_sentences(results: Results, table: RulePicks) -> Iterator[str]
         )
         return
     if not isinstance(plan.rules, bool):
-        yield f"On {fresh} ran only what these rules picked: {formatting.listed(plan.rules)}."
+        yield f"On {fresh} ran only what these rules picked: {formatting.join_with_and(plan.rules)}."
     yield (
-        f"{table.judge} is the mean ± sample standard deviation over {fresh}, regret how far a "
+        f"{table.judging_metric} is the mean ± sample standard deviation over {fresh}, regret how far a "
         "pick is behind the best of them."
     )

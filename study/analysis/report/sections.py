@@ -1,4 +1,4 @@
-"""The report's sections, as a `study.analysis.report.page.Page`."""
+"""The report's sections, as a `study.analysis.report.page.ReportPage`."""
 
 from collections.abc import Container, Iterator, Mapping, Sequence
 from datetime import UTC
@@ -6,23 +6,23 @@ from datetime import UTC
 import pandas as pd
 
 from study.analysis.figures.missing import why_search_figures_missing
-from study.analysis.figures.two_metrics import has_front, joins_front
-from study.analysis.report.caveats import caveats
+from study.analysis.figures.two_metrics import has_front_line, has_trade_off_front
+from study.analysis.report.caveats import caveat_statements
 from study.analysis.report.front_section import front_section
-from study.analysis.report.page import Block, Page, Picture, Points, Section, Table, Text
-from study.analysis.report.reference_sentences import printed_references
-from study.analysis.report.result_sentences import lead
+from study.analysis.report.page import Block, BulletList, FigureBlock, PageSection, Paragraph, ReportPage, TableBlock
+from study.analysis.report.reference_sentences import references_table
+from study.analysis.report.result_sentences import lead_statements
 from study.analysis.report.rules_section import rules_section
 from study.analysis.statistics import formatting
 from study.analysis.statistics.ablation_effects import (
-    Effect,
+    AblationEffect,
     EffectKind,
     ablation_effects,
+    ablation_frame_from_rows,
     effect_rows,
-    frame_from_rows,
 )
-from study.analysis.statistics.compare_studies import ComparedStudy, gap_text, printed_comparison
-from study.analysis.statistics.debiasing_metrics import sampling_error, worst_group
+from study.analysis.statistics.compare_studies import ComparedStudy, difference_text, printed_comparison
+from study.analysis.statistics.debiasing_metrics import sampling_standard_error, worst_group_of_arm
 from study.analysis.tables import report_tables
 from study.analysis.tables.printed_table import ablation_notes, printed_ablation
 from study.data.dataset import DatasetSummary
@@ -30,89 +30,97 @@ from study.home.events import event_to_entry
 from study.home.provenance import device_text, used_devices
 from study.home.record import StudyRecord
 from study.metrics import find_metric, group_names
-from study.metrics.selection_rules import DEBIASED
+from study.metrics.selection_rules import BIAS_LABEL_METRICS
 from study.ranking import NORMAL_DEGREES_OF_FREEDOM, Results, epochs
-from study.ranking.ablation_steps import Ablation, has_choosing_seed, requested_ablation, trials_by_configuration
-from study.ranking.difference import Arm, Difference, split_metrics
-from study.ranking.summary import LENGTHENED
+from study.ranking.ablation_steps import Ablation, includes_choosing_seed, requested_ablation, trials_by_configuration
+from study.ranking.difference import Arm, Difference, metrics_of_both_splits
+from study.ranking.summary import LENGTHENED_TRIALS_NOTE
 from study.spec import StudySpec
 from study.spec.rungs import RungSchedule
-from study.text import counted, ends, flat, moment, parameter
+from study.text import flatten_mapping, format_parameter, format_range_ends, format_time, pluralise
 
-TITLE = "Ablation"
+ABLATION_TITLE = "Ablation"
 
 
-def ablation_section(results: Results) -> Section | None:
+def ablation_section(results: Results) -> PageSection | None:
     """Return the ablation's table with what it means; None where nobody asked for it, or nothing of it has run."""
     ablation, by_metric = requested_ablation(results.record), ablation_effects(results)
     if ablation is None or results.spec.metric not in by_metric:
         return None
-    frame = frame_from_rows(effect_rows(by_metric))
-    blocks: list[Block] = [Text(" ".join(ablation_result_sentences(results, ablation, by_metric[results.spec.metric])))]
-    blocks += [Table(printed_ablation(frame)), Text(" ".join(ablation_notes(frame)))]
-    blocks.append(Text(" ".join(_ablation_method_sentences(results, ablation))))
-    return Section(TITLE, blocks)
+    frame = ablation_frame_from_rows(effect_rows(by_metric))
+    blocks: list[Block] = [
+        Paragraph(" ".join(ablation_result_sentences(results, ablation, by_metric[results.spec.metric])))
+    ]
+    blocks += [TableBlock(printed_ablation(frame)), Paragraph(" ".join(ablation_notes(frame)))]
+    blocks.append(Paragraph(" ".join(_ablation_method_sentences(results, ablation))))
+    return PageSection(ABLATION_TITLE, blocks)
 
 
-def ablation_result_sentences(results: Results, ablation: Ablation, effects: Sequence[Effect]) -> Iterator[str]:
+def ablation_result_sentences(results: Results, ablation: Ablation, effects: Sequence[AblationEffect]) -> Iterator[str]:
     """Yield what came out, by the study's own metric: no more than the intervals support."""
     name = results.spec.metric
-    gain = next(effect for effect in effects if effect.part == "gain")
-    ends = [effect.values for effect in effects if effect.part == "path"]
+    gain = next(effect for effect in effects if effect.kind == "gain")
+    ends = [effect.statistics for effect in effects if effect.kind == "path"]
     if gain.difference is None:
         yield "No seed has a complete trial of every configuration on the path, so the steps cannot be summed yet."
         return
     yield (
-        f"From the baseline ({formatting.mean(name, ends[0])}) to trial {ablation.best.number} "
-        f"({formatting.mean(name, ends[-1])}) {name} changes by {_effect_with_interval(name, gain)}, in "
-        f"{counted(len(ablation.steps), 'step')} over {counted(gain.pairs, 'seed')}."
+        f"From the baseline ({formatting.format_mean(name, ends[0])}) to trial "
+        f"{ablation.best_configuration_trial.number} "
+        f"({formatting.format_mean(name, ends[-1])}) {name} changes by {_effect_with_interval(name, gain)}, in "
+        f"{pluralise(len(ablation.steps), 'step')} over {pluralise(gain.n_seed_pairs, 'seed')}."
     )
     if len(ablation.steps) == 1:
-        yield f"Baseline and trial {ablation.best.number} differ in this one step, which is the whole gain."
+        yield (
+            f"Baseline and trial {ablation.best_configuration_trial.number} differ in this one step, which is the "
+            f"whole gain."
+        )
         return
     for part, words in (
         ("path", "step by step"),
         ("adding", "added to the baseline"),
-        ("removing", f"in trial {ablation.best.number}"),
+        ("removing", f"in trial {ablation.best_configuration_trial.number}"),
     ):
         yield from _clear_steps_text(name, effects, part, words)  # type: ignore[arg-type]
     interacting = _effects_of_part(effects, "interaction", is_clear=True)
     if interacting:
-        listed = formatting.listed(f"{effect.label} by {_effect_with_interval(name, effect)}" for effect in interacting)
+        listed = formatting.join_with_and(
+            f"{effect.label} by {_effect_with_interval(name, effect)}" for effect in interacting
+        )
         yield f"What a step is worth depends on the others, beyond the spread over seeds: {listed}."
-    elif any(effect.difference and effect.difference.interval for effect in effects if effect.part == "interaction"):
+    elif any(effect.difference and effect.difference.interval for effect in effects if effect.kind == "interaction"):
         yield "No interaction is beyond the spread over seeds."
 
 
-def _clear_steps_text(name: str, effects: Sequence[Effect], part: EffectKind, words: str) -> Iterator[str]:
+def _clear_steps_text(name: str, effects: Sequence[AblationEffect], part: EffectKind, words: str) -> Iterator[str]:
     """Yield which steps of a part are beyond the spread over seeds."""
     clear = _effects_of_part(effects, part, is_clear=True)
     if clear:
         amounts = (f"{', '.join(effect.keys)} by {_effect_with_interval(name, effect)}" for effect in clear)
-        yield f"Beyond the spread over seeds, {words}: {formatting.listed(amounts)}."
+        yield f"Beyond the spread over seeds, {words}: {formatting.join_with_and(amounts)}."
     elif _effects_of_part(effects, part, is_clear=False):
         yield f"No step is beyond the spread over seeds, {words}."
 
 
-def _effects_of_part(effects: Sequence[Effect], part: EffectKind, is_clear: bool) -> list[Effect]:
+def _effects_of_part(effects: Sequence[AblationEffect], part: EffectKind, is_clear: bool) -> list[AblationEffect]:
     return [
         effect
         for effect in effects
-        if effect.part == part and effect.difference and effect.difference.is_clear is is_clear
+        if effect.kind == part and effect.difference and effect.difference.is_clear is is_clear
     ]
 
 
-def _effect_with_interval(name: str, effect: Effect) -> str:
+def _effect_with_interval(name: str, effect: AblationEffect) -> str:
     assert effect.difference is not None
     return formatting.difference_with_interval(name, effect.difference, words="")
 
 
 def _ablation_method_sentences(results: Results, ablation: Ablation) -> Iterator[str]:
     """Yield on which seeds the ablation ran, how its steps were made, and what is missing."""
-    yield f"All configurations run on {formatting.seeds(ablation.seeds)}."
+    yield f"All configurations run on {formatting.seeds_text(ablation.seeds)}."
     if not set(ablation.seeds) & set(results.confirm_seeds):
         yield "By none of these seeds that trial was chosen, so its gain is not that of the luckiest."
-    elif has_choosing_seed(results, ablation.seeds):
+    elif includes_choosing_seed(results, ablation.seeds):
         yield "Later several configurations were confirmed on some of these seeds; this one was chosen before."
     else:
         yield "On these no other configuration of the search was confirmed: they did not choose it among several."
@@ -125,16 +133,19 @@ def _ablation_method_sentences(results: Results, ablation: Ablation) -> Iterator
             "them out."
         )
     best = results.best
-    if best and best.trial.number != ablation.best.number:
-        yield f"Trial {best.trial.number} leads now; trial {ablation.best.number} did when this was asked for."
+    if best and best.trial.number != ablation.best_configuration_trial.number:
+        yield (
+            f"Trial {best.trial.number} leads now; trial {ablation.best_configuration_trial.number} did when this "
+            f"was asked for."
+        )
     by_configuration = trials_by_configuration(results, ablation).values()
     trials = [trial for by_seed in by_configuration for trial in by_seed.values()]
     planned = len(ablation.configurations) * len(ablation.seeds)
     if short := planned - sum(trial.state == "complete" for trial in trials):
-        yield f"{counted(short, 'trial')} of {planned} {'is' if short == 1 else 'are'} not complete."
+        yield f"{pluralise(short, 'trial')} of {planned} {'is' if short == 1 else 'are'} not complete."
 
 
-CAPTIONS = {
+FIGURE_CAPTIONS = {
     "front": "{left} mark is one configuration of the search{mean}. The ring is {chosen} of the front: "
     "{rule}.{fresh}{line_of_front}",
     "seeds": "Each ring is one {ring}. The tick is the {tick}. The line is one sample standard deviation to each side."
@@ -170,23 +181,24 @@ def figure_caption(name: str, results: Results) -> str:
         if results.spec.search.folds != "each":
             given["repeats"] += " Each trial is measured on one fold, so part of what sets the lines apart is the fold."
     front = f" The front joins those that{kept} are not dominated in these two metrics."
-    given["front"] = front if name == "trade_off" and has_front(results) else ""
+    given["front"] = front if name == "trade_off" and has_trade_off_front(results) else ""
     if name == "front":
         given |= _front_caption_words(results)
-    return CAPTIONS[name].format(**given)
+    return FIGURE_CAPTIONS[name].format(**given)
 
 
 def _front_caption_words(results: Results) -> dict[str, str]:
     """Return what the caption of the front says of this one."""
     fresh = any(score is candidate.confirmed_score for candidate, score in results.scored_candidates)
     right = (
-        f" The others: those that ran on {formatting.rerun_words(results.spec)}, mean ± sample standard deviation over "
+        f" The others: those that ran on {formatting.rerun_seeds_text(results.spec)}, mean ± sample standard "
+        f"deviation over "
     )
     right += "these; what is grey is not on the front."
     joined = " The line joins the front."
     if len(results.spec.objective.metrics) > 2:
         joined = " The front is that of all metrics: in these two alone some of it may look beaten."
-    has_line = joins_front(results) or len(results.spec.objective.metrics) > 2
+    has_line = has_front_line(results) or len(results.spec.objective.metrics) > 2
     return {
         "chosen": "what leads the search" if results.reference_as_result else "what was chosen",
         "rule": results.spec.objective.front_choice_text,
@@ -203,28 +215,36 @@ def _rungs_text(spec: StudySpec) -> str:
     return " Dotted lines are the epochs at which trials are compared and the worse ones pruned."
 
 
-WORST = "worst_group_accuracy"
+WORST_GROUP_METRIC = "worst_group_accuracy"
 
 
 def group_paragraphs(results: Results) -> Iterator[str]:
     """Yield the paragraphs on groups below the summary; none without bias labels."""
     record = results.record
-    compared = [arm for arm in (*results.result_arms, results.final_arm) if arm]
-    if not any(arm.statistics(f"{split}/{name}") for arm in compared for split in ("val", "test") for name in DEBIASED):
+    compared = [arm for arm in (*results.baseline_and_result_arms, results.final_arm) if arm]
+    if not any(
+        arm.metric_statistics(f"{split}/{name}")
+        for arm in compared
+        for split in ("val", "test")
+        for name in BIAS_LABEL_METRICS
+    ):
         return
     for split in ("val", "test"):
         yield from (text for arm in compared if (text := _worst_group_sentence(record, arm, split)))
-        cells = record.groups.cells.get(split)
-        if cells and any(arm.statistics(f"{split}/{name}") for arm in compared for name in DEBIASED):
-            yield f"On {split} {group_names.compared_groups(cells, record.groups.classes)}"
+        cells = record.group_sample_counts.cells.get(split)
+        if cells and any(arm.metric_statistics(f"{split}/{name}") for arm in compared for name in BIAS_LABEL_METRICS):
+            yield f"On {split} {group_names.compared_groups_sentence(cells, record.group_sample_counts.classes)}"
     if named := _group_names_sentence(record):
         yield named
     arm = compared[-1]
     if any(
-        sampling_error(record, arm, f"{split}/{name}") is not None for split in ("val", "test") for name in DEBIASED
+        sampling_standard_error(record, arm, f"{split}/{name}") is not None
+        for split in ("val", "test")
+        for name in BIAS_LABEL_METRICS
     ):
         yield (
-            f"The split's error is the standard error of the value of {arm.words}, because the split is a sample: "
+            f"The split's error is the standard error of the value of {arm.label_in_sentence}, because the split is a "
+            f"sample: "
             "more seeds do not make it smaller. The smallest of several groups is, besides, too low on average, the "
             "more so the fewer samples they have."
         )
@@ -232,17 +252,20 @@ def group_paragraphs(results: Results) -> Iterator[str]:
 
 def _worst_group_sentence(record: StudyRecord, arm: Arm, split: str) -> str | None:
     """Return which groups an arm serves worst; the metric alone where the sizes of the groups are unknown."""
-    if found := worst_group(record, arm, split):
-        return " ".join(found.sentences(arm.words))
-    value = arm.statistics(f"{split}/{WORST}")
-    is_counted = split in record.groups.cells
-    told = f"The worst group of {arm.words} on {split} has {formatting.mean(WORST, value)} right."
+    if found := worst_group_of_arm(record, arm, split):
+        return " ".join(found.sentences(arm.label_in_sentence))
+    value = arm.metric_statistics(f"{split}/{WORST_GROUP_METRIC}")
+    is_counted = split in record.group_sample_counts.cells
+    told = (
+        f"The worst group of {arm.label_in_sentence} on {split} has "
+        f"{formatting.format_mean(WORST_GROUP_METRIC, value)} right."
+    )
     return None if value is None or is_counted else told
 
 
 def _group_names_sentence(record: StudyRecord) -> str | None:
     """Return which class and bias class each number of a group stands for; None for data without names."""
-    found = group_names.group_legend(record.groups.classes, record.groups.biases)
+    found = group_names.group_legend(record.group_sample_counts.classes, record.group_sample_counts.biases)
     return f"Groups by name: {'; '.join(f'{name}: {words}' for name, words in found.items())}." if found else None
 
 
@@ -250,7 +273,7 @@ def _metric_meanings(spec: StudySpec) -> Iterator[str]:
     """Yield what each of the study's metrics is, in words; nothing of a function's own."""
     for name in () if spec.function else spec.objective.metrics:
         if metric := find_metric(name):
-            yield f"{name}: {metric.about}{' Smaller is better.' * (metric.better == 'min')}"
+            yield f"{name}: {metric.description}{' Smaller is better.' * (metric.better == 'min')}"
 
 
 def summary_note(results: Results) -> str:
@@ -261,13 +284,13 @@ def summary_note(results: Results) -> str:
     same = "" if spec.function else " All seeds use the same data and splits."
     if spec.final_seeds is not None:
         return note + same
-    reference, best = results.result_arms
+    reference, best = results.baseline_and_result_arms
     if results.reference_as_result:
         note += f" {_fit_count_text(spec)}: no spread over seeds is known of it."
     elif best and (reference or best.n_candidates > 1):
         note += f" {_choosing_seeds_sentence(spec, best)}"
     if best and reference:
-        gains = (best.difference_to(reference, name) for name in split_metrics(spec, (best, reference)))
+        gains = (best.difference_to(reference, name) for name in metrics_of_both_splits(spec, (best, reference)))
         printed = (
             gain
             for gain in gains
@@ -307,20 +330,24 @@ def _interval_method_note(gain: Difference) -> str:
         )
     if gain.n_candidates == 1:
         return f"{method}."
-    chosen = counted(gain.n_candidates, "configuration")
+    chosen = pluralise(gain.n_candidates, "configuration")
     return f"{method}, widened because the best was chosen among {chosen} by the same trials."
 
 
-EACH_TRIAL = "Each trial is a row of trials.csv, which is beside this page."
+TRIALS_CSV_NOTE = "Each trial is a row of trials.csv, which is beside this page."
 
-BY_SEED = "Both were trained finally. Differences are by seed, over the seeds that both have, with their 95% interval."
+BESIDE_BASELINE_NOTE = (
+    "Both were trained finally. Differences are by seed, over the seeds that both have, with their 95% interval."
+)
 
 
 FOLDED_TITLES = ("How sure", "Search", "Cost")
 """Parts of the lead that the page folds: the first screen says what came out, what accuracy it cost and what to do."""
 
 
-def report_page(results: Results, pictures: Container[str], beside: Sequence[ComparedStudy] | None = None) -> Page:
+def build_report_page(
+    results: Results, pictures: Container[str], beside: Sequence[ComparedStudy] | None = None
+) -> ReportPage:
     """Return the whole report.
 
     Args:
@@ -328,7 +355,7 @@ def report_page(results: Results, pictures: Container[str], beside: Sequence[Com
         beside: the final trainings of a study's baseline and of its best configuration.
     """
     record = results.record
-    figures = [Picture(name, figure_caption(name, results)) for name in CAPTIONS if name in pictures]
+    figures = [FigureBlock(name, figure_caption(name, results)) for name in FIGURE_CAPTIONS if name in pictures]
     seeds = [figure for figure in figures if figure.name == "seeds"]
     pictured = next((figure for figure in figures if figure.name == "front"), None)
     others = [figure for figure in figures if figure.name not in ("seeds", "front")]
@@ -337,114 +364,120 @@ def report_page(results: Results, pictures: Container[str], beside: Sequence[Com
         report_tables.printed_summary(results),
         report_tables.printed_configurations(results),
     )
-    figure_notes = [Text(LENGTHENED)] if record.was_lengthened else []
-    figure_notes += map(Text, why_search_figures_missing(results, pictures))
-    with_references = printed_references(results, report_tables.first_table_metrics(results))
+    figure_notes = [Paragraph(LENGTHENED_TRIALS_NOTE)] if record.has_lengthened_trials else []
+    figure_notes += map(Paragraph, why_search_figures_missing(results, pictures))
+    with_references = references_table(results, report_tables.first_table_metrics(results))
     beneath = report_tables.printed_other_epochs(results)
     tables = [table for table in (with_references, first, beneath) if table is first or len(table)]
     listed = "Configurations" if results.references_above_best else "Best configurations"
     notes = [*_metric_meanings(results.spec), summary_note(results), *group_paragraphs(results)]
     beneath_configurations = [
-        Text(told) for told in (report_tables.broken_note(results), _ranking_note(results)) if told
+        Paragraph(told) for told in (report_tables.broken_limits_note(results), _ranking_note(results)) if told
     ]
-    open_points = list(map(str, caveats(results)))
-    has_result = results.final_arm is not None or any(results.compared_arms)
+    open_points = list(map(str, caveat_statements(results)))
+    has_result = results.final_arm is not None or any(results.baseline_and_best_arms)
     sections = [
         front_section(results, pictured),
-        Section("Summary", [*seeds, *map(Table, tables)]) if has_result else None,
+        PageSection("Summary", [*seeds, *map(TableBlock, tables)]) if has_result else None,
         *(_best_and_baseline(beside) if beside is not None else ()),
-        Section("What these numbers are", list(map(Text, notes)), folded=True) if has_result else None,
-        Section(listed, [Table(configurations), *beneath_configurations]) if len(configurations) > 1 else None,
+        PageSection("What these numbers are", list(map(Paragraph, notes)), folded=True) if has_result else None,
+        PageSection(listed, [TableBlock(configurations), *beneath_configurations]) if len(configurations) > 1 else None,
         ablation_section(results),
         rules_section(results),
-        Section("Figures", [*others, *figure_notes]) if others else None,
-        Section("Trials", [Table(report_tables.printed_counts(record)), Text(EACH_TRIAL)]) if record.trials else None,
-        Section("Settings", [Table(_key_value_table(_settings(results)))], folded=True),
-        Section("What is not known", [Points(open_points)]) if open_points else None,
-        Section("Provenance", [Table(_key_value_table(_provenance(results)))]),
-        Section("Every metric", [Table(summary)], folded=True) if len(summary) > len(first) else None,
+        PageSection("Figures", [*others, *figure_notes]) if others else None,
+        PageSection("Trials", [TableBlock(report_tables.printed_counts(record)), Paragraph(TRIALS_CSV_NOTE)])
+        if record.trials
+        else None,
+        PageSection("Settings", [TableBlock(_key_value_table(_settings_values(results)))], folded=True),
+        PageSection("What is not known", [BulletList(open_points)]) if open_points else None,
+        PageSection("Provenance", [TableBlock(_key_value_table(_provenance_values(results)))]),
+        PageSection("Every metric", [TableBlock(summary)], folded=True) if len(summary) > len(first) else None,
     ]
-    parts = [(title, [*map(str, said)]) for title, said in lead(results).items()]
+    parts = [(title, [*map(str, said)]) for title, said in lead_statements(results).items()]
     if beside is not None and parts:
-        parts[0][1].extend(_gain_over(beside))
-    return Page(f"Study {results.spec.name}", parts, [section for section in sections if section], FOLDED_TITLES)
+        parts[0][1].extend(_gain_sentence(beside))
+    return ReportPage(f"Study {results.spec.name}", parts, [section for section in sections if section], FOLDED_TITLES)
 
 
-def _gain_over(beside: Sequence[ComparedStudy]) -> list[str]:
+def _gain_sentence(beside: Sequence[ComparedStudy]) -> list[str]:
     """Return in a sentence by how much the best is ahead of the baseline, in the first metric that both have."""
     baseline, best = (one.summary.name for one in beside)
     for metric, gap in beside[-1].against.items():
-        return [f"{best} against {baseline}: {metric} {gap_text(gap, metric, '95% interval ')}."]
+        return [f"{best} against {baseline}: {metric} {difference_text(gap, metric, '95% interval ')}."]
     return []
 
 
-def _best_and_baseline(beside: Sequence[ComparedStudy]) -> tuple[Section, Section]:
+def _best_and_baseline(beside: Sequence[ComparedStudy]) -> tuple[PageSection, PageSection]:
     """Return the metrics of both final trainings, and, folded, the settings in which they differ."""
     table = printed_comparison(beside)
     is_setting = table.iloc[:, 0].isin({key for one in beside for key in one.settings})
     return (
-        Section("Best and baseline", [Table(table[~is_setting]), Text(BY_SEED)]),
-        Section("Settings of best and baseline", [Table(table[is_setting])], folded=True),
+        PageSection("Best and baseline", [TableBlock(table[~is_setting]), Paragraph(BESIDE_BASELINE_NOTE)]),
+        PageSection("Settings of best and baseline", [TableBlock(table[is_setting])], folded=True),
     )
 
 
 def _ranking_note(results: Results) -> str:
     candidates = results.ranked_search
-    means = "," if len(results.spec.seeds) == 1 else f", the mean over {formatting.seeds(results.spec.seeds)},"
+    means = "," if len(results.spec.seeds) == 1 else f", the mean over {formatting.seeds_text(results.spec.seeds)},"
     value = "values" if results.spec.objective.has_several_metrics else "value"
     note = f"Ordered by the {value} in the search{means}".removesuffix(",") + "."
     if results.is_confirmed:
         note = (
-            f"Those on {formatting.rerun_words(results.spec)} come first, by their mean there. The others: o{note[1:]}"
+            f"Those on {formatting.rerun_seeds_text(results.spec)} come first, by their mean there. The others: "
+            f"o{note[1:]}"
         )
     if results.spec.objective.has_several_metrics:
         note += f" Front by front, within one by {results.spec.objective.metrics[0]}."
     if results.spec.search.constraints:
         note += f" Those that keep {', '.join(results.spec.search.constraints)} come before those that do not."
-    rest = len(candidates) - report_tables.TOP
-    return note + (f" {counted(rest, 'more trial')} not listed." if rest > 0 else "")
+    rest = len(candidates) - report_tables.MAX_LISTED_CONFIGURATIONS
+    return note + (f" {pluralise(rest, 'more trial')} not listed." if rest > 0 else "")
 
 
-BETTER = {"max": "higher", "min": "lower"}
+BETTER_VALUE_WORDS = {"max": "higher", "min": "lower"}
 
 
-def _settings(results: Results) -> dict[str, str]:
+def _settings_values(results: Results) -> dict[str, str]:
     """Return the data's title, every key that a trial starts from, and how the search works."""
     spec, record = results.spec, results.record
     search = spec.search
     titles = record.sessions[-1].dataset if record.sessions else None
     settings = {} if titles is None else {"data": titles}
-    classes = record.groups.classes
+    classes = record.group_sample_counts.classes
     settings |= {"positive class": classes[1]} if len(classes) == 2 else {}
-    settings |= {key: formatting.setting(value) for key, value in spec.base_values_by_key.items()}
+    settings |= {key: formatting.format_setting(value) for key, value in spec.base_values_by_key.items()}
     settings |= {key: _domain_text(spec, key) for key in search.space}
     goal = spec.objective
-    aims = (f"{name}, {BETTER[mode]} is better" for name, mode in zip(goal.metrics, goal.directions, strict=True))
+    aims = (
+        f"{name}, {BETTER_VALUE_WORDS[mode]} is better"
+        for name, mode in zip(goal.metrics, goal.directions, strict=True)
+    )
     metric = f"{epochs.chosen_epoch_text(goal)}: {'; '.join([*aims, *spec.search.constraints])}"
     if spec.final_seeds is not None:
         return settings | {"metric": metric}
     confirm = results.confirm_settings
     settings["metric"] = metric
-    settings["search"] = f"{counted(spec.trials, 'trial')}, sampler {search.sampler}, seed {search.seed}"
+    settings["search"] = f"{pluralise(spec.trials, 'trial')}, sampler {search.sampler}, seed {search.seed}"
     if goal.has_several_metrics:
         settings["choice of the front"] = goal.front_choice_text
     if spec.margin_rule:
         settings["choice"] = spec.margin_rule
     if len(spec.seeds) > 1:
-        settings["replicates"] = f"a configuration's value is its mean over {formatting.seeds(spec.seeds)}"
+        settings["replicates"] = f"a configuration's value is its mean over {formatting.seeds_text(spec.seeds)}"
     settings["baseline"] = (
-        ", ".join(f"{key} {parameter(value)}" for key, value in (search.baseline or {}).items()) or "none"
+        ", ".join(f"{key} {format_parameter(value)}" for key, value in (search.baseline or {}).items()) or "none"
     )
     if search.references:
         settings["references"] = ", ".join(record.reference_events) or "none was fitted"
     settings["early stopping"] = RungSchedule(search.early_stopping, spec.epochs).describe_in_words
     front = f", the front up to {confirm.front}" if goal.has_several_metrics and confirm.front else ""
     front += ", the best incumbent" if spec.has_searched_incumbents else ""
-    on = counted(confirm.seeds, "fresh seed")
+    on = pluralise(confirm.seeds, "fresh seed")
     if spec.folds:
         turns = {"each": "on all of them", "one": "on one in turn"}[spec.search.folds or "one"]
         settings["folds"] = f"{spec.folds}; a configuration of the search runs {turns}"
-        on = f"every fold, {counted(confirm.seeds, 'time')} on a fresh seed each"
+        on = f"every fold, {pluralise(confirm.seeds, 'time')} on a fresh seed each"
     settings["confirm"] = (f"top {confirm.top}{front} and the baseline on {on}" if confirm.top else "none") + (
         f"; {'' if confirm.top else 'only '}the picks of the selection rules" if confirm.rules else ""
     )
@@ -454,47 +487,56 @@ def _settings(results: Results) -> dict[str, str]:
 def _domain_text(spec: StudySpec, key: str) -> str:
     domain = spec.search.space[key]
     condition = spec.space.condition_of_key(key) if spec.is_conditional else {}
-    where = " and ".join(f"{other} is {' or '.join(map(parameter, values))}" for other, values in condition.items())
+    where = " and ".join(
+        f"{other} is {' or '.join(map(format_parameter, values))}" for other, values in condition.items()
+    )
     where_clause = f", where {where}" if where else ""
     if domain.choices is not None:
         is_constant = len(domain.choices) == 1
-        return f"{'always' if is_constant else 'searched: one of'} {parameter(domain.choices)}{where_clause}"
-    scale = (", log" if domain.log else "") + (f", step {formatting.setting(domain.step)}" if domain.step else "")
-    return f"searched: {ends(domain.low, domain.high)}{scale}{where_clause}"
+        return f"{'always' if is_constant else 'searched: one of'} {format_parameter(domain.choices)}{where_clause}"
+    scale = (", log" if domain.log else "") + (
+        f", step {formatting.format_setting(domain.step)}" if domain.step else ""
+    )
+    return f"searched: {format_range_ends(domain.low, domain.high)}{scale}{where_clause}"
 
 
-def _provenance(results: Results) -> dict[str, str]:
+def _provenance_values(results: Results) -> dict[str, str]:
     """Return where the numbers come from; where sessions differ, every different value in order."""
     facts: dict[str, list[str]] = {
         "study": [results.spec.name],
-        "id": [results.record.id or formatting.MISSING],
+        "id": [results.record.id or formatting.MISSING_TEXT],
         "settings' hash": [results.spec.hash],
         "state": [results.record.state],
         "readings of the test split": [str(results.record.n_test_readings)],
     }
     if used := used_devices(results.record):
-        facts["device"] = [f"{device_text(device.facts)}: {counted(device.trials, 'trial')}" for device in used]
-    origin = {key: value for key, value in (results.spec.origin or {}).items() if key not in MEASURED_OF_ORIGIN}
+        facts["device"] = [f"{device_text(device.facts)}: {pluralise(device.trials, 'trial')}" for device in used]
+    origin = {key: value for key, value in (results.spec.origin or {}).items() if key not in MEASURED_ORIGIN_KEYS}
     for key, value in _flat_pairs({"origin": origin}):
-        facts.setdefault(key, []).append(formatting.setting(value))
+        facts.setdefault(key, []).append(formatting.format_setting(value))
     for session in results.record.sessions:
-        ordered = {"started": session.time, **{k: v for k, v in event_to_entry(session).items() if k not in LEFT_OUT}}
+        ordered = {
+            "started": session.time,
+            **{k: v for k, v in event_to_entry(session).items() if k not in HIDDEN_SESSION_FIELDS},
+        }
         facts["settings' hash"].append(session.spec or results.spec.hash)
         if session.datasets:  # it names them, with their fingerprints
             ordered = {key: value for key, value in ordered.items() if key not in ("data", "dataset")}
         for key, value in [*_flat_pairs(ordered), *data_set_rows(session.datasets or {})]:
-            facts.setdefault(key, []).append(moment(value, UTC) if key == "started" else formatting.setting(value))
+            facts.setdefault(key, []).append(
+                format_time(value, UTC) if key == "started" else formatting.format_setting(value)
+            )
     return {key: "; ".join(dict.fromkeys(values)) for key, values in facts.items()}
 
 
 def _flat_pairs(values: Mapping[str, object]) -> list[tuple[str, object]]:
-    return [(key, value) for key, value in flat(values, " ").items() if value != {}]
+    return [(key, value) for key, value in flatten_mapping(values, " ").items() if value != {}]
 
 
-MEASURED_OF_ORIGIN = ("metrics", "confirmed")
+MEASURED_ORIGIN_KEYS = ("metrics", "confirmed")
 """What the origin of a final training was measured to be: some hundred numbers, which stand in `study.yaml`."""
 
-LEFT_OUT = ("event", "time", "datasets", "groups", "spec")
+HIDDEN_SESSION_FIELDS = ("event", "time", "datasets", "groups", "spec")
 """Fields of a session that other rows or sections tell."""
 
 

@@ -7,17 +7,17 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from study.analysis.figures import FIGURES
-from study.analysis.figures.style import stack_panels, styled
-from study.analysis.report.page import to_html, to_markdown
+from study.analysis.figures.style import stack_panels, with_figure_style
+from study.analysis.report.page import page_to_html, page_to_markdown
 from study.analysis.report.reference_sentences import references_frame
-from study.analysis.report.sections import report_page
+from study.analysis.report.sections import build_report_page
 from study.analysis.statistics.compare_studies import ComparedStudy
 from study.analysis.statistics.frame import trials_frame
-from study.analysis.tables.formats import csv_text
-from study.files import write_output, writing
+from study.analysis.tables.formats import frame_to_csv
+from study.files import as_user_error_if_unwritable, write_output
 from study.ranking import Results
 
-FIGURES_OF_EARLIER = ("similarities", "groups", "tsne")
+REMOVED_FIGURE_NAMES = ("similarities", "groups", "tsne")
 """Names of figures that earlier versions drew."""
 
 
@@ -47,9 +47,9 @@ def write_report(
     """
     pdf = pdf or any((out / "figures").glob("*.pdf"))
     files = _report_files(results, pdf, reload, beside)
-    with writing(out):
+    with as_user_error_if_unwritable(out):
         (out / "figures").mkdir(parents=True, exist_ok=True)
-        for name in (*FIGURES, *FIGURES_OF_EARLIER):
+        for name in (*FIGURES, *REMOVED_FIGURE_NAMES):
             for figure in (f"figures/{name}.png", f"figures/{name}.pdf"):
                 if figure not in files:  # left by a report from before the trials were run again
                     (out / figure).unlink(missing_ok=True)
@@ -63,24 +63,24 @@ def _report_files(
 ) -> dict[str, bytes]:
     """Return every file of a report, by its path in the folder."""
     drawn = {name: figure for name, draw in FIGURES.items() if (figure := draw(results))}
-    pictures = {name: as_png(figure) for name, figure in drawn.items()}
+    pictures = {name: figure_to_png(figure) for name, figure in drawn.items()}
     with stack_panels():
         below = {name: figure for name in drawn if (figure := FIGURES[name](results))}
-    page = report_page(results, drawn, beside)
+    page = build_report_page(results, drawn, beside)
     files = {f"figures/{name}.png": picture for name, picture in pictures.items()}
     if pdf:
-        files |= {f"figures/{name}.pdf": as_pdf(figure) for name, figure in drawn.items()}
-    files["trials.csv"] = csv_text(trials_frame(results)).encode()
+        files |= {f"figures/{name}.pdf": figure_to_pdf(figure) for name, figure in drawn.items()}
+    files["trials.csv"] = frame_to_csv(trials_frame(results)).encode()
     if results.record.reference_events:
-        files["references.csv"] = csv_text(references_frame(results.record), index=False).encode()
-    files["report.md"] = to_markdown(page).encode()
-    narrow = {f"{name}.narrow": as_png(figure) for name, figure in below.items()}
-    files["report.html"] = to_html(page, pictures | narrow, reload).encode()
+        files["references.csv"] = frame_to_csv(references_frame(results.record), index=False).encode()
+    files["report.md"] = page_to_markdown(page).encode()
+    narrow = {f"{name}.narrow": figure_to_png(figure) for name, figure in below.items()}
+    files["report.html"] = page_to_html(page, pictures | narrow, reload).encode()
     return files
 
 
-@styled
-def as_png(figure: Figure) -> bytes:
+@with_figure_style
+def figure_to_png(figure: Figure) -> bytes:
     """Encode a figure as PNG, without date and version.
 
     Fixes the figure's layout, so that files made from it afterwards have the same.
@@ -92,8 +92,8 @@ def as_png(figure: Figure) -> bytes:
     return stream.getvalue()
 
 
-@styled
-def as_pdf(figure: Figure) -> bytes:
+@with_figure_style
+def figure_to_pdf(figure: Figure) -> bytes:
     """Encode a figure as PDF, without date and version."""
     stream = BytesIO()
     figure.savefig(stream, format="pdf", metadata={"Creator": None, "Producer": None, "CreationDate": None})

@@ -21,8 +21,8 @@ from study.knobs import Params
 from study.ranking import Results, SeedStatistics, seed_statistics
 from study.ranking.ablation_steps import (
     Ablation,
-    MovedSteps,
-    Step,
+    AppliedSteps,
+    StepKeys,
     param_value,
     path_configurations,
     requested_ablation,
@@ -30,12 +30,12 @@ from study.ranking.ablation_steps import (
     single_removals,
     trials_by_configuration,
 )
-from study.ranking.difference import CONFIDENCE, Difference, difference
+from study.ranking.difference import CONFIDENCE_LEVEL, Difference, mean_difference
 from study.spec import StudySpec
-from study.text import parameter
+from study.text import format_parameter
 
 EffectKind = Literal["path", "gain", "adding", "removing", "interaction"]
-PARTS: Mapping[EffectKind, str] = {
+EFFECT_KIND_TITLES: Mapping[EffectKind, str] = {
     "path": "step by step",
     "gain": "in all",
     "adding": "baseline with",
@@ -44,44 +44,44 @@ PARTS: Mapping[EffectKind, str] = {
 }
 """The parts of an ablation, in words."""
 
-FORMS = (path_configurations, single_additions, single_removals)
-MOST_KEYS = 3
-LABELS = ["metric", "part", "configuration"]
-COLUMNS = ["mean", "sd", "n", "effect", "low", "high", "pairs"]
-BySeed = Mapping[int, float]
+CONFIGURATIONS_OF_FORMS = (path_configurations, single_additions, single_removals)
+MAX_STEP_KEYS_SHOWN = 3
+LABEL_COLUMNS = ["metric", "part", "configuration"]
+NUMBER_COLUMNS = ["mean", "sd", "n", "effect", "low", "high", "pairs"]
+ValueBySeed = Mapping[int, float]
 
 
 @dataclass(frozen=True)
-class StepWords:
+class StepTexts:
     """A step: its keys, what taking it does, and what undoing it does, as `method.alpha = 0.1`."""
 
-    keys: Step
-    forth: str
-    back: str
+    keys: StepKeys
+    applied_text: str
+    reverted_text: str
 
 
 @dataclass(frozen=True)
-class Effect:
+class AblationEffect:
     """One line of an ablation.
 
     Attributes:
         label: of its configuration; of an interaction, of its knobs.
         keys: that the step moves; none for the baseline and the whole gain.
-        values: of its configuration, over seeds; None where it has none.
+        statistics: of its configuration, over seeds; None where it has none.
         difference: what the step is worth: on the path against the configuration before, added against the baseline,
             removed the best against it; None where an arm has no value.
-        pairs: on how many seeds both configurations have a value.
+        n_seed_pairs: on how many seeds both configurations have a value.
     """
 
-    part: EffectKind
+    kind: EffectKind
     label: str
-    keys: Step
-    values: SeedStatistics | None
+    keys: StepKeys
+    statistics: SeedStatistics | None
     difference: Difference | None
-    pairs: int
+    n_seed_pairs: int
 
 
-def effects(values: Mapping[MovedSteps, BySeed], steps: Sequence[StepWords]) -> list[Effect]:
+def compute_effects(values: Mapping[AppliedSteps, ValueBySeed], steps: Sequence[StepTexts]) -> list[AblationEffect]:
     """Return all effects of an ablation: path and gain; of several steps each alone, removed, and interacting.
 
     Args:
@@ -89,32 +89,36 @@ def effects(values: Mapping[MovedSteps, BySeed], steps: Sequence[StepWords]) -> 
         steps: in the order of the path.
     """
     count = len(steps)
-    path, adding, removing = (each(count) for each in FORMS)
+    path, adding, removing = (each(count) for each in CONFIGURATIONS_OF_FORMS)
     together = set.intersection(*(set(values[moved]) for moved in path))
     on_path = [{seed: values[moved][seed] for seed in sorted(together)} for moved in path]
-    at_once = 1 - (1 - CONFIDENCE) / count
+    at_once = 1 - (1 - CONFIDENCE_LEVEL) / count
     found = [_effect_of_pair("path", "baseline", values[path[0]])]
     for place, step in enumerate(steps):
         pair, reached = (on_path[place + 1], on_path[place]), values[path[place + 1]]
-        found.append(_effect_of_pair("path", f"+ {step.forth}", reached, pair, step.keys, at_once))
+        found.append(_effect_of_pair("path", f"+ {step.applied_text}", reached, pair, step.keys, at_once))
     found.append(_effect_of_pair("gain", "best against the baseline", {}, (on_path[-1], on_path[0])))
     if count < 2:
         return found
     baseline, best = values[path[0]], values[path[-1]]
     for step, moved in zip(steps, adding, strict=True):
         found.append(
-            _effect_of_pair("adding", step.forth, values[moved], (values[moved], baseline), step.keys, at_once)
+            _effect_of_pair("adding", step.applied_text, values[moved], (values[moved], baseline), step.keys, at_once)
         )
     for step, moved in zip(steps, removing, strict=True):
-        found.append(_effect_of_pair("removing", step.back, values[moved], (best, values[moved]), step.keys, at_once))
-    once = CONFIDENCE if count == 2 else at_once  # of two steps there is one interaction
+        found.append(
+            _effect_of_pair("removing", step.reverted_text, values[moved], (best, values[moved]), step.keys, at_once)
+        )
+    once = CONFIDENCE_LEVEL if count == 2 else at_once  # of two steps there is one interaction
     for step, alone, without in zip(steps, adding, removing, strict=True):
         pair = _difference_by_seed(best, values[without]), _difference_by_seed(values[alone], baseline)
         found.append(_effect_of_pair("interaction", ", ".join(step.keys), {}, pair, step.keys, once))
     return found
 
 
-def metric_by_seed(results: Results, ablation: Ablation, name: str) -> dict[MovedSteps, dict[int, float]]:
+def metric_by_configuration_and_seed(
+    results: Results, ablation: Ablation, name: str
+) -> dict[AppliedSteps, dict[int, float]]:
     """Return a metric by seed of each configuration of an ablation, from its complete trials."""
     return {
         moved: {
@@ -126,7 +130,7 @@ def metric_by_seed(results: Results, ablation: Ablation, name: str) -> dict[Move
     }
 
 
-def ablation_effects(results: Results) -> dict[str, list[Effect]]:
+def ablation_effects(results: Results) -> dict[str, list[AblationEffect]]:
     """Return the effects of the ablation that was asked for, by metric.
 
     Metrics are those of the study's objective and constraints, on validation and, where it was read, on test. Empty
@@ -135,24 +139,26 @@ def ablation_effects(results: Results) -> dict[str, list[Effect]]:
     ablation = requested_ablation(results.record)
     if ablation is None:
         return {}
-    steps = step_words(results.spec, ablation)
+    steps = step_texts(results.spec, ablation)
     own = results.spec.objective.needed_metrics
     names = dict.fromkeys([*own, *(f"test/{name.split('/')[1]}" for name in own)])
-    by_metric = {name: metric_by_seed(results, ablation, name) for name in names}
-    return {name: effects(values, steps) for name, values in by_metric.items() if any(values.values())}
+    by_metric = {name: metric_by_configuration_and_seed(results, ablation, name) for name in names}
+    return {name: compute_effects(values, steps) for name, values in by_metric.items() if any(values.values())}
 
 
-def step_words(spec: StudySpec, ablation: Ablation) -> list[StepWords]:
-    """Return the steps in words; of a step with more than `MOST_KEYS` keys the first of them."""
+def step_texts(spec: StudySpec, ablation: Ablation) -> list[StepTexts]:
+    """Return the steps in words; of a step with more than `MAX_STEP_KEYS_SHOWN` keys the first of them."""
 
-    def words(step: Step, params: Params) -> str:
+    def words(step: StepKeys, params: Params) -> str:
         there = {key: found for key in step if (found := param_value(spec, params, key)) is not None}
-        shown = [f"{key} = {parameter(value)}" for key, value in list(there.items())[:MOST_KEYS]]
-        return ", ".join([*shown, *([f"{len(there) - MOST_KEYS} more"] if len(there) > MOST_KEYS else [])])
+        shown = [f"{key} = {format_parameter(value)}" for key, value in list(there.items())[:MAX_STEP_KEYS_SHOWN]]
+        return ", ".join(
+            [*shown, *([f"{len(there) - MAX_STEP_KEYS_SHOWN} more"] if len(there) > MAX_STEP_KEYS_SHOWN else [])]
+        )
 
-    ends = ablation.best.params, ablation.reference.params
+    ends = ablation.best_configuration_trial.params, ablation.baseline_trial.params
     return [
-        StepWords(tuple(step), *(words(step, params) or f"no {', '.join(step)}" for params in ends))
+        StepTexts(tuple(step), *(words(step, params) or f"no {', '.join(step)}" for params in ends))
         for step in ablation.steps
     ]
 
@@ -182,53 +188,53 @@ def ablation_frame(results: Results) -> pd.DataFrame:
         (best minus baseline, the sum of the path's effects), `adding` (the baseline with one step), `removing` (the
         best without one), `interaction` (a step's effect in the best minus its effect added to the baseline). Columns:
         `keys` that were moved; `mean`, `sd` (sample) and `n` of the configuration over seeds; `effect` of the step,
-        `low` and `high` of its interval, all of a part at once with 95%; `pairs`, the seeds behind the effect. Values
-        that are not there are NaN.
+        `low` and `high` of its interval, all of a part at once with 95%; `pairs`, the seeds behind the effect.
+        Values that are not there are NaN.
     """
-    return frame_from_rows(effect_rows(ablation_effects(results)))
+    return ablation_frame_from_rows(effect_rows(ablation_effects(results)))
 
 
-def effect_rows(by_metric: Mapping[str, Sequence[Effect]]) -> list[dict[str, object]]:
+def effect_rows(by_metric: Mapping[str, Sequence[AblationEffect]]) -> list[dict[str, object]]:
     """Return the rows of `ablation_frame` as plain values for JSON: None where a value is missing."""
     return [
-        {"metric": name, "part": effect.part, "configuration": effect.label, **_effect_row(effect)}
+        {"metric": name, "part": effect.kind, "configuration": effect.label, **_effect_row(effect)}
         for name, found in by_metric.items()
         for effect in found
     ]
 
 
-def frame_from_rows(lines: Sequence[Mapping[str, object]]) -> pd.DataFrame:
+def ablation_frame_from_rows(lines: Sequence[Mapping[str, object]]) -> pd.DataFrame:
     """Return `ablation_frame` from its rows as plain values."""
     kinds = dict.fromkeys(("mean", "sd", "effect", "low", "high"), float) | dict.fromkeys(("n", "pairs"), "int64")
-    frame = pd.DataFrame(list(lines), columns=[*LABELS, "keys", *COLUMNS])
+    frame = pd.DataFrame(list(lines), columns=[*LABEL_COLUMNS, "keys", *NUMBER_COLUMNS])
     return frame.astype(kinds)
 
 
 def _effect_of_pair(
     part: EffectKind,
     label: str,
-    values: BySeed,
-    pair: tuple[BySeed, BySeed] = ({}, {}),
-    keys: Step = (),
-    confidence: float = CONFIDENCE,
-) -> Effect:
+    values: ValueBySeed,
+    pair: tuple[ValueBySeed, ValueBySeed] = ({}, {}),
+    keys: StepKeys = (),
+    confidence: float = CONFIDENCE_LEVEL,
+) -> AblationEffect:
     """Return a line whose difference is that of a pair, the first minus the second."""
-    change = difference(*pair, confidence=confidence)
-    return Effect(part, label, keys, seed_statistics(values.values()), change, len(set(pair[0]) & set(pair[1])))
+    change = mean_difference(*pair, confidence=confidence)
+    return AblationEffect(part, label, keys, seed_statistics(values.values()), change, len(set(pair[0]) & set(pair[1])))
 
 
-def _difference_by_seed(one: BySeed, other: BySeed) -> dict[int, float]:
+def _difference_by_seed(one: ValueBySeed, other: ValueBySeed) -> dict[int, float]:
     return {seed: one[seed] - other[seed] for seed in one if seed in other}
 
 
-def _effect_row(effect: Effect) -> dict[str, object]:
-    values, change = effect.values, effect.difference
+def _effect_row(effect: AblationEffect) -> dict[str, object]:
+    values, change = effect.statistics, effect.difference
     low, high = (change.interval if change else None) or (None, None)
     return {
         "keys": ", ".join(effect.keys),
         "mean": values.mean if values else None,
-        "sd": values.deviation if values else None,
+        "sd": values.standard_deviation if values else None,
         "n": values.count if values else 0,
         **{"effect": change.value if change else None, "low": low, "high": high},
-        "pairs": effect.pairs,
+        "pairs": effect.n_seed_pairs,
     }

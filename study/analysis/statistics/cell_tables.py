@@ -11,15 +11,15 @@ import pandas as pd
 
 from study import metrics
 from study.analysis.statistics import formatting
-from study.errors import UserError, nearest
+from study.errors import UserError, did_you_mean
 from study.home.events import ENDED_STATES
 from study.ranking import SeedStatistics, seed_statistics
 from study.training.config import TRIAL_SECTIONS
 
-STATISTICS = ("mean", "sd", "n", "over", "seeds", "pruned", "failed", "open", "unread", "repeated", "values")
+CELL_STATISTICS = ("mean", "sd", "n", "over", "seeds", "pruned", "failed", "open", "unread", "repeated", "values")
 """What a table has of each cell: `mean`, `sd`, `n` of its values (NaN and 0 without any), fields of `MetricCell`."""
 
-Configuration = tuple[Hashable, ...]
+ParamValues = tuple[Hashable, ...]
 """The values of a trial's parameters."""
 
 
@@ -55,17 +55,17 @@ class MetricCell:
         return seed_statistics(self.values)
 
     @property
-    def by_seed(self) -> dict[int, float]:
+    def value_by_seed(self) -> dict[int, float]:
         """The values of one configuration by seed; empty for several."""
         is_one = self.over == "seeds" and len(self.seeds) == len(self.values)
         return dict(zip(self.seeds, self.values, strict=True)) if is_one else {}
 
-    def statistics(self) -> dict[str, object]:
-        """Return the cell's values by the names in `STATISTICS`."""
+    def to_dict(self) -> dict[str, object]:
+        """Return the cell's values by the names in `CELL_STATISTICS`."""
         spread = self.seed_statistics
-        numbers = (spread.mean, spread.deviation, spread.count) if spread else (None, None, 0)
+        numbers = (spread.mean, spread.standard_deviation, spread.count) if spread else (None, None, 0)
         return dict(zip(("mean", "sd", "n"), numbers, strict=True)) | {
-            name: getattr(self, name) for name in STATISTICS[3:]
+            name: getattr(self, name) for name in CELL_STATISTICS[3:]
         }
 
 
@@ -79,7 +79,7 @@ def make_cell(frame: pd.DataFrame, metric: str) -> MetricCell:
         return MetricCell(metric)
     complete = frame[frame["state"] == "complete"]
     measured = complete[np.isfinite(complete[metric])] if metric in complete else complete[:0]
-    by_configuration = _by_configuration(measured, metric)
+    by_configuration = _metric_by_configuration_and_seed(measured, metric)
     several = len(by_configuration) > 1
     values = [[by_seed[seed] for seed in sorted(by_seed)] for by_seed in by_configuration.values()]
     states = frame["state"].value_counts().to_dict()
@@ -102,13 +102,13 @@ def param_columns(frame: pd.DataFrame) -> list[str]:
     return [name for name in map(str, frame.columns) if "/" not in name and name.split(".")[0] in TRIAL_SECTIONS]
 
 
-FRESH = ("confirm", "rule")
+FRESH_SEED_STAGES = ("confirm", "rule")
 """Stages whose seeds the search did not see."""
 
 
-def _by_configuration(measured: pd.DataFrame, metric: str) -> dict[Configuration, dict[int, float]]:
+def _metric_by_configuration_and_seed(measured: pd.DataFrame, metric: str) -> dict[ParamValues, dict[int, float]]:
     """Return the metric by seed of each configuration, from fresh seeds alone where it has some."""
-    configurations: dict[Configuration, dict[bool, dict[int, float]]] = {}
+    configurations: dict[ParamValues, dict[bool, dict[int, float]]] = {}
     for params, stage, seed, value in zip(
         _configurations(measured),
         measured["stage"],
@@ -117,41 +117,43 @@ def _by_configuration(measured: pd.DataFrame, metric: str) -> dict[Configuration
         strict=True,
     ):
         by_stage = configurations.setdefault(params, {})
-        by_stage.setdefault(stage in FRESH, {}).setdefault(int(seed), float(value))
+        by_stage.setdefault(stage in FRESH_SEED_STAGES, {}).setdefault(int(seed), float(value))
     return {each: by_stage.get(True) or by_stage[False] for each, by_stage in configurations.items()}
 
 
-def _configurations(frame: pd.DataFrame) -> list[Configuration]:
+def _configurations(frame: pd.DataFrame) -> list[ParamValues]:
     """Return each trial's parameters."""
     keys = param_columns(frame)
-    return list(zip(*(map(_comparable, frame[key]) for key in keys), strict=True)) if keys else [()] * len(frame)
+    return (
+        list(zip(*(map(_as_comparable_value, frame[key]) for key in keys), strict=True)) if keys else [()] * len(frame)
+    )
 
 
-def _comparable(value: object) -> Hashable:
+def _as_comparable_value(value: object) -> Hashable:
     """Return a parameter's value in a form in which equal values are equal, missing ones too, and true is not 1."""
     if isinstance(value, list | tuple):
-        return tuple(map(_comparable, value))
+        return tuple(map(_as_comparable_value, value))
     return None if value is None or value != value else (isinstance(value, bool), value)
 
 
-EXACT = 8
+MAX_EXACT_LEVELS = 8
 """Most different numbers that get a level each; more are put into bins."""
 
 
-def levels(values: Iterable[object], bins: int | None) -> pd.Categorical:
+def assign_levels(values: Iterable[object], bins: int | None) -> pd.Categorical:
     """Return the level of each trial along one parameter.
 
     Args:
         values: of the parameter, one per trial.
-        bins: how many at most, of equal counts, for more than `EXACT` different numbers; None: no bins.
+        bins: how many at most, of equal counts, for more than `MAX_EXACT_LEVELS` different numbers; None: no bins.
 
     Returns:
         Categories in order: numbers, or bins as `[0.01, 0.1)` (with its lower end; the last one with both), then
         everything else as text in the order of its first appearance, `-` for no value.
     """
-    by_trial = [_level(value) for value in values]
+    by_trial = [_as_level(value) for value in values]
     numbers: list[float] | list[str] = sorted({value for value in by_trial if not isinstance(value, str)})
-    if bins is not None and len(numbers) > EXACT:
+    if bins is not None and len(numbers) > MAX_EXACT_LEVELS:
         given = [value for value in by_trial if not isinstance(value, str)]
         ends = np.unique(np.quantile(given, np.linspace(0.0, 1.0, bins + 1)))
         inside = np.minimum(given, np.nextafter(ends[-1], -np.inf))  # the largest is in the last bin
@@ -162,38 +164,40 @@ def levels(values: Iterable[object], bins: int | None) -> pd.Categorical:
     return pd.Categorical(by_trial, categories=[*numbers, *texts], ordered=True)
 
 
-def _level(value: object) -> float | str:
+def _as_level(value: object) -> float | str:
     """Return a number as it is, everything else as text."""
     value = value.item() if isinstance(value, np.number) else value
     if isinstance(value, int | float) and not isinstance(value, bool) and value == value:
         return value
-    return formatting.setting(value)
+    return formatting.format_setting(value)
 
 
-BINS = 5
+DEFAULT_BINS = 5
 
-Place = tuple[Hashable, ...]
+LevelPlace = tuple[Hashable, ...]
 """The levels of a row or of a column, one per parameter."""
 
 
-def ablation(frame: pd.DataFrame, by: str | Sequence[str], metric: str, bins: int | None = BINS) -> pd.DataFrame:
+def ablation(
+    frame: pd.DataFrame, by: str | Sequence[str], metric: str, bins: int | None = DEFAULT_BINS
+) -> pd.DataFrame:
     """Return what each value of one parameter gives, or each combination of several that was tried.
 
     Args:
         frame: of `study.analysis.load` or `trials_frame`, or some of its rows.
         by: parameters' dotted keys.
         metric: as `val/accuracy`.
-        bins: see `study.analysis.statistics.cell_tables.levels`.
+        bins: see `study.analysis.statistics.cell_tables.assign_levels`.
 
     Returns:
-        Indexed by value (see `levels`), a column for each of `STATISTICS`; the columns' name is the metric.
+        Indexed by value (see `assign_levels`), a column for each of `CELL_STATISTICS`; the columns' name is the metric.
 
     Raises:
         UserError: a parameter or the metric is not one of this study.
     """
-    keys = _as_list(by)
-    rows, _, cells = _cells(frame, keys, [], metric, bins)
-    table = pd.DataFrame([cells[row, ()].statistics() for row in rows], _places_index(rows, keys), list(STATISTICS))
+    keys = _keys_as_list(by)
+    rows, _, cells = _tabulate_cells(frame, keys, [], metric, bins)
+    table = pd.DataFrame([cells[row, ()].to_dict() for row in rows], _places_index(rows, keys), list(CELL_STATISTICS))
     table.columns.name = metric
     return _with_column_types(table)
 
@@ -203,7 +207,7 @@ def sensitivity(
     rows: str | Sequence[str],
     columns: str | Sequence[str],
     metric: str,
-    bins: int | None = BINS,
+    bins: int | None = DEFAULT_BINS,
 ) -> pd.DataFrame:
     """Tabulate two parameters, or groups of parameters, against each other, as FairKL paper Table 12.
 
@@ -212,75 +216,75 @@ def sensitivity(
         rows, columns: keys as for `ablation`.
 
     Returns:
-        Indexed by the rows' values. Columns of several levels: one of `STATISTICS`, then the columns' values, so that
-        `table["mean"]` is the matrix of means; the first level's name is the metric. Where no trial was, `n` is 0.
+        Indexed by the rows' values. Columns of several levels: one of `CELL_STATISTICS`, then the columns' values, so
+        that `table["mean"]` is the matrix of means; the first level's name is the metric. Where no trial was, `n` is 0.
 
     Raises:
         UserError: a parameter or the metric is not one of this study.
     """
-    down, across = _as_list(rows), _as_list(columns)
+    down, across = _keys_as_list(rows), _keys_as_list(columns)
     if both := set(down) & set(across):
         raise UserError(f"{', '.join(sorted(both))} given for rows and for columns: give it for one of them")
-    row_places, column_places, cells = _cells(frame, down, across, metric, bins)
-    by_row = [[cells[row, column].statistics() for column in column_places] for row in row_places]
+    row_places, column_places, cells = _tabulate_cells(frame, down, across, metric, bins)
+    by_row = [[cells[row, column].to_dict() for column in column_places] for row in row_places]
     table = pd.DataFrame(
-        [[statistics[name] for name in STATISTICS for statistics in row] for row in by_row],
+        [[statistics[name] for name in CELL_STATISTICS for statistics in row] for row in by_row],
         _places_index(row_places, down),
         pd.MultiIndex.from_tuples(
-            [(name, *column) for name in STATISTICS for column in column_places], names=[metric, *across]
+            [(name, *column) for name in CELL_STATISTICS for column in column_places], names=[metric, *across]
         ),
     )
     return _with_column_types(table)
 
 
-def _cells(
+def _tabulate_cells(
     frame: pd.DataFrame, down: list[str], across: list[str], metric: str, bins: int | None
-) -> tuple[list[Place], list[Place], dict[tuple[Place, Place], MetricCell]]:
+) -> tuple[list[LevelPlace], list[LevelPlace], dict[tuple[LevelPlace, LevelPlace], MetricCell]]:
     """Return the places down and across a table, and the cell of every pair of them."""
     frame = frame[frame["stage"] != "ablation"]  # configurations between baseline and best, which nobody searched
-    _check_keys(frame, [*down, *across])
-    _check_metric(metric, [name for name in map(str, frame.columns) if "/" in name])
-    by_key = {key: levels(frame[key], bins) for key in [*down, *across]}
+    _check_param_keys(frame, [*down, *across])
+    _check_metric_name(metric, [name for name in map(str, frame.columns) if "/" in name])
+    by_key = {key: assign_levels(frame[key], bins) for key in [*down, *across]}
     rows, row_of_trial = _places_of_trials([by_key[key] for key in down], len(frame))
     columns, column_of_trial = _places_of_trials([by_key[key] for key in across], len(frame))
-    members: dict[tuple[Place, Place], list[int]] = {pair: [] for pair in product(rows, columns)}
+    members: dict[tuple[LevelPlace, LevelPlace], list[int]] = {pair: [] for pair in product(rows, columns)}
     for position, pair in enumerate(zip(row_of_trial, column_of_trial, strict=True)):
         members[pair].append(position)
     return rows, columns, {pair: make_cell(frame.iloc[positions], metric) for pair, positions in members.items()}
 
 
-def _places_of_trials(by_key: list[pd.Categorical], trials: int) -> tuple[list[Place], list[Place]]:
+def _places_of_trials(by_key: list[pd.Categorical], trials: int) -> tuple[list[LevelPlace], list[LevelPlace]]:
     """Return all places in order, and that of each trial; of one parameter also the bins that no trial is in."""
-    of_trial: list[Place] = list(zip(*by_key, strict=True)) if by_key else [()] * trials
+    of_trial: list[LevelPlace] = list(zip(*by_key, strict=True)) if by_key else [()] * trials
     if len(by_key) == 1:
         return [(level,) for level in by_key[0].categories], of_trial
     by_code = dict(zip(zip(*(column.codes for column in by_key), strict=True), of_trial, strict=False))
     return [by_code[code] for code in sorted(by_code)] if by_key else [()], of_trial
 
 
-def _check_metric(metric: str, reported: Iterable[str]) -> None:
+def _check_metric_name(metric: str, reported: Iterable[str]) -> None:
     """Refuse a name that is not a metric. A metric that no trial has reported yet is accepted: its cells are empty."""
     names = list(reported)
     if metric not in names and ("/" not in metric or metrics.find_metric(metric) is None):
         there_are = ", ".join(names) or "none yet"
-        raise UserError(f"{metric!r} is not a metric. {nearest(metric, names)}There are: {there_are}")
+        raise UserError(f"{metric!r} is not a metric. {did_you_mean(metric, names)}There are: {there_are}")
 
 
-def _check_keys(frame: pd.DataFrame, keys: Iterable[str]) -> None:
+def _check_param_keys(frame: pd.DataFrame, keys: Iterable[str]) -> None:
     params = param_columns(frame)
     for key in keys:
         if key not in params:
             raise UserError(
-                f"{key!r} is not a parameter that differs between trials of this study. {nearest(key, params)}"
+                f"{key!r} is not a parameter that differs between trials of this study. {did_you_mean(key, params)}"
                 f"There are: {', '.join(params) or 'none'}"
             )
 
 
-def _as_list(keys: str | Sequence[str]) -> list[str]:
+def _keys_as_list(keys: str | Sequence[str]) -> list[str]:
     return [keys] if isinstance(keys, str) else list(keys)
 
 
-def _places_index(places: list[Place], keys: list[str]) -> pd.Index:
+def _places_index(places: list[LevelPlace], keys: list[str]) -> pd.Index:
     if len(keys) == 1:
         return pd.Index([place[0] for place in places], name=keys[0])
     return pd.MultiIndex.from_tuples(places, names=keys)

@@ -6,25 +6,25 @@ from dataclasses import dataclass, field, replace
 import pandas as pd
 
 from study.analysis.statistics import formatting
-from study.errors import UserError, nearest
+from study.errors import UserError, did_you_mean
 from study.home.events import ENDED_STATES
 from study.knobs import Section, Value
 from study.ranking import Results, SeedStatistics
 from study.ranking.difference import (
     Arm,
     Difference,
-    difference,
+    mean_difference,
     to_arm,
 )
-from study.ranking.documents import FLATTENED
-from study.ranking.summary import ArmSummary, Summary, summarise
+from study.ranking.documents import FLATTEN_FIELDS
+from study.ranking.summary import ArmSummary, StudySummary, summarise
 from study.spec import StudySpec
 from study.spec.reference_models import REFERENCES
-from study.text import flat, parameter
+from study.text import flatten_mapping, format_parameter
 
 
 @dataclass(frozen=True)
-class GapSummary:
+class DifferenceSummary:
     """A `Difference`, and whether it rests on too few seeds to tell."""
 
     difference: float
@@ -34,7 +34,7 @@ class GapSummary:
     too_few_seeds: bool
 
     @classmethod
-    def of(cls, gap: Difference) -> "GapSummary":
+    def from_difference(cls, gap: Difference) -> "DifferenceSummary":
         return cls(gap.value, gap.interval, gap.is_paired, gap.n_candidates, gap.is_unclear_for_few_seeds)
 
 
@@ -48,13 +48,13 @@ class ComparedStudy:
         settings: the keys that differ between these studies, without the searched ones.
     """
 
-    summary: Summary = field(metadata=FLATTENED)
-    gain: Mapping[str, GapSummary]
-    against: Mapping[str, GapSummary]
+    summary: StudySummary = field(metadata=FLATTEN_FIELDS)
+    gain: Mapping[str, DifferenceSummary]
+    against: Mapping[str, DifferenceSummary]
     settings: Section
 
 
-def differences_to_first(first: Results, other: Results, metric: str | None = None) -> dict[str, GapSummary]:
+def differences_to_first(first: Results, other: Results, metric: str | None = None) -> dict[str, DifferenceSummary]:
     """Return the other study's best minus the first one's, by metric; of final trainings their means.
 
     Both bests were chosen by what they are compared by. The interval allows for each pair that could have been chosen.
@@ -68,13 +68,13 @@ def differences_to_first(first: Results, other: Results, metric: str | None = No
     if one is None or two is None or is_same or _comparability_key(first.spec) != _comparability_key(other.spec):
         return {}
     gaps = {
-        name: difference(one.values(name), two.values(name), one.n_candidates * two.n_candidates)
+        name: mean_difference(one.metric_by_seed(name), two.metric_by_seed(name), one.n_candidates * two.n_candidates)
         for name in _compared_metrics([summarise(first)], metric if first.spec.final_seeds is not None else None)
     }
-    return {name: GapSummary.of(gap) for name, gap in gaps.items() if gap and gap.is_paired}
+    return {name: DifferenceSummary.from_difference(gap) for name, gap in gaps.items() if gap and gap.is_paired}
 
 
-def what_is_left_out(studies: Sequence[Results], metric: str | None = None) -> Iterator[str]:
+def left_out_notes(studies: Sequence[Results], metric: str | None = None) -> Iterator[str]:
     """Yield what the comparison of these studies, by a metric or their own, does not have, and why."""
     first, is_search = studies[0], metric is not None and studies[0].spec.final_seeds is None
     for other in studies[1:]:
@@ -87,7 +87,7 @@ def what_is_left_out(studies: Sequence[Results], metric: str | None = None) -> I
             reason = f"not both were chosen by {metric}"
         elif _comparability_key(first.spec) != _comparability_key(other.spec):
             reason = "their splits differ, or the epochs that count, or the metrics that chose their bests"
-        elif len(one.values(first.spec.metric).keys() & two.values(first.spec.metric).keys()) < 2:
+        elif len(one.metric_by_seed(first.spec.metric).keys() & two.metric_by_seed(first.spec.metric).keys()) < 2:
             reason = "their results share fewer than two seeds"
         else:
             reason = "it is the same on every seed"
@@ -97,7 +97,7 @@ def what_is_left_out(studies: Sequence[Results], metric: str | None = None) -> I
     told = [summarise(results) for results in studies]
     kept = _compared_metrics(told)
     if lost := [name for name in dict.fromkeys(name for one in told for name in one.shown) if name not in kept]:
-        yield f"Left out: {formatting.listed(lost)}; see study status or study report of each."
+        yield f"Left out: {formatting.join_with_and(lost)}; see study status or study report of each."
 
 
 def _compared_arm(results: Results) -> Arm | None:
@@ -106,9 +106,9 @@ def _compared_arm(results: Results) -> Arm | None:
     The baseline, if it leads, was chosen as one more.
     """
     if results.spec.final_seeds is not None or results.reference_as_result:
-        return results.final_arm or results.result_arms[1]
+        return results.final_arm or results.baseline_and_result_arms[1]
     chosen = results.best
-    return replace(to_arm(results.spec, chosen), n_candidates=results.n_candidates(chosen) + 1) if chosen else None
+    return replace(to_arm(results.spec, chosen), n_candidates=results.n_candidates_for(chosen) + 1) if chosen else None
 
 
 def _comparability_key(spec: StudySpec) -> list[object]:
@@ -117,7 +117,7 @@ def _comparability_key(spec: StudySpec) -> list[object]:
     return [*spec.data_sections, spec.objective.window, chosen_by]
 
 
-def compare(studies: Sequence[Results], metric: str | None = None) -> list[ComparedStudy]:
+def compare_studies(studies: Sequence[Results], metric: str | None = None) -> list[ComparedStudy]:
     """Compare studies: each in the given order, with the settings in which they differ.
 
     Args:
@@ -129,7 +129,7 @@ def compare(studies: Sequence[Results], metric: str | None = None) -> list[Compa
     """
     _check_comparable(studies, metric)
     is_final = studies[0].spec.final_seeds is not None
-    settings = [_settings(results.spec) for results in studies]
+    settings = [_compared_settings(results.spec) for results in studies]
     keys = dict.fromkeys(key for values in settings for key in values)
     differing = [key for key in keys if any(values.get(key) != settings[0].get(key) for values in settings)]
     return [
@@ -144,7 +144,7 @@ def compare(studies: Sequence[Results], metric: str | None = None) -> list[Compa
 
 
 def printed_comparison(compared: Sequence[ComparedStudy], metric: str | None = None) -> pd.DataFrame:
-    """Return the studies of `compare` as text, a column per study; no row in which none has a value."""
+    """Return the studies of `compare_studies` as text, a column per study; no row in which none has a value."""
     told = [one.summary for one in compared]
     metrics, is_final = _compared_metrics(told, metric), told[0].final is not None
     whose = ("final",) if is_final else ("baseline", "best")
@@ -155,19 +155,23 @@ def printed_comparison(compared: Sequence[ComparedStudy], metric: str | None = N
         "state": [one.state for one in told],
         "trials": [_trial_counts_in_words(one.trials) for one in told],
         "epochs run": [str(one.epochs) for one in told],
-        **({} if is_final else {"best trial": [_best_trial(one) for one in told]}),
+        **({} if is_final else {"best trial": [_best_trial_text(one) for one in told]}),
         **({} if is_final else _best_reference_rows(told, metrics)),
-        "chosen as": [one.chosen_by or formatting.MISSING for one in told],
-        **{f"{who} {name}": [_mean_text(one.arms.get(who), name) for one in told] for name in metrics for who in whose},
+        "chosen as": [one.chosen_by or formatting.MISSING_TEXT for one in told],
         **{
-            f"gain {name}": [gap_text(one.gain.get(name), name) for one in compared]
+            f"{who} {name}": [_arm_mean_text(one.arms.get(who), name) for one in told]
+            for name in metrics
+            for who in whose
+        },
+        **{
+            f"gain {name}": [difference_text(one.gain.get(name), name) for one in compared]
             for name in ([] if is_final else metrics)
         },
         **_difference_rows(compared, metrics, whose[-1]),
         **{f"best {key}": [_setting_text(params, key) for params in best_params] for key in searched},
         **{key: [_setting_text(one.settings, key) for one in compared] for key in keys},
     }
-    rows = {name: row for name, row in rows.items() if set(row) != {formatting.MISSING}}
+    rows = {name: row for name, row in rows.items() if set(row) != {formatting.MISSING_TEXT}}
     columns = {"": list(rows)} | {one.name: [row[at] for row in rows.values()] for at, one in enumerate(told)}
     return pd.DataFrame(columns, dtype=object)
 
@@ -176,14 +180,14 @@ def _difference_rows(compared: Sequence[ComparedStudy], metrics: Sequence[str], 
     """Return a line per metric in which two of the studies can be compared seed by seed."""
     return {
         f"{whose} {name}, minus that of {compared[0].summary.name}": [
-            gap_text(one.against.get(name), name) for one in compared
+            difference_text(one.against.get(name), name) for one in compared
         ]
         for name in metrics
         if any(name in one.against for one in compared)
     }
 
 
-def _compared_metrics(told: Sequence[Summary], metric: str | None = None) -> list[str]:
+def _compared_metrics(told: Sequence[StudySummary], metric: str | None = None) -> list[str]:
     """Return the metric or the study's own on both splits; of final trainings all that are shown and that each has."""
     finals = [one.final.metrics for one in told if one.final]
     if finals and not metric:
@@ -202,25 +206,29 @@ def _check_comparable(studies: Sequence[Results], metric: str | None) -> None:
     specs = [results.spec for results in studies]
     names = [spec.name for spec in specs]
     if len(set(names)) < 2 or len(set(names)) < len(names):
-        raise UserError(f"{formatting.listed(names)} given: two or more different studies are needed")
+        raise UserError(f"{formatting.join_with_and(names)} given: two or more different studies are needed")
     finals = [spec.name for spec in specs if spec.final_seeds is not None]
     if finals and len(finals) < len(studies):
         raise UserError(f"{finals[0]}: is a final training, and is compared with others of these alone")
     for results in studies:
         if not results.record.sessions:
             raise UserError(f"{results.spec.name}: has not begun yet, so its data are not known")
-    _check_same("data", {results.spec.name: _data_text(results) for results in studies})  # a metric is no help
+    _check_equal_across_studies(
+        "data", {results.spec.name: _data_text(results) for results in studies}
+    )  # a metric is no help
     shared = _shared_metrics(studies)
     if metric and metric not in shared:
         there_are = ", ".join(shared) or "none yet"
-        raise UserError(f"--metric {metric}: not all have it. {nearest(metric, shared)}There are: {there_are}")
+        raise UserError(f"--metric {metric}: not all have it. {did_you_mean(metric, shared)}There are: {there_are}")
     if metric is None:
         by_shared = [name for spec in specs for name in spec.objective.metrics if name in shared] or shared
         way = f". By one that all have: --metric {by_shared[0]}" if by_shared else ""
-        _check_same("metric", {spec.name: formatting.listed(spec.objective.metrics) for spec in specs}, way)
+        _check_equal_across_studies(
+            "metric", {spec.name: formatting.join_with_and(spec.objective.metrics) for spec in specs}, way
+        )
 
 
-def _check_same(kind: str, by_study: Mapping[str, str], way: str = "") -> None:
+def _check_equal_across_studies(kind: str, by_study: Mapping[str, str], way: str = "") -> None:
     if len(set(by_study.values())) > 1:
         listing = "; ".join(f"{name}: {value}" for name, value in by_study.items())
         raise UserError(f"studies of different {kind} cannot be compared. {listing}{way}")
@@ -232,49 +240,53 @@ def _data_text(results: Results) -> str:
     return f"{', '.join(named)}, fingerprint {results.record.sessions[-1].data or 'unknown'}"
 
 
-def _settings(spec: StudySpec) -> dict[str, Value]:
-    found = flat({**spec.base, "search": spec.search.model_dump(include=set(COMPARED))})
+def _compared_settings(spec: StudySpec) -> dict[str, Value]:
+    found = flatten_mapping({**spec.base, "search": spec.search.model_dump(include=set(COMPARED_SEARCH_KEYS))})
     if spec.final_seeds is not None:
         found.pop("train.seed")  # each of its trials has its own
     return {key: value for key, value in found.items() if key not in spec.search.space}
 
 
-COMPARED = ("sampler", "trials", "seed", "replicates", "constraints", "early_stopping", "confirm")
+COMPARED_SEARCH_KEYS = ("sampler", "trials", "seed", "replicates", "constraints", "early_stopping", "confirm")
 """Keys of `search` that are compared; those of sections in it are compared one by one."""
 
 
-def _gains_over_baseline(results: Results) -> dict[str, GapSummary]:
+def _gains_over_baseline(results: Results) -> dict[str, DifferenceSummary]:
     """Return best minus baseline, by metric; empty where the baseline is the best or one of the two is missing."""
-    (baseline, best), chosen = results.result_arms, summarise(results).arms.get("best")
-    if not baseline or not best or not chosen or chosen.trial == baseline.number:
+    (baseline, best), chosen = results.baseline_and_result_arms, summarise(results).arms.get("best")
+    if not baseline or not best or not chosen or chosen.trial == baseline.trial_number:
         return {}
-    return {name: GapSummary.of(gain) for name in chosen.metrics if (gain := best.difference_to(baseline, name))}
+    return {
+        name: DifferenceSummary.from_difference(gain)
+        for name in chosen.metrics
+        if (gain := best.difference_to(baseline, name))
+    }
 
 
 def _trial_counts_in_words(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{counts[state]} {state}" for state in ENDED_STATES if counts[state]) or "none ended"
 
 
-def _mean_text(arm: ArmSummary | None, name: str) -> str:
+def _arm_mean_text(arm: ArmSummary | None, name: str) -> str:
     """Return an arm's mean ± sd (n), `-` without values."""
     value = arm.metrics.get(name) if arm else None
     return (
-        f"{formatting.mean(name, SeedStatistics(value.mean, value.sd, value.n))} ({value.n})"
+        f"{formatting.format_mean(name, SeedStatistics(value.mean, value.sd, value.n))} ({value.n})"
         if value
-        else formatting.MISSING
+        else formatting.MISSING_TEXT
     )
 
 
-def _best_trial(told: Summary) -> str:
+def _best_trial_text(told: StudySummary) -> str:
     best, baseline = told.arms.get("best"), told.arms.get("baseline")
     if best is None:
-        return formatting.MISSING
+        return formatting.MISSING_TEXT
     if best.reference:
         return f"none: {REFERENCES[best.reference].description}"
     return f"{best.trial} (baseline)" if baseline and baseline.trial == best.trial else str(best.trial)
 
 
-def _best_reference_rows(told: Sequence[Summary], metrics: Sequence[str]) -> dict[str, list[str]]:
+def _best_reference_rows(told: Sequence[StudySummary], metrics: Sequence[str]) -> dict[str, list[str]]:
     """Return the best reference of each study that can be chosen, and its metrics; `-` without references."""
     usable = [
         [one for one in study.references.references if not REFERENCES[one.name].predicts_by_group]
@@ -284,22 +296,24 @@ def _best_reference_rows(told: Sequence[Summary], metrics: Sequence[str]) -> dic
     ]
     best = [next(iter(found), None) for found in usable]
     return {
-        "without a search": [one.words if one else formatting.MISSING for one in best],
+        "without a search": [one.words if one else formatting.MISSING_TEXT for one in best],
         **{
-            f"without a search {name}": [formatting.value(name, one.metrics.get(name) if one else None) for one in best]
+            f"without a search {name}": [
+                formatting.format_metric_value(name, one.metrics.get(name) if one else None) for one in best
+            ]
             for name in metrics
         },
     }
 
 
-def gap_text(gap: GapSummary | None, name: str, words: str = "") -> str:
+def difference_text(gap: DifferenceSummary | None, name: str, words: str = "") -> str:
     """Return a difference of a metric with its interval, `words` before that; a dash where there is none."""
     if gap is None:
-        return formatting.MISSING
+        return formatting.MISSING_TEXT
     if gap.too_few_seeds:
-        return f"{formatting.change(name, gap.difference)} ({formatting.VAGUE})"
+        return f"{formatting.format_difference(name, gap.difference)} ({formatting.TOO_FEW_SEEDS_TEXT})"
     return formatting.difference_with_interval(name, Difference(gap.difference, gap.interval), words)
 
 
 def _setting_text(values: Section, key: str) -> str:
-    return parameter(values[key]) if key in values else formatting.MISSING
+    return format_parameter(values[key]) if key in values else formatting.MISSING_TEXT

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from study.analysis.statistics import formatting
 from study.home.record import StudyRecord
-from study.metrics import format_value, is_share
+from study.metrics import format_metric, is_fraction_metric
 from study.metrics.worst_group_statement import GroupCounts, WorstGroup
 from study.metrics.worst_group_statement import find_worst_group as worst
 from study.ranking import SeedStatistics
@@ -14,29 +14,29 @@ from study.ranking.documents import Statement
 from study.text import sentence_case
 
 
-def group_counts(record: StudyRecord, arm: Arm, split: str) -> GroupCounts | None:
+def group_counts_of_arm(record: StudyRecord, arm: Arm, split: str) -> GroupCounts | None:
     """Return how many samples of each group of a split are right, by the mean over an arm's seeds.
 
     None where the sizes of groups are not known: without bias labels, of several data sets, or of very many groups.
     """
-    cells = record.groups.cells.get(split)
+    cells = record.group_sample_counts.cells.get(split)
     if not cells:
         return None
 
     def mean(name: str) -> float | None:
-        found = arm.statistics(f"{split}/{name}")
+        found = arm.metric_statistics(f"{split}/{name}")
         return found.mean if found else None
 
     return GroupCounts.from_metrics(split, cells, mean)
 
 
-def worst_group(record: StudyRecord, arm: Arm, split: str) -> WorstGroup | None:
+def worst_group_of_arm(record: StudyRecord, arm: Arm, split: str) -> WorstGroup | None:
     """Return which groups of a split an arm serves worst; None where that is not known, or all are alike."""
-    found = group_counts(record, arm, split)
-    return worst(found, record.groups.classes, record.groups.biases) if found else None
+    found = group_counts_of_arm(record, arm, split)
+    return worst(found, record.group_sample_counts.classes, record.group_sample_counts.biases) if found else None
 
 
-def sampling_error(record: StudyRecord, arm: Arm, name: str) -> float | None:
+def sampling_standard_error(record: StudyRecord, arm: Arm, name: str) -> float | None:
     """Return the standard error of an arm's metric because its split is a sample, whatever the seeds do.
 
     It is what the trials reported with the metric, the mean over them. On the test split of older studies, which
@@ -45,9 +45,9 @@ def sampling_error(record: StudyRecord, arm: Arm, name: str) -> float | None:
     replaces an accuracy of 0 or 1. None where neither is known.
     """
     split, metric = name.split("/", 1)
-    if reported := arm.statistics(f"{name}_standard_error"):
+    if reported := arm.metric_statistics(f"{name}_standard_error"):
         return reported.mean
-    value, count = arm.statistics(name), n_samples(record, arm, split, metric)
+    value, count = arm.metric_statistics(name), n_samples_of_accuracy(record, arm, split, metric)
     if value is None or not count:
         return None
     share = value.mean if 0 < value.mean < 1 else (value.mean * count + 1) / (count + 2)
@@ -55,26 +55,30 @@ def sampling_error(record: StudyRecord, arm: Arm, name: str) -> float | None:
 
 
 def statistics_with_error(record: StudyRecord, arm: Arm, name: str) -> SeedStatistics | None:
-    """Return an arm's metric over its seeds, with its `sampling_error`."""
-    found = arm.statistics(name)
+    """Return an arm's metric over its seeds, with its `sampling_standard_error`."""
+    found = arm.metric_statistics(name)
     return (
-        replace(found, split_error=sampling_error(record, arm, name), is_proportion=is_share(name)) if found else None
+        replace(found, split_error=sampling_standard_error(record, arm, name), is_proportion=is_fraction_metric(name))
+        if found
+        else None
     )
 
 
-def n_samples(record: StudyRecord, arm: Arm, split: str, metric: str) -> int | None:
+def n_samples_of_accuracy(record: StudyRecord, arm: Arm, split: str, metric: str) -> int | None:
     """Return how many samples of a split an accuracy is of; None where that is not known, and for other metrics."""
-    cells = record.groups.cells.get(split)
+    cells = record.group_sample_counts.cells.get(split)
     if not cells:
         return None
     total = sum(map(sum, cells))
     if metric == "accuracy":
         return total
-    if metric in ("aligned_accuracy", "conflicting_accuracy") and record.groups.aligned is not None:
-        aligned = sum(cells[class_][bias] for bias, class_ in enumerate(record.groups.aligned) if class_ >= 0)
+    if metric in ("aligned_accuracy", "conflicting_accuracy") and record.group_sample_counts.aligned is not None:
+        aligned = sum(
+            cells[class_][bias] for bias, class_ in enumerate(record.group_sample_counts.aligned) if class_ >= 0
+        )
         return aligned if metric == "aligned_accuracy" else total - aligned
     if metric == "worst_group_accuracy":
-        found = group_counts(record, arm, split)
+        found = group_counts_of_arm(record, arm, split)
         known = found.by_cell.values() if found else ()
         return min(known, key=lambda of: of[0] / of[1])[1] if known else None
     return None
@@ -96,17 +100,18 @@ class NoBetterThanChance(Statement):
 
     def __str__(self) -> str:
         has = (
-            f"{formatting.value_range(self.metric, self.interval)} (95% interval)"
+            f"{formatting.format_value_interval(self.metric, self.interval)} (95% interval)"
             if self.interval
-            else formatting.arm_mean(self.arm, self.metric)
+            else formatting.format_arm_mean(self.arm, self.metric)
         )
         return (
-            f"{sentence_case(self.arm.words)} is not told from guessing: {self.metric} is {has}, and guessing has "
-            f"{format_value(self.metric, self.chance)}, as has any model that knows the bias and nothing else."
+            f"{sentence_case(self.arm.label_in_sentence)} is not told from guessing: {self.metric} is {has}, and "
+            f"guessing has "
+            f"{format_metric(self.metric, self.chance)}, as has any model that knows the bias and nothing else."
         )
 
 
-def no_better_than_chance(record: StudyRecord, arm: Arm) -> NoBetterThanChance | None:
+def find_no_better_than_chance(record: StudyRecord, arm: Arm) -> NoBetterThanChance | None:
     """Tell whether an arm is no better than guessing by its unbiased accuracy; None where it is, or nothing tells.
 
     Of C classes guessing has 1/C in each (class, bias class) cell. So has, by the mean over all cells, any prediction
@@ -115,11 +120,11 @@ def no_better_than_chance(record: StudyRecord, arm: Arm) -> NoBetterThanChance |
     """
     found = []
     for split in ("val", "test"):
-        cells, name = record.groups.cells.get(split), f"{split}/unbiased_accuracy"
+        cells, name = record.group_sample_counts.cells.get(split), f"{split}/unbiased_accuracy"
         value = statistics_with_error(record, arm, name) if cells and all(map(all, cells)) else None
         if not cells or value is None:
             continue
-        ends, chance = value.interval(), 1 / len(cells)
+        ends, chance = value.confidence_interval(), 1 / len(cells)
         if (ends[0] if ends else value.mean) > chance:
             return None
         found.append(NoBetterThanChance(name, arm, ends, chance))
@@ -143,17 +148,18 @@ class ClassBelowChance(Statement):
     def __str__(self) -> str:
         remedy = "; method.class_weights lets small classes count as much as large ones" * self.has_small_class
         return (
-            f"{sentence_case(self.arm.words)} recognises one class less often than guessing does: {self.metric} is "
-            f"{formatting.arm_mean(self.arm, self.metric)}, and guessing has "
-            f"{format_value(self.metric, self.chance)}. study evaluate names the class{remedy}."
+            f"{sentence_case(self.arm.label_in_sentence)} recognises one class less often than guessing does: "
+            f"{self.metric} is "
+            f"{formatting.format_arm_mean(self.arm, self.metric)}, and guessing has "
+            f"{format_metric(self.metric, self.chance)}. study evaluate names the class{remedy}."
         )
 
 
-def class_below_chance(record: StudyRecord, arm: Arm) -> ClassBelowChance | None:
+def find_class_below_chance(record: StudyRecord, arm: Arm) -> ClassBelowChance | None:
     """Tell whether an arm's least recognised class is below guessing: on test or, where that is unread, validation."""
     for split in ("test", "val"):
-        cells, name = record.groups.cells.get(split), f"{split}/worst_class_accuracy"
-        found = arm.statistics(name) if cells else None
+        cells, name = record.group_sample_counts.cells.get(split), f"{split}/worst_class_accuracy"
+        found = arm.metric_statistics(name) if cells else None
         if cells and found:
             sizes, chance = [sum(class_) for class_ in cells], 1 / len(cells)
             is_uneven = min(sizes) < max(sizes) / 2

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from study.knobs import Value
-from study.metrics import format_range, format_value, in_percent, is_count
+from study.metrics import format_metric, format_metric_range, is_shown_in_percent, is_whole_count
 from study.ranking import Results, SeedStatistics
 from study.spec import StudySpec
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from study.ranking.difference import Arm, Difference
 
 
-MISSING = "-"
+MISSING_TEXT = "-"
 
-SYMBOLS = {
+SYMBOL_BY_KEY = {
     "method.alpha": r"$\alpha$",
     "method.lambda": r"$\lambda$",
     "method.epsilon": r"$\epsilon$",
@@ -28,7 +28,7 @@ SYMBOLS = {
 }
 """The papers' symbols, by key."""
 
-LIMITS = {
+SEARCH_END_REASONS = {
     "time": "its time limit was reached",
     "gpu_hours": "its GPU hours were spent",
     "plateau": "it had reached a plateau",
@@ -39,28 +39,32 @@ LIMITS = {
 """Why a search ended before its number of trials."""
 
 
-def value(metric: str, number: float | None) -> str:
+def format_metric_value(metric: str, number: float | None) -> str:
     """Return a value as `76.2%`, or `0.123` for a metric other than an accuracy."""
     if number is None or math.isnan(number):
-        return MISSING
-    return format_value(metric, number)
+        return MISSING_TEXT
+    return format_metric(metric, number)
 
 
-def mean(metric: str, spread: SeedStatistics | None) -> str:
+def format_mean(metric: str, spread: SeedStatistics | None) -> str:
     """Return `76.2 ± 1.3%` (sample standard deviation), without the second part for a single value."""
-    return MISSING if spread is None or math.isnan(spread.mean) else format_value(metric, spread.mean, spread.deviation)
+    return (
+        MISSING_TEXT
+        if spread is None or math.isnan(spread.mean)
+        else format_metric(metric, spread.mean, spread.standard_deviation)
+    )
 
 
-def arm_mean(arm: "Arm", metric: str) -> str:
-    """Return the `mean` of an arm's metric."""
-    return mean(metric, arm.statistics(metric))
+def format_arm_mean(arm: "Arm", metric: str) -> str:
+    """Return the `format_mean` of an arm's metric."""
+    return format_mean(metric, arm.metric_statistics(metric))
 
 
-def change(metric: str, number: float, signed: bool = True) -> str:
+def format_difference(metric: str, number: float, signed: bool = True) -> str:
     """Return a difference as `+16.0 points`, or `+0.012` for a metric other than an accuracy."""
     (text,) = _numbers_in_unit(metric, number)
     text = text if signed else text.removeprefix("+")
-    return f"{text} points" if in_percent(metric) else text
+    return f"{text} points" if is_shown_in_percent(metric) else text
 
 
 def _numbers_in_unit(metric: str, *numbers: float) -> list[str]:
@@ -68,10 +72,10 @@ def _numbers_in_unit(metric: str, *numbers: float) -> list[str]:
 
     A number of which these would show nothing is written as `+0.0004`; counts, not in percent, as `+530`.
     """
-    are_large = all(is_count(number) or abs(number) >= 100 for number in numbers)
-    scale, digits = (100, 1) if in_percent(metric) else (1, 0 if are_large else 3)
-    scaled = [round(scale * number, MOST_DIGITS) for number in numbers]
-    while len({round(each, digits) for each in scaled}) < len(set(scaled)) and digits < MOST_DIGITS:
+    are_large = all(is_whole_count(number) or abs(number) >= 100 for number in numbers)
+    scale, digits = (100, 1) if is_shown_in_percent(metric) else (1, 0 if are_large else 3)
+    scaled = [round(scale * number, MAX_DECIMALS) for number in numbers]
+    while len({round(each, digits) for each in scaled}) < len(set(scaled)) and digits < MAX_DECIMALS:
         digits += 1
     shown = [
         max(digits, math.ceil(-math.log10(abs(each))) if each and not round(each, digits) else 0) for each in scaled
@@ -79,14 +83,14 @@ def _numbers_in_unit(metric: str, *numbers: float) -> list[str]:
     return [f"{each + 0.0:+.{places}f}" for each, places in zip(scaled, shown, strict=True)]
 
 
-MOST_DIGITS = 12
+MAX_DECIMALS = 12
 """Largest number of decimals: what is smaller is the noise of rounding."""
 
 
-ALIKE = "on every seed alike"
+ALIKE_TEXT = "on every seed alike"
 """Stands for an interval where all seeds gave the same value: their spread says nothing then."""
 
-VAGUE = "too few seeds to tell"
+TOO_FEW_SEEDS_TEXT = "too few seeds to tell"
 """Stands for an interval that two seeds alone make so wide that it holds zero."""
 
 
@@ -99,22 +103,22 @@ def difference_with_interval(
         words: before the interval.
         where: behind the change, with a blank before it.
     """
-    text = change(metric, difference.value) + where
+    text = format_difference(metric, difference.value) + where
     if difference.interval is None:
         return text
     if difference.has_zero_width:
-        return f"{text} {ALIKE}"
-    return f"{text} ({'' if difference.is_unclear_for_few_seeds else words}{interval(metric, difference)})"
+        return f"{text} {ALIKE_TEXT}"
+    return f"{text} ({'' if difference.is_unclear_for_few_seeds else words}{format_interval(metric, difference)})"
 
 
-def interval(metric: str, difference: "Difference") -> str:
-    """Return `+12.1 to +19.9`, in the unit of `change`; words in its place where it says nothing."""
+def format_interval(metric: str, difference: "Difference") -> str:
+    """Return `+12.1 to +19.9`, in the unit of `format_difference`; words in its place where it says nothing."""
     if difference.interval is None:
-        return MISSING
+        return MISSING_TEXT
     if difference.has_zero_width:
-        return ALIKE
+        return ALIKE_TEXT
     if difference.is_unclear_for_few_seeds:
-        return VAGUE
+        return TOO_FEW_SEEDS_TEXT
     return " to ".join(_numbers_in_unit(metric, *difference.interval))
 
 
@@ -130,7 +134,7 @@ def difference_with_verdict(
     """
     if difference.is_clear is None or difference.is_unclear_for_few_seeds:
         seeds = "one seed" if difference.is_clear is None else "two seeds"
-        return f"{change(metric, difference.value)}{where}, which {seeds} cannot tell from luck"
+        return f"{format_difference(metric, difference.value)}{where}, which {seeds} cannot tell from luck"
     if difference.has_zero_width and not difference.value:
         return f"the same on every seed{where}"
     found, which = difference_with_interval(metric, difference, where=where), "better" if better else "worse"
@@ -139,19 +143,19 @@ def difference_with_verdict(
     return f"{found}, {f'{which} beyond' if difference.is_clear else 'within'} the spread over {over}"
 
 
-def value_range(metric: str, ends: tuple[float, float] | None) -> str:
-    """Return `64.1 to 79.9%`, the ends of a value's interval, in the unit of `value`."""
-    return MISSING if ends is None else format_range(metric, *ends)
+def format_value_interval(metric: str, ends: tuple[float, float] | None) -> str:
+    """Return `64.1 to 79.9%`, the ends of a value's interval, in the unit of `format_metric_value`."""
+    return MISSING_TEXT if ends is None else format_metric_range(metric, *ends)
 
 
-def setting(value: object) -> str:
+def format_setting(value: object) -> str:
     """Return a parameter's value as text; a float with four significant digits."""
     if isinstance(value, float):
-        return MISSING if math.isnan(value) else f"{value:.4g}"
+        return MISSING_TEXT if math.isnan(value) else f"{value:.4g}"
     if value is None:
-        return MISSING
+        return MISSING_TEXT
     if isinstance(value, list | tuple):
-        return ", ".join(setting(item) for item in value) or "none"
+        return ", ".join(format_setting(item) for item in value) or "none"
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -161,36 +165,36 @@ def ordinal(number: int) -> str:
     return f"{number}{ending}"
 
 
-def duration(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """Return seconds as `40 s`, `12 min`, `3.5 h`."""
     if seconds < 120:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
-def listed(items: Iterable[Value]) -> str:
+def join_with_and(items: Iterable[Value]) -> str:
     """Return `1`, `1 and 2`, `1, 2 and 3`; of more than twelve, the first ten and how many more there are."""
-    texts = [str(item) for item in items] or [MISSING]
+    texts = [str(item) for item in items] or [MISSING_TEXT]
     if len(texts) > 12:
         return f"{', '.join(texts[:10])} and {len(texts) - 10} more"
     *front, last = texts
     return f"{', '.join(front)} and {last}" if front else last
 
 
-def trials(numbers: Sequence[int]) -> str:
+def trial_numbers_text(numbers: Sequence[int]) -> str:
     """Return `trial 3`, `trials 3 and 4`."""
-    return f"trial{'s' if len(numbers) > 1 else ''} {listed(numbers)}"
+    return f"trial{'s' if len(numbers) > 1 else ''} {join_with_and(numbers)}"
 
 
-def seed_list(numbers: Sequence[int]) -> str:
+def seed_numbers_text(numbers: Sequence[int]) -> str:
     """Return `1, 2, 3`; of more than three in a row `1 to 5`; `-` for none."""
     in_a_row = range(numbers[0], numbers[0] + len(numbers)) if numbers else ()
     if len(numbers) > 3 and list(numbers) == list(in_a_row):
         return f"{numbers[0]} to {numbers[-1]}"
-    return ", ".join(map(str, numbers)) or MISSING
+    return ", ".join(map(str, numbers)) or MISSING_TEXT
 
 
-def seeds(numbers: Sequence[int], folds: int = 0) -> str:
+def seeds_text(numbers: Sequence[int], folds: int = 0) -> str:
     """Return `seed 0`, `3 seeds (1, 2, 3)`, or `5 folds, each time on a seed of its own (...)`.
 
     Args:
@@ -207,17 +211,17 @@ def seeds(numbers: Sequence[int], folds: int = 0) -> str:
     return f"{len(numbers)} seeds ({', '.join(map(str, numbers))}{repeated})"
 
 
-def rerun_words(spec: StudySpec) -> str:
+def rerun_seeds_text(spec: StudySpec) -> str:
     """Return what configurations run on again: `fresh seeds`, or `all folds`, each of them on a fresh seed."""
     return "fresh seeds" if spec.folds is None else "all folds"
 
 
 def folds_and_seeds_text(arm: "Arm", metric: str) -> str:
     """Return the folds and seeds behind an arm's value of a metric, in words."""
-    return seeds(arm.seeds(metric), len({trial.fold for trial in arm.trials} - {None}))
+    return seeds_text(arm.metric_seeds(metric), len({trial.fold for trial in arm.trials} - {None}))
 
 
-def best_words(results: Results) -> str:
+def best_name_text(results: Results) -> str:
     """Return what the configuration that leads is called: the best, with several metrics by the first.
 
     Where a reference is above it, it leads the search alone.
@@ -226,18 +230,18 @@ def best_words(results: Results) -> str:
     return f"{leads} by first metric" if results.spec.objective.has_several_metrics else leads
 
 
-def with_direction(spec: StudySpec, name: str) -> str:
+def metric_with_direction(spec: StudySpec, name: str) -> str:
     """Return a metric's name and which values of it are better."""
     words = {"max": " (higher is better)", "min": " (lower is better)", None: ""}
     return name + words[spec.direction(name)]
 
 
-def seeds_compared(spec: StudySpec) -> str:
+def compared_by_text(spec: StudySpec) -> str:
     """Return what the search compares configurations by: `one seed`, `mean over 3 seeds`."""
     return "one seed" if len(spec.seeds) == 1 else f"mean over {len(spec.seeds)} seeds"
 
 
-WORDS = {
+METRICS_IN_WORDS = {
     "unbiased_accuracy": "accuracy with each group weighing alike",
     "shrunk_unbiased_accuracy": "accuracy with each group weighing alike",
     "inferred_unbiased_accuracy": "accuracy with each inferred group weighing alike",
@@ -249,10 +253,10 @@ WORDS = {
 }
 """Metrics in words, where the name's own are not those that a reader knows."""
 
-SPLIT_WORDS = {"val": "validation", "test": "the test split", "train": "training"}
+SPLITS_IN_WORDS = {"val": "validation", "test": "the test split", "train": "training"}
 
 
-def in_words(metric: str) -> str:
+def metric_in_words(metric: str) -> str:
     """Return a metric as a reader calls it, with its name: `accuracy on validation (val/accuracy)`."""
     split, _, name = metric.partition("/")
-    return f"{WORDS.get(name, name.replace('_', ' '))} on {SPLIT_WORDS.get(split, split)} ({metric})"
+    return f"{METRICS_IN_WORDS.get(name, name.replace('_', ' '))} on {SPLITS_IN_WORDS.get(split, split)} ({metric})"

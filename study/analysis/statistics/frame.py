@@ -10,14 +10,14 @@ from study.ranking import Results
 from study.ranking.candidates import trial_metric
 from study.spec import StudySpec
 from study.spec.domain import Domain
-from study.text import parameter
+from study.text import format_parameter
 
 if TYPE_CHECKING:
     import pandas as pd
 
-T = TypeVar("T")
+ItemT = TypeVar("ItemT")
 
-FIXED = ("stage", "state", "kind", "reason", "seed", "fold", "repeats", "epochs", "seconds")
+FIXED_COLUMNS = ("stage", "state", "kind", "reason", "seed", "fold", "repeats", "epochs", "seconds")
 
 
 def load(name: str) -> "pd.DataFrame":
@@ -60,19 +60,19 @@ def trials_frame(results: Results) -> "pd.DataFrame":
     """Return one row per trial, indexed by its number.
 
     Returns:
-        The columns of `FIXED` (`kind` of failure, `reason` of failure or pruning, `seconds` from the start of the last
-        run to its end), then every parameter under its dotted key, then every metric under its name: `val/*` and
-        `train/*` at the trial's epoch by `search.epoch`, `test/*` where the test split was read. Absent values are NaN
-        or None. A parameter that a trial was not given has the study file's value, which the trial ran with.
+        The columns of `FIXED_COLUMNS` (`kind` of failure, `reason` of failure or pruning, `seconds` from the start of
+        the last run to its end), then every parameter under its dotted key, then every metric under its name: `val/*`
+        and `train/*` at the trial's epoch by `search.epoch`, `test/*` where the test split was read. Absent values are
+        NaN or None. A parameter that a trial was not given has the study file's value, which the trial ran with.
     """
     import pandas as pd  # here, so that what needs no table is told at once
 
     trials = list(results.record.trials.values())
     keys = param_keys(results.spec, trials)
     metrics = metric_names(results.spec, trials)
-    rows = [_row(results.spec, trial, keys, metrics) for trial in trials]
+    rows = [_trial_row(results.spec, trial, keys, metrics) for trial in trials]
     index = pd.Index([trial.number for trial in trials], name="trial", dtype="int64")
-    frame = pd.DataFrame(rows, index=index, columns=[*FIXED, *keys, *metrics])
+    frame = pd.DataFrame(rows, index=index, columns=[*FIXED_COLUMNS, *keys, *metrics])
     for name in ("fold", "repeats"):
         frame[name] = frame[name].astype("Int64")
     return frame.astype({"seconds": float, **dict.fromkeys(metrics, float)})
@@ -102,18 +102,18 @@ def metric_names(spec: StudySpec, trials: Collection[TrialRecord]) -> list[str]:
     return [spec.metric, *sorted(names - {spec.metric, "epoch"})]
 
 
-def param(spec: StudySpec, trial: TrialRecord, key: str) -> Value:
+def param_value(spec: StudySpec, trial: TrialRecord, key: str) -> Value:
     """Return the value that a trial ran with, None for a key that does not apply to it."""
     if key in trial.params:
         return trial.params[key]
-    return _section_form(spec, trial, key).get(key.partition(".")[2])
+    return _section_of_trial(spec, trial, key).get(key.partition(".")[2])
 
 
 def param_text(spec: StudySpec, trial: TrialRecord, key: str) -> str:
     """Return the value that a trial ran with as text; `-` for a key that does not apply to it."""
-    value = param(spec, trial, key)
-    applies = value is not None or key in trial.params or key.partition(".")[2] in _section_form(spec, trial, key)
-    return parameter(value) if applies else "-"
+    value = param_value(spec, trial, key)
+    applies = value is not None or key in trial.params or key.partition(".")[2] in _section_of_trial(spec, trial, key)
+    return format_parameter(value) if applies else "-"
 
 
 def trial_label(trial: TrialRecord) -> str:
@@ -121,12 +121,12 @@ def trial_label(trial: TrialRecord) -> str:
     return f"{trial.number} (baseline)" if trial.stage == "baseline" else str(trial.number)
 
 
-def _section_form(spec: StudySpec, trial: TrialRecord, key: str) -> Section:
+def _section_of_trial(spec: StudySpec, trial: TrialRecord, key: str) -> Section:
     return spec.sections.section_form(key.partition(".")[0], trial.params)
 
 
-def _row(spec: StudySpec, trial: TrialRecord, keys: list[str], metrics: list[str]) -> list[Value]:
-    seconds = trial.total_run_seconds if trial.started is not None else None
+def _trial_row(spec: StudySpec, trial: TrialRecord, keys: list[str], metrics: list[str]) -> list[Value]:
+    seconds = trial.total_run_seconds if trial.started_at is not None else None
     of_trial = [
         trial.stage,
         trial.state,
@@ -137,7 +137,7 @@ def _row(spec: StudySpec, trial: TrialRecord, keys: list[str], metrics: list[str
         trial.repeated_trial,
         trial.n_epochs,
     ]
-    params = [param(spec, trial, key) for key in keys]
+    params = [param_value(spec, trial, key) for key in keys]
     return [*of_trial, seconds, *params, *(trial_metric(spec, trial, name) for name in metrics)]
 
 
@@ -148,6 +148,6 @@ def varied_domains(spec: StudySpec) -> dict[str, Domain]:
     }
 
 
-def thin_out(items: Sequence[T], most: int) -> Sequence[T]:
-    """Return at most `most` of the items, evenly chosen, in order."""
-    return items if len(items) <= most else [items[place * len(items) // most] for place in range(most)]
+def thin_out(items: Sequence[ItemT], max_items: int) -> Sequence[ItemT]:
+    """Return at most `max_items` of the items, evenly chosen, in order."""
+    return items if len(items) <= max_items else [items[place * len(items) // max_items] for place in range(max_items)]

@@ -16,7 +16,7 @@ from study.home.record import TrialRecord
 from study.knobs import Params, Scalar
 from study.ranking import Results, cached_per_results
 from study.spec import StudySpec
-from study.text import counted
+from study.text import pluralise
 
 Array = NDArray[np.float64]
 
@@ -26,46 +26,46 @@ if TYPE_CHECKING:
 
 # Shares of a response's variance over a space: main effects, interactions of pairs, and the remainder.
 #
-# The response is a sum of orthonormal functions of the inputs (see `Axis`) and of their
+# The response is a sum of orthonormal functions of the inputs (see `ParameterAxis`) and of their
 # products for pairs of inputs, plus noise. Then squared weights are parts of the variance over the space (Sobol 1993;
 # Sudret 2008), wherever in it the samples lie. The weights of an input, and those of a pair, share a prior variance,
 # whose deviation is half-Cauchy: effects that are not there shrink to nothing (Gelman 2006; Polson and Scott 2012). All
 # of it is drawn by a Gibbs sampler, so that shares have intervals that know how little few samples say. What the sum
 # does not reach is in the remainder, with the noise.
 
-BURN_IN, DRAWS = 200, 800
-MAIN_SCALE, PAIR_SCALE = 0.5, 0.1
+N_BURN_IN_DRAWS, N_DRAWS = 200, 800
+MAIN_PRIOR_SCALE, PAIR_PRIOR_SCALE = 0.5, 0.1
 """Scales of the half-Cauchy priors, in deviations of the response."""
-PAIR_COLUMNS = 2
+PAIR_COLUMNS_PER_INPUT = 2
 """Columns of each input that go into the products of a pair."""
 MANY_INPUTS = 8
 """Number of inputs above which only the first column of each goes into products."""
 
 
-NOTHING = 0.01
+NEGLIGIBLE_SHARE = 0.01
 """Share below which the lower end of an interval is taken as 0."""
 
 
 @dataclass(frozen=True)
-class Shares:
+class ShareDraws:
     """Draws of shares of the variance; in each draw all of them and the remainder add up to 1.
 
     Attributes:
-        mains: (draws, inputs).
-        interactions: (draws,), of all pairs.
+        main_shares: (draws, inputs).
+        interaction_shares: (draws,), of all pairs.
     """
 
-    mains: Array
-    interactions: Array
+    main_shares: Array
+    interaction_shares: Array
 
     @property
-    def remainder(self) -> Array:
+    def remainder_shares(self) -> Array:
         """Share of each draw that inputs and pairs leave: (draws,)."""
-        return 1.0 - self.mains.sum(1) - self.interactions
+        return 1.0 - self.main_shares.sum(1) - self.interaction_shares
 
 
 @dataclass(frozen=True)
-class Share:
+class VarianceShare:
     """A share of the variance, with its shortest 95% interval."""
 
     value: float
@@ -73,16 +73,16 @@ class Share:
     high: float
 
     @classmethod
-    def of(cls, draws: Array) -> "Share":
+    def from_draws(cls, draws: Array) -> "VarianceShare":
         """Build a share from draws of it; an interval that begins below one percent begins at 0."""
         ordered = np.sort(draws)
         within = math.ceil(0.95 * len(ordered))
         first = int((ordered[within - 1 :] - ordered[: len(ordered) - within + 1]).argmin())
         low, high = float(ordered[first]), float(ordered[first + within - 1])
-        return cls(float(draws.mean()), low if low >= NOTHING else 0.0, high)
+        return cls(float(draws.mean()), low if low >= NEGLIGIBLE_SHARE else 0.0, high)
 
 
-def variance_shares(inputs: Sequence[Array], weights: Sequence[Array], responses: Array) -> Shares:
+def draw_variance_shares(inputs: Sequence[Array], weights: Sequence[Array], responses: Array) -> ShareDraws:
     """Draw the shares of the inputs, and of their pairs, from their posterior.
 
     Args:
@@ -92,7 +92,7 @@ def variance_shares(inputs: Sequence[Array], weights: Sequence[Array], responses
     """
     middle, scale = responses.mean(), max(float(responses.std()), 1e-12)
     targets = (responses - middle) / scale
-    few = PAIR_COLUMNS if len(inputs) <= MANY_INPUTS else 1
+    few = PAIR_COLUMNS_PER_INPUT if len(inputs) <= MANY_INPUTS else 1
     pairs = list(combinations(range(len(inputs)), 2))
     products = [_column_products(inputs[one][:, :few], inputs[other][:, :few]) for one, other in pairs]
     of_pairs = [np.outer(weights[one][:few], weights[other][:few]).ravel() for one, other in pairs]
@@ -100,19 +100,21 @@ def variance_shares(inputs: Sequence[Array], weights: Sequence[Array], responses
     sizes = [block.shape[1] for block in (*inputs, *products)]
     relative = np.concatenate([*weights, *of_pairs])
     group = np.repeat(np.arange(len(sizes)), sizes)
-    scales = np.repeat([MAIN_SCALE, PAIR_SCALE], [len(inputs), len(pairs)])
-    drawn = _gibbs(design, targets, relative, group, scales)
-    return Shares(drawn[:, : len(inputs)], drawn[:, len(inputs) :].sum(1))
+    scales = np.repeat([MAIN_PRIOR_SCALE, PAIR_PRIOR_SCALE], [len(inputs), len(pairs)])
+    drawn = _draw_by_gibbs_sampler(design, targets, relative, group, scales)
+    return ShareDraws(drawn[:, : len(inputs)], drawn[:, len(inputs) :].sum(1))
 
 
-def _gibbs(design: Array, targets: Array, relative: Array, group: NDArray[np.intp], scales: Array) -> Array:
+def _draw_by_gibbs_sampler(
+    design: Array, targets: Array, relative: Array, group: NDArray[np.intp], scales: Array
+) -> Array:
     """Draw (draws, groups) shares by a Gibbs sampler."""
     generator = np.random.default_rng(0)
     gram, projected, total = design.T @ design, design.T @ targets, (targets**2).sum()
     count, sizes = len(design), np.bincount(group, minlength=len(scales))
     variance, helper, noise = scales**2 / 4, np.ones(len(scales)), 0.5
-    found = np.empty((DRAWS, len(scales)))
-    for step in range(BURN_IN + DRAWS):
+    found = np.empty((N_DRAWS, len(scales)))
+    for step in range(N_BURN_IN_DRAWS + N_DRAWS):
         precision = gram / noise
         precision[np.diag_indices_from(precision)] += np.concatenate([[1e-4], 1 / (variance[group] * relative)])
         root = np.linalg.cholesky(precision)
@@ -124,9 +126,9 @@ def _gibbs(design: Array, targets: Array, relative: Array, group: NDArray[np.int
         variance = (1 / helper + squares / 2) / generator.gamma(0.5 + sizes / 2)
         variance = np.maximum(variance, 1e-8)
         helper = (1 / scales**2 + 1 / variance) / generator.gamma(np.ones(len(scales)))
-        if step >= BURN_IN:
+        if step >= N_BURN_IN_DRAWS:
             parts = np.bincount(group, weights[1:] ** 2, minlength=len(scales))
-            found[step - BURN_IN] = parts / (parts.sum() + noise)
+            found[step - N_BURN_IN_DRAWS] = parts / (parts.sum() + noise)
     return found
 
 
@@ -142,53 +144,53 @@ def _column_products(one: Array, other: Array) -> Array:
 # and no two columns correlate, so that a sum of squared weights is a share of variance (Sudret 2008, polynomial chaos).
 
 
-LEVELS = 50
+MAX_STEPPED_LEVELS = 50
 """Number of steps above which a range is taken for a continuous one."""
 
-DEGREE = 7
+MAX_POLYNOMIAL_DEGREE = 7
 """Degree of the polynomials of a range: a peak a quarter as wide as the range is still seen."""
 
 
 @dataclass(frozen=True)
-class Axis:
+class ParameterAxis:
     """One searched parameter.
 
     Attributes:
         key: its dotted key.
-        levels: how many values it has, 0 for a continuous range.
-        ordered: whether its values are numbers of a range; False for choices.
+        n_levels: how many values it has, 0 for a continuous range.
+        is_ordered: whether its values are numbers of a range; False for choices.
     """
 
     key: str
-    levels: int
-    ordered: bool
+    n_levels: int
+    is_ordered: bool
     _distribution: "BaseDistribution"
 
     @property
-    def count(self) -> int:
+    def n_columns(self) -> int:
         """Number of columns."""
-        if not self.ordered:
-            return self.levels - 1
-        return min(DEGREE, self.levels - 1) if self.levels else DEGREE
+        if not self.is_ordered:
+            return self.n_levels - 1
+        return min(MAX_POLYNOMIAL_DEGREE, self.n_levels - 1) if self.n_levels else MAX_POLYNOMIAL_DEGREE
 
     @property
-    def weights(self) -> Array:
+    def column_weights(self) -> Array:
         """(columns,): expected share of each column relative to the others, less for higher degrees."""
-        return 1.0 / np.arange(1, self.count + 1) ** 2 if self.ordered else np.ones(self.count)
+        return 1.0 / np.arange(1, self.n_columns + 1) ** 2 if self.is_ordered else np.ones(self.n_columns)
 
-    def columns(self, trials: Iterable[Params]) -> Array:
+    def design_columns(self, trials: Iterable[Params]) -> Array:
         """Return (N, columns) from the trials' parameters; 0 where a trial has no value or a foreign one."""
         places = np.array(
             [self._coordinate(params.get(self.key), self.key in params) for params in trials], dtype=float
         )
         known = np.isfinite(places)
-        found = np.zeros((len(places), self.count))
-        if self.levels:
-            rows = np.round(places[known] * self.levels - 0.5).astype(int)
-            found[known] = _orthonormal_polynomials(self.levels, self.count)[rows]
+        found = np.zeros((len(places), self.n_columns))
+        if self.n_levels:
+            rows = np.round(places[known] * self.n_levels - 0.5).astype(int)
+            found[known] = _orthonormal_polynomials(self.n_levels, self.n_columns)[rows]
         else:
-            degrees = np.arange(1, self.count + 1)
-            vander = legendre.legvander(2 * places[known] - 1, self.count)[:, 1:]
+            degrees = np.arange(1, self.n_columns + 1)
+            vander = legendre.legvander(2 * places[known] - 1, self.n_columns)[:, 1:]
             found[known] = vander * np.sqrt(2 * degrees + 1)
         return found
 
@@ -204,31 +206,31 @@ class Axis:
         if isinstance(self._distribution, CategoricalDistribution):
             choices = self._distribution.choices
             at = next((place for place, choice in enumerate(choices) if is_among_typed_values(value, [choice])), None)
-            return float("nan") if at is None else (at + 0.5) / self.levels
+            return float("nan") if at is None else (at + 0.5) / self.n_levels
         assert isinstance(self._distribution, FloatDistribution | IntDistribution)
         if not isinstance(value, int | float) or (self._distribution.log and value <= 0):
             return float("nan")
         return float(np.clip(unit_coordinate_of_value(self._distribution, value), 0.0, 1.0 - 1e-12))
 
 
-def axes(results: Results) -> dict[str, Axis]:
+def parameter_axes(results: Results) -> dict[str, ParameterAxis]:
     """Return the searched parameters of a study by key, without constants."""
     from study.spec.optuna_distributions import distributions_of_domains
 
     of_space = distributions_of_domains(results.spec.search.space, results.integer_keys)
-    return {key: _axis(key, of_space[key]) for key in varied_domains(results.spec)}
+    return {key: _parameter_axis(key, of_space[key]) for key in varied_domains(results.spec)}
 
 
-def _axis(key: str, distribution: "BaseDistribution") -> Axis:
+def _parameter_axis(key: str, distribution: "BaseDistribution") -> ParameterAxis:
     from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
     if isinstance(distribution, CategoricalDistribution):
-        return Axis(key, len(distribution.choices), False, distribution)
+        return ParameterAxis(key, len(distribution.choices), False, distribution)
     assert isinstance(distribution, FloatDistribution | IntDistribution)
     levels = 0
     if distribution.step is not None and not distribution.log:
         levels = round((distribution.high - distribution.low) / distribution.step) + 1
-    return Axis(key, levels if levels <= LEVELS else 0, True, distribution)
+    return ParameterAxis(key, levels if levels <= MAX_STEPPED_LEVELS else 0, True, distribution)
 
 
 def _orthonormal_polynomials(levels: int, count: int) -> Array:
@@ -239,7 +241,7 @@ def _orthonormal_polynomials(levels: int, count: int) -> Array:
     return np.asarray((basis * signs * np.sqrt(levels))[:, 1:], dtype=float)
 
 
-MIN_TRIALS = 30
+MIN_IMPORTANCE_TRIALS = 30
 """Trials that importance needs. With fewer the intervals were found to miss too often."""
 
 
@@ -248,37 +250,40 @@ class Importances:
     """Shares of the metric's variance over the searched space, each value drawn with equal chance.
 
     Attributes:
-        shares: of each parameter alone, the largest first.
-        trials: how many each rests on: those that have it.
-        interactions, remainder: of all pairs; of everything else, which is noise between trials, and what is too
+        share_by_key: of each parameter alone, the largest first.
+        n_trials_by_key: how many each rests on: those that have it.
+        interactions_share, remainder_share: of all pairs; of everything else, which is noise between trials, and what
+        is too
             jagged or takes three parameters. Of the trials of the first parameter; None without any.
-        selected: whether early stopping ended trials, so that these are among those that it let through.
-        missing: why there are none, in words; empty otherwise.
+        are_trials_selected: whether early stopping ended trials, so that these are among those that it let through.
+        why_missing: why there are none, in words; empty otherwise.
     """
 
-    shares: dict[str, Share] = field(default_factory=dict)
-    trials: dict[str, int] = field(default_factory=dict)
-    interactions: Share | None = None
-    remainder: Share | None = None
-    selected: bool = False
-    missing: str = ""
+    share_by_key: dict[str, VarianceShare] = field(default_factory=dict)
+    n_trials_by_key: dict[str, int] = field(default_factory=dict)
+    interactions_share: VarianceShare | None = None
+    remainder_share: VarianceShare | None = None
+    are_trials_selected: bool = False
+    why_missing: str = ""
 
 
-def importances(results: Results) -> "pd.DataFrame":
+def importance_frame(results: Results) -> "pd.DataFrame":
     """Return `compute_importances` as a table.
 
     Returns:
         Indexed by `parameter`, the most important first: `share` of the metric's variance over the space, `low` and
-        `high`, the ends of its 95% interval, and `trials`, how many it rests on. Empty where nothing can be said: a
-        warning says why.
+        `high`, the ends of its 95% interval, and `trials`, how many it rests on. Empty where nothing can be
+        said: a warning says why.
     """
     import pandas as pd
 
     found = compute_importances(results)
-    if found.missing:
-        warnings.warn(f"importance: {found.missing}", stacklevel=3)
-    rows = [(share.value, share.low, share.high, found.trials[key]) for key, share in found.shares.items()]
-    index = pd.Index(list(found.shares), name="parameter", dtype=object)
+    if found.why_missing:
+        warnings.warn(f"importance: {found.why_missing}", stacklevel=3)
+    rows = [
+        (share.value, share.low, share.high, found.n_trials_by_key[key]) for key, share in found.share_by_key.items()
+    ]
+    index = pd.Index(list(found.share_by_key), name="parameter", dtype=object)
     frame = pd.DataFrame(rows, index=index, columns=["share", "low", "high", "trials"])
     return frame.astype({"share": float, "low": float, "high": float, "trials": "int64"})
 
@@ -292,33 +297,36 @@ def compute_importances(results: Results) -> Importances:
     Configurations that the search could not have drawn are left out.
     """
     if not varied_domains(results.spec):
-        return Importances(missing="nothing was searched")
-    trials, responses = _complete_trials_and_values(results)
-    if len(trials) < MIN_TRIALS:
+        return Importances(why_missing="nothing was searched")
+    trials, responses = _complete_trials_and_metric(results)
+    if len(trials) < MIN_IMPORTANCE_TRIALS:
         have = "has" if len(trials) == 1 else "have"
         return Importances(
-            missing=f"{counted(len(trials), 'trial')} of the search {have} a value, {MIN_TRIALS} are needed"
+            why_missing=f"{pluralise(len(trials), 'trial')} of the search {have} a value, {MIN_IMPORTANCE_TRIALS} are "
+            f"needed"
         )
     if np.ptp(responses) == 0:
-        return Importances(missing="all trials have the same value")
+        return Importances(why_missing="all trials have the same value")
     found, rest = Importances(), 0
     for members, keys in _group_by_trials(results.spec, trials).items():
-        if len(members) < MIN_TRIALS or np.ptp(responses[list(members)]) == 0:
+        if len(members) < MIN_IMPORTANCE_TRIALS or np.ptp(responses[list(members)]) == 0:
             continue
         of_group = _importances_of_group(results, [trials[place] for place in members], responses[list(members)], keys)
-        found.shares.update(of_group.shares)
-        found.trials.update(of_group.trials)
+        found.share_by_key.update(of_group.share_by_key)
+        found.n_trials_by_key.update(of_group.n_trials_by_key)
         if len(members) > rest:
             rest = len(members)
-            found = Importances(found.shares, found.trials, of_group.interactions, of_group.remainder)
-    if not found.shares:
-        return Importances(missing=f"no parameter has {MIN_TRIALS} trials")
-    shares = dict(sorted(found.shares.items(), key=lambda item: -item[1].value))
+            found = Importances(
+                found.share_by_key, found.n_trials_by_key, of_group.interactions_share, of_group.remainder_share
+            )
+    if not found.share_by_key:
+        return Importances(why_missing=f"no parameter has {MIN_IMPORTANCE_TRIALS} trials")
+    shares = dict(sorted(found.share_by_key.items(), key=lambda item: -item[1].value))
     selected = any(trial.state == "pruned" for trial in results.record.trials_of_stages("search"))
-    return Importances(shares, found.trials, found.interactions, found.remainder, selected)
+    return Importances(shares, found.n_trials_by_key, found.interactions_share, found.remainder_share, selected)
 
 
-def _complete_trials_and_values(results: Results) -> tuple[list[TrialRecord], NDArray[np.float64]]:
+def _complete_trials_and_metric(results: Results) -> tuple[list[TrialRecord], NDArray[np.float64]]:
     """Return the complete trials by number, and their values."""
     complete = [
         candidate for candidate in results.ranked_by_search_value if _is_within_space(candidate.trial, results.spec)
@@ -347,14 +355,19 @@ def _importances_of_group(
     results: Results, trials: Sequence[TrialRecord], responses: NDArray[np.float64], keys: Sequence[str]
 ) -> Importances:
     """Compute the importance of these parameters, among all that these trials have in common."""
-    shared = {key: axis for key, axis in axes(results).items() if all(key in trial.params for trial in trials)}
+    shared = {
+        key: axis for key, axis in parameter_axes(results).items() if all(key in trial.params for trial in trials)
+    }
     params = [trial.params for trial in trials]
-    inputs, weights = [axis.columns(params) for axis in shared.values()], [axis.weights for axis in shared.values()]
-    shares = variance_shares(inputs, weights, responses)
-    alone = {key: Share.of(draws) for key, draws in zip(shared, shares.mains.T, strict=True)}
+    inputs, weights = (
+        [axis.design_columns(params) for axis in shared.values()],
+        [axis.column_weights for axis in shared.values()],
+    )
+    shares = draw_variance_shares(inputs, weights, responses)
+    alone = {key: VarianceShare.from_draws(draws) for key, draws in zip(shared, shares.main_shares.T, strict=True)}
     return Importances(
         {key: alone[key] for key in keys},
         dict.fromkeys(keys, len(trials)),
-        Share.of(shares.interactions) if len(shared) > 1 else None,
-        Share.of(shares.remainder),
+        VarianceShare.from_draws(shares.interaction_shares) if len(shared) > 1 else None,
+        VarianceShare.from_draws(shares.remainder_shares),
     )

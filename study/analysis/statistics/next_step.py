@@ -5,12 +5,13 @@ to take that comes before what more search may bring:
 
 1. `resume`: the study is not over.
 2. `learn`: the result is not told from guessing, so that nothing is left to choose.
-3. `widen`: the best configuration lies at the edge of a range, in more than chance (`edges`).
-4. `search`: the best configuration came, or with several metrics the front last grew, in the last `LATE_SHARE` of the
-   search's trials.
+3. `widen`: the best configuration lies at the edge of a range, in more than chance (`find_range_edges`).
+4. `search`: the best configuration came, or with several metrics the front last grew, in the last
+   `LATE_SHARE_OF_SEARCH` of the search's trials.
 5. `confirm`: the best configurations have not run on fresh seeds, not even as a rule's pick.
-6. `seeds`: it is open whether the best is better than the baseline, or, if it is, than the runner-up; and it ran on one
-   or two seeds, or `MOST_SEEDS` paired seeds are more likely enough to tell than not.
+6. `seeds`: it is open whether the best is better than the baseline, or, if it is, than the runner-up; and it ran
+on one
+   or two seeds, or `MAX_SEEDS_NEEDED` paired seeds are more likely enough to tell than not.
 7. `enough`: none of these. How many seeds a difference may take is said all the same, and that few trials do not tell
    whether more of them or wider ranges are needed.
 """
@@ -26,11 +27,11 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Literal
 
 from study.analysis.statistics import formatting
-from study.analysis.statistics.debiasing_metrics import no_better_than_chance
+from study.analysis.statistics.debiasing_metrics import find_no_better_than_chance
 from study.knobs import Params, Range, Scalar
 from study.ranking import FittedReference, Results
 from study.ranking.difference import (
-    CONFIDENCE,
+    CONFIDENCE_LEVEL,
     Arm,
     Difference,
     find_root,
@@ -42,22 +43,22 @@ from study.spec import StudySpec, objective
 from study.spec.domain import Domain
 from study.spec.sampler_capabilities import sampler_capabilities
 from study.spec.search_checks import count_configurations
-from study.text import counted, typed
+from study.text import pluralise, shell_command
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-OUTER = 0.05
+EDGE_SHARE_OF_RANGE = 0.05
 """Share of a range, on its own scale, that is its edge."""
 
-FALSE_ALARMS = 0.05
+MAX_EDGE_FALSE_ALARM_RATE = 0.05
 """Largest share of searches, among those in which no parameter matters, that may name one."""
 
-STEPS = 5
+MIN_RANGE_STEPS = 5
 """Smallest number of values of a range in steps: of fewer, one is at an edge too often."""
 
-AHEAD, BEHIND = 3, 6
+MIN_BETTER_CONFIGURATIONS, MIN_WORSE_CONFIGURATIONS = 3, 6
 """Smallest numbers of other configurations in the better third and behind it: fewer show no trend."""
 
 
@@ -80,14 +81,14 @@ class RangeEdge:
     further: bool
 
 
-def edges(results: Results) -> list[RangeEdge]:
+def find_range_edges(results: Results) -> list[RangeEdge]:
     """Return the searched ranges at whose edge the best configuration lies, where that is more than chance.
 
-    Two things must hold. The best configuration lies in the outer `OUTER` of the range on its scale, or has the range's
-    end where it is searched in steps. And of the other configurations that ended, the better third lies nearer to this
-    edge than the rest (Mann-Whitney, one-sided, normal approximation with ties; pruned ones count as worse than
-    complete ones). The level of that test is chosen so that, in a search where no parameter matters, at most
-    `FALSE_ALARMS` of the searches name any: by chance the best lies at an edge far more often.
+    Two things must hold. The best configuration lies in the outer `EDGE_SHARE_OF_RANGE` of the range on its scale, or
+    has the range's end where it is searched in steps. And of the other configurations that ended, the better third lies
+    nearer to this edge than the rest (Mann-Whitney, one-sided, normal approximation with ties; pruned ones count as
+    worse than complete ones). The level of that test is chosen so that, in a search where no parameter matters, at most
+    `MAX_EDGE_FALSE_ALARM_RATE` of the searches name any: by chance the best lies at an edge far more often.
     """
     complete = results.ranked_search
     if not complete:
@@ -95,16 +96,18 @@ def edges(results: Results) -> list[RangeEdge]:
     pruned = [trial for trial in results.record.trials_of_stages("search") if trial.state == "pruned"]
     pruned.sort(key=lambda trial: -trial.n_epochs)
     best, *others = [*(candidate.trial.params for candidate in complete), *(trial.params for trial in pruned)]
-    scales = {key: domain for key, domain in results.spec.search.space.items() if _is_scale(domain)}
-    widths = {key: _edge_width(domain, isinstance(best.get(key), int)) for key, domain in scales.items()}
+    scales = {key: domain for key, domain in results.spec.search.space.items() if _is_long_numeric_range(domain)}
+    widths = {key: _edge_probability(domain, isinstance(best.get(key), int)) for key, domain in scales.items()}
     chance = 2 * sum(widths.values())
-    level = min(0.5, FALSE_ALARMS / chance) if chance else 0.0
+    level = min(0.5, MAX_EDGE_FALSE_ALARM_RATE / chance) if chance else 0.0
     found = []
     for key, domain in scales.items():
         spot, value = _position_in_range(domain, best.get(key)), best.get(key)
         ends: dict[Literal["low", "high"], float] = {"low": 0.0, "high": 1.0}
         for end, place in ends.items():
-            if spot is None or abs(spot - place) > (OUTER if widths[key] == OUTER else 1e-9):
+            if spot is None or abs(spot - place) > (
+                EDGE_SHARE_OF_RANGE if widths[key] == EDGE_SHARE_OF_RANGE else 1e-9
+            ):
                 continue
             away = [
                 abs(at - place) for params in others if (at := _position_in_range(domain, params.get(key))) is not None
@@ -121,19 +124,23 @@ def edges(results: Results) -> list[RangeEdge]:
     return found
 
 
-def _is_scale(domain: Domain) -> bool:
+def _is_long_numeric_range(domain: Domain) -> bool:
     """Return whether values of a domain lie on a scale that is long enough to have edges."""
     if domain.choices is not None or domain.low is None or domain.high is None or domain.low == domain.high:
         return False
-    return domain.step is None or (domain.high - domain.low) / domain.step >= STEPS - 1
+    return domain.step is None or (domain.high - domain.low) / domain.step >= MIN_RANGE_STEPS - 1
 
 
-def _edge_width(domain: Domain, whole: bool) -> float:
+def _edge_probability(domain: Domain, whole: bool) -> float:
     """Return the share of a uniformly drawn parameter's values that are at one edge."""
     assert domain.low is not None
     assert domain.high is not None
     step = domain.step or (1 if whole and not domain.log else None)
-    return OUTER if step is None else max(OUTER, 1 / (math.floor((domain.high - domain.low) / step) + 1))
+    return (
+        EDGE_SHARE_OF_RANGE
+        if step is None
+        else max(EDGE_SHARE_OF_RANGE, 1 / (math.floor((domain.high - domain.low) / step) + 1))
+    )
 
 
 def _position_in_range(domain: Domain, value: Scalar) -> float | None:
@@ -153,7 +160,7 @@ def _edge_trend_p_value(distances: Sequence[float]) -> float:
     """
     first = len(distances) // 3
     ahead, behind = distances[:first], distances[first:]
-    if len(ahead) < AHEAD or len(behind) < BEHIND:
+    if len(ahead) < MIN_BETTER_CONFIGURATIONS or len(behind) < MIN_WORSE_CONFIGURATIONS:
         return 1.0
     rest = sorted(behind)  # of each of the rest that is farther away one, of each as far a half
     wins = sum(len(rest) - (bisect_left(rest, one) + bisect_right(rest, one)) / 2 for one in ahead)
@@ -182,7 +189,7 @@ def peers_of_best(results: Results) -> Sequence[Arm]:
     ranked = results.ranked_search
     if not ranked:
         return []
-    among = results.n_candidates(ranked[0])
+    among = results.n_candidates_for(ranked[0])
     if ranked[0].confirm_statistics is not None:
         seen = [(candidate.confirmed_score, candidate) for candidate in ranked if candidate.confirmed_score]
     else:
@@ -194,7 +201,7 @@ def peers_of_best(results: Results) -> Sequence[Arm]:
     return [replace(peer, n_candidates=among) for peer in peers[:1]] + peers[1:]
 
 
-def _is_worse(spec: StudySpec, best: Arm, other: Arm) -> bool:
+def _is_clearly_worse(spec: StudySpec, best: Arm, other: Arm) -> bool:
     """Return whether a configuration is worse than the best beyond the spread over seeds."""
     gap = best.difference_to(other, spec.metric)
     return bool(gap and gap.is_clear and spec.is_better(gap.value, 0.0))
@@ -206,28 +213,28 @@ class Rivals:
 
     Attributes:
         best, runner_up: the best searched configuration, and the second.
-        gap: the best minus the runner-up, in the study's metric. Both were chosen by what they are compared by: its
-            interval allows for the best among all (see `study.ranking.difference`); the runner-up's own
-            luck makes the difference smaller.
-        compared: how many configurations were compared on these seeds.
-        seeds: on how many of them the one ran that ran on the fewest, and on the most.
-        undecided: the trials that cannot be told from the best, the nearest first. Among the best and these is the
-            truly best of all that were compared, with 95% confidence or more: one is left out only where the interval
-            of its difference to the best, which allows for the choice of the best and is the one that is printed,
-            leaves out zero (subset selection: Gupta 1965; multiple comparisons with the best: Hsu 1984; here with each
-            pair's own variance). With one seed nothing is told apart, so that all are named. Those that miss the
-            constraints by more than the best are not in question.
+        difference_to_runner_up: the best minus the runner-up, in the study's metric. Both were chosen by what they are
+            compared by: its interval allows for the best among all (see `study.ranking.difference`); the runner-up's
+            own luck makes the difference smaller.
+        n_compared: how many configurations were compared on these seeds.
+        seed_counts: on how many of them the one ran that ran on the fewest, and on the most.
+        undecided_trials: the trials that cannot be told from the best, the nearest first. Among the best and these is
+            the truly best of all that were compared, with 95% confidence or more: one is left out only where the
+            interval of its difference to the best, which allows for the choice of the best and is the one that is
+            printed, leaves out zero (subset selection: Gupta 1965; multiple comparisons with the best: Hsu 1984; here
+            with each pair's own variance). With one seed nothing is told apart, so that all are named. Those that miss
+            the constraints by more than the best are not in question.
     """
 
     best: Arm
     runner_up: Arm
-    gap: Difference
-    compared: int
-    seeds: tuple[int, int]
-    undecided: tuple[int, ...]
+    difference_to_runner_up: Difference
+    n_compared: int
+    seed_counts: tuple[int, int]
+    undecided_trials: tuple[int, ...]
 
 
-def rivals(results: Results) -> Rivals | None:
+def find_rivals(results: Results) -> Rivals | None:
     """Return the rivals of the best searched configuration.
 
     None where fewer than two configurations were compared, or the study has several metrics: a front has no single
@@ -242,39 +249,39 @@ def rivals(results: Results) -> Rivals | None:
     gap = best.difference_to(others[0], results.spec.metric)
     if gap is None:
         return None
-    undecided = [other.number for other in others if not _is_worse(results.spec, best, other)]
-    ran = [len(peer.values(results.spec.metric)) for peer in peers]
+    undecided = [other.trial_number for other in others if not _is_clearly_worse(results.spec, best, other)]
+    ran = [len(peer.metric_by_seed(results.spec.metric)) for peer in peers]
     return Rivals(best, others[0], gap, len(peers), (min(ran), max(ran)), tuple(undecided))
 
 
-POWER, CASES = 0.8, "4 of 5 cases"
+TARGET_POWER, TARGET_POWER_IN_WORDS = 0.8, "4 of 5 cases"
 """Chance with which a true difference is to come out as clear; the same in words."""
 
 SEEDS_CONFIDENCE = 0.9
 """Confidence of the range of seeds needed: each of its ends is wrong in at most 5% of studies."""
 
-MOST_SEEDS = 20
+MAX_SEEDS_NEEDED = 20
 """Largest number of seeds that anybody runs to tell two configurations apart."""
 
 
 @dataclass(frozen=True)
 class SeedsNeeded:
-    """The seeds, in all, with which a difference that was not clear comes out as clear, with a chance of `POWER`.
+    """The seeds, in all, with which a difference that was not clear comes out as clear, by `TARGET_POWER`.
 
     Attributes:
         fewest, most: the ends of the range that holds the true number, or one more than there were, with confidence
-            `SEEDS_CONFIDENCE`; None: more than `MOST_SEEDS`.
+            `SEEDS_CONFIDENCE`; None: more than `MAX_SEEDS_NEEDED`.
         middle: the number that is as likely too large as too small; None as before.
-        following: how many to run next, at most twice as many as there were, where these can be enough.
+        next_batch: how many to run next, at most twice as many as there were, where these can be enough.
     """
 
     fewest: int | None
     middle: int | None
     most: int | None
-    following: int
+    next_batch: int
 
 
-def seeds_needed(gap: Difference, seeds: int) -> SeedsNeeded:
+def estimate_seeds_needed(gap: Difference, seeds: int) -> SeedsNeeded:
     """Estimate the seeds that a difference needs whose interval holds zero.
 
     Few seeds know neither the difference nor its spread, so both are taken as unknown: T = difference / standard error
@@ -287,23 +294,30 @@ def seeds_needed(gap: Difference, seeds: int) -> SeedsNeeded:
         gap: with an interval, not clear, its standard error above 0.
         seeds: number of seeds behind it.
     """
-    assert gap.error
+    assert gap.standard_error
     freedom = gap.degrees_of_freedom
     assert freedom is not None
-    measured, root, miss = abs(gap.value) / gap.error, math.sqrt(seeds), (1 - SEEDS_CONFIDENCE) / 2
-    clear = selection_adjusted_t((1 + CONFIDENCE) / 2, freedom, gap.n_candidates)
+    measured, root, miss = abs(gap.value) / gap.standard_error, math.sqrt(seeds), (1 - SEEDS_CONFIDENCE) / 2
+    clear = selection_adjusted_t((1 + CONFIDENCE_LEVEL) / 2, freedom, gap.n_candidates)
     lucky = selection_adjusted_t(1 - miss, freedom, gap.n_candidates) / selection_adjusted_t(1 - miss, freedom)
     least = _noncentrality(measured / lucky, freedom, 1 - miss)
     middle = _noncentrality(measured, freedom, 0.5)
     largest = _noncentrality(measured, freedom, miss, clear)
-    fewest, expected, most = (_enough_seeds(size / root, seeds, gap.n_candidates) for size in (largest, middle, least))
-    next_step = max(fewest or 0, min(expected or MOST_SEEDS, max(2 * seeds, CONFIRMED), MOST_SEEDS))
+    fewest, expected, most = (
+        _fewest_sufficient_seeds(size / root, seeds, gap.n_candidates) for size in (largest, middle, least)
+    )
+    next_step = max(
+        fewest or 0, min(expected or MAX_SEEDS_NEEDED, max(2 * seeds, PROPOSED_CONFIRM_COUNT), MAX_SEEDS_NEEDED)
+    )
     return SeedsNeeded(fewest, expected, most, next_step)
 
 
-def _enough_seeds(size: float, seeds: int, among: int) -> int | None:
-    """Return the fewest seeds, more than these, whose power is enough; None: more than `MOST_SEEDS`."""
-    return next((more for more in range(seeds + 1, MOST_SEEDS + 1) if power(size, more, among) >= POWER), None)
+def _fewest_sufficient_seeds(size: float, seeds: int, among: int) -> int | None:
+    """Return the fewest seeds, more than these, whose power is enough; None: more than `MAX_SEEDS_NEEDED`."""
+    return next(
+        (more for more in range(seeds + 1, MAX_SEEDS_NEEDED + 1) if detection_power(size, more, among) >= TARGET_POWER),
+        None,
+    )
 
 
 def _noncentrality(measured: float, freedom: float, level: float, limit: float = math.inf) -> float:
@@ -313,15 +327,18 @@ def _noncentrality(measured: float, freedom: float, level: float, limit: float =
     """
 
     def beyond(noncentrality: float) -> float:
-        return _noncentral_t(measured, freedom, noncentrality) / _noncentral_t(limit, freedom, noncentrality) - level
+        return (
+            _noncentral_t_cdf(measured, freedom, noncentrality) / _noncentral_t_cdf(limit, freedom, noncentrality)
+            - level
+        )
 
-    largest = float(_deviations(freedom)[-1]) * measured + 4
+    largest = float(_standard_deviation_quantiles(freedom)[-1]) * measured + 4
     if beyond(0.0) <= 0:
         return 0.0
     return math.inf if beyond(largest) > 0 else find_root(beyond, 0.0, largest)
 
 
-def power(size: float, seeds: int, among: int = 1) -> float:
+def detection_power(size: float, seeds: int, among: int = 1) -> float:
     """Return the chance that a true difference is clear.
 
     Args:
@@ -329,22 +346,24 @@ def power(size: float, seeds: int, among: int = 1) -> float:
         seeds: at least 2.
         among: from how many configurations the better one was chosen.
     """
-    limit = selection_adjusted_t((1 + CONFIDENCE) / 2, seeds - 1, among)
-    return 1 - _noncentral_t(limit, seeds - 1, math.sqrt(seeds) * size)
+    limit = selection_adjusted_t((1 + CONFIDENCE_LEVEL) / 2, seeds - 1, among)
+    return 1 - _noncentral_t_cdf(limit, seeds - 1, math.sqrt(seeds) * size)
 
 
-def _noncentral_t(limit: float, freedom: float, noncentrality: float) -> float:
+def _noncentral_t_cdf(limit: float, freedom: float, noncentrality: float) -> float:
     """Return the noncentral t's distribution function, as the mean over its standard deviation.
 
     SciPy's fails where the noncentrality is large.
     """
     from scipy.special import ndtr
 
-    return 1.0 if math.isinf(limit) else float(ndtr(limit * _deviations(freedom) - noncentrality).mean())
+    return (
+        1.0 if math.isinf(limit) else float(ndtr(limit * _standard_deviation_quantiles(freedom) - noncentrality).mean())
+    )
 
 
 @cache
-def _deviations(freedom: float) -> "NDArray[np.float64]":
+def _standard_deviation_quantiles(freedom: float) -> "NDArray[np.float64]":
     """Return sample standard deviations of values with standard deviation 1, of equal chance, in order."""
     import numpy as np
     from scipy.special import chdtri
@@ -352,16 +371,16 @@ def _deviations(freedom: float) -> "NDArray[np.float64]":
     return np.sqrt(chdtri(freedom, 1 - (np.arange(2000) + 0.5) / 2000) / freedom)
 
 
-LATE_SHARE = 0.25
+LATE_SHARE_OF_SEARCH = 0.25
 """Share of a search, at its end, in which a best trial is taken as a sign that more trials would find better ones."""
 
-MIN_TRIALS = 8
+MIN_TRIALS_TO_JUDGE_LATE = 8
 """Smallest number of trials for that sign: of fewer, the best is among the last by chance alone too often."""
 
-CONFIRMED = 5
+PROPOSED_CONFIRM_COUNT = 5
 """Number of configurations and of seeds that are proposed for a first confirmation."""
 
-Kind = Literal["resume", "learn", "widen", "search", "confirm", "seeds", "enough"]
+StepKind = Literal["resume", "learn", "widen", "search", "confirm", "seeds", "enough"]
 
 
 class StepReason(Statement):
@@ -381,7 +400,7 @@ class TrialFailed(Statement):
     why: str
 
     def __str__(self) -> str:
-        more = typed("logs", self.study, "--trial", self.trial)
+        more = shell_command("logs", self.study, "--trial", self.trial)
         return (
             f"Trial {self.trial} failed: {self.why.rstrip('.')} ({more}). Once its cause is mended, it can run again."
         )
@@ -421,7 +440,7 @@ class LearnFirst(Statement):
         )
 
 
-class CameLate(Statement):
+class BestCameLate(Statement):
     """The best, or what leads, came late, or the front still grew."""
 
     came: "PositionInSearch"
@@ -433,7 +452,7 @@ class CameLate(Statement):
         return f"The front still grew with {late}" if self.what == "front" else f"{first} came late, as {late}"
 
 
-class AtEdge(Statement):
+class BestAtRangeEdge(Statement):
     """The best lies at the edge of a range."""
 
     edge: RangeEdge
@@ -441,13 +460,14 @@ class AtEdge(Statement):
     def __str__(self) -> str:
         edge = self.edge
         return (
-            f"The best {edge.key}, {formatting.setting(edge.value)}, lies at the {edge.end} end of its range, and "
+            f"The best {edge.key}, {formatting.format_setting(edge.value)}, lies at the {edge.end} end of its range, "
+            f"and "
             "better configurations lie nearer to that end than others: search beyond "
-            f"{formatting.setting(edge.limit)}, too."
+            f"{formatting.format_setting(edge.limit)}, too."
         )
 
 
-class NotToldApart(Statement):
+class SeedsDoNotDecide(Statement):
     """Two configurations that their seeds do not tell apart.
 
     Attributes:
@@ -463,18 +483,21 @@ class NotToldApart(Statement):
     command: str | None = None
 
     def __str__(self) -> str:
-        pair, needed = f"By {self.best.spec.metric} {self.best.words} and {self.other.words}", self.needed
+        pair, needed = (
+            f"By {self.best.spec.metric} {self.best.label_in_sentence} and {self.other.label_in_sentence}",
+            self.needed,
+        )
         if needed is None:
-            return f"{pair} ran on {counted(self.seeds, 'seed')} in common, which cannot tell them apart."
-        what = f"{pair} are not told apart on {self.seeds} seeds. To tell them apart in {CASES} takes"
+            return f"{pair} ran on {pluralise(self.seeds, 'seed')} in common, which cannot tell them apart."
+        what = f"{pair} are not told apart on {self.seeds} seeds. To tell them apart in {TARGET_POWER_IN_WORDS} takes"
         if needed.fewest is None:
-            return f"{what} more than {max(MOST_SEEDS, self.seeds)} seeds ({SEEDS_CONFIDENCE:.0%} confidence)."
-        most = f"more than {MOST_SEEDS}" if needed.most is None else str(needed.most)
+            return f"{what} more than {max(MAX_SEEDS_NEEDED, self.seeds)} seeds ({SEEDS_CONFIDENCE:.0%} confidence)."
+        most = f"more than {MAX_SEEDS_NEEDED}" if needed.most is None else str(needed.most)
         between = (
             f"{needed.fewest} seeds" if most == str(needed.fewest) else f"between {needed.fewest} and {most} seeds"
         )
         end = f": {self.command}" if self.command else "."
-        following = f"{needed.following} is a good next step{end}"
+        following = f"{needed.next_batch} is a good next step{end}"
         return f"{what} {between} in all ({SEEDS_CONFIDENCE:.0%} confidence); {following}"
 
 
@@ -484,7 +507,7 @@ class TakeReference(Statement):
     reference: FittedReference
 
     def __str__(self) -> str:
-        return f"Take what needs no search, which best.yaml holds: {self.reference.words}."
+        return f"Take what needs no search, which best.yaml holds: {self.reference.name_in_sentence}."
 
 
 class NoStepLeft(Statement):
@@ -492,13 +515,13 @@ class NoStepLeft(Statement):
 
     Attributes:
         trials: number of the search's trials.
-        is_used_up: whether every configuration was tried.
+        is_space_exhausted: whether every configuration was tried.
         is_confirmed: whether the seeds were measured, too.
         keep: whether the baseline is to be kept, and whether by the margin.
     """
 
     trials: int
-    is_used_up: bool
+    is_space_exhausted: bool
     is_confirmed: bool
     keep: Literal["", "better", "margin"]
 
@@ -506,10 +529,10 @@ class NoStepLeft(Statement):
         by = " by more than search.margin" if self.keep == "margin" else ""
         keep = f"Keep the baseline: the search found nothing better{by}. " if self.keep else ""
         seeds = " Nothing that was measured asks for more seeds." if self.is_confirmed else ""
-        if self.is_used_up:
+        if self.is_space_exhausted:
             return f"{keep}Every configuration of the space was tried.{seeds}"
-        if self.trials <= AHEAD + BEHIND:
-            few = f"{counted(self.trials, 'trial')} of the search {'is' if self.trials == 1 else 'are'} too few"
+        if self.trials <= MIN_BETTER_CONFIGURATIONS + MIN_WORSE_CONFIGURATIONS:
+            few = f"{pluralise(self.trials, 'trial')} of the search {'is' if self.trials == 1 else 'are'} too few"
             return f"{keep}{few} to say whether more of them, or wider ranges, bring more.{seeds}"
         more = ", more trials or more seeds" if seeds else " or more trials"
         return f"{keep}Nothing that was measured asks for a wider range{more}."
@@ -525,7 +548,7 @@ class NextStep:
         command: that does it, as it is typed; None where a study file has to be changed first.
     """
 
-    kind: Kind
+    kind: StepKind
     why: Statement
     command: str | None
 
@@ -541,22 +564,22 @@ class PositionInSearch:
     of: int
 
     @property
-    def late(self) -> bool:
+    def is_late(self) -> bool:
         """Whether the place is among the last ones of a search that is long enough."""
-        return self.of >= MIN_TRIALS and self.place > (1 - LATE_SHARE) * self.of
+        return self.of >= MIN_TRIALS_TO_JUDGE_LATE and self.place > (1 - LATE_SHARE_OF_SEARCH) * self.of
 
 
 def position_of_best(results: Results) -> PositionInSearch | None:
     """Return when the best searched configuration came; None without one, or in a search of a single one."""
-    _, best = results.compared_arms
+    _, best = results.baseline_and_best_arms
     numbers = [trial.number for trial in results.record.trials_of_stages("search") if trial.state != "waiting"]
     if best is None or len(numbers) < 2:
         return None
-    last = best.number if len(results.spec.objective.metrics) == 1 else last_growth(results)
+    last = best.trial_number if len(results.spec.objective.metrics) == 1 else last_front_growth_trial(results)
     return None if last is None else PositionInSearch(numbers.index(last) + 1, len(numbers))
 
 
-def last_growth(results: Results) -> int | None:
+def last_front_growth_trial(results: Results) -> int | None:
     """Return the last trial that came onto the front of those that keep the constraints with values of its own.
 
     As none came after it, it is still on the front. None where no configuration keeps the constraints.
@@ -579,25 +602,25 @@ def next_steps(results: Results) -> list[NextStep]:
     failed = [trial for trial in results.record.trials.values() if trial.state == "failed"]
     if results.record.state == "failed" and failed:
         cause = TrialFailed(name, failed[0].number, failed[0].end_reason or "")
-        return [NextStep("resume", cause, typed("resume", name, "--failed"))]
+        return [NextStep("resume", cause, shell_command("resume", name, "--failed"))]
     if results.record.state != "complete":
-        return [NextStep("resume", StepReason("not over"), typed("resume", name))]
-    reference, best = results.compared_arms
+        return [NextStep("resume", StepReason("not over"), shell_command("resume", name))]
+    reference, best = results.baseline_and_best_arms
     if best is None or results.spec.varied_data_keys:
         return []
-    if no_better_than_chance(
+    if find_no_better_than_chance(
         results.record, (results.reference_as_result and to_arm(results.spec, results.reference_as_result)) or best
     ):
         return [NextStep("learn", LearnFirst.of(results.spec), None)]
     when = position_of_best(results)
-    found = [NextStep("widen", AtEdge(edge), None) for edge in edges(results) if edge.further]
+    found = [NextStep("widen", BestAtRangeEdge(edge), None) for edge in find_range_edges(results) if edge.further]
     if (
         when
-        and when.late
+        and when.is_late
         and not sampler_capabilities(results.spec.search.sampler).tries_every_cell
-        and not is_used_up(results)
+        and not is_space_exhausted(results)
     ):
-        late = CameLate(
+        late = BestCameLate(
             when,
             "front"
             if results.spec.objective.has_several_metrics
@@ -605,13 +628,15 @@ def next_steps(results: Results) -> list[NextStep]:
             if results.references_above_best
             else "best",
         )
-        found.append(NextStep("search", late, typed("resume", name, "--trials", f"+{math.ceil(when.of / 2)}")))
+        found.append(NextStep("search", late, shell_command("resume", name, "--trials", f"+{math.ceil(when.of / 2)}")))
     if results.is_confirmed:
         found += _seed_steps(results, reference, best)
     elif any(results.rule_pick_arm(arm) is None for arm in (best, reference) if arm):
-        top = min(CONFIRMED, len(results.ranked_by_search_value))
+        top = min(PROPOSED_CONFIRM_COUNT, len(results.ranked_by_search_value))
         why = StepReason("baseline on own seeds alone" if results.rule_pick_arm(best) else "own seeds alone")
-        found.append(NextStep("confirm", why, typed("confirm", name, "--top", top, "--seeds", CONFIRMED)))
+        found.append(
+            NextStep("confirm", why, shell_command("confirm", name, "--top", top, "--seeds", PROPOSED_CONFIRM_COUNT))
+        )
     if stays := results.reference_as_result:
         return [NextStep("enough", TakeReference(stays), None), *found]
     further = [step for step in found if step.kind != "enough"]
@@ -622,18 +647,18 @@ def predict_command(spec: StudySpec) -> str:
     """Return the command that classifies with a final training's models, and names rows as the user's table does."""
     section = spec.base["data"]
     if section["name"] != "table":
-        return f"{typed('predict', spec.name)} INPUTS -o classes.csv"
+        return f"{shell_command('predict', spec.name)} INPUTS -o classes.csv"
     named = section.get("key") or section.get("group")
     by = f" --id {shlex.quote(str(named))}" if named else " [--id COLUMN]"
-    return f"{typed('predict', spec.name)} TABLE.csv{by} -o classes.csv"
+    return f"{shell_command('predict', spec.name)} TABLE.csv{by} -o classes.csv"
 
 
-def is_over_baseline(results: Results) -> bool | None:
+def is_better_than_baseline(results: Results) -> bool | None:
     """Return whether the search found what is better than the baseline, with several metrics in any.
 
     None where its seeds do not tell. What ran on one seed is taken as better: whether it is, `confirm` tells.
     """
-    reference, best = results.compared_arms
+    reference, best = results.baseline_and_best_arms
     won = results.best
     if reference is None or best is None or won is None:
         return True
@@ -650,11 +675,11 @@ def _no_step_left(results: Results) -> NoStepLeft:
         results.incumbent_standing,
     )
     keep: Literal["margin", "better"] = "margin" if held and held.held_back_lead else "better"
-    is_kept = is_over_baseline(results) is False
-    return NoStepLeft(trials, is_used_up(results), results.is_confirmed, keep if is_kept else "")
+    is_kept = is_better_than_baseline(results) is False
+    return NoStepLeft(trials, is_space_exhausted(results), results.is_confirmed, keep if is_kept else "")
 
 
-def is_used_up(results: Results) -> bool:
+def is_space_exhausted(results: Results) -> bool:
     """Return whether every configuration of the space was tried."""
     search = results.spec.search
     if any(domain.is_range_of_reals for domain in search.space.values()):
@@ -674,27 +699,27 @@ def _seed_steps(results: Results, reference: Arm | None, best: Arm) -> list[Next
             return []
         if gain is not None and not gain.is_clear:
             return _more_seeds_step(results, best, reference, gain)
-    others = rivals(results)
+    others = find_rivals(results)
     if (
         others is None
-        or others.runner_up.number not in others.undecided
-        or results.spec.is_better(0.0, others.gap.value)
+        or others.runner_up.trial_number not in others.undecided_trials
+        or results.spec.is_better(0.0, others.difference_to_runner_up.value)
     ):
         return []  # of a runner-up with the better mean the margin is known, which more seeds hardly change
-    return _more_seeds_step(results, best, others.runner_up, others.gap)
+    return _more_seeds_step(results, best, others.runner_up, others.difference_to_runner_up)
 
 
 def _more_seeds_step(results: Results, best: Arm, other: Arm, gap: Difference) -> list[NextStep]:
-    seeds = len(best.values(results.spec.metric).keys() & other.values(results.spec.metric).keys())
+    seeds = len(best.metric_by_seed(results.spec.metric).keys() & other.metric_by_seed(results.spec.metric).keys())
     order = [candidate.trial.number for candidate in results.ranked_by_search_value]
-    top = max(order.index(number) + 1 for number in (best.number, other.number) if number in order)
-    ask = partial(typed, "confirm", results.spec.name, "--top", top, "--seeds")
+    top = max(order.index(number) + 1 for number in (best.trial_number, other.trial_number) if number in order)
+    ask = partial(shell_command, "confirm", results.spec.name, "--top", top, "--seeds")
     if gap.interval is None or seeds < 2:
-        return [NextStep("seeds", NotToldApart(best, other, seeds, None), ask(CONFIRMED))]
-    if not gap.error:
+        return [NextStep("seeds", SeedsDoNotDecide(best, other, seeds, None), ask(PROPOSED_CONFIRM_COUNT))]
+    if not gap.standard_error:
         return []  # alike on every seed
-    needed = seeds_needed(gap, seeds)
-    command = None if needed.fewest is None else ask(needed.following)
+    needed = estimate_seeds_needed(gap, seeds)
+    command = None if needed.fewest is None else ask(needed.next_batch)
     if needed.fewest is None or (needed.middle is None and seeds > 2):
-        return [NextStep("enough", NotToldApart(best, other, seeds, needed, command), None)]
-    return [NextStep("seeds", NotToldApart(best, other, seeds, needed), command)]
+        return [NextStep("enough", SeedsDoNotDecide(best, other, seeds, needed, command), None)]
+    return [NextStep("seeds", SeedsDoNotDecide(best, other, seeds, needed), command)]

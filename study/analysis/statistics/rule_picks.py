@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from study.analysis.statistics.frame import param, param_keys, trial_metric
+from study.analysis.statistics.frame import param_keys, param_value, trial_metric
 from study.home.record import TrialRecord
 from study.metrics import Direction
 from study.ranking import Results, SeedStatistics, epochs, seed_statistics
-from study.ranking.picks import Pick, fresh_seed_trials
+from study.ranking.picks import RulePick, fresh_seed_trials
 from study.spec import StudySpec
 
 
@@ -20,44 +20,45 @@ class PickResult:
 
     Attributes:
         trials: its complete trials on fresh seeds, one per seed.
-        val: of the rule's metric over them.
-        test: of `RulePicks.judge` over those for which the test split was read.
-        regret: by how much the best pick's mean is better, 0 for the best; None without `test`.
+        val_statistics: of the rule's metric over them.
+        test_statistics: of `RulePicks.judging_metric` over those for which the test split was read.
+        regret_on_test: by how much the best pick's mean is better, 0 for the best; None without `test_statistics`.
     """
 
-    pick: Pick
+    pick: RulePick
     trials: Sequence[TrialRecord]
-    val: SeedStatistics | None
-    test: SeedStatistics | None
-    regret: float | None
+    val_statistics: SeedStatistics | None
+    test_statistics: SeedStatistics | None
+    regret_on_test: float | None
 
 
 @dataclass(frozen=True)
-class RulePicks:
+class RulePickResults:
     """The picks of a study's rules.
 
     Attributes:
-        judge: the test metric that compares them: that of the study, or accuracy where the test split lacks it.
-        better: which direction of `judge` is.
-        chosen: the trial that the study itself chose, on fresh seeds where there are some.
+        judging_metric: the test metric that compares them: that of the study, or accuracy where the test split lacks
+            it.
+        direction: which direction of `judging_metric` is.
+        chosen_trial: the trial that the study itself chose, on fresh seeds where there are some.
     """
 
-    judge: str
+    judging_metric: str
     results: Sequence[PickResult]
-    better: Direction = "max"
-    chosen: int | None = None
+    direction: Direction = "max"
+    chosen_trial: int | None = None
 
     @property
     def test_metrics(self) -> Mapping[int, SeedStatistics]:
         """The test metric of each pick that has one, by the number of its trial."""
-        return {result.pick.number: result.test for result in self.results if result.test}
+        return {result.pick.trial_number: result.test_statistics for result in self.results if result.test_statistics}
 
     def as_larger_is_better(self, value: float) -> float:
         """Reverse the sign of a test value where smaller is better, so that larger is better."""
-        return -value if self.better == "min" else value
+        return -value if self.direction == "min" else value
 
 
-def rule_picks(results: Results) -> RulePicks:
+def judge_rule_picks(results: Results) -> RulePickResults:
     """Return what every rule picks, and what is known of it on fresh seeds."""
     ranked = results.ranked_all
     fresh = {candidate.trial.number: fresh_seed_trials(results.record, candidate.trial.number) for candidate in ranked}
@@ -66,26 +67,27 @@ def rule_picks(results: Results) -> RulePicks:
         number: seed_statistics(trial_metric(results.spec, trial, judge) for trial in trials)
         for number, trials in fresh.items()
     }
-    all_picks, better = results.picks, results.spec.direction(judge) or "max"
-    table = RulePicks(judge, [], better)
+    all_picks, better = results.rule_picks, results.spec.direction(judge) or "max"
+    table = RulePickResults(judge, [], better)
     best = max(
-        (table.as_larger_is_better(test.mean) for pick in all_picks if (test := tests[pick.number])), default=math.nan
+        (table.as_larger_is_better(test.mean) for pick in all_picks if (test := tests[pick.trial_number])),
+        default=math.nan,
     )
     judged = []
     for pick in all_picks:
-        test, trials = tests[pick.number], fresh[pick.number]
+        test, trials = tests[pick.trial_number], fresh[pick.trial_number]
         judged.append(
             PickResult(
                 pick,
                 trials,
                 seed_statistics(
-                    epochs.chosen_metric(pick.rule.goal, trial, pick.rule.goal.metrics[0]) for trial in trials
+                    epochs.chosen_metric(pick.rule.objective, trial, pick.rule.objective.metrics[0]) for trial in trials
                 ),
                 test,
                 best - table.as_larger_is_better(test.mean) if test else None,
             )
         )
-    return RulePicks(judge, judged, better, ranked[0].trial.number if ranked else None)
+    return RulePickResults(judge, judged, better, ranked[0].trial.number if ranked else None)
 
 
 def picks_frame(results: Results) -> pd.DataFrame:
@@ -95,40 +97,44 @@ def picks_frame(results: Results) -> pd.DataFrame:
         Indexed by rule: `needs`, `own` (whether the study searched by it), `trial` (the pick), `value` in the search,
         `violation` (by how much it misses the rule's limit), `ties` (configurations that share the top), `among`,
         `rank` (by the study's own ranking). On fresh seeds, missing where there are none: `val mean`, `val sd`, `val n`
-        of the rule's metric; `test mean`, `test sd`, `test n` and `regret` of the test metric `judge`. Then the pick's
-        parameters. Empty where there is nothing to pick from: nothing is complete, or it is a final training.
+        of the rule's metric; `test mean`, `test sd`, `test n` and `regret` of the test metric `judging_metric`.
+        Then the pick's parameters. Empty where there is nothing to pick from: nothing is complete, or it is a final
+        training.
     """
-    rows = document(results.spec, rule_picks(results))
+    rows = rule_picks_to_dicts(results.spec, judge_rule_picks(results))
     return pd.DataFrame(rows, columns=None if rows else ["rule"]).set_index("rule")
 
 
-def document(spec: StudySpec, table: RulePicks) -> list[dict[str, object]]:
+def rule_picks_to_dicts(spec: StudySpec, table: RulePickResults) -> list[dict[str, object]]:
     """Return `picks_frame` as plain values for JSON: a dictionary per rule, None where a value is missing."""
     keys = list(
         dict.fromkeys(key for result in table.results for key in param_keys(spec, [result.pick.candidate.trial]))
     )
-    return [{"rule": result.pick.rule.name, **_pick_row(spec, table.judge, result, keys)} for result in table.results]
+    return [
+        {"rule": result.pick.rule.name, **_pick_row(spec, table.judging_metric, result, keys)}
+        for result in table.results
+    ]
 
 
 def _pick_row(spec: StudySpec, judge: str, result: PickResult, keys: Sequence[str]) -> dict[str, object]:
     pick = result.pick
     return {
-        "needs": pick.rule.needs,
-        "own": pick.rule.is_own,
-        "trial": pick.number,
+        "needs": pick.rule.required_labels,
+        "own": pick.rule.is_study_objective,
+        "trial": pick.trial_number,
         "value": pick.score.values[0],
         "violation": pick.score.total_violation,
-        **{"ties": pick.ties, "among": pick.n_candidates, "rank": pick.rank},
-        **_statistics_columns("val", result.val),
+        **{"ties": pick.n_tied, "among": pick.n_candidates, "rank": pick.rank},
+        **_statistics_columns("val", result.val_statistics),
         "judge": judge,
-        **_statistics_columns("test", result.test),
-        "regret": result.regret,
-        **{key: param(spec, pick.candidate.trial, key) for key in keys},
+        **_statistics_columns("test", result.test_statistics),
+        "regret": result.regret_on_test,
+        **{key: param_value(spec, pick.candidate.trial, key) for key in keys},
     }
 
 
 def _statistics_columns(name: str, values: SeedStatistics | None) -> dict[str, float | int | None]:
-    mean, deviation, count = (values.mean, values.deviation, values.count) if values else (None, None, 0)
+    mean, deviation, count = (values.mean, values.standard_deviation, values.count) if values else (None, None, 0)
     return {f"{name} mean": mean, f"{name} sd": deviation, f"{name} n": count}
 
 

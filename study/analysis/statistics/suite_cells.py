@@ -13,7 +13,7 @@ from study.ranking import difference as by_seed
 from study.ranking.picks import fresh_seed_trials
 from study.spec.suite import Suite, SuiteSearch
 
-Place = tuple[str, str]
+MethodAndData = tuple[str, str]
 """A method and a data set, by their labels."""
 
 FindStudy = Callable[[SuiteSearch], Results | None]
@@ -21,9 +21,9 @@ FindStudy = Callable[[SuiteSearch], Results | None]
 
 NOT_YET = "not yet"
 FAILED = "failed"
-NO_RULE = "lacks what the rule needs"
-UNREAD = "no test value"
-BEYOND = "searched beyond the budget"
+LACKS_RULE_NEEDS = "lacks what the rule needs"
+NO_TEST_VALUE = "no test value"
+BEYOND_BUDGET = "searched beyond the budget"
 
 
 @dataclass
@@ -32,13 +32,13 @@ class RuleResults:
 
     Attributes:
         values: by place and number of the search the judge's value on each fresh seed.
-        missing: by place why searches have none, and how many.
+        missing_reasons: by place why searches have none, and how many.
     """
 
-    values: dict[Place, dict[int, dict[int, float]]] = field(default_factory=dict)
-    missing: dict[Place, dict[str, int]] = field(default_factory=dict)
+    values: dict[MethodAndData, dict[int, dict[int, float]]] = field(default_factory=dict)
+    missing_reasons: dict[MethodAndData, dict[str, int]] = field(default_factory=dict)
 
-    def means(self, place: Place) -> dict[int, float]:
+    def search_means(self, place: MethodAndData) -> dict[int, float]:
         """Return the mean over fresh seeds of each search of a place."""
         return {number: fmean(by_seed.values()) for number, by_seed in self.values.get(place, {}).items()}
 
@@ -51,7 +51,7 @@ class MethodCost:
     seconds: float
 
 
-def judge_searches(
+def evaluate_searches(
     suite: Suite, found: FindStudy
 ) -> tuple[dict[str, RuleResults], dict[str, MethodCost], dict[str, int]]:
     """Return the results of every rule, what each method took, and how many searches are in which state."""
@@ -68,7 +68,7 @@ def judge_searches(
         for rule, values in _values_by_rule(suite, cell, study).items():
             place = cell.method, cell.data
             if isinstance(values, str):
-                reasons = by_rule[rule].missing.setdefault(place, {})
+                reasons = by_rule[rule].missing_reasons.setdefault(place, {})
                 reasons[values] = reasons.get(values, 0) + 1
             else:
                 by_rule[rule].values.setdefault(place, {})[cell.search_number] = values
@@ -81,20 +81,20 @@ def _values_by_rule(suite: Suite, cell: SuiteSearch, study: Results | None) -> M
         failed = study is not None and study.record.state == "failed"
         reason = FAILED if failed else NOT_YET
         possible = {rule: suite.is_available(rule, (cell.method, cell.data)) for rule in suite.rules}
-        return {rule: reason if possible[rule] else NO_RULE for rule in suite.rules}
+        return {rule: reason if possible[rule] else LACKS_RULE_NEEDS for rule in suite.rules}
     if study.record.max_configurations(study.spec.trials) != study.spec.trials:
-        return dict.fromkeys(suite.rules, BEYOND)
-    picked = {pick.rule.name: pick for pick in study.picks}
+        return dict.fromkeys(suite.rules, BEYOND_BUDGET)
+    picked = {pick.rule.name: pick for pick in study.rule_picks}
     found: dict[str, dict[int, float] | str] = {}
     for rule in suite.rules:
         if rule not in picked:
-            found[rule] = NO_RULE
+            found[rule] = LACKS_RULE_NEEDS
             continue
         tested = {
             trial.seed: trial.test_metrics.get(suite.judge)
-            for trial in fresh_seed_trials(study.record, picked[rule].number)
+            for trial in fresh_seed_trials(study.record, picked[rule].trial_number)
         }
-        found[rule] = {seed: value for seed, value in tested.items() if value is not None} or UNREAD
+        found[rule] = {seed: value for seed, value in tested.items() if value is not None} or NO_TEST_VALUE
     return found
 
 
@@ -105,7 +105,7 @@ def _values_by_rule(suite: Suite, cell: SuiteSearch, study: Results | None) -> M
 
 CONFIDENCE = 0.95
 
-Searches = Mapping[int, float]
+ValueBySearch = Mapping[int, float]
 """A value by the number of its search."""
 
 
@@ -115,25 +115,25 @@ class MeanEstimate:
 
     Attributes:
         mean: of `count` values, or of other estimates.
-        error: its standard error, None from a single value.
-        freedom: degrees of freedom of the error, 0 without one.
+        standard_error: its standard error, None from a single value.
+        degrees_of_freedom: degrees of freedom of the error, 0 without one.
         count: how many values it rests on.
     """
 
     mean: float
-    error: float | None
-    freedom: float
+    standard_error: float | None
+    degrees_of_freedom: float
     count: int
 
     def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float] | None:
         """Return the interval by Student's t; None without a standard error."""
-        if self.error is None:
+        if self.standard_error is None:
             return None
-        reach = float(stdtrit(self.freedom, (1 + confidence) / 2)) * self.error
+        reach = float(stdtrit(self.degrees_of_freedom, (1 + confidence) / 2)) * self.standard_error
         return self.mean - reach, self.mean + reach
 
 
-def estimate(values: Iterable[float]) -> MeanEstimate | None:
+def estimate_mean(values: Iterable[float]) -> MeanEstimate | None:
     """Estimate the mean of independent values; None without any."""
     numbers = list(values)
     if not numbers:
@@ -151,18 +151,18 @@ def average_estimates(parts: Sequence[MeanEstimate | None]) -> MeanEstimate | No
     if not known or len(known) < len(parts):
         return None
     mean, count = fmean(part.mean for part in known), sum(part.count for part in known)
-    squares = [part.error**2 for part in known if part.error is not None]
+    squares = [part.standard_error**2 for part in known if part.standard_error is not None]
     if len(squares) < len(known):
         return MeanEstimate(mean, None, 0, count)
     total = sum(squares)
-    freedoms = [part.freedom for part in known]
+    freedoms = [part.degrees_of_freedom for part in known]
     if total == 0.0:
         return MeanEstimate(mean, 0.0, sum(freedoms), count)
     freedom = 1 / sum((square / total) ** 2 / each for square, each in zip(squares, freedoms, strict=True))
     return MeanEstimate(mean, math.sqrt(total) / len(known), freedom, count)
 
 
-def difference(one: Sequence[Searches], other: Sequence[Searches]) -> MeanEstimate | None:
+def average_method_difference(one: Sequence[ValueBySearch], other: Sequence[ValueBySearch]) -> MeanEstimate | None:
     """Return how far one method is above another, averaged over data sets, by the searches that both have.
 
     Where the difference is the same in all of them, which small splits bring about by chance, its error is Welch's.
@@ -170,17 +170,19 @@ def difference(one: Sequence[Searches], other: Sequence[Searches]) -> MeanEstima
     Args:
         one, other: of each method the values on each data set, in the same order.
     """
-    return average_estimates([_difference_between(left, right) for left, right in zip(one, other, strict=True)])
+    return average_estimates([_method_difference(left, right) for left, right in zip(one, other, strict=True)])
 
 
-def _difference_between(one: Searches, other: Searches) -> MeanEstimate | None:
-    """Return `study.ranking.difference.difference` of the searches that both have, the number as the seed."""
+def _method_difference(one: ValueBySearch, other: ValueBySearch) -> MeanEstimate | None:
+    """Return `study.ranking.difference.mean_difference` of the searches that both have, the number as the seed."""
     both = sorted(one.keys() & other.keys())
-    gap = by_seed.difference({number: one[number] for number in both}, {number: other[number] for number in both})
-    return MeanEstimate(gap.value, gap.error, gap.degrees_of_freedom or 0, len(both)) if gap else None
+    gap = by_seed.mean_difference({number: one[number] for number in both}, {number: other[number] for number in both})
+    return MeanEstimate(gap.value, gap.standard_error, gap.degrees_of_freedom or 0, len(both)) if gap else None
 
 
-def leaders(values: Mapping[str, Sequence[Searches]], better: float = 1.0) -> dict[str, bool | None]:
+def compare_with_best_method(
+    values: Mapping[str, Sequence[ValueBySearch]], better: float = 1.0
+) -> dict[str, bool | None]:
     """Return which methods are told from the best one.
 
     All pairs could have been looked at, so each interval is at 1 - 0.05 / pairs (Bonferroni): under equal methods, any
@@ -194,7 +196,7 @@ def leaders(values: Mapping[str, Sequence[Searches]], better: float = 1.0) -> di
         By method: True for the best and for those not told from it, False for those told from it; None where there are
         no two searches to judge by. Methods without a value are left out.
     """
-    means = {method: average_estimates([estimate(one.values()) for one in own]) for method, own in values.items()}
+    means = {method: average_estimates([estimate_mean(one.values()) for one in own]) for method, own in values.items()}
     known = {method: mean.mean * better for method, mean in means.items() if mean is not None}
     if not known:
         return {}
@@ -204,14 +206,14 @@ def leaders(values: Mapping[str, Sequence[Searches]], better: float = 1.0) -> di
     }
 
 
-def is_undecided(best: Sequence[Searches], other: Sequence[Searches], among: int) -> bool | None:
+def is_undecided(best: Sequence[ValueBySearch], other: Sequence[ValueBySearch], among: int) -> bool | None:
     """Return whether the interval of the difference of two of `among` methods has 0 in it; None without an interval."""
-    between = difference(best, other)
+    between = average_method_difference(best, other)
     interval = between.interval(1 - (1 - CONFIDENCE) / max(1, math.comb(among, 2))) if between is not None else None
     return None if interval is None else interval[0] <= 0 <= interval[1]
 
 
-AVERAGE = "average"
+AVERAGE_COLUMN = "average"
 
 
 @dataclass(frozen=True)
@@ -220,45 +222,52 @@ class RuleTable:
 
     Attributes:
         rule: its name.
-        judge: the test metric of the numbers.
+        judging_metric: the test metric of the numbers.
         methods, data: labels of rows and columns.
         cells: the mean over searches, by place; None without a value.
         averages: over all data sets, by method; None where one is missing.
-        leading: by column, data sets and `AVERAGE`, what `leaders` gives.
+        leads_by_column: by column, data sets and `AVERAGE_COLUMN`, what `compare_with_best_method` gives.
         results: what the numbers are made of.
     """
 
     rule: str
-    judge: str
+    judging_metric: str
     methods: tuple[str, ...]
     data: tuple[str, ...]
-    cells: Mapping[Place, MeanEstimate | None]
+    cells: Mapping[MethodAndData, MeanEstimate | None]
     averages: Mapping[str, MeanEstimate | None]
-    leading: Mapping[str, Mapping[str, bool | None]]
+    leads_by_column: Mapping[str, Mapping[str, bool | None]]
     results: RuleResults
 
 
-def rule_table(
+def build_rule_table(
     rule: str, judge: str, methods: tuple[str, ...], data: tuple[str, ...], results: RuleResults
 ) -> RuleTable:
     """Build the table of one rule from its results."""
     better = -1.0 if lower_is_better(judge) else 1.0
-    means = {(method, label): results.means((method, label)) for method in methods for label in data}
-    cells = {place: estimate(values.values()) for place, values in means.items()}
+    means = {(method, label): results.search_means((method, label)) for method in methods for label in data}
+    cells = {place: estimate_mean(values.values()) for place, values in means.items()}
     averages = {method: average_estimates([cells[method, label] for label in data]) for method in methods}
     rows = {method: [means[method, label] for label in data] for method in methods}
-    whole: dict[str, list[Searches]] = {method: list(row) for method, row in rows.items() if averages[method]}
+    whole: dict[str, list[ValueBySearch]] = {method: list(row) for method, row in rows.items() if averages[method]}
     leading = {
-        label: leaders({method: [means[method, label]] for method in methods if means[method, label]}, better)
+        label: compare_with_best_method(
+            {method: [means[method, label]] for method in methods if means[method, label]}, better
+        )
         for label in data
     }
-    leading[AVERAGE] = leaders(whole, better)
+    leading[AVERAGE_COLUMN] = compare_with_best_method(whole, better)
     return RuleTable(rule, judge, methods, data, cells, averages, leading, results)
 
 
-def document(table: RuleTable) -> dict[str, object]:
+def rule_table_to_dict(table: RuleTable) -> dict[str, object]:
     """Return a rule's table as plain values for JSON; fractions for percent."""
-    return {"rule": table.rule, "judge": table.judge, "cells": cell_rows(table), "averages": average_rows(table)}
+    return {
+        "rule": table.rule,
+        "judge": table.judging_metric,
+        "cells": cell_rows(table),
+        "averages": average_rows(table),
+    }
 
 
 def cell_rows(table: RuleTable) -> list[dict[str, object]]:
@@ -267,12 +276,12 @@ def cell_rows(table: RuleTable) -> list[dict[str, object]]:
         {
             "method": method,
             "data": label,
-            **_plain_estimate(table.cells[method, label], table.leading[label].get(method)),
+            **_plain_estimate(table.cells[method, label], table.leads_by_column[label].get(method)),
             "searches": [
                 {"number": number, "values": list(by_seed.values()), "seeds": list(by_seed)}
                 for number, by_seed in sorted(table.results.values.get((method, label), {}).items())
             ],
-            "missing": table.results.missing.get((method, label), {}),
+            "missing": table.results.missing_reasons.get((method, label), {}),
         }
         for method in table.methods
         for label in table.data
@@ -281,7 +290,7 @@ def cell_rows(table: RuleTable) -> list[dict[str, object]]:
 
 def average_rows(table: RuleTable) -> list[dict[str, object]]:
     """Return a row for each method, over all data sets."""
-    leading = table.leading[AVERAGE]
+    leading = table.leads_by_column[AVERAGE_COLUMN]
     return [{"method": one, **_plain_estimate(table.averages[one], leading.get(one))} for one in table.methods]
 
 
@@ -291,7 +300,7 @@ def _plain_estimate(found: MeanEstimate | None, leads: bool | None) -> dict[str,
     interval = found.interval()
     return {
         "mean": found.mean,
-        "standard_error": found.error,
+        "standard_error": found.standard_error,
         "interval": list(interval) if interval else None,
         "n": found.count,
         "leads": leads,

@@ -6,11 +6,18 @@ from itertools import groupby
 import pandas as pd
 
 from study.analysis.statistics import formatting
-from study.analysis.statistics.cell_tables import Place
-from study.analysis.tables.printed_table import Along, Grid, PrintedEntry, ablation_grid, is_ablation, to_grid
-from study.text import Markdown, escaped, neutral_cell, rows_as_markdown
+from study.analysis.statistics.cell_tables import LevelPlace
+from study.analysis.tables.printed_table import (
+    PrintedEntry,
+    PrintedGrid,
+    RankingDirection,
+    ablation_grid,
+    is_ablation_frame,
+    to_grid,
+)
+from study.text import Markdown, escape_formula, escape_markdown, rows_as_markdown
 
-TEX = {
+LATEX_ESCAPES = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
@@ -21,11 +28,11 @@ TEX = {
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
 }
 
-FITTED = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
+FIT_TO_LINE_WIDTH = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
 """LaTeX before a tabular that makes it no wider than the text."""
 
 
-def to_markdown(table: pd.DataFrame | Grid, best: Along | None = None, digits: int = 1) -> str:
+def to_markdown(table: pd.DataFrame | PrintedGrid, best: RankingDirection | None = None, digits: int = 1) -> str:
     """Render a table of `ablation`, `sensitivity` or `load_ablation`, or a `Grid`, as Markdown, its notes below.
 
     Args:
@@ -34,19 +41,22 @@ def to_markdown(table: pd.DataFrame | Grid, best: Along | None = None, digits: i
         digits: of a frame's percentages, see `Grid`.
     """
     grid = _as_grid(table, best, digits)
-    heads = [", ".join(_label_text(*pair) for pair in zip(grid.heads, column, strict=True)) for column in grid.columns]
+    heads = [
+        ", ".join(_label_text(*pair) for pair in zip(grid.column_label_titles, column, strict=True))
+        for column in grid.columns
+    ]
     rows = [
-        [formatting.setting(label) for label in place] + [_markdown_entry(grid, entry) for entry in entries]
+        [formatting.format_setting(label) for label in place] + [_markdown_entry(grid, entry) for entry in entries]
         for place, entries in zip(grid.rows, grid.entries, strict=True)
     ]
-    numeric = [False] * len(grid.stub) + [True] * len(grid.columns)
-    notes = escaped(" ".join([*grid.notes, *_mark_legend(best, "in italics")]))
-    return f"{rows_as_markdown([*grid.stub, *heads], rows, numeric)}\n\n{notes}"
+    numeric = [False] * len(grid.row_label_titles) + [True] * len(grid.columns)
+    notes = escape_markdown(" ".join([*grid.notes, *_mark_legend(best, "in italics")]))
+    return f"{rows_as_markdown([*grid.row_label_titles, *heads], rows, numeric)}\n\n{notes}"
 
 
 def to_latex(
-    table: pd.DataFrame | Grid,
-    best: Along | None = None,
+    table: pd.DataFrame | PrintedGrid,
+    best: RankingDirection | None = None,
     digits: int = 1,
     caption: str = "",
 ) -> str:
@@ -63,81 +73,86 @@ def to_latex(
     lines = [
         r"\begin{table}",
         r"\centering",
-        *([f"\\caption{{{latex(caption)}}}"] if caption else []),
-        FITTED,
-        f"\\begin{{tabular}}{{{'l' * len(grid.stub)}{'c' * len(grid.columns)}}}",
+        *([f"\\caption{{{escape_latex(caption)}}}"] if caption else []),
+        FIT_TO_LINE_WIDTH,
+        f"\\begin{{tabular}}{{{'l' * len(grid.row_label_titles)}{'c' * len(grid.columns)}}}",
         r"\toprule",
         *_latex_header(grid),
         r"\midrule",
         *body,
         r"\bottomrule",
         r"\end{tabular}}",
-        f"\\par\\smallskip{{\\footnotesize {latex(notes)}}}",
+        f"\\par\\smallskip{{\\footnotesize {escape_latex(notes)}}}",
         r"\end{table}",
     ]
     return "\n".join(lines)
 
 
-def to_csv(table: pd.DataFrame | Grid) -> str:
+def to_csv(table: pd.DataFrame | PrintedGrid) -> str:
     """Render a table as CSV, a line per cell: labels, metric, mean, sd, n (not rounded, no percentages), remark.
 
     No text is a formula for a spreadsheet, see `study.text`.
     """
     grid = _as_grid(table, None, 1)
     names = ["metric", "mean", "sd", "n", "remark"]
-    labels = [*(name or "row" for name in grid.stub), *(name or "column" for name in grid.heads)]
+    labels = [
+        *(name or "row" for name in grid.row_label_titles),
+        *(name or "column" for name in grid.column_label_titles),
+    ]
     lines = []
     for row, entries in zip(grid.rows, grid.entries, strict=True):
         for column, entry in zip(grid.columns, entries, strict=True):
             spread = entry.statistics
-            numbers = [spread.mean, spread.deviation, spread.count] if spread else [None, None, 0]
+            numbers = [spread.mean, spread.standard_deviation, spread.count] if spread else [None, None, 0]
             lines.append([*map(str, (*row, *column)), entry.metric, *numbers, entry.remark])
-    return csv_text(pd.DataFrame(lines, columns=[*labels, *names], dtype=object), index=False)
+    return frame_to_csv(pd.DataFrame(lines, columns=[*labels, *names], dtype=object), index=False)
 
 
-def csv_text(frame: pd.DataFrame, index: bool = True) -> str:
+def frame_to_csv(frame: pd.DataFrame, index: bool = True) -> str:
     """Render a frame as CSV, in which no text is a formula for a spreadsheet."""
-    return frame.map(lambda cell: neutral_cell(cell) if isinstance(cell, str) else cell).to_csv(index=index)
+    return frame.map(lambda cell: escape_formula(cell) if isinstance(cell, str) else cell).to_csv(index=index)
 
 
-def latex(text: str) -> str:
+def escape_latex(text: str) -> str:
     """Escape text so that LaTeX prints it as it is, on one line."""
-    return "".join(TEX.get(letter, letter) for letter in " ".join(text.split()))
+    return "".join(LATEX_ESCAPES.get(letter, letter) for letter in " ".join(text.split()))
 
 
-def _as_grid(table: pd.DataFrame | Grid, best: Along | None, digits: int) -> Grid:
-    if isinstance(table, Grid):
+def _as_grid(table: pd.DataFrame | PrintedGrid, best: RankingDirection | None, digits: int) -> PrintedGrid:
+    if isinstance(table, PrintedGrid):
         grid = table
     else:
-        grid = ablation_grid(table, digits) if is_ablation(table) else to_grid(table, digits=digits)
-    return grid.marked(best) if best else grid
+        grid = ablation_grid(table, digits) if is_ablation_frame(table) else to_grid(table, digits=digits)
+    return grid.with_best_marked(best) if best else grid
 
 
-def _mark_legend(best: Along | None, second: str) -> list[str]:
+def _mark_legend(best: RankingDirection | None, second: str) -> list[str]:
     return [f"Best of a {best} in bold, second {second}."] if best else []
 
 
 def _label_text(head: str, label: object) -> str:
-    return f"{head} {formatting.setting(label)}".strip()
+    return f"{head} {formatting.format_setting(label)}".strip()
 
 
-def _markdown_entry(grid: Grid, entry: PrintedEntry) -> Markdown:
-    around = {"best": "**", "second": "*", None: ""}[entry.mark]
-    return Markdown(" ".join(part for part in (f"{around}{grid.number(entry)}{around}", escaped(entry.remark)) if part))
+def _markdown_entry(grid: PrintedGrid, entry: PrintedEntry) -> Markdown:
+    around = {"best": "**", "second": "*", None: ""}[entry.rank_mark]
+    return Markdown(
+        " ".join(part for part in (f"{around}{grid.number_text(entry)}{around}", escape_markdown(entry.remark)) if part)
+    )
 
 
-def _latex_entry(grid: Grid, entry: PrintedEntry) -> str:
-    number = latex(grid.number(entry))
-    marked = {"best": f"\\textbf{{{number}}}", "second": f"\\underline{{{number}}}", None: number}[entry.mark]
-    return " ".join(part for part in (marked, latex(entry.remark)) if part)
+def _latex_entry(grid: PrintedGrid, entry: PrintedEntry) -> str:
+    number = escape_latex(grid.number_text(entry))
+    marked = {"best": f"\\textbf{{{number}}}", "second": f"\\underline{{{number}}}", None: number}[entry.rank_mark]
+    return " ".join(part for part in (marked, escape_latex(entry.remark)) if part)
 
 
-def _latex_header(grid: Grid) -> Iterable[str]:
+def _latex_header(grid: PrintedGrid) -> Iterable[str]:
     """Yield a line per level of the columns' labels; adjacent equal labels are merged, except on the last level."""
-    for level, head in enumerate(grid.heads):
-        is_last = level == len(grid.heads) - 1
-        spans = _spans(grid.columns, level) if not is_last else [(at, 1) for at in range(len(grid.columns))]
-        stub = [_symbol(name) if is_last else "" for name in grid.stub]
+    for level, head in enumerate(grid.column_label_titles):
+        is_last = level == len(grid.column_label_titles) - 1
+        spans = _column_spans(grid.columns, level) if not is_last else [(at, 1) for at in range(len(grid.columns))]
+        stub = [_latex_symbol(name) if is_last else "" for name in grid.row_label_titles]
         texts = [_latex_label(head, grid.columns[at][level]) for at, _ in spans]
         parts = [
             text if width == 1 else f"\\multicolumn{{{width}}}{{c}}{{{text}}}"
@@ -145,30 +160,30 @@ def _latex_header(grid: Grid) -> Iterable[str]:
         ]
         yield " & ".join([*stub, *parts]) + r" \\"
         if not is_last:
-            first = len(grid.stub) + 1
+            first = len(grid.row_label_titles) + 1
             yield " ".join(f"\\cmidrule(lr){{{first + at}-{first + at + width - 1}}}" for at, width in spans)
 
 
-def _spans(columns: Sequence[Place], level: int) -> list[tuple[int, int]]:
+def _column_spans(columns: Sequence[LevelPlace], level: int) -> list[tuple[int, int]]:
     """Return (first column, number of columns) of each run of columns with the same labels down to a level."""
     runs = [list(run) for _, run in groupby(range(len(columns)), key=lambda at: columns[at][: level + 1])]
     return [(run[0], len(run)) for run in runs]
 
 
-def _row_labels(grid: Grid, row: int) -> list[str]:
+def _row_labels(grid: PrintedGrid, row: int) -> list[str]:
     """Return a row's labels; an outer one that equals the one above is not repeated."""
     place, above = grid.rows[row], grid.rows[row - 1] if row else ()
     same = [place[: level + 1] == above[: level + 1] for level in range(len(place) - 1)]
     return [
-        "" if repeated else latex(formatting.setting(label))
+        "" if repeated else escape_latex(formatting.format_setting(label))
         for label, repeated in zip(place, [*same, False], strict=True)
     ]
 
 
 def _latex_label(head: str, label: object) -> str:
-    text = latex(formatting.setting(label))
-    return f"{_symbol(head)} = {text}" if head else text
+    text = escape_latex(formatting.format_setting(label))
+    return f"{_latex_symbol(head)} = {text}" if head else text
 
 
-def _symbol(name: str) -> str:
-    return formatting.SYMBOLS.get(name) or latex(name)
+def _latex_symbol(name: str) -> str:
+    return formatting.SYMBOL_BY_KEY.get(name) or escape_latex(name)

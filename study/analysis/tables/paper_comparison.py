@@ -12,21 +12,23 @@ from scipy.special import stdtr
 
 from study.analysis.statistics import formatting
 from study.analysis.statistics.cell_tables import MetricCell
-from study.analysis.tables.printed_table import Grid, PrintedEntry, cell_notes, to_entry
-from study.metrics import is_share, lower_is_better
+from study.analysis.tables.printed_table import PrintedEntry, PrintedGrid, cell_notes, to_entry
+from study.metrics import is_fraction_metric, lower_is_better
 from study.ranking import SeedStatistics, seed_statistics
-from study.ranking.difference import difference
+from study.ranking.difference import mean_difference
 
-MARGIN = 0.01
+FRACTION_MARGIN = 0.01
 """Default margin of fractions: a difference of one percentage point does not matter."""
 
-RELATIVE = 0.05
+RELATIVE_MARGIN = 0.05
 """The margin of other numbers, as a fraction of the printed one."""
 
-Word = Literal["agrees", "differs", "cannot tell"]
+Verdict = Literal["agrees", "differs", "cannot tell"]
 
 
-def verdict(ours: SeedStatistics | None, theirs: SeedStatistics | None, margin: float = MARGIN) -> Word:
+def judge_agreement(
+    ours: SeedStatistics | None, theirs: SeedStatistics | None, margin: float = FRACTION_MARGIN
+) -> Verdict:
     """Compare two means by their spreads and counts: Welch's t on the difference, with an equivalence margin.
 
     - agrees: the 90% interval of the difference lies within ± `margin` (two one-sided tests at 5%, Schuirmann 1987):
@@ -41,7 +43,7 @@ def verdict(ours: SeedStatistics | None, theirs: SeedStatistics | None, margin: 
             how many values.
         margin: in the unit of the means.
     """
-    wide, narrow = difference(ours, theirs), difference(ours, theirs, confidence=0.90)
+    wide, narrow = mean_difference(ours, theirs), mean_difference(ours, theirs, confidence=0.90)
     if wide is None or narrow is None or wide.interval is None or narrow.interval is None:
         return "cannot tell"
     if -margin <= narrow.interval[0] and narrow.interval[1] <= margin:
@@ -55,21 +57,25 @@ def widest_spread(printed: SeedStatistics | None) -> SeedStatistics | None:
     Papers say how many values are behind a number, hardly ever which of the two deviations it is. Of three values they
     differ by a factor of 1.22, by which a 95% interval that takes the wrong one would be a 90% interval.
     """
-    if printed is None or printed.deviation is None or printed.count < 2:
+    if printed is None or printed.standard_deviation is None or printed.count < 2:
         return printed
-    return replace(printed, deviation=printed.deviation * math.sqrt(printed.count / (printed.count - 1)))
+    return replace(
+        printed, standard_deviation=printed.standard_deviation * math.sqrt(printed.count / (printed.count - 1))
+    )
 
 
-def margin_of(metric: str, theirs: SeedStatistics | None) -> float:
-    """Return the margin for a printed number: `MARGIN` for a fraction, else `RELATIVE` of the number."""
-    if is_share(metric) or theirs is None:
-        return MARGIN
-    return RELATIVE * abs(theirs.mean)
+def equivalence_margin(metric: str, theirs: SeedStatistics | None) -> float:
+    """Return the margin for a printed number: `FRACTION_MARGIN` for a fraction, else `RELATIVE_MARGIN` of the
+    number."""
+    if is_fraction_metric(metric) or theirs is None:
+        return FRACTION_MARGIN
+    return RELATIVE_MARGIN * abs(theirs.mean)
 
 
-RULE = (
-    f"Verdicts (Welch's t): agrees where the 90% interval of the difference lies within {100 * MARGIN:g} points of "
-    f"percent to each side ({RELATIVE:.0%} of a printed number that is not a percentage); differs where it does "
+VERDICT_RULE = (
+    f"Verdicts (Welch's t): agrees where the 90% interval of the difference lies within {100 * FRACTION_MARGIN:g} "
+    f"points of "
+    f"percent to each side ({RELATIVE_MARGIN:.0%} of a printed number that is not a percentage); differs where it does "
     "not agree and zero lies outside the 95% interval; otherwise, or with fewer than two values or no known spread "
     "on a side, it cannot be told. A printed deviation is read as the population's, the wider of its two readings."
 )
@@ -85,7 +91,7 @@ RULE = (
 # (Bonferroni): at most 5% of true claims are refuted.
 
 CONFIDENCE = 0.95
-DECIMALS = 12  # means that differ by less differ by rounding alone
+SIGNIFICANT_DECIMALS = 12  # means that differ by less differ by rounding alone
 
 CLAIM_RULE = (
     "Claims (Student's t of the differences by seed where both cells ran on the same seeds, else Welch's): a claim "
@@ -95,8 +101,8 @@ CLAIM_RULE = (
 )
 """Note to print under a table of claims."""
 
-ClaimWord = Literal["holds", "does not hold", "cannot tell"]
-Order = tuple[MetricCell, MetricCell]
+ClaimVerdict = Literal["holds", "does not hold", "cannot tell"]
+CellOrder = tuple[MetricCell, MetricCell]
 """Two cells; the claim is that the first has the larger mean."""
 
 
@@ -105,48 +111,50 @@ class ClaimResult:
     """The verdict on a claim.
 
     Attributes:
-        word: see `CLAIM_RULE`.
-        direction: whether the means as they are show it; None where a cell has no value.
-        p: of the comparison that is shown least, one-sided; None where a cell has fewer than two values.
+        verdict: see `CLAIM_RULE`.
+        is_direction_as_claimed: whether the means as they are show it; None where a cell has no value.
+        p_value: of the comparison that is shown least, one-sided; None where a cell has fewer than two values.
         remark: what else to know; may be empty.
     """
 
-    word: ClaimWord
-    direction: bool | None
-    p: float | None
+    verdict: ClaimVerdict
+    is_direction_as_claimed: bool | None
+    p_value: float | None
     remark: str = ""
 
 
-def better(cell: MetricCell, other: MetricCell) -> ClaimResult:
+def judge_better(cell: MetricCell, other: MetricCell) -> ClaimResult:
     """Judge whether a cell is better than another of the same metric: higher, or lower where less is better."""
-    return _judge_orders([_larger_first(cell, other)])
+    return _judge_orders([_claimed_order(cell, other)])
 
 
-def increasing(cells: Sequence[MetricCell]) -> ClaimResult:
+def judge_increasing(cells: Sequence[MetricCell]) -> ClaimResult:
     """Judge whether each cell's mean is larger than that before it."""
     return _judge_orders([(after, before) for before, after in pairwise(cells)])
 
 
-def decreasing(cells: Sequence[MetricCell]) -> ClaimResult:
+def judge_decreasing(cells: Sequence[MetricCell]) -> ClaimResult:
     """Judge whether each cell's mean is smaller than that before it."""
     return _judge_orders([(before, after) for before, after in pairwise(cells)])
 
 
-def best(cell: MetricCell, among: Sequence[MetricCell]) -> ClaimResult:
+def judge_best(cell: MetricCell, among: Sequence[MetricCell]) -> ClaimResult:
     """Judge whether a cell is better than each of the others that have a value; the remark says how many."""
     measured = [other for other in among if other.values]
-    result = _judge_orders([_larger_first(cell, other) for other in measured])
+    result = _judge_orders([_claimed_order(cell, other) for other in measured])
     if len(measured) == len(among):
         return result
     remark = f"compared with the {len(measured)} of {len(among)} others that have a value"
-    return ClaimResult(result.word, result.direction, result.p, "; ".join(filter(None, [result.remark, remark])))
+    return ClaimResult(
+        result.verdict, result.is_direction_as_claimed, result.p_value, "; ".join(filter(None, [result.remark, remark]))
+    )
 
 
-def _larger_first(cell: MetricCell, other: MetricCell) -> Order:
+def _claimed_order(cell: MetricCell, other: MetricCell) -> CellOrder:
     return (other, cell) if lower_is_better(cell.metric) else (cell, other)
 
 
-def _judge_orders(orders: Sequence[Order]) -> ClaimResult:
+def _judge_orders(orders: Sequence[CellOrder]) -> ClaimResult:
     """Judge whether all of some orders of two cells hold."""
     cells = [cell for order in orders for cell in order]
     empty = sum(not cell.values for cell in cells)
@@ -154,33 +162,33 @@ def _judge_orders(orders: Sequence[Order]) -> ClaimResult:
         return ClaimResult(
             "cannot tell", None, None, "a value is missing" if empty else "there is nothing to compare with"
         )
-    direction = all(_mean(more) > _mean(less) for more, less in orders)
+    direction = all(_mean_of_cell(more) > _mean_of_cell(less) for more, less in orders)
     if any(len(cell.values) < 2 for cell in cells):
         return ClaimResult("cannot tell", direction, None, "one value is too few")
     levels = [_p_value(more, less) for more, less in orders]
     weakest = max(levels)
     refuted = weakest >= 1 - (1 - CONFIDENCE) / len(orders)
-    word: ClaimWord = "holds" if weakest <= 1 - CONFIDENCE else "does not hold" if refuted else "cannot tell"
+    word: ClaimVerdict = "holds" if weakest <= 1 - CONFIDENCE else "does not hold" if refuted else "cannot tell"
     return ClaimResult(word, direction, weakest)
 
 
 def _p_value(more: MetricCell, less: MetricCell) -> float:
     """Return how likely so large a difference, or a larger one, is where the first is not larger; one-sided."""
-    gap = difference(more.by_seed, less.by_seed)
+    gap = mean_difference(more.value_by_seed, less.value_by_seed)
     if gap is None or not gap.is_paired:
-        gap = difference(seed_statistics(more.values), seed_statistics(less.values))
+        gap = mean_difference(seed_statistics(more.values), seed_statistics(less.values))
     assert gap  # both have values
-    assert gap.error is not None  # of two or more
-    if gap.error == 0.0:
-        return float(round(gap.value, DECIMALS) <= 0)
-    return float(stdtr(gap.degrees_of_freedom, -gap.value / gap.error))
+    assert gap.standard_error is not None  # of two or more
+    if gap.standard_error == 0.0:
+        return float(round(gap.value, SIGNIFICANT_DECIMALS) <= 0)
+    return float(stdtr(gap.degrees_of_freedom, -gap.value / gap.standard_error))
 
 
-def _mean(cell: MetricCell) -> float:
-    return round(fmean(cell.values), DECIMALS)
+def _mean_of_cell(cell: MetricCell) -> float:
+    return round(fmean(cell.values), SIGNIFICANT_DECIMALS)
 
 
-OURS, PAPER, VERDICT = "ours", "paper", "verdict"
+OUR_LINE, PAPER_LINE, VERDICT_LINE = "ours", "paper", "verdict"
 
 CellPlace = tuple[str, str]
 
@@ -190,7 +198,7 @@ def compare_with_paper(
     columns: Sequence[str],
     ours: Mapping[CellPlace, MetricCell],
     paper: Mapping[CellPlace, PrintedEntry],
-) -> Grid:
+) -> PrintedGrid:
     """Tabulate three lines per row: our numbers, the paper's, the verdicts.
 
     A row without any cell of ours has the paper's line alone; a row in which the paper prints nothing has ours alone. A
@@ -207,33 +215,40 @@ def compare_with_paper(
     for row in rows:
         paper_entries = [paper.get((row, column), PrintedEntry()) for column in columns]
         if not any((row, column) in ours for column in columns):
-            lines.append(((row, f"{PAPER} (published only)"), paper_entries))
+            lines.append(((row, f"{PAPER_LINE} (published only)"), paper_entries))
             continue
         our_row = [ours.get((row, column)) for column in columns]
-        our_line = ((row, OURS), [to_entry(cell, our_cells, OURS) if cell else PrintedEntry() for cell in our_row])
+        our_line = (
+            (row, OUR_LINE),
+            [to_entry(cell, our_cells, OUR_LINE) if cell else PrintedEntry() for cell in our_row],
+        )
         if all(entry == PrintedEntry() for entry in paper_entries):
             lines.append(our_line)
             continue
         verdicts = [
-            verdict(cell.seed_statistics, widest_spread(theirs.statistics), margin_of(cell.metric, theirs.statistics))
+            judge_agreement(
+                cell.seed_statistics,
+                widest_spread(theirs.statistics),
+                equivalence_margin(cell.metric, theirs.statistics),
+            )
             if cell and theirs.statistics
             else ""
             for cell, theirs in zip(our_row, paper_entries, strict=True)
         ]
         lines += [
             our_line,
-            ((row, PAPER), paper_entries),
-            ((row, VERDICT), [PrintedEntry(remark=word) for word in verdicts]),
+            ((row, PAPER_LINE), paper_entries),
+            ((row, VERDICT_LINE), [PrintedEntry(remark=word) for word in verdicts]),
         ]
-    notes = [*cell_notes(our_cells, gaps_in_percent=True), RULE]
-    return Grid(
-        stub=("", ""),
+    notes = [*cell_notes(our_cells, gaps_in_percent=True), VERDICT_RULE]
+    return PrintedGrid(
+        row_label_titles=("", ""),
         rows=[labels for labels, _ in lines],
-        heads=("",),
+        column_label_titles=("",),
         columns=[(column,) for column in columns],
         entries=[entries for _, entries in lines],
         notes=notes if our_cells else [],
-        gaps_in_percent=True,
+        are_gaps_in_percent=True,
     )
 
 
@@ -242,13 +257,18 @@ def claims_table(results: Mapping[str, ClaimResult]) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "claim": list(results),
-            "result": [result.word for result in results.values()],
+            "result": [result.verdict for result in results.values()],
             "our means": [
-                formatting.MISSING if result.direction is None else _direction_text(result.direction)
+                formatting.MISSING_TEXT
+                if result.is_direction_as_claimed is None
+                else _direction_text(result.is_direction_as_claimed)
                 for result in results.values()
             ],
-            "p": [formatting.MISSING if result.p is None else _p_text(result.p) for result in results.values()],
-            "remark": [result.remark or formatting.MISSING for result in results.values()],
+            "p": [
+                formatting.MISSING_TEXT if result.p_value is None else _p_text(result.p_value)
+                for result in results.values()
+            ],
+            "remark": [result.remark or formatting.MISSING_TEXT for result in results.values()],
         },
         dtype=object,
     )

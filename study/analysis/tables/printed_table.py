@@ -12,14 +12,14 @@ from typing import Literal
 import pandas as pd
 
 from study.analysis.statistics import formatting
-from study.analysis.statistics.ablation_effects import LABELS, PARTS
-from study.analysis.statistics.cell_tables import STATISTICS, MetricCell, Place
-from study.metrics import direction, in_percent, is_share
+from study.analysis.statistics.ablation_effects import EFFECT_KIND_TITLES, LABEL_COLUMNS
+from study.analysis.statistics.cell_tables import CELL_STATISTICS, LevelPlace, MetricCell
+from study.metrics import is_fraction_metric, is_shown_in_percent, metric_direction
 from study.ranking import SeedStatistics
 from study.ranking.difference import Difference
-from study.text import counted
+from study.text import pluralise
 
-Along = Literal["row", "column"]
+RankingDirection = Literal["row", "column"]
 RankMark = Literal["best", "second"]
 
 
@@ -31,57 +31,57 @@ class PrintedEntry:
         metric: of the number; empty for an entry of words.
         statistics: the number, None without one.
         remark: printed after the number, or the words of an entry without one.
-        source: whose number it is; only numbers of the same metric and source are ranked against each other.
-        mark: its rank.
-        bracketed: whether its deviation stands in square brackets: it is over configurations, in a table where that of
-            other entries, after ±, is over seeds.
+        test_epoch_source: whose number it is; only numbers of the same metric and source are ranked against each other.
+        rank_mark: its rank.
+        is_spread_bracketed: whether its deviation stands in square brackets: it is over configurations, in a table
+            where that of other entries, after ±, is over seeds.
     """
 
     metric: str = ""
     statistics: SeedStatistics | None = None
     remark: str = ""
-    source: str = ""
-    mark: RankMark | None = None
-    bracketed: bool = False
+    test_epoch_source: str = ""
+    rank_mark: RankMark | None = None
+    is_spread_bracketed: bool = False
 
 
 @dataclass(frozen=True)
-class Grid:
+class PrintedGrid:
     """A printed table.
 
     Attributes:
-        stub: titles of the row labels, one per level.
+        row_label_titles: titles of the row labels, one per level.
         rows, columns: labels of each, one per level.
-        heads: titles of the column labels, one per level, empty where the labels need none.
+        column_label_titles: titles of the column labels, one per level, empty where the labels need none.
         entries: a list per row with an entry per column.
         notes: sentences to print under the table.
-        digits: of percentages, after the decimal point; gaps and other shares have two more. Other numbers have four
+        decimals: of percentages, after the decimal point; gaps and other shares have two more. Other numbers have four
             significant digits.
-        gaps_in_percent: whether gaps and other shares are printed in percent, as accuracies are: next to a paper's, who
-            print them so. Everywhere else they are fractions.
+        are_gaps_in_percent: whether gaps and other shares are printed in percent, as accuracies are: next to a paper's,
+            who print them so. Everywhere else they are fractions.
     """
 
-    stub: tuple[str, ...]
-    rows: Sequence[Place]
-    heads: tuple[str, ...]
-    columns: Sequence[Place]
+    row_label_titles: tuple[str, ...]
+    rows: Sequence[LevelPlace]
+    column_label_titles: tuple[str, ...]
+    columns: Sequence[LevelPlace]
     entries: Sequence[Sequence[PrintedEntry]]
     notes: Sequence[str] = field(default_factory=tuple)
-    digits: int = 1
-    gaps_in_percent: bool = False
+    decimals: int = 1
+    are_gaps_in_percent: bool = False
 
-    def number(self, entry: PrintedEntry) -> str:
+    def number_text(self, entry: PrintedEntry) -> str:
         """Return `90.51 ± 1.55`, or `90.51 [1.55]`, without a unit; `-` for a missing number, empty for words."""
         spread = entry.statistics
         if spread is None:
-            return formatting.MISSING if entry.metric else ""
+            return formatting.MISSING_TEXT if entry.metric else ""
         scale, digits = self._factor_and_digits(entry.metric, spread.mean)
         mean, *deviation = (
-            f"{scale * part:z.{digits}f}" for part in (spread.mean, spread.deviation) if part is not None
+            f"{scale * part:z.{digits}f}" for part in (spread.mean, spread.standard_deviation) if part is not None
         )
-        return " ".join([mean, *(f"[{one}]" if entry.bracketed else f"± {one}" for one in deviation)])
+        return " ".join([mean, *(f"[{one}]" if entry.is_spread_bracketed else f"± {one}" for one in deviation)])
 
-    def marked(self, along: Along) -> "Grid":
+    def with_best_marked(self, along: RankingDirection) -> "PrintedGrid":
         """Mark the best and second-best of each row or column in a copy; equal printed numbers share a mark.
 
         A number without another of its metric and source to compare with gets no mark, nor does one of a metric of
@@ -91,10 +91,10 @@ class Grid:
         lines: dict[tuple[int, str, str], dict[tuple[int, int], float]] = defaultdict(dict)
         for row, column in places:
             entry = self.entries[row][column]
-            if entry.statistics is not None and (better := direction(entry.metric)):
+            if entry.statistics is not None and (better := metric_direction(entry.metric)):
                 sign = 1.0 if better == "max" else -1.0
-                line = (row if along == "row" else column, entry.metric, entry.source)
-                lines[line][row, column] = sign * float(self.number(entry).split()[0])
+                line = (row if along == "row" else column, entry.metric, entry.test_epoch_source)
+                lines[line][row, column] = sign * float(self.number_text(entry).split()[0])
         marks: dict[tuple[int, int], RankMark] = {}
         for line_values in lines.values():
             ranks = sorted(set(line_values.values()), reverse=True)
@@ -102,21 +102,21 @@ class Grid:
                 if len(line_values) > 1 and value in ranks[:2]:
                     marks[place] = "best" if value == ranks[0] else "second"
         entries = [
-            [replace(entry, mark=marks.get((row, column))) for column, entry in enumerate(line)]
+            [replace(entry, rank_mark=marks.get((row, column))) for column, entry in enumerate(line)]
             for row, line in enumerate(self.entries)
         ]
         return replace(self, entries=entries)
 
     def _factor_and_digits(self, metric: str, mean: float) -> tuple[float, int]:
         """Return the factor of a number, and its digits after the decimal point."""
-        if in_percent(metric) or (self.gaps_in_percent and is_share(metric)):
-            return 100.0, self.digits
-        if is_share(metric):
-            return 1.0, self.digits + 2
+        if is_shown_in_percent(metric) or (self.are_gaps_in_percent and is_fraction_metric(metric)):
+            return 100.0, self.decimals
+        if is_fraction_metric(metric):
+            return 1.0, self.decimals + 2
         return 1.0, max(0, 3 - math.floor(math.log10(abs(mean)))) if mean else 3
 
 
-OVER = {
+DEVIATION_NOTES = {
     ("seeds",): "over seeds",
     ("configurations",): "over configurations, each with its mean over its seeds",
     ("configurations", "seeds"): "over seeds, in a cell of one configuration; in a cell of several the sample standard "
@@ -124,7 +124,7 @@ OVER = {
 }
 """The values that the standard deviation is taken over, by the kinds of cells that a table has."""
 
-KINDS = {
+COUNTED_TRIALS_IN_WORDS = {
     "pruned": "pruned (by early stopping)",
     "failed": "failed",
     "open": "open (not ended)",
@@ -133,27 +133,29 @@ KINDS = {
 """Trials without a value, as a cell counts them."""
 
 
-def to_grid(table: pd.DataFrame, digits: int = 1) -> Grid:
+def to_grid(table: pd.DataFrame, digits: int = 1) -> PrintedGrid:
     """Convert a table of `ablation` or `sensitivity`, as those functions return it, to a grid.
 
     Args:
-        digits: see `Grid`.
+        digits: see `PrintedGrid`.
     """
     rows = [_as_place(label) for label in table.index]
     metric, *across = map(str, table.columns.names)
-    cells: dict[Place, list[MetricCell]] = {}
+    cells: dict[LevelPlace, list[MetricCell]] = {}
     for place in dict.fromkeys(_as_place(column)[1:] for column in table.columns):
-        keys = [(name, *place) if place else name for name in STATISTICS[3:]]
+        keys = [(name, *place) if place else name for name in CELL_STATISTICS[3:]]
         columns = zip(*(table[key] for key in keys), strict=True)
         cells[place or (metric,)] = [
-            MetricCell(metric, **dict(zip(STATISTICS[3:], each, strict=True))) for each in columns
+            MetricCell(metric, **dict(zip(CELL_STATISTICS[3:], each, strict=True))) for each in columns
         ]
     all_cells = [cell for column in cells.values() for cell in column]
     entries = [[to_entry(cells[label][row], all_cells) for label in cells] for row in range(len(rows))]
     notes = cell_notes(all_cells)
     if any(str(label).startswith("[") for place in [*rows, *cells] for label in place):
         notes.append("A bin [a, b) holds a and not b, the last one both.")
-    return Grid(tuple(map(str, table.index.names)), rows, tuple(across) or ("",), list(cells), entries, notes, digits)
+    return PrintedGrid(
+        tuple(map(str, table.index.names)), rows, tuple(across) or ("",), list(cells), entries, notes, digits
+    )
 
 
 def to_entry(cell: MetricCell, cells: Collection[MetricCell], source: str = "") -> PrintedEntry:
@@ -163,37 +165,42 @@ def to_entry(cell: MetricCell, cells: Collection[MetricCell], source: str = "") 
         cells: all of the table.
         source: whose number it is.
     """
-    n, counts = len(cell.values), ", ".join(f"{getattr(cell, kind)} {kind}" for kind in KINDS if getattr(cell, kind))
+    n, counts = (
+        len(cell.values),
+        ", ".join(f"{getattr(cell, kind)} {kind}" for kind in COUNTED_TRIALS_IN_WORDS if getattr(cell, kind)),
+    )
     remark = "; ".join(part for part in (str(n) if n else "", counts) if part)
     bracketed = cell.over == "configurations" and len(_deviation_over(cells)) > 1
-    shown = f"({remark})" if remark and not _is_even(cells) else ""
-    return PrintedEntry(cell.metric, cell.seed_statistics, shown, source, bracketed=bracketed)
+    shown = f"({remark})" if remark and not _have_equal_counts(cells) else ""
+    return PrintedEntry(cell.metric, cell.seed_statistics, shown, source, is_spread_bracketed=bracketed)
 
 
 def cell_notes(cells: Collection[MetricCell], gaps_in_percent: bool = False) -> list[str]:
     """Return notes on the numbers of these cells: unit, what ± is taken over, how many, what the brackets count.
 
     Args:
-        gaps_in_percent: as in `Grid`.
+        gaps_in_percent: as in `PrintedGrid`.
     """
     over = _deviation_over(cells)
-    units = in_percent if not gaps_in_percent else is_share
-    metrics = ", ".join(dict.fromkeys(_unit(cell.metric, units(cell.metric)) for cell in cells))
+    units = is_shown_in_percent if not gaps_in_percent else is_fraction_metric
+    metrics = ", ".join(dict.fromkeys(_unit_text(cell.metric, units(cell.metric)) for cell in cells))
     if not over:
         return [f"{metrics}: no trial has a value yet.", *_pruned_note(cells)]
-    notes = [f"{metrics}: mean ± sample standard deviation {OVER[over]}."]
-    if _is_even(cells):
+    notes = [f"{metrics}: mean ± sample standard deviation {DEVIATION_NOTES[over]}."]
+    if _have_equal_counts(cells):
         return [*notes, f"n = {max(len(cell.values) for cell in cells)} in every cell."]
-    meanings = [meaning for kind, meaning in KINDS.items() if any(getattr(cell, kind) for cell in cells)]
+    meanings = [
+        meaning for kind, meaning in COUNTED_TRIALS_IN_WORDS.items() if any(getattr(cell, kind) for cell in cells)
+    ]
     notes.append("In brackets n" + (f", and trials without a value: {', '.join(meanings)}." if meanings else "."))
     notes += _pruned_note(cells)
     if repeated := sum(cell.repeated for cell in cells):
         verb = "repeats" if repeated == 1 else "repeat"
-        notes.append(f"{counted(repeated, 'trial')} {verb} another's configuration and seed and counts once.")
+        notes.append(f"{pluralise(repeated, 'trial')} {verb} another's configuration and seed and counts once.")
     return notes
 
 
-def _is_even(cells: Iterable[MetricCell]) -> bool:
+def _have_equal_counts(cells: Iterable[MetricCell]) -> bool:
     """Return whether all cells have the same number of values and nothing else to count."""
     sizes, others = set(), 0
     for cell in cells:
@@ -206,7 +213,7 @@ def _pruned_note(cells: Iterable[MetricCell]) -> list[str]:
     """Return what the numbers of cells with pruned trials are, and in which direction they miss."""
     notes = []
     for metric in dict.fromkeys(cell.metric for cell in cells if cell.pruned and cell.values):
-        deviation = {"max": "too high", "min": "too low", None: "biased"}[direction(metric)]
+        deviation = {"max": "too high", "min": "too low", None: "biased"}[metric_direction(metric)]
         notes.append(
             f"A cell with pruned trials is the mean of the trials that were not pruned. If early stopping went by "
             f"{metric}, and trials that lead early end ahead, it is mostly {deviation}."
@@ -221,11 +228,11 @@ def _deviation_over(cells: Iterable[MetricCell]) -> tuple[str, ...]:
     return tuple(sorted(several or {cell.over for cell in filled}))
 
 
-def _unit(metric: str, in_percent: bool) -> str:
-    return f"{metric} in percent" if in_percent else f"{metric} as a fraction" if is_share(metric) else metric
+def _unit_text(metric: str, in_percent: bool) -> str:
+    return f"{metric} in percent" if in_percent else f"{metric} as a fraction" if is_fraction_metric(metric) else metric
 
 
-def _as_place(label: object) -> Place:
+def _as_place(label: object) -> LevelPlace:
     return label if isinstance(label, tuple) else (label,)
 
 
@@ -234,51 +241,51 @@ class AblationLine:
     """A configuration in a metric: its value, and what its step is worth; no step: the baseline."""
 
     statistics: SeedStatistics | None = None
-    effect: Difference | None = None
+    step_difference: Difference | None = None
     is_step: bool = True
 
 
-def is_ablation(table: pd.DataFrame) -> bool:
+def is_ablation_frame(table: pd.DataFrame) -> bool:
     """Return whether a frame is one of `study.analysis.statistics.ablation_effects.ablation_frame`."""
-    return list(table.columns[: len(LABELS)]) == LABELS
+    return list(table.columns[: len(LABEL_COLUMNS)]) == LABEL_COLUMNS
 
 
 def printed_ablation(frame: pd.DataFrame) -> pd.DataFrame:
     """Return an `ablation_frame` as text: a row per configuration with each metric and its step's worth."""
-    names = _metrics_of(frame)
+    names = _metrics_of_ablation(frame)
     rows = []
-    for place, lines in _rows_of(frame).items():
+    for place, lines in _ablation_lines_by_label(frame).items():
         row = dict(zip(("part", "configuration"), place, strict=True))
         for name in names:
             line = lines.get(name, AblationLine())
-            row[name] = formatting.mean(name, line.statistics)
+            row[name] = formatting.format_mean(name, line.statistics)
             row[f"step in {name}"] = _effect_text(name, line)
         rows.append(row)
     return pd.DataFrame(rows, dtype=object)
 
 
-def ablation_grid(frame: pd.DataFrame, digits: int = 1) -> Grid:
+def ablation_grid(frame: pd.DataFrame, digits: int = 1) -> PrintedGrid:
     """Return an `ablation_frame` as a grid: a row per configuration, a column per metric.
 
     What a configuration's step is worth stands in brackets.
 
     Args:
-        digits: of percentages, see `Grid`.
+        digits: of percentages, see `PrintedGrid`.
     """
-    names, rows = _metrics_of(frame), _rows_of(frame)
+    names, rows = _metrics_of_ablation(frame), _ablation_lines_by_label(frame)
     entries = [
         [_ablation_entry(name, lines.get(name, AblationLine()), digits) for name in names] for lines in rows.values()
     ]
     columns = [(name,) for name in names]
-    return Grid(("part", "configuration"), list(rows), ("",), columns, entries, ablation_notes(frame), digits)
+    return PrintedGrid(("part", "configuration"), list(rows), ("",), columns, entries, ablation_notes(frame), digits)
 
 
 def ablation_notes(frame: pd.DataFrame) -> list[str]:
     """Return what the numbers of an ablation are."""
     steps = frame[(frame["part"] == "path") & (frame["keys"] != "")]["configuration"].nunique()
-    units = (f"{name} in percent" if is_share(name) else name for name in _metrics_of(frame))
+    units = (f"{name} in percent" if is_fraction_metric(name) else name for name in _metrics_of_ablation(frame))
     counts = sorted({int(pairs) for pairs in frame["pairs"] if pairs}) or [0]
-    seeds = counted(counts[-1], "seed") if len(counts) == 1 else f"{counts[0]} to {counts[-1]} seeds"
+    seeds = pluralise(counts[-1], "seed") if len(counts) == 1 else f"{counts[0]} to {counts[-1]} seeds"
     found = [f"{', '.join(units)}: mean ± sample standard deviation over seeds."]
     if steps < 2:
         return [*found, f"What the step is worth is paired over {seeds}, with its 95% interval."]
@@ -292,15 +299,15 @@ def ablation_notes(frame: pd.DataFrame) -> list[str]:
     ]
 
 
-def _metrics_of(frame: pd.DataFrame) -> list[str]:
+def _metrics_of_ablation(frame: pd.DataFrame) -> list[str]:
     return [str(name) for name in frame["metric"].unique()]
 
 
-def _rows_of(frame: pd.DataFrame) -> dict[tuple[str, str], dict[str, AblationLine]]:
+def _ablation_lines_by_label(frame: pd.DataFrame) -> dict[tuple[str, str], dict[str, AblationLine]]:
     """Return the lines of a printed table by their labels, each by metric."""
     rows: dict[tuple[str, str], dict[str, AblationLine]] = {}
     for line in frame.to_dict("records"):
-        place = PARTS[line["part"]], str(line["configuration"])
+        place = EFFECT_KIND_TITLES[line["part"]], str(line["configuration"])
         number, deviation, ends = line["n"], line["sd"], (line["low"], line["high"])
         spread = SeedStatistics(line["mean"], None if pd.isna(deviation) else deviation, number) if number else None
         effect = Difference(line["effect"], None if pd.isna(ends[0]) else ends)
@@ -311,18 +318,22 @@ def _rows_of(frame: pd.DataFrame) -> dict[tuple[str, str], dict[str, AblationLin
 
 def _effect_text(metric: str, line: AblationLine) -> str:
     """Return `+3.1 points (+0.5 to +5.7)`; empty for the baseline, which is no step."""
-    if line.effect is None:
-        return formatting.MISSING if line.is_step else ""
-    text = formatting.change(metric, line.effect.value)
-    return text if line.effect.interval is None else f"{text} ({formatting.interval(metric, line.effect)})"
+    if line.step_difference is None:
+        return formatting.MISSING_TEXT if line.is_step else ""
+    text = formatting.format_difference(metric, line.step_difference.value)
+    return (
+        text
+        if line.step_difference.interval is None
+        else f"{text} ({formatting.format_interval(metric, line.step_difference)})"
+    )
 
 
 def _ablation_entry(metric: str, line: AblationLine, digits: int) -> PrintedEntry:
     """Return an entry with its step in the same unit, as `71.5 ± 1.2 (+3.1; +0.5 to +5.7)`."""
     spread, effect = line.statistics, ""
-    if line.effect:
-        scale, shown = (100, digits) if is_share(metric) else (1, 3)
-        numbers = [line.effect.value, *(line.effect.interval or ())]
+    if line.step_difference:
+        scale, shown = (100, digits) if is_fraction_metric(metric) else (1, 3)
+        numbers = [line.step_difference.value, *(line.step_difference.interval or ())]
         first, *ends = (f"{scale * number:+.{shown}f}" for number in numbers)
         effect = "; ".join([first, *([" to ".join(ends)] if ends else [])])
     remark = f"({effect})" if spread and effect else effect

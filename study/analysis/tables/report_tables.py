@@ -11,37 +11,38 @@ from study.analysis.statistics.frame import param_keys, param_text, trial_label
 from study.home.record import StudyRecord
 from study.metrics import selection_rules
 from study.ranking import Candidate, Results, SeedStatistics, epochs, seed_statistics
-from study.ranking.difference import NO_TRIAL, Arm, split_metrics, to_arm
+from study.ranking.difference import NO_TRIAL_NUMBER, Arm, metrics_of_both_splits, to_arm
 from study.ranking.summary import metrics_at_other_epochs
 from study.spec import StudySpec
 from study.spec.objective import TrialScore
 
-STATES = ("complete", "pruned", "failed", "interrupted", "running", "waiting")
+STATE_COLUMNS = ("complete", "pruned", "failed", "interrupted", "running", "waiting")
 
-TOP = 10  # configurations that the report lists
-STAGES = ("baseline", "search", "replicate", "confirm", "rule", "ablation", "final")
+MAX_LISTED_CONFIGURATIONS = 10  # configurations that the report lists
+STAGE_ROWS = ("baseline", "search", "replicate", "confirm", "rule", "ablation", "final")
 
 
 def printed_configurations(results: Results) -> pd.DataFrame:
     """Return the best complete configurations of the search, the best first, then the baseline, as text.
 
     Columns: each metric in the search, on the fresh seeds once any ran on some, and the parameters that any of them
-    has. A trial that breaks a limit has `BROKEN` behind its number, see `broken_note`.
+    has. A trial that breaks a limit has `BROKEN_LIMIT_MARK` behind its number, see `broken_limits_note`.
     """
     spec = results.spec
     listed = _listed_candidates(results)
     keys = [
         key
         for key in param_keys(spec, results.record.trials.values())
-        if any(param_text(spec, candidate.trial, key) != formatting.MISSING for candidate in listed)
+        if any(param_text(spec, candidate.trial, key) != formatting.MISSING_TEXT for candidate in listed)
     ]
     metrics = {name: f"{_metric_title(spec, name)} in the search" for name in spec.objective.needed_metrics}
     are_confirmed = any(candidate.confirm_trials for candidate in listed)
     rows = [
         {
-            "trial": trial_label(candidate.trial) + f" {BROKEN}" * (_judged_by(results, candidate).total_violation > 0),
+            "trial": trial_label(candidate.trial)
+            + f" {BROKEN_LIMIT_MARK}" * (_judging_score(results, candidate).total_violation > 0),
             **{
-                title: formatting.mean(name, _search_statistics(spec, candidate, name))
+                title: formatting.format_mean(name, _search_statistics(spec, candidate, name))
                 for name, title in metrics.items()
             },
             **(_fresh_seed_columns(spec, candidate) if are_confirmed else {}),
@@ -52,49 +53,51 @@ def printed_configurations(results: Results) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-BROKEN = "†"
+BROKEN_LIMIT_MARK = "†"
 """Stands behind the number of a trial that breaks a limit."""
 
 
-def broken_note(results: Results) -> str:
+def broken_limits_note(results: Results) -> str:
     """Return which limits the trials that `printed_configurations` marks break; empty where it marks none."""
     broken = results.spec.objective.broken_constraints(
-        *(_judged_by(results, candidate) for candidate in _listed_candidates(results))
+        *(_judging_score(results, candidate) for candidate in _listed_candidates(results))
     )
-    where = f", by the means on {formatting.rerun_words(results.spec)} where there are any" * results.is_confirmed
-    return f"{BROKEN} breaks {' or '.join(map(str, broken))}{where}." if broken else ""
+    where = f", by the means on {formatting.rerun_seeds_text(results.spec)} where there are any" * results.is_confirmed
+    return f"{BROKEN_LIMIT_MARK} breaks {' or '.join(map(str, broken))}{where}." if broken else ""
 
 
 def _listed_candidates(results: Results) -> list[Candidate]:
-    return [*results.ranked_search[:TOP], *([results.baseline] if results.baseline else [])]
+    return [*results.ranked_search[:MAX_LISTED_CONFIGURATIONS], *([results.baseline] if results.baseline else [])]
 
 
-def _judged_by(results: Results, candidate: Candidate) -> TrialScore:
+def _judging_score(results: Results, candidate: Candidate) -> TrialScore:
     return (candidate.confirmed_score if results.is_confirmed else None) or candidate.score
 
 
 def _fresh_seed_columns(spec: StudySpec, candidate: Candidate) -> dict[str, str]:
-    seeds = formatting.seed_list([trial.seed for trial in candidate.confirm_trials])
+    seeds = formatting.seed_numbers_text([trial.seed for trial in candidate.confirm_trials])
     arm, metrics = replace(to_arm(spec, candidate), trials=candidate.confirm_trials), spec.objective.metrics
     titles = (
-        [f"{name} on {formatting.rerun_words(spec)}" for name in metrics]
+        [f"{name} on {formatting.rerun_seeds_text(spec)}" for name in metrics]
         if len(metrics) > 1
-        else [f"confirmed on {formatting.rerun_words(spec)}"]
+        else [f"confirmed on {formatting.rerun_seeds_text(spec)}"]
     )
-    means = (formatting.mean(name, arm.statistics(name)) for name in metrics)
+    means = (formatting.format_mean(name, arm.metric_statistics(name)) for name in metrics)
     return {**dict(zip(titles, means, strict=True)), "seeds": seeds}
 
 
 def _metric_title(spec: StudySpec, name: str) -> str:
     """Return a metric's name; with several metrics also which values are better."""
-    return formatting.with_direction(spec, name) if spec.objective.has_several_metrics else name
+    return formatting.metric_with_direction(spec, name) if spec.objective.has_several_metrics else name
 
 
 def first_table_metrics(results: Results) -> list[str]:
     """Return the metrics of the report's first table, see `study.metrics.selection_rules.summary_metrics`."""
-    names = split_metrics(results.spec, list(_arms_by_name(results).values()))
+    names = metrics_of_both_splits(results.spec, list(_arms_by_name(results).values()))
     return (
-        selection_rules.summary_metrics(results.spec.objective.needed_metrics, names, results.record.groups.cells)
+        selection_rules.summary_metrics(
+            results.spec.objective.needed_metrics, names, results.record.group_sample_counts.cells
+        )
         or names[:2]
     )
 
@@ -109,17 +112,17 @@ def printed_first_table(results: Results) -> pd.DataFrame:
     arm = by_name.get("best") or by_name.get("final") or by_name.get("baseline")
     metrics = _metrics_with_value(first_table_metrics(results), by_name)
     frame = printed_summary(results, metrics)
-    errors = [debiasing_metrics.sampling_error(results.record, arm, name) if arm else None for name in metrics]
+    errors = [debiasing_metrics.sampling_standard_error(results.record, arm, name) if arm else None for name in metrics]
     if any(error is not None for error in errors):
         printed = [
-            formatting.MISSING if error is None else formatting.change(name, error, signed=False)
+            formatting.MISSING_TEXT if error is None else formatting.format_difference(name, error, signed=False)
             for name, error in zip(metrics, errors, strict=True)
         ]
         frame.insert(len(frame.columns) - 1, "split's error", printed)
         if arm and results.spec.final_seeds is not None:
             found = [debiasing_metrics.statistics_with_error(results.record, arm, name) for name in metrics]
             ends = [
-                formatting.value_range(name, spread.interval() if spread else None)
+                formatting.format_value_interval(name, spread.confidence_interval() if spread else None)
                 for name, spread in zip(metrics, found, strict=True)
             ]
             frame.insert(len(frame.columns) - 1, "95% interval", ends)
@@ -139,7 +142,7 @@ def printed_summary(results: Results, metrics: Sequence[str] | None = None) -> p
     rows = []
     known = {name: arm for name, arm in by_name.items() if arm}
     for metric in _metrics_with_value(
-        split_metrics(results.spec, list(by_name.values())) if metrics is None else metrics, by_name
+        metrics_of_both_splits(results.spec, list(by_name.values())) if metrics is None else metrics, by_name
     ):
         row = {"metric": metric}
         for name, arm in known.items():
@@ -148,12 +151,12 @@ def printed_summary(results: Results, metrics: Sequence[str] | None = None) -> p
                 title = title.replace("best", "result" if results.reference_as_result else "search")
             elif name == "best":
                 is_behind = won is not None and won.trial.stage == "baseline"
-                title = title.replace("best", formatting.best_words(results) + " of the search" * is_behind)
-            row[title] = formatting.mean(metric, arm.statistics(metric))
+                title = title.replace("best", formatting.best_name_text(results) + " of the search" * is_behind)
+            row[title] = formatting.format_mean(metric, arm.metric_statistics(metric))
         if len(known) == 2:
             gain = known["best"].difference_to(known["baseline"], metric)
-            row["difference"] = formatting.change(metric, gain.value) if gain else formatting.MISSING
-            row["95% interval"] = formatting.interval(metric, gain) if gain else formatting.MISSING
+            row["difference"] = formatting.format_difference(metric, gain.value) if gain else formatting.MISSING_TEXT
+            row["95% interval"] = formatting.format_interval(metric, gain) if gain else formatting.MISSING_TEXT
         row["seeds"] = " / ".join(dict.fromkeys(_seeds_text(arm, metric) for arm in known.values()))
         rows.append(row)
     return pd.DataFrame(rows)
@@ -161,12 +164,12 @@ def printed_summary(results: Results, metrics: Sequence[str] | None = None) -> p
 
 def _seeds_text(arm: Arm, metric: str) -> str:
     """Return the seeds behind an arm's value; what needs no search has none."""
-    return "no seed" if arm.number == NO_TRIAL else formatting.seed_list(arm.seeds(metric))
+    return "no seed" if arm.trial_number == NO_TRIAL_NUMBER else formatting.seed_numbers_text(arm.metric_seeds(metric))
 
 
 def _metrics_with_value(metrics: Sequence[str], by_name: dict[str, Arm | None]) -> list[str]:
     """Return those of the metrics of which an arm has a value."""
-    return [name for name in metrics if any(arm and arm.statistics(name) for arm in by_name.values())]
+    return [name for name in metrics if any(arm and arm.metric_statistics(name) for arm in by_name.values())]
 
 
 def printed_other_epochs(results: Results) -> pd.DataFrame:
@@ -187,7 +190,7 @@ def printed_other_epochs(results: Results) -> pd.DataFrame:
     rows = [
         {
             "beside": name,
-            **{who: formatting.mean(name.split()[0], values.get(name)) for who, values in by_arm.items()},
+            **{who: formatting.format_mean(name.split()[0], values.get(name)) for who, values in by_arm.items()},
         }
         for name in names
     ]
@@ -197,8 +200,8 @@ def printed_other_epochs(results: Results) -> pd.DataFrame:
 def printed_counts(record: StudyRecord) -> pd.DataFrame:
     """Count the trials of each stage (rows) in each state (columns) and in all, without empty rows and columns."""
     trials = list(record.trials.values())
-    stages = [stage for stage in STAGES if any(trial.stage == stage for trial in trials)]
-    states = [state for state in STATES if any(trial.state == state for trial in trials)]
+    stages = [stage for stage in STAGE_ROWS if any(trial.stage == stage for trial in trials)]
+    states = [state for state in STATE_COLUMNS if any(trial.state == state for trial in trials)]
     counts = {stage: Counter[str](trial.state for trial in trials if trial.stage == stage) for stage in stages}
     rows = [
         {"stage": stage, **{state: str(of[state]) for state in states}, "all": str(of.total())}
@@ -210,7 +213,7 @@ def printed_counts(record: StudyRecord) -> pd.DataFrame:
 def _arms_by_name(results: Results) -> dict[str, Arm | None]:
     if results.spec.final_seeds is not None:
         return {"final": results.final_arm}
-    reference, best = results.result_arms
+    reference, best = results.baseline_and_result_arms
     return {"baseline": reference, "best": best}
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 
 from study.analysis.statistics import formatting
 from study.analysis.statistics.suite_cells import (
-    AVERAGE,
+    AVERAGE_COLUMN,
     FAILED,
     NOT_YET,
     FindStudy,
@@ -16,34 +16,34 @@ from study.analysis.statistics.suite_cells import (
     MethodCost,
     RuleTable,
     average_rows,
+    build_rule_table,
     cell_rows,
-    document,
-    judge_searches,
-    rule_table,
+    evaluate_searches,
+    rule_table_to_dict,
 )
-from study.analysis.tables.formats import csv_text, to_latex, to_markdown
-from study.analysis.tables.printed_table import Grid, PrintedEntry, RankMark
-from study.metrics import in_percent, lower_is_better
+from study.analysis.tables.formats import frame_to_csv, to_latex, to_markdown
+from study.analysis.tables.printed_table import PrintedEntry, PrintedGrid, RankMark
+from study.metrics import is_shown_in_percent, lower_is_better
 from study.ranking import SeedStatistics
 from study.spec.rungs import RungSchedule
 from study.spec.sampler_capabilities import sampler_capabilities
 from study.spec.suite import Suite
-from study.text import counted, escaped, sentence_case
+from study.text import escape_markdown, pluralise, sentence_case
 
 
-def table_notes(suite: Suite, table: RuleTable) -> list[str]:
+def rule_table_notes(suite: Suite, table: RuleTable) -> list[str]:
     """Return what the numbers of one rule's table say, and what they do not."""
     return [*_verdict_sentences(table), *_missing_notes(suite, table)]
 
 
-def state_note(suite: Suite, states: Mapping[str, int]) -> str:
+def suite_state_note(suite: Suite, states: Mapping[str, int]) -> str:
     """Return the size of a suite and how far it is; while it is not over, that the numbers are of a part of it."""
-    methods, data = counted(len(suite.methods), "method"), counted(len(suite.data), "data set")
-    each, searches = (counted(number, "search", "searches") for number in (suite.searches, len(suite.studies)))
+    methods, data = pluralise(len(suite.methods), "method"), pluralise(len(suite.data), "data set")
+    each, searches = (pluralise(number, "search", "searches") for number in (suite.searches, len(suite.studies)))
     size = f"{methods} on {data}, {each} of each"
     if set(states) == {"complete"}:
         return f"{size}: {searches}, all complete."
-    told = formatting.listed(f"{count} {state}" for state, count in states.items())
+    told = formatting.join_with_and(f"{count} {state}" for state, count in states.items())
     part = " The numbers are of the complete ones alone." if "complete" in states else ""
     return f"{size}: {searches}, {told}.{part}"
 
@@ -54,35 +54,36 @@ def suite_notes(suite: Suite) -> list[str]:
     trials = max(cell.spec.trials for cell in suite.studies)
     stopping = RungSchedule(spec.search.early_stopping, spec.epochs).describe_in_words
     lines = [
-        *_how_to_read(suite),
-        f"Each search: {counted(trials, 'trial')} of at most {counted(spec.epochs, 'epoch')}, "
+        *_reading_notes(suite),
+        f"Each search: {pluralise(trials, 'trial')} of at most {pluralise(spec.epochs, 'epoch')}, "
         f"sampler {spec.search.sampler}, searched on {spec.metric}; early stopping: {stopping}. What a rule picks then "
         f"runs on {suite.seeds} fresh seeds, and test is read for these alone.",
     ]
     guides = ["the sampler"] if sampler_capabilities(spec.search.sampler).learns_from_results else []
     guides += ["early stopping"] if spec.search.early_stopping.name != "none" else []
     if len(suite.rules) > 1 and guides:
-        look = f"{formatting.listed(guides)} {'looks' if len(guides) == 1 else 'look'}"
+        look = f"{formatting.join_with_and(guides)} {'looks' if len(guides) == 1 else 'look'}"
         lines.append(f"{sentence_case(look)} at {spec.metric} alone, which may suit one rule more than others.")
     single = [
         method for method in suite.methods if not suite.searches_by_place[method, suite.data[0]][0].spec.search.space
     ]
     if single and trials > 1:
-        lines.append(f"Without a space, so one configuration and nothing to pick: {formatting.listed(single)}.")
+        lines.append(f"Without a space, so one configuration and nothing to pick: {formatting.join_with_and(single)}.")
     if suite.searches > 1:
         lines.append(
             "All searches on a data set share its split, so no number tells how much another split would change."
         )
     if len(suite.data) > 1:
         lines.append(
-            f"The {AVERAGE} is over these data sets. Its standard error comes from the searches on each; how methods "
+            f"The {AVERAGE_COLUMN} is over these data sets. Its standard error comes from the searches on each; how "
+            f"methods "
             "would do on other data sets it does not tell."
         )
     return lines
 
 
-def _how_to_read(suite: Suite) -> Iterator[str]:
-    unit = f"{suite.judge} in percent" if in_percent(suite.judge) else suite.judge
+def _reading_notes(suite: Suite) -> Iterator[str]:
+    unit = f"{suite.judge} in percent" if is_shown_in_percent(suite.judge) else suite.judge
     lower = ", the lower the better" if lower_is_better(suite.judge) else ""
     text = f"A number is {unit}{lower}, of what a rule picks: the mean over searches of the mean over fresh seeds"
     if suite.searches == 1:
@@ -107,41 +108,41 @@ def _verdict_sentences(table: RuleTable) -> Iterator[str]:
     means = {method: one.mean for method, one in found.items() if one is not None}
     if len(means) < 2:
         return
-    best = (min if lower_is_better(table.judge) else max)(means, key=lambda method: means[method])
-    what = AVERAGE if several else "mean"
+    best = (min if lower_is_better(table.judging_metric) else max)(means, key=lambda method: means[method])
+    what = AVERAGE_COLUMN if several else "mean"
     if len(set(means.values())) == 1:
         yield f"All methods have the same {what}."
         return
-    leads = table.leading[AVERAGE if several else table.data[0]]
+    leads = table.leads_by_column[AVERAGE_COLUMN if several else table.data[0]]
     told, level, unknown = (
         [method for method in means if method != best and leads[method] is verdict] for verdict in (False, True, None)
     )
     if not told and not level:
         yield f"{best} has the best {what}; without two searches in common nothing tells methods apart."
         return
-    others = f", not from {formatting.listed(level)}" if told and level else ""
-    from_whom = formatting.listed(told) if told else "no other"
+    others = f", not from {formatting.join_with_and(level)}" if told and level else ""
+    from_whom = formatting.join_with_and(told) if told else "no other"
     yield f"{best} has the best {what}, told apart from {from_whom}{others}."
     if unknown:
-        yield f"Too few searches in common with it to judge: {formatting.listed(unknown)}."
+        yield f"Too few searches in common with it to judge: {formatting.join_with_and(unknown)}."
 
 
 def _missing_notes(suite: Suite, table: RuleTable) -> Iterator[str]:
     """Yield why searches that are over have no value, and how many rest on fewer seeds than planned."""
     reasons = Counter[str]()
-    for counts in table.results.missing.values():
+    for counts in table.results.missing_reasons.values():
         reasons.update({reason: count for reason, count in counts.items() if reason not in (NOT_YET, FAILED)})
     for reason, count in reasons.items():
-        yield f"{counted(count, 'search', 'searches')} without a value: {reason}."
+        yield f"{pluralise(count, 'search', 'searches')} without a value: {reason}."
     searches = [values for here in table.results.values.values() for values in here.values()]
     if fewer := sum(len(values) < suite.seeds for values in searches):
-        yield f"{counted(fewer, 'search', 'searches')} with a value on fewer than {suite.seeds} fresh seeds."
+        yield f"{pluralise(fewer, 'search', 'searches')} with a value on fewer than {suite.seeds} fresh seeds."
 
 
-ALL = "all methods"
+ALL_METHODS_LABEL = "all methods"
 
 
-def table_grid(table: RuleTable, searches: int) -> Grid:
+def rule_table_grid(table: RuleTable, searches: int) -> PrintedGrid:
     """Return methods by data sets, with the average over several data sets.
 
     The best of a column and those not told from it are marked.
@@ -155,56 +156,61 @@ def table_grid(table: RuleTable, searches: int) -> Grid:
         row = [_cell_entry(table, method, label, searches) for label in table.data]
         row += [_average_entry(table, method, searches)] if several else []
         rows.append(row)
-    heads = [*table.data, *([AVERAGE] if several else [])]
-    return Grid(("method",), [(method,) for method in table.methods], ("",), [(head,) for head in heads], rows)
+    heads = [*table.data, *([AVERAGE_COLUMN] if several else [])]
+    return PrintedGrid(("method",), [(method,) for method in table.methods], ("",), [(head,) for head in heads], rows)
 
 
-def cost_grid(spent: Mapping[str, MethodCost]) -> Grid:
+def cost_grid(spent: Mapping[str, MethodCost]) -> PrintedGrid:
     """Return by method what its searches took, the runs on fresh seeds of all rules included."""
     lines = dict(spent)
     if len(spent) > 1:
-        lines[ALL] = MethodCost(sum(one.epochs for one in spent.values()), sum(one.seconds for one in spent.values()))
+        lines[ALL_METHODS_LABEL] = MethodCost(
+            sum(one.epochs for one in spent.values()), sum(one.seconds for one in spent.values())
+        )
     rows = [
-        [PrintedEntry(remark=f"{one.epochs:,}"), PrintedEntry(remark=formatting.duration(one.seconds))]
+        [PrintedEntry(remark=f"{one.epochs:,}"), PrintedEntry(remark=formatting.format_duration(one.seconds))]
         for one in lines.values()
     ]
-    return Grid(("method",), [(method,) for method in lines], ("",), [("epochs",), ("time of trials",)], rows)
+    return PrintedGrid(("method",), [(method,) for method in lines], ("",), [("epochs",), ("time of trials",)], rows)
 
 
-def rules_grid(tables: Sequence[RuleTable], searches: int) -> Grid:
+def averages_by_rule_grid(tables: Sequence[RuleTable], searches: int) -> PrintedGrid:
     """Return the averages of every rule beside each other."""
     first = tables[0]
     rows = [
-        [replace(_average_entry(table, method, searches), mark=None) for table in tables] for method in first.methods
+        [replace(_average_entry(table, method, searches), rank_mark=None) for table in tables]
+        for method in first.methods
     ]
     columns = [(table.rule,) for table in tables]
-    return Grid(("method",), [(method,) for method in first.methods], ("",), columns, rows)
+    return PrintedGrid(("method",), [(method,) for method in first.methods], ("",), columns, rows)
 
 
 def _cell_entry(table: RuleTable, method: str, label: str, searches: int) -> PrintedEntry:
     found = table.cells[method, label]
     if found is None:
-        reasons = table.results.missing.get((method, label), {})
-        return PrintedEntry(remark=", ".join(reasons) or formatting.MISSING)
-    return _estimate_entry(table, found, table.leading[label].get(method), searches)
+        reasons = table.results.missing_reasons.get((method, label), {})
+        return PrintedEntry(remark=", ".join(reasons) or formatting.MISSING_TEXT)
+    return _estimate_entry(table, found, table.leads_by_column[label].get(method), searches)
 
 
 def _average_entry(table: RuleTable, method: str, searches: int) -> PrintedEntry:
     found = table.averages[method]
     if found is None:
-        return PrintedEntry(remark=formatting.MISSING)
-    return _estimate_entry(table, found, table.leading[AVERAGE].get(method), searches * len(table.data))
+        return PrintedEntry(remark=formatting.MISSING_TEXT)
+    return _estimate_entry(table, found, table.leads_by_column[AVERAGE_COLUMN].get(method), searches * len(table.data))
 
 
 def _estimate_entry(table: RuleTable, found: MeanEstimate, leads: bool | None, planned: int) -> PrintedEntry:
     mark: RankMark | None = "best" if leads and len(table.methods) > 1 else None
     remark = f"({found.count} of {planned})" if found.count < planned else ""
-    return PrintedEntry(table.judge, SeedStatistics(found.mean, found.error, found.count), remark, mark=mark)
+    return PrintedEntry(
+        table.judging_metric, SeedStatistics(found.mean, found.standard_error, found.count), remark, rank_mark=mark
+    )
 
 
-COLUMNS = ["rule", "method", "data", "metric", "mean", "standard_error", "low", "high", "n", "leads"]
+SUITE_CSV_COLUMNS = ["rule", "method", "data", "metric", "mean", "standard_error", "low", "high", "n", "leads"]
 
-RULES = (
+SAME_SEARCHES_NOTE = (
     "All rules pick from the same searches, and often the same configuration: their averages are not independent, and "
     "no difference between rules is judged here."
 )
@@ -216,78 +222,87 @@ class SuiteTables:
 
     Attributes:
         tables: one for each rule, in the file's order.
-        spent: by method.
-        states: how many searches are in which state.
+        cost_by_method: by method.
+        n_searches_by_state: how many searches are in which state.
     """
 
     suite: Suite
     tables: Sequence[RuleTable]
-    spent: Mapping[str, MethodCost]
-    states: Mapping[str, int]
+    cost_by_method: Mapping[str, MethodCost]
+    n_searches_by_state: Mapping[str, int]
 
 
-def suite_tables(suite: Suite, found: FindStudy) -> SuiteTables:
+def build_suite_tables(suite: Suite, found: FindStudy) -> SuiteTables:
     """Build the tables of a suite in any state.
 
     Args:
         found: returns the study of a search, None where it has not begun.
     """
-    by_rule, spent, states = judge_searches(suite, found)
-    tables = [rule_table(rule, suite.judge, suite.methods, suite.data, one) for rule, one in by_rule.items()]
+    by_rule, spent, states = evaluate_searches(suite, found)
+    tables = [build_rule_table(rule, suite.judge, suite.methods, suite.data, one) for rule, one in by_rule.items()]
     return SuiteTables(suite, tables, spent, states)
 
 
-def markdown(tables: SuiteTables) -> str:
+def suite_to_markdown(tables: SuiteTables) -> str:
     """Render every rule's table with its notes, what methods took, and how the tables are read."""
     suite = tables.suite
-    parts = [f"# {escaped(suite.name)}", escaped(state_note(suite, tables.states))]
+    parts = [f"# {escape_markdown(suite.name)}", escape_markdown(suite_state_note(suite, tables.n_searches_by_state))]
     for table in tables.tables:
-        parts += [f"## Picked by {escaped(table.rule)}", _markdown(table_grid(table, suite.searches))]
-        parts += [_notes_as_list(notes)] if (notes := table_notes(suite, table)) else []
+        parts += [
+            f"## Picked by {escape_markdown(table.rule)}",
+            _grid_to_markdown(rule_table_grid(table, suite.searches)),
+        ]
+        parts += [_notes_as_list(notes)] if (notes := rule_table_notes(suite, table)) else []
     if len(tables.tables) > 1:
-        parts += ["## Averages by rule", _markdown(rules_grid(tables.tables, suite.searches)), _notes_as_list([RULES])]
-    parts += ["## What the methods took", _markdown(cost_grid(tables.spent))]
+        parts += [
+            "## Averages by rule",
+            _grid_to_markdown(averages_by_rule_grid(tables.tables, suite.searches)),
+            _notes_as_list([SAME_SEARCHES_NOTE]),
+        ]
+    parts += ["## What the methods took", _grid_to_markdown(cost_grid(tables.cost_by_method))]
     return "\n\n".join([*parts, "## For all tables", _notes_as_list(suite_notes(suite))]) + "\n"
 
 
-def latex(tables: SuiteTables) -> str:
+def suite_to_latex(tables: SuiteTables) -> str:
     """Render every rule's table with its notes, as a LaTeX `table` each."""
     suite = tables.suite
-    common = [state_note(suite, tables.states), *suite_notes(suite)]
+    common = [suite_state_note(suite, tables.n_searches_by_state), *suite_notes(suite)]
     grids = [
-        replace(table_grid(table, suite.searches), notes=[*table_notes(suite, table), *common])
+        replace(rule_table_grid(table, suite.searches), notes=[*rule_table_notes(suite, table), *common])
         for table in tables.tables
     ]
     captions = [f"{suite.name}: picked by {table.rule}" for table in tables.tables]
     return "\n\n".join(to_latex(grid, caption=caption) for grid, caption in zip(grids, captions, strict=True)) + "\n"
 
 
-def to_csv(tables: SuiteTables) -> str:
+def suite_to_csv(tables: SuiteTables) -> str:
     """Render a CSV line for each rule, method and data set, and for each average; not rounded, no percentages."""
     lines = []
     for table in tables.tables:
-        for row in [*cell_rows(table), *({"data": AVERAGE, **row} for row in average_rows(table))]:
+        for row in [*cell_rows(table), *({"data": AVERAGE_COLUMN, **row} for row in average_rows(table))]:
             ends = row["interval"]
             low, high = ends if isinstance(ends, list) else (None, None)
-            lines.append({"rule": table.rule, "metric": table.judge, "low": low, "high": high, **row})
-    return csv_text(pd.DataFrame(lines, columns=COLUMNS, dtype=object), index=False)
+            lines.append({"rule": table.rule, "metric": table.judging_metric, "low": low, "high": high, **row})
+    return frame_to_csv(pd.DataFrame(lines, columns=SUITE_CSV_COLUMNS, dtype=object), index=False)
 
 
-def to_json(tables: SuiteTables) -> dict[str, object]:
+def suite_to_plain_dict(tables: SuiteTables) -> dict[str, object]:
     """Return the whole of a suite's results as plain values."""
-    spent = {method: {"epochs": one.epochs, "seconds": one.seconds} for method, one in tables.spent.items()}
+    spent = {method: {"epochs": one.epochs, "seconds": one.seconds} for method, one in tables.cost_by_method.items()}
     return {
         **tables.suite.to_document(),
-        "states": dict(tables.states),
+        "states": dict(tables.n_searches_by_state),
         "spent": spent,
-        "tables": [{**document(table), "notes": table_notes(tables.suite, table)} for table in tables.tables],
-        "notes": [state_note(tables.suite, tables.states), *suite_notes(tables.suite)],
+        "tables": [
+            {**rule_table_to_dict(table), "notes": rule_table_notes(tables.suite, table)} for table in tables.tables
+        ],
+        "notes": [suite_state_note(tables.suite, tables.n_searches_by_state), *suite_notes(tables.suite)],
     }
 
 
-def _markdown(grid: Grid) -> str:
+def _grid_to_markdown(grid: PrintedGrid) -> str:
     return to_markdown(grid).rstrip()
 
 
 def _notes_as_list(notes: Sequence[str]) -> str:
-    return "\n".join(f"- {escaped(note)}" for note in notes)
+    return "\n".join(f"- {escape_markdown(note)}" for note in notes)

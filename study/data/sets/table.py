@@ -28,7 +28,7 @@ from study.data.table_findings import (
 )
 from study.data.table_format import TableFormat
 from study.errors import UserError
-from study.text import few_names, quoted
+from study.text import list_few_names, quoted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -186,12 +186,12 @@ def reading(options: Options) -> list[str]:
         *table_format.describe_format(table.path, known),
         *table_columns.describe_inputs(table.rows, table.features),
         *(
-            [f"  left out, as they count the rows: {few_names(table.left_out_columns)}"]
+            [f"  left out, as they count the rows: {list_few_names(table.left_out_columns)}"]
             if table.left_out_columns
             else []
         ),
-        *([f"  left out, as data.without names them: {few_names(dropped)}"] if dropped else []),
-        *([f"  left out, as data.features does not name them: {few_names(unnamed)}"] if unnamed else []),
+        *([f"  left out, as data.without names them: {list_few_names(dropped)}"] if dropped else []),
+        *([f"  left out, as data.features does not name them: {list_few_names(unnamed)}"] if unnamed else []),
     ]
 
 
@@ -511,7 +511,7 @@ def _apply_missing_rule(
         rows = rows.dropna(subset=labels if is_survey else None)
         if rows.empty:
             empty = [quoted(str(name)) for name in whole if whole[name].isna().all()]
-            why = f". Empty in every row: {few_names(empty)}; leave them out by data.without" if empty else ""
+            why = f". Empty in every row: {list_few_names(empty)}; leave them out by data.without" if empty else ""
             raise UserError(f"{path}: every row has a value that is {what}; data.missing: drop leaves none{why}")
     decimal = user_data.decimal_mark(options, path)
     known = table_format.format_from_keys(vars(options))
@@ -522,7 +522,7 @@ def _apply_missing_rule(
     counts = {str(name): int(rows[name].isna().sum()) for name in must}
     if gaps := [f"{quoted(name)} ({count})" for name, count in counts.items() if count]:
         remedy = "Labels are not filled; set data.missing to drop" if missing == "fill" else "Set data.missing"
-        problem = f"values are {what} in {few_names(gaps)} of {len(rows)} rows"
+        problem = f"values are {what} in {list_few_names(gaps)} of {len(rows)} rows"
         found.append(ColumnFinding("", problem, f"{remedy}, or mend them", key="data.missing", values=("drop",)))
     texts = [name for name in rows if not table_columns.is_numeric(rows[name])]
     filled = rows.astype(dict.fromkeys(texts, object)).fillna(dict.fromkeys(texts, table_columns.MISSING_TEXT))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from study.data.dataset import Facts
-from study.errors import UserError, nearest
+from study.errors import UserError, did_you_mean
 from study.training.config import TrainOptions
 
 if TYPE_CHECKING:
@@ -27,11 +27,11 @@ class Augmentation(Protocol):
 
 __all__ = [
     "Augmentation",
-    "build_augmentation",
-    "resize_for_evaluation",
-    "has_random_views",
     "augmentation_names",
     "augmented_shape",
+    "build_augmentation",
+    "has_random_views",
+    "resize_for_evaluation",
     "why_augmentation_unsuited",
 ]
 
@@ -173,6 +173,6 @@ def _check_suits_shape(name: str, shape: tuple[int, ...]) -> None:
 def _check_augmentation_name(name: str) -> str:
     if name not in AUGMENTATION_CHECKS:
         raise UserError(
-            f"train.augmentation: {name!r} given. {nearest(name, AUGMENTATION_CHECKS)}Allowed: {', '.join(AUGMENTATION_CHECKS)}"
+            f"train.augmentation: {name!r} given. {did_you_mean(name, AUGMENTATION_CHECKS)}Allowed: {', '.join(AUGMENTATION_CHECKS)}"
         )
     return name

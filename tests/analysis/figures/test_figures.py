@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from study.analysis.figures import FIGURES
-from study.analysis.figures.missing import why_missing, why_search_figures_missing
-from study.analysis.figures.two_metrics import joins_front, trade_off_metrics
-from study.analysis.report.write_report import as_pdf, as_png
+from study.analysis.figures.missing import why_figure_missing, why_search_figures_missing
+from study.analysis.figures.two_metrics import has_front_line, trade_off_metrics
+from study.analysis.report.write_report import figure_to_pdf, figure_to_png
 from study.analysis.statistics.frame import thin_out
-from study.analysis.statistics.importance import MIN_TRIALS, compute_importances
+from study.analysis.statistics.importance import MIN_IMPORTANCE_TRIALS, compute_importances
 from study.home.events import ReferenceFitted, TrialTested
 from study.ranking import Results
 from study.spec import load_study
@@ -40,10 +40,10 @@ def test_a_plot_of_few_configurations_is_left_out_with_its_reason(writer, number
     record = study.record()
     drawn = {"trade_off"} if FIGURES["trade_off"](Results(spec, record)) else set()
     assert bool(drawn) == (number == 5)
-    assert (why_missing("trade_off", Results(spec, record)) is None) == bool(drawn)
+    assert (why_figure_missing("trade_off", Results(spec, record)) is None) == bool(drawn)
     said = why_search_figures_missing(Results(spec, record), drawn)
     has = "1 trial of the search has" if number == 1 else f"{number} trials of the search have"
-    assert f"how important each parameter is. The reason: {has} a value, {MIN_TRIALS} are needed." in said[0]
+    assert f"how important each parameter is. The reason: {has} a value, {MIN_IMPORTANCE_TRIALS} are needed." in said[0]
     has = "1 configuration has" if number == 1 else f"{number} configurations have"
     assert any(f"The reason: {has} both metrics, 5 are needed." in line for line in said[1:]) == (number < 5)
 
@@ -55,7 +55,7 @@ def test_a_figure_has_a_reason_or_is_drawn(spec, wide, frozen, final_spec, write
     final.trial("final", [0.5], also={"val/equalized_odds": 0.1})
     for study, told in ((spec, wide), (spec, frozen), (final_spec, final.record()), (spec, writer().record())):
         drawn = FIGURES[name](Results(study, told))
-        assert (why_missing(name, Results(study, told)) is None) == bool(drawn)
+        assert (why_figure_missing(name, Results(study, told)) is None) == bool(drawn)
 
 
 def test_the_title_of_the_trade_off_is_of_the_seeds_that_count(writer):
@@ -167,7 +167,7 @@ def test_where_nothing_keeps_the_limits_no_line_joins_a_front(writer):
         study.trial("search", [accuracy], also={"val/equalized_odds": gap})
     results = Results(LIMITED, study.record())
     assert len(results.front) > 1
-    assert not joins_front(results)
+    assert not has_front_line(results)
 
 
 def test_no_legend_is_wider_than_its_figure(writer):
@@ -219,9 +219,9 @@ def test_nothing_is_drawn_of_nothing(spec, writer):
 @pytest.mark.slow
 def test_files_are_the_same_every_time(spec, wide):
     one, other = (FIGURES["seeds"](Results(spec, wide)) for _ in range(2))
-    assert as_png(one) == as_png(other)
-    file = as_pdf(one)
-    assert file == as_pdf(other)
+    assert figure_to_png(one) == figure_to_png(other)
+    file = figure_to_pdf(one)
+    assert file == figure_to_pdf(other)
     assert file.startswith(b"%PDF")
     assert not any(word in file for word in (b"CreationDate", b"Producer", b"Matplotlib"))
 
@@ -230,10 +230,13 @@ def test_files_are_the_same_every_time(spec, wide):
 def long(writer):
     """As many trials as importance needs; alpha alone decides."""
     study = writer()
-    for number in range(MIN_TRIALS):
-        alpha, more = 10 ** (-2 * number / MIN_TRIALS), {"val/equalized_odds": 0.1, "val/worst_group_accuracy": 0.1}
+    for number in range(MIN_IMPORTANCE_TRIALS):
+        alpha, more = (
+            10 ** (-2 * number / MIN_IMPORTANCE_TRIALS),
+            {"val/equalized_odds": 0.1, "val/worst_group_accuracy": 0.1},
+        )
         params = {"method.alpha": alpha, "method.lambda": number * 0.618 % 2, "method.epsilon": [0.0, 0.1][number % 2]}
-        value = 0.9 - 0.3 * number / MIN_TRIALS + 0.01 * (number * 0.754 % 1)
+        value = 0.9 - 0.3 * number / MIN_IMPORTANCE_TRIALS + 0.01 * (number * 0.754 % 1)
         study.trial("search", [0.2, 0.3, value - 0.1, value], params=params, also=more)
     return study.record()
 
@@ -241,8 +244,8 @@ def long(writer):
 @pytest.mark.slow
 def test_the_parameter_that_decides_is_the_most_important(spec, long):
     found = compute_importances(Results(spec, long))
-    assert next(iter(found.shares)) == "method.alpha"
-    assert found.shares["method.alpha"].low > 0.7
+    assert next(iter(found.share_by_key)) == "method.alpha"
+    assert found.share_by_key["method.alpha"].low > 0.7
     figure = FIGURES["importance"](Results(spec, long))
     assert figure.get_suptitle().startswith("method.alpha alone explains 9")
     figure.draw_without_rendering()
@@ -250,34 +253,34 @@ def test_the_parameter_that_decides_is_the_most_important(spec, long):
 
 def test_importance_needs_enough_trials(spec, writer):
     study = writer()
-    for number in range(MIN_TRIALS - 1):
+    for number in range(MIN_IMPORTANCE_TRIALS - 1):
         study.trial("search", [number / 100], params={"method.alpha": 0.1 + number / 50, "method.lambda": 0.1})
     assert (
-        compute_importances(Results(spec, study.record(state=None))).missing
+        compute_importances(Results(spec, study.record(state=None))).why_missing
         == "29 trials of the search have a value, 30 are needed"
     )
     alone = writer()
-    for number in range(MIN_TRIALS):
+    for number in range(MIN_IMPORTANCE_TRIALS):
         alone.trial("search", [number / 50], params={"method.alpha": 0.1 + number / 50})
-    assert list(compute_importances(Results(spec, alone.record())).shares) == ["method.alpha"]
+    assert list(compute_importances(Results(spec, alone.record())).share_by_key) == ["method.alpha"]
 
 
 @pytest.mark.slow
 def test_a_conditional_parameter_rests_on_the_trials_that_have_it(spec, writer):
     study = writer()
-    for number in range(2 * MIN_TRIALS):
+    for number in range(2 * MIN_IMPORTANCE_TRIALS):
         params = {"method.alpha": 0.01 + number / 80, "method.lambda": number * 0.618 % 2}
         more = {"method.epsilon": [0.0, 0.1][number // 2 % 2]} if number % 2 else {}
         study.trial("search", [0.3 + number / 100 + len(more) * 0.1], params=params | more)
     found = compute_importances(Results(spec, study.record()))
-    assert found.trials == {"method.alpha": 60, "method.lambda": 60, "method.epsilon": 30}
+    assert found.n_trials_by_key == {"method.alpha": 60, "method.lambda": 60, "method.epsilon": 30}
 
 
 def test_all_trials_alike_say_nothing_about_importance(spec, writer):
     study = writer()
-    for number in range(MIN_TRIALS):
+    for number in range(MIN_IMPORTANCE_TRIALS):
         study.trial("search", [0.5], params={"method.alpha": 0.1 + number / 50, "method.lambda": number / 20})
-    assert compute_importances(Results(spec, study.record())).missing == "all trials have the same value"
+    assert compute_importances(Results(spec, study.record())).why_missing == "all trials have the same value"
 
 
 def test_which_metrics_are_weighed(spec, wide, frozen):
@@ -298,7 +301,7 @@ def test_few_of_many_are_spread_evenly(count, most):
 
 
 def test_of_many_trials_some_curves_are_drawn(spec, wide, monkeypatch):
-    monkeypatch.setattr("study.analysis.figures.result_figures.CURVES", 3)
+    monkeypatch.setattr("study.analysis.figures.result_figures.MAX_CURVES_PER_KIND", 3)
     figure = FIGURES["learning_curves"](Results(spec, wide))
     assert [len(lines.get_segments()) for lines in figure.axes[0].collections[:2]] == [1, 3]
 
@@ -306,4 +309,4 @@ def test_of_many_trials_some_curves_are_drawn(spec, wide, monkeypatch):
 def test_trials_of_one_epoch_have_no_curves():
     told = Results(quickstart(), record(Told("search", [0.5]), Told("search", [0.6])))
     assert FIGURES["learning_curves"](told) is None
-    assert "in two epochs" in (why_missing("learning_curves", told) or "")
+    assert "in two epochs" in (why_figure_missing("learning_curves", told) or "")

@@ -8,9 +8,9 @@ import pytest
 
 DRAWN = """
 import sys, threading
-from study.analysis.figures.style import new_figure, styled
+from study.analysis.figures.style import new_figure, with_figure_style
 
-@styled
+@with_figure_style
 def draw():
     return new_figure("a title", 2.0)
 

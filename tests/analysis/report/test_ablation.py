@@ -6,10 +6,10 @@ import pytest
 from ablated_study import PARAMS, write_ablation
 
 from study.analysis import ablation_frame, to_csv, to_latex, to_markdown
-from study.analysis.figures.result_figures import ablation as drawn
-from study.analysis.report.page import Page
-from study.analysis.report.page import to_markdown as page_markdown
-from study.analysis.report.sections import TITLE, ablation_section, report_page
+from study.analysis.figures.result_figures import draw_ablation as drawn
+from study.analysis.report.page import ReportPage
+from study.analysis.report.page import page_to_markdown as page_markdown
+from study.analysis.report.sections import ABLATION_TITLE, ablation_section, build_report_page
 from study.analysis.statistics.ablation_effects import ablation_effects, effect_rows
 from study.home.events import AblationRequested
 from study.ranking import Results
@@ -32,7 +32,7 @@ def ablated(study, **given):
 def said(spec, record):
     section = ablation_section(Results(spec, record))
     assert section is not None
-    return page_markdown(Page("page", [], [section]))
+    return page_markdown(ReportPage("page", [], [section]))
 
 
 def test_the_steps_and_what_they_sum_to(writer):
@@ -110,8 +110,8 @@ def test_the_report_holds_section_figure_and_trials(writer):
         "+ method.epsilon = 0.25",
     ]
     assert [axes.get_xlabel() for axes in figure.axes] == ["val/accuracy", "test/accuracy"]
-    page = page_markdown(report_page(Results(SPEC, record), {"ablation": figure.get_suptitle()}))
-    assert f"## {TITLE}" in page
+    page = page_markdown(build_report_page(Results(SPEC, record), {"ablation": figure.get_suptitle()}))
+    assert f"## {ABLATION_TITLE}" in page
     assert "(figures/ablation.png)" in page
     assert "| ablation | 24 |" in page
 

@@ -10,21 +10,21 @@ from told_studies import of_other_data, only, over, said
 
 from study import data
 from study.analysis.report.conclusions import (
-    Change,
-    DataDiffer,
-    Doubted,
-    FinalReached,
-    Gain,
+    FinalTrainingReached,
+    GainOverBaseline,
     InputTellsClass,
-    NothingYet,
-    Reached,
-    conclusions,
+    MetricChange,
+    NoResultYet,
+    SuspiciousResult,
+    TrialDataDiffer,
+    ValueReached,
+    conclusion_statements,
 )
-from study.analysis.report.result_sentences import lead
+from study.analysis.report.result_sentences import lead_statements
 from study.analysis.statistics.debiasing_metrics import ClassBelowChance, NoBetterThanChance
 from study.analysis.statistics.next_step import LearnFirst, next_steps
 from study.data import summarise_datasets
-from study.home.events import GroupCells
+from study.home.events import GroupSampleCounts
 from study.ranking import Results
 from study.spec import load_study
 
@@ -32,10 +32,10 @@ from study.spec import load_study
 def test_final_training(final_spec, writer):
     study = writer()
     study.trial("final", [0.5], state="failed")
-    assert conclusions(Results(final_spec, study.record())) == [NothingYet("final")]
+    assert conclusion_statements(Results(final_spec, study.record())) == [NoResultYet("final")]
     study = writer()
     study.trial("final", [0.5], test=0.4)
-    reached = said(FinalReached, Results(final_spec, study.record()))
+    reached = said(FinalTrainingReached, Results(final_spec, study.record()))
     assert [{name: spread.mean for name, spread in one.values.items()} for one in reached] == [
         {"val/accuracy": 0.5},
         {"test/accuracy": 0.4},
@@ -55,8 +55,8 @@ def confirmed(study, baseline, best, test=None, **given_metric):
 def test_a_gain_that_the_test_split_denies(spec, writer):
     record = confirmed(writer(), [0.5, 0.51], [0.7, 0.71], test=([0.8, 0.81], [0.6, 0.61]))
     results = Results(spec, record)
-    assert only(Gain, results).verdict == "clear"
-    change = only(Change, results)
+    assert only(GainOverBaseline, results).verdict == "clear"
+    change = only(MetricChange, results)
     assert (change.metric, change.difference.value) == ("test/accuracy", pytest.approx(-0.2))
     assert change.difference.is_clear
 
@@ -66,13 +66,13 @@ def test_a_gap_is_lowered_and_a_fraction(writer):
     study = writer()
     study.trial("baseline", [0.3], metric="val/equalized_odds")
     study.trial("search", [0.1], metric="val/equalized_odds")
-    first, second = conclusions(Results(spec, study.record()))
-    assert isinstance(first, Gain)
-    assert isinstance(second, Change)
+    first, second = conclusion_statements(Results(spec, study.record()))
+    assert isinstance(first, GainOverBaseline)
+    assert isinstance(second, MetricChange)
     assert (first.verdict, first.won) == ("open", 1), "luck?"
     assert (second.difference.value, second.difference.is_clear) == (pytest.approx(-0.2), None)
     fresh = confirmed(writer(), [0.3, 0.31, 0.32], [0.1, 0.12, 0.11], metric="val/equalized_odds")
-    gain = only(Gain, Results(spec, fresh))
+    gain = only(GainOverBaseline, Results(spec, fresh))
     assert (gain.verdict, gain.difference.value) == ("clear", pytest.approx(-0.2))
 
 
@@ -89,20 +89,20 @@ def test_partly_finished_studies(spec, writer, trials, expected):
     study = writer()
     for stage, state in trials:
         study.trial(stage, [0.5], state=state)
-    (told,) = conclusions(Results(spec, study.record()))
-    what, arm = (told.stage, told.baseline) if isinstance(told, NothingYet) else (told.who, told.arm)
-    assert (what, arm and arm.statistics("val/accuracy").mean) == expected
+    (told,) = conclusion_statements(Results(spec, study.record()))
+    what, arm = (told.stage, told.baseline) if isinstance(told, NoResultYet) else (told.who, told.arm)
+    assert (what, arm and arm.metric_statistics("val/accuracy").mean) == expected
 
 
 def test_values_on_different_data_rank_nothing() -> None:
     """A configuration is easier to be good with on weaker bias; a search over the arm of images is none of these."""
     results = Results(*of_other_data())
-    parts = lead(results)
+    parts = lead_statements(results)
     assert parts.keys() == {"Result", "Cost"}
     differ, reached, _ = parts["Result"]
-    assert differ == DataDiffer(["data.rho"])
-    assert isinstance(reached, Reached)
-    assert (reached.who, reached.arm.number) == ("highest", 0)
+    assert differ == TrialDataDiffer(["data.rho"])
+    assert isinstance(reached, ValueReached)
+    assert (reached.who, reached.arm.trial_number) == ("highest", 0)
     assert next_steps(results) == []
     assert quickstart().varied_data_keys == []
 
@@ -143,7 +143,7 @@ def test_a_column_that_tells_the_class_is_named_and_a_result_of_nearly_all_is_do
         study.sessions[-1] = replace(study.sessions[-1], datasets=datasets)
     results = Results(spec, study)
     assert ["'copy'" in one.told for one in said(InputTellsClass, results)] == [True] * bool(leaks)
-    doubted = [(one.metric, one.arm.number, one.inputs) for one in said(Doubted, results)]
+    doubted = [(one.metric, one.arm.trial_number, one.inputs) for one in said(SuspiciousResult, results)]
     inputs = None if leaks is None else int(leaks)
     assert doubted == ([("val/accuracy", 1, inputs)] if reached > 0.99 else [])
 
@@ -165,7 +165,7 @@ def test_a_best_that_is_no_better_than_guessing_is_not_to_be_trained(
     metric = "val/unbiased_accuracy"
     further = {metric: share, f"{metric}_standard_error": error}
     told = over(Told("baseline", [0.9], further=further), Told("search", [0.95], further=further))
-    told.groups = GroupCells({"val": cells})
+    told.group_sample_counts = GroupSampleCounts({"val": cells})
     results = Results(quickstart(), told)
     found = said(NoBetterThanChance, results)
     assert [(one.metric, one.chance) for one in found] == ([(metric, 1 / len(cells))] if says else [])
@@ -182,15 +182,15 @@ def test_a_clear_gain_of_what_is_not_told_from_guessing_is_no_achievement(share:
         for seed in (1, 2, 3)
     ]
     told = over(Told("baseline", [0.7], further=further), Told("search", [0.9], further=further), *fresh)
-    told.groups = GroupCells({"val": [[40, 8], [6, 30]]})
-    first, *others = conclusions(Results(quickstart("search.confirm={top: 1, seeds: 3}"), told))
-    gain = next(one for one in [first, *others] if isinstance(one, Gain))
+    told.group_sample_counts = GroupSampleCounts({"val": [[40, 8], [6, 30]]})
+    first, *others = conclusion_statements(Results(quickstart("search.confirm={top: 1, seeds: 3}"), told))
+    gain = next(one for one in [first, *others] if isinstance(one, GainOverBaseline))
     assert gain.verdict == "clear"
     is_guess = share == 0.5
     assert isinstance(first, NoBetterThanChance) is is_guess
     assert gain.is_guess is is_guess
     assert ("search raised" in str(gain), "though" in str(gain)) == (not is_guess, is_guess)
-    assert any(isinstance(one, Change) for one in others) is not is_guess
+    assert any(isinstance(one, MetricChange) for one in others) is not is_guess
 
 
 @pytest.mark.parametrize(("val", "test", "told"), [(0.3, None, "val"), (0.6, 0.1, "test"), (0.3, 0.6, None)])
@@ -201,7 +201,7 @@ def test_a_class_that_the_result_recognises_less_often_than_guessing_is_told(
     further = {"val/worst_class_accuracy": val}
     tested = {} if test is None else {"tested": {"test/accuracy": 0.9, "test/worst_class_accuracy": test}}
     record = over(Told("baseline", [0.9], further=further, **tested), Told("search", [0.7], further=further))
-    record.groups = GroupCells({split: [[40, 8], [6, 30]] for split in ("val", "test")})
+    record.group_sample_counts = GroupSampleCounts({split: [[40, 8], [6, 30]] for split in ("val", "test")})
     found = said(ClassBelowChance, Results(quickstart(), record))
     assert [(one.metric, one.arm.label, one.chance) for one in found] == (
         [(f"{told}/worst_class_accuracy", "baseline", 0.5)] if told else []
@@ -237,5 +237,5 @@ def test_a_test_split_on_which_the_best_is_better_denies_that_it_guesses() -> No
     val, test = ({f"{split}/unbiased_accuracy": share} for split, share in (("val", 0.52), ("test", 0.8)))
     errors = {f"{split}/unbiased_accuracy_standard_error": 0.05 for split in ("val", "test")}
     told = over(Told("search", [0.9], further={**val, **errors}, tested={"test/accuracy": 0.9, **test}))
-    told.groups = GroupCells({split: [[40, 8], [6, 30]] for split in ("val", "test")})
+    told.group_sample_counts = GroupSampleCounts({split: [[40, 8], [6, 30]] for split in ("val", "test")})
     assert not said(NoBetterThanChance, Results(quickstart("search.baseline=null"), told))

@@ -8,11 +8,11 @@ from kept import reading
 from told_studies import grouped, only, said
 
 from study.analysis.figures import FIGURES
-from study.analysis.report.caveats import NoNumber, NotAllStarted
-from study.analysis.report.page import Text
-from study.analysis.report.result_sentences import Cost, Groups, Readings
-from study.analysis.report.sections import group_paragraphs, report_page
-from study.analysis.statistics.next_step import NoStepLeft, NotToldApart, SeedsNeeded, next_steps
+from study.analysis.report.caveats import TrialsNotAllStarted, TrialsWithoutMetric
+from study.analysis.report.page import Paragraph
+from study.analysis.report.result_sentences import CountOfTestReadings, StudyCost, WorstGroups
+from study.analysis.report.sections import build_report_page, group_paragraphs
+from study.analysis.statistics.next_step import NoStepLeft, SeedsDoNotDecide, SeedsNeeded, next_steps
 from study.home.record import StudyRecord
 from study.metrics import METRICS
 from study.ranking import Results, summary
@@ -32,11 +32,11 @@ def lines(spec: StudySpec, told: StudyRecord) -> list[str]:
 
 def test_the_page_says_what_its_metric_is() -> None:
     spec = quickstart("search.metric=val/log_loss", "search.confirm={top: 0}")
-    page = report_page(Results(spec, record(Told("baseline", [0.5], metric="val/log_loss"))), {})
+    page = build_report_page(Results(spec, record(Told("baseline", [0.5], metric="val/log_loss"))), {})
     (numbers,) = [section for section in page.sections if section.title == "What these numbers are"]
     first = numbers.blocks[0]
-    assert isinstance(first, Text)
-    assert first.text == f"val/log_loss: {METRICS['log_loss'].about} Smaller is better."
+    assert isinstance(first, Paragraph)
+    assert first.text == f"val/log_loss: {METRICS['log_loss'].description} Smaller is better."
 
 
 def test_the_cost_is_counted() -> None:
@@ -46,10 +46,10 @@ def test_the_cost_is_counted() -> None:
         Told("search", [0.4], "pruned"),
         Told("confirm", [0.6, 0.6], seed=1, repeats=1),
     )
-    cost = only(Cost, Results(ONE, told))
+    cost = only(StudyCost, Results(ONE, told))
     assert (cost.configurations, cost.pruned, cost.further, cost.epochs, cost.gpu_hours) == (3, 1, 1, 7, 0.0)
-    assert cost.busy == sum((trial.ended or 0) - (trial.started or 0) for trial in told.trials.values())
-    assert only(Readings, Results(ONE, told)).times == 1
+    assert cost.busy == sum((trial.ended_at or 0) - (trial.started_at or 0) for trial in told.trials.values())
+    assert only(CountOfTestReadings, Results(ONE, told)).times == 1
 
 
 TOP = "search.confirm={top: 1, seeds: 3}"
@@ -76,7 +76,7 @@ def test_it_is_enough_only_where_it_can_be_told(
     )
     told.state = "complete"
     (step,) = next_steps(Results(CONFIRMED, told))
-    told_why = step.why.needed if isinstance(step.why, NotToldApart) else step.why
+    told_why = step.why.needed if isinstance(step.why, SeedsDoNotDecide) else step.why
     assert (step.kind, step.command, told_why) == ("enough", None, why)
 
 
@@ -98,26 +98,28 @@ def test_a_space_that_is_used_up_asks_for_no_more_trials() -> None:
 def test_what_ended_a_search_is_said(enough: str | None) -> None:
     told = record(Told("baseline", [0.5, 0.5]), Told("search", [0.6, 0.7]))
     told.search_ended_by = enough
-    assert only(NotAllStarted, Results(ONE, told)) == NotAllStarted(2, 4, enough)
+    assert only(TrialsNotAllStarted, Results(ONE, told)) == TrialsNotAllStarted(2, 4, enough)
 
 
 def test_a_space_that_is_used_up_is_said_to_have_ended_the_search() -> None:
-    assert only(NotAllStarted, reading.loaded("grid")) == NotAllStarted(9, 20, "every configuration of the space")
+    assert only(TrialsNotAllStarted, reading.loaded("grid")) == TrialsNotAllStarted(
+        9, 20, "every configuration of the space"
+    )
 
 
 def test_the_worst_group_is_named_with_its_size() -> None:
     told, own = grouped(), {"val/group_0_0_accuracy": 0.9, "val/group_0_1_accuracy": 0.25, WORST: 0.25}
-    found = said(Groups, Results(ONE, told))
+    found = said(WorstGroups, Results(ONE, told))
     (group,) = found[0].found.worst
     assert (group.name, group.right, group.samples) == ("class 'cat' with bias class 'light'", 2.0, 8)
-    assert (found[0].arm.label, found[0].found.split, len(found[0].found.sizes)) == ("trial 0", "val", 3)
+    assert (found[0].arm.label, found[0].found.split, len(found[0].found.group_sizes)) == ("trial 0", "val", 3)
     worst, compared, named, error = group_paragraphs(Results(ONE, told))
     assert worst == join_statements(found)
     assert "equalized_odds is no number: of class 'dog' no two groups have samples" in compared
     assert named.startswith("Groups by name: group_0_0: class 'cat', bias class 'dark'; group_0_1: ")
     assert error.startswith("The split's error is the standard error of the value of trial 0, because the split is a")
     gap = record(Told("search", [0.6], further={**own, "val/equalized_odds": 0.1}))
-    gap.groups = replace(told.groups, cells={"val": [[40, 8], [4, 30]]})
+    gap.group_sample_counts = replace(told.group_sample_counts, cells={"val": [[40, 8], [4, 30]]})
     assert (
         "On val equalized_odds compares groups of the classes 'cat', 'dog'; equal_opportunity compares groups of the "
         "class 'dog'."
@@ -146,7 +148,7 @@ def test_limits_that_nothing_keeps_are_said_with_the_miss() -> None:
 
 def test_a_trial_without_a_number_is_named() -> None:
     told = record(Told("search", [0.6, 0.7]), Told("search", [0.6, None]))
-    assert only(NoNumber, Results(ONE, told)).trials == [1]
+    assert only(TrialsWithoutMetric, Results(ONE, told)).trials == [1]
 
 
 def test_titles_repeat_numbers_of_the_record() -> None:

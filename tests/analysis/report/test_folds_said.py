@@ -10,10 +10,10 @@ from folded import Judges, folded
 from told_studies import only, statements
 
 from study.analysis.figures import FIGURES
-from study.analysis.report.conclusions import Gain
-from study.analysis.report.page import to_markdown
+from study.analysis.report.conclusions import GainOverBaseline
+from study.analysis.report.page import page_to_markdown
 from study.analysis.report.reference_sentences import ReferenceStays
-from study.analysis.report.sections import report_page
+from study.analysis.report.sections import build_report_page
 from study.home.events import ReferenceFitted
 from study.home.record import StudyRecord
 from study.ranking import Results
@@ -32,24 +32,27 @@ def confirmed(tmp_path_factory: pytest.TempPathFactory) -> tuple[StudySpec, Stud
 def test_conclusions_name_folds_and_give_the_value_of_all_samples(confirmed: tuple[StudySpec, StudyRecord]) -> None:
     spec, record = confirmed
     results = Results(spec, record)
-    gain = only(Gain, results)
-    assert gain.best.statistics("val/accuracy").mean == results.ranked_search[0].joined.metrics["val/accuracy"]
-    assert (gain.best.seeds("val/accuracy"), gain.best.repeated_over) == ([1, 2, 3], "folds and seeds")
+    gain = only(GainOverBaseline, results)
+    assert (
+        gain.best.metric_statistics("val/accuracy").mean
+        == results.ranked_search[0].joined_folds.metrics["val/accuracy"]
+    )
+    assert (gain.best.metric_seeds("val/accuracy"), gain.best.repeated_over) == ([1, 2, 3], "folds and seeds")
     assert not any("over seeds" in str(one) for one in statements(results))
 
 
 def test_the_difference_of_two_is_that_of_the_same_samples(confirmed: tuple[StudySpec, StudyRecord]) -> None:
     spec, record = confirmed
-    reference, best = Results(spec, record).compared_arms
+    reference, best = Results(spec, record).baseline_and_best_arms
     gain = best.difference_to(reference, spec.metric)
-    ours, theirs = best.joined, reference.joined
+    ours, theirs = best.joined_folds, reference.joined_folds
     assert gain.value == pytest.approx(ours.metrics[spec.metric] - theirs.metrics[spec.metric])
     assert gain.is_paired
     low, high = gain.interval
     assert low < gain.value < high
     assert to_arm(spec, Results(spec, record).baseline).repeated_over == "folds and seeds"
     # two independent networks: the error is about that of two binomials
-    assert gain.error == pytest.approx((2 * 0.25 / 1438) ** 0.5, rel=0.3)
+    assert gain.standard_error == pytest.approx((2 * 0.25 / 1438) ** 0.5, rel=0.3)
 
 
 @pytest.mark.parametrize(("ahead", "is_clear"), [(0.001, False), (0.3, True)])
@@ -57,7 +60,7 @@ def test_a_reference_that_leads_is_told_from_the_best_by_the_samples_of_all_fold
     confirmed: tuple[StudySpec, StudyRecord], ahead: float, is_clear: bool
 ) -> None:
     spec, record = confirmed
-    best = Results(spec, record).compared_arms[1].joined
+    best = Results(spec, record).baseline_and_best_arms[1].joined_folds
     value, drawn = best.metrics[spec.metric] + ahead, len(best.draws[spec.metric])
     draws = [*np.random.default_rng(0).normal(value, 0.01, drawn)]
     fitted = ReferenceFitted("logistic_regression", {spec.metric: value}, 1.0, draws={spec.metric: draws}, time=90.0)
@@ -70,6 +73,6 @@ def test_a_reference_that_leads_is_told_from_the_best_by_the_samples_of_all_fold
 
 
 def test_no_section_of_the_report_speaks_of_fresh_seeds(confirmed: tuple[StudySpec, StudyRecord]) -> None:
-    text = to_markdown(report_page(Results(*confirmed), FIGURES))
+    text = page_to_markdown(build_report_page(Results(*confirmed), FIGURES))
     assert "confirmed on all folds" in text
     assert "fresh seeds" not in text

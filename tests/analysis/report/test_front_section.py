@@ -8,18 +8,18 @@ from helpers import Told, quickstart, write_ledger
 from markupsafe import escape
 
 from study.analysis.figures import FIGURES
-from study.analysis.report.front_section import printed_front
-from study.analysis.report.page import Picture, Table, to_html
-from study.analysis.report.rules_section import TITLE
-from study.analysis.report.sections import report_page
-from study.analysis.statistics.next_step import is_over_baseline
+from study.analysis.report.front_section import front_table
+from study.analysis.report.page import FigureBlock, TableBlock, page_to_html
+from study.analysis.report.rules_section import RULES_TITLE
+from study.analysis.report.sections import build_report_page
+from study.analysis.statistics.next_step import is_better_than_baseline
 from study.analysis.tables.report_tables import printed_configurations
-from study.commands.export import export
-from study.commands.status import document, lines, overview, table
+from study.commands.export import export_best
+from study.commands.status import list_study_rows, studies_table, study_status, study_status_lines
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
 from study.ranking import Results, summary
-from study.ranking.selection import Selection
+from study.ranking.selection import CandidateSelection
 from study.spec import StudySpec, load_study
 
 GAP = "val/equalized_odds"
@@ -51,27 +51,27 @@ def studied(tmp_path: Path, fresh: Sequence[tuple[float, float]] = FRESH) -> tup
 def test_every_place_that_calls_a_configuration_best_means_the_same_and_names_the_rule(tmp_path: Path) -> None:
     folder, spec, record = studied(tmp_path)
     number, words = 1, "the best val/accuracy"
-    page = report_page(Results(spec, record), {"front", "seeds"})
+    page = build_report_page(Results(spec, record), {"front", "seeds"})
     assert page.sections[0].title == "Front"
     picture, shown = page.sections[0].blocks[:2]
-    assert isinstance(picture, Picture)
+    assert isinstance(picture, FigureBlock)
     assert words in picture.caption
-    assert isinstance(shown, Table)
+    assert isinstance(shown, TableBlock)
     trials = list(shown.frame["trial"])
     assert trials == [f"{each}, chosen" if each == number else str(each) for each in (1, 2)]
     sentences = dict(page.lead)["Result"]
-    html = to_html(page, {"front": b"", "seeds": b""})
+    html = page_to_html(page, {"front": b"", "seeds": b""})
     assert [f"<li>{escape(one)}</li>" in html for one in sentences] == [False, *[True] * (len(sentences) - 1)]
     result = " ".join(sentences)
     assert result.index("the front is trial 1") < result.index(f"Of the front trial {number} is chosen")
     assert words in result
     note = " ".join(block.text for block in page.sections[0].blocks[2:])  # type: ignore[union-attr]
     assert "On the front of the search, and beaten on fresh seeds: trial 3." in note
-    rules = next(section for section in page.sections if section.title == TITLE).blocks[0]
-    assert isinstance(rules, Table)
+    rules = next(section for section in page.sections if section.title == RULES_TITLE).blocks[0]
+    assert isinstance(rules, TableBlock)
     (own,) = [row for row in rules.frame.to_dict("records") if "this study's" in row["rule"]]
     assert (own["pick"], own["rank"]) == (str(number), "1")
-    (file,) = export(folder, Results(spec, record), folder.best_file)
+    (file,) = export_best(folder, Results(spec, record), folder.best_file)
     assert file.candidate.trial.number == number
     assert words in folder.best_file.read_text().split("name:")[0]
     origin = load_study(str(folder.best_file)).origin
@@ -80,9 +80,9 @@ def test_every_place_that_calls_a_configuration_best_means_the_same_and_names_th
     told = summary.summarise(Results(spec, record))
     assert (told.arms["best"].trial, told.chosen_by) == (number, words)
     assert [each.trial for each in told.front or ()] == [1, 2]
-    assert any(f"best, {words}: trial {number}" in line for line in lines(document(folder)))
+    assert any(f"best, {words}: trial {number}" in line for line in study_status_lines(study_status(folder)))
     home = Home(tmp_path / "home")
-    assert "the best val/accuracy of the front" in table(home, overview(home))
+    assert "the best val/accuracy of the front" in studies_table(home, list_study_rows(home))
     figure = FIGURES["front"](Results(spec, record))
     assert figure is not None
     assert figure.get_suptitle().startswith(f"Trial {number}, best by first metric")
@@ -92,10 +92,12 @@ def test_every_place_that_calls_a_configuration_best_means_the_same_and_names_th
 
 def test_the_values_of_the_front_are_those_that_it_was_judged_by(tmp_path: Path) -> None:
     folder, spec, record = studied(tmp_path)
-    front = printed_front(Results(spec, record))
+    front = front_table(Results(spec, record))
     assert list(front[f"{GAP} (lower is better) on fresh seeds"]) == ["0.300 ± 0.000", "0.020 ± 0.000"]
     assert list(front["test/accuracy on fresh seeds"]) == ["89.3 ± 0.0%", "89.0 ± 0.0%"]
-    files = export(folder, Results(spec, record), tmp_path / "front.yaml", Selection(pareto=spec.objective.metrics))
+    files = export_best(
+        folder, Results(spec, record), tmp_path / "front.yaml", CandidateSelection(pareto=spec.objective.metrics)
+    )
     assert [file.candidate.trial.number for file in files] == [1, 2]
     listed = printed_configurations(Results(spec, record))
     assert list(listed["trial"]) == ["1", "2", "3", "0 (baseline)"]
@@ -116,7 +118,7 @@ def test_a_baseline_is_the_best_of_several_metrics_only_where_nothing_else_is_on
     baseline: tuple[float, float], others: list[tuple[float, float]], told: bool | None, tmp_path: Path
 ) -> None:
     _, spec, record = studied(tmp_path, [baseline, *others])
-    assert is_over_baseline(Results(spec, record)) is told
+    assert is_better_than_baseline(Results(spec, record)) is told
 
 
 @pytest.mark.parametrize(
@@ -141,8 +143,8 @@ def test_a_front_of_one_point_is_said_to_be_no_more_than_it_is(
     ]
     folder = Home(tmp_path / "home").create_study(spec)
     write_ledger(folder.ledger_file, *trials)
-    page = report_page(Results(spec, StudyRecord.load(folder.ledger_file)), {"front"})
+    page = build_report_page(Results(spec, StudyRecord.load(folder.ledger_file)), {"front"})
     assert said in " ".join(dict(page.lead)["Result"])
     picture = page.sections[0].blocks[0]
-    assert isinstance(picture, Picture)
+    assert isinstance(picture, FigureBlock)
     assert picture.caption.startswith("Each mark")

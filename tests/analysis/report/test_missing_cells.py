@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from study.analysis.figures import FIGURES
-from study.analysis.report.page import to_html, to_markdown
-from study.analysis.report.sections import report_page
+from study.analysis.report.page import page_to_html, page_to_markdown
+from study.analysis.report.sections import build_report_page
 from study.ranking import Results
 
 VALUES = st.none() | st.floats(0.0, 1.0)
@@ -37,7 +37,7 @@ def test_missing_cells_are_never_an_error(spec, final_spec, writer, trials, clos
     drawn = {name: figure for name, figure in figures.items() if figure}
     for figure in drawn.values():
         figure.draw_without_rendering()
-    page = report_page(Results(spec, record), drawn)
-    markdown, html = to_markdown(page), to_html(page, dict.fromkeys(drawn, b""))
+    page = build_report_page(Results(spec, record), drawn)
+    markdown, html = page_to_markdown(page), page_to_html(page, dict.fromkeys(drawn, b""))
     assert not re.search(r"\| (nan|None|<NA>) \|", markdown)
     assert html.endswith("</html>")

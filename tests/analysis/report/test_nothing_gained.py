@@ -2,7 +2,13 @@
 
 import pytest
 
-from study.analysis.report.caveats import ALIGNED, CONFLICTING, ERROR, GainUnseen, why_nothing_gained
+from study.analysis.report.caveats import (
+    ALIGNED_METRIC,
+    CONFLICTING_ERROR_METRIC,
+    CONFLICTING_METRIC,
+    GainHiddenInValidation,
+    why_nothing_gained,
+)
 from study.home.record import EpochMetrics, TrialRecord
 from study.ranking.difference import Arm
 from study.spec import load_study
@@ -10,7 +16,7 @@ from study.spec import load_study
 
 def arm(label: str, accuracy: float, known: tuple[float, ...] = ()) -> Arm:
     """Two seeds of a configuration, two points apart, with what is known of aligned and conflicting samples."""
-    metrics = dict(zip((ALIGNED, CONFLICTING, ERROR), known, strict=False))
+    metrics = dict(zip((ALIGNED_METRIC, CONFLICTING_METRIC, CONFLICTING_ERROR_METRIC), known, strict=False))
     epochs = [EpochMetrics(1, {"val/accuracy": accuracy + change, **metrics}) for change in (-0.01, 0.01)]
     trials = [
         TrialRecord(0, "confirm", {}, seed, state="complete", reports=[epoch]) for seed, epoch in enumerate(epochs)
@@ -30,4 +36,4 @@ def arm(label: str, accuracy: float, known: tuple[float, ...] = ()) -> Arm:
 )
 def test_the_reason_is_computed(best: float, known: tuple[float, ...], error: float | bool | None) -> None:
     reason = why_nothing_gained(load_study("fairkl_digits"), arm("baseline", 0.5, known), arm("trial 1", best))
-    assert reason == (None if error is False else GainUnseen(error))
+    assert reason == (None if error is False else GainHiddenInValidation(error))

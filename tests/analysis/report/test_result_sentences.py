@@ -8,37 +8,37 @@ from helpers import Told, quickstart, record
 from told_studies import AGAINST, LIMITED, broken_anew, fresh, level, measured, only, over, said, traded
 
 from study.analysis.report import result_sentences
-from study.analysis.report.conclusions import Change, Gain, NotNeeded, RulesPick
-from study.analysis.report.front_section import ChosenOfFront, FrontGain, OnFront, front_note, printed_front
+from study.analysis.report.conclusions import DebiasingNotNeeded, GainOverBaseline, MetricChange, RulePickReached
+from study.analysis.report.front_section import ChosenOfFront, ConfigurationsOnFront, FrontGain, front_note, front_table
 from study.analysis.report.result_sentences import (
-    AmongRivals,
-    BestCame,
-    BrokenAnew,
-    Command,
-    Cost,
-    Limit,
-    Milder,
-    Parameters,
-    Readings,
-    ToRunnerUp,
-    TradeOff,
+    AccuracyTradeOff,
+    BestAmongRivals,
+    CountOfTestReadings,
+    DifferenceToRunnerUp,
+    LimitBrokenOnFreshSeeds,
+    LimitCheck,
+    MilderConfiguration,
+    PositionOfBest,
+    ResultParameters,
+    StudyCost,
+    SuggestedCommand,
 )
 from study.analysis.report.sections import group_paragraphs
 from study.analysis.statistics import formatting
 from study.analysis.statistics.next_step import (
-    AtEdge,
+    BestAtRangeEdge,
     NoStepLeft,
-    NotToldApart,
     PositionInSearch,
+    SeedsDoNotDecide,
     StepReason,
     next_steps,
 )
-from study.home.events import GroupCells
+from study.home.events import GroupSampleCounts
 from study.home.record import StudyRecord
 from study.metrics import selection_rules
 from study.ranking import Results
 from study.ranking.difference import Difference
-from study.ranking.documents import to_plain
+from study.ranking.documents import to_plain_value
 from study.spec import StudySpec
 
 PLAIN = quickstart("train.epochs=1", "search.early_stopping={name: none}", "search.confirm={top: 2, seeds: 3}")
@@ -58,67 +58,70 @@ def first_step(spec: StudySpec, found: StudyRecord) -> tuple[str, str | None]:
 
 def test_what_won_how_sure_what_it_cost_and_what_next() -> None:
     results = Results(PLAIN, over(*TRIALS, *confirmed([0.50, 0.52, 0.54], [0.70, 0.72, 0.75], [0.59, 0.62, 0.64])))
-    assert list(result_sentences.lead(results)) == ["Result", "How sure", "Search", "Cost", "Next"]
-    assert only(Parameters, results).values == WON
-    among, gap = only(AmongRivals, results), only(ToRunnerUp, results).rivals
-    assert (among.verdict, gap.best.number, gap.runner_up.number) == ("best", 1, 2)
-    assert (gap.compared, gap.seeds, gap.undecided) == (2, (3, 3), ())
-    assert gap.gap.value == pytest.approx(0.32 / 3)
-    assert gap.gap.interval[0] > 0
-    assert said(BestCame, results) == [BestCame(PositionInSearch(1, 10), "best")]
-    cost = only(Cost, results)
+    assert list(result_sentences.lead_statements(results)) == ["Result", "How sure", "Search", "Cost", "Next"]
+    assert only(ResultParameters, results).values == WON
+    among, gap = only(BestAmongRivals, results), only(DifferenceToRunnerUp, results).rivals
+    assert (among.verdict, gap.best.trial_number, gap.runner_up.trial_number) == ("best", 1, 2)
+    assert (gap.n_compared, gap.seed_counts, gap.undecided_trials) == (2, (3, 3), ())
+    assert gap.difference_to_runner_up.value == pytest.approx(0.32 / 3)
+    assert gap.difference_to_runner_up.interval[0] > 0
+    assert said(PositionOfBest, results) == [PositionOfBest(PositionInSearch(1, 10), "best")]
+    cost = only(StudyCost, results)
     assert (cost.configurations, cost.pruned, cost.further, cost.epochs, cost.gpu_hours) == (11, 0, 9, 20, 0.0)
-    assert only(Readings, results).times == 0
+    assert only(CountOfTestReadings, results).times == 0
     assert only(NoStepLeft, results) == NoStepLeft(10, False, True, "")
-    document = result_sentences.document(results)
-    assert to_plain(document)["runner_up"]["trial"] == 2
-    printed = result_sentences.lines(document, but=("Result",))
+    document = result_sentences.lead_numbers(results)
+    assert to_plain_value(document)["runner_up"]["trial"] == 2
+    printed = result_sentences.lead_lines(document, but=("Result",))
     assert printed[0].startswith("how sure  ")
-    assert all(len(line) <= result_sentences.WIDTH for line in printed)
+    assert all(len(line) <= result_sentences.TERMINAL_WIDTH for line in printed)
 
 
 def test_more_seeds_where_the_runner_up_cannot_be_told_from_the_best() -> None:
     results = Results(PLAIN, over(*TRIALS, *confirmed([0.30, 0.32, 0.34], [0.70, 0.72, 0.75], [0.665, 0.665, 0.675])))
-    assert (only(AmongRivals, results).verdict, only(ToRunnerUp, results).rivals.undecided) == ("undecided", (2,))
+    assert (only(BestAmongRivals, results).verdict, only(DifferenceToRunnerUp, results).rivals.undecided_trials) == (
+        "undecided",
+        (2,),
+    )
     kind, command = first_step(PLAIN, results.record)
     assert kind == "seeds"
     assert command is not None
     assert command.startswith("study confirm quickstart --top 2 --seeds ")
-    needed = only(NotToldApart, results).needed
+    needed = only(SeedsDoNotDecide, results).needed
     assert needed is not None
-    assert (needed.most, needed.following) == (None, int(command.split()[-1]))
-    assert 3 < needed.following <= 10
+    assert (needed.most, needed.next_batch) == (None, int(command.split()[-1]))
+    assert 3 < needed.next_batch <= 10
 
 
 def test_how_many_seeds_each_ran_on_is_said_of_all() -> None:
     for best, other, seeds in (([0.70, 0.72, 0.75, 0.74, 0.73], [0.665, 0.665, 0.675], (3, 5)),
                                ([0.70, 0.72, 0.75], [0.665], (1, 3))):  # fmt: skip
-        among = only(AmongRivals, Results(PLAIN, over(*TRIALS, *confirmed([0.30, 0.32, 0.34], best, other))))
-        assert (among.verdict, among.rivals.compared, among.rivals.seeds) == ("undecided", 2, seeds)
+        among = only(BestAmongRivals, Results(PLAIN, over(*TRIALS, *confirmed([0.30, 0.32, 0.34], best, other))))
+        assert (among.verdict, among.rivals.n_compared, among.rivals.seed_counts) == ("undecided", 2, seeds)
 
 
 def test_with_limits_the_others_are_those_that_keep_them() -> None:
     spec = quickstart("train.epochs=1", "search.early_stopping={name: none}", "search.trials=11",
                       "search.confirm={top: 0}", "search.constraints=['val/unbiased_accuracy >= 0.5']")  # fmt: skip
     told = [Told("search", [0.9 - at / 10], further={"val/unbiased_accuracy": at / 4}) for at in range(4)]
-    among = only(AmongRivals, Results(spec, over(*told)))
-    assert (among.rivals.best.number, among.rivals.compared, among.limits) == (2, 2, "that keep the limits")
+    among = only(BestAmongRivals, Results(spec, over(*told)))
+    assert (among.rivals.best.trial_number, among.rivals.n_compared, among.limits) == (2, 2, "that keep the limits")
 
 
 def test_two_seeds_that_do_not_tell_are_not_said_to_be_within_a_spread() -> None:
     spec = quickstart("train.epochs=1", "search.early_stopping={name: none}", "search.trials=11",
                       "search.confirm={top: 1, seeds: 2}")  # fmt: skip
     results = Results(spec, over(*TRIALS, *confirmed([0.5, 0.6], [0.8, 0.7])))
-    change = only(Change, results).difference
+    change = only(MetricChange, results).difference
     assert (change.value, change.is_unclear_for_few_seeds) == (pytest.approx(0.2), True)
-    assert only(Gain, results).verdict == "open"
+    assert only(GainOverBaseline, results).verdict == "open"
 
 
 def test_one_seed_asks_for_more() -> None:
     diverged = [Told("confirm", [], "failed", seed=seed, repeats=of) for of in (0, 1, 2) for seed in (2, 3)]
     found = over(*TRIALS, *confirmed([0.30], [0.70], [0.66]), *diverged)
     assert first_step(PLAIN, found) == ("seeds", "study confirm quickstart --top 1 --seeds 5")
-    pair = only(NotToldApart, Results(PLAIN, found))
+    pair = only(SeedsDoNotDecide, Results(PLAIN, found))
     assert (pair.seeds, pair.needed) == (1, None)
 
 
@@ -127,8 +130,12 @@ def test_what_is_alike_on_every_seed_asks_for_no_more() -> None:
     assert first_step(PLAIN, found)[0] == "enough"
     found = over(*TRIALS, *confirmed([0.3] * 3, [0.7, 0.7 + 1e-16, 0.7], [0.7] * 3))
     assert first_step(PLAIN, found)[0] == "enough"
-    rivals = only(ToRunnerUp, Results(PLAIN, found)).rivals
-    assert (rivals.runner_up.number, rivals.gap.value, rivals.gap.has_zero_width) == (2, 0.0, True)
+    rivals = only(DifferenceToRunnerUp, Results(PLAIN, found)).rivals
+    assert (
+        rivals.runner_up.trial_number,
+        rivals.difference_to_runner_up.value,
+        rivals.difference_to_runner_up.has_zero_width,
+    ) == (2, 0.0, True)
 
 
 def test_what_the_best_was_worth_as_a_rules_pick_is_no_matter_of_luck() -> None:
@@ -138,9 +145,9 @@ def test_what_the_best_was_worth_as_a_rules_pick_is_no_matter_of_luck() -> None:
     trials = [Told("search", [0.5 + 0.01 * (number == 4)]) for number in range(10)]
     again = [Told("rule", [0.4 + 0.1 * seed], seed=seed, repeats=4, tested={"test/accuracy": 0.3}) for seed in (1, 2)]
     results = Results(spec, over(*trials, *again))
-    arm = only(RulesPick, results).arm
-    assert (arm.number, arm.seeds("val/accuracy")) == (4, [1, 2])
-    assert [spread.mean for name in ("val/accuracy", "test/accuracy") if (spread := arm.statistics(name))] == [
+    arm = only(RulePickReached, results).arm
+    assert (arm.trial_number, arm.metric_seeds("val/accuracy")) == (4, [1, 2])
+    assert [spread.mean for name in ("val/accuracy", "test/accuracy") if (spread := arm.metric_statistics(name))] == [
         pytest.approx(0.55),
         pytest.approx(0.3),
     ]
@@ -160,10 +167,10 @@ def test_the_command_to_type_ends_the_lead_and_is_not_broken_at_a_hyphen() -> No
     for length in range(1, 40, 3):
         spec = quickstart(f"name={'a-' * length}b", "train.epochs=1", "search.early_stopping={name: none}",
                           "search.confirm={top: 0}")  # fmt: skip
-        found = result_sentences.document(Results(spec, over(*TRIALS)))
+        found = result_sentences.lead_numbers(Results(spec, over(*TRIALS)))
         command = found.next[0].command
-        assert found.parts["Next"][-1] == Command(command or "")
-        assert spec.name in " ".join(result_sentences.lines(found)).split(), "the name is one word, as it is typed"
+        assert found.parts["Next"][-1] == SuggestedCommand(command or "")
+        assert spec.name in " ".join(result_sentences.lead_lines(found)).split(), "the name is one word, as it is typed"
 
 
 def test_the_place_of_the_best_is_not_taken_for_its_number() -> None:
@@ -174,8 +181,8 @@ def test_the_place_of_the_best_is_not_taken_for_its_number() -> None:
     for place, value in enumerate((0.6, 0.7)):
         told += [Told("search", [value]), Told("replicate", [value + 0.01], seed=1, repeats=2 + 2 * place)]
     results = Results(spec, over(*told))
-    assert only(Gain, results).best.number == 4
-    assert only(BestCame, results).came == PositionInSearch(2, 2)
+    assert only(GainOverBaseline, results).best.trial_number == 4
+    assert only(PositionOfBest, results).came == PositionInSearch(2, 2)
 
 
 def test_the_splits_error_is_said_of_the_side_that_it_is_of() -> None:
@@ -212,7 +219,7 @@ def test_a_best_at_the_end_of_its_range_asks_for_a_wider_one() -> None:
     rising = [Told("search", [0.5 + at / 100], params={"method.lambda": at / 10}) for at in range(20, -1, -1)]
     step = next_steps(Results(spec, over(*rising)))[0]
     assert (step.kind, step.command) == ("widen", None)
-    assert isinstance(step.why, AtEdge)
+    assert isinstance(step.why, BestAtRangeEdge)
     assert (step.why.edge.key, step.why.edge.value, step.why.edge.end) == ("method.lambda", 2.0, "high")
     falling = [Told("search", [0.5 - at / 100], params={"method.lambda": at / 10}) for at in range(21)]
     assert next_steps(Results(spec, over(*falling)))[0].kind != "widen", "lambda cannot be below 0"
@@ -228,15 +235,15 @@ def test_the_lead_speaks_of_all_metrics_and_of_limits_that_are_broken() -> None:
     gains = only(FrontGain, results).gains
     assert gains["val/equalized_odds"].value == pytest.approx(-0.25)
     assert gains["val/equalized_odds"].is_clear is None, "one seed"
-    chosen, front = only(ChosenOfFront, results), only(OnFront, results)
+    chosen, front = only(ChosenOfFront, results), only(ConfigurationsOnFront, results)
     assert (chosen.chosen[0].trial.number, chosen.is_result) == (1, True)
     assert [candidate.trial.number for candidate, _ in front.front] == [1, 2]
-    limit = only(Limit, results)
+    limit = only(LimitCheck, results)
     assert [(arm.label, spread.mean) for arm, spread in limit.breaking] == [("baseline", 0.3)]
     assert [(arm.label, spread.mean) for arm, spread in limit.keeping] == [("trial 1", 0.05)]
-    assert not said(AmongRivals, results), "a front has no single best"
-    assert said(BestCame, results) == [BestCame(PositionInSearch(2, 3), "front")]
-    front = printed_front(Results(spec, found))
+    assert not said(BestAmongRivals, results), "a front has no single best"
+    assert said(PositionOfBest, results) == [PositionOfBest(PositionInSearch(2, 3), "front")]
+    front = front_table(Results(spec, found))
     assert list(front["trial"]) == ["1, chosen", "2"]
     note = front_note(Results(spec, found))
     assert note.startswith("No other configuration beats one of these in every metric on the validation split")
@@ -259,7 +266,7 @@ def test_a_front_has_its_test_values_beside_it() -> None:
         told += [
             Told("confirm", [accuracy], further={gap: odds}, seed=seed, repeats=of, tested=tested) for seed in (1, 2)
         ]
-    front = printed_front(Results(spec, over(*told)))
+    front = front_table(Results(spec, over(*told)))
     assert list(front["trial"]) == ["1, chosen", "2"]
     assert list(front["test/accuracy on fresh seeds"]) == ["70.0 ± 0.0%", "75.0 ± 0.0%"]
     assert list(front["test/equalized_odds on fresh seeds"]) == ["0.200 ± 0.000", "0.100 ± 0.000"]
@@ -275,26 +282,26 @@ def test_test_values_of_the_searchs_own_seed_are_not_told_as_of_fresh_ones() -> 
     )
     tested = {"test/accuracy": 0.7, "test/equalized_odds": 0.2}
     found = over(Told("search", [0.9], further={"val/equalized_odds": 0.2, **tested}))
-    assert list(printed_front(Results(spec, found))["test/accuracy"]) == ["70.0%"]
+    assert list(front_table(Results(spec, found))["test/accuracy"]) == ["70.0%"]
 
 
 def test_a_baseline_that_beats_the_search_is_the_best_of_the_study() -> None:
     found = over(*TRIALS, *confirmed([0.83, 0.85, 0.84], [0.70, 0.72, 0.75], [0.59, 0.62, 0.64]))
     results = Results(PLAIN, found)
-    gain = only(Gain, results)
+    gain = only(GainOverBaseline, results)
     assert (gain.verdict, gain.won) == ("negative", 0)
-    assert not said(AmongRivals, results)
-    assert not said(Parameters, results), "whose values they are would be in doubt"
+    assert not said(BestAmongRivals, results)
+    assert not said(ResultParameters, results), "whose values they are would be in doubt"
 
 
 def test_the_trade_off_says_what_rose_what_fell_and_which_configuration_is_milder() -> None:
     results = Results(AGAINST, traded())
-    trade_off = only(TradeOff, results)
+    trade_off = only(AccuracyTradeOff, results)
     assert list(trade_off.changes) == ["test/aligned_accuracy", "test/accuracy"], "the result tells the study's own"
     aligned, overall = trade_off.changes.values()
     assert (aligned.value, aligned.has_zero_width) == (pytest.approx(-0.34), True)
     assert (overall.value, overall.is_clear, overall.has_zero_width) == (pytest.approx(-0.29), True, False)
-    milder = only(Milder, results)
+    milder = only(MilderConfiguration, results)
     assert (milder.trial, milder.value, milder.accuracy, milder.least) == (2, 0.45, 0.90, 0.87)
 
 
@@ -310,10 +317,10 @@ def test_a_summary_begins_with_the_studys_metric_and_leaves_out_groups_of_a_few_
 
 
 def test_what_led_the_search_and_breaks_a_limit_on_fresh_seeds_is_told() -> None:
-    broken = only(BrokenAnew, Results(LIMITED, broken_anew(0.2)))
-    assert (broken.arm.number, broken.limit.metric) == (1, "val/equalized_odds")
+    broken = only(LimitBrokenOnFreshSeeds, Results(LIMITED, broken_anew(0.2)))
+    assert (broken.arm.trial_number, broken.limit.metric) == (1, "val/equalized_odds")
     assert broken.statistics.mean == pytest.approx(0.2)
-    assert said(BrokenAnew, Results(LIMITED, broken_anew(0.08))) == []
+    assert said(LimitBrokenOnFreshSeeds, Results(LIMITED, broken_anew(0.08))) == []
 
 
 @pytest.mark.parametrize(
@@ -322,9 +329,9 @@ def test_what_led_the_search_and_breaks_a_limit_on_fresh_seeds_is_told() -> None
 def test_where_the_baseline_follows_no_bias_debiasing_is_not_needed(
     conflicting: float, error: float, is_told: bool
 ) -> None:
-    found = said(NotNeeded, Results(AGAINST, level(conflicting, error)))
+    found = said(DebiasingNotNeeded, Results(AGAINST, level(conflicting, error)))
     assert [one.split for one in found] == ["test"] * is_told
-    assert said(NotNeeded, Results(AGAINST, traded())) == []
+    assert said(DebiasingNotNeeded, Results(AGAINST, traded())) == []
 
 
 def test_where_it_is_not_known_whether_the_best_is_better_nobody_is_told_that_debiasing_is_not_needed() -> None:
@@ -335,7 +342,7 @@ def test_where_it_is_not_known_whether_the_best_is_better_nobody_is_told_that_de
         *(measured("confirm", 0.9 + by, 0.91, 0.9, seed, 0.008, repeats=0) for seed, by in enumerate(off, 1)),
         measured("confirm", 0.99, 0.99, 0.99, 1, 0.003, repeats=1),
     )
-    assert said(NotNeeded, Results(AGAINST, found)) == []
+    assert said(DebiasingNotNeeded, Results(AGAINST, found)) == []
 
 
 def test_with_two_metrics_too_a_guess_has_no_gain_to_its_credit() -> None:
@@ -352,7 +359,7 @@ def test_with_two_metrics_too_a_guess_has_no_gain_to_its_credit() -> None:
         *(told("confirm", 0.6 + by, 0.3 + by, seed, repeats=0) for seed, by in enumerate(off, 1)),
         *(told("confirm", 0.8 - by, 0.2 + by, seed, repeats=1) for seed, by in enumerate(off, 1)),
     )
-    found.groups = GroupCells({"val": [[40, 8], [6, 30]]}, aligned=(0, 1))
+    found.group_sample_counts = GroupSampleCounts({"val": [[40, 8], [6, 30]]}, aligned=(0, 1))
     gain = only(FrontGain, Results(spec, found))
     assert gain.is_guess
     assert any(one.is_clear for one in gain.gains.values())
@@ -363,5 +370,5 @@ def test_with_two_metrics_too_a_guess_has_no_gain_to_its_credit() -> None:
 
 
 def test_a_count_and_its_interval_are_whole_numbers() -> None:
-    gap = Difference(1848.0, (1840.6, 1855.4), n_candidates=1, error=3.0, degrees_of_freedom=2.0)
-    assert formatting.interval("val/params", gap) == "+1841 to +1855"
+    gap = Difference(1848.0, (1840.6, 1855.4), n_candidates=1, standard_error=3.0, degrees_of_freedom=2.0)
+    assert formatting.format_interval("val/params", gap) == "+1841 to +1855"

@@ -1,6 +1,6 @@
 """The report's section on what each rule would have picked: no more is said than the numbers support."""
 
-from study.analysis.report.page import Page, to_markdown
+from study.analysis.report.page import ReportPage, page_to_markdown
 from study.analysis.report.rules_section import rules_section
 from study.ranking import Results
 from study.spec import load_study
@@ -28,7 +28,7 @@ FAR = ((0, (0.40, 0.42, 0.44)), (1, (0.50, 0.52, 0.54)), (2, (0.60, 0.62, 0.64))
 def said(spec, record):
     section = rules_section(Results(spec, record))
     assert section is not None
-    return to_markdown(Page("page", [], [section]))
+    return page_to_markdown(ReportPage("page", [], [section]))
 
 
 def test_before_the_picks_have_run(writer):

@@ -2,8 +2,8 @@
 
 import pytest
 
-from study.analysis.report.caveats import caveats
-from study.analysis.report.sections import report_page
+from study.analysis.report.caveats import caveat_statements
+from study.analysis.report.sections import build_report_page
 from study.home.record import StudyRecord
 from study.ranking import Results
 from study.ranking.documents import join_statements
@@ -33,8 +33,8 @@ def record(writer) -> StudyRecord:
 
 def said(spec: StudySpec, record: StudyRecord) -> str:
     """All of the report, with the caption of the learning curves."""
-    page = report_page(Results(spec, record), ("learning_curves",))
-    return f"{page} {join_statements(caveats(Results(spec, record)))}"
+    page = build_report_page(Results(spec, record), ("learning_curves",))
+    return f"{page} {join_statements(caveat_statements(Results(spec, record)))}"
 
 
 def test_replicates_are_not_called_fresh_or_one_seed(replicated, record):

@@ -15,7 +15,7 @@ from study.errors import UserError
 from study.home.ledger import Ledger
 from study.ranking import Results
 from study.spec import load_study
-from study.text import plain_cell
+from study.text import unescape_formula
 
 DRAWN = {"seeds", "learning_curves"}
 
@@ -114,7 +114,9 @@ def test_no_text_in_the_csv_is_a_formula_and_numbers_are_numbers(writer, tmp_pat
     assert frame["data.key"].tolist() == ["'=1+2", "-0.5"]
     assert frame["reason"][0] == "'@x\n=y"
     assert frame["method.alpha"].tolist() == [-0.5, -1e-5]
-    assert [plain_cell(text) for text in frame["data.key"]] == trials_frame(Results(spec, record))["data.key"].tolist()
+    assert [unescape_formula(text) for text in frame["data.key"]] == trials_frame(Results(spec, record))[
+        "data.key"
+    ].tolist()
 
 
 @pytest.mark.slow

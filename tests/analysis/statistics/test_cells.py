@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from study.analysis import ablation, sensitivity, trials_frame
-from study.analysis.statistics.cell_tables import STATISTICS, MetricCell, make_cell
+from study.analysis.statistics.cell_tables import CELL_STATISTICS, MetricCell, make_cell
 from study.errors import UserError
 from study.ranking import Results, seed_statistics
 
@@ -36,7 +36,7 @@ def test_mean_deviation_and_seeds_of_one_configuration() -> None:
     assert row["sd"] == pytest.approx(((0.4**2 + 0.1**2 + 0.5**2) / 9 / 2) ** 0.5)  # deviations in thirds
     assert (row["n"], row["over"], row["seeds"], row["values"]) == (3, "seeds", (0, 1, 2), (0.5, 0.6, 0.8))
     assert found.columns.name == METRIC
-    assert tuple(found.columns) == STATISTICS
+    assert tuple(found.columns) == CELL_STATISTICS
 
 
 def test_of_several_configurations_each_counts_once_with_its_mean() -> None:
@@ -181,5 +181,7 @@ def test_statistics_are_those_of_the_values(trials: list[Told]) -> None:
             assert math.isnan(row["mean"])
             continue
         assert (row["mean"], row["n"]) == (expected.mean, expected.count)
-        assert math.isnan(row["sd"]) if expected.deviation is None else row["sd"] == expected.deviation
+        assert (
+            math.isnan(row["sd"]) if expected.standard_deviation is None else row["sd"] == expected.standard_deviation
+        )
         assert row["over"] == "configurations" or len(row["seeds"]) == row["n"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from study.analysis.statistics.next_step import rivals
+from study.analysis.statistics.next_step import find_rivals
 from study.ranking import Results
 from study.ranking.difference import selection_adjusted_t
 from study.spec import load_study
@@ -30,33 +30,33 @@ CLEAR = ((0.80, 0.81, 0.82), (0.79, 0.805, 0.80), (0.30, 0.305, 0.33), (0.78, 0.
 
 
 def test_what_cannot_be_told_from_the_best_and_the_runner_up_in_pairs(of_four, writer):
-    found = rivals(Results(of_four, study_of(writer, *CLEAR)))
-    assert (found.undecided, found.runner_up.number) == ((4, 2), 4)
-    assert (found.gap.is_paired, found.gap.n_candidates) == (True, 4)
-    assert found.gap.value == pytest.approx(0.01)
+    found = find_rivals(Results(of_four, study_of(writer, *CLEAR)))
+    assert (found.undecided_trials, found.runner_up.trial_number) == ((4, 2), 4)
+    assert (found.difference_to_runner_up.is_paired, found.difference_to_runner_up.n_candidates) == (True, 4)
+    assert found.difference_to_runner_up.value == pytest.approx(0.01)
     reach = selection_adjusted_t(0.975, 2, 4) * 0.026457513 / 3**0.5  # 0.02, -0.02 and 0.03 by seed
-    assert found.gap.interval == pytest.approx((0.01 - reach, 0.01 + reach))
+    assert found.difference_to_runner_up.interval == pytest.approx((0.01 - reach, 0.01 + reach))
 
 
 def test_where_less_is_better(writer):
     spec = load_study("fairkl_digits", ["search.confirm={top: 2, seeds: 3}", "search.metric=val/equalized_odds"])
     values = ((0.10, 0.11, 0.12), (0.50, 0.52, 0.53))
-    found = rivals(Results(spec, study_of(writer, *values, metric="val/equalized_odds")))
-    assert found.undecided == ()
-    assert found.gap.interval[1] < 0
+    found = find_rivals(Results(spec, study_of(writer, *values, metric="val/equalized_odds")))
+    assert found.undecided_trials == ()
+    assert found.difference_to_runner_up.interval[1] < 0
 
 
 def test_on_one_seed_nothing_is_told_apart(spec, writer):
     study = writer()
     for value in (0.1, 0.9, 0.4):
         study.trial("search", [value])
-    found = rivals(Results(spec, study.record()))
-    assert found.undecided == (2, 0)
-    assert found.gap.interval is None
+    found = find_rivals(Results(spec, study.record()))
+    assert found.undecided_trials == (2, 0)
+    assert found.difference_to_runner_up.interval is None
 
 
 def test_without_two_there_is_nothing_to_say(spec, writer):
     study = writer()
     study.trial("search", [0.5])
-    assert rivals(Results(spec, study.record())) is None
-    assert rivals(Results(spec, writer().record())) is None
+    assert find_rivals(Results(spec, study.record())) is None
+    assert find_rivals(Results(spec, writer().record())) is None

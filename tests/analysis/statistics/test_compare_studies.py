@@ -10,16 +10,16 @@ import pytest
 from helpers import Told, quickstart, record
 from typer.testing import CliRunner
 
-from study.analysis.report.page import markdown_table
-from study.analysis.statistics.compare_studies import compare, printed_comparison, what_is_left_out
+from study.analysis.report.page import frame_to_markdown
+from study.analysis.statistics.compare_studies import compare_studies, left_out_notes, printed_comparison
 from study.cli import app
-from study.commands.final_training import final_study
+from study.commands.final_training import final_training_spec
 from study.errors import UserError
 from study.home.folder import Home
 from study.home.record import StudyRecord
 from study.ranking import Results
 from study.ranking.difference import selection_adjusted_t
-from study.ranking.documents import to_plain
+from study.ranking.documents import to_plain_value
 from study.spec import StudySpec
 
 FEW = replace(quickstart("search.trials=3"), name="few")
@@ -37,7 +37,9 @@ BEGUN = record(Told("baseline", [0.5]), Told("search", [], "running"))
 
 
 def test_what_each_found_and_cost() -> None:
-    assert markdown_table(printed_comparison(compare([Results(FEW, RAN), Results(LONG, BEGUN)]))).splitlines() == [
+    assert frame_to_markdown(
+        printed_comparison(compare_studies([Results(FEW, RAN), Results(LONG, BEGUN)]))
+    ).splitlines() == [
         "|  | few | long |",
         "| --- | --- | --- |",
         "| state | running | running |",
@@ -59,14 +61,14 @@ def test_what_each_found_and_cost() -> None:
 def test_what_no_study_has_is_no_row() -> None:
     without = quickstart("search.baseline=null", "search.sampler=random")
     studies = [Results(replace(without, name=name), record(Told("search", [0.5]))) for name in ("one", "two")]
-    rows = list(printed_comparison(compare(studies))[""])
+    rows = list(printed_comparison(compare_studies(studies))[""])
     assert "best val/accuracy" in rows
     assert not any(row.startswith(("baseline", "gain")) or "test" in row for row in rows)
 
 
 def test_it_is_plain_json() -> None:
     first, second = json.loads(
-        json.dumps(to_plain(compare([Results(FEW, RAN), Results(LONG, BEGUN)])), allow_nan=False)
+        json.dumps(to_plain_value(compare_studies([Results(FEW, RAN), Results(LONG, BEGUN)])), allow_nan=False)
     )
     assert first["best"]["metrics"]["val/accuracy"] == {"mean": 0.7, "sd": pytest.approx(0.02**0.5), "n": 2}
     assert first["gain"]["val/accuracy"]["difference"] == pytest.approx(0.2)
@@ -101,12 +103,12 @@ def with_data(fingerprint: str) -> StudyRecord:
             "different data cannot be compared. few: .* d; fair: .* other$",
         ),
         ([Results(FEW, RAN), Results(LONG, StudyRecord())], "long: has not begun yet"),
-        ([Results(FEW, RAN), Results(final_study(LONG, [1], "trained"), RAN)], "trained: is a final training"),
+        ([Results(FEW, RAN), Results(final_training_spec(LONG, [1], "trained"), RAN)], "trained: is a final training"),
     ],
 )
 def test_what_does_not_compare_is_refused(studies, said) -> None:
     with pytest.raises(UserError, match=said):
-        compare(studies)
+        compare_studies(studies)
 
 
 FAIR = replace(quickstart("search.metric=val/equalized_odds"), name="fair")
@@ -124,40 +126,40 @@ def test_studies_of_different_metrics_are_compared_by_one_that_all_have() -> Non
         Results(FAIR, both(0.6, 0.1, "val/equalized_odds")),
     ]
     with pytest.raises(UserError, match=r"--metric val/accuracy$"):
-        compare(studies)
+        compare_studies(studies)
     with pytest.raises(UserError, match=r"val/acc: .*Did you mean 'val/accuracy'"):
-        compare(studies, "val/acc")
-    compared = compare(studies, "val/accuracy")
+        compare_studies(studies, "val/acc")
+    compared = compare_studies(studies, "val/accuracy")
     rows = printed_comparison(compared, "val/accuracy").set_index("")
     assert rows.loc["best val/accuracy"].tolist() == ["70.0% (1)", "60.0% (1)"]
     assert not [name for name in rows.index if "equalized_odds" in name and "search" not in name]
-    (told,) = what_is_left_out(studies, "val/accuracy")
+    (told,) = left_out_notes(studies, "val/accuracy")
     assert "not both were chosen by val/accuracy" in told
 
 
 def test_final_trainings_which_chose_nothing_are_compared_by_any_metric() -> None:
     finals = [
         Results(
-            replace(final_study(FEW, [0, 1, 2]), name=name),
+            replace(final_training_spec(FEW, [0, 1, 2]), name=name),
             record(
                 *(Told("final", [0.7], seed=seed, further={"val/log_loss": one}) for seed, one in enumerate(losses))
             ),
         )
         for name, losses in (("one", (0.5, 0.6, 0.7)), ("two", (0.3, 0.41, 0.49)))
     ]
-    assert compare(finals, "val/log_loss")[1].against["val/log_loss"].difference == pytest.approx(-0.2)
-    assert "chosen" not in " ".join(what_is_left_out(finals, "val/log_loss"))
+    assert compare_studies(finals, "val/log_loss")[1].against["val/log_loss"].difference == pytest.approx(-0.2)
+    assert "chosen" not in " ".join(left_out_notes(finals, "val/log_loss"))
 
 
 def test_bests_are_not_compared_by_a_metric_that_did_not_choose_them() -> None:
     one = study(0.70, 0.72, 0.76, further={"val/ece": 0.1})
     two = study(0.75, 0.78, 0.80, name="long", further={"val/ece": 0.2})
-    told = markdown_table(printed_comparison(compare([one, two], "val/ece"), "val/ece"))
+    told = frame_to_markdown(printed_comparison(compare_studies([one, two], "val/ece"), "val/ece"))
     assert "best val/ece" in told
     assert "minus that of" not in told
-    (line,) = what_is_left_out([one, two], "val/ece")
+    (line,) = left_out_notes([one, two], "val/ece")
     assert "not both were chosen by val/ece" in line
-    assert not list(what_is_left_out([one, two], "val/accuracy"))
+    assert not list(left_out_notes([one, two], "val/accuracy"))
 
 
 def test_the_command(spec: StudySpec, frozen_ledger: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,14 +189,14 @@ def study(*values: float, name: str = "few", seeds: tuple[int, ...] = (1, 2, 3),
 
 def test_the_bests_of_two_studies_are_compared_seed_by_seed() -> None:
     one, two = study(0.70, 0.72, 0.76), study(0.75, 0.78, 0.80, name="long")
-    first, second = compare([one, two])
+    first, second = compare_studies([one, two])
     assert first.against == {}
     found = second.against["val/accuracy"]
     assert found.difference == pytest.approx(0.05)
     assert (found.paired, found.among) == (True, 4)
     reach = selection_adjusted_t(0.975, 2, 4) * 0.01 / 3**0.5  # 0.05, 0.06 and 0.04
     assert found.interval == pytest.approx([0.05 - reach, 0.05 + reach])
-    assert "best val/accuracy, minus that of few" in markdown_table(printed_comparison([first, second]))
+    assert "best val/accuracy, minus that of few" in frame_to_markdown(printed_comparison([first, second]))
 
 
 def test_on_other_seeds_or_splits_the_bests_are_not_compared() -> None:
@@ -203,10 +205,10 @@ def test_on_other_seeds_or_splits_the_bests_are_not_compared() -> None:
         replace(quickstart("data.seed=7", "search.confirm={top: 1, seeds: 3}"), name="long"), one.record
     )
     for other in (study(0.75, 0.78, 0.80, name="long", seeds=(4, 5, 6)), other_split):
-        documents = compare([one, other])
+        documents = compare_studies([one, other])
         assert documents[1].against == {}
         reason = "share fewer than two seeds" if other.spec.data_sections == one.spec.data_sections else "splits differ"
-        told = list(what_is_left_out([one, other]))
+        told = list(left_out_notes([one, other]))
         assert told[0].startswith("Left out: the difference of long to few, as")
         assert reason in told[0]
-        assert "minus that of" not in markdown_table(printed_comparison(documents))
+        assert "minus that of" not in frame_to_markdown(printed_comparison(documents))

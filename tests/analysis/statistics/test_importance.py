@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from study.analysis.figures.result_figures import importance_title
-from study.analysis.report.page import to_markdown
-from study.analysis.report.sections import report_page
-from study.analysis.statistics.importance import MIN_TRIALS, compute_importances, importances
+from study.analysis.report.page import page_to_markdown
+from study.analysis.report.sections import build_report_page
+from study.analysis.statistics.importance import MIN_IMPORTANCE_TRIALS, compute_importances, importance_frame
 from study.ranking import Results
 from study.spec import StudySpec, load_study
 from study.spec.optuna_distributions import distributions_of_space, value_at_unit_coordinate
@@ -47,22 +47,24 @@ def draws(spec: StudySpec, count: int) -> list[dict[str, object]]:
 @pytest.mark.parametrize(("key", "domain"), DOMAINS.values(), ids=DOMAINS)
 def test_a_parameter_is_weighed_whatever_its_values_are(key, domain, writer):
     spec, study = searched(key, domain), writer()
-    for number, params in enumerate(draws(spec, MIN_TRIALS)):
+    for number, params in enumerate(draws(spec, MIN_IMPORTANCE_TRIALS)):
         study.trial("search", [0.3, 0.4, 0.5, 0.5 + number % 5 / 10], params=params)
     found = compute_importances(Results(spec, study.record()))
-    assert found.trials == {"method.alpha": MIN_TRIALS, key: MIN_TRIALS}
-    parts = [*found.shares.values(), found.interactions, found.remainder]
+    assert found.n_trials_by_key == {"method.alpha": MIN_IMPORTANCE_TRIALS, key: MIN_IMPORTANCE_TRIALS}
+    parts = [*found.share_by_key.values(), found.interactions_share, found.remainder_share]
     assert sum(part.value for part in parts) == pytest.approx(1.0)
     assert all(0.0 <= part.low <= part.high <= 1.0 for part in parts)
 
 
 def test_the_report_says_why_importance_is_missing(writer):
-    spec, record = study_of(writer, lambda alpha, _: alpha, count=MIN_TRIALS - 1)
+    spec, record = study_of(writer, lambda alpha, _: alpha, count=MIN_IMPORTANCE_TRIALS - 1)
     said = (
         "Not shown: how important each parameter is. The reason: 29 trials of the search have a value, 30 are needed."
     )
-    assert said in to_markdown(report_page(Results(spec, record), {"learning_curves"}))
-    assert said not in to_markdown(report_page(Results(spec, record), {"parameters": "each", "importance": "shown"}))
+    assert said in page_to_markdown(build_report_page(Results(spec, record), {"learning_curves"}))
+    assert said not in page_to_markdown(
+        build_report_page(Results(spec, record), {"parameters": "each", "importance": "shown"})
+    )
 
 
 def study_of(writer, response, count=60, stop=()):
@@ -87,8 +89,8 @@ def test_what_only_two_explain_together_is_no_parameters_own(writer):
         value = 0.5 + 0.3 * (2 * units[0] - 1) * (2 * units[1] - 1) + generator.normal(0, 0.02)
         study.trial("search", [0.3, 0.4, 0.5, value], params=params)
     found = compute_importances(Results(spec, study.record()))
-    assert all(share.value < 0.05 for share in found.shares.values())
-    assert found.interactions.value > 0.9
+    assert all(share.value < 0.05 for share in found.share_by_key.values())
+    assert found.interactions_share.value > 0.9
     assert importance_title(spec, found).startswith(
         "No parameter alone surely explains 10% of the variance of val/accuracy"
     )
@@ -102,13 +104,13 @@ def test_pruned_trials_have_no_value_and_the_title_says_what_that_leaves(writer)
 
     spec, record = study_of(writer, response, stop=[number for number in range(60) if (number * 0.618) % 1.0 < 0.5])
     found = compute_importances(Results(spec, record))
-    assert found.trials["method.alpha"] == 30
-    frame = importances(Results(spec, record))
+    assert found.n_trials_by_key["method.alpha"] == 30
+    frame = importance_frame(Results(spec, record))
     assert next(iter(frame.index)) == "method.alpha"
-    assert frame.loc["method.alpha", ["low", "trials"]].to_list() == [found.shares["method.alpha"].low, 30]
+    assert frame.loc["method.alpha", ["low", "trials"]].to_list() == [found.share_by_key["method.alpha"].low, 30]
     assert importance_title(spec, found).startswith("method.alpha alone explains ")
     assert importance_title(spec, found).endswith(" among the trials that early stopping let through")
     few, record = study_of(writer, response, count=40, stop=range(36))
     with pytest.warns(UserWarning, match="importance: .*needed"):
-        assert importances(Results(few, record)).empty
-    assert compute_importances(Results(few, record)).missing == "4 trials of the search have a value, 30 are needed"
+        assert importance_frame(Results(few, record)).empty
+    assert compute_importances(Results(few, record)).why_missing == "4 trials of the search have a value, 30 are needed"

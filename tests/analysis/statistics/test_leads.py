@@ -10,17 +10,21 @@ from helpers import Told, quickstart, record
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from study.analysis.statistics.debiasing_metrics import n_samples, sampling_error, worst_group
-from study.analysis.statistics.next_step import (
-    MOST_SEEDS,
-    TrialFailed,
-    edges,
-    last_growth,
-    next_steps,
-    power,
-    seeds_needed,
+from study.analysis.statistics.debiasing_metrics import (
+    n_samples_of_accuracy,
+    sampling_standard_error,
+    worst_group_of_arm,
 )
-from study.home.events import GroupCells, SessionClosed
+from study.analysis.statistics.next_step import (
+    MAX_SEEDS_NEEDED,
+    TrialFailed,
+    detection_power,
+    estimate_seeds_needed,
+    find_range_edges,
+    last_front_growth_trial,
+    next_steps,
+)
+from study.home.events import GroupSampleCounts, SessionClosed
 from study.ranking import Results
 from study.ranking.difference import Difference, selection_adjusted_t, to_arm
 
@@ -64,28 +68,28 @@ def open_gap(measured: float, freedom: float, among: int = 1) -> Difference:
 
 def test_the_power_is_that_of_the_noncentral_t() -> None:
     """Of 1 standard deviation 10 pairs have a power of 80.3%, 9 one of 75% (tables of Cohen 1988)."""
-    assert power(1.0, 10) == pytest.approx(0.803, abs=0.002)
-    assert power(1.0, 9) < 0.8 <= power(1.0, 10)
-    assert power(1.0, 10, among=5) < power(1.0, 10)
-    assert power(50.0, 20) == pytest.approx(1.0), "SciPy's has no number for it"
+    assert detection_power(1.0, 10) == pytest.approx(0.803, abs=0.002)
+    assert detection_power(1.0, 9) < 0.8 <= detection_power(1.0, 10)
+    assert detection_power(1.0, 10, among=5) < detection_power(1.0, 10)
+    assert detection_power(50.0, 20) == pytest.approx(1.0), "SciPy's has no number for it"
 
 
 @given(st.integers(2, 20), st.floats(0, 1), st.integers(1, 6))
 def test_a_range_of_seeds_is_in_order_and_its_step_within_reach(seeds: int, share: float, among: int) -> None:
     limit = selection_adjusted_t(0.975, seeds - 1, among)
-    found = seeds_needed(open_gap(share * limit * 0.999, seeds - 1, among), seeds)
-    ends = [end or MOST_SEEDS + 1 for end in (found.fewest, found.middle, found.most)]
+    found = estimate_seeds_needed(open_gap(share * limit * 0.999, seeds - 1, among), seeds)
+    ends = [end or MAX_SEEDS_NEEDED + 1 for end in (found.fewest, found.middle, found.most)]
     assert seeds < ends[0] <= ends[1] <= ends[2]
     if found.fewest:
-        assert max(seeds + 1, found.fewest) <= found.following <= MOST_SEEDS
+        assert max(seeds + 1, found.fewest) <= found.next_batch <= MAX_SEEDS_NEEDED
 
 
 def test_the_smaller_the_difference_the_more_seeds_it_takes() -> None:
-    found = [seeds_needed(open_gap(size, 4), 5) for size in (0.1, 1.0, 2.0, 2.7)]
-    middles = [each.middle or MOST_SEEDS + 1 for each in found]
+    found = [estimate_seeds_needed(open_gap(size, 4), 5) for size in (0.1, 1.0, 2.0, 2.7)]
+    middles = [each.middle or MAX_SEEDS_NEEDED + 1 for each in found]
     assert middles == sorted(middles, reverse=True)
     assert len(set(middles)) > 2
-    assert seeds_needed(open_gap(0.1, 19), 20).fewest is None, f"more than {MOST_SEEDS}"
+    assert estimate_seeds_needed(open_gap(0.1, 19), 20).fewest is None, f"more than {MAX_SEEDS_NEEDED}"
 
 
 THREE = ("val/accuracy", "val/worst_group_accuracy", "val/unbiased_accuracy")
@@ -105,14 +109,14 @@ def test_the_front_last_grew_with_the_last_trial_that_no_earlier_one_equals_or_b
         )
         for point in points
     ]
-    assert last_growth(Results(spec, record(*told))) == grown[-1]
+    assert last_front_growth_trial(Results(spec, record(*told))) == grown[-1]
 
 
 def test_a_range_of_few_steps_or_few_trials_has_no_edge() -> None:
     def rising(space: str, trials: int) -> bool:
         spec = quickstart(f"search.space={{method.lambda: {space}}}", "search.baseline=null")
         told = [Told("search", [0.9 - at / 100], params={"method.lambda": 2.0 - at * 0.05}) for at in range(trials)]
-        return bool(edges(Results(spec, record(*told))))
+        return bool(find_range_edges(Results(spec, record(*told))))
 
     assert rising("{low: 0.0, high: 2.0}", 20)
     assert not rising("{low: 0.0, high: 2.0}", 9)
@@ -127,18 +131,18 @@ def test_the_worst_group_its_size_and_how_far_it_may_be_off() -> None:
     spec, found = quickstart(), record(Told("final", [0.5], tested=tested, further=errors))
     arm = Results(spec, found).final_arm
     assert arm is not None
-    assert worst_group(found, arm, "test") is None
-    assert sampling_error(found, arm, "test/worst_group_accuracy") is None
-    found.groups = GroupCells({"test": [[50, 25], [0, 100]]}, ["cat", "dog"], ["dark", "light"])
-    told = worst_group(found, arm, "test")
+    assert worst_group_of_arm(found, arm, "test") is None
+    assert sampling_standard_error(found, arm, "test/worst_group_accuracy") is None
+    found.group_sample_counts = GroupSampleCounts({"test": [[50, 25], [0, 100]]}, ["cat", "dog"], ["dark", "light"])
+    told = worst_group_of_arm(found, arm, "test")
     assert told is not None
     assert [(group.name, group.samples) for group in told.worst] == [("class 'cat' with bias class 'light'", 25)]
-    assert sampling_error(found, arm, "test/worst_group_accuracy") == pytest.approx(0.1)
-    assert sampling_error(found, arm, "test/accuracy") == pytest.approx(math.sqrt(176 / 177 / 177 / 175))
-    assert sampling_error(found, arm, "val/worst_group_accuracy") == 0.03
-    assert sampling_error(found, arm, "test/equalized_odds") is None
-    assert told.sizes == (25, 50, 100)
-    assert worst_group(found, arm, "val") is None
+    assert sampling_standard_error(found, arm, "test/worst_group_accuracy") == pytest.approx(0.1)
+    assert sampling_standard_error(found, arm, "test/accuracy") == pytest.approx(math.sqrt(176 / 177 / 177 / 175))
+    assert sampling_standard_error(found, arm, "val/worst_group_accuracy") == 0.03
+    assert sampling_standard_error(found, arm, "test/equalized_odds") is None
+    assert told.group_sizes == (25, 50, 100)
+    assert worst_group_of_arm(found, arm, "val") is None
 
 
 @pytest.mark.parametrize(
@@ -148,21 +152,21 @@ def test_samples_that_conflict_are_counted_by_the_class_that_each_bias_class_goe
     aligned: tuple[int, ...] | None, conflicting: int | None
 ) -> None:
     found = record(Told("search", [0.6]))
-    found.groups = GroupCells({"val": [[75, 30], [6, 90]]}, aligned=aligned)
+    found.group_sample_counts = GroupSampleCounts({"val": [[75, 30], [6, 90]]}, aligned=aligned)
     arm = to_arm(quickstart(), Results(quickstart(), found).ranked_all[0])
-    counted = [n_samples(found, arm, "val", f"{name}_accuracy") for name in ("aligned", "conflicting")]
+    counted = [n_samples_of_accuracy(found, arm, "val", f"{name}_accuracy") for name in ("aligned", "conflicting")]
     assert counted == [None if conflicting is None else 201 - conflicting, conflicting]
 
 
 def test_more_bias_classes_than_classes_are_counted_too() -> None:
     found = record(Told("search", [0.6]))
-    found.groups = GroupCells({"val": [[75, 30, 1], [6, 90, 2]]}, aligned=(0, 1, 1))
+    found.group_sample_counts = GroupSampleCounts({"val": [[75, 30, 1], [6, 90, 2]]}, aligned=(0, 1, 1))
     arm = to_arm(quickstart(), Results(quickstart(), found).ranked_all[0])
-    assert n_samples(found, arm, "val", "conflicting_accuracy") == 30 + 1 + 6
+    assert n_samples_of_accuracy(found, arm, "val", "conflicting_accuracy") == 30 + 1 + 6
 
 
 def test_ledgers_of_earlier_versions_number_bias_classes_as_the_classes() -> None:
-    assert GroupCells.from_sizes({"val": [[75, 30], [6, 90]]}).aligned == range(2)
-    assert GroupCells.from_sizes({"val": [[75, 30, 1], [6, 90, 2]]}).aligned is None
-    assert GroupCells.from_sizes({"val": [[75, 30], [6, 90]], "aligned": None}).aligned is None
-    assert GroupCells.from_sizes({"val": [[75, 30], [6, 90]], "aligned": [1, 0]}).aligned == [1, 0]
+    assert GroupSampleCounts.from_sizes({"val": [[75, 30], [6, 90]]}).aligned == range(2)
+    assert GroupSampleCounts.from_sizes({"val": [[75, 30, 1], [6, 90, 2]]}).aligned is None
+    assert GroupSampleCounts.from_sizes({"val": [[75, 30], [6, 90]], "aligned": None}).aligned is None
+    assert GroupSampleCounts.from_sizes({"val": [[75, 30], [6, 90]], "aligned": [1, 0]}).aligned == [1, 0]

@@ -3,7 +3,7 @@
 import pytest
 
 from study.analysis import picks_frame
-from study.analysis.statistics.rule_picks import rule_picks
+from study.analysis.statistics.rule_picks import judge_rule_picks
 from study.home.events import TrialTested
 from study.home.record import StudyRecord
 from study.ranking import Results
@@ -60,8 +60,8 @@ def test_where_less_is_better_regret_and_range_are_turned(writer):
     for number, odds in ((0, 0.3), (0, 0.34), (1, 0.2), (1, 0.24)):
         repeat = study.trial("rule", [odds], metric="val/equalized_odds", repeats=number, seed=int(100 * odds))
         study.append(TrialTested(trial=repeat, metrics={"test/equalized_odds": odds, "test/accuracy": 0.5}))
-    table = rule_picks(Results(spec, study.record()))
-    assert table.judge == "test/equalized_odds"
-    regrets = {result.pick.number: result.regret for result in table.results}
+    table = judge_rule_picks(Results(spec, study.record()))
+    assert table.judging_metric == "test/equalized_odds"
+    regrets = {result.pick.trial_number: result.regret_on_test for result in table.results}
     assert regrets == pytest.approx({0: 0.1, 1: 0.0})
     assert table.as_larger_is_better(0.3) < table.as_larger_is_better(0.2)

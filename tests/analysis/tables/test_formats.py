@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from study.analysis import ablation, sensitivity, to_csv, to_latex, to_markdown, trials_frame
 from study.analysis.statistics import formatting
 from study.analysis.statistics.cell_tables import MetricCell
-from study.analysis.tables.formats import latex
-from study.analysis.tables.paper_comparison import better, claims_table, compare_with_paper, decreasing
-from study.analysis.tables.printed_table import Grid, PrintedEntry
+from study.analysis.tables.formats import escape_latex
+from study.analysis.tables.paper_comparison import claims_table, compare_with_paper, judge_better, judge_decreasing
+from study.analysis.tables.printed_table import PrintedEntry, PrintedGrid
 from study.ranking import Results, SeedStatistics, seed_statistics
 
 SPEC = quickstart()
@@ -126,7 +126,7 @@ def test_csv_is_not_rounded() -> None:
 
 def test_no_text_in_the_csv_is_a_formula() -> None:
     """Of a table that is made by hand, too; its numbers stay."""
-    grid = Grid(
+    grid = PrintedGrid(
         ("kind",),
         [("=1+2",), ("-0.5",)],
         ("",),
@@ -139,14 +139,14 @@ def test_no_text_in_the_csv_is_a_formula() -> None:
 
 
 def test_what_is_no_share_is_no_percent() -> None:
-    grid = Grid(("",), [], ("",), [], [])
+    grid = PrintedGrid(("",), [], ("",), [], [])
     numbers = {(103.25, 0.5): "103.2 ± 0.5", (0.00123456, 0.00002): "0.001235 ± 0.000020", (0.0, None): "0.000"}
     for (mean, deviation), printed in numbers.items():
-        assert grid.number(PrintedEntry("test/condition_mse", SeedStatistics(mean, deviation, 3))) == printed
+        assert grid.number_text(PrintedEntry("test/condition_mse", SeedStatistics(mean, deviation, 3))) == printed
 
 
 def test_nothing_but_text_comes_through_latex() -> None:
-    assert latex("50% of_{x} & $y$ #1 ~ ^ \\ <a>\n[b]") == (
+    assert escape_latex("50% of_{x} & $y$ #1 ~ ^ \\ <a>\n[b]") == (
         r"50\% of\_\{x\} \& \$y\$ \#1 \textasciitilde{} \textasciicircum{} \textbackslash{} "
         r"\textless{}a\textgreater{} {[}b]"
     )
@@ -165,7 +165,7 @@ OURS = {
     ("new", "0.9"): MetricCell("test/accuracy"),
 }
 PAPER = {
-    place: PrintedEntry("test/accuracy", SeedStatistics(mean, deviation, 3), source="paper")
+    place: PrintedEntry("test/accuracy", SeedStatistics(mean, deviation, 3), test_epoch_source="paper")
     for place, mean, deviation in [
         (("CE", "0.99"), 0.7, 0.01),
         (("CE", "0.9"), 0.9, 0.01),
@@ -205,8 +205,8 @@ def test_a_row_label_is_printed_once_in_latex() -> None:
 
 def test_claims_as_a_table() -> None:
     results = {
-        "new is better": better(OURS["new", "0.99"], OURS["CE", "0.99"]),
-        "CE falls": decreasing([OURS["CE", "0.9"], OURS["CE", "0.99"]]),
+        "new is better": judge_better(OURS["new", "0.99"], OURS["CE", "0.99"]),
+        "CE falls": judge_decreasing([OURS["CE", "0.9"], OURS["CE", "0.99"]]),
     }
     assert claims_table(results).to_numpy().tolist() == [
         ["new is better", "holds", "show it", "< 0.001", "-"],
@@ -221,17 +221,17 @@ NUMBERS = st.none() | st.sampled_from([0.5, 0.5001, 0.25]) | st.floats(0, 1)
 @given(st.lists(st.lists(NUMBERS, min_size=3, max_size=3), min_size=1, max_size=4))
 def test_marks_are_those_of_the_printed_numbers(drawn: list[list[float | None]]) -> None:
     entries = [[PrintedEntry(METRIC, seed_statistics([value])) for value in line] for line in drawn]
-    grid = Grid(("",), [(str(row),) for row in range(len(drawn))], ("",), [("a",), ("b",), ("c",)], entries)
-    for line in grid.marked("row").entries:
-        printed = [float(grid.number(entry)) for entry in line if entry.statistics]
-        best = {float(grid.number(entry)) for entry in line if entry.mark == "best"}
-        second = {float(grid.number(entry)) for entry in line if entry.mark == "second"}
+    grid = PrintedGrid(("",), [(str(row),) for row in range(len(drawn))], ("",), [("a",), ("b",), ("c",)], entries)
+    for line in grid.with_best_marked("row").entries:
+        printed = [float(grid.number_text(entry)) for entry in line if entry.statistics]
+        best = {float(grid.number_text(entry)) for entry in line if entry.rank_mark == "best"}
+        second = {float(grid.number_text(entry)) for entry in line if entry.rank_mark == "second"}
         ranks = sorted(set(printed), reverse=True)
         assert best == (set(ranks[:1]) if len(printed) > 1 else set())
         assert second == (set(ranks[1:2]) if len(printed) > 1 else set())
-        marked = [entry for entry in line if entry.mark]
+        marked = [entry for entry in line if entry.rank_mark]
         assert len(marked) == sum(value in ranks[:2] for value in printed) or len(printed) == 1
-    assert [[entry.mark for entry in line] for line in grid.entries] == [[None] * 3] * len(drawn)
+    assert [[entry.rank_mark for entry in line] for line in grid.entries] == [[None] * 3] * len(drawn)
 
 
 @pytest.mark.parametrize(
@@ -239,4 +239,4 @@ def test_marks_are_those_of_the_printed_numbers(drawn: list[list[float | None]])
     [([], "-"), ([4], "4"), ([1, 2, 3], "1, 2, 3"), ([1, 2, 3, 4, 5], "1 to 5"), ([1, 2, 3, 5], "1, 2, 3, 5")],
 )
 def test_many_seeds_in_a_row_are_a_range(seeds: list[int], shown: str) -> None:
-    assert formatting.seed_list(seeds) == shown
+    assert formatting.seed_numbers_text(seeds) == shown

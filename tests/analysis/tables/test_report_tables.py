@@ -4,9 +4,9 @@ import pytest
 from helpers import Told, quickstart
 from told_studies import LIMITED, WHOLE, broken_anew, over
 
-from study.analysis.report.page import Text
-from study.analysis.report.sections import report_page
-from study.analysis.tables.report_tables import BROKEN, broken_note, printed_configurations
+from study.analysis.report.page import Paragraph
+from study.analysis.report.sections import build_report_page
+from study.analysis.tables.report_tables import BROKEN_LIMIT_MARK, broken_limits_note, printed_configurations
 from study.ranking import Results
 
 GAP, PARITY = "val/equalized_odds", "val/demographic_parity"
@@ -24,7 +24,7 @@ def searched(*gaps: float) -> Results:
 
 def marked(results: Results) -> list[str]:
     """The first words of the trials that are marked."""
-    return [trial.split()[0] for trial in printed_configurations(results)["trial"] if BROKEN in trial]
+    return [trial.split()[0] for trial in printed_configurations(results)["trial"] if BROKEN_LIMIT_MARK in trial]
 
 
 @pytest.mark.parametrize(
@@ -36,10 +36,10 @@ def test_the_trials_that_break_a_limit_are_marked_and_the_limit_is_named_below(
 ) -> None:
     results = searched(*gaps)
     assert marked(results) == broken
-    note = broken_note(results)
+    note = broken_limits_note(results)
     assert (f"{GAP} <= 0.1" in note, PARITY in note) == (bool(broken), False)
-    below = [block for section in report_page(results, ()).sections for block in section.blocks]
-    assert (Text(note) in below) is bool(broken)
+    below = [block for section in build_report_page(results, ()).sections for block in section.blocks]
+    assert (Paragraph(note) in below) is bool(broken)
 
 
 @pytest.mark.parametrize(("gap", "broken"), [(0.2, ["1"]), (0.1, [])])

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from study.analysis.tables.paper_comparison import RULE, margin_of, verdict, widest_spread
+from study.analysis.tables.paper_comparison import VERDICT_RULE, equivalence_margin, judge_agreement, widest_spread
 from study.ranking import SeedStatistics
 
 # Of two means of three values each, both of deviation 0.01, the difference has a standard error of
@@ -32,14 +32,14 @@ def of_three(mean: float) -> SeedStatistics:
     ],
 )
 def test_the_words_change_where_they_should(ours: float, margin: float, word: str) -> None:
-    assert verdict(of_three(ours), of_three(0.8), margin) == word
+    assert judge_agreement(of_three(ours), of_three(0.8), margin) == word
 
 
 def test_both_spreads_and_counts_matter() -> None:
     steady, wild = SeedStatistics(0.9, 0.001, 3), SeedStatistics(0.8, 0.1, 3)
-    assert verdict(steady, SeedStatistics(0.8, 0.001, 3)) == "differs"
-    assert verdict(steady, wild) == verdict(wild, steady) == "cannot tell"
-    assert verdict(steady, SeedStatistics(0.8, 0.1, 30)) == "differs"
+    assert judge_agreement(steady, SeedStatistics(0.8, 0.001, 3)) == "differs"
+    assert judge_agreement(steady, wild) == judge_agreement(wild, steady) == "cannot tell"
+    assert judge_agreement(steady, SeedStatistics(0.8, 0.1, 30)) == "differs"
 
 
 @pytest.mark.parametrize(
@@ -52,18 +52,18 @@ def test_both_spreads_and_counts_matter() -> None:
     ],
 )
 def test_what_is_not_known_cannot_be_told(ours: SeedStatistics | None, theirs: SeedStatistics | None) -> None:
-    assert verdict(ours, theirs) == "cannot tell"
+    assert judge_agreement(ours, theirs) == "cannot tell"
 
 
 def test_numbers_without_spread_are_taken_at_their_word() -> None:
-    assert verdict(SeedStatistics(0.9, 0.0, 2), SeedStatistics(0.895, 0.0, 2)) == "agrees"
-    assert verdict(SeedStatistics(0.9, 0.0, 2), SeedStatistics(0.8, 0.0, 2)) == "differs"
+    assert judge_agreement(SeedStatistics(0.9, 0.0, 2), SeedStatistics(0.895, 0.0, 2)) == "agrees"
+    assert judge_agreement(SeedStatistics(0.9, 0.0, 2), SeedStatistics(0.8, 0.0, 2)) == "differs"
 
 
 def test_the_margin_is_one_point_or_a_part_of_what_is_no_share() -> None:
-    assert margin_of("test/lbfgs_accuracy", of_three(0.8)) == 0.01
-    assert margin_of("test/condition_mse", of_three(0.8)) == pytest.approx(0.04)
-    assert "within 1 points of percent to each side (5% of" in RULE
+    assert equivalence_margin("test/lbfgs_accuracy", of_three(0.8)) == 0.01
+    assert equivalence_margin("test/condition_mse", of_three(0.8)) == pytest.approx(0.04)
+    assert "within 1 points of percent to each side (5% of" in VERDICT_RULE
 
 
 def test_a_printed_deviation_is_read_as_the_populations() -> None:
@@ -79,13 +79,13 @@ SPREADS = st.builds(SeedStatistics, st.floats(0, 1), st.none() | st.floats(0, 0.
 
 @given(SPREADS, SPREADS, st.floats(0.001, 0.2))
 def test_a_verdict_is_the_same_from_either_side(one: SeedStatistics, other: SeedStatistics, margin: float) -> None:
-    assert verdict(one, other, margin) == verdict(other, one, margin)
+    assert judge_agreement(one, other, margin) == judge_agreement(other, one, margin)
 
 
 @given(SPREADS, SPREADS, st.floats(0.001, 0.1))
 def test_a_wider_margin_never_takes_an_agreement_back(
     one: SeedStatistics, other: SeedStatistics, margin: float
 ) -> None:
-    if verdict(one, other, margin) == "agrees":
-        assert verdict(one, other, 2 * margin) == "agrees"
+    if judge_agreement(one, other, margin) == "agrees":
+        assert judge_agreement(one, other, 2 * margin) == "agrees"
         assert abs(one.mean - other.mean) <= margin

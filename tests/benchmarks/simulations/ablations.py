@@ -4,16 +4,16 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from study.analysis.statistics.ablation_effects import Effect, EffectKind, StepWords, effects
-from study.ranking.ablation_steps import MovedSteps, needed_configurations
-from study.ranking.difference import difference
+from study.analysis.statistics.ablation_effects import AblationEffect, EffectKind, StepTexts, compute_effects
+from study.ranking.ablation_steps import AppliedSteps, needed_configurations
+from study.ranking.difference import mean_difference
 
 from .row import Row
 
 SEED, NOISE = 2.0, 1.0
 """Standard deviations of what a seed does to all configurations, and of what it does to one; correlated by 0.8."""
 
-Truth = Callable[[MovedSteps], float]
+Truth = Callable[[AppliedSteps], float]
 
 
 def worth(*steps: float, both: float = 0.0) -> Truth:
@@ -21,7 +21,7 @@ def worth(*steps: float, both: float = 0.0) -> Truth:
     return lambda moved: sum(steps[place] for place in moved) + (both if {0, 1} <= moved else 0.0)
 
 
-def drawn(truth: Truth, count: int, seeds: int, rng: np.random.Generator) -> dict[MovedSteps, dict[int, float]]:
+def drawn(truth: Truth, count: int, seeds: int, rng: np.random.Generator) -> dict[AppliedSteps, dict[int, float]]:
     """The metric by seed of each configuration of an ablation of so many steps."""
     shared = SEED * rng.standard_normal(seeds)
     return {
@@ -30,13 +30,13 @@ def drawn(truth: Truth, count: int, seeds: int, rng: np.random.Generator) -> dic
     }
 
 
-def words(count: int) -> list[StepWords]:
-    return [StepWords((f"knob {place}",), f"knob {place} = 1", f"knob {place} = 0") for place in range(count)]
+def words(count: int) -> list[StepTexts]:
+    return [StepTexts((f"knob {place}",), f"knob {place} = 1", f"knob {place} = 0") for place in range(count)]
 
 
-def of(found: Sequence[Effect], part: EffectKind) -> list[Effect]:
+def of(found: Sequence[AblationEffect], part: EffectKind) -> list[AblationEffect]:
     """The effects of a part, the baseline's line left out."""
-    return [effect for effect in found if effect.part == part and effect.difference]
+    return [effect for effect in found if effect.kind == part and effect.difference]
 
 
 def truths(truth: Truth, count: int, part: EffectKind) -> list[float]:
@@ -53,7 +53,7 @@ def truths(truth: Truth, count: int, part: EffectKind) -> list[float]:
     }[part]
 
 
-def holds(effect: Effect, value: float) -> bool:
+def holds(effect: AblationEffect, value: float) -> bool:
     assert effect.difference is not None
     assert effect.difference.interval is not None
     low, high = effect.difference.interval
@@ -73,7 +73,7 @@ def coverage(truth: Truth, what: str, count: int, seeds: int, draws: int, rng: n
     at_once = dict.fromkeys(NAMES, 0)
     single, gains, error = 0, 0, 0.0
     for _ in range(draws):
-        found = effects(drawn(truth, count, seeds, rng), words(count))
+        found = compute_effects(drawn(truth, count, seeds, rng), words(count))
         for part in NAMES:
             right = [holds(*pair) for pair in zip(of(found, part), truths(truth, count, part), strict=True)]
             at_once[part] += all(right)
@@ -97,12 +97,12 @@ def claims(truth: Truth, what: str, count: int, seeds: int, draws: int, rng: np.
     wrong, wrong_single, interacting = 0, 0, 0
     for _ in range(draws):
         values = drawn(truth, count, seeds, rng)
-        found = effects(values, words(count))
+        found = compute_effects(values, words(count))
         worths = truths(truth, count, "path")
         for_path = zip(of(found, "path"), worths, strict=True)
         wrong += any(_is_clear(effect) and _value(effect) * value <= 0 for effect, value in for_path)
         interacting += any(map(_is_clear, of(found, "interaction")))
-        alone = (difference(values[frozenset({place})], values[frozenset()]) for place in range(count))
+        alone = (mean_difference(values[frozenset({place})], values[frozenset()]) for place in range(count))
         wrong_single += any(one is not None and bool(one.is_clear) for one in alone)
     simulated = f"{what}; {count} steps, {seeds} seeds"
     null = not any(worths)
@@ -126,7 +126,7 @@ def chosen(top: int, seeds: int, draws: int, rng: np.random.Generator) -> Iterat
         for own in (True, False):
             part = slice(0, seeds) if own else slice(seeds, 2 * seeds)
             by_seed = {baseline: dict(enumerate(values[0, part])), best: dict(enumerate(values[winner, part]))}
-            (gain,) = of(effects(by_seed, words(1)), "gain")
+            (gain,) = of(compute_effects(by_seed, words(1)), "gain")
             held_chosen += own and holds(gain, 0.0)
             held += not own and holds(gain, 0.0)
             excess += _value(gain) / draws if own else 0.0
@@ -142,7 +142,7 @@ def only(gained: float, seeds: int, draws: int, rng: np.random.Generator) -> Ite
     """The gain of the only configuration that was confirmed, on the same seeds, where it beat the baseline there."""
     held, shown = 0, 0
     for _ in range(draws):
-        (gain,) = of(effects(drawn(worth(gained), 1, seeds, rng), words(1)), "gain")
+        (gain,) = of(compute_effects(drawn(worth(gained), 1, seeds, rng), words(1)), "gain")
         if _value(gain) > 0:
             shown += 1
             held += holds(gain, gained)
@@ -166,10 +166,10 @@ def rows(draws: int) -> Iterator[Row]:
     yield from only(0.5, 5, draws, rng)
 
 
-def _is_clear(effect: Effect) -> bool:
+def _is_clear(effect: AblationEffect) -> bool:
     return bool(effect.difference and effect.difference.is_clear)
 
 
-def _value(effect: Effect) -> float:
+def _value(effect: AblationEffect) -> float:
     assert effect.difference is not None
     return effect.difference.value

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from study.analysis.report.conclusions import Gain, conclusions
+from study.analysis.report.conclusions import GainOverBaseline, conclusion_statements
 from study.analysis.statistics.compare_studies import differences_to_first
-from study.analysis.statistics.next_step import rivals
+from study.analysis.statistics.next_step import find_rivals
 from study.home.record import EpochMetrics, StudyRecord, TrialRecord
 from study.ranking import Results
-from study.ranking.difference import difference
+from study.ranking.difference import mean_difference
 from study.spec import StudySpec, load_study
 
 from .row import Row
@@ -132,7 +132,7 @@ def _gain(truth: Truth, seed: int) -> tuple[float, float]:
     """The interval of the best minus the baseline in one simulated study."""
     chosen, judged = truth.draw(np.random.default_rng([truth.top, truth.seeds, int(10 * truth.shared), seed]))
     best = 1 + int(chosen[1:].mean(axis=1).argmax())
-    found = difference(dict(enumerate(judged[best])), dict(enumerate(judged[0])), truth.top)
+    found = mean_difference(dict(enumerate(judged[best])), dict(enumerate(judged[0])), truth.top)
     assert found is not None
     assert found.interval is not None
     return found.interval
@@ -170,8 +170,8 @@ def _record(values: np.ndarray) -> StudyRecord:
 
 def _sentence(truth: Truth, draws: int) -> Row:
     """The report's own statement, from a whole study."""
-    said = chain.from_iterable(conclusions(Results(*study_of(truth, seed))) for seed in range(draws))
-    found = sum(isinstance(one, Gain) and one.verdict == "clear" for one in said) / draws
+    said = chain.from_iterable(conclusion_statements(Results(*study_of(truth, seed))) for seed in range(draws))
+    found = sum(isinstance(one, GainOverBaseline) and one.verdict == "clear" for one in said) / draws
     return Row("the report's sentence: better beyond ...", "report", f"no difference; {truth}", "at most 2.5%", 0.0,
                0.03, float(found), draws)  # fmt: skip
 
@@ -182,14 +182,14 @@ def _sure(truth: Truth, draws: int) -> Iterator[Row]:
     for seed in range(draws):
         spec, record = study_of(truth, seed)
         ranked = sorted(range(1, 1 + truth.top), key=lambda number: -_mean(record, number))
-        found = rivals(Results(spec, record))
+        found = find_rivals(Results(spec, record))
         assert found is not None
-        gap = found.gap
+        gap = found.difference_to_runner_up
         assert gap.interval is not None
         true = DEVIATION * float(truth.gain[ranked[0]] - truth.gain[ranked[1]])
         inside += gap.interval[0] <= true <= gap.interval[1]
         truly_best = 1 + int(truth.gain[1:].argmax())
-        named += truly_best in (ranked[0], *found.undecided)
+        named += truly_best in (ranked[0], *found.undecided_trials)
     for statement, count in (("95% interval, best - runner-up", inside), ("cannot be told from the best", named)):
         yield Row(statement, "report", str(truth), "at least 95%", 0.95, 1.0, count / draws, draws)
 

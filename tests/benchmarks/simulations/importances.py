@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from study.analysis.figures.result_figures import importance_title
 from study.analysis.statistics.frame import varied_domains
-from study.analysis.statistics.importance import MIN_TRIALS, Importances, Share, compute_importances
+from study.analysis.statistics.importance import MIN_IMPORTANCE_TRIALS, Importances, VarianceShare, compute_importances
 from study.home.record import EpochMetrics, StudyRecord, TrialRecord
 from study.ranking import Results
 from study.spec import StudySpec, load_study
@@ -108,13 +108,21 @@ def rows(draws: int) -> Iterator[Row]:
     """Takes an eightieth of `draws` searches of each kind, and three for Optuna's evaluator."""
     searches = max(3, draws // 80)
     for kind in KINDS:
-        for trials in (MIN_TRIALS, 100, 300):
+        for trials in (MIN_IMPORTANCE_TRIALS, 100, 300):
             yield from _rows(kind, trials, searches)
     silent = [
-        bool(compute_importances(Results(spec(), study("additive", MIN_TRIALS - 1, seed))).shares) for seed in range(5)
+        bool(compute_importances(Results(spec(), study("additive", MIN_IMPORTANCE_TRIALS - 1, seed))).shares)
+        for seed in range(5)
     ]
     yield Row(
-        "any importance", WHERE, f"additive, {MIN_TRIALS - 1} trials", "never", 0.0, 0.0, float(np.mean(silent)), 5
+        "any importance",
+        WHERE,
+        f"additive, {MIN_IMPORTANCE_TRIALS - 1} trials",
+        "never",
+        0.0,
+        0.0,
+        float(np.mean(silent)),
+        5,
     )
 
 
@@ -124,11 +132,11 @@ def _rows(kind: str, trials: int, searches: int) -> Iterator[Row]:
     for seed in range(searches):
         record = study(kind, trials, seed)
         found = compute_importances(Results(spec(), record))
-        inside += [_holds(found.shares[key], one) for key, one in zip(keys, alone, strict=True)]
-        assert found.interactions is not None
-        both.append(_holds(found.interactions, interactions))
+        inside += [_holds(found.share_by_key[key], one) for key, one in zip(keys, alone, strict=True)]
+        assert found.interactions_share is not None
+        both.append(_holds(found.interactions_share, interactions))
         wrong.append(_untrue(found, dict(zip(keys, alone, strict=True))))
-        errors.append([abs(found.shares[key].value - one) for key, one in zip(keys, alone, strict=True)])
+        errors.append([abs(found.share_by_key[key].value - one) for key, one in zip(keys, alone, strict=True)])
         if seed < COMPARED and trials <= 100:
             theirs = fanova(record)
             optuna_errors.append([abs(theirs[key] - one) for key, one in zip(keys, alone, strict=True)])
@@ -153,12 +161,12 @@ def _rows(kind: str, trials: int, searches: int) -> Iterator[Row]:
     yield Row(error, WHERE, truth, "at most 1.5", 0.0, 1.5, ratio, 0)
 
 
-def _holds(share: Share, truth: float) -> bool:
+def _holds(share: VarianceShare, truth: float) -> bool:
     """Whether an interval holds the truth, half a percent allowed, as it is printed."""
     return share.low - 0.005 <= truth <= share.high + 0.005
 
 
 def _untrue(found: Importances, truth: dict[str, float]) -> bool:
     """Whether the title says that a parameter explains what it does not."""
-    first = next(iter(found.shares))
-    return importance_title(spec(), found).startswith(first) and truth[first] < found.shares[first].low
+    first = next(iter(found.share_by_key))
+    return importance_title(spec(), found).startswith(first) and truth[first] < found.share_by_key[first].low

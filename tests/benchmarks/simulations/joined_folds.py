@@ -67,10 +67,10 @@ def intervals(truth: str, classes: int, share: float, rare: bool, draws: int) ->
                 np.where(margin > 0, target, (target + 1) % classes), np.log1p(np.exp(-margin)).astype("f4")
             )
             found = FoldsJoined(number, (number,), *joiner.metrics_and_draws([verdict]))
-            sides.append(Arm(f"trial {number}", number, (), spec, joined=found))
+            sides.append(Arm(f"trial {number}", number, (), spec, joined_folds=found))
         for name in METRICS:
             key = f"val/{name}"
-            spread = sides[0].statistics(key)
+            spread = sides[0].metric_statistics(key)
             gain = sides[1].difference_to(sides[0], key)
             assert spread
             assert spread.split_error

@@ -11,11 +11,19 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from study.analysis.statistics.debiasing_metrics import sampling_error
-from study.analysis.statistics.next_step import MOST_SEEDS, POWER, edges, position_of_best, power, rivals, seeds_needed
-from study.home.events import GroupCells
+from study.analysis.statistics.debiasing_metrics import sampling_standard_error
+from study.analysis.statistics.next_step import (
+    MAX_SEEDS_NEEDED,
+    TARGET_POWER,
+    detection_power,
+    estimate_seeds_needed,
+    find_range_edges,
+    find_rivals,
+    position_of_best,
+)
+from study.home.events import GroupSampleCounts
 from study.ranking import Results
-from study.ranking.difference import Arm, Difference, difference
+from study.ranking.difference import Arm, Difference, mean_difference
 from study.spec import StudySpec
 
 from .row import Row
@@ -61,11 +69,14 @@ def seeds(draws: int, rng: np.random.Generator, of: Sequence[tuple[int, float, i
         gains = rng.normal(size, 1.0, (draws, among, pilot))
         found = [_gap(gain[gain.mean(1).argmax()], among) for gain in gains]
         open_ones = [gap for gap in found if gap.is_clear is False and gap.value > 0]
-        least = next((n for n in range(pilot + 1, MOST_SEEDS + 1) if power(size, n, among) >= POWER), MOST_SEEDS + 1)
+        least = next(
+            (n for n in range(pilot + 1, MAX_SEEDS_NEEDED + 1) if detection_power(size, n, among) >= TARGET_POWER),
+            MAX_SEEDS_NEEDED + 1,
+        )
         inside = []
         for gap in open_ones:
-            needed = seeds_needed(gap, pilot)
-            low, high = ((end or MOST_SEEDS + 1) for end in (needed.fewest, needed.most))
+            needed = estimate_seeds_needed(gap, pilot)
+            low, high = ((end or MAX_SEEDS_NEEDED + 1) for end in (needed.fewest, needed.most))
             inside.append(low <= least <= high)
         truth = f"true difference {size:g} sd of the paired differences; {pilot} seeds; the best of {among}"
         yield row(LEAD, "between A and B seeds", truth, "holds the true number in at least 90%", 0.9, 1.0, inside)
@@ -81,16 +92,16 @@ def following(draws: int, rng: np.random.Generator) -> Iterator[Row]:
     """What comes of running as many seeds as are proposed, step by step."""
     statement = "N is a good next step: whoever follows is told which is better"
     for size, least in ((1.0, 0.5), (1.5, 0.8), (2.5, 0.95)):
-        ends = [_followed(rng.normal(size, 1.0, MOST_SEEDS)) is True for _ in range(draws)]
+        ends = [_followed(rng.normal(size, 1.0, MAX_SEEDS_NEEDED)) is True for _ in range(draws)]
         truth = f"true difference {size:g} sd of the paired differences; from 3 seeds on"
         yield row(LEAD, statement, truth, f"in at least {least:.0%}", least, 1.0, ends)
-    ends = [_followed(rng.normal(0.0, 1.0, MOST_SEEDS)) is not None for _ in range(draws)]
+    ends = [_followed(rng.normal(0.0, 1.0, MAX_SEEDS_NEEDED)) is not None for _ in range(draws)]
     truth = "no difference; from 3 seeds on, looked at after each step"
     yield row(LEAD, "N is a good next step: two are told apart", truth, "in at most 10%", 0.0, 0.1, ends)
 
 
 def _gap(values: Floats, among: int = 1) -> Difference:
-    gap = difference(dict(enumerate(values.tolist())), dict.fromkeys(range(len(values)), 0.0), among)
+    gap = mean_difference(dict(enumerate(values.tolist())), dict.fromkeys(range(len(values)), 0.0), among)
     assert gap is not None
     return gap
 
@@ -102,10 +113,10 @@ def _followed(values: Floats) -> bool | None:
         gap = _gap(values[:ran])
         if gap.is_clear:
             return gap.value > 0
-        needed = seeds_needed(gap, ran)
-        if needed.middle is None or ran == MOST_SEEDS:
+        needed = estimate_seeds_needed(gap, ran)
+        if needed.middle is None or ran == MAX_SEEDS_NEEDED:
             return None
-        ran = needed.following
+        ran = needed.next_batch
 
 
 def row(where: str, statement: str, truth: str, nominal: str, low: float, high: float, found: Sequence[bool]) -> Row:
@@ -146,7 +157,7 @@ def flat(places: Floats) -> Floats:
 
 def false_alarms(params: int, trials: int, draws: int, rng: np.random.Generator) -> Row:
     spec = searched(params)
-    named = [bool(edges(Results(spec, record(*search(spec, trials, flat, rng))))) for _ in range(draws)]
+    named = [bool(find_range_edges(Results(spec, record(*search(spec, trials, flat, rng))))) for _ in range(draws)]
     truth = f"no parameter matters; random search, {params} ranges, {trials} trials"
     return row(LEAD, EDGE, truth, "at most 5%", 0.0, 0.05, named)
 
@@ -154,7 +165,7 @@ def false_alarms(params: int, trials: int, draws: int, rng: np.random.Generator)
 def hits(draws: int, rng: np.random.Generator) -> Row:
     spec = searched(2)
     found = [
-        any((edge.key, edge.end) == ("method.alpha", "high") for edge in edges(Results(spec, record(*told))))
+        any((edge.key, edge.end) == ("method.alpha", "high") for edge in find_range_edges(Results(spec, record(*told))))
         for told in (search(spec, 60, lambda places: 0.15 * places[:, 0], rng) for _ in range(draws))
     ]
     truth = "the value rises by 7.5 sd of the noise along one of 2 ranges; random search, 60 trials"
@@ -179,7 +190,7 @@ def more_trials(draws: int, rng: np.random.Generator) -> Row:
     while len(better) < draws:
         told = search(spec, 36, lambda places: -0.6 * ((places - 0.4) ** 2).sum(1), rng)
         when = position_of_best(Results(spec, record(*told[:24])))
-        if when is not None and when.late:
+        if when is not None and when.is_late:
             values = [one.values[0] or 0.0 for one in told]
             better.append(max(values[24:]) > max(values[:24]))
     truth = "random search, 24 trials, the best among the last 6; 12 more trials"
@@ -201,8 +212,8 @@ def the_best(configurations: int, number: int, draws: int, rng: np.random.Genera
             level = 0.3 if place == 0 else 0.6
             values = (level + shared + rng.normal(0, 0.01, number)).tolist()
             told += [Told("confirm", [one], seed=seed, repeats=place) for seed, one in enumerate(values, 1)]
-        found = rivals(Results(spec, record(*told)))
-        called.append(found is not None and not found.undecided and found.best.number != 1)
+        found = find_rivals(Results(spec, record(*told)))
+        called.append(found is not None and not found.undecided_trials and found.best.trial_number != 1)
     truth = f"{configurations} configurations, another better by next to nothing; {number} seeds"
     statement = "trial k is the best of those that ran on n seeds (95% confidence)"
     return row(LEAD, statement, truth, "at most 5%", 0.0, 0.05, called)
@@ -212,12 +223,12 @@ def split_error(draws: int, rng: np.random.Generator) -> Row:
     """How often the true accuracy lies within two of them."""
     spec, cells = quickstart(), [[300, 60], [40, 300]]
     told = record(Told("final", [0.5]))
-    told.groups = GroupCells({"test": cells}, aligned=(0, 1))
+    told.groups = GroupSampleCounts({"test": cells}, aligned=(0, 1))
     true, inside = 0.8, []
     for right in rng.binomial(100, true, draws):
         told.trials[0].test_metrics = {"test/conflicting_accuracy": right / 100}
         side = Arm("final training", 0, [told.trials[0]], spec)
-        error = sampling_error(told, side, "test/conflicting_accuracy")
+        error = sampling_standard_error(told, side, "test/conflicting_accuracy")
         assert error is not None
         inside.append(abs(right / 100 - true) <= 1.96 * error)
     truth = "100 conflicting samples of the test split, accuracy 80%"

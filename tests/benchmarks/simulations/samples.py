@@ -14,10 +14,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from study.analysis.report.conclusions import NotNeeded, conclusions
-from study.analysis.statistics.debiasing_metrics import no_better_than_chance
-from study.commands.plan import FEW_SAMPLES
-from study.home.events import GroupCells
+from study.analysis.report.conclusions import DebiasingNotNeeded, conclusion_statements
+from study.analysis.statistics.debiasing_metrics import find_no_better_than_chance
+from study.commands.plan import FEW_CELL_SAMPLES
+from study.home.events import GroupSampleCounts
 from study.home.record import EpochMetrics, TrialRecord
 from study.metrics.worst_group_statement import wilson_interval
 from study.ranking import Results
@@ -129,9 +129,9 @@ def guessing(draws: int) -> Iterator[Row]:
             metric, error = "val/unbiased_accuracy", float(STANDARD_ERROR_FUNCTIONS["unbiased_accuracy"](counts))
             further = {metric: value(counts, "unbiased_accuracy"), f"{metric}_standard_error": error}
             told = record(Told("search", [0.9], further=further))
-            told.groups = GroupCells({"val": [list(row) for row in BIASED]})
-            best = Results(quickstart("search.baseline=null"), told).compared_arms[1]
-            found += best is not None and no_better_than_chance(told, best) is not None
+            told.groups = GroupSampleCounts({"val": [list(row) for row in BIASED]})
+            best = Results(quickstart("search.baseline=null"), told).baseline_and_best_arms[1]
+            found += best is not None and find_no_better_than_chance(told, best) is not None
         promised = f"at least {low:.0%}" if low else f"at most {high:.0%}"
         yield Row(said, "report, run", f"{name}; {where}", promised, low, high, found / (draws // 10), draws // 10)
 
@@ -164,7 +164,9 @@ def level(draws: int) -> Iterator[Row]:
                 told = Told(stage, [own], metric=spec.metric, further=values, repeats=repeats, params=params)
                 told.seed = 0 if repeats is None else 1 + sum(one.repeats == repeats for one in sides)
                 sides.append(told)
-            found += any(isinstance(one, NotNeeded) for one in conclusions(Results(spec, record(*sides))))
+            found += any(
+                isinstance(one, DebiasingNotNeeded) for one in conclusion_statements(Results(spec, record(*sides)))
+            )
         where = f"90% and {100 * conflicting:.0f}% right; {2 * cells[0][1]} conflicting samples"
         promised = f"at least {low:.0%}" if low else f"at most {high:.0%}"
         yield Row(said, "report", where, promised, low, high, found / studies, studies)
@@ -188,7 +190,7 @@ def blind(draws: int) -> Row:
 def plans(draws: int) -> Iterator[Row]:
     """A metric of small cells, against accuracy."""
     tiny = ((300, 3), (4, 300))
-    assert min(map(min, tiny)) < FEW_SAMPLES
+    assert min(map(min, tiny)) < FEW_CELL_SAMPLES
     generator, ahead = np.random.default_rng(6), {"worst_group_accuracy": 0.0, "accuracy": 0.0}
     for _ in range(draws):
         two = [counted(generator, tiny, np.full((2, 2), accuracy)) for accuracy in (0.75, 0.8)]
@@ -209,9 +211,9 @@ def chosen(draws: int) -> Iterator[Row]:
     for _ in range(draws // 10):
         true = generator.normal(0.8, 0.02, 24)
         seen = true + generator.normal(0, 0.01, 24)
-        _, best = Results(spec, record(*(Told("search", [one]) for one in seen.tolist()))).compared_arms
+        _, best = Results(spec, record(*(Told("search", [one]) for one in seen.tolist()))).baseline_and_best_arms
         assert best is not None
-        off.append(best.values(spec.metric)[0] - float(true[best.number]))
+        off.append(best.metric_by_seed(spec.metric)[0] - float(true[best.trial_number]))
     said = "by the luck of that choice the best looks, on average, too good (mean difference)"
     truth = "24 configurations, sd 2 points; a seed's noise 1 point"
     yield Row(said, "report", truth, "above 0", 0.0, LARGEST, float(np.mean(off)), 0)

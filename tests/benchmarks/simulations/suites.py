@@ -11,7 +11,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from study.analysis.statistics.suite_cells import average_estimates, estimate, leaders
+from study.analysis.statistics.suite_cells import average_estimates, compare_with_best_method, estimate_mean
 
 from .row import Row
 
@@ -52,14 +52,14 @@ def intervals(draws: int) -> Iterator[Row]:
     """Intervals of cells and of averages."""
     for searches in (3, 5, 10):
         found = searched(np.random.default_rng(searches), (draws, searches)).mean(axis=-1)
-        hits = [_covers(estimate(values)) for values in found.tolist()]
+        hits = [_covers(estimate_mean(values)) for values in found.tolist()]
         yield _coverage("interval of a cell", f"{searches} searches, each the pick of {TRIALS}", hits)
     for searches, sets in ((3, 3), (3, 6), (5, 3)):
         found = searched(np.random.default_rng((searches, sets)), (draws, sets, searches)).mean(axis=-1)
         centre = truth()
         factors = np.linspace(0.5, 3.0, sets)[None, :, None]
         spread = centre + (found - centre) * factors
-        hits = [_covers(average_estimates([estimate(values) for values in one])) for one in spread.tolist()]
+        hits = [_covers(average_estimates([estimate_mean(values) for values in one])) for one in spread.tolist()]
         told = f"{sets} data sets of unequal spread, {searches} searches on each"
         yield _coverage("interval of an average", told, hits)
 
@@ -68,14 +68,14 @@ def told_by_searches(draws: int) -> Iterator[Row]:
     """Methods that are told from the best though all are equal."""
     for methods, sets, searches in ((3, 1, 2), (3, 1, 3), (5, 1, 5), (3, 3, 3), (10, 3, 3), (5, 5, 5)):
         found = correlated(np.random.default_rng((methods, sets, searches)), draws, methods, sets, searches)
-        wrong = [False in leaders(_by_method(one)).values() for one in found]
+        wrong = [False in compare_with_best_method(_by_method(one)).values() for one in found]
         column = "a column" if sets == 1 else f"the average of {sets} data sets"
         told = f"no difference; {methods} methods, {column}, {searches} searches"
         yield Row("not bold: told from the best", WHERE, told, "at most 5%", 0.0, 0.05, float(np.mean(wrong)), draws)
     for sets in (1, 3):
         found = searched(np.random.default_rng((11, sets)), (draws, 4, sets, 3)).mean(axis=-1)
         unequal = truth() + (found - truth()) * np.array([0.2, 1.0, 1.0, 3.0])[:, None, None]
-        wrong = [False in leaders(_by_method(one)).values() for one in unequal]
+        wrong = [False in compare_with_best_method(_by_method(one)).values() for one in unequal]
         column = "a column" if sets == 1 else f"the average of {sets} data sets"
         told = f"no difference; 4 methods of unequal spread, {column}, 3 searches"
         yield Row("not bold: told from the best", WHERE, told, "at most 5%", 0.0, 0.05, float(np.mean(wrong)), draws)

@@ -8,13 +8,13 @@ import numpy as np
 
 from study.analysis.statistics.cell_tables import MetricCell
 from study.analysis.tables.paper_comparison import (
-    MARGIN,
+    FRACTION_MARGIN,
     ClaimResult,
-    Word,
-    best,
-    better,
-    increasing,
-    verdict,
+    Verdict,
+    judge_agreement,
+    judge_best,
+    judge_better,
+    judge_increasing,
     widest_spread,
 )
 from study.ranking import SeedStatistics, seed_statistics
@@ -40,18 +40,20 @@ def _verdicts(count: int, kind: str, draws: int) -> Iterator[Row]:
     generator = np.random.default_rng([count, KINDS.index(kind)])
     text = f"{count} seeds each, printed deviation is the {kind}'s"
     differs = sum(_verdict(generator, count, kind, 0.0) == "differs" for _ in range(draws))
-    agrees = sum(_verdict(generator, count, kind, MARGIN, 0.5) == "agrees" for _ in range(draws))
+    agrees = sum(_verdict(generator, count, kind, FRACTION_MARGIN, 0.5) == "agrees" for _ in range(draws))
     yield Row("differs", WHERE, f"no difference; {text}", "at most 5%", 0.0, 0.05, differs / draws, draws)
     truth = f"a difference of the margin; {text}"
     yield Row("agrees", WHERE, truth, "at most 5%", 0.0, 0.05, agrees / draws, draws)
 
 
-def _verdict(generator: np.random.Generator, count: int, kind: str, apart: float, deviation: float = 1.0) -> Word:
+def _verdict(generator: np.random.Generator, count: int, kind: str, apart: float, deviation: float = 1.0) -> Verdict:
     """On a cell of a table that prints percentages with one digit after the point; `deviation` in points."""
     ours = seed_statistics(generator.normal(0.7 + apart, 0.01 * deviation, count).tolist())
     values = generator.normal(0.7, 0.01 * deviation, count)
     printed = float(values.std(ddof=1 if kind == "sample" else 0))
-    return verdict(ours, widest_spread(SeedStatistics(round(float(values.mean()), 3), round(printed, 3), count)))
+    return judge_agreement(
+        ours, widest_spread(SeedStatistics(round(float(values.mean()), 3), round(printed, 3), count))
+    )
 
 
 @dataclass(frozen=True)
@@ -73,11 +75,11 @@ class Case:
 
 
 def _better(cells: Sequence[MetricCell]) -> ClaimResult:
-    return better(*cells)
+    return judge_better(*cells)
 
 
 def _best(cells: Sequence[MetricCell]) -> ClaimResult:
-    return best(cells[0], cells[1:])
+    return judge_best(cells[0], cells[1:])
 
 
 EITHER = ("holds", "does not hold")
@@ -86,15 +88,16 @@ CASES = (
     Case("better, both alike; other seeds", _better, (0, 0), None, EITHER),
     Case("better, both alike; other seeds, 3 times the deviation", _better, (0, 0), None, EITHER, 3.0),
     Case("best of 5, one as good; shared seeds, correlation 0.8", _best, (0, 0, -5, -5, -5), 0.8, EITHER[:1]),
-    Case("increasing over 4, one step flat; other seeds", increasing, (0, 0, 5, 10), None, EITHER[:1]),
-    Case("increasing over 4, each by next to nothing; shared seeds, correlation 0.8", increasing, (0, 0, 0, 0), 0.8,
+    Case("increasing over 4, one step flat; other seeds", judge_increasing, (0, 0, 5, 10), None, EITHER[:1]),
+    Case("increasing over 4, each by next to nothing; shared seeds, correlation "
+    "0.8", judge_increasing, (0, 0, 0, 0), 0.8,
          EITHER[1:]),
 )  # fmt: skip
 
 
 def _claims(count: int, case: Case, draws: int) -> Iterator[Row]:
     generator = np.random.default_rng([count, CASES.index(case)])
-    found = [case.claim(_cells(generator, count, case)).word for _ in range(draws)]
+    found = [case.claim(_cells(generator, count, case)).verdict for _ in range(draws)]
     for word in case.words:
         text = f"{count} seeds; {case.name}"
         yield Row(f"claim {word}", WHERE, text, "at most 5%", 0.0, 0.05, found.count(word) / draws, draws)

@@ -10,7 +10,7 @@ from pictures import numbers, picture, truncate
 
 from study import data
 from study.commands import init
-from study.commands.init_answers import Asker
+from study.commands.init_answers import AnswerSource
 from study.errors import UserError
 from study.spec import load_study
 
@@ -307,9 +307,11 @@ def test_init_finds_folders_of_classes(home, monkeypatch):
         picture(home / ("cat", "dog")[number % 2] / f"{number}.png", number, (6, 5))
     monkeypatch.chdir(home.parent)
     told = []
-    path = init.write(init.Flags("own", "mine"), None, False, Asker(None, told.append))
+    path = init.write_study_file(init.InitOptions("own", "mine"), None, False, AnswerSource(None, told.append))
     section = load_study(str(path)).base["data"]
     assert (section["labels"], section["bias"]) == ("folders", None)
     assert "labels: folders: the class of an image is the name of its folder, the bias is not known" in told
     with pytest.raises(UserError, match=r"--bias gender: names a column, but .*mine has no table"):
-        init.write(init.Flags("own", "mine", bias="gender"), None, True, Asker(None, told.append))
+        init.write_study_file(
+            init.InitOptions("own", "mine", bias="gender"), None, True, AnswerSource(None, told.append)
+        )

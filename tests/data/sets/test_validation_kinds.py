@@ -164,7 +164,7 @@ def test_a_split_of_its_own_is_refused_where_there_is_none(case: Case) -> None:
             data.describe(case.section("given"))
     else:
         (key,) = (knob for knob in data.data_knobs(case.name) if knob.key == "val")
-        assert set(key.names) == {"biased", "unbiased"}
+        assert set(key.choices) == {"biased", "unbiased"}
 
 
 def test_unbiased_needs_bias_labels() -> None:

@@ -13,10 +13,18 @@ from pathlib import Path
 import pytest
 from helpers import ROOT
 
-from study.files import PRIVATE, folder_beside, unfinished_files, whole, write_whole
+from study.files import (
+    PRIVATE_FILE_MODE,
+    replace_atomically,
+    temporary_folder_beside,
+    unfinished_files,
+    write_atomically,
+)
 
 OLD, NEW = "old " * 1000, "new " * 1000
-WRITES = "from study.files import write_whole, whole; from pathlib import Path; import os, resource, sys\n"
+WRITES = (
+    "from study.files import write_atomically, replace_atomically; from pathlib import Path; import os, resource, sys\n"
+)
 
 
 def run(code: str, path: Path) -> subprocess.CompletedProcess[str]:
@@ -30,7 +38,7 @@ def test_a_file_is_what_was_written(tmp_path: Path, content: str | bytes, before
     path = tmp_path / "file.txt"
     if before:
         path.write_text(before)
-    write_whole(path, content)
+    write_atomically(path, content)
     assert path.read_bytes() == (content if isinstance(content, bytes) else content.encode("utf-8"))
     assert list(tmp_path.iterdir()) == [path]
 
@@ -43,7 +51,7 @@ def test_a_disk_that_is_full_leaves_what_was_there(tmp_path: Path, before: str |
     if before:
         path.write_text(before)
     limit = f"resource.setrlimit(resource.RLIMIT_FSIZE, ({room}, {room}))\n"
-    done = run(f"{limit}write_whole(Path(sys.argv[1]), {NEW!r})", path)
+    done = run(f"{limit}write_atomically(Path(sys.argv[1]), {NEW!r})", path)
     assert f"OSError: [Errno 27] File too large: '{path}'" in done.stderr
     assert {one.name: one.read_text() for one in tmp_path.iterdir()} == ({"file.txt": before} if before else {})
 
@@ -55,12 +63,15 @@ def test_a_writer_that_is_killed_leaves_what_was_there_and_a_part_that_is_known(
     path = tmp_path / "file.txt"
     if before:
         path.write_text(before)
-    done = run("with whole(Path(sys.argv[1])) as part:\n    part.write_text('half'); os.kill(os.getpid(), 9)", path)
+    done = run(
+        "with replace_atomically(Path(sys.argv[1])) as part:\n    part.write_text('half'); os.kill(os.getpid(), 9)",
+        path,
+    )
     assert done.returncode == -signal.SIGKILL
     assert (path.read_text() if path.exists() else None) == before
     (left,) = unfinished_files(tmp_path)
     assert left.read_text() == "half"
-    write_whole(path, NEW)
+    write_atomically(path, NEW)
     assert path.read_text() == NEW
     assert set(tmp_path.iterdir()) == {path, left}
 
@@ -71,7 +82,7 @@ def test_a_block_that_fails_leaves_what_was_there(tmp_path: Path, trouble: type[
     path.write_text(OLD)
 
     def fail() -> None:
-        with whole(path) as part:
+        with replace_atomically(path) as part:
             part.write_text("half")
             raise trouble
 
@@ -85,18 +96,19 @@ def test_nothing_is_left_where_the_file_cannot_take_its_place(tmp_path: Path) ->
     """Nor where it cannot be written at all. The error names the file, not the part of it."""
     (tmp_path / "file.txt" / "inside").mkdir(parents=True)
     with pytest.raises(OSError, match=r"Is a directory|File exists") as raised:
-        write_whole(tmp_path / "file.txt", NEW)
+        write_atomically(tmp_path / "file.txt", NEW)
     assert raised.value.filename == str(tmp_path / "file.txt")
     assert not unfinished_files(tmp_path)
     with pytest.raises(FileNotFoundError):
-        write_whole(tmp_path / "nowhere" / "file.txt", NEW)
+        write_atomically(tmp_path / "nowhere" / "file.txt", NEW)
 
 
 def test_readers_and_writers_at_once_see_whole_files(tmp_path: Path) -> None:
     path = tmp_path / "file.txt"
-    write_whole(path, OLD)
+    write_atomically(path, OLD)
     writers = [
-        threading.Thread(target=lambda text=text: [write_whole(path, text) for _ in range(200)]) for text in (OLD, NEW)
+        threading.Thread(target=lambda text=text: [write_atomically(path, text) for _ in range(200)])
+        for text in (OLD, NEW)
     ]
     for one in writers:
         one.start()
@@ -116,7 +128,7 @@ def test_secrets_are_for_their_owner_alone(tmp_path: Path) -> None:
 
     def write_often() -> None:
         while not over.is_set():
-            write_whole(path, "new" * 1_000_000, PRIVATE)
+            write_atomically(path, "new" * 1_000_000, PRIVATE_FILE_MODE)
 
     writer = threading.Thread(target=write_often)
     writer.start()
@@ -134,7 +146,7 @@ def test_secrets_are_for_their_owner_alone(tmp_path: Path) -> None:
 def test_others_may_read_what_is_no_secret(tmp_path: Path) -> None:
     before = os.umask(0o022)
     try:
-        write_whole(tmp_path / "file.txt", NEW)
+        write_atomically(tmp_path / "file.txt", NEW)
     finally:
         os.umask(before)
     assert stat.S_IMODE((tmp_path / "file.txt").stat().st_mode) == 0o644
@@ -144,7 +156,7 @@ def test_a_folder_to_make_something_in_is_empty_and_gone_afterwards(tmp_path: Pa
     goal = tmp_path / "goal"
     (tmp_path / ".goal.part").mkdir()
     (tmp_path / ".goal.part" / "left").touch()  # by a process that was killed
-    with folder_beside(goal) as folder:
+    with temporary_folder_beside(goal) as folder:
         assert list(folder.iterdir()) == []
         (folder / "made").write_text(NEW)
         (folder / "made").replace(goal)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from helpers import ROOT
 
-from study import places
+from study import writable_folders
 from study.data.source import data_root, data_roots, writable_folder
 from study.errors import UserError
 
@@ -28,10 +28,10 @@ def _no_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 def test_why_a_folder_cannot_be_written_is_known_before(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    assert places.why_unwritable(tmp_path / "file" / "below") == "Not a directory"
-    assert places.why_unwritable(tmp_path / "a" / "b") is None
+    assert writable_folders.why_unwritable(tmp_path / "file" / "below") == "Not a directory"
+    assert writable_folders.why_unwritable(tmp_path / "a" / "b") is None
     assert not (tmp_path / "a").exists()
-    assert places.why_unwritable(Path("/proc/nothing/here")) == (
+    assert writable_folders.why_unwritable(Path("/proc/nothing/here")) == (
         None if os.access("/proc", os.W_OK) else "Permission denied"
     )
 
@@ -53,7 +53,7 @@ def test_caches_of_libraries_go_there_too_and_what_is_set_stays(
 ) -> None:
     monkeypatch.setenv("TRITON_HOME", "/mine")
     monkeypatch.delenv("TORCHINDUCTOR_CACHE_DIR", raising=False)  # PyTorch sets it once it compiles
-    places.set_up()
+    writable_folders.set_library_folders()
     for name in ("XDG_CACHE_HOME", "MPLCONFIGDIR", "TORCHINDUCTOR_CACHE_DIR"):
         assert Path(os.environ[name]).is_relative_to(tmp_path / "studies" / ".cache")
     assert os.environ["TRITON_HOME"] == "/mine"
@@ -63,7 +63,7 @@ def test_caches_of_libraries_go_there_too_and_what_is_set_stays(
 def test_a_home_that_can_be_written_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     before = dict(os.environ)
-    places.set_up()
+    writable_folders.set_library_folders()
     assert dict(os.environ) == before
 
 
@@ -73,8 +73,8 @@ def test_a_user_without_name_and_home_gets_both(tmp_path: Path) -> None:
         "os.getuid = lambda: 54321\n"
         "def getpwuid(number): raise KeyError(number)\n"
         "pwd.getpwuid = getpwuid\n"
-        "from study import places\n"
-        "places.set_up()\n"
+        "from study import writable_folders\n"
+        "writable_folders.set_library_folders()\n"
         "from pathlib import Path\n"
         "from study.home.provenance import study_owner\n"
         "print(Path.home(), study_owner())"
@@ -86,32 +86,34 @@ def test_a_user_without_name_and_home_gets_both(tmp_path: Path) -> None:
 
 def test_the_folder_for_sockets_is_found_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     there = []
-    monkeypatch.setattr(places, "_can_be_used", lambda place: place in there)
+    monkeypatch.setattr(writable_folders, "_is_writable_folder", lambda place: place in there)
     run, mine = str(tmp_path / "run"), str(tmp_path / "studies")
     monkeypatch.setenv("XDG_RUNTIME_DIR", run)
     with pytest.raises(UserError, match=rf"{run}: No such file or directory.*{mine}.*TMPDIR=/FOLDER"):
-        places.folder_for_sockets(100)
+        writable_folders.ray_socket_folder(100)
     for place in (mine, run, "/tmp"):
         there.append(place)
-        assert places.folder_for_sockets(100) == place
+        assert writable_folders.ray_socket_folder(100) == place
     there.remove("/tmp")
     with pytest.raises(UserError, match="has more than 9 characters"):
-        places.folder_for_sockets(9)
+        writable_folders.ray_socket_folder(9)
 
 
 def test_temporary_files_go_there_where_no_temporary_folder_can_be_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    can = places._can_be_used
-    monkeypatch.setattr(places, "_can_be_used", lambda place: place not in ("/tmp", "/var/tmp") and can(place))
-    places.set_up()
+    can = writable_folders._is_writable_folder
+    monkeypatch.setattr(
+        writable_folders, "_is_writable_folder", lambda place: place not in ("/tmp", "/var/tmp") and can(place)
+    )
+    writable_folders.set_library_folders()
     assert os.environ["TMPDIR"] == tempfile.gettempdir() == str(tmp_path / "studies")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="others have no such folder")
 def test_a_linux_without_shared_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    places.check_shared_memory()
+    writable_folders.check_shared_memory()
     for there in ("/dev/null/shm", "/proc/self/shm"):
-        monkeypatch.setattr(places, "SHARED", there)
+        monkeypatch.setattr(writable_folders, "SHARED_MEMORY_FOLDER", there)
         with pytest.raises(UserError, match=rf"{there}: .*--shm-size"):
-            places.check_shared_memory()
+            writable_folders.check_shared_memory()

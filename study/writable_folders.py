@@ -16,11 +16,11 @@ from pathlib import Path
 
 from study.errors import UserError
 
-CACHE = ".cache"
+CACHE_FOLDER_NAME = ".cache"
 """Name of the folder of caches in the home of a user, and in that of studies where the user's cannot be written."""
 
 
-def home() -> Path:
+def home_path() -> Path:
     """Return the folder that `STUDY_HOME` names, else `studies` in the working folder; it need not exist yet."""
     given = Path(os.environ.get("STUDY_HOME") or "studies")
     with suppress(FileNotFoundError):  # the working folder was removed
@@ -44,7 +44,7 @@ def why_unwritable(path: Path, is_file: bool = False) -> str | None:
     return os.strerror(errno.EACCES)
 
 
-def set_up() -> None:
+def set_library_folders() -> None:
     """Set variables that tell libraries where to write, if the user's home or the temporary folder cannot be written.
 
     To be called before they are imported. What the user has set stays. Without a home at all, or a user's name, they
@@ -57,21 +57,21 @@ def set_up() -> None:
         getpass.getuser()
     except (OSError, KeyError):  # by Python's version
         os.environ["LOGNAME"] = f"uid {os.getuid()}"
-    caches = home() / CACHE
-    if why_unwritable(Path(os.path.expanduser("~"), CACHE)) and not why_unwritable(caches):
+    caches = home_path() / CACHE_FOLDER_NAME
+    if why_unwritable(Path(os.path.expanduser("~"), CACHE_FOLDER_NAME)) and not why_unwritable(caches):
         os.environ.setdefault("XDG_CACHE_HOME", str(caches))
         for name in ("MPLCONFIGDIR", "TORCHINDUCTOR_CACHE_DIR", "TRITON_HOME"):
             os.environ.setdefault(name, str(caches / name.partition("_")[0].lower()))
     temporary = [os.environ.get("TMPDIR"), os.environ.get("TEMP"), os.environ.get("TMP"), "/tmp", "/var/tmp"]
-    if not any(map(_can_be_used, temporary)):
+    if not any(map(_is_writable_folder, temporary)):
         with suppress(OSError):
-            home().mkdir(parents=True, exist_ok=True)
-        for place in filter(_can_be_used, _runtime_folders()):
+            home_path().mkdir(parents=True, exist_ok=True)
+        for place in filter(_is_writable_folder, _runtime_folders()):
             os.environ["TMPDIR"] = tempfile.tempdir = place
             return
 
 
-def folder_for_sockets(longest: int) -> str:
+def ray_socket_folder(max_path_characters: int) -> str:
     """Return the folder in which that of Ray's processes is made.
 
     It is the temporary one, /tmp, else `XDG_RUNTIME_DIR` or the home of studies. The first two come first because Ray
@@ -85,15 +85,17 @@ def folder_for_sockets(longest: int) -> str:
     """
     reasons = dict[str, str]()
     for place in temporary_folders():
-        if len(place) <= longest and _can_be_used(place):
+        if len(place) <= max_path_characters and _is_writable_folder(place):
             return place
-        too_long = f"its path has more than {longest} characters" if len(place) > longest else None
+        too_long = (
+            f"its path has more than {max_path_characters} characters" if len(place) > max_path_characters else None
+        )
         reasons[place] = too_long or why_unwritable(Path(place)) or os.strerror(errno.ENOENT)
     told = "; ".join(f"{place}: {reason}" for place, reason in reasons.items())
     raise UserError(f"no folder for what Ray's processes need while they live ({told}). Name one: TMPDIR=/FOLDER")
 
 
-SHARED = "/dev/shm"
+SHARED_MEMORY_FOLDER = "/dev/shm"
 """Folder in memory that Linux has, through which Ray's processes share data."""
 
 
@@ -103,9 +105,11 @@ def check_shared_memory() -> None:
     Raises:
         UserError: says how to have it.
     """
-    if sys.platform == "linux" and not _can_be_used(SHARED):
-        why = why_unwritable(Path(SHARED)) or os.strerror(errno.ENOENT)
-        raise UserError(f"{SHARED}: {why}. Ray's processes share data there; in a container: --shm-size=2g or more")
+    if sys.platform == "linux" and not _is_writable_folder(SHARED_MEMORY_FOLDER):
+        why = why_unwritable(Path(SHARED_MEMORY_FOLDER)) or os.strerror(errno.ENOENT)
+        raise UserError(
+            f"{SHARED_MEMORY_FOLDER}: {why}. Ray's processes share data there; in a container: --shm-size=2g or more"
+        )
 
 
 def temporary_folders() -> Iterator[str]:
@@ -119,9 +123,9 @@ def temporary_folders() -> Iterator[str]:
 def _runtime_folders() -> Iterator[str]:
     if given := os.environ.get("XDG_RUNTIME_DIR"):
         yield given
-    yield str(home())
+    yield str(home_path())
 
 
-def _can_be_used(place: str | None) -> bool:
+def _is_writable_folder(place: str | None) -> bool:
     """Return whether there is such a folder to write into."""
     return place is not None and os.path.isdir(place) and not why_unwritable(Path(place))
