@@ -67,7 +67,8 @@ def _run_detached(home: "Home", quiet: bool, task: "Callable[..., RunEnd]", *giv
         print_text(f"{folder.name}: no trial was left to run. Its state: {shell_command('status', folder.name)}")
         return
     print_text(
-        f"{folder.name} runs in process {pid}, which goes on by itself and prints into {folder.path / DETACHED_DRIVER_LOG}"
+        f"{folder.name} runs in process {pid}, which goes on by itself and prints into "
+        f"{folder.path / DETACHED_DRIVER_LOG}"
     )
     print_text(f"look at it: {shell_command('attach', folder.name)}\nstop it:    {shell_command('stop', folder.name)}")
 

@@ -187,7 +187,8 @@ def load_data_section(name: str, assignments: Iterable[str], verb: str) -> dict[
 
     if name not in data.dataset_names():
         raise UserError(
-            f"{name!r}: no such data set. {did_you_mean(name, data.dataset_names())}Known: {', '.join(data.dataset_names())}"
+            f"{name!r}: no such data set. {did_you_mean(name, data.dataset_names())}Known: "
+            f"{', '.join(data.dataset_names())}"
         )
     document = YamlDocument(f"study data {verb} {name}", {})
     apply_overrides(document, assignments)

@@ -37,7 +37,8 @@ class DatasetModule(Protocol):
     """A data set's module. Users are shown the first line of its docstring, `NAME: what it is`.
 
     `describe` returns the facts without reading the data; `load` returns the arrays, from `cache.load_or_build_dataset`
-    if reading is slow. A table has `shape=(columns,)` and rows of float32 that are already normalised. A module may also
+    if reading is slow. A table has `shape=(columns,)` and rows of float32 that are already normalised. A module may
+    also
     have:
 
         sources(options), or a tuple SOURCES    the files that it needs, each a `Source`
@@ -245,7 +246,8 @@ def _check_folds(options: Any) -> None:
     kind = getattr(options, "val", None)
     if _fold_count(options) and kind not in (None, "biased"):
         raise UserError(
-            f"data.folds: {_fold_count(options)} given with data.val: {kind}. Folds are as biased as training: allowed with "
+            f"data.folds: {_fold_count(options)} given with data.val: {kind}. Folds are as biased as "
+            "training: allowed with "
             "data.val: biased"
         )
 

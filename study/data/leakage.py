@@ -77,7 +77,8 @@ class LeakyColumn(PredictiveColumn):
     def __str__(self) -> str:
         what = "tells the class by where it is empty" if self.by_missing_values else "alone tells the class"
         of = "of each class on average" if self.is_balanced else "of the training rows"
-        return f"{what}: right in {100 * self.accuracy:.1f}% {of}, the most frequent class in {100 * self.majority_accuracy:.1f}%"
+        most_frequent = f"the most frequent class in {100 * self.majority_accuracy:.1f}%"
+        return f"{what}: right in {100 * self.accuracy:.1f}% {of}, {most_frequent}"
 
 
 def find_predictive_columns(

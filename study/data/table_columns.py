@@ -426,7 +426,8 @@ MONTH_PATTERN = r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
 DATE_PATTERN = re.compile(
     r"\d{4}(?P<a>[-/.])\d{1,2}(?P=a)\d{1,2}([T ].*)?|\d{4}[-/]\d{1,2}([T ].*)?"
     r"|\d{1,2}(?P<b>[/.-])\d{1,2}(?P=b)\d{2,4}([T ].*)?|\d{1,2}:\d{2}(:\d{2}.*)?"
-    rf"|\d{{1,2}}\.?[ -]{MONTH_PATTERN}[ ,-]+\d{{2,4}}.*|{MONTH_PATTERN}[ -]?\d{{1,2}},? \d{{4}}.*|{MONTH_PATTERN}[ -]\d{{4}}",
+    rf"|\d{{1,2}}\.?[ -]{MONTH_PATTERN}[ ,-]+\d{{2,4}}.*|{MONTH_PATTERN}[ -]?\d{{1,2}},? "
+    rf"\d{{4}}.*|{MONTH_PATTERN}[ -]\d{{4}}",
     re.IGNORECASE,
 )
 
@@ -511,7 +512,10 @@ def _not_categories_finding(
         if strays.nunique() > MAX_MISSING_MARK_STRAYS:
             return leave_out_finding(name, problem, more=f"mend them, or give {words}")
         marks = tuple(sorted(set(strays)))
-        remedy = f"Mend them, or give {key_with_values(MISSING_MARKS_KEY, marks)} if they mean that the value is missing, or {words}"
+        remedy = (
+            f"Mend them, or give {key_with_values(MISSING_MARKS_KEY, marks)} if they mean that the value "
+            f"is missing, or {words}"
+        )
         return ColumnFinding(name, problem, remedy, "refused", MISSING_MARKS_KEY, marks)
     if date := _first_text_matching(texts, where, DATE_PATTERN):
         return leave_out_finding(name, f"holds dates, as {date}", "no input", f"make it a number, or give {words}")

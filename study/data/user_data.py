@@ -411,7 +411,8 @@ def divide_into_splits(
         if "" in names:
             row = names.index("")
             raise UserError(
-                f"{place}, row {row + 1}: {quoted(str(split_names[row]))} is not a split, allowed: {', '.join(SPLIT_ALIASES)}"
+                f"{place}, row {row + 1}: {quoted(str(split_names[row]))} is not a split, allowed: "
+                f"{', '.join(SPLIT_ALIASES)}"
             )
         splits = {name: np.flatnonzero(np.array(names) == name) for name in dict.fromkeys(names)}
     kind: holdout.ValKind = options.val or ("given" if "val" in splits else "biased")

@@ -172,12 +172,18 @@ def why_wrong_weights(architecture: str, options: BackboneOptions, facts: Facts)
     Whether the file is there, and fits, is seen when it is read.
     """
     if options.joined > len(LATE_STAGE_MODULES.get(architecture, ())):
-        return f"has {len(LATE_STAGE_MODULES.get(architecture, ()))} stages that model.joined can join, {options.joined} given"
+        return (
+            f"has {len(LATE_STAGE_MODULES.get(architecture, ()))} stages that model.joined can join, "
+            f"{options.joined} given"
+        )
     if options.trained_stages != "none":
         if architecture not in LAST_FROZEN_LAYER:
             return f"has no stages that model.trained_stages knows. Networks that have: {', '.join(LAST_FROZEN_LAYER)}"
         if facts.shape[1] != facts.shape[2]:
-            return f"trains stages on square images, not on those of {image_size_in_words(facts)} pixels: model.trained_stages"
+            return (
+                f"trains stages on square images, not on those of {image_size_in_words(facts)} pixels: "
+                "model.trained_stages"
+            )
     if options.weights is not None and not is_weights_file(options.weights):
         if options.weights not in (names := published_weights.weights_names_of(architecture)):
             return f"has no weights {options.weights!r}. {published_weights.allowed_weights_text(names)}"

@@ -156,7 +156,8 @@ def find_weights(architecture: str, name: str) -> PublishedWeights:
     names = weights_names_of(architecture)
     if name not in names:
         raise UserError(
-            f"{architecture} has no published weights {name!r}. {did_you_mean(name, names)}{allowed_weights_text(names)}"
+            f"{architecture} has no published weights {name!r}. "
+            f"{did_you_mean(name, names)}{allowed_weights_text(names)}"
         )
     if architecture in PACKAGED_WEIGHTS:
         return PACKAGED_WEIGHTS[architecture]

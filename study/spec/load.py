@@ -387,7 +387,8 @@ def record_origin_changes(document: YamlDocument, changes: Iterable[str]) -> Non
     is_changed = "changed" in origin and "digest" not in origin
     if not is_changed and origin.get("digest") != configuration_digest(document.values):
         raise UserError(
-            f"{document.key_location(('origin', 'digest'))}: the configuration is not the one that was exported: it was "
+            f"{document.key_location(('origin', 'digest'))}: the configuration is not the one that was "
+            "exported: it was "
             "changed by hand, or cut short. Change it by --set KEY=VALUE; for a study file of your own remove `origin`"
         )
     if not is_changed:  # what is written again lacks the keys that were removed since

@@ -297,7 +297,10 @@ def combine_deciding_keys(space: SearchSpace, problems: ProblemCollector) -> lis
     """
     cases = list(islice(space.cases(), MAX_NAME_COMBINATIONS + 1))
     if len(cases) > MAX_NAME_COMBINATIONS:
-        message = f"more than {MAX_NAME_COMBINATIONS} combinations of {', '.join(sorted(space.deciding_keys))}. Write several studies"
+        message = (
+            f"more than {MAX_NAME_COMBINATIONS} combinations of "
+            f"{', '.join(sorted(space.deciding_keys))}. Write several studies"
+        )
         problems.add_problem(("search", "space"), message)
         return []
     for key in space.domains:

@@ -62,8 +62,8 @@ def stop_study_on_signals(agenda: Agenda, tell: Callable[[str], None]) -> Iterat
     """Make each signal of `NUMBERS` ask the agenda to stop, and a second one raise KeyboardInterrupt as usual.
 
     The same signal within `DUPLICATE_SIGNAL_S` seconds is no second one, nor is another SIGHUP. A signal that came
-    before, and that a library swallowed, is obeyed too; a second one that is swallowed is raised again. Outside the main thread, where
-    no signal arrives, this does nothing.
+    before, and that a library swallowed, is obeyed too; a second one that is swallowed is raised again. Outside the
+    main thread, where no signal arrives, this does nothing.
 
     Python runs a signal's handler between two of its own instructions: while the main thread is within Ray, or loads a
     library, that may be a minute later on a busy machine. So another thread says at once that the signal has come.

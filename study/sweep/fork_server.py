@@ -6,8 +6,8 @@ could share: no thread, no open file, no card in use, no other working folder, n
 trial imports the function anew. What a trial does then is gone with its process.
 
 It is told over a socket: a byte and two files for a trial, its channel and what it prints into; `END_TRIAL_COMMAND` to
-end it. It answers how a trial's process ended. It ends when the other end of the socket is closed, or by SIGTERM, and the trial
-with it, which gets `CLEAN_UP_GRACE_S` seconds to clean up.
+end it. It answers how a trial's process ended. It ends when the other end of the socket is closed, or by SIGTERM, and
+the trial with it, which gets `CLEAN_UP_GRACE_S` seconds to clean up.
 """
 
 import atexit

@@ -62,7 +62,8 @@ class UntriedSuggestions:
 
     Each suggestion depends only on the seed, the trial's number and the history: on the `ask`, `add_decided_params` and
     `tell` before it in their order, where an `add_decided_params` stands for the `ask` that gave these parameters. So a
-    resumed study goes on as an uninterrupted one would. A pruned trial is told as pruned with its intermediate values, a failed one as
+    resumed study goes on as an uninterrupted one would. A pruned trial is told as pruned with its intermediate values,
+    a failed one as
     failed: neither is ever a complete trial with a low-budget value.
     """
 

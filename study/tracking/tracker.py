@@ -27,8 +27,8 @@ BATCH_INTERVAL_S = 2.0
 
 PAUSE_PER_WRITE_TIME, MAX_PAUSE_S = 3.0, 5.0
 """After writing, the thread pauses `PAUSE_PER_WRITE_TIME` times as long as it wrote, at most `MAX_PAUSE_S`, and not
-while it is behind: a server on the same machine shares its cores with the trials, and events that wait for each other take fewer
-requests."""
+while it is behind: a server on the same machine shares its cores with the trials, and events that wait for each other
+take fewer requests."""
 
 FINISH_TIMEOUT_S, TROUBLED_TIMEOUT_S = 120.0, 5.0
 """Seconds that the end of a study waits for MLflow, and for one that does not answer."""

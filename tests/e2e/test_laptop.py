@@ -128,7 +128,8 @@ def test_a_study_is_submitted_read_and_fetched(laptop: Laptop, monkeypatch: pyte
 def reading_needs_the_token(laptop: Laptop, node: str) -> None:
     """Also at a node's own agent, whose file server does not follow the link."""
     token, name = laptop.local.token_file.read_text(encoding="utf-8"), "study/mine/folder/study.yaml"
-    url = f"{laptop.url}{ray_internals.DASHBOARD_LOG_FILE_PATH}?{urlencode({'node_id': node, 'filename': name, 'lines': -1})}"
+    query = urlencode({"node_id": node, "filename": name, "lines": -1})
+        url = f"{laptop.url}{ray_internals.DASHBOARD_LOG_FILE_PATH}?{query}"
     assert [laptop.status_of(url, given) for given in (token, None, "w" * 64)] == [200, 401, 403]
     request = urllib.request.Request(
         laptop.url + ray_internals.DASHBOARD_NODES_PATH, headers={"Authorization": f"Bearer {token}"}

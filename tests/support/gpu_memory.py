@@ -67,9 +67,8 @@ def watch() -> None:
     from study.training import evaluation, loop
     from study.training.trial import StandInNetwork
 
-    loop.check_loss_is_finite = loop.check_networks_are_finite = evaluation.check_features_are_finite = lambda *values: (
-        None
-    )  # type: ignore[assignment]
+    loop.check_loss_is_finite = loop.check_networks_are_finite = lambda *values: None
+    evaluation.check_features_are_finite = lambda *values: None  # type: ignore[assignment]
     evaluate = evaluation.SplitEvaluator.__call__
 
     def watched(self: Any, split: str, final: bool = False) -> dict[str, float]:

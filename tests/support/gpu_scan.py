@@ -112,9 +112,8 @@ def leave_out_values() -> None:
     """Without kernels "all are finite" is never written, and stays 0."""
     from study.training import evaluation, loop
 
-    loop.check_loss_is_finite = loop.check_networks_are_finite = evaluation.check_features_are_finite = lambda *values: (
-        None
-    )  # type: ignore[assignment]
+    loop.check_loss_is_finite = loop.check_networks_are_finite = lambda *values: None
+    evaluation.check_features_are_finite = lambda *values: None  # type: ignore[assignment]
 
 
 def scan(chosen: list[Case]) -> Iterator[Finding]:

@@ -148,7 +148,8 @@ def test_a_report_made_anew_replaces_the_one_in_mlflow(
         "import sys; from pathlib import Path; from study.home.folder import Home\n"
         "from study.tracking import replace_study_artifacts\n"
         "home, page = Home(Path(sys.argv[1])), Path(sys.argv[2])\n"
-        "print(replace_study_artifacts(home, home.find_study(page.parent.name), {page: 'report'}), 'mlflow' in sys.modules)"
+        "print(replace_study_artifacts(home, home.find_study(page.parent.name), {page: 'report'}), 'mlflow' "
+        "in sys.modules)"
     )
     given = [sys.executable, "-c", code, str(home.path), str(page)]
     assert subprocess.check_output(given, text=True) == "None False\n", "MLflow's import takes seconds"

@@ -126,7 +126,10 @@ def test_a_job_writes_its_output_among_the_logs_that_the_dashboard_shows(tmp_pat
         (tmp_path / "logs" / "link").symlink_to(tmp_path / "outside")
         found = LogAgentV1Grpc._resolve_filename(tmp_path / "logs", "link")
         assert found == tmp_path / "outside"
-    command = "from study.upstream.ray_internals import job_logs_folder; import sys; print(job_logs_folder(), file=sys.stderr)"
+    command = (
+        "from study.upstream.ray_internals import job_logs_folder; import sys; print(job_logs_folder(), "
+        "file=sys.stderr)"
+    )
     for name, folder in (("job-driver-a.log", f"{tmp_path}/logs"), ("other.log", "None")):
         with (tmp_path / "logs" / name).open("wb") as log:
             environment = {**os.environ, "RAY_JOB_CONFIG_JSON_ENV_VAR": "{}"}

@@ -97,7 +97,10 @@ class ChosenOfFront(Statement):
 
     def __str__(self) -> str:
         verb = "is chosen and in best.yaml" if self.is_result else "comes first"
-        return f"Of the front {_configuration_name(self.chosen[0])} {verb}, as it has {self.spec.objective.front_choice_text}."
+        return (
+            f"Of the front {_configuration_name(self.chosen[0])} {verb}, as it has "
+            f"{self.spec.objective.front_choice_text}."
+        )
 
 
 class FrontGain(Statement):

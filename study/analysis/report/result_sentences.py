@@ -47,7 +47,10 @@ class LimitCheck(Statement):
             for verb, means in by_verb.items()
             for arm, spread in means
         )
-        return f"The limit {name} {self.limit.comparison} {formatting.format_setting(self.limit.limit)}: {', '.join(parts)}."
+        return (
+            f"The limit {name} {self.limit.comparison} {formatting.format_setting(self.limit.limit)}: "
+            f"{', '.join(parts)}."
+        )
 
 
 def limit_statements(results: Results) -> Iterator[LimitCheck]:

@@ -302,7 +302,8 @@ def _utkface_listing(options: UtkfaceOptions) -> FileListing:
     nameless = len(files) - len(named)
     if nameless > max(3, MAX_UTKFACE_UNNAMED_SHARE * len(files)):
         raise UserError(
-            f"{UTKFACE_SOURCE.find()}: {nameless} of {len(files)} file names are not age_gender_race_datetime.jpg.chip.jpg "
+            f"{UTKFACE_SOURCE.find()}: {nameless} of {len(files)} file names are not "
+            "age_gender_race_datetime.jpg.chip.jpg "
             "(race 0 to 4, gender 0 or 1). Is this the folder of aligned and cropped faces?"
         )
     target, bias = (
@@ -514,7 +515,8 @@ def _read_attributes_of_species(folder: Path) -> NDArray[np.float32]:
     table = label_files.read_table_as_text(path, sep=" ", header=None)
     if table.shape != (BIRD_SPECIES_COUNT, BIRD_ATTRIBUTE_COUNT):
         raise UserError(
-            f"{path}: has {table.shape[0]} x {table.shape[1]} numbers, {BIRD_SPECIES_COUNT} x {BIRD_ATTRIBUTE_COUNT} are needed"
+            f"{path}: has {table.shape[0]} x {table.shape[1]} numbers, {BIRD_SPECIES_COUNT} x "
+            f"{BIRD_ATTRIBUTE_COUNT} are needed"
         )
     return label_files.columns_to_numbers(table, list(table.columns), path) / np.float32(100)
 

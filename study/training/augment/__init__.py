@@ -173,6 +173,7 @@ def _check_suits_shape(name: str, shape: tuple[int, ...]) -> None:
 def _check_augmentation_name(name: str) -> str:
     if name not in AUGMENTATION_CHECKS:
         raise UserError(
-            f"train.augmentation: {name!r} given. {did_you_mean(name, AUGMENTATION_CHECKS)}Allowed: {', '.join(AUGMENTATION_CHECKS)}"
+            f"train.augmentation: {name!r} given. {did_you_mean(name, AUGMENTATION_CHECKS)}Allowed: "
+            f"{', '.join(AUGMENTATION_CHECKS)}"
         )
     return name
