@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from study.upstream.environment import LOOPBACK_ALONE, UV_HOOK
+from study.upstream.environment import KEEP_LOOPBACK_VARIABLES, UV_HOOK_VARIABLE
 
-os.environ |= {UV_HOOK: "0", **LOOPBACK_ALONE}
+os.environ |= {UV_HOOK_VARIABLE: "0", **KEEP_LOOPBACK_VARIABLES}
 """Ray reads them where it is imported, which a test may do before the driver sets them; commands get neither."""
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -68,10 +68,10 @@ def small_ray() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A database as MLflow makes it, which takes seconds."""
-    from study.tracking.connection import connect  # brings MLflow
+    from study.tracking.connection import connect_to_mlflow  # brings MLflow
 
     path = tmp_path_factory.mktemp("mlflow") / "mlflow.db"
-    connect(f"sqlite:///{path}")
+    connect_to_mlflow(f"sqlite:///{path}")
     return path
 
 

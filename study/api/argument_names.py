@@ -71,9 +71,9 @@ def _suggest_argument(unknown: str, names: list[str]) -> str:
 
 def _key_with_last_part(word: str) -> str | None:
     """Return the key of a study file whose last part is a word, or its plural; None: there is none."""
-    from study.spec.schema import Resources, Search
+    from study.spec.schema import SearchOptions, TrialResources
 
-    sections = {"search": Search.model_fields, "resources": Resources.model_fields}
+    sections = {"search": SearchOptions.model_fields, "resources": TrialResources.model_fields}
     found = (f"{section}.{key}" for key in (word, f"{word}s") for section, keys in sections.items() if key in keys)
     return next(found, None)
 

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from study.commands.progress import StudyProgress
 from study.commands.progress_view import ProgressView, repeat_in_thread
-from study.driver.session import View
+from study.driver.session import StudyView
 from study.home.record import StudyRecord
 from study.spec import StudySpec
 
@@ -17,7 +17,7 @@ UPDATE_INTERVAL_S = 1.0
 """Seconds between two updates."""
 
 
-def create_progress_view(quiet: bool) -> View:
+def create_progress_view(quiet: bool) -> StudyView:
     """Return a view that shows a study while it runs: in a notebook's cell, on a terminal, or as lines."""
     if _notebook_shell() is not None and not quiet:
         return NotebookView()

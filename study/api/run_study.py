@@ -10,17 +10,17 @@ from pathlib import Path, PurePath
 from study.api.argument_names import errors_name_arguments
 from study.api.notebook import create_progress_view
 from study.api.study_object import Study, warn_if_failed
-from study.driver.driver_process import run_in_driver
-from study.driver.run import File, begin
+from study.driver.driver_process import run_in_driver_process
+from study.driver.run import StudyFileRequest, run_from_file
 from study.errors import UserError
 from study.home.folder import Home
 from study.knobs import Value
-from study.methods import OWN
+from study.methods import OWN_FUNCTION_NAME
 from study.spec import StudySpec
-from study.spec.load import check_and_complete
-from study.spec.yaml_document import Document, apply_overrides
+from study.spec.load import check_and_complete_document
+from study.spec.yaml_document import YamlDocument, apply_overrides
 from study.text import print_text, shorten_text
-from study.training.function_loading import PICKLE, check_function, pickle_digest
+from study.training.function_loading import PICKLE_PREFIX, check_training_function, pickle_digest
 
 ALLOWED_VALUES = "numbers, text, true or false, None, paths, lists and mappings, and NumPy's numbers and arrays"
 
@@ -100,7 +100,7 @@ def build_function_study(
     Raises:
         UserError: something given cannot be used.
     """
-    check_function(train, f"train: {getattr(train, '__qualname__', repr(train))}")
+    check_training_function(train, f"train: {getattr(train, '__qualname__', repr(train))}")
     named, content = function_reference(train)
     domains = space_to_domains(space)
     fixed, values = (
@@ -118,11 +118,13 @@ def build_function_study(
         search["direction"] = direction
     if baseline is not None:
         search["baseline"] = {f"method.{key}": value for key, value in values.items()}
-    method = {"name": OWN, "function": named, **fixed}
-    document = Document("study.run", {"name": name, "method": method, "train": {"epochs": epochs}, "search": search})
+    method = {"name": OWN_FUNCTION_NAME, "function": named, **fixed}
+    document = YamlDocument(
+        "study.run", {"name": name, "method": method, "train": {"epochs": epochs}, "search": search}
+    )
     apply_overrides(document, assignments)
     try:
-        spec = check_and_complete(document)
+        spec = check_and_complete_document(document)
     except UserError as error:
         error.args = (FUNCTION_STUDY_KEY_PATTERN.sub(lambda found: ARGUMENT_BY_KEY[found[1]], str(error)),)
         raise
@@ -196,7 +198,7 @@ def function_reference(train: TrainingFunction) -> tuple[str, bytes | None]:
             f"train: {name} cannot be pickled ({type(error).__name__}: {error}): it refers to something that cannot be "
             "sent to another process. Make that within the function, or put the function into a module"
         ) from None
-    return f"{PICKLE}{pickle_digest(content)}", content
+    return f"{PICKLE_PREFIX}{pickle_digest(content)}", content
 
 
 def _find_in_module(module: str, name: str) -> object:
@@ -286,7 +288,7 @@ def run(
         {'method.rate': 0.1}
         >>> quickstart = study.run("quickstart", trials=8, name="eight")  # doctest: +SKIP
     """
-    given: StudySpec | File
+    given: StudySpec | StudyFileRequest
     content = None
     if callable(spec):
         raise UserError("spec: a function given. A training function is the argument train: study.run(train=...)")
@@ -316,10 +318,10 @@ def run(
             raise UserError(
                 f"study.run: {', '.join(without)}: goes with train; to change keys of a study file: set{as_set}"
             )
-        given = File(str(spec), tuple(assignments), profile, name)
+        given = StudyFileRequest(str(spec), tuple(assignments), profile, name)
     home = Home.locate()
-    ended = run_in_driver(
-        create_progress_view(quiet), home, begin, given, address=address, function=content, or_resume=resume
+    ended = run_in_driver_process(
+        create_progress_view(quiet), home, run_from_file, given, address=address, function=content, or_resume=resume
     )
     return warn_if_failed(Study(home, ended))
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from study.api.trained_model import TrainedModel
-    from study.driver.session import View
+    from study.driver.session import StudyView
 
 
 TABLE_COLUMNS = ["mean", "sd", "n", "pruned", "failed"]
@@ -355,11 +355,13 @@ class Study:
         """
         from study.api.notebook import create_progress_view
         from study.commands.report import write_study_report
-        from study.driver.driver_process import run_in_driver
+        from study.driver.driver_process import run_in_driver_process
 
         if out is not None:
             return write_study_report(self._home, self.name, Path(out), pdf)[0]
-        page: Path = run_in_driver(create_progress_view(quiet=True), self._home, _write_own_report, self.name, pdf)
+        page: Path = run_in_driver_process(
+            create_progress_view(quiet=True), self._home, _write_own_report, self.name, pdf
+        )
         return page
 
     @errors_name_arguments
@@ -372,12 +374,18 @@ class Study:
             failed: run again what failed, once its cause is mended.
         """
         from study.api.notebook import create_progress_view
-        from study.driver.driver_process import run_in_driver
-        from study.driver.run import resume
+        from study.driver.driver_process import run_in_driver_process
+        from study.driver.run import resume_study
 
         more = f"{trials:+}" if trials is not None else None
-        run_in_driver(
-            create_progress_view(quiet), self._home, resume, self.name, trials=more, address=address, failed=failed
+        run_in_driver_process(
+            create_progress_view(quiet),
+            self._home,
+            resume_study,
+            self.name,
+            trials=more,
+            address=address,
+            failed=failed,
         )
         return warn_if_failed(self.refresh())
 
@@ -392,11 +400,13 @@ class Study:
     ) -> "Study":
         """Run the best configurations again on fresh seeds, as `study confirm` does; return the study."""
         from study.api.notebook import create_progress_view
-        from study.driver.driver_process import run_in_driver
-        from study.driver.run import confirm
+        from study.driver.driver_process import run_in_driver_process
+        from study.driver.run import confirm_study
 
         given = {"top": top, "seeds": seeds, "rules": rules}
-        run_in_driver(create_progress_view(quiet), self._home, confirm, self.name, **given, address=address)
+        run_in_driver_process(
+            create_progress_view(quiet), self._home, confirm_study, self.name, **given, address=address
+        )
         return warn_if_failed(self.refresh())
 
     @errors_name_arguments
@@ -454,14 +464,16 @@ class Study:
             raise UserError(f"seeds={seeds}: allowed is a list of seeds, as [6, 7, 8]; None: three that are unused")
         from study.api.notebook import create_progress_view
         from study.commands.final_training import default_seeds, final_training_spec
-        from study.driver.driver_process import run_in_driver
-        from study.driver.run import train
+        from study.driver.driver_process import run_in_driver_process
+        from study.driver.run import train_final
         from study.spec import load_study
 
         (file,) = self.export(self.folder.best_file)
         best = load_study(str(file))
         final = final_training_spec(best, default_seeds(self._home, best, name) if seeds is None else list(seeds), name)
-        folder = run_in_driver(create_progress_view(quiet), self._home, train, final, address=address, whole=whole)
+        folder = run_in_driver_process(
+            create_progress_view(quiet), self._home, train_final, final, address=address, whole=whole
+        )
         return warn_if_failed(Study(self._home, folder))
 
     @errors_name_arguments
@@ -473,15 +485,15 @@ class Study:
         """
         from study.api.trained_model import TrainedModel
         from study.commands.final_training import find_model_files
-        from study.trained import Classifier
+        from study.trained import TrainedClassifier
 
         if self.spec.final_seeds is None:
             raise UserError(f"{self.name}: is a search, models come from final trainings: train().model()")
         with find_model_files(self._home, self.name, seed) as description:
-            return TrainedModel(Classifier.load(description, device))
+            return TrainedModel(TrainedClassifier.load_from_description(description, device))
 
 
-def _write_own_report(home: Home, name: str, pdf: bool, view: "View") -> Path:
+def _write_own_report(home: Home, name: str, pdf: bool, view: "StudyView") -> Path:
     """Write a study's own report, and renew it in MLflow; runs in a driver's process."""
     from study.commands.report import write_study_report
 

@@ -9,8 +9,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from study.api.argument_names import errors_name_arguments
-from study.trained import Classifier
-from study.trained.prediction import predict, predict_rows
+from study.trained import TrainedClassifier
+from study.trained.prediction import predict_inputs, predict_rows
 
 
 class TrainedModel:
@@ -20,13 +20,13 @@ class TrainedModel:
         classifier: its networks.
     """
 
-    def __init__(self, classifier: Classifier) -> None:
+    def __init__(self, classifier: TrainedClassifier) -> None:
         self.classifier = classifier
 
     @property
     def classes(self) -> Sequence[str]:
         """Names of the classes, by number."""
-        return self.classifier.classes
+        return self.classifier.class_names
 
     @errors_name_arguments
     def predict(
@@ -54,14 +54,14 @@ class TrainedModel:
             found = predict_rows(self.classifier, inputs, "the data frame")
         else:
             paths = [inputs] if isinstance(inputs, str | Path) else list(inputs)
-            found = predict(self.classifier, [Path(path) for path in paths], column)
-        frame = found.frame()
+            found = predict_inputs(self.classifier, [Path(path) for path in paths], column)
+        frame = found.to_data_frame()
         frame.attrs["unreadable"] = {str(sample): reason for sample, reason in found.unreadable.items()}
         frame.attrs["warning"] = found.warning
         return frame
 
     def _predict_array(self, inputs: NDArray[Any]) -> pd.DataFrame:
-        probabilities = self.classifier.probabilities(inputs)
+        probabilities = self.classifier.predict_probabilities(inputs)
         frame = pd.DataFrame(probabilities, columns=[f"p({name})" for name in self.classes])
         frame.insert(0, "class", [self.classes[place] for place in probabilities.argmax(1)])
         frame.insert(1, "confidence", probabilities.max(1))

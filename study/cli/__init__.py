@@ -32,7 +32,7 @@ from study.cluster import job_answer
 from study.errors import StartInterruptedError, StudyStoppedError, UserError, disk_remedy, find_disk_error
 from study.text import print_text
 from study.upstream import interrupt
-from study.upstream.logging import is_verbose, let_through
+from study.upstream.logging import is_verbose, show_library_messages
 
 COMMAND_BY_SYNONYM = {
     "show": "status",
@@ -134,7 +134,7 @@ def main() -> None:
         warnings.simplefilter("ignore", FutureWarning)  # these are for developers
     atexit.register(_skip_final_garbage_collection)
     try:
-        interrupt.raise_on_signals()
+        interrupt.raise_interrupt_on_signals()
         app(standalone_mode=True)
     except KeyboardInterrupt:  # before the command began
         _exit_interrupted("stopped")
@@ -144,20 +144,20 @@ def main() -> None:
         if (
             ended.code == StartInterruptedError.exit_status
         ):  # while Python ends it has no handlers any more: a second signal would end it at once
-            for number in interrupt.NUMBERS:
+            for number in interrupt.STOP_SIGNALS:
                 signal.signal(number, signal.SIG_IGN)
         raise
     except StartInterruptedError as interrupted:
         _exit_interrupted(str(interrupted))
     except Exception as error:
         expected = _as_expected_error(error)
-        if _was_interrupted(error) or (expected is None and interrupt.has_signal_come()):
+        if _was_interrupted(error) or (expected is None and interrupt.has_stop_signal_come()):
             _exit_interrupted("stopped")
         if expected is None or is_verbose():
             traceback.print_exc()
         told = expected or StudyStoppedError(f"{_error_in_one_line(error)}. {BUG_REPORT_REQUEST}")
         print_text(f"error: {told}", sys.stderr)
-        job_answer.write_error(told)
+        job_answer.write_error_to_log(told)
         raise SystemExit(told.exit_status) from None
     finally:
         atexit.register(_lengthen_thread_turns)  # last, so it runs first
@@ -265,7 +265,7 @@ def _exit_interrupted(message: str) -> None:
     Python itself would end by SIGINT where the interrupt came during an `exec`, as of a library that is being imported.
     """
     print_text(message, sys.stderr)
-    job_answer.write_error(StartInterruptedError(message))
+    job_answer.write_error_to_log(StartInterruptedError(message))
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(StartInterruptedError.exit_status)
@@ -299,7 +299,7 @@ def _global_options(
     ] = False,
 ) -> None:
     if verbose:
-        let_through()
+        show_library_messages()
     if version:
         from study.home.provenance import version_line
 

@@ -20,7 +20,7 @@ from study.text import print_text, shell_command
 
 if TYPE_CHECKING:
     from study.cluster.driver_job import DriverJob
-    from study.cluster.job_client import JobClient, Submission
+    from study.cluster.job_client import JobClient, SubmissionResult
     from study.home.folder import StudyFolder
 
 FollowOption = Annotated[
@@ -73,13 +73,15 @@ def resume_on_cluster(
 
     check_follow_without_json(follow, as_json)
     remote = JobClient(address)
-    remote.idle(remote.last(name))
+    remote.check_driver_ended(remote.last_job_of_study(name))
     if check is not None:
         check(on_cluster.fetch_local_copy(remote, name))
     show_submitted(remote, name, remote.resume_driver(command[0], name, command[1:]), follow, as_json)
 
 
-def show_submitted(remote: "JobClient", name: str, done: "Submission", follow: bool, as_json: bool = False) -> None:
+def show_submitted(
+    remote: "JobClient", name: str, done: "SubmissionResult", follow: bool, as_json: bool = False
+) -> None:
     """Show a driver that was submitted: as a document, or with its log, or with how to see it.
 
     Raises:
@@ -110,8 +112,8 @@ def follow_driver(remote: "JobClient", name: str, job: str) -> None:
     )
     ended = _show_log_until_end(remote, job, name, f"{name} goes on. Again: {again}\nTo stop it: {stop}")
     print_text("\n".join(["", *driver_end_lines(remote.address, ended)]))
-    if ended.exit_status:
-        raise typer.Exit(ended.exit_status)
+    if ended.command_exit_status:
+        raise typer.Exit(ended.command_exit_status)
 
 
 def _show_log_until_end(remote: "JobClient", job: str, study: str, detached: str) -> "DriverJob":
@@ -125,12 +127,12 @@ def _show_log_until_end(remote: "JobClient", job: str, study: str, detached: str
         Exit: Ctrl-C detached.
         StudyStoppedError: the connection was lost.
     """
-    from study.cluster.job_log import follow_log, wait_for_end
+    from study.cluster.job_log import follow_job_log, wait_for_job_end
 
     try:
-        for text in follow_log(remote, job, study):
+        for text in follow_job_log(remote, job, study):
             print_text(text, end="")
-        return wait_for_end(remote, job, study)
+        return wait_for_job_end(remote, job, study)
     except KeyboardInterrupt:
         print_text(f"\ndetached; {detached}")
         raise typer.Exit(130) from None
@@ -183,7 +185,7 @@ def submit(
     variables = {"STUDY_OWNER": study_owner(), **select_shell_variables(env or ())}
     study = load_study(spec, assignments or (), profile, name)
     remote = JobClient(address)
-    done = remote.submit(study, python, variables)
+    done = remote.submit_study(study, python, variables)
     show_submitted(remote, study.name, done, follow, as_json)
 
 
@@ -198,7 +200,7 @@ def logs(
 ) -> None:
     """Show a study's log, or what became of a trial. Example: study logs quickstart --trial 3"""
     from study.cluster.job_client import JobClient
-    from study.cluster.job_log import ANSI_COLOURS
+    from study.cluster.job_log import ANSI_COLOUR_PATTERN
     from study.commands import logs as history
     from study.commands.on_cluster import RemoteStudies
     from study.home.folder import Home
@@ -208,11 +210,11 @@ def logs(
     check_follow_without_json(follow, as_json)
     if address is not None and trial is None:
         remote = JobClient(address)
-        job = remote.last(name).id
+        job = remote.last_job_of_study(name).id
         if follow:
             follow_driver(remote, name, job)
             return
-        log = ANSI_COLOURS.sub("", remote.head.log(job))
+        log = ANSI_COLOUR_PATTERN.sub("", remote.head.driver_log(job))
         print_json({"name": name, "job": job, "log": log}) if as_json else print_text(log, end="")
         return
     home = Home.locate() if address is None else RemoteStudies(address).update_home([name])
@@ -244,7 +246,7 @@ def share_logs(name: RemoteStudyArgument, as_json: JsonOption = False) -> None:
     from study.cluster import log_share
     from study.home.folder import Home
 
-    document = log_share.share_study(Home.locate(), name)
+    document = log_share.create_share_of_study(Home.locate(), name)
     print_json(document) if as_json else print_text(document["folder"])
 
 
@@ -258,9 +260,9 @@ def run_on_head(address: str, command: list[str], python: str, env: Sequence[str
     from study.cluster.job_client import JobClient
 
     remote = JobClient(address)
-    job = remote.begin([*command, "--json"] if as_json else command, python, select_shell_variables(env))
+    job = remote.begin_command([*command, "--json"] if as_json else command, python, select_shell_variables(env))
     if as_json:
-        print_json(remote.answer(job))
+        print_json(remote.wait_for_answer(job))
         return
     if _show_log_until_end(remote, job, "", f"{job} goes on at {address}").state != "succeeded":
         raise typer.Exit(1)
@@ -302,7 +304,7 @@ def cluster_status(as_json: JsonOption = False) -> None:
     from study.commands import local_cluster
     from study.home.folder import Home
 
-    cluster = LocalCluster.of(Home.locate())
+    cluster = LocalCluster.of_home(Home.locate())
     print_json(local_cluster.local_cluster_status(cluster)) if as_json else print_text(
         "\n".join(local_cluster.cluster_status_lines(cluster))
     )

@@ -25,9 +25,9 @@ def doctor(
     from study import doctor as doctors
 
     if clean:
-        from study.upstream.scratch import clear_scratch
+        from study.upstream.scratch import remove_left_scratch_folders
 
-        removed = clear_scratch()
+        removed = remove_left_scratch_folders()
         for folder in removed:
             print_text(f"removed {folder}, and ended what ran in it: its driver was killed", sys.stderr)
         if not removed:

@@ -110,7 +110,7 @@ def train(
 
         remote, with_val = JobClient(address), data == "train+val"
         is_name = len(Path(spec).parts) == 1 and not Path(spec).suffix and not Path(spec).exists()
-        if best is None and not baseline and is_name and remote.of(spec):
+        if best is None and not baseline and is_name and remote.jobs_of_study(spec):
             best = on_cluster.export_from_cluster(remote.address, spec)
         spec = _tell_best(spec, best)
         given = export_baseline_spec(Home.locate(), spec, changes) if baseline else load_for_cluster(spec, changes)
@@ -136,7 +136,7 @@ def train(
     if study.folds:
         how_long = "fitted once" if is_scikit_learn_reference(study) else pluralise(study.epochs, "epoch")
         print_text(f"{study.name} trains on all samples outside test (data.folds), {how_long}", sys.stderr)
-    show_run_end(running.train(Home.locate(), study, create_progress_view(quiet), address, whole))
+    show_run_end(running.train_final(Home.locate(), study, create_progress_view(quiet), address, whole))
 
 
 def _tell_best(spec: str, best: Path | None) -> str:
@@ -174,14 +174,16 @@ def predict(
     from study.commands.final_training import find_model_files
     from study.files import check_output_path, write_output
     from study.home.folder import Home
-    from study.trained import Classifier
-    from study.trained.prediction import predict
+    from study.trained import TrainedClassifier
+    from study.trained.prediction import predict_inputs
     from study.trained.prediction_table import predictions_csv, unreadable_lines
 
     if out is not None:
         check_output_path(out)
     with find_model_files(Home.locate(), model, seed) as description:
-        predictions = predict(Classifier.load(description, device), inputs, file, id_column)
+        predictions = predict_inputs(
+            TrainedClassifier.load_from_description(description, device), inputs, file, id_column
+        )
     if strict and predictions.unreadable:
         raise UserError("\n".join(["--strict: not everything can be read", *unreadable_lines(predictions)]))
     if out is not None:
@@ -226,11 +228,13 @@ def evaluate(
     if data_argument is not None and data is not None:
         raise UserError(f"--data {data}: {data_argument} is given, too; give the data once")
     home, data = Home.locate(), data if data is not None else data_argument
-    split = split or (evaluating.ALL if data is not None and evaluating.is_user_data(data) else "val")
+    split = split or (
+        evaluating.ALL_SAMPLES_SPLIT if data is not None and evaluating.is_path_of_user_data(data) else "val"
+    )
     with find_model_files(home, model, seed) as description:
-        found = evaluating.evaluate(home, description, split, data, assignments or (), device, strict)
-        groups = evaluating.groups_in_words(description, found.metrics)
-    worst, left_out, foreign = found.worst_group, len(found.left_out), list(found.foreign_bias)
+        found = evaluating.evaluate_model(home, description, split, data, assignments or (), device, strict)
+        groups = evaluating.group_metrics_in_words(description, found.metrics)
+    worst, left_out, foreign = found.worst_group, len(found.left_out), list(found.unknown_bias_classes)
     for line in table_columns.summarise_faults(found.left_out):
         print_text(f"left out: {line}", sys.stderr)
     if as_json:
@@ -238,7 +242,7 @@ def evaluate(
         named |= {"worst_group": worst.to_document()} if worst else {}
         named |= {"left_out": left_out} if left_out else {}
         named |= {"foreign_bias": foreign} if foreign else {}
-        named |= {"classes": list(found.of_classes)} if found.of_classes else {}
+        named |= {"classes": list(found.class_sentences)} if found.class_sentences else {}
         print_json({**found.metrics, "samples": found.samples, **named})
         return
     is_new = data is not None or any(assignment.startswith("data.path") for assignment in assignments or ())
@@ -259,6 +263,6 @@ def evaluate(
         print_text(f"not defined on these samples: {list_few_names([name.partition('/')[2] for name in undefined])}")
     if any(map(is_standard_error, found.metrics)):
         print_text("±: standard error, as the split is a sample")
-    for sentences in (worst.sentences() if worst else [], found.of_classes):
+    for sentences in (worst.sentences() if worst else [], found.class_sentences):
         if sentences:
             print_text(" ".join(sentences))

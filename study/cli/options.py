@@ -10,7 +10,7 @@ import typer
 from study.cluster import job_answer
 from study.errors import UserError
 from study.text import print_text
-from study.upstream.ray_internals import is_job
+from study.upstream.ray_internals import is_ray_job
 
 if TYPE_CHECKING:
     from study.commands.progress_view import ProgressView
@@ -45,7 +45,7 @@ def _resolve_optional_address(context: typer.Context, parameter: typer.CallbackP
     """
     source = context.get_parameter_source(parameter.name or "")
     by_variable = source is not None and source.name == "ENVIRONMENT"
-    return None if given == LOCAL_ADDRESS or (by_variable and is_job()) else given
+    return None if given == LOCAL_ADDRESS or (by_variable and is_ray_job()) else given
 
 
 def _resolve_required_address(context: typer.Context, parameter: typer.CallbackParam, given: str) -> str:
@@ -99,7 +99,7 @@ def print_json(document: Any) -> None:
 
     document = _null_if_not_finite(to_plain_value(document))
     print(json.dumps(document, indent=2, allow_nan=False))
-    job_answer.write_answer(document)
+    job_answer.write_answer_to_log(document)
 
 
 def _null_if_not_finite(value: Any) -> Any:
@@ -140,5 +140,5 @@ def exit_unless_complete(outcome: "RunEnd") -> None:
     state = outcome.record.state
     if state != "complete":
         raise typer.Exit(1 if state == "failed" else 130)
-    if outcome.untracked:
+    if outcome.untracked_reason:
         raise typer.Exit(1)

@@ -29,7 +29,9 @@ def schema(
     from study.files import write_output
     from study.spec import json_schema
 
-    print_text(json_schema.schema_text(), end="") if out is None else write_output(out, json_schema.schema_text())
+    print_text(json_schema.study_file_schema_text(), end="") if out is None else write_output(
+        out, json_schema.study_file_schema_text()
+    )
 
 
 def init(

@@ -48,34 +48,37 @@ def run(
     detach: DetachOption = False,
 ) -> None:
     """Run a study here, or on a cluster. Example: study run quickstart --set search.trials=50"""
-    from study.driver.run import File, begin
+    from study.driver.run import StudyFileRequest, run_from_file
     from study.home.folder import Home
 
-    home, given = Home.locate(), File(spec, tuple(assignments or ()), profile, name)
+    home, given = Home.locate(), StudyFileRequest(spec, tuple(assignments or ()), profile, name)
     if detach:
-        _run_detached(home, quiet, begin, given, address=address, or_resume=or_resume)
+        _run_detached(home, quiet, run_from_file, given, address=address, or_resume=or_resume)
         return
-    show_run_end(begin(home, given, create_progress_view(quiet), address, or_resume=or_resume))
+    show_run_end(run_from_file(home, given, create_progress_view(quiet), address, or_resume=or_resume))
 
 
 def _run_detached(home: "Home", quiet: bool, task: "Callable[..., RunEnd]", *given: Any, **named: Any) -> None:
     """Have a separate driver do something, and say where to look at it."""
-    from study.driver.driver_process import LOG, start_detached
+    from study.driver.driver_process import DETACHED_DRIVER_LOG, start_detached_driver
 
-    folder, pid = start_detached(create_progress_view(quiet), home, task, *given, **named)
+    folder, pid = start_detached_driver(create_progress_view(quiet), home, task, *given, **named)
     if pid is None:
         print_text(f"{folder.name}: no trial was left to run. Its state: {shell_command('status', folder.name)}")
         return
-    print_text(f"{folder.name} runs in process {pid}, which goes on by itself and prints into {folder.path / LOG}")
+    print_text(
+        f"{folder.name} runs in process {pid}, which goes on by itself and prints into "
+        f"{folder.path / DETACHED_DRIVER_LOG}"
+    )
     print_text(f"look at it: {shell_command('attach', folder.name)}\nstop it:    {shell_command('stop', folder.name)}")
 
 
 def attach(name: StudyArgument, quiet: QuietOption = False) -> None:
     """Follow a running study until it ends; Ctrl-C leaves it running. Example: study attach quickstart"""
-    from study.driver.driver_process import follow_running
+    from study.driver.driver_process import follow_running_study
     from study.home.folder import Home
 
-    show_run_end(follow_running(create_progress_view(quiet), Home.locate().find_study(name)))
+    show_run_end(follow_running_study(create_progress_view(quiet), Home.locate().find_study(name)))
 
 
 def resume(
@@ -115,10 +118,10 @@ def resume(
 
     home, asked = Home.locate(), {"trials": trials, "address": address, "failed": failed}
     if detach:
-        _run_detached(home, quiet, running.resume, name, **asked, assignments=assignments or ())
+        _run_detached(home, quiet, running.resume_study, name, **asked, assignments=assignments or ())
         return
     show_run_end(
-        running.resume(
+        running.resume_study(
             home, name, create_progress_view(quiet), trials, address, assignments=assignments or (), failed=failed
         )
     )
@@ -153,7 +156,7 @@ def confirm(
     from study.driver import run as running
     from study.home.folder import Home
 
-    show_run_end(running.confirm(Home.locate(), name, create_progress_view(quiet), top, seeds, rules, address))
+    show_run_end(running.confirm_study(Home.locate(), name, create_progress_view(quiet), top, seeds, rules, address))
 
 
 def ablate(
@@ -213,7 +216,7 @@ def ablate(
         return
     if not as_json:
         show_plan(plan)
-    outcome = running.ablate(home, name, create_progress_view(quiet or as_json), request, address)
+    outcome = running.run_ablation(home, name, create_progress_view(quiet or as_json), request, address)
     result = ablate_study.ablation_result(home.find_study(name))
     print_json(result) if as_json else print_text(f"\n{ablate_study.effects_as_markdown(result)}")
     if outcome is not None:
@@ -252,7 +255,7 @@ def trial(
         if not as_json:
             print_text(one_trial.epoch_line(study, metrics))
     if not as_json and epochs:
-        facts = study.describe(study.trial_document({})["data"])
+        facts = study.facts_of_data(study.trial_document({})["data"])
         rows = one_trial.metrics_table(epochs[-1], facts.class_names, facts.bias_names)
         print_text("\n".join([f"\nall metrics after epoch {len(epochs)}:", *rows]))
     if as_json:
@@ -316,35 +319,35 @@ def suite(
     """Run methods x data sets x searches, and print the table. Example: study suite quickstart_suite --plan"""
     from study.analysis.tables import suite_tables
     from study.driver import run_suite as suites
-    from study.driver.run_suite import plan_suite, plan_text
+    from study.driver.run_suite import plan_suite, suite_plan_text
     from study.home.folder import Home
     from study.spec.suite import load_suite
 
     if plan and only_report:
         raise UserError("--plan, --report: give one of them")
-    suites.check_out(out)
+    suites.check_output_file(out)
     home, wanted = Home.locate(), load_suite(file)
     if plan:
         planned = plan_suite(home, wanted)
-        print_json(planned) if as_json else print_text(plan_text(planned))
+        print_json(planned) if as_json else print_text(suite_plan_text(planned))
         return
     silent = quiet or as_json
     end = None
     if only_report:
-        suites.check_same_settings(home, wanted)
+        suites.check_suite_unchanged(home, wanted)
     else:
-        end = suites.run(
+        end = suites.run_suite(
             home, wanted, file, create_progress_view(silent), (lambda _: None) if silent else print_text, address
         )
-    found = suites.tables(home, wanted)
+    found = suites.suite_tables_so_far(home, wanted)
     if out is not None:
-        suites.write_out(found, out)
+        suites.write_tables_to_file(found, out)
     print_json(suite_tables.suite_to_plain_dict(found)) if as_json else print_text(
         suite_tables.suite_to_markdown(found), end=""
     )
     if end is not None:
         if not silent:
-            print_text(f"\nwritten: table.md, table.tex and table.csv in {suites.folder(home, wanted)}")
+            print_text(f"\nwritten: table.md, table.tex and table.csv in {suites.suite_folder(home, wanted)}")
         _show_suite_end(end, file)
 
 
@@ -371,4 +374,4 @@ def drive(number: Annotated[int, typer.Argument(help="Of the pipe's end.")]) -> 
     """Do the task that another process sends through a pipe; see `study.driver.driver_process`."""
     from study.driver import driver_process
 
-    raise typer.Exit(driver_process.drive(number))
+    raise typer.Exit(driver_process.run_piped_task(number))

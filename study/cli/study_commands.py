@@ -283,15 +283,21 @@ def stop(
     if trial or search:
         given = [word for number in trial or () for word in ("--trial", str(number))] or ["--search"]
         if address is not None:
-            _show_remote(JobClient(address).ask(name, "stop", name, *given), as_json)
+            _show_remote(JobClient(address).run_short_command(name, "stop", name, *given), as_json)
             return
         folder = Home.locate().find_study(name)
-        done = ask_driver.stop_trials(folder, trial) if trial else [ask_driver.end_search(folder)]
+        done = ask_driver.request_trials_end(folder, trial) if trial else [ask_driver.request_search_end(folder)]
         documents = [one.to_document() for one in done]
-        print_json({"name": name, "asked": documents}) if as_json else print_text("\n".join(one.words for one in done))
+        print_json({"name": name, "asked": documents}) if as_json else print_text(
+            "\n".join(one.message for one in done)
+        )
         return
     how = shell_command("resume", name, *(("--address", address) if address else ()))
-    stopped = ask_driver.stop(Home.locate(), name) if address is None else f"job {JobClient(address).stop(name).id}"
+    stopped = (
+        ask_driver.stop_driver(Home.locate(), name)
+        if address is None
+        else f"job {JobClient(address).stop_study(name).id}"
+    )
     print_json({"name": name, "stopped": stopped}) if as_json else print_text(
         f"{name}: stopped, {stopped}. Go on with it: {how}"
     )
@@ -319,10 +325,10 @@ def enqueue(
         )
     if address is not None:
         given = [*(assignments or ()), *(("--like", str(like)) if like is not None else ())]
-        _show_remote(JobClient(address).ask(name, "enqueue", name, *given), as_json)
+        _show_remote(JobClient(address).run_short_command(name, "enqueue", name, *given), as_json)
         return
-    done = ask_driver.enqueue(Home.locate().find_study(name), assignments or (), like)
-    print_json({"name": name, "asked": [done.to_document()]}) if as_json else print_text(done.words)
+    done = ask_driver.request_configuration(Home.locate().find_study(name), assignments or (), like)
+    print_json({"name": name, "asked": [done.to_document()]}) if as_json else print_text(done.message)
 
 
 def _show_remote(document: dict[str, object], as_json: bool) -> None:

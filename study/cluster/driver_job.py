@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from study.errors import StartInterruptedError, StudyStoppedError, UserError
-from study.spec.load import check_name
+from study.spec.load import check_study_name
 from study.text import escape_control
 
 
@@ -73,16 +73,16 @@ class DriverJob:
     kind: str = STUDY_KIND
 
     @property
-    def owner(self) -> str:
+    def study_owner(self) -> str:
         """The study's owner."""
         return escape_control(self.environment.get("STUDY_OWNER", ""))
 
     @property
-    def is_over(self) -> bool:
+    def has_ended(self) -> bool:
         return self.state in ("stopped", "succeeded", "failed")
 
     @property
-    def exit_status(self) -> int:
+    def command_exit_status(self) -> int:
         """Exit status that the same command has at home, once the job is over: 0, 1, 2 or 130."""
         if self.state == "succeeded":
             return 0
@@ -92,7 +92,7 @@ class DriverJob:
         return self.exit_code if self.exit_code in known else StudyStoppedError.exit_status
 
     @classmethod
-    def from_ray(cls, details: Any) -> "DriverJob":
+    def from_ray_job(cls, details: Any) -> "DriverJob":
         """Build one from what Ray says of a job.
 
         Anybody who reaches the cluster may have written it: nothing is trusted.
@@ -146,7 +146,7 @@ def _milliseconds_to_seconds(told: Any) -> float | None:
 def _check_study_name(job: str, name: str) -> None:
     """Refuse a study's name that would be a path: it becomes the name of a folder here."""
     try:
-        check_name(name)
+        check_study_name(name)
     except UserError as error:
         raise UserError(
             f"job {job[:MAX_SHOWN_CHARACTERS]!r} on the cluster: {str(error)[: 10 * MAX_SHOWN_CHARACTERS]}"
@@ -159,5 +159,5 @@ def driver_job_id(name: str, number: int) -> str:
 
 
 def driver_job_metadata(name: str, spec: str, number: int, python: str, kind: str = STUDY_KIND) -> dict[str, str]:
-    """Return the metadata of a driver's job, as `DriverJob.from_ray` reads it."""
+    """Return the metadata of a driver's job, as `DriverJob.from_ray_job` reads it."""
     return {"study": name, "spec": spec, "number": str(number), "python": python, "kind": kind}

@@ -56,7 +56,7 @@ def summarise_nodes(answer: dict[str, Any]) -> ClusterNodes:
     """Return the nodes of a cluster.
 
     Args:
-        answer: of the dashboard to `ray_internals.NODES`.
+        answer: of the dashboard to `ray_internals.DASHBOARD_NODES_PATH`.
 
     Raises:
         ValueError: it is another answer.
@@ -66,14 +66,18 @@ def summarise_nodes(answer: dict[str, Any]) -> ClusterNodes:
         raise ValueError(f"the dashboard does not tell of its nodes: {answer.get('msg', answer)}")
     nodes = [node["raylet"] for node in data["summary"] if node["raylet"].get("state")]
     alive = [node for node in nodes if node["state"] == "ALIVE"]
-    there = _sum_amounts((name, amount) for node in alive for name, amount in node.get("resourcesTotal", {}).items())
+    there = _sum_amounts_by_name(
+        (name, amount) for node in alive for name, amount in node.get("resourcesTotal", {}).items()
+    )
     lost: list[LostNode] = [  # the dashboard forgets the names of the dead
         {"id": node["nodeId"], "ended": int(node.get("endTimeMs", 0)) / 1000, "why": node.get("stateMessage")}
         for node in nodes
         if node["state"] == "DEAD" and (node.get("deathInfo") or {}).get("reason") not in ORDERLY_TERMINATIONS
     ]
     lines = (data.get("nodeLogicalResources") or {}).values()
-    used = _sum_amounts((name, float(amount)) for text in lines for amount, name in RESOURCE_USAGE_LINE.findall(text))
+    used = _sum_amounts_by_name(
+        (name, float(amount)) for text in lines for amount, name in RESOURCE_USAGE_LINE.findall(text)
+    )
     return {
         "nodes": len(alive),
         "lost": sorted(lost, key=lambda node: node["ended"]),
@@ -81,24 +85,24 @@ def summarise_nodes(answer: dict[str, Any]) -> ClusterNodes:
     }
 
 
-def _sum_amounts(amounts: Any) -> dict[str, float]:
+def _sum_amounts_by_name(amounts: Any) -> dict[str, float]:
     sums: dict[str, float] = {}
     for name, amount in amounts:
         sums[name] = round(sums.get(name, 0.0) + amount, 4)  # Ray's own precision
     return sums
 
 
-JOBS_PATH, VERSION_PATH = "/api/jobs/", "/api/version"
+JOBS_URL_PATH, VERSION_URL_PATH = "/api/jobs/", "/api/version"
 
-ANSWER_TIMEOUT_S = 20.0
+RESPONSE_TIMEOUT_S = 20.0
 """Seconds that an answer may take to begin or to go on."""
 
-FILE_TIMEOUT_S = 24 * 3600
+FILE_DOWNLOAD_TIMEOUT_S = 24 * 3600
 """Seconds that a file may take; Ray by itself cuts it off after 30."""
 
-BLOCK_BYTES = 1 << 16
+DOWNLOAD_BLOCK_BYTES = 1 << 16
 
-MAX_ANSWER_BYTES = 64 << 20
+MAX_JSON_BYTES = 64 << 20
 """Most bytes of an answer in JSON that are read."""
 
 
@@ -137,31 +141,31 @@ class ClusterHead:
         sent = find_token() if os.environ.get("RAY_AUTH_MODE") == "token" else None
         self._headers = {"Authorization": f"Bearer {sent}"} if sent else {}
 
-    def jobs(self) -> list[DriverJob]:
+    def driver_jobs(self) -> list[DriverJob]:
         """Return every study's drivers, the oldest first.
 
         Raises:
             DashboardUnreachableError: nothing answers.
             UserError: it refuses the token, or is no dashboard of Ray.
         """
-        told = self._get_json(JOBS_PATH)
-        with self._checked_response():
+        told = self._get_json(JOBS_URL_PATH)
+        with self._errors_of_unexpected_response():
             found = [_to_driver_job(details) for details in told if "study" in (details.get("metadata") or {})]
         return sorted(found, key=lambda job: (job.began or 0.0, job.number))
 
-    def log(self, job: str) -> str:
+    def driver_log(self, job: str) -> str:
         """Return what a job's driver wrote; raises as `jobs`."""
-        told = self._get_json(f"{JOBS_PATH}{quote(job, safe='')}/logs")
-        with self._checked_response():
+        told = self._get_json(f"{JOBS_URL_PATH}{quote(job, safe='')}/logs")
+        with self._errors_of_unexpected_response():
             return str(told["logs"])
 
-    def resources(self) -> ClusterNodes:
+    def nodes_and_resources(self) -> ClusterNodes:
         """Return the cluster's nodes and what of them is in use, see `summarise_nodes`; raises as `jobs`."""
-        told = self._get_json(ray_internals.NODES)
-        with self._checked_response():
+        told = self._get_json(ray_internals.DASHBOARD_NODES_PATH)
+        with self._errors_of_unexpected_response():
             return summarise_nodes(told)
 
-    def file(self, node: str, name: str, lines: int = -1, most: int = MAX_ANSWER_BYTES) -> Iterator[bytes]:
+    def read_log_file(self, node: str, name: str, lines: int = -1, most: int = MAX_JSON_BYTES) -> Iterator[bytes]:
         """Yield a file below a node's logs in blocks.
 
         Where Ray answers with nothing, its list of files is checked for the file: Ray may not report a missing one, as
@@ -175,25 +179,27 @@ class ClusterHead:
             RemoteFileNotFoundError, NodeNotFoundError: the file or the node is not there.
             UserError: as `jobs`, or the file broke off or is longer than `most`.
         """
-        query = {"node_id": node, "filename": name, "lines": lines, "timeout": FILE_TIMEOUT_S}
+        query = {"node_id": node, "filename": name, "lines": lines, "timeout": FILE_DOWNLOAD_TIMEOUT_S}
         count = 0
-        for block in self._read_blocks(f"{ray_internals.LOG}?{urlencode(query)}", name):
+        for block in self._read_blocks(f"{ray_internals.DASHBOARD_LOG_FILE_PATH}?{urlencode(query)}", name):
             count += len(block)
             if count > most:
                 raise UserError(f"--address {self.address}: {name} has more than {most} bytes")
             yield block
         if not count and not self._file_exists(node, name):
-            raise RemoteFileNotFoundError(f"{ray_internals.NO_FILE}: {name}")
+            raise RemoteFileNotFoundError(f"{ray_internals.NO_FILE_ANSWER}: {name}")
 
     def _file_exists(self, node: str, name: str) -> bool:
-        told = self._get_json(f"{ray_internals.LOGS}?{urlencode({'node_id': node, 'glob': glob.escape(name)})}")
-        with self._checked_response():
+        told = self._get_json(
+            f"{ray_internals.DASHBOARD_LOG_LIST_PATH}?{urlencode({'node_id': node, 'glob': glob.escape(name)})}"
+        )
+        with self._errors_of_unexpected_response():
             return any(name in files for files in told["data"]["result"].values())
 
     def _read_blocks(self, path: str, name: str) -> Iterator[bytes]:
         with self._open_url(path) as answer:
             try:
-                while block := answer.read1(BLOCK_BYTES):
+                while block := answer.read1(DOWNLOAD_BLOCK_BYTES):
                     yield block
                 if answer.length:  # Python does not check that an answer has its announced length
                     raise http.client.IncompleteRead(b"", answer.length)
@@ -202,17 +208,17 @@ class ClusterHead:
 
     def _get_json(self, path: str) -> Any:
         data = bytearray()
-        with self._checked_response(), self._open_url(path) as answer:
-            while block := answer.read1(BLOCK_BYTES):
+        with self._errors_of_unexpected_response(), self._open_url(path) as answer:
+            while block := answer.read1(DOWNLOAD_BLOCK_BYTES):
                 data += block
-                if len(data) > MAX_ANSWER_BYTES:
+                if len(data) > MAX_JSON_BYTES:
                     raise ValueError("too long")
             if answer.length:  # as in `_blocks`
                 raise http.client.IncompleteRead(b"", answer.length)
             return json.loads(data)
 
     @contextmanager
-    def _checked_response(self) -> Iterator[None]:
+    def _errors_of_unexpected_response(self) -> Iterator[None]:
         """Raise a UserError in the block for an answer that is not of Ray's dashboard, is too long or cut off."""
         try:
             yield
@@ -222,7 +228,7 @@ class ClusterHead:
     def _open_url(self, path: str) -> Any:
         request = urllib.request.Request(self.address + path, headers=self._headers)
         try:
-            return _OPENER.open(request, timeout=ANSWER_TIMEOUT_S)
+            return _URL_OPENER.open(request, timeout=RESPONSE_TIMEOUT_S)
         except urllib.error.HTTPError as error:
             raise self._http_error_to_user_error(error, path) from None
         except (OSError, http.client.HTTPException):
@@ -237,13 +243,13 @@ class ClusterHead:
             return unreachable_error(self.address)
         if error.code in (401, 403):
             return token_refused_error(self.address)
-        if error.code == 500 and text.startswith(ray_internals.NO_FILE):
+        if error.code == 500 and text.startswith(ray_internals.NO_FILE_ANSWER):
             return RemoteFileNotFoundError(text)
-        if error.code == 500 and text.startswith(ray_internals.NO_NODE):
+        if error.code == 500 and text.startswith(ray_internals.NO_NODE_ANSWER):
             return NodeNotFoundError(text)
-        if error.code == 404 and path != VERSION_PATH:
-            told = self._get_json(VERSION_PATH)
-            with self._checked_response():
+        if error.code == 404 and path != VERSION_URL_PATH:
+            told = self._get_json(VERSION_URL_PATH)
+            with self._errors_of_unexpected_response():
                 here, there = version("ray"), escape_control(str(told.get("ray_version", "?"))[:40])
             asked = path.partition("?")[0]
             return UserError(f"--address {self.address}: runs Ray {there}, which has no {asked}; here is Ray {here}")
@@ -257,7 +263,7 @@ def _to_driver_job(details: dict[str, Any]) -> DriverJob:
     """Build a job from what the dashboard says, which has the fields of Ray's client."""
     known = ("submission_id", "metadata", "message", "start_time", "end_time", "runtime_env")
     told = dict.fromkeys((*known, "driver_node_id", "driver_exit_code")) | details
-    return DriverJob.from_ray(SimpleNamespace(**told | {"status": SimpleNamespace(value=details["status"])}))
+    return DriverJob.from_ray_job(SimpleNamespace(**told | {"status": SimpleNamespace(value=details["status"])}))
 
 
 class _NoRedirectHandler(urllib.request.HTTPRedirectHandler):
@@ -270,4 +276,4 @@ class _NoRedirectHandler(urllib.request.HTTPRedirectHandler):
 _UNEXPECTED_FORM_ERRORS = (AttributeError, IndexError, KeyError, TypeError, OverflowError)
 """Errors of reading a document that has another form than expected."""
 
-_OPENER = urllib.request.build_opener(_NoRedirectHandler)
+_URL_OPENER = urllib.request.build_opener(_NoRedirectHandler)

@@ -25,12 +25,12 @@ MAX_MESSAGE_CHARACTERS = 2000
 """Most characters that are shown of an error, and of the end of a log without one."""
 
 
-def write_answer(document: Any) -> None:
+def write_answer_to_log(document: Any) -> None:
     """Write the answer of a command into its log, where the command is a job that was asked."""
     _write_marked_line({"answer": document})
 
 
-def write_error(error: UserError | StudyStoppedError | StartInterruptedError) -> None:
+def write_error_to_log(error: UserError | StudyStoppedError | StartInterruptedError) -> None:
     """Write why there is no answer, where the command is a job that was asked."""
     _write_marked_line({"error": {"code": error.code, "message": str(error)}})
 
@@ -40,7 +40,7 @@ def _write_marked_line(document: dict[str, Any]) -> None:
         print_text(f"\n{ANSWER_LINE_MARK} {job} {json.dumps(document)}")  # a library may have left a line unfinished
 
 
-def read_answer(ended: "DriverJob", log: str) -> Any:
+def read_answer_from_log(ended: "DriverJob", log: str) -> Any:
     """Return the answer of a job's command that has ended.
 
     Args:
@@ -62,7 +62,7 @@ def read_answer(ended: "DriverJob", log: str) -> Any:
         or ended.message
     )
     by_status = {kind.exit_status: kind for kind in (UserError, StudyStoppedError, StartInterruptedError)}
-    raise ERROR_CLASSES.get(str(told.get("code")), by_status[ended.exit_status])(said)
+    raise ERROR_CLASSES.get(str(told.get("code")), by_status[ended.command_exit_status])(said)
 
 
 def _find_marked_document(log: str, job: str) -> dict[str, Any]:

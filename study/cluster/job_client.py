@@ -36,7 +36,7 @@ CODE_SUFFIXES = (".py", ".yaml", ".j2", ".html", ".css", ".js")
 
 
 @contextmanager
-def upload_folder(spec: StudySpec | None) -> Iterator[Path]:
+def make_upload_folder(spec: StudySpec | None) -> Iterator[Path]:
     """Make a folder of what a job needs, until the block is left.
 
     It has this package, the shipped study files and the study file. Ray uploads at most 500 MiB; this is about 2.5.
@@ -45,7 +45,7 @@ def upload_folder(spec: StudySpec | None) -> Iterator[Path]:
         UserError: its training function was defined in a notebook or a script, or its data are named by their place
             below the current folder.
     """
-    if spec is not None and spec.function_is_pickled:
+    if spec is not None and spec.is_function_pickled:
         raise UserError(
             f"{spec.name}: its function was defined in a notebook or a script, and cannot be submitted. Put it into a "
             "module that the cluster's Python can import, and name it in method.function"
@@ -59,8 +59,8 @@ def upload_folder(spec: StudySpec | None) -> Iterator[Path]:
             )
     folder = Path(tempfile.mkdtemp(prefix="study-upload-"))
     try:
-        _copy_code(Path(study.__file__).parent, folder / "study")
-        _copy_code(shipped_files_folder(), folder / "search_spaces")
+        _copy_package_code(Path(study.__file__).parent, folder / "study")
+        _copy_package_code(shipped_files_folder(), folder / "search_spaces")
         if spec is not None:
             (folder / SUBMITTED_STUDY_FILE).write_text(spec.to_yaml(), encoding="utf-8")
         yield folder
@@ -68,13 +68,13 @@ def upload_folder(spec: StudySpec | None) -> Iterator[Path]:
         shutil.rmtree(folder)
 
 
-def folder_size(folder: Path) -> tuple[int, int]:
+def count_files_and_bytes(folder: Path) -> tuple[int, int]:
     """Return the number of files in a folder, and their bytes."""
     files = [path for path in folder.rglob("*") if path.is_file()]
     return len(files), sum(path.stat().st_size for path in files)
 
 
-def _copy_code(source: Path, target: Path) -> None:
+def _copy_package_code(source: Path, target: Path) -> None:
     for path in sorted(source.rglob("*")):
         inside = path.relative_to(source)
         hidden = any(part.startswith((".", "__pycache__")) for part in inside.parts)
@@ -84,7 +84,7 @@ def _copy_code(source: Path, target: Path) -> None:
 
 
 @contextmanager
-def as_user_errors(address: str) -> Iterator[None]:
+def convert_ray_errors(address: str) -> Iterator[None]:
     """Raise what Ray's job client raises in the block as an error that a user can act on."""
     from ray.exceptions import RayError
 
@@ -102,15 +102,15 @@ def as_user_errors(address: str) -> Iterator[None]:
         raise UserError(f"--address {address}: {last}") from None
 
 
-POLL_INTERVAL_S = 0.5
+JOB_POLL_INTERVAL_S = 0.5
 """Seconds between two looks at a job that is waited for."""
 
-ANSWER_TIMEOUT_S = 180.0
+COMMAND_ANSWER_TIMEOUT_S = 180.0
 """Seconds that a command's answer may take: a job has to start for it, and all cores of the head may be busy."""
 
 
 @dataclass(frozen=True)
-class Submission:
+class SubmissionResult:
     """The outcome of `study submit`.
 
     Attributes:
@@ -139,33 +139,33 @@ class JobClient:
             os.environ.pop(name, None)
         from ray.job_submission import JobSubmissionClient
 
-        hide_library_messages(*ray_internals.CLIENT_LOGGERS)
-        with as_user_errors(address):
+        hide_library_messages(*ray_internals.JOB_CLIENT_LOGGERS)
+        with convert_ray_errors(address):
             self._client = JobSubmissionClient(address)
 
-    def all(self) -> list[DriverJob]:
+    def all_driver_jobs(self) -> list[DriverJob]:
         """Return every study's drivers, the oldest first."""
-        return self.head.jobs()
+        return self.head.driver_jobs()
 
-    def of(self, name: str) -> list[DriverJob]:
+    def jobs_of_study(self, name: str) -> list[DriverJob]:
         """Return the drivers of one study, the oldest first."""
-        return sorted((job for job in self.all() if job.study == name), key=lambda job: job.number)
+        return sorted((job for job in self.all_driver_jobs() if job.study == name), key=lambda job: job.number)
 
-    def last(self, name: str) -> DriverJob:
+    def last_job_of_study(self, name: str) -> DriverJob:
         """Return the newest driver of a study.
 
         Raises:
             UserError: it has none; says which studies have.
         """
-        if drivers := self.of(name):
+        if drivers := self.jobs_of_study(name):
             return drivers[-1]
-        there = sorted({job.study for job in self.all()})
+        there = sorted({job.study for job in self.all_driver_jobs()})
         raise UserError(
             f"{name}: no such study at {self.address}. There: {', '.join(there) or 'none'}. "
             "A restarted head has forgotten its jobs: study submit of the same file continues the study"
         )
 
-    def submit(self, spec: StudySpec, python: str, environment: Mapping[str, str]) -> Submission:
+    def submit_study(self, spec: StudySpec, python: str, environment: Mapping[str, str]) -> SubmissionResult:
         """Run a study, or resume it where its last driver failed or was stopped, perhaps before it made the study.
 
         Args:
@@ -175,16 +175,16 @@ class JobClient:
         Raises:
             UserError: the study is there already, or another one of its name.
         """
-        before = self.of(spec.name)
+        before = self.jobs_of_study(spec.name)
         if before and before[-1].state not in ("failed", "stopped"):
             raise self._name_taken_error(before[-1], spec)
         number = before[-1].number + 1 if before else 1
         command = ["run", SUBMITTED_STUDY_FILE, "--address", "auto", "--or-resume"]
         metadata = driver_job_metadata(spec.name, spec.hash, number, python)
         try:
-            return self.start(driver_job_id(spec.name, number), command, metadata, environment, spec)
+            return self.submit_job(driver_job_id(spec.name, number), command, metadata, environment, spec)
         except UserError:
-            now = self.of(spec.name)
+            now = self.jobs_of_study(spec.name)
             if len(now) == len(before):
                 raise
             raise self._name_taken_error(now[-1], spec) from None  # somebody else was faster
@@ -193,7 +193,7 @@ class JobClient:
         """Return the error of a study that is not submitted because one of its name is there."""
         if last.spec != spec.hash:
             return UserError(f"{spec.name}: another study of that name is there. Under another name: --name")
-        verb = ["report"] if last.state == "succeeded" else ["resume"] if last.is_over else ["logs", "-f"]
+        verb = ["report"] if last.state == "succeeded" else ["resume"] if last.has_ended else ["logs", "-f"]
         how = shell_command(*verb, spec.name, "--address", self.address)
         ran = "ran already" if last.state == "succeeded" else "was submitted already"
         what = "Its report" if last.state == "succeeded" else "Go on with it"
@@ -201,7 +201,7 @@ class JobClient:
             f"{spec.name}: {ran} ({last.id}, {last.state}). {what}: {how}; to run it anew, under another name: --name"
         )
 
-    def resume_driver(self, command: str, name: str, options: Sequence[str] = ()) -> Submission:
+    def resume_driver(self, command: str, name: str, options: Sequence[str] = ()) -> SubmissionResult:
         """Continue a study by another driver, with the variables of the last one.
 
         Args:
@@ -211,23 +211,23 @@ class JobClient:
         Raises:
             UserError: it was never submitted, or runs.
         """
-        last = self.idle(self.last(name))
+        last = self.check_driver_ended(self.last_job_of_study(name))
         metadata = driver_job_metadata(name, last.spec, last.number + 1, last.python, kind=last.kind)
         words = [command, name, "--address", "auto", *options]
-        return self.start(driver_job_id(name, last.number + 1), words, metadata, last.environment)
+        return self.submit_job(driver_job_id(name, last.number + 1), words, metadata, last.environment)
 
-    def idle(self, driver: DriverJob) -> DriverJob:
+    def check_driver_ended(self, driver: DriverJob) -> DriverJob:
         """Return a driver that is over.
 
         Raises:
             UserError: it is not.
         """
-        if not driver.is_over:
+        if not driver.has_ended:
             how = shell_command("stop", driver.study, "--address", self.address)
             raise UserError(f"{driver.study}: runs ({driver.id}). Stop it first: {how}")
         return driver
 
-    def stop(self, name: str, patience: float = 180.0) -> DriverJob:
+    def stop_study(self, name: str, patience: float = 180.0) -> DriverJob:
         """Ask the driver of a study to stop, and wait until it has.
 
         Args:
@@ -236,14 +236,14 @@ class JobClient:
         Raises:
             UserError: it does not run, or does not stop in time.
         """
-        last = self.last(name)
-        if last.is_over:
+        last = self.last_job_of_study(name)
+        if last.has_ended:
             raise UserError(f"{name}: does not run ({last.id}, {last.state})")
-        with as_user_errors(self.address):
+        with convert_ray_errors(self.address):
             self._client.stop_job(last.id)
-        return self.wait(last.id, patience)
+        return self.wait_for_job(last.id, patience)
 
-    def wait(self, job: str, patience: float | None = None, expected: str = "stop") -> DriverJob:
+    def wait_for_job(self, job: str, patience: float | None = None, expected: str = "stop") -> DriverJob:
         """Wait until a job is over, and return it.
 
         Args:
@@ -255,73 +255,78 @@ class JobClient:
         """
         deadline = None if patience is None else time.monotonic() + patience
         while True:
-            with as_user_errors(self.address):
-                latest = DriverJob.from_ray(self._client.get_job_info(job))
-            if latest.is_over:
+            with convert_ray_errors(self.address):
+                latest = DriverJob.from_ray_job(self._client.get_job_info(job))
+            if latest.has_ended:
                 return latest
             if deadline and time.monotonic() > deadline:
                 of_study = f"Its log: {shell_command('logs', latest.study, '--address', self.address)}"
                 log = of_study if latest.study else latest.message
                 raise UserError(f"{job}: did not {expected} within {patience:.0f} s, is {latest.state}. {log}")
-            time.sleep(POLL_INTERVAL_S)
+            time.sleep(JOB_POLL_INTERVAL_S)
 
-    def follow(self, job: str) -> Iterator[str]:
+    def follow_log(self, job: str) -> Iterator[str]:
         """Yield the log of a job as it is written, until the job is over; see `study.cluster.job_log`."""
-        yield from job_log.log_chunks(self._client.tail_job_logs(job), self.address)
+        yield from job_log.iterate_log_chunks(self._client.tail_job_logs(job), self.address)
 
-    def ask(self, name: str, *command: str) -> Any:
+    def run_short_command(self, name: str, *command: str) -> Any:
         """Return the answer, a JSON document, of a short command about a study, run on the cluster where its home is.
 
         Raises:
             UserError, StudyStoppedError, StartInterruptedError: see `answer`.
         """
-        last = self.last(name)
-        return self._run_and_answer(self.begin([*command, "--json"], last.python, last.environment), ANSWER_TIMEOUT_S)
+        last = self.last_job_of_study(name)
+        return self._wait_for_answer_or_stop(
+            self.begin_command([*command, "--json"], last.python, last.environment), COMMAND_ANSWER_TIMEOUT_S
+        )
 
-    def compute(self, name: str, *command: str) -> Any:
+    def run_long_command(self, name: str, *command: str) -> Any:
         """Return the answer as `ask` does, without a time limit, also if the head has forgotten the drivers."""
-        drivers = self.of(name)
+        drivers = self.jobs_of_study(name)
         python, environment = (drivers[-1].python, drivers[-1].environment) if drivers else ("python", {})
-        return self._run_and_answer(self.begin([*command, "--json"], python, environment))
+        return self._wait_for_answer_or_stop(self.begin_command([*command, "--json"], python, environment))
 
-    def _run_and_answer(self, job: str, patience: float | None = None) -> Any:
+    def _wait_for_answer_or_stop(self, job: str, patience: float | None = None) -> Any:
         try:
-            return self.answer(job, patience)
+            return self.wait_for_answer(job, patience)
         except BaseException:  # Ctrl-C, too
             with suppress(RuntimeError, OSError):
                 self._client.stop_job(job)
             raise
 
-    def begin(self, command: Sequence[str], python: str, environment: Mapping[str, str]) -> str:
+    def begin_command(self, command: Sequence[str], python: str, environment: Mapping[str, str]) -> str:
         """Start a command of `study` other than a driver; return its job's id. See `submit`."""
         job = f"study-{command[0]}-{uuid.uuid4().hex[:8]}"
-        return self.start(job, command, {"python": python}, {**environment, job_answer.ANSWER_ID_VARIABLE: job}).job
+        return self.submit_job(
+            job, command, {"python": python}, {**environment, job_answer.ANSWER_ID_VARIABLE: job}
+        ).job
 
-    def answer(self, job: str, patience: float | None = None) -> Any:
+    def wait_for_answer(self, job: str, patience: float | None = None) -> Any:
         """Return the answer of a command that `begin` started, once it is over.
 
         Raises:
-            UserError, StudyStoppedError, StartInterruptedError: see `study.cluster.job_answer.read_answer`; or no
+            UserError, StudyStoppedError, StartInterruptedError: see `study.cluster.job_answer.read_answer_from_log`; or
+                no
                 answer came.
         """
-        ended = self.wait(job, patience, "answer")
-        log = self.head.log(job)
-        self.forget(job)
-        return job_answer.read_answer(ended, log)
+        ended = self.wait_for_job(job, patience, "answer")
+        log = self.head.driver_log(job)
+        self.delete_job(job)
+        return job_answer.read_answer_from_log(ended, log)
 
-    def forget(self, job: str) -> None:
+    def delete_job(self, job: str) -> None:
         """Remove a job that is over from the cluster's list."""
-        with as_user_errors(self.address):
+        with convert_ray_errors(self.address):
             self._client.delete_job(job)
 
-    def start(
+    def submit_job(
         self,
         job: str,
         command: Sequence[str],
         metadata: dict[str, str],
         environment: Mapping[str, str],
         spec: StudySpec | None = None,
-    ) -> Submission:
+    ) -> SubmissionResult:
         """Submit a command of `study`.
 
         Args:
@@ -333,16 +338,16 @@ class JobClient:
         """
         module = DRIVER_MODULE if "study" in metadata else "study"  # a driver starts only if there is memory for it
         line = shlex.join([metadata["python"], "-m", module, *command])
-        with upload_folder(spec) as folder, as_user_errors(self.address):
-            files, bytes_ = folder_size(folder)
+        with make_upload_folder(spec) as folder, convert_ray_errors(self.address):
+            files, bytes_ = count_files_and_bytes(folder)
             runtime = {"working_dir": str(folder), "env_vars": dict(environment)}
             self._client.submit_job(entrypoint=line, submission_id=job, runtime_env=runtime, metadata=metadata)
-        return Submission(job, files, bytes_)
+        return SubmissionResult(job, files, bytes_)
 
 
 def submit_final_training(
     jobs: JobClient, spec: StudySpec, final: StudySpec, options: Sequence[str], environment: Mapping[str, str]
-) -> Submission:
+) -> SubmissionResult:
     """Train a configuration on the cluster, or further seeds of a training that is there.
 
     The job runs with the interpreter and the variables of the training's last driver; a first one with those of the
@@ -352,17 +357,17 @@ def submit_final_training(
         spec: the configuration, as it is uploaded.
         final: the training that is made of it.
         options: of `study train`.
-        environment: further variables, see `JobClient.submit`.
+        environment: further variables, see `JobClient.submit_study`.
 
     Raises:
         UserError: the training runs, or the cluster does not take the job.
     """
-    own = jobs.of(final.name)
+    own = jobs.jobs_of_study(final.name)
     if own:
-        jobs.idle(own[-1])
-    known = own or jobs.of(str((spec.origin or {}).get("study", spec.name)))
+        jobs.check_driver_ended(own[-1])
+    known = own or jobs.jobs_of_study(str((spec.origin or {}).get("study", spec.name)))
     python, variables = (known[-1].python, known[-1].environment) if known else ("python", {})
     number = own[-1].number + 1 if own else 1
     command = ["train", SUBMITTED_STUDY_FILE, "--name", final.name, *options, "--address", "auto"]
     metadata = driver_job_metadata(final.name, final.hash, number, python, kind=FINAL_TRAINING_KIND)
-    return jobs.start(driver_job_id(final.name, number), command, metadata, {**variables, **environment}, spec)
+    return jobs.submit_job(driver_job_id(final.name, number), command, metadata, {**variables, **environment}, spec)

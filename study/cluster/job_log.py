@@ -12,7 +12,7 @@ from study.cluster.driver_job import DriverJob
 from study.errors import StudyStoppedError, UserError
 from study.text import shell_command
 
-ANSI_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+ANSI_COLOUR_PATTERN = re.compile(r"\x1b\[[0-9;]*m")
 """Escape codes that Ray writes around the names of its processes."""
 
 MAX_SILENCE_S = 30.0
@@ -25,12 +25,12 @@ class JobFollower(Protocol):
 
     address: str
 
-    def follow(self, job: str) -> Iterator[str]: ...
+    def follow_log(self, job: str) -> Iterator[str]: ...
 
-    def wait(self, job: str) -> DriverJob: ...
+    def wait_for_job(self, job: str) -> DriverJob: ...
 
 
-def log_chunks(log: AsyncIterator[str], address: str) -> Iterator[str]:
+def iterate_log_chunks(log: AsyncIterator[str], address: str) -> Iterator[str]:
     """Yield what comes of a log, until it ends.
 
     Raises:
@@ -55,7 +55,7 @@ def log_chunks(log: AsyncIterator[str], address: str) -> Iterator[str]:
             yield text
 
 
-def follow_log(jobs: JobFollower, job: str, study: str = "") -> Iterator[str]:
+def follow_job_log(jobs: JobFollower, job: str, study: str = "") -> Iterator[str]:
     """Yield the log of a job as it is written, without colours.
 
     Args:
@@ -67,20 +67,20 @@ def follow_log(jobs: JobFollower, job: str, study: str = "") -> Iterator[str]:
     from aiohttp import ClientError
 
     try:
-        for piece in jobs.follow(job):
-            yield ANSI_COLOURS.sub("", piece)
+        for piece in jobs.follow_log(job):
+            yield ANSI_COLOUR_PATTERN.sub("", piece)
     except (ClientError, RuntimeError, OSError):
         raise _connection_lost_error(jobs.address, job, study) from None
 
 
-def wait_for_end(jobs: JobFollower, job: str, study: str = "") -> DriverJob:
+def wait_for_job_end(jobs: JobFollower, job: str, study: str = "") -> DriverJob:
     """Return the end of a job whose log has ended.
 
     Raises:
         StudyStoppedError: as for `follow_log`: a log ends, too, where the head does.
     """
     try:
-        return jobs.wait(job)
+        return jobs.wait_for_job(job)
     except UserError:
         raise _connection_lost_error(jobs.address, job, study) from None
 

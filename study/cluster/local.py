@@ -25,15 +25,15 @@ import psutil
 from annotated_types import Gt, Lt
 
 from study.address import LOOPBACK
-from study.cluster.job_log import ANSI_COLOURS
+from study.cluster.job_log import ANSI_COLOUR_PATTERN
 from study.errors import StartInterruptedError, StudyStoppedError, UserError
 from study.files import PRIVATE_FILE_MODE, as_user_error_if_unwritable, lock_file, read_json, write_atomically
 from study.home import lease
 from study.home.folder import ANOTHER_HOME_REMEDY, Home, sqlite_uri
 from study.home.lease import machine_id
 from study.upstream import interrupt, ray_internals
-from study.upstream.environment import ProcessKind, variables
-from study.upstream.ray_internals import JOB
+from study.upstream.environment import ProcessKind, variables_of_processes
+from study.upstream.ray_internals import RAY_JOB_VARIABLE
 from study.writable_folders import ray_socket_folder
 
 CLUSTER_MARK_VARIABLE = "STUDY_CLUSTER"
@@ -41,7 +41,7 @@ CLUSTER_MARK_VARIABLE = "STUDY_CLUSTER"
 
 
 @dataclass(frozen=True)
-class ProcessGroup:
+class StartedProcess:
     """A process group that was started.
 
     Attributes:
@@ -56,7 +56,7 @@ class ProcessGroup:
     machine: str
 
     @classmethod
-    def of(cls, name: str, pid: int) -> "ProcessGroup":
+    def from_pid(cls, name: str, pid: int) -> "StartedProcess":
         """Return the process that has a number at this moment; one that has ended is never alive."""
         try:
             return cls(name, pid, lease.Process.from_pid(pid).started, machine_id())
@@ -70,13 +70,13 @@ class ProcessGroup:
         except lease.ProcessGoneError:
             return False
 
-    def tree(self) -> set[psutil.Process]:
+    def process_tree(self) -> set[psutil.Process]:
         """Return the process and all that it has started; nothing once it has ended."""
         with suppress(psutil.Error):
-            return process_trees([psutil.Process(self.pid)]) if self.is_alive else set()
+            return find_process_trees([psutil.Process(self.pid)]) if self.is_alive else set()
         return set()
 
-    def kill(self, number: signal.Signals) -> None:
+    def signal_group(self, number: signal.Signals) -> None:
         """Send a signal to the whole group."""
         if self.is_alive:
             with suppress(ProcessLookupError):
@@ -99,12 +99,12 @@ def find_free_ports(count: int, but: Collection[int] = ()) -> list[int]:
     return found
 
 
-def read_text(path: Path) -> str:
+def read_text_leniently(path: Path) -> str:
     """Return the text of a secret or a log; a log may hold any bytes."""
     return path.read_text(encoding="utf-8", errors="replace")
 
 
-def process_trees(tops: Iterable[psutil.Process]) -> set[psutil.Process]:
+def find_process_trees(tops: Iterable[psutil.Process]) -> set[psutil.Process]:
     """Return processes and all that they have started."""
     found = set()
     for top in tops:
@@ -113,7 +113,7 @@ def process_trees(tops: Iterable[psutil.Process]) -> set[psutil.Process]:
     return found
 
 
-def cluster_processes(mark: str, scratch: str, variable: str = CLUSTER_MARK_VARIABLE) -> set[psutil.Process]:
+def find_cluster_processes(mark: str, scratch: str, variable: str = CLUSTER_MARK_VARIABLE) -> set[psutil.Process]:
     """Return the running processes of a cluster, whoever started them.
 
     These have its mark, or its scratch folder on their command line, or were started by such a process. Ray's workers
@@ -136,7 +136,7 @@ def cluster_processes(mark: str, scratch: str, variable: str = CLUSTER_MARK_VARI
             and _is_in_own_namespace(one.pid)
         ):
             found.append(one)
-    return process_trees(found)
+    return find_process_trees(found)
 
 
 def _is_in_own_namespace(pid: int) -> bool:
@@ -166,7 +166,7 @@ STATE_FILE = "state.json"
 
 
 @dataclass
-class LocalState:
+class LocalClusterState:
     """What was started of a home's cluster, and where it is.
 
     Attributes:
@@ -183,10 +183,10 @@ class LocalState:
     mlflow: str = ""
     scratch: str = ""
     host: str = ""
-    processes: list[ProcessGroup] = field(default_factory=list)
+    processes: list[StartedProcess] = field(default_factory=list)
 
     @classmethod
-    def of(cls, home: Home) -> Self:
+    def of_home(cls, home: Home) -> Self:
         """Return the cluster of a home; without processes if none was started.
 
         Raises:
@@ -202,21 +202,21 @@ class LocalState:
         return replace(found, path=path)
 
     @classmethod
-    def left(cls, home: Home) -> Self:
+    def remaining_of_home(cls, home: Home) -> Self:
         """Return what is to be stopped; of a cluster whose file is damaged, what can be found without it.
 
         Raises:
             UserError: it runs on another machine.
         """
         try:
-            found = cls.of(home)
+            found = cls.of_home(home)
         except UserError:
             return cls(home.path / ".cluster")
-        found.check_host()
+        found.check_is_this_machine()
         return found
 
     @property
-    def mark(self) -> str:
+    def cluster_mark(self) -> str:
         """Value of `CLUSTER_MARK_VARIABLE` that its processes have inherited."""
         return os.path.realpath(self.path)
 
@@ -228,10 +228,10 @@ class LocalState:
     def password_file(self) -> Path:
         return self.path / "mlflow-password"
 
-    def alive(self) -> list[ProcessGroup]:
+    def living_processes(self) -> list[StartedProcess]:
         return [process for process in self.processes if process.is_alive]
 
-    def environment(self) -> dict[str, str]:
+    def client_environment(self) -> dict[str, str]:
         """Return the variables for clients of the cluster, without MLflow's password, which stays in its file."""
         return {
             "RAY_AUTH_MODE": "token",
@@ -240,11 +240,11 @@ class LocalState:
             "MLFLOW_TRACKING_USERNAME": MLFLOW_USER,
         }
 
-    def left_files(self) -> list[Path]:
+    def files_to_remove(self) -> list[Path]:
         """Return the files that are removed with the cluster: all of its folder but the logs."""
         return [file for pattern in (*SECRET_FILES, STATE_FILE) for file in self.path.glob(pattern)]
 
-    def check_host(self) -> None:
+    def check_is_this_machine(self) -> None:
         """Refuse a cluster of another machine, whose processes cannot be seen here.
 
         Raises:
@@ -256,7 +256,7 @@ class LocalState:
                 "gone, remove the folder"
             )
 
-    def save(self) -> None:
+    def save_state(self) -> None:
         """Write the file of the state."""
         state = {key: value for key, value in asdict(self).items() if key != "path"}
         write_atomically(self.path / STATE_FILE, json.dumps(state, indent=2))
@@ -266,7 +266,7 @@ PROJECT_FOLDER = Path(__file__).parents[2]
 
 
 @dataclass(frozen=True, eq=False)
-class ClusterProcess:
+class ClusterPart:
     """A part of a cluster that `study cluster up` starts: MLflow's server, Ray's head, or a node.
 
     Attributes:
@@ -276,13 +276,13 @@ class ClusterProcess:
     """
 
     name: str
-    new_command: Callable[[], list[str]]
+    make_command: Callable[[], list[str]]
     environment: dict[str, str]
     is_up: Callable[[], bool]
-    tries: int
+    max_starts: int
 
 
-def mlflow_process(cluster: LocalState, home: Home) -> ClusterProcess:
+def mlflow_part(cluster: LocalClusterState, home: Home) -> ClusterPart:
     """Return MLflow's server, at the address that the cluster names, with a password for its only user."""
     users = cluster.path / "mlflow-auth.ini"
     database = sqlite_uri(cluster.path / "mlflow-users.db").replace("%", "%%")  # a single one refers to another key
@@ -290,7 +290,7 @@ def mlflow_process(cluster: LocalState, home: Home) -> ClusterProcess:
         users,
         "[mlflow]\ndefault_permission = NO_PERMISSIONS\nauth_cache_ttl_seconds = 60\n"
         f"database_uri = {database}\n"
-        f"admin_username = {MLFLOW_USER}\nadmin_password = {read_text(cluster.password_file)}\n"
+        f"admin_username = {MLFLOW_USER}\nadmin_password = {read_text_leniently(cluster.password_file)}\n"
         "authorization_function = mlflow.server.auth:authenticate_request_basic_auth\n",
         PRIVATE_FILE_MODE,
     )
@@ -299,32 +299,32 @@ def mlflow_process(cluster: LocalState, home: Home) -> ClusterProcess:
     command += ["--port", cluster.mlflow.rpartition(":")[2], "--artifacts-destination", home.artifacts_folder.as_uri()]
     environment = {
         **{key: value for key, value in os.environ.items() if not key.startswith("MLFLOW_")},
-        **variables(ProcessKind.MLFLOW_SERVER),
-        CLUSTER_MARK_VARIABLE: cluster.mark,
+        **variables_of_processes(ProcessKind.MLFLOW_SERVER),
+        CLUSTER_MARK_VARIABLE: cluster.cluster_mark,
         "MLFLOW_AUTH_CONFIG_PATH": str(users),
         "MLFLOW_FLASK_SERVER_SECRET_KEY": secrets.token_hex(32),
     }
-    return ClusterProcess("mlflow", lambda: command, environment, lambda: _is_server_up(f"{cluster.mlflow}/health"), 1)
+    return ClusterPart("mlflow", lambda: command, environment, lambda: _is_server_up(f"{cluster.mlflow}/health"), 1)
 
 
-def head_process(cluster: LocalState, home: Home) -> ClusterProcess:
+def head_part(cluster: LocalClusterState, home: Home) -> ClusterPart:
     """Return Ray's head, at the addresses that the cluster names; it runs no trials."""
     ports = {"--port": cluster.address, "--dashboard-port": cluster.dashboard}
     options = ["--head", *(f"{name}={address.rpartition(':')[2]}" for name, address in ports.items())]
     options += [f"--dashboard-host={LOOPBACK}", "--num-cpus=0", "--num-gpus=0", "--node-name=head"]
-    options += [f"--temp-dir={cluster.scratch}/{ray_internals.BELOW}"]
+    options += [f"--temp-dir={cluster.scratch}/{ray_internals.RAY_SUBFOLDER}"]
 
     # the client's usual port may be another cluster's
-    return ClusterProcess(
+    return ClusterPart(
         "head",
         lambda: _ray_start_command(cluster, options, "ray-client-server-port"),
         _node_environment(cluster, home, ()),
         lambda: bool(joined_node_names(cluster)),
-        START_TRIES,
+        MAX_NODE_STARTS,
     )
 
 
-def node_process(cluster: LocalState, home: Home, name: str, cpus: int, cards: Sequence[str]) -> ClusterProcess:
+def node_part(cluster: LocalClusterState, home: Home, name: str, cpus: int, cards: Sequence[str]) -> ClusterPart:
     """Return a node for trials, with so many CPUs and with the cards of these names or numbers.
 
     Its session has a folder of its own: in the head's it would unpack a job's code over the driver's, and nodes that
@@ -336,19 +336,23 @@ def node_process(cluster: LocalState, home: Home, name: str, cpus: int, cards: S
     def is_up() -> bool:
         return name in joined_node_names(cluster)
 
-    return ClusterProcess(
-        name, lambda: _ray_start_command(cluster, options), _node_environment(cluster, home, cards), is_up, START_TRIES
+    return ClusterPart(
+        name,
+        lambda: _ray_start_command(cluster, options),
+        _node_environment(cluster, home, cards),
+        is_up,
+        MAX_NODE_STARTS,
     )
 
 
-START_TRIES = 3
+MAX_NODE_STARTS = 3
 """Starts of one of Ray's nodes: on a busy machine it may give up by itself."""
 
 
-def joined_node_names(cluster: LocalState) -> list[str]:
+def joined_node_names(cluster: LocalClusterState) -> list[str]:
     """Return the names of the living nodes, as the head's dashboard gives them."""
-    headers = {"Authorization": f"Bearer {read_text(cluster.token_file)}"}
-    request = urllib.request.Request(cluster.dashboard + ray_internals.NODES, headers=headers)
+    headers = {"Authorization": f"Bearer {read_text_leniently(cluster.token_file)}"}
+    request = urllib.request.Request(cluster.dashboard + ray_internals.DASHBOARD_NODES_PATH, headers=headers)
     try:
         with urllib.request.urlopen(request, timeout=10) as answer:
             nodes = [node["raylet"] for node in json.load(answer)["data"]["summary"]]
@@ -357,11 +361,11 @@ def joined_node_names(cluster: LocalState) -> list[str]:
     return [node.get("nodeName", "") for node in nodes if node.get("state") == "ALIVE"]
 
 
-def _ray_start_command(cluster: LocalState, options: Collection[str], *more_ports: str) -> list[str]:
+def _ray_start_command(cluster: LocalClusterState, options: Collection[str], *more_ports: str) -> list[str]:
     """Return the command of a node, with different ports, as Ray's node refuses to start with two equal ones."""
     command = [sys.executable, "-m", "study.cluster.loopback_node", "start", "--block"]
     command += [f"--node-ip-address={LOOPBACK}", *options]
-    names = [*more_ports, *ray_internals.AGENTS_PORTS]
+    names = [*more_ports, *ray_internals.AGENT_PORT_OPTIONS]
     taken = {int(address.rpartition(":")[2]) for address in (cluster.mlflow, cluster.dashboard, cluster.address)}
     return [
         *command,
@@ -369,15 +373,15 @@ def _ray_start_command(cluster: LocalState, options: Collection[str], *more_port
     ]
 
 
-def _node_environment(cluster: LocalState, home: Home, cards: Sequence[str]) -> dict[str, str]:
+def _node_environment(cluster: LocalClusterState, home: Home, cards: Sequence[str]) -> dict[str, str]:
     """Return a node's environment, which trials and drivers on it inherit."""
     return {
         **{key: value for key, value in os.environ.items() if not key.startswith(("RAY_", "MLFLOW_"))},
-        **variables(ProcessKind.LOCAL_NODE),
-        **cluster.environment(),
-        CLUSTER_MARK_VARIABLE: cluster.mark,
+        **variables_of_processes(ProcessKind.LOCAL_NODE),
+        **cluster.client_environment(),
+        CLUSTER_MARK_VARIABLE: cluster.cluster_mark,
         "CUDA_VISIBLE_DEVICES": ",".join(cards),
-        "MLFLOW_TRACKING_PASSWORD": read_text(cluster.password_file),
+        "MLFLOW_TRACKING_PASSWORD": read_text_leniently(cluster.password_file),
         "STUDY_HOME": str(home.path),
         "PYTHONPATH": os.pathsep.join(filter(None, [str(PROJECT_FOLDER), os.environ.get("PYTHONPATH")])),
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}",
@@ -390,19 +394,21 @@ def _is_server_up(url: str) -> bool:
     return False
 
 
-START_TIMEOUT_S = 900.0
+PART_START_TIMEOUT_S = 900.0
 """Seconds that a part may take to come up; all cores of a small machine may be busy."""
 
 MAX_NODES_STARTING = max(2, os.cpu_count() or 1)
 """Nodes that are started at the same time: two together take two thirds of the time of one after the other."""
 
-POLL_INTERVAL_S = 0.3
+PARTS_POLL_INTERVAL_S = 0.3
 """Seconds between two looks at parts that are waited for."""
 
 SCRATCH_PREFIX = "study-ray-"
 """Prefix of the name of the folder of Ray's session. It is short: paths of sockets must fit into 107 bytes."""
 
-MAX_FOLDER_CHARACTERS = 103 - ray_internals.SESSION - len(f"/{SCRATCH_PREFIX}12345678") - len("node-100")
+MAX_SCRATCH_PARENT_CHARACTERS = (
+    103 - ray_internals.MAX_SESSION_PATH_CHARACTERS - len(f"/{SCRATCH_PREFIX}12345678") - len("node-100")
+)
 """Most characters of the path of the folder around it."""
 
 LOG_TAIL_LINES = 4
@@ -411,18 +417,20 @@ LOG_TAIL_LINES = 4
 
 NOTHING_LEFT_MESSAGE = "nothing of the cluster is left"
 
-TellLine = Callable[[str], object]
+ProgressCallback = Callable[[str], object]
 """Function that is told in words how the parts are doing."""
 
 
 @dataclass
-class LocalCluster(LocalState):
+class LocalCluster(LocalClusterState):
     """The cluster of a home, with the methods that start and stop it."""
 
     def __post_init__(self) -> None:
         self._children: dict[int, subprocess.Popen[bytes]] = {}  # of this process, which has to wait for them
 
-    def start(self, home: Home, nodes: int, cpus: int, cards: Sequence[str] = (), tell: TellLine = bool) -> None:
+    def start_cluster(
+        self, home: Home, nodes: int, cpus: int, cards: Sequence[str] = (), tell: ProgressCallback = bool
+    ) -> None:
         """Start MLflow, a head that runs no trials, and so many nodes.
 
         Args:
@@ -435,38 +443,38 @@ class LocalCluster(LocalState):
             StudyStoppedError: a part does not come up; then nothing stays behind.
             StartInterruptedError: a signal came; likewise.
         """
-        self.check_host()
+        self.check_is_this_machine()
         with as_user_error_if_unwritable(home.path, ANOTHER_HOME_REMEDY):
             home.path.mkdir(parents=True, exist_ok=True)
             held = self.path.with_name(f"{self.path.name}-lock").open("a")
         with held:
             if not lock_file(held):
                 raise UserError(f"a cluster of {home.path} is being started. Its state: study cluster status")
-            self._start_all(home, nodes, cpus, cards, tell)
+            self._start_all_parts(home, nodes, cpus, cards, tell)
 
-    def _start_all(self, home: Home, nodes: int, cpus: int, cards: Sequence[str], tell: TellLine) -> None:
+    def _start_all_parts(self, home: Home, nodes: int, cpus: int, cards: Sequence[str], tell: ProgressCallback) -> None:
         """Start all parts, see `start`, while the lock is held."""
-        if self.alive() or cluster_processes(self.mark, self.scratch):
+        if self.living_processes() or find_cluster_processes(self.cluster_mark, self.scratch):
             raise UserError(f"a cluster of {home.path} runs already. Its state: study cluster status")
         self._remove_leftovers()
         try:
-            self._make_folder()
-            self._start_and_wait([mlflow_process(self, home), head_process(self, home)], tell)
-            parts = [node_process(self, home, f"node-{n + 1}", cpus, cards[n::nodes]) for n in range(nodes)]
+            self._make_cluster_folder()
+            self._start_and_wait([mlflow_part(self, home), head_part(self, home)], tell)
+            parts = [node_part(self, home, f"node-{n + 1}", cpus, cards[n::nodes]) for n in range(nodes)]
             for first in range(0, nodes, MAX_NODES_STARTING):
                 self._start_and_wait(parts[first : first + MAX_NODES_STARTING], tell)
         except BaseException as error:
-            with interrupt.signals_ignored():
+            with interrupt.ignore_stop_signals():
                 if isinstance(error, KeyboardInterrupt):
                     tell("stopping what was started")
-                self.stop()
+                self.stop_cluster()
             if isinstance(error, KeyboardInterrupt):
                 raise StartInterruptedError(f"stopped; {NOTHING_LEFT_MESSAGE}") from None
             if isinstance(error, StudyStoppedError):
                 raise StudyStoppedError(f"{error}\n{NOTHING_LEFT_MESSAGE} but logs in {self.path}") from None
             raise
 
-    def stop(self) -> int:
+    def stop_cluster(self) -> int:
         """Stop all that was started, and remove its secrets and Ray's files; logs stay until the next start.
 
         Drivers of studies that are its jobs get a signal first, and time to stop.
@@ -474,23 +482,23 @@ class LocalCluster(LocalState):
         Returns:
             The number of processes.
         """
-        drivers = cluster_processes(self.mark, self.scratch, JOB)
+        drivers = find_cluster_processes(self.cluster_mark, self.scratch, RAY_JOB_VARIABLE)
         signal_and_wait(drivers, signal.SIGTERM, 10.0)
-        everything = set[psutil.Process]().union(*(part.tree() for part in self.processes))
-        everything |= cluster_processes(self.mark, self.scratch)
+        everything = set[psutil.Process]().union(*(part.process_tree() for part in self.processes))
+        everything |= find_cluster_processes(self.cluster_mark, self.scratch)
         for part in reversed(self.processes):
-            part.kill(signal.SIGTERM)
+            part.signal_group(signal.SIGTERM)
         deadline = time.monotonic() + 10.0
-        while self.alive() and time.monotonic() < deadline:
+        while self.living_processes() and time.monotonic() < deadline:
             time.sleep(0.1)
-        signal_and_wait(everything | cluster_processes(self.mark, self.scratch), signal.SIGKILL, 10.0)
+        signal_and_wait(everything | find_cluster_processes(self.cluster_mark, self.scratch), signal.SIGKILL, 10.0)
         for child in self._children.values():
             with suppress(subprocess.TimeoutExpired):
                 child.wait(5)
         self._remove_leftovers()
         return len(everything | drivers)
 
-    def _make_folder(self) -> None:
+    def _make_cluster_folder(self) -> None:
         """Make the folder with secrets, and choose the addresses."""
         self.path.mkdir(exist_ok=True)
         self.path.chmod(0o700)
@@ -498,7 +506,7 @@ class LocalCluster(LocalState):
             log.unlink()
         for file, length in ((self.token_file, 32), (self.password_file, 18)):
             write_atomically(file, secrets.token_hex(length), PRIVATE_FILE_MODE)
-        self.scratch = tempfile.mkdtemp(prefix=SCRATCH_PREFIX, dir=ray_socket_folder(MAX_FOLDER_CHARACTERS))
+        self.scratch = tempfile.mkdtemp(prefix=SCRATCH_PREFIX, dir=ray_socket_folder(MAX_SCRATCH_PARENT_CHARACTERS))
         self.host = platform.node()
         mlflow, dashboard, head = find_free_ports(3)
         self.mlflow, self.dashboard = (f"http://{LOOPBACK}:{port}" for port in (mlflow, dashboard))
@@ -508,11 +516,11 @@ class LocalCluster(LocalState):
         """Remove what is of no use once nothing runs."""
         if Path(self.scratch).name.startswith(SCRATCH_PREFIX):
             shutil.rmtree(self.scratch, ignore_errors=True)
-        for file in self.left_files():
+        for file in self.files_to_remove():
             file.unlink(missing_ok=True)
         self.scratch, self.processes = "", []
 
-    def _start_and_wait(self, parts: Sequence[ClusterProcess], tell: TellLine) -> None:
+    def _start_and_wait(self, parts: Sequence[ClusterPart], tell: ProgressCallback) -> None:
         """Start parts at the same time, and wait until all are up.
 
         Raises:
@@ -520,10 +528,10 @@ class LocalCluster(LocalState):
         """
         tell(f"starting {', '.join(part.name for part in parts)}")
         waiting = {part: (self._start_process(part), 1) for part in parts}
-        deadline = time.monotonic() + START_TIMEOUT_S
+        deadline = time.monotonic() + PART_START_TIMEOUT_S
         while waiting:
-            time.sleep(POLL_INTERVAL_S)
-            if interrupt.has_signal_come():  # but a library has swallowed it
+            time.sleep(PARTS_POLL_INTERVAL_S)
+            if interrupt.has_stop_signal_come():  # but a library has swallowed it
                 raise KeyboardInterrupt
             for part, (process, attempt) in list(waiting.items()):
                 if process.is_alive and part.is_up():
@@ -531,7 +539,7 @@ class LocalCluster(LocalState):
                     tell(f"{part.name} runs")
                 elif process.is_alive and time.monotonic() < deadline:
                     continue
-                elif attempt == part.tries or time.monotonic() > deadline:
+                elif attempt == part.max_starts or time.monotonic() > deadline:
                     raise StudyStoppedError(f"{part.name} does not come up. {self._log_tail(part)}")
                 else:
                     self._kill_failed_part(process)
@@ -539,30 +547,30 @@ class LocalCluster(LocalState):
                     tell(f"{part.name} has ended by itself: {why} (log: {self._log_file(part)}); attempt {attempt + 1}")
                     waiting[part] = self._start_process(part), attempt + 1
 
-    def _kill_failed_part(self, process: ProcessGroup) -> None:
+    def _kill_failed_part(self, process: StartedProcess) -> None:
         """Kill what is left of a part that has ended: it would slow down the next attempt."""
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         self.processes.remove(process)
 
-    def _log_file(self, part: ClusterProcess) -> Path:
+    def _log_file(self, part: ClusterPart) -> Path:
         return self.path / f"{part.name}.log"
 
-    def _log_lines(self, part: ClusterProcess) -> list[str]:
+    def _log_lines(self, part: ClusterPart) -> list[str]:
         """Return the lines of a part's log, each its first 300 characters, without the code in Python's tracebacks."""
-        lines = read_text(self._log_file(part)).splitlines()
-        return [ANSI_COLOURS.sub("", line)[:300] for line in lines if line[:1].strip()]
+        lines = read_text_leniently(self._log_file(part)).splitlines()
+        return [ANSI_COLOUR_PATTERN.sub("", line)[:300] for line in lines if line[:1].strip()]
 
-    def _log_tail(self, part: ClusterProcess) -> str:
+    def _log_tail(self, part: ClusterPart) -> str:
         """Return the end of a part's log."""
         last = self._log_lines(part)[-LOG_TAIL_LINES:]
         return "\n".join([f"The end of {self._log_file(part)}:", *(f"  {line}" for line in last)])
 
-    def _start_process(self, part: ClusterProcess) -> ProcessGroup:
+    def _start_process(self, part: ClusterPart) -> StartedProcess:
         with self._log_file(part).open("ab") as log:
             try:
                 started = subprocess.Popen(
-                    part.new_command(),
+                    part.make_command(),
                     env=part.environment,
                     stdin=subprocess.DEVNULL,
                     stdout=log,
@@ -572,7 +580,7 @@ class LocalCluster(LocalState):
             except OSError as error:  # no memory or no number for one more process
                 raise StudyStoppedError(f"{part.name} cannot be started: {error.strerror}") from None
         self._children[started.pid] = started
-        process = ProcessGroup.of(part.name, started.pid)
+        process = StartedProcess.from_pid(part.name, started.pid)
         self.processes.append(process)
-        self.save()
+        self.save_state()
         return process

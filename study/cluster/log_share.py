@@ -22,13 +22,13 @@ from study.errors import UserError
 from study.files import PRIVATE_FILE_MODE, sha256_of_file, write_atomically
 from study.home.folder import HOME_FORMAT_VERSION, Home, StudyFolder
 from study.text import print_text
-from study.upstream.ray_internals import job_logs
+from study.upstream.ray_internals import job_logs_folder
 
-SHARES_FOLDER, STUDY_LINK, MANIFEST = "study", "folder", "manifest.json"
+LOG_SHARES_FOLDER, STUDY_LINK_NAME, MANIFEST_FILE = "study", "folder", "manifest.json"
 """Names below a node's logs: the folder of all log shares; in that of one study the link to it, and the list of its
 files."""
 
-RENEWAL_INTERVAL_S = 5.0
+MANIFEST_RENEWAL_INTERVAL_S = 5.0
 """Seconds between two looks of a driver whether there is more to share."""
 
 SHARED_FILES = ("study.yaml", "ledger.jsonl", "best.yaml", "model_card.md")
@@ -37,7 +37,7 @@ SHARED_FOLDERS = ("errors", "output", "requests", "report", "models")
 function."""
 
 
-class LogShare:
+class StudyLogShare:
     """The log share of one study on this node.
 
     Args:
@@ -45,11 +45,11 @@ class LogShare:
     """
 
     def __init__(self, folder: StudyFolder, logs: Path) -> None:
-        self._folder, self._place = folder, logs / SHARES_FOLDER / folder.name
+        self._folder, self._place = folder, logs / LOG_SHARES_FOLDER / folder.name
         self._known: dict[str, tuple[tuple[int, int], dict[str, Any]]] = {}
         self._ledger, self._read = hashlib.sha256(), 0
 
-    def create(self) -> None:
+    def create_share(self) -> None:
         """Make the log share, and remove those of studies that no longer exist.
 
         Raises:
@@ -62,16 +62,16 @@ class LogShare:
             if path.is_symlink() or found.st_uid != os.getuid():
                 raise UserError(f"{path}: is not this user's own folder, so the study is not shown there")
             path.chmod(0o700)
-        prune_shares(shares)
-        link = self._place / STUDY_LINK
+        remove_shares_of_missing_studies(shares)
+        link = self._place / STUDY_LINK_NAME
         if not link.is_symlink() or Path(os.readlink(link)) != self._folder.path:
-            part = self._place / f".{STUDY_LINK}.{os.getpid()}"
+            part = self._place / f".{STUDY_LINK_NAME}.{os.getpid()}"
             part.unlink(missing_ok=True)
             part.symlink_to(self._folder.path)
             part.replace(link)
-        self.renew()
+        self.renew_manifest()
 
-    def renew(self) -> None:
+    def renew_manifest(self) -> None:
         """Write the list of files anew."""
         document = {
             "format": HOME_FORMAT_VERSION,
@@ -82,7 +82,7 @@ class LogShare:
             "written": round(time.time(), 3),
             "files": self._list_files(),
         }
-        write_atomically(self._place / MANIFEST, json.dumps(document), PRIVATE_FILE_MODE)
+        write_atomically(self._place / MANIFEST_FILE, json.dumps(document), PRIVATE_FILE_MODE)
 
     def _list_files(self) -> dict[str, dict[str, Any]]:
         root = self._folder.path
@@ -119,39 +119,39 @@ class LogShare:
         return {"bytes": self._read, "sha256": self._ledger.hexdigest()}
 
 
-def prune_shares(shares: Path) -> None:
+def remove_shares_of_missing_studies(shares: Path) -> None:
     """Remove the log shares of studies that no longer exist."""
     for place in shares.glob("*"):
-        link = place / STUDY_LINK
+        link = place / STUDY_LINK_NAME
         if link.is_symlink() and not link.exists():
             shutil.rmtree(place, ignore_errors=True)
 
 
-def prune_shares_on_this_node() -> None:
+def remove_stale_shares_on_this_node() -> None:
     """Prune the log shares on the node of this job; do nothing in a process that is no job's."""
-    if logs := job_logs():
-        prune_shares(logs / SHARES_FOLDER)
+    if logs := job_logs_folder():
+        remove_shares_of_missing_studies(logs / LOG_SHARES_FOLDER)
 
 
 @contextmanager
-def shared_while_running(folder: StudyFolder) -> Iterator[None]:
+def share_study_while_running(folder: StudyFolder) -> Iterator[None]:
     """Keep the log share of a study while the block runs in a job; the share stays. Do nothing in other processes.
 
     A fault of the log share is reported, and does not stop the study.
     """
-    logs = job_logs()
+    logs = job_logs_folder()
     if logs is None:
         yield
         return
-    share, over = LogShare(folder, logs), threading.Event()
+    share, over = StudyLogShare(folder, logs), threading.Event()
 
     def keep() -> None:
-        while not over.wait(RENEWAL_INTERVAL_S):
+        while not over.wait(MANIFEST_RENEWAL_INTERVAL_S):
             with suppress(OSError):
-                share.renew()
+                share.renew_manifest()
 
     try:
-        share.create()
+        share.create_share()
     except (OSError, UserError) as error:
         print_text(f"this study cannot be read from outside the cluster: {error}")
         yield
@@ -164,18 +164,18 @@ def shared_while_running(folder: StudyFolder) -> Iterator[None]:
         over.set()
         thread.join()
         with suppress(OSError):
-            share.renew()
+            share.renew_manifest()
 
 
-def share_study(home: Home, name: str) -> dict[str, Any]:
+def create_share_of_study(home: Home, name: str) -> dict[str, Any]:
     """Make the log share of an existing study, in a job that does nothing else; return its manifest.
 
     Raises:
         UserError: there is no such study, or this process is no job.
     """
-    folder, logs = home.find_study(name), job_logs()
+    folder, logs = home.find_study(name), job_logs_folder()
     if logs is None:
         raise UserError("study share: is what a cluster's jobs run, to show a study to who has the cluster's token")
-    LogShare(folder, logs).create()
-    document: dict[str, Any] = json.loads((logs / SHARES_FOLDER / name / MANIFEST).read_text(encoding="utf-8"))
+    StudyLogShare(folder, logs).create_share()
+    document: dict[str, Any] = json.loads((logs / LOG_SHARES_FOLDER / name / MANIFEST_FILE).read_text(encoding="utf-8"))
     return document

@@ -4,7 +4,7 @@ Ray takes 127.0.0.1 for a mistake and replaces it by the machine's address, wher
 head whose address is 127.0.0.1 listens there alone.
 """
 
-from study.upstream.ray_internals import command_on_loopback
+from study.upstream.ray_internals import run_ray_command_on_loopback
 
 if __name__ == "__main__":
-    command_on_loopback()
+    run_ray_command_on_loopback()

@@ -15,8 +15,14 @@ from urllib.parse import urlsplit
 from study import __version__
 from study.cluster.driver_job import DriverJob
 from study.cluster.head import ClusterHead, NodeNotFoundError, RemoteFileNotFoundError
-from study.cluster.log_share import MANIFEST, RENEWAL_INTERVAL_S, SHARED_FILES, SHARED_FOLDERS, SHARES_FOLDER
-from study.cluster.log_share import STUDY_LINK as WINDOW
+from study.cluster.log_share import (
+    LOG_SHARES_FOLDER,
+    MANIFEST_FILE,
+    MANIFEST_RENEWAL_INTERVAL_S,
+    SHARED_FILES,
+    SHARED_FOLDERS,
+)
+from study.cluster.log_share import STUDY_LINK_NAME as WINDOW
 from study.errors import StudyNotFoundError, UserError, find_disk_error
 from study.files import is_safe_file_name, replace_atomically, safe_path_below, sha256_of_file, write_atomically
 from study.home.folder import HOME_FORMAT_VERSION, FetchOrigin, Home, StudyFolder, read_fetch_origin, write_home_format
@@ -25,10 +31,10 @@ from study.home.ledger import lease_path
 from study.home.ledger_line import LineChainState, last_line
 from study.text import escape_control, shell_command
 
-ReadFile = Callable[[str, int, int], Iterator[bytes]]
+RemoteFileReader = Callable[[str, int, int], Iterator[bytes]]
 """Yields a file of the study, by its name, in blocks: its last `lines` lines (-1: all of it), at most so many bytes."""
 
-STUDY_FILE, LEDGER_FILE = "study.yaml", "ledger.jsonl"
+STUDY_FILE_NAME, LEDGER_FILE_NAME = "study.yaml", "ledger.jsonl"
 
 RECENT_LEDGER_LINES = 50
 """Lines of a ledger that are asked for first where some are here, and in addition to those that are known to be new."""
@@ -46,7 +52,7 @@ class LedgerMismatchError(UserError):
 
 
 @dataclass(frozen=True)
-class Manifest:
+class ShareManifest:
     """The list of files that a log share offers.
 
     Attributes:
@@ -59,7 +65,7 @@ class Manifest:
     files: Mapping[str, tuple[int, str]]
 
     @classmethod
-    def of(cls, name: str, document: Any) -> "Manifest":
+    def from_document(cls, name: str, document: Any) -> "ShareManifest":
         """Build a manifest from a log share's file.
 
         Raises:
@@ -73,7 +79,8 @@ class Manifest:
                     f"{__version__}, which reads form {HOME_FORMAT_VERSION}. Install study {maker} here"
                 )
             files = {
-                _checked_name(key): (int(told["bytes"]), str(told["sha256"])) for key, told in document["files"].items()
+                _check_file_name(key): (int(told["bytes"]), str(told["sha256"]))
+                for key, told in document["files"].items()
             }
             host, folder = escape_control(str(document["host"])), escape_control(str(document["folder"]))
             return cls(host, folder, float(document["written"]), files)
@@ -81,7 +88,7 @@ class Manifest:
             raise UserError(f"{name}: what the cluster says of its files cannot be read") from None
 
 
-def _checked_name(name: str) -> str:
+def _check_file_name(name: str) -> str:
     """Return the name of a file if it may be downloaded.
 
     Raises:
@@ -94,7 +101,7 @@ def _checked_name(name: str) -> str:
     return name
 
 
-READ_FOLDERS = ("errors", "output", "requests")
+FOLDERS_READ_BY_DEFAULT = ("errors", "output", "requests")
 """Folders of a study that commands read which look at it from afar."""
 
 
@@ -103,18 +110,19 @@ class FetchOptions:
     """Which files of a study are wanted besides study file and ledger, and how they are downloaded.
 
     Attributes:
-        files: returns whether a further file is wanted; in the folders `READ_FOLDERS`, files that no longer exist are
+        files: returns whether a further file is wanted; in the folders `FOLDERS_READ_BY_DEFAULT`, files that no longer
+            exist are
             removed.
         own: whether a ledger here that has events of its own is kept.
         change: what is done with the study file before it is in its place.
     """
 
-    files: Callable[[str], bool]
-    own: bool = False
-    change: Callable[[Path], None] | None = None
+    is_wanted: Callable[[str], bool]
+    own_study: bool = False
+    change_file: Callable[[Path], None] | None = None
 
 
-def download_study(read: ReadFile, manifest: Manifest, folder: Path, wish: FetchOptions) -> list[str]:
+def download_study(read: RemoteFileReader, manifest: ShareManifest, folder: Path, wish: FetchOptions) -> list[str]:
     """Download what is new into a folder; return the names of the files that came.
 
     The ledger comes first: where it is refused, nothing else comes. Each file is whole and as the cluster announced, or
@@ -125,17 +133,17 @@ def download_study(read: ReadFile, manifest: Manifest, folder: Path, wish: Fetch
         LedgerMismatchError: the ledger here and that on the cluster have events of their own; nothing was written.
         UserError: the ledger on the cluster is damaged, or a file cannot be had.
     """
-    for needed in (STUDY_FILE, LEDGER_FILE):
+    for needed in (STUDY_FILE_NAME, LEDGER_FILE_NAME):
         if needed not in manifest.files:
             raise UserError(f"{folder.name}: has no {needed} on the cluster, in {manifest.folder}")
     folder.mkdir(parents=True, exist_ok=True)
-    came = [LEDGER_FILE] if _download_ledger(read, manifest, folder / LEDGER_FILE, wish.own) else []
-    if _download_file(read, manifest, folder, STUDY_FILE, wish.change):
-        came.append(STUDY_FILE)
-    for name in sorted({*manifest.files} - {STUDY_FILE, LEDGER_FILE}):
-        if wish.files(name) and _download_file(read, manifest, folder, name):
+    came = [LEDGER_FILE_NAME] if _download_ledger(read, manifest, folder / LEDGER_FILE_NAME, wish.own_study) else []
+    if _download_file(read, manifest, folder, STUDY_FILE_NAME, wish.change_file):
+        came.append(STUDY_FILE_NAME)
+    for name in sorted({*manifest.files} - {STUDY_FILE_NAME, LEDGER_FILE_NAME}):
+        if wish.is_wanted(name) and _download_file(read, manifest, folder, name):
             came.append(name)
-    for part in (part for part in READ_FOLDERS if wish.files(f"{part}/")):
+    for part in (part for part in FOLDERS_READ_BY_DEFAULT if wish.is_wanted(f"{part}/")):
         for path in (folder / part).glob("[!.]*"):
             if f"{part}/{path.name}" not in manifest.files:
                 path.unlink(missing_ok=True)
@@ -143,7 +151,11 @@ def download_study(read: ReadFile, manifest: Manifest, folder: Path, wish: Fetch
 
 
 def _download_file(
-    read: ReadFile, manifest: Manifest, folder: Path, name: str, change: Callable[[Path], None] | None = None
+    read: RemoteFileReader,
+    manifest: ShareManifest,
+    folder: Path,
+    name: str,
+    change: Callable[[Path], None] | None = None,
 ) -> bool:
     path, (size, digest) = safe_path_below(folder, name), manifest.files[name]
     if path.is_file() and path.stat().st_size == size and sha256_of_file(path) == digest:
@@ -165,7 +177,7 @@ def _download_file(
     return True
 
 
-def _download_ledger(read: ReadFile, manifest: Manifest, path: Path, own: bool) -> bool:
+def _download_ledger(read: RemoteFileReader, manifest: ShareManifest, path: Path, own: bool) -> bool:
     """Download the new lines of the ledger, which grows meanwhile; return whether there were any.
 
     The chain of check values (`study.home.ledger_line`) and the cluster's digest prove that they follow those that
@@ -174,11 +186,11 @@ def _download_ledger(read: ReadFile, manifest: Manifest, path: Path, own: bool) 
     Raises:
         RemoteFileChangedError, LedgerMismatchError: see `download_study`.
     """
-    size, digest = manifest.files[LEDGER_FILE]
+    size, digest = manifest.files[LEDGER_FILE_NAME]
     here = _whole_lines(path.read_bytes()) if path.exists() else b""
-    new = _new_lines(read, here, size + MAX_LEDGER_GROWTH_BYTES) if here else None
+    new = _download_new_lines(read, here, size + MAX_LEDGER_GROWTH_BYTES) if here else None
     if new is None:
-        there = _whole_lines(b"".join(read(LEDGER_FILE, -1, size + MAX_LEDGER_GROWTH_BYTES)))
+        there = _whole_lines(b"".join(read(LEDGER_FILE_NAME, -1, size + MAX_LEDGER_GROWTH_BYTES)))
         if not there.startswith(here):
             if own and here.startswith(there):
                 return False
@@ -190,20 +202,20 @@ def _download_ledger(read: ReadFile, manifest: Manifest, path: Path, own: bool) 
     data = here + new
     if len(data) < size or hashlib.sha256(data[:size]).hexdigest() != digest:
         raise RemoteFileChangedError(
-            f"{LEDGER_FILE}: what came is not what the cluster says of it ({len(data)} bytes, {size} or more)"
+            f"{LEDGER_FILE_NAME}: what came is not what the cluster says of it ({len(data)} bytes, {size} or more)"
         )
-    _check_chain(new, here)
+    _check_ledger_lines_follow(new, here)
     if new:
         with replace_atomically(path) as part:
             part.write_bytes(data)
     return bool(new)
 
 
-def _new_lines(read: ReadFile, here: bytes, most: int) -> bytes | None:
+def _download_new_lines(read: RemoteFileReader, here: bytes, most: int) -> bytes | None:
     """Return the lines after those that are here; None: they do not follow, or too many are new to ask for a part."""
     last, asked = last_line(here), RECENT_LEDGER_LINES
     for _ in range(2):
-        lines = _whole_lines(b"".join(read(LEDGER_FILE, asked, most))).splitlines(keepends=True)
+        lines = _whole_lines(b"".join(read(LEDGER_FILE_NAME, asked, most))).splitlines(keepends=True)
         if last in lines:
             return b"".join(lines[lines.index(last) + 1 :])
         if not lines:
@@ -212,7 +224,7 @@ def _new_lines(read: ReadFile, here: bytes, most: int) -> bytes | None:
     return None
 
 
-def _check_chain(new: bytes, here: bytes) -> None:
+def _check_ledger_lines_follow(new: bytes, here: bytes) -> None:
     """Check that lines follow one another, and those that are here.
 
     Raises:
@@ -226,7 +238,7 @@ def _check_chain(new: bytes, here: bytes) -> None:
     for line in new.splitlines(keepends=True):
         if not chain.accepts(line):
             raise RemoteFileChangedError(
-                f"{LEDGER_FILE}: is damaged on the cluster at event {chain.number}, or was on the way"
+                f"{LEDGER_FILE_NAME}: is damaged on the cluster at event {chain.number}, or was on the way"
             )
 
 
@@ -234,7 +246,7 @@ def _whole_lines(data: bytes) -> bytes:
     return data[: data.rfind(b"\n") + 1]
 
 
-DOWNLOAD_TRIES = 3
+MAX_DOWNLOAD_ATTEMPTS = 3
 """Downloads of files that are not what the cluster says, as they may be changing."""
 
 SHARE_JOB_TIMEOUT_S = 180.0
@@ -262,7 +274,7 @@ class RemoteStudy:
         self._nodes = list(dict.fromkeys(node for node in nodes if node))
         self._node = ""
 
-    def download(self, folder: Path, wish: FetchOptions) -> tuple[FetchOrigin, list[str]]:
+    def download_files(self, folder: Path, wish: FetchOptions) -> tuple[FetchOrigin, list[str]]:
         """Download what is new into a folder, and note there where it came from; return the note and the names.
 
         Raises:
@@ -270,9 +282,9 @@ class RemoteStudy:
             UserError: see `study.cluster.mirror.download_study`, or the cluster does not answer.
         """
         manifest = self._find_or_make_manifest()
-        for left in reversed(range(DOWNLOAD_TRIES)):
+        for left in reversed(range(MAX_DOWNLOAD_ATTEMPTS)):
             try:
-                came = download_study(self._read, manifest, folder, wish)
+                came = download_study(self._read_shared_file, manifest, folder, wish)
                 break
             except RemoteFileChangedError:
                 if not left:
@@ -292,24 +304,24 @@ class RemoteStudy:
             host=manifest.host,
             node=self._node,
             folder=manifest.folder,
-            python=self._interpreter,
-            events=LineChainState.after_line(last_line((folder / LEDGER_FILE).read_bytes())).number + 1,
+            python=self._remote_python,
+            events=LineChainState.after_line(last_line((folder / LEDGER_FILE_NAME).read_bytes())).number + 1,
         )
-        if self._known and LEDGER_FILE not in came and self._known.events:
+        if self._known and LEDGER_FILE_NAME not in came and self._known.events:
             found = replace(found, events=self._known.events)  # the ledger here has had its own events since
         found.save(folder)
         return found, came
 
     @property
-    def _interpreter(self) -> str:
+    def _remote_python(self) -> str:
         return self._last.python if self._last else self._known.python if self._known else "python"
 
-    def _read(self, name: str, lines: int, most: int) -> Iterator[bytes]:
-        return self._head.file(self._node, f"{SHARES_FOLDER}/{self._name}/{WINDOW}/{name}", lines, most)
+    def _read_shared_file(self, name: str, lines: int, most: int) -> Iterator[bytes]:
+        return self._head.read_log_file(self._node, f"{LOG_SHARES_FOLDER}/{self._name}/{WINDOW}/{name}", lines, most)
 
-    def _find_or_make_manifest(self) -> Manifest:
+    def _find_or_make_manifest(self) -> ShareManifest:
         """Return what there is to download; where no living node shares its files, start a job that does."""
-        lost = not self._nodes and (self._last is None or self._last.is_over)
+        lost = not self._nodes and (self._last is None or self._last.has_ended)
         for node in self._nodes:
             self._node = node
             try:
@@ -318,30 +330,30 @@ class RemoteStudy:
                 continue
             except NodeNotFoundError:
                 lost = True
-        if not lost or (self._last and not self._last.is_over):
+        if not lost or (self._last and not self._last.has_ended):
             what = f"{self._last.id}, {self._last.state}" if self._last else "no driver"
             why = "its driver has not made it yet"
-            if self._last and self._last.is_over:
+            if self._last and self._last.has_ended:
                 why = "no such study on the cluster: its driver ended before it made it, or it was deleted"
             raise RemoteStudyNotFoundError(f"{self._name}: {why} ({what})")
         return self._manifest_by_job()
 
-    def _renewed_manifest(self) -> Manifest:
+    def _renewed_manifest(self) -> ShareManifest:
         """Return the manifest after a while: of the driver, where one runs, else of a job."""
-        if self._last and not self._last.is_over:
-            time.sleep(1.5 * RENEWAL_INTERVAL_S)
+        if self._last and not self._last.has_ended:
+            time.sleep(1.5 * MANIFEST_RENEWAL_INTERVAL_S)
             return self._read_manifest()
         return self._manifest_by_job()
 
-    def _read_manifest(self) -> Manifest:
-        data = b"".join(self._head.file(self._node, f"{SHARES_FOLDER}/{self._name}/{MANIFEST}"))
+    def _read_manifest(self) -> ShareManifest:
+        data = b"".join(self._head.read_log_file(self._node, f"{LOG_SHARES_FOLDER}/{self._name}/{MANIFEST_FILE}"))
         try:
             document: Any = json.loads(data)
         except (ValueError, RecursionError):
             document = None
-        return Manifest.of(self._name, document)
+        return ShareManifest.from_document(self._name, document)
 
-    def _manifest_by_job(self) -> Manifest:
+    def _manifest_by_job(self) -> ShareManifest:
         """Return the manifest of a job that shares the study's files.
 
         Raises:
@@ -350,12 +362,12 @@ class RemoteStudy:
         from study.cluster.job_client import JobClient
 
         jobs = JobClient(self._head.address)
-        job = jobs.begin(
-            ["share", self._name, "--json"], self._interpreter, self._last.environment if self._last else {}
+        job = jobs.begin_command(
+            ["share", self._name, "--json"], self._remote_python, self._last.environment if self._last else {}
         )
-        self._node = jobs.wait(job, SHARE_JOB_TIMEOUT_S, "answer").node or ""
+        self._node = jobs.wait_for_job(job, SHARE_JOB_TIMEOUT_S, "answer").node or ""
         try:
-            return Manifest.of(self._name, jobs.answer(job))
+            return ShareManifest.from_document(self._name, jobs.wait_for_answer(job))
         except StudyNotFoundError as error:
             submit = shell_command("submit", "FILE", "--address", self._head.address)
             raise RemoteStudyNotFoundError(f"{error} (on the cluster). A first one: {submit}") from None
@@ -366,10 +378,10 @@ MIRRORS_FOLDER = ".clusters"
 
 def is_read_by_default(name: str) -> bool:
     """Return whether a file of this name is read besides study file and ledger."""
-    return name.startswith(tuple(f"{part}/" for part in READ_FOLDERS))
+    return name.startswith(tuple(f"{part}/" for part in FOLDERS_READ_BY_DEFAULT))
 
 
-class Mirror:
+class StudyMirror:
     """The local copy of one cluster's studies, in a folder of the local home, `.clusters/HOST_PORT`.
 
     It is a home itself, in which everything that reads a study works. It stays when the head has gone.
@@ -384,16 +396,16 @@ class Mirror:
         key = re.sub(r"[^A-Za-z0-9.-]", "_", f"{parts.hostname}_{parts.port or ''}")
         self.home = Home(home.path / MIRRORS_FOLDER / key)
 
-    def update(self, head: ClusterHead, name: str, drivers: list[DriverJob]) -> FetchOrigin:
+    def update_study(self, head: ClusterHead, name: str, drivers: list[DriverJob]) -> FetchOrigin:
         """Download what is new of a study.
 
         Raises:
-            UserError: see `RemoteStudy.download`; or the local home cannot be written.
+            UserError: see `RemoteStudy.download_files`; or the local home cannot be written.
         """
         try:
             self.home.path.mkdir(parents=True, exist_ok=True)
             write_home_format(self.home.path)
-            found, _ = RemoteStudy(head, name, drivers, self.known(name)).download(
+            found, _ = RemoteStudy(head, name, drivers, self.known_origin(name)).download_files(
                 safe_path_below(self.home.path, name), FetchOptions(is_read_by_default)
             )
             self._write_running_lease(name, found)
@@ -403,22 +415,22 @@ class Mirror:
             raise UserError(f"{error.filename or self.home.path}: {error.strerror}") from None
         return found
 
-    def known(self, name: str) -> FetchOrigin | None:
+    def known_origin(self, name: str) -> FetchOrigin | None:
         """Return where a study was found before; None: it was never read."""
         return read_fetch_origin(StudyFolder(safe_path_below(self.home.path, name)))
 
-    def names(self) -> list[str]:
+    def study_names(self) -> list[str]:
         """Return the studies that were read, whether or not the cluster has them."""
-        return [folder.name for folder in self.home.list_studies() if self.known(folder.name)]
+        return [folder.name for folder in self.home.list_studies() if self.known_origin(folder.name)]
 
     def last_known_origin(self, name: str) -> FetchOrigin | None:
         """Return what `known` does, and mark the driver as running if it ran when the study was read."""
-        found = self.known(name)
+        found = self.known_origin(name)
         if found:
             self._write_running_lease(name, found)
         return found
 
-    def forget(self, name: str) -> None:
+    def remove_study(self, name: str) -> None:
         """Remove what was read of a study."""
         shutil.rmtree(safe_path_below(self.home.path, name), ignore_errors=True)
 

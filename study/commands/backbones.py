@@ -4,20 +4,20 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from study import data, files
-from study.data.download import OnProgress, find_or_download, no_progress
+from study.data.download import ProgressCallback, find_or_download, ignore_progress
 from study.errors import UserError
 from study.models import published_weights
 from study.models.published_weights import (
-    DEFAULT,
-    FOLDER,
-    PACKAGED,
+    DEFAULT_WEIGHTS_NAME,
+    PACKAGED_WEIGHTS,
+    WEIGHTS_FOLDER,
     PublishedWeights,
-    architectures,
-    weights_of,
+    list_architectures,
+    weights_names_of,
     why_wrong_architecture,
 )
 
-ARCHITECTURES_AS_MODEL_NAMES = ("resnet18", "resnet50", *PACKAGED)
+ARCHITECTURES_AS_MODEL_NAMES = ("resnet18", "resnet50", *PACKAGED_WEIGHTS)
 """Architectures that are themselves a `model.name`; the others are `torchvision` with an `architecture`."""
 
 
@@ -48,10 +48,10 @@ class PreparedWeights(WeightsRow):
 def list_weights() -> list[WeightsRow]:
     """Return one row per architecture and published weights, the default ones first: their file and what they need."""
     return [
-        _weights_row(published_weights.find_weights(architecture, name), name == DEFAULT)
-        for architecture in [*PACKAGED, *architectures()]
-        for name in weights_of(architecture)
-        if name == DEFAULT or not _are_default_weights(architecture, name)
+        _weights_row(published_weights.find_weights(architecture, name), name == DEFAULT_WEIGHTS_NAME)
+        for architecture in [*PACKAGED_WEIGHTS, *list_architectures()]
+        for name in weights_names_of(architecture)
+        if name == DEFAULT_WEIGHTS_NAME or not _are_default_weights(architecture, name)
     ]
 
 
@@ -64,11 +64,13 @@ def weights_table(rows: Iterable[WeightsRow]) -> str:
             lines.append(
                 f"{row.architecture:<20} {row.weights:<16} {row.mib:>6.0f} {row.side:>6} {row.least:>6}  {there}"
             )
-    get = f"files are looked for in {data.data_root() / FOLDER}; get one: study models prepare NETWORK"
+    get = f"files are looked for in {data.data_root() / WEIGHTS_FOLDER}; get one: study models prepare NETWORK"
     return "\n".join([*lines, "pixels: of the images that the weights were evaluated on; least: smallest side", get])
 
 
-def prepare_weights(architecture: str, weights: str = DEFAULT, progress: OnProgress = no_progress) -> PreparedWeights:
+def prepare_weights(
+    architecture: str, weights: str = DEFAULT_WEIGHTS_NAME, progress: ProgressCallback = ignore_progress
+) -> PreparedWeights:
     """Get a file of published weights, check it, and return its facts with the `model` section that begins from it.
 
     Args:
@@ -77,7 +79,7 @@ def prepare_weights(architecture: str, weights: str = DEFAULT, progress: OnProgr
     Raises:
         UserError: a name is unknown, or the file cannot be got or is wrong.
     """
-    if architecture not in PACKAGED and (problem := why_wrong_architecture(architecture)) is not None:
+    if architecture not in PACKAGED_WEIGHTS and (problem := why_wrong_architecture(architecture)) is not None:
         raise UserError(f"torchvision {problem}")
     chosen = published_weights.find_weights(architecture, weights)
     file = find_or_download(chosen.source, progress)
@@ -108,4 +110,4 @@ def _weights_row(found: PublishedWeights, default: bool) -> WeightsRow:
 
 
 def _are_default_weights(architecture: str, name: str) -> bool:
-    return published_weights.find_weights(architecture, DEFAULT).name.endswith(f".{name}")
+    return published_weights.find_weights(architecture, DEFAULT_WEIGHTS_NAME).name.endswith(f".{name}")

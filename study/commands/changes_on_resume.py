@@ -8,7 +8,7 @@ from study.home.folder import StudyFolder
 from study.home.record import StudyRecord
 from study.knobs import Scalar
 from study.ranking import Results
-from study.spec.load import check_and_complete
+from study.spec.load import check_and_complete_document
 from study.spec.study_spec import PLACEMENT_KEYS
 from study.spec.yaml_document import apply_profile, parse_assignment, read_study_file
 
@@ -39,16 +39,16 @@ def placement_on_resume(folder: StudyFolder, record: StudyRecord, assignments: I
     spec, document = folder.load_spec(), read_study_file(folder.spec_file)
     last = [(key, value, f"{key} of the last session") for key, value in record.placement.items()]
     for key, value, place in [*last, *changed]:
-        document.set(key, value, place)
+        document.override_key(key, value, place)
     apply_profile(document, None)
-    told = check_and_complete(document)
+    told = check_and_complete_document(document)
     if (told.resources.gpu > 0) is not (spec.resources.gpu > 0):
         one, other = ("a GPU", "the CPU") if spec.resources.gpu else ("the CPU", "a GPU")
         raise UserError(
             f"--set resources.gpu={told.resources.gpu:g}: the trials of {folder.name} run on {one}; on {other} the "
             "same trial has other numbers, and they would not compare. Run it anew: study run FILE --name OTHER"
         )
-    return spec.with_placement(told.placement_values).placement
+    return spec.replace_placement(told.placement_values).placement
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class PlacementChange:
 
 def placement_changes(results: Results) -> dict[str, PlacementChange]:
     """Return the keys whose value a study's last driver had otherwise than its file says."""
-    own = results.spec.with_placement(results.record.placement)
+    own = results.spec.replace_placement(results.record.placement)
     return {key: PlacementChange(value, results.spec.placement_values[key]) for key, value in own.placement.items()}
 
 

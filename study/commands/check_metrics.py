@@ -85,7 +85,7 @@ def check_study_metrics(spec: StudySpec) -> None:
     """
     if not spec.function:
         for section in spec.data_sections:
-            check_metrics_of_counts(spec, section, cells.count_dataset(section))
+            check_metrics_of_counts(spec, section, cells.count_cells_of_dataset(section))
 
 
 def check_metrics_of_loaded_data(spec: StudySpec, datasets: Mapping[str, Dataset]) -> None:
@@ -99,12 +99,14 @@ def check_metrics_of_loaded_data(spec: StudySpec, datasets: Mapping[str, Dataset
     """
     for section in [] if spec.function else spec.data_sections:
         dataset = datasets[data.section_key(section)]
-        facts = dataset.facts.for_split("val")
-        check_metrics_of_counts(spec, section, DatasetCounts({"val": cells.count_split(dataset.splits["val"], facts)}))
+        facts = dataset.facts.facts_of_split("val")
+        check_metrics_of_counts(
+            spec, section, DatasetCounts({"val": cells.count_cells_of_split(dataset.splits["val"], facts)})
+        )
 
 
 def check_metrics_of_counts(spec: StudySpec, section: Section, counts: DatasetCounts) -> None:
-    """Check the metrics against the cells of one data set, as `study.data.cells.count_dataset` returns them.
+    """Check the metrics against the cells of one data set, as `study.data.cells.count_cells_of_dataset` returns them.
 
     Cells that are not known pass.
 
@@ -113,7 +115,7 @@ def check_metrics_of_counts(spec: StudySpec, section: Section, counts: DatasetCo
     """
     if counts.unknown or "val" not in counts.splits:
         return
-    val, facts = counts.splits["val"], spec.describe(section).for_split("val")
+    val, facts = counts.splits["val"], spec.facts_of_data(section).facts_of_split("val")
     for place, metric in _metrics_by_key(spec):
         if empty := empty_cells_for(metric, val.classes, val.cells):
             possible = [
@@ -135,7 +137,7 @@ def empty_cell_warnings(spec: StudySpec, counts: DatasetCounts, facts: Facts) ->
     """Return warnings of cells of validation without a sample, which metrics by group leave out.
 
     Args:
-        counts: as `study.data.cells.count_dataset` returns them.
+        counts: as `study.data.cells.count_cells_of_dataset` returns them.
         facts: of the validation split.
     """
     table = counts.splits["val"].cells

@@ -184,10 +184,10 @@ def call_with_worker_priority(function: Callable[[], ResultT]) -> ResultT:
 
 def compute_cost(spec: StudySpec, plan: Plan, pace: EpochPace) -> ExpectedCost:
     """Compute the hours of trials, GPUs and the clock of a plan, with early stopping and without."""
-    from study.sweep.ray_runtime import n_trials_at_once
+    from study.sweep.ray_runtime import count_trials_at_once
 
     budget, full = plan.budget, spec.epochs
-    at_once = n_trials_at_once(spec.resources, spec.search.concurrency)
+    at_once = count_trials_at_once(spec.resources, spec.search.concurrency)
     seconds = pace.seconds_per_epoch * pace.slowdown(spec.resources.cpu, max(1, at_once), os.cpu_count() or 1)
     searched = sum(count for stage, count in budget.trials.items() if stage not in ("confirm", "rule"))
 

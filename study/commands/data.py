@@ -20,8 +20,8 @@ from rich.progress import (
 from study import data
 from study.data import cells
 from study.data.cells import DatasetCounts
-from study.data.dataset import Facts, fingerprint
-from study.data.download import OnProgress, find_or_download, no_progress
+from study.data.dataset import Facts, fingerprint_of_splits
+from study.data.download import ProgressCallback, find_or_download, ignore_progress
 from study.errors import UserError, did_you_mean
 from study.files import as_user_error_if_unwritable, write_atomically
 from study.knobs import Section, Value, read_knobs
@@ -72,7 +72,7 @@ class PreparedData:
 
 def list_data_sets() -> list[DataRow]:
     """Return one row per data set."""
-    return [_data_row(name) for name in data.names()]
+    return [_data_row(name) for name in data.dataset_names()]
 
 
 def data_sets_table(rows: Iterable[DataRow]) -> str:
@@ -93,7 +93,9 @@ def _shape_text(facts: Facts | None) -> str:
     return (" x ".join(map(str, facts.shape)) if facts else "") or "-"
 
 
-def prepare_data_set(name: str, assignments: Iterable[str] = (), progress: OnProgress = no_progress) -> PreparedData:
+def prepare_data_set(
+    name: str, assignments: Iterable[str] = (), progress: ProgressCallback = ignore_progress
+) -> PreparedData:
     """Get the files of a data set, check them, build what trials read, and return its facts and the size of its splits.
 
     Args:
@@ -107,12 +109,12 @@ def prepare_data_set(name: str, assignments: Iterable[str] = (), progress: OnPro
     for source in data.sources(section):
         find_or_download(source, progress)
     dataset = data.load(section)
-    if dataset.folds is None and fingerprint(dataset.splits) != dataset.fingerprint:
+    if dataset.folds is None and fingerprint_of_splits(dataset.splits) != dataset.fingerprint:
         raise UserError(
             f"{name}: its prepared files in {data.data_root()} are damaged: they have changed since they were written. "
             "Remove them (prepared/ there) and prepare it again"
         )
-    splits = {split: cells.count_split(part, dataset.facts) for split, part in dataset.splits.items()}
+    splits = {split: cells.count_cells_of_split(part, dataset.facts) for split, part in dataset.splits.items()}
     options = {key: value for key, value in section.items() if key != "name"}
     facts = replace(dataset.facts, title=dataset.facts.title or name)
     return PreparedData(name, options, dataset.fingerprint, facts, splits)
@@ -130,15 +132,15 @@ def prepared_data_text(prepared: PreparedData) -> str:
     ]
     counts = DatasetCounts(prepared.splits, None, facts.class_names, facts.bias_names)
     return "\n".join(
-        [*lines, *cell_count_lines(counts), *(f"warning: {warning}" for warning in cells.count_warnings(counts))]
+        [*lines, *cell_count_lines(counts), *(f"warning: {warning}" for warning in cells.warnings_from_counts(counts))]
     )
 
 
 @contextmanager
-def download_progress_bars(quiet: bool = False) -> Iterator[OnProgress]:
+def download_progress_bars(quiet: bool = False) -> Iterator[ProgressCallback]:
     """Show the progress of downloads as bars on standard error, or not at all."""
     if quiet:
-        yield no_progress
+        yield ignore_progress
         return
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
     with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as bars:
@@ -156,7 +158,7 @@ def _data_row(name: str) -> DataRow:
     origin = data.CATALOGUE.declaring_distributions(name)
     if problem := data.CATALOGUE.why_unusable(name):
         return DataRow(name, "", origin, problem)
-    module = data.find_module(name)
+    module = data.find_dataset_module(name)
     own, about = read_knobs(module.Options), (module.__doc__ or "").partition("\n")[0].rstrip(".")
     keys, required = [knob.key for knob in own], [knob.key for knob in own if knob.required]
     if required:  # its files depend on what the user gives
@@ -179,21 +181,22 @@ def load_data_section(name: str, assignments: Iterable[str], verb: str) -> dict[
     Raises:
         UserError: a name or key is not known, or a key cannot have its value.
     """
-    from study.spec.key_errors import Problems, check_section
-    from study.spec.section_models import section_model
-    from study.spec.yaml_document import Document, apply_overrides
+    from study.spec.key_errors import ProblemCollector, validate_section
+    from study.spec.section_models import make_section_model
+    from study.spec.yaml_document import YamlDocument, apply_overrides
 
-    if name not in data.names():
+    if name not in data.dataset_names():
         raise UserError(
-            f"{name!r}: no such data set. {did_you_mean(name, data.names())}Known: {', '.join(data.names())}"
+            f"{name!r}: no such data set. {did_you_mean(name, data.dataset_names())}Known: "
+            f"{', '.join(data.dataset_names())}"
         )
-    document = Document(f"study data {verb} {name}", {})
+    document = YamlDocument(f"study data {verb} {name}", {})
     apply_overrides(document, assignments)
-    problems = Problems(document)
-    values = check_section(
-        section_model("data", read_knobs(data.find_module(name).Options)), document.values, (), problems
+    problems = ProblemCollector(document)
+    values = validate_section(
+        make_section_model("data", read_knobs(data.find_dataset_module(name).Options)), document.values, (), problems
     )
-    problems.raise_any()
+    problems.raise_if_any()
     return {"name": name, **(values or {})}
 
 
@@ -232,7 +235,7 @@ def export_images(name: str, folder: Path, assignments: Iterable[str] = ()) -> P
     with as_user_error_if_unwritable(folder):
         folder.mkdir(parents=True, exist_ok=True)
         for split_name, split in dataset.splits.items():
-            images = split.samples
+            images = split.sample_inputs
             for index in np.flatnonzero(split.target >= 0):
                 file = f"{len(rows):0{digits}}.png"
                 pixels = np.ascontiguousarray(images[index].transpose(1, 2, 0)).squeeze()

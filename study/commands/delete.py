@@ -3,7 +3,7 @@
 import shutil
 import uuid
 
-from study.cluster.log_share import prune_shares_on_this_node
+from study.cluster.log_share import remove_stale_shares_on_this_node
 from study.errors import UserError
 from study.home.folder import Home
 from study.home.ledger import Ledger
@@ -43,5 +43,5 @@ def delete_study(home: Home, name: str) -> None:
         folder.path.rename(gone)  # from here on it is no longer a study, even if the removal fails
     finally:
         ledger.close()
-    prune_shares_on_this_node()
+    remove_stale_shares_on_this_node()
     shutil.rmtree(gone)

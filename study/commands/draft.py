@@ -9,8 +9,8 @@ from study.data import Facts
 from study.errors import UserError
 from study.knobs import Params, Scalar, Section, Value
 from study.metrics import METRICS, available_metrics, lower_is_better
-from study.spec.load import check_and_complete
-from study.spec.yaml_document import apply_profile, dump_flow, parse_yaml
+from study.spec.load import check_and_complete_document
+from study.spec.yaml_document import apply_profile, dump_flow, parse_study_yaml
 from study.text import shell_command
 from study.training import augment
 
@@ -172,7 +172,7 @@ def draft_search_space(
     of colour where colour may be the bias.
 
     Args:
-        trained: what is trained on, as `study.models.facts_of_inputs`.
+        trained: what is trained on, as `study.models.facts_of_network_inputs`.
         rows: training rows of a table; None: not known, or no table.
     """
     names = [str(values["name"]) for values in labelled.values()]
@@ -249,7 +249,7 @@ def default_augmentation(facts: Facts, views: bool, bias: BiasKnowledge) -> str 
     """Return the augmentation of the file: one that gives different views if the methods need them; None: none."""
     if views:
         wishes = ("corrupt_columns",) if facts.is_table else ("simclr", "crop_flip")
-        return next((name for name in wishes if augment.why_unsuited(name, facts) is None), wishes[-1])
+        return next((name for name in wishes if augment.why_augmentation_unsuited(name, facts) is None), wishes[-1])
     return "bias_con" if next(_colour_augmentation_keys(facts, views, bias), None) else None
 
 
@@ -295,7 +295,7 @@ def default_metric(facts: Facts) -> str:
     `tests/benchmarks/search_values.py`. Without them, images are judged by inferred groups, and tables by their worst
     class: on a table a network errs at hard rows, not at those against a bias (`tests/benchmarks/selection_rules.py`).
     """
-    if "shrunk_unbiased_log_loss" in available_metrics(facts.for_split("val")):
+    if "shrunk_unbiased_log_loss" in available_metrics(facts.facts_of_split("val")):
         return "shrunk_unbiased_log_loss"
     return "worst_class_accuracy" if facts.is_table else "inferred_unbiased_accuracy"
 
@@ -391,7 +391,7 @@ def draft_study_file(wishes: DraftAnswers, file: str, schema: str | None = None)
     model = dict(wishes.network) if wishes.network else _model_section(facts, wishes.gpu, views)
     model |= {"adapter": 1} if wishes.network and shapes else {}
     model |= {"head": "mlp"} if views else {}
-    trained = models.facts_of_inputs(model, facts)
+    trained = models.facts_of_network_inputs(model, facts)
     epochs = 60 if wishes.gpu and not wishes.network else 20
     batch = next(
         (size for size in BATCH_SIZES if wishes.images is None or wishes.images >= MIN_STEPS_PER_EPOCH * size),
@@ -433,7 +433,7 @@ def draft_study_file(wishes: DraftAnswers, file: str, schema: str | None = None)
     has_folds = _should_use_folds(wishes, metric)
     text = _study_file_template().render(
         schema=schema,
-        about=f"{wishes.name}: {', '.join(names)} on {data.find_title(wishes.data, facts)}.",
+        about=f"{wishes.name}: {', '.join(names)} on {data.dataset_title(wishes.data, facts)}.",
         **{verb: shell_command(verb, file) for verb in ("plan", "trial", "run")},
         name=wishes.name,
         note=wishes.note,
@@ -460,9 +460,9 @@ def draft_study_file(wishes: DraftAnswers, file: str, schema: str | None = None)
         overrides=PROFILE_OVERRIDES[profile],
     )
     for chosen in (None, profile):
-        document = parse_yaml(text, file)
+        document = parse_study_yaml(text, file)
         apply_profile(document, chosen)
-        check_and_complete(document)
+        check_and_complete_document(document)
     return text
 
 

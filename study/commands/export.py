@@ -19,8 +19,8 @@ from study.ranking.selection import CandidateSelection, select_candidates, trial
 from study.spec import StudySpec
 from study.spec.configuration import EXPORT_FORMAT, configuration_digest
 from study.spec.objective import Objective
-from study.spec.schema import OBJECTIVE_KEYS, Origin, Search
-from study.spec.section_models import plain_default
+from study.spec.schema import OBJECTIVE_KEYS, ExportOrigin, SearchOptions
+from study.spec.section_models import default_as_in_file
 from study.spec.trial_sections import train_knobs
 from study.text import shell_command
 from study.tracking.tracking_state import TrackingState
@@ -125,11 +125,11 @@ REFERENCE_TRAIN_KEYS = ("seed", "threads", "data_share", "deterministic")
 def _reference_spec(results: Results, stays: FittedReference) -> StudySpec:
     """Return a reference as a study of one trial of one epoch."""
     spec, record = results.spec, results.record
-    train = {key: plain_default(knob.default) for key, knob in train_knobs().items()}
+    train = {key: default_as_in_file(knob.default) for key, knob in train_knobs().items()}
     train |= {key: spec.base["train"][key] for key in REFERENCE_TRAIN_KEYS} | {"epochs": 1}
     base = {**spec.trial_document({}), "method": {"name": REFERENCE_METHOD, "model": stays.name}, "train": train}
     margin = f" unless beaten by more than {spec.search.margin:g} standard errors" if spec.search.margin else ""
-    origin: Origin = {
+    origin: ExportOrigin = {
         "format": EXPORT_FORMAT,
         "study": spec.name,
         "study_id": record.id,
@@ -143,7 +143,7 @@ def _reference_spec(results: Results, stays: FittedReference) -> StudySpec:
         "code": _code_of_session(record.sessions[-1]),
         "digest": configuration_digest(base),
     }
-    search = Search(trials=1, **spec.search.model_dump(include=OBJECTIVE_KEYS))
+    search = SearchOptions(trials=1, **spec.search.model_dump(include=OBJECTIVE_KEYS))
     return replace(spec, name=f"{spec.name[:95]}-best", base=base, search=search, origin=origin)
 
 
@@ -173,7 +173,7 @@ def exported_spec(folder: StudyFolder, results: Results, candidate: Candidate, c
         values = {**values, "epoch": round(statistics.median(chosen))}
     rule += "" if spec.objective.window is None else f", each {epochs.chosen_epoch_text(spec.objective)}"
     runs = TrackingState.load(folder.tracking_file, folder.tracking_uri).runs
-    origin: Origin = {
+    origin: ExportOrigin = {
         "format": EXPORT_FORMAT,
         "study": spec.name,
         "study_id": record.id,
@@ -193,7 +193,7 @@ def exported_spec(folder: StudyFolder, results: Results, candidate: Candidate, c
     of_trial = {"train.seed": candidate.trial.seed, "train.epochs": spec.epochs}
     base = _trial_sections(spec, {**candidate.trial.params, **of_trial})
     origin["digest"] = configuration_digest(base)
-    search = Search(trials=1, **spec.search.model_dump(include=OBJECTIVE_KEYS))
+    search = SearchOptions(trials=1, **spec.search.model_dump(include=OBJECTIVE_KEYS))
     return replace(spec, name=f"{spec.name[:95]}-best", base=base, search=search, origin=origin)
 
 

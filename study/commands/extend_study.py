@@ -12,7 +12,7 @@ from study.home.record import SPACE_EXHAUSTED, STOPPED_BY_USER, StudyRecord
 from study.ranking import Results
 from study.spec import StudySpec
 from study.spec.search_checks import count_configurations
-from study.sweep.agenda import LaterStages
+from study.sweep.agenda import StagesAfterSearch
 
 RETRY_REMEDY = "To run that again, once its cause is mended: study resume {} --failed"
 
@@ -72,7 +72,9 @@ def trials_to_retry(folder: StudyFolder) -> list[int]:
 
 def _failed_trial_numbers(results: Results) -> list[int]:
     found = failed_trials(results.record)
-    if not found and not any(trial.test_failure for trial in LaterStages(results.spec, results.record).to_test()):
+    if not found and not any(
+        trial.test_failure for trial in StagesAfterSearch(results.spec, results.record).trials_to_test()
+    ):
         raise UserError(f"{results.spec.name}: no trial has failed")
     return found
 

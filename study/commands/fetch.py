@@ -17,7 +17,7 @@ from study.home import ledger
 from study.home.folder import FetchOrigin, Home, StudyFolder, read_fetch_origin, write_home_format
 from study.home.record import StudyRecord
 from study.ranking import Results
-from study.spec.load import check_name
+from study.spec.load import check_study_name
 from study.spec.yaml_document import dump, read_study_file
 from study.text import shell_command
 
@@ -56,10 +56,10 @@ def fetch_study(home: Home, name: str, address: str, models: bool = False, renam
         UserError: there is no such study there; or another one has its name here, or this one went on by itself.
     """
     local = rename or name
-    check_name(local)
+    check_study_name(local)
     folder = StudyFolder(safe_path_below(home.path, local))
     head = ClusterHead(address)
-    drivers = [job for job in head.jobs() if job.study == name]
+    drivers = [job for job in head.driver_jobs() if job.study == name]
     known = _known_origin(home, folder, name)
     if known is None and folder.path.exists():
         return _not_fetched(home, folder, RemoteStudy(head, name, drivers), name, address)
@@ -67,13 +67,13 @@ def fetch_study(home: Home, name: str, address: str, models: bool = False, renam
     reading = RemoteStudy(head, name, drivers, known or read_fetch_origin(StudyFolder(place)))
     wish = FetchOptions(
         lambda file: is_read_by_default(file) or not file.startswith("models/") or models,
-        own=known is not None,
-        change=None if local == name else _study_file_renamer(local),
+        own_study=known is not None,
+        change_file=None if local == name else _study_file_renamer(local),
     )
     try:
         home.path.mkdir(parents=True, exist_ok=True)
         write_home_format(home.path)
-        source, files = reading.download(place, wish)
+        source, files = reading.download_files(place, wish)
         StudyRecord.load(place / folder.ledger_file.name)  # raises where this version cannot read it
         if not known:
             home.check_name_is_free(local)
@@ -117,7 +117,7 @@ def _not_fetched(home: Home, folder: StudyFolder, reading: RemoteStudy, name: st
         UserError: it is another study, or the one on the cluster has gone on otherwise.
     """
     with TemporaryDirectory(prefix=f".{folder.name}.", dir=home.path) as place:
-        source, _ = reading.download(Path(place), FetchOptions(lambda file: False))
+        source, _ = reading.download_files(Path(place), FetchOptions(lambda file: False))
         there = (Path(place) / folder.ledger_file.name).read_bytes()
     here = folder.ledger_file.read_bytes() if folder.ledger_file.exists() else b""
     if here.startswith(there):
@@ -144,16 +144,16 @@ def _track_in_mlflow(home: Home, folder: StudyFolder) -> str | None:
     if not home.owns_tracking:
         return None
     from study.commands.report import lead_sentences_by_title, result_files
-    from study.tracking import Tracker
+    from study.tracking import MlflowTracker
 
     results = Results.load(folder)
-    tracker = Tracker(home, folder, results.spec)
+    tracker = MlflowTracker(home, folder, results.spec)
     if not tracker.is_behind:
         return None
-    tracker.start()
+    tracker.start_following()
     with redirect_stdout(sys.stderr):  # the tracker prints when it waits
-        untracked = tracker.finish()
-    return untracked or tracker.attach(result_files(folder), lead_sentences_by_title(results))
+        untracked = tracker.finish_writing()
+    return untracked or tracker.log_artifacts(result_files(folder), lead_sentences_by_title(results))
 
 
 def check_not_running_at_origin(folder: StudyFolder) -> None:
@@ -167,9 +167,9 @@ def check_not_running_at_origin(folder: StudyFolder) -> None:
         return
     at, runs = f"when it was fetched, on {known.download_time_text}", known.was_running
     try:
-        drivers = [job for job in ClusterHead(known.address).jobs() if job.study == known.name]
+        drivers = [job for job in ClusterHead(known.address).driver_jobs() if job.study == known.name]
         if drivers:
-            at, runs = f"({drivers[-1].id})", not drivers[-1].is_over
+            at, runs = f"({drivers[-1].id})", not drivers[-1].has_ended
     except UserError:  # no answer: what was known at the fetch counts
         pass
     if runs:

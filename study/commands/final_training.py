@@ -16,13 +16,13 @@ from study.home.record import StudyRecord
 from study.ranking import Results
 from study.spec import StudySpec, load_study
 from study.spec.configuration import EXPORT_FORMAT, configuration_digest
-from study.spec.load import check_name
-from study.spec.schema import OBJECTIVE_KEYS, Origin, Search
+from study.spec.load import check_study_name
+from study.spec.schema import OBJECTIVE_KEYS, ExportOrigin, SearchOptions
 from study.spec.stage_seeds import N_FINAL_SEEDS, final_seeds
 from study.spec.study_spec import PLACEMENT_KEYS
 from study.text import shell_command
-from study.trained.model_files import best_model
-from study.training.config import depends_on_epochs
+from study.trained.model_files import best_model_files
+from study.training.config import depends_on_epoch_count
 
 if TYPE_CHECKING:
     from study.analysis.statistics.compare_studies import ComparedStudy
@@ -81,7 +81,7 @@ def is_scikit_learn_reference(spec: StudySpec) -> bool:
     return spec.base["method"]["name"] == REFERENCE_METHOD
 
 
-def _unused_seed(home: Home, origin: Origin) -> int:
+def _unused_seed(home: Home, origin: ExportOrigin) -> int:
     """Return the first seed that a study did not use.
 
     It is read from the exported file, and from the study itself if the home has it; 0 where neither tells.
@@ -120,7 +120,7 @@ def export_baseline_spec(home: Home, name: str, changes: Sequence[str] = ()) -> 
         raise UserError(
             f"{name}: has no search.baseline. --baseline takes the name or file of a study that has one{hint}"
         )
-    origin: Origin = {"format": EXPORT_FORMAT, "study": spec.name, "baseline": True}
+    origin: ExportOrigin = {"format": EXPORT_FORMAT, "study": spec.name, "baseline": True}
     if (ran := folder or _find_study_or_none(home, spec.name)) is not None:
         record = StudyRecord.load(ran.ledger_file)
         origin["unused_seed"] = Results(spec, record).unused_seed
@@ -129,7 +129,7 @@ def export_baseline_spec(home: Home, name: str, changes: Sequence[str] = ()) -> 
     if changes:
         origin["changed"] = list(changes)
     base = spec.trial_document(spec.search.baseline)
-    search = Search(trials=1, **spec.search.model_dump(include=OBJECTIVE_KEYS))
+    search = SearchOptions(trials=1, **spec.search.model_dump(include=OBJECTIVE_KEYS))
     origin["digest"] = configuration_digest(base)
     return replace(spec, name=f"{spec.name[:91]}-baseline", base=base, search=search, origin=origin)
 
@@ -214,7 +214,7 @@ def _is_same_configuration(one: StudySpec, other: StudySpec) -> bool:
     return bases[0] == bases[1]
 
 
-def _overrides_that_change_trials(origin: Origin) -> list[str]:
+def _overrides_that_change_trials(origin: ExportOrigin) -> list[str]:
     """Return the overrides of an exported configuration that change what its trials compute, its splits aside."""
     placed = {*PLACEMENT_KEYS, WITH_VAL_OPTION}
     return [change for change in origin.get("changed", ()) if change.partition("=")[0] not in placed]
@@ -241,15 +241,15 @@ def final_training_spec(
     """
     seeds = check_seeds(seeds)
     with_val = with_val or spec.folds is not None
-    origin: Origin = spec.origin or {}
+    origin: ExportOrigin = spec.origin or {}
     ending = "-baseline-final" if origin.get("baseline") else "-final"
     name = name or f"{origin.get('study', spec.name)[: 100 - len(ending)]}{ending}"
-    check_name(name)
-    search = Search(
+    check_study_name(name)
+    search = SearchOptions(
         trials=1, **spec.search.model_dump(include=OBJECTIVE_KEYS) | ({"epoch": "last"} if with_val else {})
     )
     train = {**spec.base["train"], "with_val": with_val}
-    if spec.folds is not None and spec.objective.window is not None and not depends_on_epochs(spec.base):
+    if spec.folds is not None and spec.objective.window is not None and not depends_on_epoch_count(spec.base):
         asked = any(change.startswith("train.epochs=") for change in origin.get("changed", ()))
         train["epochs"] = train["epochs"] if asked else origin.get("epoch", train["epochs"])
     base = {**spec.base, "train": train}
@@ -317,12 +317,12 @@ def find_model_files(home: Home, model: str, seed: int | None = None) -> Iterato
     if not model.startswith("models:/"):
         yield _find_description(home, model, seed)
         return
-    from study.tracking.registry import download_model
+    from study.tracking.registry import download_registered_model
 
     if seed is not None:
         raise UserError(f"--seed {seed}: goes with a final training's name, {model} is one model")
     with tempfile.TemporaryDirectory(prefix="study-model-") as folder:
-        yield download_model(home, model, Path(folder))
+        yield download_registered_model(home, model, Path(folder))
 
 
 def fetch_models_command(folder: StudyFolder, results: Results) -> str | None:
@@ -359,7 +359,7 @@ def _find_description(home: Home, model: str, seed: int | None) -> Path:
     if seed is not None and seed not in numbers:
         raise UserError(f"--seed {seed}: {model} has models of seeds {', '.join(map(str, numbers)) or 'none'}")
     if seed is None:
-        best = best_model(folder, results)
+        best = best_model_files(folder, results)
         description = best.description if best else None
     else:
         description = folder.description_file(numbers[seed])

@@ -26,19 +26,25 @@ from study.commands.draft import (
 )
 from study.commands.init_answers import AnswerCheck, AnswerSource, one_of_check, split_names, with_data_keys
 from study.data import cells, label_files, table_findings, table_format, user_data
-from study.data.image_files import MIN_SIDE
-from study.data.label_files import is_hidden
-from study.data.positive_class import guess_positive_class, positive_class
+from study.data.image_files import MIN_SIDE_PIXELS
+from study.data.label_files import is_hidden_path
+from study.data.positive_class import guess_positive_class_name, positive_class_name
 from study.data.sets import image_folder
-from study.data.table_findings import WITHOUT, Finding
-from study.data.table_format import TABLES
+from study.data.table_findings import WITHOUT_KEY, ColumnFinding
+from study.data.table_format import TABLE_SUFFIXES
 from study.errors import UserError, did_you_mean
 from study.files import check_output_path, write_output
 from study.knobs import Knob, Section, Value, text_list, to_options
 from study.spec.json_schema import SCHEMA_FILE_NAME
-from study.spec.key_errors import find_fault
-from study.spec.load import check_and_complete, check_name
-from study.spec.yaml_document import UNBROKEN_WIDTH, Document, apply_overrides, parse_yaml, shipped_files_folder
+from study.spec.key_errors import fault_of_value
+from study.spec.load import check_and_complete_document, check_study_name
+from study.spec.yaml_document import (
+    UNBROKEN_WIDTH,
+    YamlDocument,
+    apply_overrides,
+    parse_study_yaml,
+    shipped_files_folder,
+)
 from study.text import is_utf8, list_few_names, quoted
 
 if TYPE_CHECKING:
@@ -53,13 +59,17 @@ def likely_table_name(folder: Path) -> str | None:
     `labels.csv`, else the only table in it, else `folders` where it has folders alone; a text file is taken for a note.
     """
     in_folder = [name for name in _list_tables(folder) if not name.lower().endswith(".txt")]
-    if not in_folder and any(path.is_dir() and not is_hidden(path.name) for path in folder.iterdir()):
-        return image_folder.FOLDERS
+    if not in_folder and any(path.is_dir() and not is_hidden_path(path.name) for path in folder.iterdir()):
+        return image_folder.CLASS_FROM_FOLDERS
     return "labels.csv" if "labels.csv" in in_folder or len(in_folder) != 1 else in_folder[0]
 
 
 def _list_tables(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir() if path.suffix.lower() in TABLES and not is_hidden(path.name))
+    return sorted(
+        path.name
+        for path in folder.iterdir()
+        if path.suffix.lower() in TABLE_SUFFIXES and not is_hidden_path(path.name)
+    )
 
 
 def table_name_check(folder: Path) -> AnswerCheck:
@@ -68,9 +78,9 @@ def table_name_check(folder: Path) -> AnswerCheck:
     def check(name: str) -> None:
         if not is_utf8(name):
             raise UserError(f"{name}: its name is not in UTF-8, as a study file is. Rename it")
-        if name == image_folder.FOLDERS:
-            image_folder.images_by_folder(folder)
-        elif not os.path.isfile(place := image_folder.table_in(folder, name)):
+        if name == image_folder.CLASS_FROM_FOLDERS:
+            image_folder.list_images_with_folder_class(folder)
+        elif not os.path.isfile(place := image_folder.labels_table_path(folder, name)):
             tables_there = _list_tables(folder)
             raise UserError(f"{place}: not found. Tables there: {', '.join(tables_there) or 'none'}")
 
@@ -79,27 +89,27 @@ def table_name_check(folder: Path) -> AnswerCheck:
 
 def check_data(answer: str) -> None:
     """Check that this is a data set, a folder or a table, and that a study file can have its name."""
-    data_sets = data.names()
+    data_sets = data.dataset_names()
     if not is_utf8(answer):
         raise UserError(f"{answer}: its name is not in UTF-8, as a study file is. Rename it, or make a link to it")
     if answer in data_sets:
-        data.find_module(answer)
+        data.find_dataset_module(answer)
         if answer in USER_DATA_SETS:
             raise UserError(f"{answer!r} is for files of your own: give the path of the folder or of the table")
         return
-    place = label_files.existing_path(answer) if answer else None
+    place = label_files.find_user_path_or_none(answer) if answer else None
     if place is None:
         sets = f"{did_you_mean(answer, data_sets)}Data sets: {', '.join(data_sets)}"
         raise UserError(f"{answer!r}: neither a data set nor the path of a folder or table. {sets}")
-    if place.is_file() and place.suffix.lower() not in TABLES:
-        raise UserError(f"{answer}: is not a table; allowed are {list_few_names(TABLES)}")
+    if place.is_file() and place.suffix.lower() not in TABLE_SUFFIXES:
+        raise UserError(f"{answer}: is not a table; allowed are {list_few_names(TABLE_SUFFIXES)}")
 
 
 def knob_value_check(knob: Knob) -> AnswerCheck:
     """Return a check that a key of a data set can have this value."""
 
     def check(value: str) -> None:
-        if why := find_fault(knob, value):
+        if why := fault_of_value(knob, value):
             raise UserError(f"data.{knob.key}: {why}")
 
     return check
@@ -107,7 +117,7 @@ def knob_value_check(knob: Knob) -> AnswerCheck:
 
 def check_methods(answer: str) -> None:
     """Check that these methods exist, one or several."""
-    allowed = methods.names()
+    allowed = methods.method_names()
     if not split_names(answer):
         raise UserError(f"no method given. Allowed: {', '.join(allowed)}")
     for named in split_names(answer):
@@ -141,12 +151,12 @@ def apply_other_keys(text: str, assignments: Sequence[str], file: str) -> str:
     yaml = YAML()
     yaml.width = UNBROKEN_WIDTH
     tree = yaml.load(text)
-    apply_overrides(Document(file, tree), others)
+    apply_overrides(YamlDocument(file, tree), others)
     stream = io.StringIO()
     yaml.dump(tree, stream)
-    document = parse_yaml(stream.getvalue(), file)
+    document = parse_study_yaml(stream.getvalue(), file)
     document.values.pop("profiles", None)
-    check_and_complete(document)
+    check_and_complete_document(document)
     return stream.getvalue()
 
 
@@ -258,7 +268,7 @@ def write_study_file(flags: InitOptions, out: Path | None, force: bool, asker: A
         raise UserError(
             f"{flags.name} is a file or folder; the study needs a name: study init NAME --data {flags.name}"
         )
-    name = asker("NAME", flags.name, "Name of the study", None, check_name)
+    name = asker("NAME", flags.name, "Name of the study", None, check_study_name)
     path = out or Path(f"{name}.yaml")
     if path.exists() and not force:
         raise UserError(f"{path}: is there already. Another name: -o FILE; to replace it: --force")
@@ -288,7 +298,7 @@ def write_study_file(flags: InitOptions, out: Path | None, force: bool, asker: A
     gpu = asker("--gpu", compute, "Where its trials run, cpu or gpu", "cpu", where) == "gpu"
     count = None if flags.trials is None else str(flags.trials)
     methods_wished = tuple(split_names(methods_answer))
-    counted = cells.count_dataset(section).splits
+    counted = cells.count_cells_of_dataset(section).splits
     conflicting = counted["val"].conflicting if counted else None  # None: not counted
     rows = counted["train"].samples if counted and is_table else None
     few = (
@@ -306,11 +316,14 @@ def write_study_file(flags: InitOptions, out: Path | None, force: bool, asker: A
     except UserError as error:
         raise UserError(f"{error}\nNothing was written: the answers do not go together") from None
     write_output(path, text)
-    for line in data.describe_reading(wishes.data):
+    for line in data.describe_column_reading(wishes.data):
         asker.print_line(line)
-    for line in table_findings.list_findings(data.column_findings(wishes.data)):
+    for line in table_findings.findings_with_heading(data.column_findings(wishes.data)):
         asker.print_line(line)
-    for warning in [*data.notes(wishes.data), *cells.count_warnings(cells.count_dataset(wishes.data))]:
+    for warning in [
+        *data.user_file_notes(wishes.data),
+        *cells.warnings_from_counts(cells.count_cells_of_dataset(wishes.data)),
+    ]:
         asker.print_line(f"warning: {warning}")
     asker.print_line(method_advice(bias, methods_wished, is_table, network is not None))
     return path
@@ -326,7 +339,7 @@ def ask_data_section(flags: InitOptions, asker: AnswerSource) -> Section:
         "Data: the name of a data set (see study data list), a folder of images, or a table (.csv, .parquet, .xlsx)"
     )
     answer = asker("--data", flags.data, question, None, check_data)
-    if answer not in data.names():
+    if answer not in data.dataset_names():
         return _own_data_section(answer, flags, asker)
     knobs = {knob.key: knob for knob in data.data_knobs(answer)}
     section = {"name": answer}
@@ -340,14 +353,14 @@ def ask_data_section(flags: InitOptions, asker: AnswerSource) -> Section:
 
 
 def _own_data_section(path_text: str, flags: InitOptions, asker: AnswerSource) -> Section:
-    place = label_files.find_path(path_text)
+    place = label_files.find_user_path(path_text)
     section: dict[str, str] = {"name": "image_folder" if place.is_dir() else "table", "path": path_text}
     table = place
     if place.is_dir():
         labels = asker("--labels", flags.labels, "The table in it", likely_table_name(place), table_name_check(place))
         table = place / labels
         section |= {"labels": labels} if labels != "labels.csv" else {}
-        if labels == image_folder.FOLDERS:
+        if labels == image_folder.CLASS_FROM_FOLDERS:
             given = {"--file": flags.file, "--target": flags.target, "--bias": flags.bias}
             if wrong := [f"{flag} {value}" for flag, value in given.items() if value not in (None, "", "none")]:
                 raise UserError(f"{wrong[0]}: names a column, but {place} has no table: its folders are the classes")
@@ -357,7 +370,7 @@ def _own_data_section(path_text: str, flags: InitOptions, asker: AnswerSource) -
             return section
     said = with_data_keys(section, flags.assignments)
     known = table_format.format_from_keys(said)
-    rows = label_files.read_labels(table, (), text_list(said, "missing_marks"), known)
+    rows = label_files.read_label_table(table, (), text_list(said, "missing_marks"), known)
     columns = [str(name) for name in rows.columns]
 
     def check_column(column: str) -> None:
@@ -372,7 +385,7 @@ def _own_data_section(path_text: str, flags: InitOptions, asker: AnswerSource) -
 
     def check_optional_column(column: str) -> None:
         if column not in ("", "none"):
-            user_data.check_apart(section["target"], column, columns, table)
+            user_data.check_target_and_bias_differ(section["target"], column, columns, table)
 
     for column in columns:
         if column != section["target"] and label_files.is_split_column(column, rows[column].unique().tolist()):
@@ -392,7 +405,7 @@ def _own_data_section(path_text: str, flags: InitOptions, asker: AnswerSource) -
     if (
         "bias_bins" not in said
         and bias in columns
-        and user_data.is_measured(rows[bias], str(table_format.detect_format(table, known).decimal))
+        and user_data.is_measured_number(rows[bias], str(table_format.detect_format(table, known).decimal))
     ):
         question = f"Groups of the numbers in {quoted(bias)}: quartiles, or none (each number is a group)"
         kind = asker("--set data.bias_bins", None, question, "quartiles", one_of_check("quartiles", "none"))
@@ -420,12 +433,12 @@ def _with_positive_class(section: Section, asker: AnswerSource) -> Section:
     if section["name"] not in USER_DATA_SETS:
         return section
     names = data.describe(section).class_names
-    likely, given = guess_positive_class(names), section.get("positive")
-    if names and given is None and likely is not None and likely != positive_class(names):
+    likely, given = guess_positive_class_name(names), section.get("positive")
+    if names and given is None and likely is not None and likely != positive_class_name(names):
         question = f"Positive class, which equal opportunity and auc are of, {' or '.join(names)}"
         answer = asker("--set data.positive", None, question, likely, one_of_check(*names))
         section = {**section, "positive": answer}
-    if positive := positive_class(data.describe(section).class_names):
+    if positive := positive_class_name(data.describe(section).class_names):
         asker.print_line(
             f"positive class: {positive}. The other one: data.positive in the file, or --set data.positive=NAME"
         )
@@ -434,7 +447,7 @@ def _with_positive_class(section: Section, asker: AnswerSource) -> Section:
 
 def _ask_bias_knowledge(section: Section, flags: InitOptions, asker: AnswerSource) -> BiasKnowledge:
     """Return what is known of the bias: labels, or else a guess at what it is."""
-    facts = data.describe(dict(section)).for_split("train")
+    facts = data.describe(dict(section)).facts_of_split("train")
     if facts.bias_names and len(facts.bias_names) == 1:
         problem = f"is {quoted(facts.bias_names[0])} in every row: no bias. Name another column, or none"
         raise UserError(f"--bias: the column {quoted(str(section['bias']))} {problem}")
@@ -479,8 +492,8 @@ def _fit_answers_to_images(wishes: DraftAnswers) -> DraftAnswers:
     if wishes.data["name"] != "image_folder":
         return wishes
     chosen = to_options(image_folder.Options, wishes.data)
-    images, size = image_folder.training_extent(chosen)
-    sized = {} if size is None or size >= chosen.size or "size" in wishes.data else {"size": max(size, MIN_SIDE)}
+    images, size = image_folder.training_count_and_side(chosen)
+    sized = {} if size is None or size >= chosen.size or "size" in wishes.data else {"size": max(size, MIN_SIDE_PIXELS)}
     return replace(wishes, data={**wishes.data, **sized}, images=images)
 
 
@@ -509,11 +522,11 @@ def ask_columns(section: Section, flag: Sequence[str] | None, asker: AnswerSourc
         if flag is not None:
             raise UserError(f"--without {','.join(flag)}: is for tables")
         return dict(section)
-    path, decided = label_files.find_path(str(section["path"])), dict(section)
-    given = _split_column_texts(flag or (), label_files.column_names(path, table_format.format_from_keys(section)))
+    path, decided = label_files.find_user_path(str(section["path"])), dict(section)
+    given = _split_column_texts(flag or (), label_files.read_column_names(path, table_format.format_from_keys(section)))
     if given:
         decided["without"] = [*text_list(decided, "without"), *given]
-    found, answered = data.survey_findings(decided), set[Finding]()
+    found, answered = data.findings_before_study_file(decided), set[ColumnFinding]()
     decisive = ("refused", "no input") if flag is not None and not given else ("refused", "no input", "telling")
     while asked := [one for one in found if one.kind in decisive and one not in answered]:
         if asker.ask_question is not None:
@@ -534,7 +547,7 @@ def ask_columns(section: Section, flag: Sequence[str] | None, asker: AnswerSourc
                     f"without: {one.column}: it {one.problem}. To have it: {one.remedy.partition(', or ')[2]}"
                 )
         answered.update(asked)
-        found = data.survey_findings(decided)  # an answer may bring others to light
+        found = data.findings_before_study_file(decided)  # an answer may bring others to light
     if same := [one.column for one in found if one.kind == "constant"]:
         decided["without"] = list(dict.fromkeys([*text_list(decided, "without"), *same]))
         asker.print_line(f"without: {list_few_names(same)}: the same in every row")
@@ -547,10 +560,10 @@ def _split_column_texts(texts: Sequence[str], names: Sequence[str]) -> list[str]
     return [] if parts == ["none"] else parts
 
 
-def _options_to_add(asked: Sequence[Finding]) -> str:
+def _options_to_add(asked: Sequence[ColumnFinding]) -> str:
     """Return the options that decide what was asked, to be added to the command."""
     keys = table_findings.keys_that_help(asked)
-    without = keys.pop(WITHOUT, ())
+    without = keys.pop(WITHOUT_KEY, ())
     together = [",".join(plain)] if (plain := [name for name in without if "," not in name]) else []
     texts = [f"--without {shlex.quote(text)}" for text in [*together, *(name for name in without if "," in name)]]
     texts += [
@@ -563,15 +576,15 @@ def _options_to_add(asked: Sequence[Finding]) -> str:
 
 def _ask_key(section: Section, key: str, values: Sequence[str], asker: AnswerSource, path: Path) -> dict[str, Value]:
     name = key.removeprefix("data.")
-    before = [] if key in table_findings.SINGLE else text_list(section, name)
+    before = [] if key in table_findings.SINGLE_VALUE_KEYS else text_list(section, name)
     others = {own: value for own, value in section.items() if own != name}
     default = table_findings.key_with_values(key, [*before, *values]).partition(": ")[2]
 
     def check(answer: str) -> None:
         if answer not in ("", "none"):
             given = with_data_keys(others, [f"{key}={answer}"])
-            there = label_files.column_names(path, table_format.format_from_keys(section))
-            label_files.check_columns(there, text_list(given, name) if key == WITHOUT else (), path)
+            there = label_files.read_column_names(path, table_format.format_from_keys(section))
+            label_files.check_columns_exist(there, text_list(given, name) if key == WITHOUT_KEY else (), path)
 
     answer = asker(key, None, f"{key}, or none", default, check)
     return dict(section) if answer in ("", "none") else with_data_keys(others, [f"{key}={answer}"])
@@ -589,7 +602,7 @@ def ask_missing_values(section: Section, flag: str | None, asker: AnswerSource) 
         if flag is not None:
             raise UserError(f"--missing {flag}: is for tables, and not beside --set data.missing")
         return dict(section), None
-    path = label_files.find_path(str(section["path"]))
+    path = label_files.find_user_path(str(section["path"]))
     rows = label_files.read_user_table(path, section)
     named = section.get("bias")
     bias = user_data.split_column_names(named if isinstance(named, str) else None, rows.columns, path)
@@ -619,7 +632,10 @@ changes how frequent the classes are."""
 def _uneven_gaps_warning(gaps: "pd.Series[bool]", classes: "pd.DataFrame") -> str:
     """Return a warning with the shares of incomplete rows of two classes where these differ much, else nothing."""
     shares = gaps.groupby([classes[name] for name in classes]).mean().sort_values()
-    if not 2 <= len(shares) <= user_data.MOST_GROUPS or shares.iloc[-1] - shares.iloc[0] < MIN_UNEVEN_SHARE_DIFFERENCE:
+    if (
+        not 2 <= len(shares) <= user_data.MAX_GROUP_CODES
+        or shares.iloc[-1] - shares.iloc[0] < MIN_UNEVEN_SHARE_DIFFERENCE
+    ):
         return ""
     least, most = (f"{100 * share:.0f}% of {name}" for name, share in shares.iloc[[0, -1]].items())
     return f" ({most}, {least}: without them the classes are others)"

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from study import data
 from study.errors import UserError, did_you_mean
 from study.knobs import Section, Value
-from study.spec.key_errors import find_fault
-from study.spec.yaml_document import Document, apply_overrides, as_mapping
+from study.spec.key_errors import fault_of_value
+from study.spec.yaml_document import YamlDocument, apply_overrides, mapping_or_empty
 
 AnswerCheck = Callable[[str], None]
 """Raises a UserError if an answer cannot be used."""
@@ -79,14 +79,14 @@ def with_data_keys(section: Section, assignments: Sequence[str]) -> dict[str, Va
     Raises:
         UserError: one is not of that form, is no key of this data set, or cannot have this value.
     """
-    apply_overrides(Document("--set", {}), assignments)
-    document = Document("--set", {"data": dict(section)})
+    apply_overrides(YamlDocument("--set", {}), assignments)
+    document = YamlDocument("--set", {"data": dict(section)})
     apply_overrides(document, [text for text in assignments if text.startswith("data.")])
-    values = dict(as_mapping(document.values["data"]))
+    values = dict(mapping_or_empty(document.values["data"]))
     knobs = {knob.key: knob for knob in data.data_knobs(str(section["name"]))}
     for key in sorted(values.keys() - section.keys()):
         if key not in knobs:
             raise UserError(f"--set data.{key}: unknown key. {did_you_mean(key, knobs)}Allowed: {', '.join(knobs)}")
-        if why := find_fault(knobs[key], values[key]):
+        if why := fault_of_value(knobs[key], values[key]):
             raise UserError(f"--set data.{key}: {why}")
     return values

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from rich.console import Console
 
 from study.address import mlflow_experiments_page
-from study.cluster.local import MLFLOW_USER, LocalCluster, LocalState, TellLine
+from study.cluster.local import MLFLOW_USER, LocalCluster, LocalClusterState, ProgressCallback
 from study.commands.progress import clock_text
 from study.errors import UserError
 from study.home.folder import Home
 from study.text import shell_command
-from study.tracking.connection import prepare_database
-from study.upstream.environment import LOOPBACK_ALONE
+from study.tracking.connection import prepare_mlflow_database
+from study.upstream.environment import KEEP_LOOPBACK_VARIABLES
 
 
 def start_cluster(home: Home, nodes: int, cpus: int, gpus: int, console: Console | None) -> LocalCluster:
@@ -28,12 +28,12 @@ def start_cluster(home: Home, nodes: int, cpus: int, gpus: int, console: Console
 
     Raises:
         UserError: there is one already, or this machine has fewer cards or none that can be used.
-        StudyStoppedError, StartInterruptedError: see `LocalCluster.start`.
+        StudyStoppedError, StartInterruptedError: see `LocalCluster.start_cluster`.
     """
-    prepare_database(home)
+    prepare_mlflow_database(home)
     chosen = first_visible_gpus(gpus) if gpus else []
-    cluster = LocalCluster.of(home)
-    cluster.start(home, nodes, cpus, chosen, start_step_printer(console))
+    cluster = LocalCluster.of_home(home)
+    cluster.start_cluster(home, nodes, cpus, chosen, start_step_printer(console))
     return cluster
 
 
@@ -43,10 +43,10 @@ def first_visible_gpus(count: int) -> list[str]:
     Raises:
         UserError: there are fewer, or they cannot be used.
     """
-    from study.sweep.ray_runtime import gpus
+    from study.sweep.ray_runtime import count_gpus
     from study.training.device import why_no_gpu
 
-    there = gpus()
+    there = count_gpus()
     if count > there:
         raise UserError(f"--gpus {count}: this machine has {there}")
     if why := why_no_gpu():
@@ -55,7 +55,7 @@ def first_visible_gpus(count: int) -> list[str]:
     return (named or [str(number) for number in range(there)])[:count]
 
 
-def start_step_printer(console: Console | None) -> TellLine:
+def start_step_printer(console: Console | None) -> ProgressCallback:
     """Return a function that shows each step of a start as a line on a console; None: it shows nothing."""
     if console is None:
         return bool
@@ -74,9 +74,9 @@ def stop_cluster(home: Home) -> str:
     Raises:
         UserError: it runs on another machine.
     """
-    cluster = LocalCluster.left(home)
-    was_there = bool(cluster.processes) or bool(cluster.left_files())
-    count = cluster.stop()
+    cluster = LocalCluster.remaining_of_home(home)
+    was_there = bool(cluster.processes) or bool(cluster.files_to_remove())
+    count = cluster.stop_cluster()
     if not count:
         return "nothing ran; its secrets and files are removed" if was_there else "nothing to stop"
     told = f"stopped {count} processes; token and passwords are removed, its logs stay in {cluster.path}"
@@ -103,20 +103,20 @@ class LocalClusterStatus:
     processes: Sequence[ProcessStatus]
 
 
-def local_cluster_status(cluster: LocalState) -> LocalClusterStatus:
+def local_cluster_status(cluster: LocalClusterState) -> LocalClusterStatus:
     """Return what runs of a cluster."""
     processes = [ProcessStatus(part.name, part.pid, part.is_alive) for part in cluster.processes]
     return LocalClusterStatus(cluster.address, cluster.dashboard, cluster.mlflow, str(cluster.token_file), processes)
 
 
-def cluster_status_lines(cluster: LocalState) -> list[str]:
+def cluster_status_lines(cluster: LocalClusterState) -> list[str]:
     """Return the lines that tell a user what runs of a cluster, and what to type."""
     if not cluster.processes:
         return ["no cluster runs here; a first one: study cluster up --nodes 2"]
     lines = [
         f"{part.name:<10} {'runs' if part.is_alive else 'has ended'} (process {part.pid})" for part in cluster.processes
     ]
-    if not cluster.alive():
+    if not cluster.living_processes():
         return [*lines, "", "all of it has ended; what it left is removed by: study cluster down"]
     lines += [
         f"dashboard  {cluster.dashboard}",
@@ -130,11 +130,11 @@ def cluster_status_lines(cluster: LocalState) -> list[str]:
     return [*lines, "", "its end: study cluster down"]
 
 
-def _shell_variables(cluster: LocalState) -> dict[str, str]:
+def _shell_variables(cluster: LocalClusterState) -> dict[str, str]:
     """Return the variables for programs that talk to the cluster, quoted for a shell; the password is in its file.
 
-    Those of `LOOPBACK_ALONE` are for Ray's own tools, which otherwise take 127.0.0.1 for a mistake.
+    Those of `KEEP_LOOPBACK_VARIABLES` are for Ray's own tools, which otherwise take 127.0.0.1 for a mistake.
     """
     password = f'"$(cat {shlex.quote(str(cluster.password_file))})"'
-    plain = {key: shlex.quote(value) for key, value in (cluster.environment() | LOOPBACK_ALONE).items()}
+    plain = {key: shlex.quote(value) for key, value in (cluster.client_environment() | KEEP_LOOPBACK_VARIABLES).items()}
     return {**plain, "MLFLOW_TRACKING_PASSWORD": password, "STUDY_ADDRESS": cluster.dashboard}

@@ -8,7 +8,7 @@ from study.errors import UserError
 from study.home.folder import StudyFolder
 from study.home.ledger import read_entries
 from study.home.ledger_line import Entry
-from study.spec.yaml_document import as_mapping
+from study.spec.yaml_document import mapping_or_empty
 from study.text import format_time
 
 MAX_METRICS_PER_LINE = 5
@@ -80,7 +80,7 @@ def _event_line(event: Entry, looked_at: Sequence[str]) -> str:
     values = [
         f"{key} {value}" for key, value in event.items() if key not in left_out and not _is_too_long_for_line(value)
     ]
-    device, measured = (as_mapping(event.get(key)) for key in ("device", "metrics"))
+    device, measured = (mapping_or_empty(event.get(key)) for key in ("device", "metrics"))
     values += [f"device {device['name']}"] if "name" in device else []
     there = {name: value for name, value in measured.items() if isinstance(value, (int, float))}
     shown = [name for name in there if name in looked_at] if len(there) > MAX_METRICS_PER_LINE else list(there)

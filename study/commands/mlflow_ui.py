@@ -13,9 +13,9 @@ from http.client import HTTPConnection, HTTPException
 from study.errors import UserError
 from study.home.folder import Home
 from study.text import print_text, redact_credentials
-from study.tracking.connection import prepare_database
-from study.tracking.tracking_state import TrackingState, experiments_page, is_server, trials_page
-from study.upstream.environment import ProcessKind, variables
+from study.tracking.connection import prepare_mlflow_database
+from study.tracking.tracking_state import TrackingState, experiments_page_url, is_mlflow_server, trials_page_url
+from study.upstream.environment import ProcessKind, variables_of_processes
 
 
 def serve_ui(home: Home, port: int) -> None:
@@ -27,7 +27,11 @@ def serve_ui(home: Home, port: int) -> None:
     """
     if not home.owns_tracking:
         uri = home.tracking_uri
-        instead = f"open {experiments_page(uri)} in a browser" if is_server(uri) else f"it is {redact_credentials(uri)}"
+        instead = (
+            f"open {experiments_page_url(uri)} in a browser"
+            if is_mlflow_server(uri)
+            else f"it is {redact_credentials(uri)}"
+        )
         raise UserError(f"MLFLOW_TRACKING_URI is set: {instead}; without it, study ui serves this home's own database")
     if not home.database_file.exists():
         raise UserError(f"{home.path}: nothing to show yet; a first study: study run quickstart")
@@ -37,7 +41,7 @@ def serve_ui(home: Home, port: int) -> None:
             probe.bind(("127.0.0.1", port))
         except OSError:
             raise UserError(f"--port {port}: taken on this machine; another one: study ui --port {port + 1}") from None
-    prepare_database(home)
+    prepare_mlflow_database(home)
     uri = f"http://127.0.0.1:{port}"
     print_text("starting MLflow's server", sys.stderr)
     database = home.tracking_uri
@@ -46,7 +50,7 @@ def serve_ui(home: Home, port: int) -> None:
     artifacts = home.artifacts_folder.as_uri()  # also where `study cluster up` made the experiments of this home
     command += ["--default-artifact-root", artifacts, "--artifacts-destination", artifacts]
     command += ["--host", "127.0.0.1", "--port", str(port), "--workers", "1", "--uvicorn-opts", "--log-level warning"]
-    environment = os.environ | variables(ProcessKind.MLFLOW_SERVER) | {"PYTHONWARNINGS": "ignore"}
+    environment = os.environ | variables_of_processes(ProcessKind.MLFLOW_SERVER) | {"PYTHONWARNINGS": "ignore"}
     server = subprocess.Popen(command, env=environment, start_new_session=True)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
@@ -54,7 +58,7 @@ def serve_ui(home: Home, port: int) -> None:
             time.sleep(0.2)
         if server.returncode is None:
             lines = (
-                f"MLflow UI of {home.path}: {experiments_page(uri)}",
+                f"MLflow UI of {home.path}: {experiments_page_url(uri)}",
                 _newest_trials_line(home, uri),
                 "Ctrl-C ends it",
             )
@@ -75,7 +79,7 @@ def _newest_trials_line(home: Home, server: str) -> str | None:
             with suppress(UserError):  # its study file is damaged, or of another version
                 is_final = folder.load_spec().final_seeds is not None
                 what = "final training" if is_final else "search of"
-                return f"{what} {folder.name}: {server}/{trials_page(experiment, is_final)}"
+                return f"{what} {folder.name}: {server}/{trials_page_url(experiment, is_final)}"
     return None
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from study.cluster.driver_job import FINAL_TRAINING_KIND, DriverJob
 from study.cluster.head import ClusterHead, ClusterNodes, DashboardUnreachableError
 from study.cluster.job_client import JobClient
-from study.cluster.mirror import Mirror, RemoteStudyNotFoundError
+from study.cluster.mirror import RemoteStudyNotFoundError, StudyMirror
 from study.commands import export, final_training, status
 from study.commands.status import StudyRow
 from study.errors import StudyNotFoundError, UserError, did_you_mean
@@ -70,7 +70,7 @@ def remote_study_status(
     began = min((job.began for job in drivers if job.began), default=float("inf"))
     lost = [node for node in cluster["lost"] if node["ended"] >= began]
     job = drivers[-1]
-    about = job.id, job.study, job.spec, job.state, job.message, job.owner
+    about = job.id, job.study, job.spec, job.state, job.message, job.study_owner
     told = DriverJobSummary(*about, job.began, job.ended)
     return RemoteStudyStatus(name, told, study, reason, {**cluster, "lost": lost})
 
@@ -134,7 +134,7 @@ def driver_end_lines(address: str, job: DriverJob) -> list[str]:
         aside = ", predict aside," if job.kind == FINAL_TRAINING_KIND else ""
         once = f"export STUDY_ADDRESS={shlex.quote(address)}"
         return [*lines, f"Commands that the log proposes{aside} take --address {address} as well; or once: {once}"]
-    if job.state == "failed" and job.exit_status == UserError.exit_status:
+    if job.state == "failed" and job.command_exit_status == UserError.exit_status:
         return lines
     return [*lines, f"go on with it: {shell_command('resume', name, *there)}"]
 
@@ -145,9 +145,9 @@ def remote_deletion_sentence(jobs: JobClient, name: str) -> str:
     Raises:
         UserError: its driver runs.
     """
-    drivers = jobs.of(name)
+    drivers = jobs.jobs_of_study(name)
     if drivers:
-        jobs.idle(drivers[-1])
+        jobs.check_driver_ended(drivers[-1])
     there = f"{len(drivers)} job(s), the last one {drivers[-1].state}" if drivers else "no job is known"
     return f"{name} at {jobs.address}: its folder, its checkpoints and runs in MLflow there, and its jobs: {there}."
 
@@ -164,17 +164,17 @@ def delete_remote_study(jobs: JobClient, name: str) -> int:
         UserError: there is neither a study nor a job of this name, it runs, or MLflow there does not answer.
         StudyStoppedError: it failed there.
     """
-    drivers = jobs.of(name)
+    drivers = jobs.jobs_of_study(name)
     if drivers:
-        jobs.idle(drivers[-1])
+        jobs.check_driver_ended(drivers[-1])
     try:
-        jobs.compute(name, "delete", name, "--yes")
+        jobs.run_long_command(name, "delete", name, "--yes")
     except StudyNotFoundError:
         if not drivers:
             raise
     for driver in drivers:
-        jobs.forget(driver.id)
-    Mirror(Home.locate(), jobs.address).forget(name)
+        jobs.delete_job(driver.id)
+    StudyMirror(Home.locate(), jobs.address).remove_study(name)
     return len(drivers)
 
 
@@ -189,7 +189,7 @@ class RemoteStudies:
     """
 
     def __init__(self, address: str) -> None:
-        self._head, self._mirror = ClusterHead(address), Mirror(Home.locate(), address)
+        self._head, self._mirror = ClusterHead(address), StudyMirror(Home.locate(), address)
         self.address = self._head.address
 
     def update_home(self, names: Sequence[str]) -> Home:
@@ -201,15 +201,15 @@ class RemoteStudies:
             UserError: the cluster refuses the token, has no such study, or it cannot be read.
         """
         try:
-            jobs = self._head.jobs()
+            jobs = self._head.driver_jobs()
         except DashboardUnreachableError:
-            if any(self._mirror.known(name) is None for name in names):
+            if any(self._mirror.known_origin(name) is None for name in names):
                 raise
             jobs = None
         for name in dict.fromkeys(names):
             drivers = [job for job in jobs or () if job.study == name]
             if drivers:
-                self._mirror.update(self._head, name, drivers)
+                self._mirror.update_study(self._head, name, drivers)
             elif (known := self._mirror.last_known_origin(name)) is not None:
                 why = "does not answer" if jobs is None else "does not know it, as a head that was started anew"
                 print_text(f"{name}: as it was on {known.download_time_text}; {self.address} {why}", sys.stderr)
@@ -227,35 +227,35 @@ class RemoteStudies:
         jobs = self._driver_jobs(name)
         drivers = [job for job in jobs if job.study == name]
         if not drivers:
-            if self._mirror.known(name):
+            if self._mirror.known_origin(name):
                 error = f"{self.address} does not know {name}: a restarted head has forgotten its jobs"
                 raise UserError(f"{error}. {self._unreachable_ledger_note(name)}")
             raise self._no_such_study_error(name, jobs)
         study, reason = None, None
         try:
-            self._mirror.update(self._head, name, drivers)
+            self._mirror.update_study(self._head, name, drivers)
             study = replace(status.study_status(self._mirror.home.find_study(name)), fetched=None)
         except RemoteStudyNotFoundError as error:
             reason = str(error)
             if known := self._mirror.last_known_origin(name):  # its node is lost, and the head has not noticed yet
                 study = replace(status.study_status(self._mirror.home.find_study(name)), fetched=None)
                 reason = f"as it was on {known.download_time_text}; {reason}"
-        return remote_study_status(name, drivers, self._head.resources(), study, reason)
+        return remote_study_status(name, drivers, self._head.nodes_and_resources(), study, reason)
 
     def list_rows(self) -> list[StudyRow]:
         """Return a row for every study that was submitted or read, as `study.commands.status.list_study_rows` does.
 
         Each has a `job` more: the state of its newest driver, None where the head knows none.
         """
-        jobs = self._driver_jobs(*self._mirror.names())
+        jobs = self._driver_jobs(*self._mirror.study_names())
         newest = {job.study: job for job in jobs}
         problems: dict[str, str] = {}
         for name in newest:
             try:
-                self._mirror.update(self._head, name, [job for job in jobs if job.study == name])
+                self._mirror.update_study(self._head, name, [job for job in jobs if job.study == name])
             except UserError as error:
                 problems[name] = str(error)
-        for name in {*self._mirror.names()} - {*newest}:
+        for name in {*self._mirror.study_names()} - {*newest}:
             self._mirror.last_known_origin(name)
         read = {row["name"]: row for row in status.list_study_rows(self._mirror.home)}
         rows: list[StudyRow] = []
@@ -281,7 +281,7 @@ class RemoteStudies:
 
     def _driver_jobs(self, *names: str) -> list[DriverJob]:
         try:
-            return self._head.jobs()
+            return self._head.driver_jobs()
         except DashboardUnreachableError as error:
             told = [words for name in names if (words := self._unreachable_ledger_note(name))]
             raise DashboardUnreachableError(". ".join([str(error), *told])) from None
@@ -333,8 +333,8 @@ def check_final_training(jobs: JobClient, final: StudySpec) -> None:
     Raises:
         UserError: its name belongs to another configuration, or it runs.
     """
-    if drivers := jobs.of(final.name):
-        jobs.idle(drivers[-1])
+    if drivers := jobs.jobs_of_study(final.name):
+        jobs.check_driver_ended(drivers[-1])
         if drivers[-1].state == "succeeded":
             final_training.seeds_of_training(fetch_local_copy(jobs, final.name).load_spec(), final, jobs.address)
 
@@ -346,7 +346,7 @@ def final_training_seeds(jobs: JobClient, spec: StudySpec, name: str | None, wit
     """
     trained = final_training.final_training_spec(spec, range(1), name, with_val).name
     home = Home.locate()
-    if jobs.of(trained):
+    if jobs.jobs_of_study(trained):
         with suppress(RemoteStudyNotFoundError):
             home = Home(fetch_local_copy(jobs, trained).path.parent)
     return final_training.default_seeds(home, spec, name, with_val)

@@ -14,9 +14,9 @@ from study.errors import UserError, did_you_mean
 from study.files import check_output_path, write_output
 from study.home.folder import StudyFolder
 from study.spec.configuration import distinct_configurations, validate_configuration
-from study.spec.load import check_and_complete
-from study.spec.paper_readings import take_readings
-from study.spec.yaml_document import Document, apply_profile, find_study_file, read_study_file
+from study.spec.load import check_and_complete_document
+from study.spec.paper_readings import pop_readings
+from study.spec.yaml_document import YamlDocument, apply_profile, find_study_file, read_study_file
 from study.text import pluralise, print_text
 
 
@@ -87,9 +87,9 @@ def import_best_trials(storage: str, name: str, file: str, out: Path, top: int, 
     check_output_path(out)
     source = find_study_file(file)
     document = read_study_file(source)
-    take_readings(document)
+    pop_readings(document)
     apply_profile(document, None)
-    spec = check_and_complete(document)
+    spec = check_and_complete_document(document)
     trials = best_trials(storage, name, top)
     keys = _keys_by_optuna_param(
         spec.space.domains, {parameter for trial in trials for parameter in trial.params}, renamed
@@ -97,10 +97,10 @@ def import_best_trials(storage: str, name: str, file: str, out: Path, top: int, 
     given = []
     for trial in trials:
         values = {keys[parameter]: value for parameter, value in trial.params.items() if parameter in keys}
-        given.append(validate_configuration(spec.space, values, Document(f"{name}, trial {trial.number}", {})))
+        given.append(validate_configuration(spec.space, values, YamlDocument(f"{name}, trial {trial.number}", {})))
     enqueued = [dict(params) for params in distinct_configurations([*spec.search.enqueue, *given])]
-    document.set("search.enqueue", enqueued, str(source))
-    check_and_complete(document)
+    document.override_key("search.enqueue", enqueued, str(source))
+    check_and_complete_document(document)
     yaml = YAML()
     yaml.width = 120
     tree = yaml.load(source.read_text(encoding="utf-8"))

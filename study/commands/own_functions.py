@@ -7,14 +7,20 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from study.data.folds import check_fold
+from study.data.folds import check_fold_exists
 from study.errors import UserError
 from study.home.folder import Home
 from study.knobs import Value, text_list
 from study.spec import StudySpec
-from study.training.function_loading import FILE, PICKLE, check_fold_argument, import_place, pickle_digest
+from study.training.function_loading import (
+    PICKLE_PREFIX,
+    PICKLED_FUNCTION_FILE,
+    check_takes_fold,
+    function_import_folder,
+    pickle_digest,
+)
 from study.upstream.child_process import python_command
-from study.upstream.environment import ProcessKind, variables
+from study.upstream.environment import ProcessKind, variables_of_processes
 
 if TYPE_CHECKING:
     from study.training import FunctionTrial
@@ -23,10 +29,10 @@ CHECKING_PROGRAM = """
 import os
 function, where, answer = json.loads(sys.argv[1])
 from study.errors import UserError
-from study.training.function_loading import TAKEN, has_parameter, load_function
+from study.training.function_loading import FUNCTION_ARGUMENTS, takes_argument, load_function
 try:
     loaded = load_function(function, where)
-    told = {"takes": [name for name in TAKEN if has_parameter(loaded, name)]}
+    told = {"takes": [name for name in FUNCTION_ARGUMENTS if takes_argument(loaded, name)]}
 except UserError as error:
     told = {"error": str(error)[:5000]}  # a pipe that nobody reads meanwhile takes 64 KiB
 os.write(answer, json.dumps(told).encode())
@@ -41,7 +47,7 @@ def accepted_arguments(function: str, where: str) -> list[str]:
     it, and log to MLflow.
 
     Args:
-        where: as `study.training.function_loading.import_place` gives it.
+        where: as `study.training.function_loading.function_import_folder` gives it.
 
     Raises:
         UserError: see `study.training.function_loading.load_function`.
@@ -50,7 +56,7 @@ def accepted_arguments(function: str, where: str) -> list[str]:
     with open(answers, "rb") as told, tempfile.TemporaryDirectory() as folder:
         try:
             command = python_command(CHECKING_PROGRAM, json.dumps([function, where, answer]))
-            runs = variables(ProcessKind.FUNCTION) | {"MLFLOW_TRACKING_URI": Path(folder).as_uri()}
+            runs = variables_of_processes(ProcessKind.FUNCTION) | {"MLFLOW_TRACKING_URI": Path(folder).as_uri()}
             ended = subprocess.run(command, pass_fds=[answer], env=os.environ | runs)
         finally:
             os.close(answer)
@@ -72,13 +78,13 @@ def check_and_pickle_function(home: Home, spec: StudySpec, given: bytes | None =
     """
     if spec.function is None:
         return None
-    if given is not None and spec.function == f"{PICKLE}{pickle_digest(given)}":
+    if given is not None and spec.function == f"{PICKLE_PREFIX}{pickle_digest(given)}":
         return given
     folder = _folder_of_function(home, spec.function)
-    check_fold_argument(
-        spec.function, accepted_arguments(spec.function, import_place(spec.function, folder)), spec.folds
+    check_takes_fold(
+        spec.function, accepted_arguments(spec.function, function_import_folder(spec.function, folder)), spec.folds
     )
-    return (folder / FILE).read_bytes() if spec.function_is_pickled else None
+    return (folder / PICKLED_FUNCTION_FILE).read_bytes() if spec.is_function_pickled else None
 
 
 def build_function_trial(home: Home, spec: StudySpec, device: str, fold: int | None = None) -> "FunctionTrial":
@@ -93,20 +99,20 @@ def build_function_trial(home: Home, spec: StudySpec, device: str, fold: int | N
     from study.training import FunctionTrial
 
     assert spec.function is not None
-    where = import_place(spec.function, _folder_of_function(home, spec.function))
+    where = function_import_folder(spec.function, _folder_of_function(home, spec.function))
     if fold is not None:
-        check_fold(fold, spec.folds)
+        check_fold_exists(fold, spec.folds)
     fold = 0 if fold is None and spec.folds else fold
     return FunctionTrial(spec.trial_config({}), where, spec.objective.needed_metrics, device, fold=fold)
 
 
 def _folder_of_function(home: Home, function: str) -> Path:
     """Return the folder of the first study of a home that has a pickled function."""
-    if not function.startswith(PICKLE):
+    if not function.startswith(PICKLE_PREFIX):
         return home.path
     for folder in home.list_studies():
-        file = folder.path / FILE
-        if file.is_file() and f"{PICKLE}{pickle_digest(file.read_bytes())}" == function:
+        file = folder.path / PICKLED_FUNCTION_FILE
+        if file.is_file() and f"{PICKLE_PREFIX}{pickle_digest(file.read_bytes())}" == function:
             return folder.path
     raise UserError(
         f"method.function: {function!r}: no study in {home.path} has this function, which was defined in a notebook or "

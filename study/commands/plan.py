@@ -10,8 +10,8 @@ from study.commands import check_metrics
 from study.data import cells, table_findings
 from study.data.cells import DatasetCounts, SplitCounts
 from study.data.dataset import Facts
-from study.data.positive_class import positive_class, positive_class_warnings
-from study.data.table_findings import Finding
+from study.data.positive_class import positive_class_name, positive_class_warnings
+from study.data.table_findings import ColumnFinding
 from study.errors import UserError
 from study.knobs import Scalar, Section
 from study.metrics import group_names
@@ -20,10 +20,10 @@ from study.ranking import epochs
 from study.ranking.documents import FLATTEN_FIELDS
 from study.ranking.picks import max_picked_configurations
 from study.spec import StudySpec, search_checks
-from study.spec.configuration import is_same_configuration
-from study.spec.reference_models import requested_references
-from study.spec.rungs import Schedule
-from study.spec.schema import Confirm
+from study.spec.configuration import are_same_configuration
+from study.spec.reference_models import requested_reference_names
+from study.spec.rungs import RungSchedule
+from study.spec.schema import ConfirmOptions
 from study.text import format_parameter, format_range_ends
 
 FEW_CELL_SAMPLES = 10
@@ -57,7 +57,7 @@ CELL_SENSITIVE_METRICS = (
 
 def small_cell_warnings(spec: StudySpec, cells: DatasetCounts, facts: Facts) -> list[str]:
     """Return which of the study's metrics would be noise on the small cells of validation, and what would be better."""
-    val, own = cells.splits["val"], facts.for_split("val")
+    val, own = cells.splits["val"], facts.facts_of_split("val")
     found, conflicting = list[str](), val.conflicting
     if conflicting is not None and spec.folds and conflicting * spec.folds < FEW_CONFLICTING_SAMPLES:
         found.append(
@@ -106,7 +106,7 @@ def group_metric_meanings(spec: StudySpec) -> dict[str, str]:
 
 def cell_count_lines(cells: DatasetCounts) -> Iterator[str]:
     """Yield the counts of a data set as lines of text."""
-    if positive := positive_class(cells.class_names):
+    if positive := positive_class_name(cells.class_names):
         yield f"positive class: {positive}"
     if cells.unknown:
         yield f"samples: not counted: {cells.unknown}"
@@ -252,7 +252,7 @@ class Plan:
     bias_classes: int | None
     cells: Sequence[DatasetCounts]
     reading: Sequence[Sequence[str]]
-    columns: Sequence[Sequence[Finding]]
+    columns: Sequence[Sequence[ColumnFinding]]
     features: Sequence[str]
     warnings: Sequence[str]
     space: Mapping[str, SearchedKey]
@@ -294,7 +294,7 @@ def plan_study(spec: StudySpec) -> Plan:
         classes=None if spec.function else facts.classes,
         bias_classes=facts.bias_classes,
         cells=counts,
-        reading=[data.describe_reading(section) for section in data_sections],
+        reading=[data.describe_column_reading(section) for section in data_sections],
         columns=[data.column_findings(section) for section in data_sections],
         features=_feature_extraction_notes(spec, counts),
         warnings=[*_missing_weights_warnings(spec), *warnings],
@@ -303,14 +303,14 @@ def plan_study(spec: StudySpec) -> Plan:
         baseline=search.baseline,
         baseline_outside=spec.space.values_outside(search.baseline or {}),
         enqueued=len(search.enqueue),
-        metric=", ".join(f"{name} ({mode})" for name, mode in zip(goal.metrics, goal.modes, strict=True)),
+        metric=", ".join(f"{name} ({mode})" for name, mode in zip(goal.metrics, goal.directions, strict=True)),
         constraints=search.constraints,
-        chosen_by=goal.rule if goal.has_several_metrics else None,
+        chosen_by=goal.front_choice_text if goal.has_several_metrics else None,
         groups=group_metric_meanings(spec),
         epoch=epochs.chosen_epoch_text(goal),
         limits=[f"{name} {value}" for name in SEARCH_LIMIT_KEYS if (value := getattr(search, name))],
         sampler=search.sampler,
-        early_stopping=stopping.model_dump() | {"words": Schedule(stopping, spec.epochs).words},
+        early_stopping=stopping.model_dump() | {"words": RungSchedule(stopping, spec.epochs).describe_in_words},
         budget=plan_budget(spec),
         epochs_per_trial=spec.epochs,
         resources_per_trial=spec.resources.model_dump() | {"threads": threads},
@@ -320,19 +320,23 @@ def plan_study(spec: StudySpec) -> Plan:
 def plan_budget(spec: StudySpec) -> Budget:
     """Return the trials of a study by stage and the epochs of all.
 
-    Expected is that early stopping prunes as many as it means to (`study.spec.rungs.Schedule`).
+    Expected is that early stopping prunes as many as it means to (`study.spec.rungs.RungSchedule`).
     """
-    search, rungs, seeds = spec.search, Schedule(spec.search.early_stopping, spec.epochs), len(spec.runs())
+    search, rungs, seeds = (
+        spec.search,
+        RungSchedule(spec.search.early_stopping, spec.epochs),
+        len(spec.runs_of_configuration()),
+    )
     baseline = int(search.baseline is not None)
     confirm = count_confirm_trials(spec, search.confirm, spec.trials)
     reported = [f"val/{name}" for name in spec.available_metrics[0]]
     others = [
         params
         for params in spec.incumbents
-        if search.baseline is None or not is_same_configuration(params, search.baseline)
+        if search.baseline is None or not are_same_configuration(params, search.baseline)
     ]
     whole = baseline + len(others)  # what has to be beaten runs whole
-    complete = whole + round((spec.trials - whole) * rungs.expected_complete)
+    complete = whole + round((spec.trials - whole) * rungs.expected_complete_share)
     most, expected = (count_rule_trials(spec, search.confirm, count, reported) for count in (spec.trials, complete))
     pruned_epochs = (spec.trials - whole) * seeds * rungs.expected_epochs
     return Budget(
@@ -345,7 +349,7 @@ def plan_budget(spec: StudySpec) -> Budget:
         },
         spec.folds,
         spec.margin_rule,
-        list(requested_references(spec)),
+        list(requested_reference_names(spec)),
         search.confirm.front if search.confirm.top and spec.objective.has_several_metrics else None,
         {"most": most, "expected": expected},
         {
@@ -358,7 +362,7 @@ def plan_budget(spec: StudySpec) -> Budget:
 def _missing_weights_warnings(spec: StudySpec) -> list[str]:
     """Return a warning where a file of weights that the study names is not there; its trials could not begin."""
     try:
-        _ = spec.weights
+        _ = spec.initial_weight_files
     except UserError as error:
         return [f"the study cannot run yet: {error}"]
     return []
@@ -372,24 +376,24 @@ def _feature_extraction_notes(spec: StudySpec, counted: Sequence[DatasetCounts])
 
     from study.models import frozen_networks, published_weights
     from study.training import features
-    from study.training.device import best_device
+    from study.training.device import best_available_device
 
     trunks = [frozen_networks.frozen_network_section(model) for model in spec.model_sections if model.get("frozen")]
     sections = [model for at, model in enumerate(trunks) if model not in trunks[:at]]
-    device, found = best_device() if spec.resources.gpu else torch.device("cpu"), []
+    device, found = best_available_device() if spec.resources.gpu else torch.device("cpu"), []
     for section, counts in zip(spec.data_sections, counted, strict=True):
-        facts = spec.describe(section)
+        facts = spec.facts_of_data(section)
         if counts.unknown or facts.is_table:
             continue
         pictures = sum(split.samples for split in counts.splits.values())
         for model in sections:
-            network = published_weights.architecture(model)
+            network = published_weights.architecture_name(model)
             network += " with the maps of its trained stages" if models.has_trained_stages(model) else ""
-            found.append(features.estimate_cost(model, facts, pictures, device).words(network))
+            found.append(features.estimate_feature_cost(model, facts, pictures, device).describe_cost(network))
     return found
 
 
-def count_confirm_trials(spec: StudySpec, confirm: Confirm, configurations: int) -> int:
+def count_confirm_trials(spec: StudySpec, confirm: ConfirmOptions, configurations: int) -> int:
     """Return the number of confirm trials for the best of `configurations`, the best incumbent and the baseline.
 
     With several metrics, or where an incumbent is enqueued, it is the most that there can be.
@@ -402,7 +406,7 @@ def count_confirm_trials(spec: StudySpec, confirm: Confirm, configurations: int)
     return (most + baseline) * confirm.seeds * (spec.folds or 1) if confirm.top else 0
 
 
-def count_rule_trials(spec: StudySpec, confirm: Confirm, configurations: int, reported: Collection[str]) -> int:
+def count_rule_trials(spec: StudySpec, confirm: ConfirmOptions, configurations: int, reported: Collection[str]) -> int:
     """Return the number of trials for the picks of other rules, at most: several rules may pick the same.
 
     Args:
@@ -460,14 +464,14 @@ def plan_text(plan: Plan) -> str:
 
 def _count_samples(spec: StudySpec, section: Section) -> tuple[DatasetCounts, list[str]]:
     """Return the cells of a data set, and warnings."""
-    counts, facts = cells.count_dataset(section), spec.describe(section)
-    of_classes = [*data.notes(section), *positive_class_warnings(section, facts)]
+    counts, facts = cells.count_cells_of_dataset(section), spec.facts_of_data(section)
+    of_classes = [*data.user_file_notes(section), *positive_class_warnings(section, facts)]
     if counts.unknown:
         return counts, of_classes
     check_metrics.check_metrics_of_counts(spec, section, counts)
-    empty = check_metrics.empty_cell_warnings(spec, counts, facts.for_split("val"))
+    empty = check_metrics.empty_cell_warnings(spec, counts, facts.facts_of_split("val"))
     small = small_cell_warnings(spec, counts, facts)
-    return counts, [*of_classes, *cells.count_warnings(counts), *empty, *small]
+    return counts, [*of_classes, *cells.warnings_from_counts(counts), *empty, *small]
 
 
 def _space_text(plan: Plan) -> str:
@@ -487,14 +491,14 @@ def _data_set_lines(plan: Plan) -> list[str]:
         own = {key: value for key, value in section.items() if any(other.get(key) != value for other in sections)}
         lines += [f"with {_section_text(own)}:"] if own else []
         lines += [f"  {line}" for line in reading]
-        lines += [f"  {line}" for line in table_findings.list_findings(columns)]
+        lines += [f"  {line}" for line in table_findings.findings_with_heading(columns)]
         lines += [f"  {line}" for line in cell_count_lines(counts)]
     return lines
 
 
 def _searched_key(spec: StudySpec, key: str) -> SearchedKey:
     described = cast(SearchedKey, spec.search.space[key].model_dump(exclude_none=True, exclude={"when"}))
-    if condition := spec.space.condition(key):
+    if condition := spec.space.condition_of_key(key):
         described["when"] = condition
     return described
 

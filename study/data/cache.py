@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from study.data import label_files
-from study.data.dataset import Dataset, Facts, Split, fingerprint
+from study.data.dataset import Dataset, Facts, Split, fingerprint_of_splits
 from study.data.source import Source, data_roots, writable_folder
 from study.errors import UserError
 from study.files import temporary_folder_beside
@@ -42,30 +42,30 @@ again. Where that folder cannot be written, files are read each time.
 RACY_INTERVAL_S = 2.0
 """Seconds within which a file may be written twice and have the same state."""
 
-BLOCK_BYTES = 1 << 20
+READ_BLOCK_BYTES = 1 << 20
 """Bytes to read at a time."""
 
-FILES_AT_ONCE = 500
+FILES_PER_BATCH = 500
 """Files that a query of the database names, or that a thread reads at a time."""
 
-MOST_NAMED_FILES = 3
+MAX_NAMED_FILES = 3
 """Files that a message names; it counts the rest."""
 
 FileState = tuple[int, int, int, int]
 """State of a file: its size, the times of change of its content and of its inode in nanoseconds, and its inode."""
 
 
-def file_hashes(files: Sequence[Path]) -> list[str]:
+def hash_files(files: Sequence[Path]) -> list[str]:
     """Hash the content of each file, in hexadecimal; empty where a file cannot be read."""
     names = [os.path.abspath(file) for file in files]
     states = {name: found for name in dict.fromkeys(names) if (found := _file_state(name))}
-    known = _stored_hashes(states)
+    known = _look_up_hashes(states)
     new = [name for name in states if name not in known]
     if new:
         began = time.time_ns()
         with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
-            blocks = [new[start : start + FILES_AT_ONCE] for start in range(0, len(new), FILES_AT_ONCE)]
-            read = {name: found for block in pool.map(_hashes, blocks) for name, found in block.items()}
+            blocks = [new[start : start + FILES_PER_BATCH] for start in range(0, len(new), FILES_PER_BATCH)]
+            read = {name: found for block in pool.map(_hash_each_file, blocks) for name, found in block.items()}
         known |= read
         settled = began - int(RACY_INTERVAL_S * 1e9)
         # a file that was written while it was read has another state now, so its entry is never found
@@ -92,7 +92,7 @@ def _number_equal_files(files: tuple[Path, ...], states: tuple[FileState | None,
     sizes = [(-1 - number if found is None else found[0]) for number, found in enumerate(states)]
     several = {size for size, count in Counter(sizes).items() if count > 1}
     doubtful = [number for number, size in enumerate(sizes) if size in several]
-    hashes = dict(zip(doubtful, file_hashes([files[number] for number in doubtful]), strict=True))
+    hashes = dict(zip(doubtful, hash_files([files[number] for number in doubtful]), strict=True))
     numbers: dict[object, int] = {}
     found = [numbers.setdefault(hashes.get(number) or number, number) for number in range(len(files))]
     return np.array(found, np.int64) if len(numbers) < len(files) else None
@@ -107,7 +107,7 @@ def hash_content(place: Path | Sequence[Path]) -> str:
     """
     files = list_files(place)
     names = [os.path.relpath(file, place) if isinstance(place, Path) and file != place else "" for file in files]
-    lines = [f"{name}\0{digest}\n" for name, digest in zip(names, file_hashes(files), strict=True)]
+    lines = [f"{name}\0{digest}\n" for name, digest in zip(names, hash_files(files), strict=True)]
     return hashlib.sha256("".join(lines).encode(errors="surrogateescape")).hexdigest()[:16]
 
 
@@ -115,11 +115,11 @@ def list_files(place: Path | Sequence[Path]) -> list[Path]:
     """List the file itself, the files of the list, or those under the folder that are not hidden, by name."""
     if not isinstance(place, Path):
         return list(place)
-    return sorted(_walk(place, set())) if place.is_dir() else [place]
+    return sorted(_walk_files(place, set())) if place.is_dir() else [place]
 
 
 @contextmanager
-def check_unchanged(files: Iterable[Path]) -> Iterator[None]:
+def check_files_unchanged(files: Iterable[Path]) -> Iterator[None]:
     """Check that these files stay as they are while the context is open.
 
     Raises:
@@ -129,9 +129,9 @@ def check_unchanged(files: Iterable[Path]) -> Iterator[None]:
     yield
     changed = [name for name, found in before.items() if _file_state(name) != found]
     if changed:
-        more = f" and {len(changed) - MOST_NAMED_FILES} more" if len(changed) > MOST_NAMED_FILES else ""
+        more = f" and {len(changed) - MAX_NAMED_FILES} more" if len(changed) > MAX_NAMED_FILES else ""
         raise UserError(
-            f"{', '.join(changed[:MOST_NAMED_FILES])}{more}: changed while the data were read. Start again when "
+            f"{', '.join(changed[:MAX_NAMED_FILES])}{more}: changed while the data were read. Start again when "
             "nothing writes there any more"
         )
 
@@ -147,30 +147,30 @@ def _file_state(name: str) -> FileState | None:
     return found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino
 
 
-def _walk(folder: Path, seen: set[tuple[int, int]]) -> Iterator[Path]:
+def _walk_files(folder: Path, seen: set[tuple[int, int]]) -> Iterator[Path]:
     """Yield the files under a folder; add it and the folders below it to `seen`."""
     status = os.stat(folder)
     if (status.st_dev, status.st_ino) in seen:  # behind a link, which may lead back
         return
     seen.add((status.st_dev, status.st_ino))
-    for name in sorted(name for name in os.listdir(folder) if not label_files.is_hidden(name)):
+    for name in sorted(name for name in os.listdir(folder) if not label_files.is_hidden_path(name)):
         path = folder / name
         if path.is_dir():
-            yield from _walk(path, seen)
+            yield from _walk_files(path, seen)
         else:
             yield path
 
 
-def _hashes(names: Sequence[str]) -> dict[str, str]:
-    return {name: _hash(name) for name in names}
+def _hash_each_file(names: Sequence[str]) -> dict[str, str]:
+    return {name: _hash_file_content(name) for name in names}
 
 
-def _hash(name: str) -> str:
+def _hash_file_content(name: str) -> str:
     digest = hashlib.blake2b(digest_size=16)
     try:
         file = os.open(name, os.O_RDONLY | os.O_CLOEXEC)  # `open` takes longer than to read a small picture
         try:
-            while block := os.read(file, BLOCK_BYTES):
+            while block := os.read(file, READ_BLOCK_BYTES):
                 digest.update(block)
         finally:
             os.close(file)
@@ -180,10 +180,10 @@ def _hash(name: str) -> str:
 
 
 def _digest_database() -> sqlite3.Connection:
-    return open_database(writable_folder() / DIGESTS_FILE, "digests (file TEXT PRIMARY KEY, digest TEXT)", 10)
+    return open_one_table_database(writable_folder() / DIGESTS_FILE, "digests (file TEXT PRIMARY KEY, digest TEXT)", 10)
 
 
-def open_database(place: Path, table: str, timeout: float) -> sqlite3.Connection:
+def open_one_table_database(place: Path, table: str, timeout: float) -> sqlite3.Connection:
     """Open a database of one table, `NAME (COLUMN TYPE PRIMARY KEY, ...)`, which is created if necessary.
 
     Raises:
@@ -198,14 +198,14 @@ def open_database(place: Path, table: str, timeout: float) -> sqlite3.Connection
     return database
 
 
-def _stored_hashes(states: Mapping[str, FileState]) -> dict[str, str]:
+def _look_up_hashes(states: Mapping[str, FileState]) -> dict[str, str]:
     """Look up the hashes of files in these states."""
-    names, known = {_file_key(name, state): name for name, state in states.items()}, {}
+    names, known = {_hash_key(name, state): name for name, state in states.items()}, {}
     keys = list(names)
     try:
         with closing(_digest_database()) as database:
-            for start in range(0, len(keys), FILES_AT_ONCE):
-                part = keys[start : start + FILES_AT_ONCE]
+            for start in range(0, len(keys), FILES_PER_BATCH):
+                part = keys[start : start + FILES_PER_BATCH]
                 marks = ", ".join("?" * len(part))
                 for key, digest in database.execute(f"SELECT * FROM digests WHERE file IN ({marks})", part):
                     known[names[key]] = digest
@@ -218,7 +218,7 @@ def _stored_hashes(states: Mapping[str, FileState]) -> dict[str, str]:
 
 def _store_hashes(found: Mapping[str, tuple[FileState, str]]) -> None:
     """Store hashes for the next time, by each file's state before it was read."""
-    rows = [(_file_key(name, state), digest) for name, (state, digest) in found.items()]
+    rows = [(_hash_key(name, state), digest) for name, (state, digest) in found.items()]
     try:
         with closing(_digest_database()) as database, database:
             database.executemany("INSERT OR REPLACE INTO digests VALUES (?, ?)", rows)
@@ -226,12 +226,12 @@ def _store_hashes(found: Mapping[str, tuple[FileState, str]]) -> None:
         pass
 
 
-def _file_key(name: str, state: FileState) -> str:
+def _hash_key(name: str, state: FileState) -> str:
     """Write a file and its state as text that SQLite can hold."""
     return json.dumps([name, *state])
 
 
-def check_splits(name: str, facts: Facts, splits: Mapping[str, Split], made_from: str = "") -> None:
+def check_splits_fit_facts(name: str, facts: Facts, splits: Mapping[str, Split], made_from: str = "") -> None:
     """Refuse splits that do not fit the facts: names, counts, shapes, types, ranges of the labels.
 
     Args:
@@ -250,7 +250,7 @@ def check_splits(name: str, facts: Facts, splits: Mapping[str, Split], made_from
 
 
 def _split_problem(facts: Facts, name: str, split: Split) -> str | None:
-    count, bias_classes = len(split), facts.for_split(name).bias_classes
+    count, bias_classes = len(split), facts.facts_of_split(name).bias_classes
     if count == 0:
         return "is empty; the files are not complete, or the options leave nothing for it"
     wanted = {
@@ -283,13 +283,13 @@ def _input_dtype(split: Split, facts: Facts) -> str:
     return "float16" if split.inputs.dtype == np.float16 else "float32"
 
 
-FORMAT = 6
+CACHE_FORMAT_VERSION = 6
 """Version of an entry's files, and of the code that reads and resizes images and numbers labels for them."""
 
-FOLDER, INDEX = "prepared", "entry.json"
+PREPARED_FOLDER, ENTRY_INDEX_FILE = "prepared", "entry.json"
 
 
-def load_cached(
+def load_or_build_dataset(
     name: str,
     options: Any,
     facts: Facts,
@@ -302,7 +302,7 @@ def load_cached(
         name: of the data set, for the folder's name.
         options: all that the arrays depend on besides files: a dataclass, or plain values by name.
         facts: the arrays are checked against them when they are built.
-        build: makes the splits, with arrays that do not fit into memory in `scratch_array`.
+        build: makes the splits, with arrays that do not fit into memory in `allocate_array_on_disk`.
         places: files, folders and lists of files that it reads, always in the same order; their content is part of the
             key, their paths are not.
 
@@ -314,31 +314,31 @@ def load_cached(
     key = dict(options) if isinstance(options, Mapping) else asdict(options)
     for option in ("aligned", "folds"):  # say something of the labels and of what trials take, and change no array
         key.pop(option, None)
-    text = json.dumps([FORMAT, key, shape, list(map(hash_content, found))], sort_keys=True)
+    text = json.dumps([CACHE_FORMAT_VERSION, key, shape, list(map(hash_content, found))], sort_keys=True)
     entry = f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
     for folder in data_roots():
-        if dataset := _read_entry(folder / FOLDER / entry, facts):
+        if dataset := _read_cache_entry(folder / PREPARED_FOLDER / entry, facts):
             return dataset
-    place = writable_folder(FOLDER) / entry
-    with _lock_entry(place):
-        if not (dataset := _read_entry(place, facts)):  # another process may have built it while this one waited
-            with check_unchanged([file for one in found for file in list_files(one)]):
+    place = writable_folder(PREPARED_FOLDER) / entry
+    with _lock_cache_entry(place):
+        if not (dataset := _read_cache_entry(place, facts)):  # another process may have built it while this one waited
+            with check_files_unchanged([file for one in found for file in list_files(one)]):
                 splits = build()
-            check_splits(name, facts, splits, ", ".join(str(one) for one in found if isinstance(one, Path)))
-            _write_entry(place, splits, key)
-            dataset = _read_entry(place, facts)
+            check_splits_fit_facts(name, facts, splits, ", ".join(str(one) for one in found if isinstance(one, Path)))
+            _write_cache_entry(place, splits, key)
+            dataset = _read_cache_entry(place, facts)
         if not dataset:
             raise UserError(f"{place}: cannot be read after it was written. Check the disk, or set STUDY_DATA")
         return dataset
 
 
-def scratch_array(shape: tuple[int, ...]) -> NDArray[np.uint8]:
+def allocate_array_on_disk(shape: tuple[int, ...]) -> NDArray[np.uint8]:
     """Allocate an array of bytes on disk for a build to fill; it disappears when it is no longer used.
 
     Raises:
         OSError: there is no room. If that were found out while the array is filled, the system would end the process.
     """
-    folder = writable_folder(FOLDER)
+    folder = writable_folder(PREPARED_FOLDER)
     with tempfile.TemporaryFile(dir=folder) as file:
         try:
             os.posix_fallocate(file.fileno(), 0, max(1, math.prod(shape)))
@@ -348,7 +348,7 @@ def scratch_array(shape: tuple[int, ...]) -> NDArray[np.uint8]:
 
 
 @contextmanager
-def _lock_entry(place: Path) -> Iterator[None]:
+def _lock_cache_entry(place: Path) -> Iterator[None]:
     """Lock an entry, so that no other process builds it."""
     with place.with_name(f".{place.name}.lock").open("w") as file:
         try:
@@ -359,7 +359,7 @@ def _lock_entry(place: Path) -> Iterator[None]:
         yield
 
 
-def _write_entry(place: Path, splits: Mapping[str, Split], key: Section) -> None:
+def _write_cache_entry(place: Path, splits: Mapping[str, Split], key: Section) -> None:
     needed, free = sum(split.inputs.nbytes for split in splits.values()), shutil.disk_usage(place.parent).free
     if needed > free:
         problem = f"{needed / 1e6:.0f} MB are needed, {free / 1e6:.0f} MB are free"
@@ -372,25 +372,25 @@ def _write_entry(place: Path, splits: Mapping[str, Split], key: Section) -> None
             labels: dict[str, Any] = {"target": split.target, "bias": split.bias, "condition": split.condition}
             np.savez(part / f"{name}.labels.npz", **{k: v for k, v in labels.items() if v is not None})
         sizes = {file.name: file.stat().st_size for file in sorted(part.iterdir())}
-        index = {"fingerprint": fingerprint(splits), "bytes": sizes, "key": key}
-        (part / INDEX).write_text(json.dumps(index, indent=1), encoding="utf-8")
+        index = {"fingerprint": fingerprint_of_splits(splits), "bytes": sizes, "key": key}
+        (part / ENTRY_INDEX_FILE).write_text(json.dumps(index, indent=1), encoding="utf-8")
         shutil.rmtree(place, ignore_errors=True)  # a damaged one
         part.replace(place)
 
 
-def _read_entry(folder: Path, facts: Facts) -> Dataset | None:
+def _read_cache_entry(folder: Path, facts: Facts) -> Dataset | None:
     """Read an entry; None if it is missing, or a file has another size than it was written with."""
     try:
-        index = json.loads((folder / INDEX).read_text(encoding="utf-8"))
+        index = json.loads((folder / ENTRY_INDEX_FILE).read_text(encoding="utf-8"))
         if any((folder / file).stat().st_size != size for file, size in index["bytes"].items()):
             return None
-        splits = {split: _read_split(folder, split) for split in facts.splits}
+        splits = {split: _read_cached_split(folder, split) for split in facts.splits}
         return Dataset(facts, splits, index["fingerprint"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def _read_split(folder: Path, name: str) -> Split:
+def _read_cached_split(folder: Path, name: str) -> Split:
     with np.load(folder / f"{name}.labels.npz", allow_pickle=False) as labels:
         # as a plain array on the same mapped file: pickle, and so Ray, would copy a memmap instead of sharing it
         inputs = np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False))

@@ -47,7 +47,7 @@ class DatasetCounts:
     bias_names: Sequence[str] | None = None
 
 
-def count_warnings(counts: DatasetCounts) -> list[str]:
+def warnings_from_counts(counts: DatasetCounts) -> list[str]:
     """Return sentences on what the splits lack by their counts.
 
     Empty for data without class names or counts.
@@ -58,7 +58,7 @@ def count_warnings(counts: DatasetCounts) -> list[str]:
     found = [*_bias_warnings(counts)]
     for name, split in counts.splits.items():
         if name != "train":
-            found += _unseen_warnings(counts, train, name, split)
+            found += _unseen_in_training_warnings(counts, train, name, split)
     return found
 
 
@@ -71,11 +71,13 @@ def _bias_warnings(counts: DatasetCounts) -> Iterator[str]:
         yield "the bias is known for no training sample: nothing can be learned of it"
 
 
-MOST_NAMED_CELLS = 3
+MAX_NAMED_CELLS = 3
 """Largest number of cells that a sentence names."""
 
 
-def _unseen_warnings(counts: DatasetCounts, train: SplitCounts, name: str, split: SplitCounts) -> Iterator[str]:
+def _unseen_in_training_warnings(
+    counts: DatasetCounts, train: SplitCounts, name: str, split: SplitCounts
+) -> Iterator[str]:
     """Yield what a split has and training has not; of a class that is unseen its groups are not told again."""
     classes, biases = counts.class_names or (), counts.bias_names or ()
     unseen = [y for y, count in enumerate(split.classes) if count and not train.classes[y]]
@@ -93,10 +95,10 @@ def _unseen_warnings(counts: DatasetCounts, train: SplitCounts, name: str, split
         if split.cells[y][s] and not train.cells[y][s]
     ]
     if groups:
-        yield f"no training sample of {list_few_names(groups, MOST_NAMED_CELLS)}: nothing is learned of such samples"
+        yield f"no training sample of {list_few_names(groups, MAX_NAMED_CELLS)}: nothing is learned of such samples"
 
 
-def count_dataset(section: Section) -> DatasetCounts:
+def count_cells_of_dataset(section: Section) -> DatasetCounts:
     """Count the samples of each split of a `data` section by class and cell; no image is decoded."""
     facts = data.describe(section)
     unknown = partial(DatasetCounts, {}, class_names=facts.class_names, bias_names=facts.bias_names)
@@ -108,11 +110,11 @@ def count_dataset(section: Section) -> DatasetCounts:
         return unknown(str(error))
     if labels is None:
         return unknown("the data set does not tell its labels without its samples")
-    splits = {name: count_split(split, facts.for_split(name)) for name, split in labels.items()}
+    splits = {name: count_cells_of_split(split, facts.facts_of_split(name)) for name, split in labels.items()}
     return DatasetCounts(splits, None, facts.class_names, facts.bias_names)
 
 
-def count_split(labels: HasLabels, facts: Facts) -> SplitCounts:
+def count_cells_of_split(labels: HasLabels, facts: Facts) -> SplitCounts:
     """Count the samples of one split by class and cell."""
     labelled = labels.target >= 0
     classes = np.bincount(labels.target[labelled], minlength=facts.classes).tolist()
@@ -141,7 +143,7 @@ def count_split(labels: HasLabels, facts: Facts) -> SplitCounts:
     )
 
 
-MOST_GROUPS = 400
+MAX_STORED_GROUPS = 400
 """Number of cells of a data set whose sizes are kept: they tell how reliable a worst group's accuracy is."""
 
 
@@ -149,18 +151,19 @@ def group_sizes(datasets: Mapping[str, Dataset]) -> GroupSizes | None:
     """Return the size of each cell of a study's data set, with names where it has names.
 
     Returns:
-        Without splits that have none; None without bias labels, for more than `MOST_GROUPS`, and for several data sets.
+        Without splits that have none; None without bias labels, for more than `MAX_STORED_GROUPS`, and for several data
+        sets.
     """
     if len(datasets) != 1:
         return None
     (dataset,) = datasets.values()
     facts = dataset.facts
-    if not facts.bias_classes or facts.classes * facts.bias_classes > MOST_GROUPS:
+    if not facts.bias_classes or facts.classes * facts.bias_classes > MAX_STORED_GROUPS:
         return None
     sizes: GroupSizes = {}
-    if val := _split_cells(dataset, "val"):
+    if val := _cell_sizes_of_split(dataset, "val"):
         sizes["val"] = val
-    if test := _split_cells(dataset, "test"):
+    if test := _cell_sizes_of_split(dataset, "test"):
         sizes["test"] = test
     if sizes and facts.class_names:
         sizes["classes"] = list(facts.class_names)
@@ -171,8 +174,10 @@ def group_sizes(datasets: Mapping[str, Dataset]) -> GroupSizes | None:
     return sizes or None
 
 
-def _split_cells(dataset: Dataset, split: str) -> list[list[int]]:
+def _cell_sizes_of_split(dataset: Dataset, split: str) -> list[list[int]]:
     found = (
-        count_split(dataset.splits[split], dataset.facts.for_split(split)).cells if split in dataset.splits else None
+        count_cells_of_split(dataset.splits[split], dataset.facts.facts_of_split(split)).cells
+        if split in dataset.splits
+        else None
     )
     return [list(row) for row in found or ()]

@@ -8,15 +8,15 @@ from typing_extensions import Doc
 
 from study.knobs import Range
 
-Rho = Annotated[
+RhoKey = Annotated[
     float, Range(low=0.0, high=1.0), Doc("share of training samples whose colour (corruption) is their class's own")
 ]
 """Type of the key `rho`."""
 
-Seed = Annotated[int, Range(low=0), Doc("seed of the split and the colours (corruptions)")]
+ColourSeedKey = Annotated[int, Range(low=0), Doc("seed of the split and the colours (corruptions)")]
 """Type of the key `seed`."""
 
-COLOURS = np.array(
+BACKGROUND_COLOURS = np.array(
     [
         (255, 0, 0),
         (0, 255, 0),
@@ -36,7 +36,7 @@ COLOURS = np.array(
 UNBIASED_RHO = 0.1
 """Value of rho for an unbiased split: every colour is as frequent as the class's own."""
 
-CHUNK = 4096
+IMAGES_PER_CHUNK = 4096
 """Images painted at a time."""
 
 
@@ -47,7 +47,7 @@ def assign_colours(target: NDArray[np.int64], rho: float, generator: np.random.G
     into chunks of ceil(rest / 9) that go to the other nine colours in random order.
     """
     colours = np.empty_like(target)
-    count = len(COLOURS)
+    count = len(BACKGROUND_COLOURS)
     for own in range(count):
         members = generator.permutation(np.flatnonzero(target == own))
         aligned = int(len(members) * rho)
@@ -60,7 +60,7 @@ def assign_colours(target: NDArray[np.int64], rho: float, generator: np.random.G
     return colours
 
 
-def paint_strokes(strokes: NDArray[np.generic], colours: NDArray[np.int64]) -> NDArray[np.uint8]:
+def paint_digits_on_colour(strokes: NDArray[np.generic], colours: NDArray[np.int64]) -> NDArray[np.uint8]:
     """Paint white strokes on coloured ground.
 
     Args:
@@ -72,9 +72,9 @@ def paint_strokes(strokes: NDArray[np.generic], colours: NDArray[np.int64]) -> N
     """
     count, height, width = strokes.shape
     painted = np.empty((count, 3, height, width), np.uint8)
-    for start in range(0, count, CHUNK):
-        part = slice(start, start + CHUNK)
+    for start in range(0, count, IMAGES_PER_CHUNK):
+        part = slice(start, start + IMAGES_PER_CHUNK)
         cover = strokes[part, None].astype(np.float32)
-        colour = COLOURS[colours[part]].astype(np.float32)[:, :, None, None]
+        colour = BACKGROUND_COLOURS[colours[part]].astype(np.float32)[:, :, None, None]
         painted[part] = np.rint(255.0 * cover + colour * (1.0 - cover))
     return painted

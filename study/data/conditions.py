@@ -17,16 +17,16 @@ from study.data import label_files
 from study.errors import UserError
 from study.text import quoted
 
-FILE_FORM = "An .npz with `keys` (N,) and `values` (N, K) is needed"
+FILE_REQUIREMENT = "An .npz with `keys` (N,) and `values` (N, K) is needed"
 
 
 def expected_vector_width(path_text: str) -> int:
     """Return K of the file at a user's path; 0 while it is missing, since a study can be planned before it exists."""
-    path = label_files.existing_path(path_text)
-    return vector_width(path) if path else 0
+    path = label_files.find_user_path_or_none(path_text)
+    return read_vector_width(path) if path else 0
 
 
-def vector_width(path: Path) -> int:
+def read_vector_width(path: Path) -> int:
     """Read K from the file's header alone.
 
     Raises:
@@ -38,24 +38,26 @@ def vector_width(path: Path) -> int:
             reader = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
             shape = reader(file)[0]
     except (OSError, ValueError, KeyError, zipfile.BadZipFile, zlib.error) as error:
-        raise UserError(f"{path}: not readable: {error}. {FILE_FORM}") from None
+        raise UserError(f"{path}: not readable: {error}. {FILE_REQUIREMENT}") from None
     if len(shape) != 2 or not shape[1]:
-        raise UserError(f"{path}: `values` has the shape {shape}. {FILE_FORM}")
+        raise UserError(f"{path}: `values` has the shape {shape}. {FILE_REQUIREMENT}")
     return int(shape[1])
 
 
-def read_vectors(path: Path, names: Sequence[str]) -> NDArray[np.float32]:
+def read_condition_vectors(path: Path, names: Sequence[str]) -> NDArray[np.float32]:
     """Read the vectors of these samples, (len(names), K).
 
     Raises:
         UserError: the file does not have this form, lacks a sample or has one twice, or a value is not finite.
     """
-    vector_width(path)
-    keys, values = _read_arrays(path)
+    read_vector_width(path)
+    keys, values = _read_keys_and_values(path)
     if keys.ndim != 1 or len(keys) != len(values):
-        raise UserError(f"{path}: `keys` has the shape {keys.shape}, `values` {values.shape}. {FILE_FORM}")
+        raise UserError(f"{path}: `keys` has the shape {keys.shape}, `values` {values.shape}. {FILE_REQUIREMENT}")
     if values.dtype.kind not in "fiu":
-        raise UserError(f"{path}: `values` is of type {values.dtype}, floats or integers are needed. {FILE_FORM}")
+        raise UserError(
+            f"{path}: `values` is of type {values.dtype}, floats or integers are needed. {FILE_REQUIREMENT}"
+        )
     places = {str(key): place for place, key in enumerate(keys.tolist())}
     if len(places) < len(keys):
         raise UserError(f"{path}: {len(keys) - len(places)} of its keys occur twice. Remove the repeats")
@@ -70,19 +72,19 @@ def read_vectors(path: Path, names: Sequence[str]) -> NDArray[np.float32]:
             f"{path}: no vector for {len(absent)} of {len(names)} samples, such as {quoted(absent[0])}{example}"
         )
     vectors = values[[place for place in found if place is not None]]
-    sound = (np.abs(vectors.astype(np.float64)) <= label_files.LARGEST).all(1)  # false for NaN, too
+    sound = (np.abs(vectors.astype(np.float64)) <= label_files.FLOAT32_MAX).all(1)  # false for NaN, too
     if not sound.all():
         wrong = int(np.flatnonzero(~sound)[0])
         raise UserError(
             f"{path}: the vector of {quoted(names[wrong])} is not finite everywhere, or has a number above "
-            f"{label_files.LARGEST:.1e}"
+            f"{label_files.FLOAT32_MAX:.1e}"
         )
     return vectors.astype(np.float32)
 
 
-def _read_arrays(path: Path) -> tuple[NDArray[np.generic], NDArray[np.generic]]:
+def _read_keys_and_values(path: Path) -> tuple[NDArray[np.generic], NDArray[np.generic]]:
     try:
         with np.load(path, allow_pickle=False) as file:
             return file["keys"], file["values"]
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise UserError(f"{path}: not readable: {error}. {FILE_FORM}") from None
+        raise UserError(f"{path}: not readable: {error}. {FILE_REQUIREMENT}") from None

@@ -52,7 +52,7 @@ class Facts:
     telling: tuple[str, ...] = ()
     aligned: tuple[int, ...] | None = None
 
-    def for_split(self, split: str) -> "Facts":
+    def facts_of_split(self, split: str) -> "Facts":
         """Return the facts of one split: without bias classes if its samples have no bias labels."""
         if self.bias_splits is None or split in self.bias_splits:
             return self
@@ -107,7 +107,7 @@ class Split:
         return len(self.target)
 
     @property
-    def samples(self) -> NDArray[np.generic]:
+    def sample_inputs(self) -> NDArray[np.generic]:
         """Inputs of the samples alone, (N, ...): a copy where `inputs` also holds other samples."""
         return self.inputs if self.rows is None else self.inputs[self.rows]
 
@@ -141,9 +141,9 @@ class FoldAssignment:
         group_of_sample: group label of samples that must stay in one fold, (N,); None: there are no groups.
     """
 
-    count: int
+    fold_count: int
     fold_of_sample: NDArray[np.int64]
-    samples: Split
+    non_test_samples: Split
     raw_table: RawTable | None = None
     group_of_sample: NDArray[np.int64] | None = None
 
@@ -167,7 +167,7 @@ class Dataset:
     @cached_property
     def fingerprint(self) -> str:
         """Hash of every array: two data sets with one fingerprint hold the same data."""
-        return self.stored_fingerprint or fingerprint(self.splits)
+        return self.stored_fingerprint or fingerprint_of_splits(self.splits)
 
 
 def derived_fingerprint(original: str, change: str) -> str:
@@ -188,12 +188,12 @@ def joint_fingerprint(datasets: Mapping[str, Dataset]) -> str:
     return hashlib.sha256(each.encode()).hexdigest()[:16]
 
 
-def fingerprint(splits: Mapping[str, Split]) -> str:
+def fingerprint_of_splits(splits: Mapping[str, Split]) -> str:
     """Hash every array of these splits, as 16 hexadecimal digits."""
     digest = hashlib.sha256()
     for name, split in sorted(splits.items()):
         digest.update(name.encode())
-        for array in (split.samples, split.target, split.bias, split.condition):
+        for array in (split.sample_inputs, split.target, split.bias, split.condition):
             if array is not None:
                 digest.update(str((array.dtype, array.shape)).encode())
                 digest.update(np.ascontiguousarray(array).data)

@@ -15,18 +15,18 @@ from study.data.source import Source, data_root, writable_folder
 from study.errors import UserError
 from study.files import temporary_folder_beside
 
-CHUNK, TIMEOUT, TRIES = 1 << 18, 30.0, 3
+CHUNK_BYTES, TIMEOUT_S, MAX_ATTEMPTS = 1 << 18, 30.0, 3
 """Bytes at a time; seconds without an answer; attempts, each of which continues the last one."""
 
-OnProgress = Callable[[str, int, int | None], None]
+ProgressCallback = Callable[[str, int, int | None], None]
 """Function called with the file's name, its bytes so far, and its total size, if that is known."""
 
 
-def no_progress(name: str, done: int, total: int | None) -> None:
+def ignore_progress(name: str, done: int, total: int | None) -> None:
     """Ignore all progress."""
 
 
-def find_or_download(source: Source, progress: OnProgress = no_progress) -> Path:
+def find_or_download(source: Source, progress: ProgressCallback = ignore_progress) -> Path:
     """Return the path of a source, downloaded and unpacked if it is missing; compare a file with its checksum.
 
     Raises:
@@ -35,7 +35,7 @@ def find_or_download(source: Source, progress: OnProgress = no_progress) -> Path
     """
     if existing := source.path_or_none():
         if not source.archive:
-            check_hash(source, existing)
+            verify_checksum(source, existing)
         return existing
     archive = source.existing_archive()
     if archive is None:
@@ -43,34 +43,34 @@ def find_or_download(source: Source, progress: OnProgress = no_progress) -> Path
             raise UserError(source.missing_message())
         path = source.archive or source.path
         archive = writable_folder(Path(path).parent.as_posix()) / Path(path).name
-        download(source, archive, progress)
+        download_source(source, archive, progress)
     else:
-        check_hash(source, archive)
-    return unpack(archive, source.path) if source.archive else archive
+        verify_checksum(source, archive)
+    return unpack_archive(archive, source.path) if source.archive else archive
 
 
-def download(source: Source, place: Path, progress: OnProgress = no_progress) -> None:
+def download_source(source: Source, place: Path, progress: ProgressCallback = ignore_progress) -> None:
     """Download `source.url` to PLACE.part, resumed if that is there, then check it and rename it to this place.
 
     Raises:
         UserError: no connection, or the checksum differs.
     """
     part = place.with_name(f"{place.name}.part")
-    for attempt in range(1, TRIES + 1):
+    for attempt in range(1, MAX_ATTEMPTS + 1):
         try:
-            _download_rest(source.url or "", part, place.name, progress)
+            _resume_download(source.url or "", part, place.name, progress)
             break
         except urllib.error.HTTPError as error:
             error.close()
             raise _download_error(source, place, f"{error.code} {error.reason}") from None
         except (OSError, EOFError) as error:  # URLError is an OSError
-            if attempt == TRIES:
+            if attempt == MAX_ATTEMPTS:
                 raise _download_error(source, place, str(getattr(error, "reason", error))) from None
-    check_hash(source, part, remove=True)
+    verify_checksum(source, part, remove=True)
     part.replace(place)
 
 
-def check_hash(source: Source, place: Path, remove: bool = False) -> None:
+def verify_checksum(source: Source, place: Path, remove: bool = False) -> None:
     """Compare a file with its published checksum, where there is one.
 
     Raises:
@@ -88,7 +88,7 @@ def check_hash(source: Source, place: Path, remove: bool = False) -> None:
             raise UserError(f"{place}: {name} is {digest}, {expected} was published: not the file, or damaged. {done}")
 
 
-def unpack(archive: Path, path: str) -> Path:
+def unpack_archive(archive: Path, path: str) -> Path:
     """Unpack an archive to `path` of the data folder; nothing is written outside of it.
 
     A .tar (.tar.gz, .tgz) or .zip must hold a file or folder with the last name of `path`.
@@ -114,24 +114,24 @@ def unpack(archive: Path, path: str) -> Path:
     return goal
 
 
-def _download_rest(url: str, part: Path, name: str, progress: OnProgress) -> None:
+def _resume_download(url: str, part: Path, name: str, progress: ProgressCallback) -> None:
     """Download what is missing from the part file, continuing at its end where the server can."""
     done = part.stat().st_size if part.exists() else 0
     request = urllib.request.Request(url, headers={"Range": f"bytes={done}-"} if done else {})
     try:
-        answer = urllib.request.urlopen(request, timeout=TIMEOUT)
+        answer = urllib.request.urlopen(request, timeout=TIMEOUT_S)
     except urllib.error.HTTPError as error:
         if error.code != 416 or not done:
             raise
         error.close()
         part.unlink()  # it has the whole file already, or more: begin again
-        answer = urllib.request.urlopen(url, timeout=TIMEOUT)
+        answer = urllib.request.urlopen(url, timeout=TIMEOUT_S)
     with answer:
         done = done if answer.status == 206 else 0
         length = answer.headers.get("Content-Length")
         total = done + int(length) if length else None
         with part.open("ab" if done else "wb") as file:
-            while chunk := answer.read(CHUNK):
+            while chunk := answer.read(CHUNK_BYTES):
                 file.write(chunk)
                 done += len(chunk)
                 progress(name, done, total)

@@ -13,13 +13,13 @@ from typing_extensions import Doc
 from study.data import holdout, label_files
 from study.data.dataset import Split, SplitLabels
 from study.data.image_files import (
-    ENDINGS,
-    NOT_READABLE,
-    Frame,
-    Size,
+    IMAGE_SUFFIXES,
+    UNREADABLE_TEXT,
+    ImageSizeKey,
+    SquareMode,
     bad_files_message,
     decode_images,
-    find_without_header,
+    find_files_without_image_header,
 )
 from study.data.source import Source
 from study.errors import UserError
@@ -30,20 +30,20 @@ from study.knobs import Range
 class PublishedSplitOptions:
     """Keys of the `data` section of a data set with splits of its own: bffhq, waterbirds."""
 
-    size: Size = 224
-    val: holdout.Val = "given"
-    val_share: holdout.Share = 0.1
-    split_seed: holdout.SplitSeed = 0
-    folds: holdout.Folds = None
+    size: ImageSizeKey = 224
+    val: holdout.ValKey = "given"
+    val_share: holdout.ValShareKey = 0.1
+    split_seed: holdout.SplitSeedKey = 0
+    folds: holdout.FoldsKey = None
 
 
 @dataclass(frozen=True)
 class DrawnSplitOptions:
     """Keys of the `data` section of a data set whose splits are drawn."""
 
-    size: Size = 128
-    val: holdout.Cut = "unbiased"
-    split_seed: holdout.SplitSeed = 0
+    size: ImageSizeKey = 128
+    val: holdout.CutValKey = "unbiased"
+    split_seed: holdout.SplitSeedKey = 0
     train_samples: Annotated[int, Range(low=4), Doc("number of images in the training split")] = 10_000
     eval_samples: Annotated[int, Range(low=4), Doc("images in the validation split, and as many in the test split")] = (
         2_400
@@ -63,19 +63,21 @@ class FileListing:
         return len(self.files)
 
 
-def with_val_split(published: Mapping[str, FileListing], options: PublishedSplitOptions) -> dict[str, FileListing]:
+def add_val_split(published: Mapping[str, FileListing], options: PublishedSplitOptions) -> dict[str, FileListing]:
     """Return the published splits for `val: given`, else those with a validation split cut from training."""
     if options.val == "given":
         return dict(published)
-    return holdout.cut_off_val(published, options.val_share, options.split_seed, options.val)
+    return holdout.add_held_out_val(published, options.val_share, options.split_seed, options.val)
 
 
-def split_by_code(listing: FileListing, codes: NDArray[np.int64], names: Sequence[str]) -> dict[str, FileListing]:
+def split_listing_by_code(
+    listing: FileListing, codes: NDArray[np.int64], names: Sequence[str]
+) -> dict[str, FileListing]:
     """Divide a listing by a code per sample: the position of its split in `names`."""
     return {name: holdout.select_samples(listing, codes == code) for code, name in enumerate(names)}
 
 
-def labels_from_names(files: Sequence[Path]) -> SplitLabels:
+def labels_from_file_names(files: Sequence[Path]) -> SplitLabels:
     """Read classes and bias classes, 0 or 1, from the names of files: `ID_CLASS_BIAS.png`.
 
     Raises:
@@ -91,21 +93,23 @@ def labels_from_names(files: Sequence[Path]) -> SplitLabels:
     return SplitLabels(labels[:, 0].copy(), labels[:, 1].copy())
 
 
-def images_in(folder: Path) -> list[Path]:
+def list_images(folder: Path) -> list[Path]:
     """List the image files under a folder that are not hidden, by name.
 
     Raises:
         UserError: there are none.
     """
     images = (
-        [path for path in label_files.list_visible(folder) if path.suffix.lower() in ENDINGS] if folder.is_dir() else []
+        [path for path in label_files.list_visible_files(folder) if path.suffix.lower() in IMAGE_SUFFIXES]
+        if folder.is_dir()
+        else []
     )
     if not images:
-        raise UserError(f"{folder}: holds no images ({', '.join(ENDINGS)})")
+        raise UserError(f"{folder}: holds no images ({', '.join(IMAGE_SUFFIXES)})")
     return images
 
 
-def missing_images(listings: Mapping[str, FileListing]) -> str | None:
+def missing_images_message(listings: Mapping[str, FileListing]) -> str | None:
     """Write a message that names images which are listed but missing; None: all are there."""
     missing = [str(file) for listing in listings.values() for file in listing.files if not os.path.exists(file)]
     return bad_files_message("listed but missing", missing) if missing else None
@@ -113,12 +117,12 @@ def missing_images(listings: Mapping[str, FileListing]) -> str | None:
 
 def bad_file_messages(listings: Mapping[str, FileListing]) -> list[str]:
     """Write a message each on images that are listed but missing, and on files that are no images by their headers."""
-    bad = find_without_header([file for listing in listings.values() for file in listing.files])
-    messages = (missing_images(listings), bad_files_message(NOT_READABLE, bad) if bad else None)
+    bad = find_files_without_image_header([file for listing in listings.values() for file in listing.files])
+    messages = (missing_images_message(listings), bad_files_message(UNREADABLE_TEXT, bad) if bad else None)
     return [message for message in messages if message]
 
 
-def decode_images_of_splits(listings: Mapping[str, FileListing], size: int, frame: Frame) -> dict[str, Split]:
+def decode_images_of_splits(listings: Mapping[str, FileListing], size: int, frame: SquareMode) -> dict[str, Split]:
     """Decode the images of each split, uint8 (N, 3, size, size), on disk.
 
     Raises:
@@ -127,7 +131,7 @@ def decode_images_of_splits(listings: Mapping[str, FileListing], size: int, fram
     for name, listing in listings.items():
         if not len(listing):
             raise UserError(f"split {name} is empty: no image is left for it. Check the files and the keys of `data`")
-    if message := missing_images(listings):
+    if message := missing_images_message(listings):
         raise UserError(message)
     return {
         name: Split(decode_images(listing.files, size, frame), listing.target, listing.bias, listing.condition)
@@ -135,15 +139,15 @@ def decode_images_of_splits(listings: Mapping[str, FileListing], size: int, fram
     }
 
 
-MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 """Mean and deviation of ImageNet's pixels; the papers' code normalises all photographs with them."""
 
-NOTE = "Of ILSVRC 2012, from image-net.org: a folder per class, named by its WordNet number as n01440764."
-TRAIN = Source("imagenet/train", note=NOTE)
-VAL = Source("imagenet/val", note=NOTE)
+IMAGENET_NOTE = "Of ILSVRC 2012, from image-net.org: a folder per class, named by its WordNet number as n01440764."
+IMAGENET_TRAIN_SOURCE = Source("imagenet/train", note=IMAGENET_NOTE)
+IMAGENET_VAL_SOURCE = Source("imagenet/val", note=IMAGENET_NOTE)
 
 
-def class_folders(parent: Path, classes: Mapping[str, int], all_needed: bool = True) -> list[Path]:
+def find_class_folders(parent: Path, classes: Mapping[str, int], all_needed: bool = True) -> list[Path]:
     """Return the folders of these classes in a tree.
 
     Raises:
@@ -152,15 +156,17 @@ def class_folders(parent: Path, classes: Mapping[str, int], all_needed: bool = T
     absent = [name for name in classes if not (parent / name).is_dir()]
     if absent and (all_needed or len(absent) == len(classes)):
         more = f" and {len(absent) - 5} more" if len(absent) > 5 else ""
-        raise UserError(f"{parent}: no folder {', '.join(absent[:5])}{more}, {len(classes)} are needed. {NOTE}")
+        raise UserError(
+            f"{parent}: no folder {', '.join(absent[:5])}{more}, {len(classes)} are needed. {IMAGENET_NOTE}"
+        )
     return [parent / name for name in classes if name not in absent]
 
 
-def list_class_folders(parent: Path, classes: Mapping[str, int], all_needed: bool = True) -> FileListing:
+def list_images_of_class_folders(parent: Path, classes: Mapping[str, int], all_needed: bool = True) -> FileListing:
     """List every image of these class folders, by name; `classes` gives the class of each folder."""
     files, target = [], []
-    for folder in class_folders(parent, classes, all_needed):
-        images = images_in(folder)
+    for folder in find_class_folders(parent, classes, all_needed):
+        images = list_images(folder)
         files += images
         target += [classes[folder.name]] * len(images)
     return FileListing(files, np.array(target, np.int64))

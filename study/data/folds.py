@@ -33,7 +33,7 @@ def divide_into_folds(
         UserError: there are fewer samples, or groups that stay together, than folds.
     """
     splits = dataset.splits if raw is None else raw.splits
-    learn = holdout.concatenate(splits["train"], splits["val"])
+    learn = holdout.concatenate_samples(splits["train"], splits["val"])
     units = len(learn) if same is None else len(np.unique(same))
     if units < count:
         what = "samples" if same is None else "groups that stay together"
@@ -57,18 +57,21 @@ def select_fold(dataset: Dataset, fold: int | None) -> Dataset:
     """
     folds = dataset.folds
     if fold is not None:
-        check_fold(fold, None if folds is None else folds.count)
+        check_fold_exists(fold, None if folds is None else folds.fold_count)
     if folds is None:
         return dataset
     if fold is None:
-        parts = {"train": folds.samples}
+        parts = {"train": folds.non_test_samples}
     else:
         held = folds.fold_of_sample == fold
-        parts = {"train": split_view(folds.samples, ~held), "val": split_view(folds.samples, held)}
+        parts = {
+            "train": view_of_split(folds.non_test_samples, ~held),
+            "val": view_of_split(folds.non_test_samples, held),
+        }
     whole = dataset.splits if folds.raw_table is None else folds.raw_table.splits
     splits = parts | {name: split for name, split in whole.items() if name not in ("train", "val")}
     if folds.raw_table is not None:
-        splits = encode_raw(splits, folds.raw_table, every_word=fold is None)
+        splits = encode_raw_splits(splits, folds.raw_table, every_word=fold is None)
     facts = replace(dataset.facts, splits=tuple(splits))
     if facts.is_table:
         facts = replace(facts, shape=splits["train"].inputs.shape[1:])
@@ -76,7 +79,7 @@ def select_fold(dataset: Dataset, fold: int | None) -> Dataset:
     return replace(dataset, facts=facts, splits=splits, stored_fingerprint=named)
 
 
-def check_fold(fold: int, count: int | None) -> None:
+def check_fold_exists(fold: int, count: int | None) -> None:
     """Raise a UserError if there is no such fold.
 
     Args:
@@ -88,18 +91,18 @@ def check_fold(fold: int, count: int | None) -> None:
         raise UserError(f"fold {fold} given, allowed is 0 to {count - 1} (data.folds: {count})")
 
 
-def split_view(split: Split, members: NDArray[np.bool_]) -> Split:
+def view_of_split(split: Split, members: NDArray[np.bool_]) -> Split:
     """Return these samples of a split as a view: it shares the inputs and copies the labels alone."""
     return replace(holdout.select_samples(replace(split, rows=np.arange(len(split))), members), inputs=split.inputs)
 
 
-def encode_raw(parts: Mapping[str, Split], raw: RawTable, every_word: bool) -> dict[str, Split]:
+def encode_raw_splits(parts: Mapping[str, Split], raw: RawTable, every_word: bool) -> dict[str, Split]:
     """Encode splits of raw rows as inputs float32 (N, F), fitted to the split `train`.
 
     Args:
         every_word: give each word of the table an input, not those of the training rows alone.
     """
-    rows = {name: split.samples for name, split in parts.items()}
+    rows = {name: split.sample_inputs for name, split in parts.items()}
     columns: dict[str, list[NDArray[np.float64]]] = {name: [] for name in rows}
     for place, kind in enumerate(raw.column_kinds):
         values = {name: np.asarray(of_split[:, place], np.float64) for name, of_split in rows.items()}

@@ -11,17 +11,17 @@ from typing_extensions import Doc
 from study.data.dataset import HasLabels
 from study.knobs import Range
 
-Share = Annotated[
+ValShareKey = Annotated[
     float,
     Range(above=0.0, high=0.5),
     Doc("share of the training samples that is held out for validation, where the data set's own is not taken"),
 ]
 """Type of the key `val_share`: share of the training samples that the validation split gets."""
 
-SplitSeed = Annotated[int, Range(low=0), Doc("seed that chooses the samples of the splits that are not given")]
+SplitSeedKey = Annotated[int, Range(low=0), Doc("seed that chooses the samples of the splits that are not given")]
 """Type of the key `split_seed`."""
 
-Folds = Annotated[
+FoldsKey = Annotated[
     Annotated[int, Range(low=2, high=100)] | None,
     Doc(
         "number of folds, each as biased as the others, of the samples outside the test split: every trial validates "
@@ -30,19 +30,19 @@ Folds = Annotated[
 ]
 """Type of the key `folds`, of a data set whose validation split can be cut as biased as training."""
 
-Kind = Literal["biased", "unbiased", "given"]
-"""Choice of the validation samples, see `ABOUT`."""
+ValKind = Literal["biased", "unbiased", "given"]
+"""Choice of the validation samples, see `VAL_KEY_DOC`."""
 
-ABOUT = (
+VAL_KEY_DOC = (
     "validation split: `biased`, as training is, or `unbiased`, each pair of class and bias equally often as far as "
     "there are samples, both held out of training; `given`: the data set's own"
 )
 """Meaning of the key `val`, for every data set that has it."""
 
-Val = Annotated[Kind, Doc(ABOUT)]
+ValKey = Annotated[ValKind, Doc(VAL_KEY_DOC)]
 """Type of the key `val`."""
 
-Cut = Annotated[Literal["biased", "unbiased"], Doc(ABOUT.partition(";")[0])]
+CutValKey = Annotated[Literal["biased", "unbiased"], Doc(VAL_KEY_DOC.partition(";")[0])]
 """Type of the key `val` for a data set without a validation split of its own."""
 
 Indices = NDArray[np.int64]
@@ -90,10 +90,10 @@ def cell_of_sample(labels: HasLabels) -> NDArray[np.int64]:
     return labels.target * (int(labels.bias.max()) + 2) + labels.bias + 1
 
 
-def split_by_kind(
+def split_by_val_kind(
     strata: NDArray[np.int64],
     share: float,
-    kind: Kind,
+    kind: ValKind,
     seed: int | Sequence[int],
     groups: NDArray[np.int64] | None = None,
 ) -> tuple[Indices, Indices]:
@@ -166,7 +166,7 @@ def assign_folds(
     return numbers
 
 
-def merge_groups(*parts: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
+def merge_group_labels(*parts: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
     """Merge labels (N,): samples that share one, directly or by way of others, get one; None: no labels."""
     labels = [np.unique(part, return_inverse=True)[1] for part in parts if part is not None]
     if len(labels) < 2:
@@ -194,22 +194,24 @@ def select_samples(part: SplitLike, members: Indices | NDArray[np.bool_]) -> Spl
     return replace(part, **chosen)
 
 
-def concatenate(first: SplitLike, second: SplitLike) -> SplitLike:
+def concatenate_samples(first: SplitLike, second: SplitLike) -> SplitLike:
     """Concatenate the samples of two splits, or of two lists of labels."""
     arrays = {}
     for name in (field.name for field in fields(first)):
-        pair = [getattr(part, "samples" if name == "inputs" else name) for part in (first, second)]
+        pair = [getattr(part, "sample_inputs" if name == "inputs" else name) for part in (first, second)]
         arrays[name] = None if name == "rows" or any(array is None for array in pair) else np.concatenate(pair)
     return replace(first, **arrays)
 
 
-def cut_off(part: SplitLike, share: float, seed: int, kind: Kind = "biased") -> tuple[SplitLike, SplitLike]:
-    """Divide samples into those to keep and to hold out, by class and bias class, see `split_by_kind`."""
-    kept, held = split_by_kind(cell_of_sample(part), share, kind, seed)
+def hold_out(part: SplitLike, share: float, seed: int, kind: ValKind = "biased") -> tuple[SplitLike, SplitLike]:
+    """Divide samples into those to keep and to hold out, by class and bias class, see `split_by_val_kind`."""
+    kept, held = split_by_val_kind(cell_of_sample(part), share, kind, seed)
     return select_samples(part, kept), select_samples(part, held)
 
 
-def cut_off_val(whole: Mapping[str, SplitLike], share: float, seed: int, kind: Kind = "biased") -> dict[str, SplitLike]:
+def add_held_out_val(
+    whole: Mapping[str, SplitLike], share: float, seed: int, kind: ValKind = "biased"
+) -> dict[str, SplitLike]:
     """Add a validation split that is cut from training; it replaces one that is there."""
-    train, val = cut_off(whole["train"], share, seed, kind)
+    train, val = hold_out(whole["train"], share, seed, kind)
     return {"train": train, "val": val, **{name: part for name, part in whole.items() if name not in ("train", "val")}}

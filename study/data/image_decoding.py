@@ -37,7 +37,7 @@ def decode_image(data: bytes, name: str, shape: tuple[int, int, int]) -> NDArray
     return pixels
 
 
-def archive_files(archive: Path) -> Iterator[tuple[str, bytes]]:
+def iterate_archive_files(archive: Path) -> Iterator[tuple[str, bytes]]:
     """Yield name and content of every file in a .tar.gz, in its order; nothing is unpacked to disk.
 
     Raises:
@@ -52,7 +52,7 @@ def archive_files(archive: Path) -> Iterator[tuple[str, bytes]]:
         raise UserError(f"{archive}: cannot be read to its end: {error}. Remove it and get it again") from None
 
 
-Frame = Literal["crop", "squash"]
+SquareMode = Literal["crop", "squash"]
 """How an image becomes square. `crop`: scaled by its shorter side, then cut to the middle. `squash`: both sides scaled
 to the size, which distorts and cuts nothing off.
 """
@@ -62,15 +62,15 @@ MAX_PIXELS = 1 << 26
 where they are converted.
 """
 
-LIMIT = f"at most {MAX_PIXELS:,} (as 8192 x 8192) can be decoded; make it smaller"
+MAX_PIXELS_HINT = f"at most {MAX_PIXELS:,} (as 8192 x 8192) can be decoded; make it smaller"
 
-GROUND = 128
+TRANSPARENT_GREY = 128
 """Grey of transparent parts: neither a black nor a white drawing vanishes."""
 
-JPEG = b"\xff\xd8\xff"
+JPEG_MAGIC_BYTES = b"\xff\xd8\xff"
 """First bytes of a JPEG file."""
 
-BITS, ZERO_IS = 258, 262
+TIFF_BITS_TAG, TIFF_PHOTOMETRIC_TAG = 258, 262
 """Tags of a TIFF: bits per sample; photometric interpretation, 0 where a sample of 0 is white."""
 
 
@@ -87,33 +87,33 @@ def open_image(file: Path, size: int) -> Iterator[tuple[Image.Image, int]]:
     if not stat.S_ISREG(file.stat().st_mode):  # to open a pipe would wait for whoever writes into it
         raise ValueError("is no file")
     with file.open("rb") as stream:
-        is_jpeg = stream.read(len(JPEG)) == JPEG
+        is_jpeg = stream.read(len(JPEG_MAGIC_BYTES)) == JPEG_MAGIC_BYTES
         stream.seek(0)
         try:  # Image.open refuses by the size in the file, before it is known that a JPEG is to be shrunk
             image: ImageFile.ImageFile = JpegImagePlugin.JpegImageFile(stream) if is_jpeg else Image.open(stream)
         except UnidentifiedImageError:
             raise ValueError("is no image, or of a format that is not known") from None
         except Image.DecompressionBombError:
-            raise ValueError(f"far more pixels than can be decoded, {LIMIT}") from None
+            raise ValueError(f"far more pixels than can be decoded, {MAX_PIXELS_HINT}") from None
         with image:
             width, height = image.size
             image.draft("RGB", (size, size))
             work = width * height if image.info.get("progressive") else image.width * image.height
             if work > MAX_PIXELS:
-                raise ValueError(f"{width} x {height} pixels, {LIMIT}")
+                raise ValueError(f"{width} x {height} pixels, {MAX_PIXELS_HINT}")
             yield image, work
 
 
-def to_square(image: Image.Image, size: int, frame: Frame) -> NDArray[np.uint8]:
+def to_square_pixels(image: Image.Image, size: int, frame: SquareMode) -> NDArray[np.uint8]:
     """Convert an image to a square of pixels, (3, size, size).
 
     It is turned upright as its EXIF data say. Grey images of 16 bits are scaled to 8. Transparent parts become grey
-    (`GROUND`).
+    (`TRANSPARENT_GREY`).
 
     Raises:
         ValueError: its pixels have no fixed range.
     """
-    deep = _grey_range(image)
+    deep = _deep_grey_range(image)
     image.load()  # a PNG may have its EXIF data at the end
     with suppress(Exception):  # whatever Pillow makes of damaged EXIF data; the pixels are sound
         ImageOps.exif_transpose(image, in_place=True)  # before it is cut and resized: that differs along both sides
@@ -126,16 +126,18 @@ def to_square(image: Image.Image, size: int, frame: Frame) -> NDArray[np.uint8]:
         grey = (np.asarray(image, np.float64) - black) * (255 / (white - black))
         return np.broadcast_to(np.clip(grey, 0, 255).round().astype(np.uint8), (3, size, size))
     if image.mode == "RGBA":
-        image = Image.alpha_composite(Image.new("RGBA", image.size, (GROUND, GROUND, GROUND, 255)), image)
+        image = Image.alpha_composite(
+            Image.new("RGBA", image.size, (TRANSPARENT_GREY, TRANSPARENT_GREY, TRANSPARENT_GREY, 255)), image
+        )
     return np.asarray(image if image.mode == "RGB" else image.convert("RGB")).transpose(2, 0, 1)
 
 
-def _grey_range(image: Image.Image) -> tuple[int, int] | None:
+def _deep_grey_range(image: Image.Image) -> tuple[int, int] | None:
     """Return the values of black and white in a grey image of more than 8 bits, None for any other image."""
     if image.mode.startswith("I;16") or (image.mode == "I" and image.format in ("PNG", "PPM")):
         tags = image.tag_v2 if isinstance(image, TiffImagePlugin.TiffImageFile) else {}
-        highest = 4095 if tags.get(BITS) == (12,) else 65535
-        return (highest, 0) if tags.get(ZERO_IS) == 0 else (0, highest)
+        highest = 4095 if tags.get(TIFF_BITS_TAG) == (12,) else 65535
+        return (highest, 0) if tags.get(TIFF_PHOTOMETRIC_TAG) == 0 else (0, highest)
     if image.mode in ("I", "F"):
         raise ValueError("pixels of 32 bits, of which none is known to be white; save it with 8 or 16 bits")
     return None

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from study.data import table_format
 from study.data.source import data_root
-from study.data.table_format import FOUND, PLAIN, TableFormat, plain_number
+from study.data.table_format import ALL_DETECTED, PLAIN_CSV, TableFormat, to_plain_number
 from study.errors import UserError, did_you_mean
 from study.knobs import Section, text_list
 from study.text import list_few_names, quoted, unescape_formula
@@ -26,49 +26,49 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-ALIASES = {"training": "train", "valid": "val", "validation": "val", "dev": "val", "testing": "test"} | {
+SPLIT_ALIASES = {"training": "train", "valid": "val", "validation": "val", "dev": "val", "testing": "test"} | {
     name: name for name in ("train", "val", "test")
 }
 """Names that a split may have in the user's files, and the split that each means."""
 
-NUMBERS = {"0": "train", "1": "val", "2": "test"}
+SPLIT_NUMBERS = {"0": "train", "1": "val", "2": "test"}
 """Numbers of splits where a column holds nothing else, as the table of Waterbirds."""
 
-COLUMNS = ("split", "partition", "subset", "set")
+SPLIT_COLUMN_NAMES = ("split", "partition", "subset", "set")
 """Names of a column of splits, in capitals or not."""
 
 
 def parse_split_names(values: Sequence[str]) -> list[str]:
     """Translate each value to train, val or test; empty for one that names no split."""
     texts = [str(value).strip().lower() for value in values]
-    words: Mapping[str, str] = NUMBERS if "0" in texts and {*texts} <= {*NUMBERS} else ALIASES
+    words: Mapping[str, str] = SPLIT_NUMBERS if "0" in texts and {*texts} <= {*SPLIT_NUMBERS} else SPLIT_ALIASES
     return [words.get(text, "") for text in texts]
 
 
 def is_split_column(name: str, values: Iterable[object]) -> bool:
     """Tell whether a column is named as one of splits and holds only names of splits, train and at least one other."""
-    if name.strip().lower() not in COLUMNS:
+    if name.strip().lower() not in SPLIT_COLUMN_NAMES:
         return False
     found = {*parse_split_names([str(value) for value in {*values}])}
     return "" not in found and "train" in found and len(found) > 1
 
 
-FOLDERS = {"__MACOSX"}
+HIDDEN_FOLDERS = {"__MACOSX"}
 """Folders that programs leave beside pictures; those whose names begin with a dot are hidden anyway."""
 
 
-def is_hidden(name: str | PurePath) -> bool:
+def is_hidden_path(name: str | PurePath) -> bool:
     """Tell whether a file's name, or a path relative to the folder that is looked at, has a hidden part."""
     parts = name.split("/") if isinstance(name, str) else name.parts
-    return any(part in FOLDERS or (part.startswith(".") and part not in (".", "..")) for part in parts)
+    return any(part in HIDDEN_FOLDERS or (part.startswith(".") and part not in (".", "..")) for part in parts)
 
 
-def list_visible(folder: Path, pattern: str = "*") -> list[Path]:
+def list_visible_files(folder: Path, pattern: str = "*") -> list[Path]:
     """List what is at any depth under a folder and not hidden, by name; the folder's own name may be anything."""
-    return sorted(path for path in folder.rglob(pattern) if not is_hidden(path.relative_to(folder)))
+    return sorted(path for path in folder.rglob(pattern) if not is_hidden_path(path.relative_to(folder)))
 
 
-def find_on_disk(folder: Path, name: str) -> Path:
+def find_file_on_disk(folder: Path, name: str) -> Path:
     """Find the file that a list names in a folder, even if its name is stored in another encoding of the same letters.
 
     A letter with an accent may be composed (NFC) in the list and decomposed (NFD) on disk, or the disk may have it in
@@ -96,24 +96,24 @@ def _as_windows_1252(name: str) -> str:
         return name
 
 
-EXACT = 2.0**53
+MAX_EXACT_FLOAT_INTEGER = 2.0**53
 """Limit from which on floats cannot represent every whole number."""
 
 MISSING_MARKS = ("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NULL", "null", "None")
 """Texts that stand for a missing value in a table."""
 
-INSIDE = "allowed is a relative path without '..' or NUL; a link in the folder may lead elsewhere"
-"""End of a message about a name that `is_outside`."""
+INSIDE_FOLDER_HINT = "allowed is a relative path without '..' or NUL; a link in the folder may lead elsewhere"
+"""End of a message about a name that `is_outside_folder`."""
 
-LARGEST = float(np.finfo(np.float32).max)
+FLOAT32_MAX = float(np.finfo(np.float32).max)
 """Largest number in single precision."""
 
 
-def find_path(path_text: str, note: str = "") -> Path:
+def find_user_path(path_text: str, note: str = "") -> Path:
     """Find a user's path: absolute, or under the current folder, or under the folder of all data sets.
 
     Any path that the user can read is allowed: it is written in the study file, where whoever runs it sees it. Names
-    listed inside of such files are restricted, see `is_outside`.
+    listed inside of such files are restricted, see `is_outside_folder`.
 
     Args:
         note: where to get the file and in which form, in a sentence.
@@ -121,17 +121,18 @@ def find_path(path_text: str, note: str = "") -> Path:
     Raises:
         UserError: there is no such path.
     """
-    path = existing_path(path_text)
+    path = find_user_path_or_none(path_text)
     if path is None:
         places = " and ".join(str(place) for place in _candidate_paths(path_text))
         raise UserError(" ".join(filter(None, (f"{path_text}: not found. Looked for {places}.", note))))
     return path
 
 
-def existing_path(path_text: str) -> Path | None:
-    """Find a user's path as `find_path` does; return None if there is no such path."""
+def find_user_path_or_none(path_text: str) -> Path | None:
+    """Find a user's path as `find_user_path` does; return None if there is no such path."""
     places = (
-        find_on_disk(Path(place.anchor), str(place.relative_to(place.anchor))) for place in _candidate_paths(path_text)
+        find_file_on_disk(Path(place.anchor), str(place.relative_to(place.anchor)))
+        for place in _candidate_paths(path_text)
     )
     return next((place for place in places if os.path.exists(place)), None)
 
@@ -141,7 +142,7 @@ def _candidate_paths(path_text: str) -> list[Path]:
     return [path] if path.is_absolute() else [Path.cwd() / path, data_root() / path]
 
 
-def is_outside(name: str) -> bool:
+def is_outside_folder(name: str) -> bool:
     """Tell whether a name from a list of files may lead out of the folder that it belongs to, or is no file name.
 
     A link in the folder may lead anywhere: it was made on this machine, a list may come from elsewhere.
@@ -150,18 +151,20 @@ def is_outside(name: str) -> bool:
     return not path.parts or path.is_absolute() or ".." in path.parts or "\0" in name
 
 
-def check_files(names: Iterable[str], path: Path, column: str) -> None:
-    """Raise a UserError if a name in a column `is_outside` or is hidden; rows count from 1 without the header."""
+def check_file_names(names: Iterable[str], path: Path, column: str) -> None:
+    """Raise a UserError if a name in a column `is_outside_folder` or is hidden; rows count from 1 without the
+    header.
+    """
     for row, name in enumerate(names, 1):
-        if is_outside(name):
-            raise UserError(f"{path}: column {column!r}, row {row}: {quoted(name)} given, {INSIDE}")
-        if is_hidden(name):
+        if is_outside_folder(name):
+            raise UserError(f"{path}: column {column!r}, row {row}: {quoted(name)} given, {INSIDE_FOLDER_HINT}")
+        if is_hidden_path(name):
             problem = "given, a hidden file or folder, which never holds pictures. Take the row out, or rename it"
             raise UserError(f"{path}: column {column!r}, row {row}: {quoted(name)} {problem}")
 
 
-def read_text_table(
-    path: Path, columns: Sequence[str] = (), known: TableFormat = PLAIN, **options: Any
+def read_table_as_text(
+    path: Path, columns: Sequence[str] = (), known: TableFormat = PLAIN_CSV, **options: Any
 ) -> "pd.DataFrame":
     """Read a table as text, '' where a value is missing.
 
@@ -174,35 +177,36 @@ def read_text_table(
     Raises:
         UserError: not there, not readable, empty, or without one of the columns.
     """
-    frame = read_typed(path, known, dtype=str, keep_default_na=False, **options)
-    check_columns(frame.columns, columns, path)
+    frame = read_typed_table(path, known, dtype=str, keep_default_na=False, **options)
+    check_columns_exist(frame.columns, columns, path)
     return frame.astype(object).where(frame.notna(), "").astype(str) if is_parquet(path) else frame.fillna("")
 
 
-def read_labels(
-    path: Path, columns: Sequence[str] = (), marks: Sequence[str] = (), known: TableFormat = FOUND
+def read_label_table(
+    path: Path, columns: Sequence[str] = (), marks: Sequence[str] = (), known: TableFormat = ALL_DETECTED
 ) -> "pd.DataFrame":
-    """Read a table by `read_text_table`, with '' also where one of `MISSING_MARKS` or of `marks` stands."""
-    return blank_marks(read_text_table(path, columns, known), marks).fillna("")
+    """Read a table by `read_table_as_text`, with '' also where one of `MISSING_MARKS` or of `marks` stands."""
+    return blank_missing_marks(read_table_as_text(path, columns, known), marks).fillna("")
 
 
 def read_user_table(path: Path, section: Section, dtype: Mapping[str, type] | None = None) -> "pd.DataFrame":
-    """Read a user's table as `read_typed` does; values are missing also where `missing_marks` or a blank cell says so.
+    """Read a user's table as `read_typed_table` does; values are missing also where `missing_marks` or a blank cell
+    says so.
 
     Args:
         section: the keys of its `data` section.
         dtype: of `pandas.read_csv`, the columns to be read as text.
     """
     marks = text_list(section, "missing_marks")
-    rows = read_typed(path, table_format.format_from_keys(section), na_values=marks, dtype=dict(dtype or {}))
-    return blank_marks(rows, marks)
+    rows = read_typed_table(path, table_format.format_from_keys(section), na_values=marks, dtype=dict(dtype or {}))
+    return blank_missing_marks(rows, marks)
 
 
-def read_typed(path: Path, known: TableFormat = FOUND, **options: Any) -> "pd.DataFrame":
-    """Read a table with the types that pandas gives its columns; raises as `read_text_table`."""
+def read_typed_table(path: Path, known: TableFormat = ALL_DETECTED, **options: Any) -> "pd.DataFrame":
+    """Read a table with the types that pandas gives its columns; raises as `read_table_as_text`."""
     import pandas as pd
 
-    frame = _read_frame(path, known, **options)
+    frame = _read_data_frame(path, known, **options)
     if not is_parquet(path) and "index_col" not in options and not isinstance(frame.index, pd.RangeIndex):
         problem = "its rows have more values than its header has names"
         raise UserError(f"{path}: not readable as a table: {problem}. Name every column")
@@ -212,11 +216,11 @@ def read_typed(path: Path, known: TableFormat = FOUND, **options: Any) -> "pd.Da
     if is_parquet(path) or options.get("dtype") is str:
         return frame
     decimal, as_texts = table_format.detect_format(path, known).decimal, options.get("dtype") or {}
-    own = {name: _in_own_decimals(frame[name], decimal) for name in frame.columns.difference([*as_texts])}
+    own = {name: _parse_other_decimal_mark(frame[name], decimal) for name in frame.columns.difference([*as_texts])}
     return frame.assign(**{name: column for name, column in own.items() if column is not None})
 
 
-def _in_own_decimals(column: "pd.Series", decimal: str | None) -> "pd.Series | None":
+def _parse_other_decimal_mark(column: "pd.Series", decimal: str | None) -> "pd.Series | None":
     """Return a column of texts as numbers if all of them need the other decimal mark than the table's; else None."""
     import pandas as pd
 
@@ -226,16 +230,18 @@ def _in_own_decimals(column: "pd.Series", decimal: str | None) -> "pd.Series | N
     mark = table_format.decimal_of_column(texts.dropna().unique())
     if mark in (None, decimal):
         return None
-    numbers = pd.to_numeric(texts.map(lambda text: plain_number(text, str(mark)), na_action="ignore"), errors="coerce")
+    numbers = pd.to_numeric(
+        texts.map(lambda text: to_plain_number(text, str(mark)), na_action="ignore"), errors="coerce"
+    )
     return numbers if numbers.count() == column.count() else None
 
 
-def column_names(path: Path, known: TableFormat = FOUND) -> list[str]:
-    """Read the names of a table's columns as `read_typed` gives them; raises as `read_text_table`."""
-    return [str(name) for name in _read_frame(path, known, nrows=0).columns]
+def read_column_names(path: Path, known: TableFormat = ALL_DETECTED) -> list[str]:
+    """Read the names of a table's columns as `read_typed_table` gives them; raises as `read_table_as_text`."""
+    return [str(name) for name in _read_data_frame(path, known, nrows=0).columns]
 
 
-def as_text(column: "pd.Series") -> "pd.Series":
+def column_as_text(column: "pd.Series") -> "pd.Series":
     """Convert a column to text without blanks around it; missing values stay missing.
 
     Whole numbers of a Parquet file are written without decimals, whatever type they are stored in.
@@ -243,7 +249,7 @@ def as_text(column: "pd.Series") -> "pd.Series":
     import pandas as pd
 
     numbers = column.dropna()
-    if column.dtype.kind == "f" and (numbers % 1 == 0).all() and (numbers.abs() < EXACT).all():
+    if column.dtype.kind == "f" and (numbers % 1 == 0).all() and (numbers.abs() < MAX_EXACT_FLOAT_INTEGER).all():
         column = column.astype("Int64")
     elif not isinstance(column.dtype, pd.StringDtype) and len(numbers) and numbers.map(_is_whole_decimal).all():
         column = column.map(int, na_action="ignore").astype(object)
@@ -255,7 +261,7 @@ def _is_whole_decimal(value: Hashable) -> bool:
     return isinstance(value, Decimal) and value == value // 1
 
 
-def blank_marks(rows: "pd.DataFrame", marks: Sequence[str]) -> "pd.DataFrame":
+def blank_missing_marks(rows: "pd.DataFrame", marks: Sequence[str]) -> "pd.DataFrame":
     """Make each text missing that, without blanks around it, is one of `MISSING_MARKS` or of `marks`."""
     import pandas as pd
 
@@ -265,28 +271,33 @@ def blank_marks(rows: "pd.DataFrame", marks: Sequence[str]) -> "pd.DataFrame":
     return rows.assign(**{name: rows[name].where(~absent, None) for name, absent in cells.items() if absent.any()})
 
 
-def read_header(path: Path, known: TableFormat = FOUND) -> list[str]:
+def read_header(path: Path, known: TableFormat = ALL_DETECTED) -> list[str]:
     """Read the names of a table's columns as they are in the file.
 
     pandas renames those of a CSV that are there twice or have no name.
     """
     if is_parquet(path):
-        return column_names(path, known)
-    first = _read_frame(path, known, header=None, nrows=1, dtype=str, keep_default_na=False)
+        return read_column_names(path, known)
+    first = _read_data_frame(path, known, header=None, nrows=1, dtype=str, keep_default_na=False)
     return [str(name) for name in first.iloc[0]]
 
 
-def _read_frame(path: Path, known: TableFormat, **options: Any) -> "pd.DataFrame":
+def _read_data_frame(path: Path, known: TableFormat, **options: Any) -> "pd.DataFrame":
     import pandas as pd
 
     if not os.path.isfile(path):
         raise UserError(f"{path}: not found")
     form = table_format.detect_format(path, known)
-    written = {"sep": form.separator, "decimal": form.decimal, "encoding": form.encoding, "skiprows": form.skipped}
+    written = {
+        "sep": form.separator,
+        "decimal": form.decimal,
+        "encoding": form.encoding,
+        "skiprows": form.skipped_lines,
+    }
     try:
         if is_parquet(path):
             return _read_parquet(path, options.get("nrows"))
-        source = io.StringIO(table_format.read_sheet(path)[0]) if table_format.is_spreadsheet(path) else path
+        source = io.StringIO(table_format.read_first_sheet(path)[0]) if table_format.is_spreadsheet(path) else path
         # low memory would mean a type for each part of a column: 1 and 1.0, two texts of one cell
         return pd.read_csv(source, low_memory=False, **{**written, **options})
     except UnicodeError:
@@ -311,25 +322,25 @@ def _read_parquet(path: Path, rows: int | None) -> "pd.DataFrame":
 
 def is_parquet(path: Path) -> bool:
     """Tell whether a table is a Parquet file, by its ending."""
-    return path.suffix.lower() in table_format.PARQUET
+    return path.suffix.lower() in table_format.PARQUET_SUFFIXES
 
 
-def row_place(path: Path, row: int, known: TableFormat = FOUND) -> str:
+def row_location(path: Path, row: int, known: TableFormat = ALL_DETECTED) -> str:
     """Write where a row, counted from 0, is: its line in a CSV, its row in a sheet, else its number.
 
     Args:
         known: what is known of the table's format.
     """
-    if is_parquet(path) or path.suffix.lower() in table_format.PACKED:
+    if is_parquet(path) or path.suffix.lower() in table_format.COMPRESSED_SUFFIXES:
         return f"row {row + 1}"
-    numbers = _numbers_of_rows(path, known, table_format.stat_of_file(path))
+    numbers = _file_lines_of_rows(path, known, table_format.file_change_key(path))
     if row >= len(numbers):
         return f"row {row + 1}"
     return f"row {numbers[row]} of the sheet" if table_format.is_spreadsheet(path) else f"line {numbers[row]}"
 
 
 @lru_cache(1)
-def _numbers_of_rows(path: Path, known: TableFormat, state: tuple[int, ...]) -> Sequence[int]:
+def _file_lines_of_rows(path: Path, known: TableFormat, state: tuple[int, ...]) -> Sequence[int]:
     """Return the line, or the row of a sheet, in which each row of a table begins.
 
     A row may be several lines, and empty lines are no rows. Cached: a message may name many rows.
@@ -342,10 +353,10 @@ def _numbers_of_rows(path: Path, known: TableFormat, state: tuple[int, ...]) -> 
             if any(text.strip() for text in record) or len(record) > 1:
                 found.append(number if table_format.is_spreadsheet(path) else before + 1)
             before = records.line_num
-    return found[form.skipped + 1 :]  # behind the header
+    return found[form.skipped_lines + 1 :]  # behind the header
 
 
-def check_columns(columns_of_file: Iterable[Hashable], columns: Iterable[str], path: Path) -> None:
+def check_columns_exist(columns_of_file: Iterable[Hashable], columns: Iterable[str], path: Path) -> None:
     """Raise a UserError if one of the columns is not among those found in this file."""
     valid = [str(name) for name in columns_of_file]
     for column in columns:
@@ -356,7 +367,7 @@ def check_columns(columns_of_file: Iterable[Hashable], columns: Iterable[str], p
             raise UserError(f"{path}: no column {column!r}. {hint}It has: {list_few_names(valid)}")
 
 
-def check_allowed(value: str, valid: Sequence[str], key: str) -> None:
+def check_allowed_value(value: str, valid: Sequence[str], key: str) -> None:
     """Raise a UserError if the value of a key is not one of these."""
     if value not in valid:
         raise UserError(f"{key}: {value!r} given. {did_you_mean(value, valid)}Allowed: {', '.join(valid)}")
@@ -375,12 +386,12 @@ def encode_classes(
         UserError: a value is missing, not allowed, or no finite number; says in which row, counted from 1 without the
             header.
     """
-    listed = _as_list(values)
+    listed = _column_to_list(values)
     texts = {value: _label_text(value) for value in dict.fromkeys(listed)}
     allowed = list(distinct_classes(texts) if classes is None else classes)
     positions = {name: position for position, name in enumerate(allowed)} | ({"": -1} if gaps else {})
     for value, text in texts.items():  # in the order of the rows
-        if text in positions and not (classes is None and _is_endless(text)):
+        if text in positions and not (classes is None and _is_nan_or_infinite(text)):
             continue
         problem = (
             f"{quoted(text)}, allowed: {list_few_names(allowed)}" if text else "empty, or a mark of a missing value"
@@ -394,14 +405,14 @@ def encode_classes(
 
 def distinct_classes(values: Iterable[Hashable]) -> list[str]:
     """List the distinct values but the empty one, by value if all are numbers, otherwise by the alphabet."""
-    names = {_label_text(value) for value in set(_as_list(values))} - {""}
+    names = {_label_text(value) for value in set(_column_to_list(values))} - {""}
     try:
         return sorted(names, key=lambda name: (float(name), name))
     except ValueError:
         return sorted(names)
 
 
-def combine_codes(parts: Sequence[NDArray[np.int64]], sizes: Sequence[int]) -> NDArray[np.int64]:
+def combine_label_codes(parts: Sequence[NDArray[np.int64]], sizes: Sequence[int]) -> NDArray[np.int64]:
     """Combine labels into one, as the FSCL code combines attributes: first + size of the first x (second + ...).
 
     Where one of them is -1, unknown, the result is -1.
@@ -427,7 +438,9 @@ def columns_to_numbers(
 
     values_of_columns = np.empty((len(frame), len(columns)), np.float32)
     for position, column in enumerate(columns):
-        given = frame[column].map(lambda cell: plain_number(cell.strip(), decimal) if isinstance(cell, str) else cell)
+        given = frame[column].map(
+            lambda cell: to_plain_number(cell.strip(), decimal) if isinstance(cell, str) else cell
+        )
         values = pd.to_numeric(given, errors="coerce").to_numpy(np.float64)
         wrong = np.flatnonzero(~np.isfinite(values))
         if len(wrong):
@@ -440,10 +453,12 @@ def columns_to_numbers(
 
 def check_fits_float32(values: NDArray[np.float64], column: str, path: Path) -> None:
     """Raise a UserError if a value, (N,), is too large for single precision, in which networks compute."""
-    wrong = np.flatnonzero(np.abs(values) > LARGEST)
+    wrong = np.flatnonzero(np.abs(values) > FLOAT32_MAX)
     if len(wrong):
         place = f"column {column!r}, row {wrong[0] + 1}"
-        raise UserError(f"{path}: {place}: {values[wrong[0]]:g} is too large: numbers up to {LARGEST:.1e} are allowed")
+        raise UserError(
+            f"{path}: {place}: {values[wrong[0]]:g} is too large: numbers up to {FLOAT32_MAX:.1e} are allowed"
+        )
 
 
 def _label_text(value: Hashable) -> str:
@@ -451,11 +466,11 @@ def _label_text(value: Hashable) -> str:
     return unescape_formula(str(value).strip())
 
 
-def _is_endless(label: str) -> bool:
+def _is_nan_or_infinite(label: str) -> bool:
     """Tell whether a label is infinite or NaN, as programs write a missing value."""
     return re.fullmatch(r"[+-]?(nan|inf|infinity)", label, re.IGNORECASE) is not None
 
 
-def _as_list(values: Iterable[Hashable]) -> list[Hashable]:
+def _column_to_list(values: Iterable[Hashable]) -> list[Hashable]:
     """Convert to a list, which is many times faster to iterate over than a pandas column."""
     return values.tolist() if hasattr(values, "tolist") else list(values)

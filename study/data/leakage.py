@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-ROWS, CELLS = 10_000, 500_000
+MAX_ROWS, MAX_ROWS_TIMES_CLASSES = 10_000, 500_000
 """Maximum number of rows that are looked at, and of rows times classes."""
 
-KINDS = 50
+MAX_DISCRETE_VALUES = 50
 """Number of different values up to which each is looked at by itself, as a code; with more, thresholds are looked for.
 """
 
-MAX_LEAVES, MIN_LEAF = 12, 3
+MAX_LEAVES, MIN_LEAF_ROWS = 12, 3
 """Limits of the tree of one column: maximum number of leaves, and least rows of a leaf."""
 
 MIN_ACCURACY, MIN_SKILL = 0.95, 0.8
@@ -36,9 +36,9 @@ as of a petal, are each good alone.
 MIN_AGREEMENT = 0.995
 """Share of equal predictions from which on two columns count as saying the same."""
 
-Codes = NDArray[np.int64]
+ClassCodes = NDArray[np.int64]
 
-Fit = Callable[[NDArray[np.float64], Codes, NDArray[np.float64], NDArray[np.float64]], Codes]
+FitAndPredict = Callable[[NDArray[np.float64], ClassCodes, NDArray[np.float64], NDArray[np.float64]], ClassCodes]
 """Function that fits classes to values, with a weight for each class, and predicts those of other values."""
 
 
@@ -57,7 +57,7 @@ class PredictiveColumn:
 
     name: str
     accuracy: float
-    majority: float
+    majority_accuracy: float
     is_balanced: bool
     by_missing_values: bool
     stands_out: bool
@@ -77,13 +77,15 @@ class LeakyColumn(PredictiveColumn):
     def __str__(self) -> str:
         what = "tells the class by where it is empty" if self.by_missing_values else "alone tells the class"
         of = "of each class on average" if self.is_balanced else "of the training rows"
-        return (
-            f"{what}: right in {100 * self.accuracy:.1f}% {of}, the most frequent class in {100 * self.majority:.1f}%"
-        )
+        most_frequent = f"the most frequent class in {100 * self.majority_accuracy:.1f}%"
+        return f"{what}: right in {100 * self.accuracy:.1f}% {of}, {most_frequent}"
 
 
 def find_predictive_columns(
-    columns: Mapping[str, NDArray[np.float64]], kinds: Sequence[str], codes: Codes, groups: Codes | None = None
+    columns: Mapping[str, NDArray[np.float64]],
+    kinds: Sequence[str],
+    codes: ClassCodes,
+    groups: ClassCodes | None = None,
 ) -> list[LeakyColumn | LikelyBiasColumn]:
     """Find the columns that predict the class alone, the best first.
 
@@ -100,7 +102,7 @@ def find_predictive_columns(
     if len(codes) < 2 * MAX_LEAVES or count < 2:
         return []
     draw = np.random.default_rng(0)
-    chosen = draw.permutation(len(codes))[: max(2 * MAX_LEAVES, min(ROWS, CELLS // count))]
+    chosen = draw.permutation(len(codes))[: max(2 * MAX_LEAVES, min(MAX_ROWS, MAX_ROWS_TIMES_CLASSES // count))]
     codes, halves = codes[chosen], np.arange(len(chosen)) % 2
     if groups is not None:
         halves = draw.permutation(int(groups.max()) + 1)[groups[chosen]] % 2
@@ -126,7 +128,7 @@ def find_predictive_columns(
                 kind(
                     name,
                     accuracy=one.accuracy,
-                    majority=one.chance_accuracy,
+                    majority_accuracy=one.chance_accuracy,
                     is_balanced=one.is_balanced,
                     by_missing_values=one.by_missing_values,
                     stands_out=is_far,
@@ -140,7 +142,7 @@ def find_predictive_columns(
 class _ColumnPrediction:
     """The classes that a column predicts, `predicted` (N,), and how good that is."""
 
-    predicted: Codes
+    predicted: ClassCodes
     accuracy: float
     chance_accuracy: float
     is_balanced: bool = False
@@ -166,7 +168,7 @@ class _ColumnPrediction:
 
 
 def _predict_by_column(
-    values: NDArray[np.float64], is_words: bool, codes: Codes, count: int, halves: Codes
+    values: NDArray[np.float64], is_words: bool, codes: ClassCodes, count: int, halves: ClassCodes
 ) -> _ColumnPrediction:
     """Return the best prediction of a column: by its values one by one, by thresholds, or by its gaps alone."""
     gaps = np.isnan(values)
@@ -175,14 +177,14 @@ def _predict_by_column(
     if gaps.any() and not gaps.all():
         found.append(
             replace(
-                _better_prediction(gaps.astype(np.float64), _predict_by_value, codes, count, halves),
+                _best_weighted_prediction(gaps.astype(np.float64), _predict_by_value, codes, count, halves),
                 by_missing_values=True,
             )
         )
-    if is_words or kinds <= KINDS:
-        found.append(_better_prediction(values, _predict_by_value, codes, count, halves))
+    if is_words or kinds <= MAX_DISCRETE_VALUES:
+        found.append(_best_weighted_prediction(values, _predict_by_value, codes, count, halves))
     if not is_words:
-        found.append(_better_prediction(values, _predict_by_thresholds, codes, count, halves))
+        found.append(_best_weighted_prediction(values, _predict_by_thresholds, codes, count, halves))
     best = max(found, key=lambda one: (one.predicts_nearly_all, one.skill))
     if (
         found[0].by_missing_values
@@ -193,12 +195,12 @@ def _predict_by_column(
     return replace(best, is_discrete=best.by_missing_values or is_words or kinds <= 2 * count)
 
 
-def _better_prediction(
-    values: NDArray[np.float64], fit: Fit, codes: Codes, count: int, halves: Codes
+def _best_weighted_prediction(
+    values: NDArray[np.float64], fit: FitAndPredict, codes: ClassCodes, count: int, halves: ClassCodes
 ) -> _ColumnPrediction:
     """Return the better of two judgements, one with all rows weighted alike and one with all classes alike."""
     sizes = np.bincount(codes, minlength=count)
-    is_there = sizes >= MIN_LEAF
+    is_there = sizes >= MIN_LEAF_ROWS
     found = []
     for is_balanced in (False, True):
         weights = np.where(is_there, 1 / np.maximum(sizes, 1), 0.0) if is_balanced else np.ones(count)
@@ -215,8 +217,8 @@ def _better_prediction(
 
 
 def _predict_by_value(
-    values: NDArray[np.float64], codes: Codes, weights: NDArray[np.float64], asked: NDArray[np.float64]
-) -> Codes:
+    values: NDArray[np.float64], codes: ClassCodes, weights: NDArray[np.float64], asked: NDArray[np.float64]
+) -> ClassCodes:
     """Predict the class that each value goes with most often; for unseen values, the most frequent class."""
     known, place = np.unique(values, return_inverse=True)  # NaN is one value, and the last
     counts = np.zeros((len(known), len(weights)))
@@ -229,8 +231,8 @@ def _predict_by_value(
 
 
 def _predict_by_thresholds(
-    values: NDArray[np.float64], codes: Codes, weights: NDArray[np.float64], asked: NDArray[np.float64]
-) -> Codes:
+    values: NDArray[np.float64], codes: ClassCodes, weights: NDArray[np.float64], asked: NDArray[np.float64]
+) -> ClassCodes:
     """Predict by a tree of thresholds, grown where the Gini impurity falls most; gaps have a leaf of their own."""
     gaps = np.isnan(values)
     overall = np.bincount(codes, minlength=len(weights)) * weights
@@ -241,14 +243,14 @@ def _predict_by_thresholds(
     totals[codes[~gaps][order], np.arange(1, len(order) + 1)] = weights[codes[~gaps][order]]
     np.cumsum(totals, axis=1, out=totals)
     bounds = [0, len(order)]
-    splits = {(0, len(order)): _best_split(sorted_values, totals, 0, len(order))}
+    splits = {(0, len(order)): _best_threshold(sorted_values, totals, 0, len(order))}
     while len(bounds) <= MAX_LEAVES:
         (start, stop), (gain, at) = max(splits.items(), key=lambda item: item[1][0])
         if gain <= 0:
             break
         del splits[start, stop]
         splits |= {
-            (low, high): _best_split(sorted_values, totals, low, high) for low, high in ((start, at), (at, stop))
+            (low, high): _best_threshold(sorted_values, totals, low, high) for low, high in ((start, at), (at, stop))
         }
         bounds = sorted([*bounds, at])
     best = [(totals[:, high] - totals[:, low]).argmax() for low, high in itertools.pairwise(bounds)]
@@ -258,9 +260,11 @@ def _predict_by_thresholds(
     return leaf[np.where(np.isnan(asked), len(best), np.searchsorted(edges, asked))]
 
 
-def _best_split(values: NDArray[np.float64], totals: NDArray[np.float64], start: int, stop: int) -> tuple[float, int]:
+def _best_threshold(
+    values: NDArray[np.float64], totals: NDArray[np.float64], start: int, stop: int
+) -> tuple[float, int]:
     """Find the row before which to divide sorted rows so that the impurity falls most, and by how much it falls."""
-    low, high = start + MIN_LEAF, stop - MIN_LEAF + 1
+    low, high = start + MIN_LEAF_ROWS, stop - MIN_LEAF_ROWS + 1
     if low >= high:
         return 0.0, start
     before, whole = totals[:, low:high], totals[:, stop] - totals[:, start]

@@ -32,9 +32,9 @@ def read_idx(path: Path, dimensions: int) -> NDArray[np.uint8]:
     return np.frombuffer(data, np.uint8, offset=header).reshape(shape)
 
 
-FOLDER, MIRROR = "MNIST/raw", "https://ossci-datasets.s3.amazonaws.com/mnist"
+MNIST_FOLDER, MIRROR_URL = "MNIST/raw", "https://ossci-datasets.s3.amazonaws.com/mnist"
 
-CHECKSUMS = {
+SHA256_CHECKSUMS = {
     "train-images-idx3-ubyte": "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
     "train-labels-idx1-ubyte": "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
     "t10k-images-idx3-ubyte": "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
@@ -42,15 +42,15 @@ CHECKSUMS = {
 }
 """sha256 of the gzipped files, whose md5 sums are those of torchvision."""
 
-PREFIX = {"train": "train", "test": "t10k"}
+FILE_PREFIXES = {"train": "train", "test": "t10k"}
 
 
-def sources() -> tuple[Source, ...]:
+def mnist_sources() -> tuple[Source, ...]:
     """List the four files, gzipped, or as torchvision unpacks them if only those exist."""
     files = []
-    for name, checksum in CHECKSUMS.items():
-        packed = Source(f"{FOLDER}/{name}.gz", f"{MIRROR}/{name}.gz", checksum)
-        plain = Source(f"{FOLDER}/{name}")
+    for name, checksum in SHA256_CHECKSUMS.items():
+        packed = Source(f"{MNIST_FOLDER}/{name}.gz", f"{MIRROR_URL}/{name}.gz", checksum)
+        plain = Source(f"{MNIST_FOLDER}/{name}")
         files.append(plain if packed.path_or_none() is None and plain.path_or_none() else packed)
     return tuple(files)
 
@@ -85,5 +85,5 @@ def read_digits(split: str) -> NDArray[np.int64]:
 
 
 def _image_and_label_paths(split: str) -> tuple[Path, Path]:
-    images, labels = (source.find() for source in sources() if f"/{PREFIX[split]}-" in source.path)
+    images, labels = (source.find() for source in mnist_sources() if f"/{FILE_PREFIXES[split]}-" in source.path)
     return images, labels

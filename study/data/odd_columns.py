@@ -11,15 +11,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from study.data import user_data
-from study.data.table_columns import MISSING, is_numeric, numeric_column
-from study.data.table_findings import MARKS, WORDS, Finding, Kind, key_with_values, leave_out
+from study.data.table_columns import MISSING_TEXT, column_as_numbers, is_numeric
+from study.data.table_findings import (
+    MISSING_MARKS_KEY,
+    WORDS_KEY,
+    ColumnFinding,
+    FindingKind,
+    key_with_values,
+    leave_out_finding,
+)
 from study.text import list_few_names, pluralise, quoted
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-FEWEST_ROWS = 20
+MIN_ROWS = 20
 """Number of rows from which on values that are all different, or in even steps, are no accident."""
 
 MAX_CHANCE_EXPONENT = 20.0
@@ -27,20 +34,20 @@ MAX_CHANCE_EXPONENT = 20.0
 that are all different although this exponent is larger were counted, not measured.
 """
 
-SMALL_STEP = 20
+MAX_ROW_NUMBER_STEP = 20
 """Mean step up to which whole numbers that rise from row to row count the rows, some of which were removed."""
 
-ID_NAME = re.compile(
+ID_NAME_PATTERN = re.compile(
     r"(?:^|[_\W]|(?<=[a-z])(?=[A-Z]))(?i:ids?|uuid|guid|index|idx|no|nr|nbr|num|number|key|rownum)$|^(?i:id|uuid)(?=[_\W])"
 )
 """Names of columns that number or name the rows: `id`, `PassengerId`, `patient_nbr`, `case number`, `id_case`."""
 
-CODE = re.compile(
+ID_VALUE_PATTERN = re.compile(
     r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}|(?=.*\d)[A-Za-z][\w-]*|(?=.*\d)[0-9a-fA-F]{16,}"
 )
 """A UUID, a code of letters and digits, a hash."""
 
-FEW_REPEATS = 0.05
+MIN_DISTINCT_ID_SHARE = 0.05
 """Number of different ids, as a share of the rows, from which on ids that repeat are groups of rows."""
 
 
@@ -49,16 +56,18 @@ def row_number_columns(rows: "pd.DataFrame", features: Sequence[str]) -> tuple[s
 
     The rows may be in any order. Where a file is sorted by class, such a number predicts the class of every row.
     """
-    return tuple(name for name in features if len(rows) >= FEWEST_ROWS and _counts_rows(rows[name]))
+    return tuple(name for name in features if len(rows) >= MIN_ROWS and _is_row_number(rows[name]))
 
 
-def _counts_rows(column: "pd.Series") -> bool:
-    is_named = ID_NAME.search(str(column.name)) is not None
+def _is_row_number(column: "pd.Series") -> bool:
+    is_named = ID_NAME_PATTERN.search(str(column.name)) is not None
     if column.dtype.kind not in "iuf":
         if is_numeric(column) or column.dtype.kind in "bmM" or not column.is_unique:
             return False
         texts = column.astype(str)
-        return not column.isna().any() and (is_named or bool(texts.map(lambda text: bool(CODE.fullmatch(text))).all()))
+        return not column.isna().any() and (
+            is_named or bool(texts.map(lambda text: bool(ID_VALUE_PATTERN.fullmatch(text))).all())
+        )
     values = column.to_numpy(np.float64)
     if not np.isfinite(values).all() or (values % 1).any():
         return False
@@ -70,37 +79,39 @@ def _counts_rows(column: "pd.Series") -> bool:
     extent = float(steps.sum()) + 1
     is_rising = bool((np.diff(values) > 0).all() or (np.diff(values) < 0).all())
     is_crowded = steps.min() > 0 and len(values) ** 2 / (2 * extent) > MAX_CHANCE_EXPONENT
-    return bool(steps.min() > 0) and (is_named or is_crowded or (is_rising and extent <= SMALL_STEP * len(values)))
+    return bool(steps.min() > 0) and (
+        is_named or is_crowded or (is_rising and extent <= MAX_ROW_NUMBER_STEP * len(values))
+    )
 
 
-def row_number_finding(name: str) -> Finding:
+def row_number_finding(name: str) -> ColumnFinding:
     """Make the finding about a column that counts or names the rows."""
     problem = "counts the rows and is no input: it may tell the class"
-    return Finding(name, problem, "With it: name the inputs in data.features", "left out", "", ())
+    return ColumnFinding(name, problem, "With it: name the inputs in data.features", "left out", "", ())
 
 
-SENTINELS = (-1.0, *(sign * float(10**digits - 1) for digits in range(2, 7) for sign in (-1, 1)))
+SENTINEL_NUMBERS = (-1.0, *(sign * float(10**digits - 1) for digits in range(2, 7) for sign in (-1, 1)))
 """Numbers that programs write where none was measured: -1, 99, -999 and so on."""
 
-FEWEST_MARKS, MIN_MARK_SHARE, MIN_DISTANCE_RATIO = 3, 0.01, 5.0
+MIN_SENTINEL_ROWS, MIN_SENTINEL_SHARE, MIN_SENTINEL_DISTANCE_RATIO = 3, 0.01, 5.0
 """Least number of rows with such a number; their least share where it is -1 below numbers from 0 on; otherwise, how
 many times the usual step between the others it is at least away from them.
 """
 
-FEW_CODES, LARGE_CODE = 20, 100
+MAX_CATEGORY_CODES, MIN_LARGEST_CATEGORY_CODE = 20, 100
 """Largest number of different whole numbers in a column of codes, and least size of its largest."""
 
-MOST_ZEROS, MIN_SMALLEST_SHARE = 0.5, 0.2
+MAX_ZERO_SHARE, MIN_SMALLEST_TO_MEDIAN = 0.5, 0.2
 """Largest share of zeros that may be gaps; and the least part of the others' median that the smallest of these has."""
 
 
-def find_odd_columns(rows: "pd.DataFrame", features: Sequence[str]) -> list[Finding]:
+def find_odd_columns(rows: "pd.DataFrame", features: Sequence[str]) -> list[ColumnFinding]:
     """Find what is odd about the inputs, in their order."""
     checks = (
         _constant_findings,
         _repeated_id_findings,
         _sentinel_findings,
-        _code_findings,
+        _category_code_findings,
         _date_findings,
         _spelling_findings,
         _missing_word_findings,
@@ -108,41 +119,43 @@ def find_odd_columns(rows: "pd.DataFrame", features: Sequence[str]) -> list[Find
     return [found for name in features for check in checks for found in check(rows[name])]
 
 
-def _constant_findings(column: "pd.Series") -> Iterator[Finding]:
+def _constant_findings(column: "pd.Series") -> Iterator[ColumnFinding]:
     values = column.unique()
     if len(values) == 1:
         is_empty = column.isna().all()
-        yield leave_out(
+        yield leave_out_finding(
             _column_name(column),
-            "is empty in every row" if is_empty else f"is {_value_text(values[0])} in every row",
+            "is empty in every row" if is_empty else f"is {_format_value(values[0])} in every row",
             "constant",
         )
 
 
-def _value_text(value: object) -> str:
+def _format_value(value: object) -> str:
     return f"{value:g}" if isinstance(value, int | float | np.number) else quoted(str(value))
 
 
-def _repeated_id_findings(column: "pd.Series") -> Iterator[Finding]:
+def _repeated_id_findings(column: "pd.Series") -> Iterator[ColumnFinding]:
     name, count = str(column.name), column.nunique()
-    if not ID_NAME.search(name) or not max(FEWEST_ROWS, FEW_REPEATS * len(column)) <= count < len(column):
+    if not ID_NAME_PATTERN.search(name) or not max(MIN_ROWS, MIN_DISTINCT_ID_SHARE * len(column)) <= count < len(
+        column
+    ):
         return
-    if is_numeric(column) and (numeric_column(column.dropna()) % 1).any():
+    if is_numeric(column) and (column_as_numbers(column.dropna()) % 1).any():
         return
     problem = f"names what the rows are of: {count} different ones in {len(column)} rows"
     remedy = "As data.group their rows stay in one split, and it is no input"
-    yield Finding(name, problem, remedy, "odd", "data.group", (name,))
+    yield ColumnFinding(name, problem, remedy, "odd", "data.group", (name,))
 
 
 def _value_counts(column: "pd.Series") -> tuple[NDArray[np.float64], NDArray[np.int64]] | None:
     """Count each different number of a column; None for words, infinite numbers, or fewer than 3 different ones."""
     if not is_numeric(column):
         return None
-    values, counts = np.unique(numeric_column(column.dropna()), return_counts=True)
+    values, counts = np.unique(column_as_numbers(column.dropna()), return_counts=True)
     return (values, counts.astype(np.int64)) if len(values) > 2 and np.isfinite(values).all() else None
 
 
-def _sentinel_findings(column: "pd.Series") -> Iterator[Finding]:
+def _sentinel_findings(column: "pd.Series") -> Iterator[ColumnFinding]:
     """Find a number at either end that may stand for a missing value: it is frequent, and far from all others."""
     found = _value_counts(column)
     if found is None:
@@ -151,43 +164,59 @@ def _sentinel_findings(column: "pd.Series") -> Iterator[Finding]:
     for at, others in ((0, values[1:]), (len(values) - 1, values[:-1])):
         mark, times, steps = values[at], int(counts[at]), np.diff(others)
         hole = float(np.abs(others - mark).min())
-        is_away = times >= FEWEST_MARKS and hole >= max(
-            MIN_DISTANCE_RATIO * float(np.median(steps)), np.ptp(others) / MIN_DISTANCE_RATIO
+        is_away = times >= MIN_SENTINEL_ROWS and hole >= max(
+            MIN_SENTINEL_DISTANCE_RATIO * float(np.median(steps)), np.ptp(others) / MIN_SENTINEL_DISTANCE_RATIO
         )
-        is_below = mark == -1 and len(others) >= FEW_CODES and others[0] >= 0 and times >= MIN_MARK_SHARE * counts.sum()
-        if mark in SENTINELS and (is_away or is_below):
+        is_below = (
+            mark == -1
+            and len(others) >= MAX_CATEGORY_CODES
+            and others[0] >= 0
+            and times >= MIN_SENTINEL_SHARE * counts.sum()
+        )
+        if mark in SENTINEL_NUMBERS and (is_away or is_below):
             text = f"{mark:.0f}"
-            remedy = f"If it means a missing value: {key_with_values(MARKS, (text,))}"
-            yield Finding(
-                _column_name(column), f"is {text} in {times} rows, far from all others", remedy, "odd", MARKS, (text,)
+            remedy = f"If it means a missing value: {key_with_values(MISSING_MARKS_KEY, (text,))}"
+            yield ColumnFinding(
+                _column_name(column),
+                f"is {text} in {times} rows, far from all others",
+                remedy,
+                "odd",
+                MISSING_MARKS_KEY,
+                (text,),
             )
     others = values[1:]
-    is_rare = values[0] == 0 and FEWEST_MARKS <= counts[0] < MOST_ZEROS * counts.sum() and len(others) >= FEW_CODES
+    is_rare = (
+        values[0] == 0
+        and MIN_SENTINEL_ROWS <= counts[0] < MAX_ZERO_SHARE * counts.sum()
+        and len(others) >= MAX_CATEGORY_CODES
+    )
     if is_rare and others[0] >= max(
-        MIN_SMALLEST_SHARE * np.median(others), MIN_DISTANCE_RATIO * float(np.median(np.diff(others)))
+        MIN_SMALLEST_TO_MEDIAN * np.median(others), MIN_SENTINEL_DISTANCE_RATIO * float(np.median(np.diff(others)))
     ):
         problem = f"is 0 in {int(counts[0])} rows, and {others[0]:g} or more in all others"
-        yield Finding(_column_name(column), problem, "Make these cells empty if it means a missing value", "odd")
+        yield ColumnFinding(_column_name(column), problem, "Make these cells empty if it means a missing value", "odd")
 
 
-def _code_findings(column: "pd.Series") -> Iterator[Finding]:
+def _category_code_findings(column: "pd.Series") -> Iterator[ColumnFinding]:
     found = _value_counts(column)
     if found is None:
         return
     values, counts = found
     is_whole = values[0] >= 0 and not (values % 1).any() and (values % 5).any()  # 50, 100, 250 are amounts
-    is_few = len(values) <= FEW_CODES and counts.sum() >= FEW_CODES * len(values) / 2
-    if is_few and is_whole and values[-1] >= LARGE_CODE and len(np.unique(np.diff(values))) > 1:
+    is_few = len(values) <= MAX_CATEGORY_CODES and counts.sum() >= MAX_CATEGORY_CODES * len(values) / 2
+    if is_few and is_whole and values[-1] >= MIN_LARGEST_CATEGORY_CODE and len(np.unique(np.diff(values))) > 1:
         name, shown = _column_name(column), list_few_names([f"{value:g}" for value in values], 3)
         problem = f"has {len(values)} different whole numbers, as codes have: {shown}"
-        yield Finding(name, problem, f"If they are codes: {key_with_values(WORDS, (name,))}", "odd", WORDS, (name,))
+        yield ColumnFinding(
+            name, problem, f"If they are codes: {key_with_values(WORDS_KEY, (name,))}", "odd", WORDS_KEY, (name,)
+        )
 
 
 def _column_name(column: "pd.Series") -> str:
     return str(column.name)
 
 
-def _date_findings(column: "pd.Series") -> Iterator[Finding]:
+def _date_findings(column: "pd.Series") -> Iterator[ColumnFinding]:
     """Find whole numbers that are dates, as 20260131."""
     import pandas as pd
 
@@ -196,7 +225,9 @@ def _date_findings(column: "pd.Series") -> Iterator[Finding]:
         return
     texts = there.map("{:.0f}".format)
     if pd.to_datetime(texts, format="%Y%m%d", errors="coerce").notna().all():
-        yield leave_out(_column_name(column), f"looks like dates, as {texts.iloc[0]}, and is read as a number", "odd")
+        yield leave_out_finding(
+            _column_name(column), f"looks like dates, as {texts.iloc[0]}, and is read as a number", "odd"
+        )
 
 
 MISSING_WORDS = frozenset(
@@ -205,17 +236,22 @@ MISSING_WORDS = frozenset(
 """Words that people and programs write for a missing value, besides those of `label_files.MISSING_MARKS`."""
 
 
-def _missing_word_findings(column: "pd.Series") -> Iterator[Finding]:
+def _missing_word_findings(column: "pd.Series") -> Iterator[ColumnFinding]:
     """Find words that look like a missing value."""
     if there := [] if is_numeric(column) else sorted({*column.unique()} & MISSING_WORDS):
         counts = [f"{quoted(word)} ({int((column == word).sum())} rows)" for word in there]
-        remedy = f"If they mean a missing value: {key_with_values(MARKS, there)}"
-        yield Finding(
-            _column_name(column), f"has the words {list_few_names(counts)}", remedy, "odd", MARKS, tuple(there)
+        remedy = f"If they mean a missing value: {key_with_values(MISSING_MARKS_KEY, there)}"
+        yield ColumnFinding(
+            _column_name(column),
+            f"has the words {list_few_names(counts)}",
+            remedy,
+            "odd",
+            MISSING_MARKS_KEY,
+            tuple(there),
         )
 
 
-def _spelling_findings(column: "pd.Series") -> Iterator[Finding]:
+def _spelling_findings(column: "pd.Series") -> Iterator[ColumnFinding]:
     """Find words that differ by capitals or by how Unicode writes an accent alone."""
     if is_numeric(column):
         return
@@ -224,16 +260,16 @@ def _spelling_findings(column: "pd.Series") -> Iterator[Finding]:
         alike.setdefault(user_data.normalise_spelling(word), []).append(word)
     if several := [list_few_names([quoted(word) for word in words]) for words in alike.values() if len(words) > 1]:
         problem = f"has words that may be one: {'; '.join(several[:3])}"
-        yield Finding(
+        yield ColumnFinding(
             _column_name(column), problem, "Each is a kind of its own; write them alike if they are one", "odd"
         )
 
 
-FEW_IN_GROUP = 20
+SMALL_GROUP_ROWS = 20
 """Rows of a group below which its own figures say next to nothing."""
 
 
-def find_small_groups(column: str, labels: user_data.TableLabels) -> list[Finding]:
+def find_small_groups(column: str, labels: user_data.TableLabels) -> list[ColumnFinding]:
     """Find the cells, pairs of class and bias class, that have few rows.
 
     Args:
@@ -243,7 +279,7 @@ def find_small_groups(column: str, labels: user_data.TableLabels) -> list[Findin
         return []
     known = labels.bias >= 0
     pairs, counts = np.unique(np.stack([labels.target[known], labels.bias[known]], 1), axis=0, return_counts=True)
-    few = [place for place in np.argsort(counts, kind="stable") if counts[place] < FEW_IN_GROUP]
+    few = [place for place in np.argsort(counts, kind="stable") if counts[place] < SMALL_GROUP_ROWS]
     if not few:
         return []
     names = [labels.class_names, labels.bias_names]
@@ -254,18 +290,18 @@ def find_small_groups(column: str, labels: user_data.TableLabels) -> list[Findin
         f"{ours} with {theirs} ({pluralise(int(counts[place]), 'row')})"
         for (ours, theirs), place in zip(words, few, strict=True)
     ]
-    problem = f"has {pluralise(len(few), 'group')} of fewer than {FEW_IN_GROUP} rows: {list_few_names(shown, 2)}"
-    return [Finding(column, problem, "Join groups in the table: of few rows nothing is told", "odd")]
+    problem = f"has {pluralise(len(few), 'group')} of fewer than {SMALL_GROUP_ROWS} rows: {list_few_names(shown, 2)}"
+    return [ColumnFinding(column, problem, "Join groups in the table: of few rows nothing is told", "odd")]
 
 
-def find_one_to_one(
+def find_inputs_one_to_one_with_label(
     rows: "pd.DataFrame",
     features: Sequence[str],
     codes: NDArray[np.int64] | None,
     key: str,
     named: Sequence[str],
-    kind: Kind = "odd",
-) -> list[Finding]:
+    kind: FindingKind = "odd",
+) -> list[ColumnFinding]:
     """Find each input that has one value for each class or bias class.
 
     Args:
@@ -279,18 +315,18 @@ def find_one_to_one(
     there, codes = rows[codes >= 0], codes[codes >= 0]
     kinds, told = len(np.unique(codes)), f"{key} ({'+'.join(named)})"
     return [
-        leave_out(name, f"is an input, and has one value for each value of {told}: it tells it", kind, keep)
+        leave_out_finding(name, f"is an input, and has one value for each value of {told}: it tells it", kind, keep)
         for name in features
-        if name not in named and kinds == there[name].nunique() and kinds == _n_value_code_pairs(there[name], codes)
+        if name not in named and kinds == there[name].nunique() and kinds == _count_value_code_pairs(there[name], codes)
     ]
 
 
-def _n_value_code_pairs(column: "pd.Series", codes: NDArray[np.int64]) -> int:
+def _count_value_code_pairs(column: "pd.Series", codes: NDArray[np.int64]) -> int:
     """Count the different pairs of a value, or a gap, and a code."""
     return int(column.groupby([column, codes], dropna=False).ngroups)
 
 
-def numeric_values(
+def numeric_inputs(
     rows: "pd.DataFrame", features: Sequence[str]
 ) -> tuple[Mapping[str, NDArray[np.float64]], list[str]]:
     """Return the inputs as numbers, NaN where one is missing, and the names of those whose numbers stand for words."""
@@ -299,9 +335,9 @@ def numeric_values(
     found, words = dict[str, NDArray[np.float64]](), []
     for name in features:
         if is_numeric(rows[name]):
-            found[name] = numeric_column(rows[name])
+            found[name] = column_as_numbers(rows[name])
             continue
         place = pd.factorize(rows[name])[0].astype(np.float64)
-        found[name] = np.where((place < 0) | (rows[name] == MISSING), np.nan, place)
+        found[name] = np.where((place < 0) | (rows[name] == MISSING_TEXT), np.nan, place)
         words.append(name)
     return found, words

@@ -6,11 +6,11 @@ from study.data.dataset import Facts
 from study.knobs import Section
 from study.text import quoted
 
-YES = (
+POSITIVE_CLASS_NAMES = (
     "yes y true t 1 approved accepted granted hired admitted positive pos good passed pass successful success repaid "
     "paid on ja wahr bewilligt genehmigt bestanden gut oui vrai si sí sì sim"
 )
-NO = (
+NEGATIVE_CLASS_NAMES = (
     "no n false f 0 -1 denied declined rejected refused negative neg bad failed fail unsuccessful failure defaulted "
     "unpaid off nein falsch abgelehnt nicht_bestanden schlecht non faux não nao nee"
 )
@@ -18,16 +18,20 @@ NO = (
 English, German, French, Spanish, Italian, Portuguese and Dutch."""
 
 
-def positive_class(class_names: Sequence[str] | None) -> str | None:
+def positive_class_name(class_names: Sequence[str] | None) -> str | None:
     """Return the name of the positive class; None: there are not two classes with names."""
     return class_names[1] if class_names and len(class_names) == 2 else None
 
 
-def guess_positive_class(class_names: Sequence[str] | None) -> str | None:
+def guess_positive_class_name(class_names: Sequence[str] | None) -> str | None:
     """Guess the positive class by its name, as `yes` beside `no`; None where the names do not tell."""
     if not class_names or len(class_names) != 2:
         return None
-    lower, yes, no = [name.strip().lower() for name in class_names], YES.split(), NO.split()
+    lower, yes, no = (
+        [name.strip().lower() for name in class_names],
+        POSITIVE_CLASS_NAMES.split(),
+        NEGATIVE_CLASS_NAMES.split(),
+    )
     return next((class_names[place] for place in (0, 1) if lower[place] in yes and lower[1 - place] in no), None)
 
 
@@ -37,7 +41,7 @@ def positive_class_warnings(section: Section, facts: Facts) -> list[str]:
     Args:
         section: `data` of a study.
     """
-    taken, better = positive_class(facts.class_names), guess_positive_class(facts.class_names)
+    taken, better = positive_class_name(facts.class_names), guess_positive_class_name(facts.class_names)
     if better is None or better == taken or section.get("positive") is not None or "positive" not in section:
         return []
     key = f'"{better}"' if better.lower() in ("yes", "y", "true", "1", "on") else better  # YAML reads no text there

@@ -78,11 +78,11 @@ class Source:
 
     def path_or_none(self) -> Path | None:
         """Return its path, or None if it is not there."""
-        return _first_existing(self.path)
+        return _first_existing_path(self.path)
 
     def existing_archive(self) -> Path | None:
         """Return the path of its archive, or None if there is none."""
-        return _first_existing(self.archive) if self.archive else None
+        return _first_existing_path(self.archive) if self.archive else None
 
     def missing_message(self) -> str:
         """Write the message that it is missing, with the ways to get it."""
@@ -101,5 +101,5 @@ class Source:
         return " ".join(sentence for sentence in sentences if sentence)
 
 
-def _first_existing(path: str) -> Path | None:
+def _first_existing_path(path: str) -> Path | None:
     return next((parent / path for parent in data_roots() if os.path.exists(parent / path)), None)

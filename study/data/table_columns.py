@@ -10,10 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from study.data import label_files
-from study.data.label_files import LARGEST
-from study.data.positive_class import guess_positive_class
-from study.data.table_findings import MARKS, WITHOUT, WORDS, Finding, key_with_values, leave_out, raise_refusals
-from study.data.table_format import plain_number
+from study.data.label_files import FLOAT32_MAX
+from study.data.positive_class import guess_positive_class_name
+from study.data.table_findings import (
+    MISSING_MARKS_KEY,
+    WITHOUT_KEY,
+    WORDS_KEY,
+    ColumnFinding,
+    key_with_values,
+    leave_out_finding,
+    raise_if_refused,
+)
+from study.data.table_format import to_plain_number
 from study.errors import UserError
 from study.text import list_few_names, pluralise, quoted
 
@@ -23,16 +31,18 @@ if TYPE_CHECKING:
 
 # Column names are checked as they stand in the file: pandas would rename one that is there twice.
 
-NAMELESS = re.compile(r"\s*|Unnamed: \d+")
+UNNAMED_COLUMN_PATTERN = re.compile(r"\s*|Unnamed: \d+")
 """Name of a column that has none, in the file or as pandas has written it."""
 
 
 def check_header(header: Sequence[str], used: Sequence[str], path: Path) -> None:
-    """Raise a UserError for what `header_findings` finds."""
-    raise_refusals(path, header_findings(header, used))
+    """Raise a UserError for what `ambiguous_header_findings` finds."""
+    raise_if_refused(path, ambiguous_header_findings(header, used))
 
 
-def header_findings(header: Sequence[str], used: Sequence[str], inputs: Sequence[str] = ()) -> Iterator[Finding]:
+def ambiguous_header_findings(
+    header: Sequence[str], used: Sequence[str], inputs: Sequence[str] = ()
+) -> Iterator[ColumnFinding]:
     """Find names that do not say which column is meant, or that may be one column twice.
 
     A second copy of a label column would be an input that gives the class away.
@@ -59,28 +69,28 @@ def header_findings(header: Sequence[str], used: Sequence[str], inputs: Sequence
             continue
         about, problem, remedy = told
         if name not in used:
-            remedy = f"{remedy}, or leave it out by {key_with_values(WITHOUT, (name,))}"
-            yield Finding(about, problem, remedy, "refused", WITHOUT, (name,))
+            remedy = f"{remedy}, or leave it out by {key_with_values(WITHOUT_KEY, (name,))}"
+            yield ColumnFinding(about, problem, remedy, "refused", WITHOUT_KEY, (name,))
         else:
-            yield Finding("", f"column {quoted(name)} {problem}" if about else problem, remedy)
+            yield ColumnFinding("", f"column {quoted(name)} {problem}" if about else problem, remedy)
 
 
-def unnamed_column_findings(header: Sequence[str], names: Sequence[str]) -> Iterator[Finding]:
+def unnamed_column_findings(header: Sequence[str], names: Sequence[str]) -> Iterator[ColumnFinding]:
     """Find columns without a name: each is most likely the number of the row.
 
     Args:
         names: of the columns as pandas has written them.
     """
     for place, (written, name) in enumerate(zip(header, names, strict=True), 1):
-        if NAMELESS.fullmatch(written):
-            remedy = f"Give it one or remove it, or leave it out by {key_with_values(WITHOUT, (name,))}"
-            yield Finding("", f"column {place} has no name", remedy, "refused", WITHOUT, (name,))
+        if UNNAMED_COLUMN_PATTERN.fullmatch(written):
+            remedy = f"Give it one or remove it, or leave it out by {key_with_values(WITHOUT_KEY, (name,))}"
+            yield ColumnFinding("", f"column {place} has no name", remedy, "refused", WITHOUT_KEY, (name,))
 
 
-MISSING = "(missing)"
+MISSING_TEXT = "(missing)"
 """Text that a missing text counts as, where missing values are filled."""
 
-TRUTHS = {"True", "False"}
+BOOLEAN_TEXTS = {"True", "False"}
 """Texts of true and false; a file may write them in other capitals."""
 
 
@@ -103,11 +113,11 @@ class CellFault:
         return f"column {quoted(self.column)}: {f'{self.cell} ' if self.cell else ''}is {self.why}"
 
 
-Faults = Mapping[int, Sequence[CellFault]]
+FaultsByRow = Mapping[int, Sequence[CellFault]]
 """Faults in the cells of some rows, by row from 0."""
 
 
-def summarise_faults(faults: Faults) -> list[str]:
+def summarise_faults(faults: FaultsByRow) -> list[str]:
     """Write a sentence for each column and kind of fault: each text once, how many rows have it, and the first.
 
     Args:
@@ -139,7 +149,8 @@ class ColumnEncoding:
     Attributes:
         values: texts that it may have, each with an input of its own, in their order; None: it holds numbers.
         mean, deviation: of the numbers of the training rows.
-        fills: whether a missing number counts as `mean`. A missing text counts as `MISSING`, where that is a value.
+        fills: whether a missing number counts as `mean`. A missing text counts as `MISSING_TEXT`, where that is a
+            value.
     """
 
     name: str
@@ -154,19 +165,21 @@ class ColumnEncoding:
         return 1 if self.values is None else len(self.values)
 
     @property
-    def is_truth(self) -> bool:
+    def is_boolean(self) -> bool:
         """Whether its texts are true and false."""
-        return self.values is not None and {*self.values} - {MISSING} <= TRUTHS
+        return self.values is not None and {*self.values} - {MISSING_TEXT} <= BOOLEAN_TEXTS
 
-    def encoded(self, column: "pd.Series", decimal: str = ".") -> tuple[NDArray[np.float32], dict[int, CellFault]]:
+    def encode(self, column: "pd.Series", decimal: str = ".") -> tuple[NDArray[np.float32], dict[int, CellFault]]:
         """Encode a column (N,) as inputs (N, `width`), 0 for bad cells; return the faults of these, by row from 0.
 
         Args:
             decimal: decimal mark in texts.
         """
-        return self._numbers(column, decimal) if self.values is None else self._one_hot(column, self.values)
+        return (
+            self._encode_numbers(column, decimal) if self.values is None else self._encode_one_hot(column, self.values)
+        )
 
-    def _numbers(self, column: "pd.Series", decimal: str) -> tuple[NDArray[np.float32], dict[int, CellFault]]:
+    def _encode_numbers(self, column: "pd.Series", decimal: str) -> tuple[NDArray[np.float32], dict[int, CellFault]]:
         import pandas as pd
 
         given = column.astype(str) if column.dtype.kind in "mM" else column  # a moment is no number
@@ -178,36 +191,38 @@ class ColumnEncoding:
         with np.errstate(over="ignore"):
             scaled = (values - self.mean) / self.deviation
         problems = {}
-        for row in np.flatnonzero(~(np.abs(scaled) <= LARGEST)):
+        for row in np.flatnonzero(~(np.abs(scaled) <= FLOAT32_MAX)):
             cell = "" if empty[row] else quoted(str(column.iloc[row]))
             why = "empty, a number is needed" if empty[row] else "no number"
             if not np.isnan(scaled[row]):
-                why = f"more than {LARGEST:.1e} deviations of the training rows away from their mean"
+                why = f"more than {FLOAT32_MAX:.1e} deviations of the training rows away from their mean"
             problems[int(row)] = CellFault(self.name, cell, why)
         scaled[[*problems]] = 0.0
         return scaled[:, None].astype(np.float32), problems
 
-    def _one_hot(self, column: "pd.Series", values: Sequence[str]) -> tuple[NDArray[np.float32], dict[int, CellFault]]:
+    def _encode_one_hot(
+        self, column: "pd.Series", values: Sequence[str]
+    ) -> tuple[NDArray[np.float32], dict[int, CellFault]]:
         cells = zip(column, column.isna(), strict=True)
-        texts = np.array([MISSING if absent else self._text(value) for value, absent in cells], object)
+        texts = np.array([MISSING_TEXT if absent else self._cell_text(value) for value, absent in cells], object)
         inputs = np.stack([texts == value for value in values], 1).astype(np.float32)
         problems = {}
         for row in np.flatnonzero(inputs.sum(1) == 0):
-            is_empty = texts[row] == MISSING
+            is_empty = texts[row] == MISSING_TEXT
             why = "empty, as none of the training table is" if is_empty else "in no row of the training table"
             problems[int(row)] = CellFault(self.name, "" if is_empty else quoted(texts[row]), why, tuple(values))
         return inputs, problems
 
-    def _text(self, value: Hashable) -> str:
+    def _cell_text(self, value: Hashable) -> str:
         text = str(value) if self.values and str(value) in self.values else str(value).strip()
-        return text.capitalize() if self.is_truth and text.capitalize() in TRUTHS else text
+        return text.capitalize() if self.is_boolean and text.capitalize() in BOOLEAN_TEXTS else text
 
 
-Encoding = tuple[ColumnEncoding, ...]
+TableEncoding = tuple[ColumnEncoding, ...]
 """Columns of a table that are inputs, in the order of the inputs."""
 
 
-def fit_column(column: "pd.Series", train: NDArray[np.int64], fills: bool) -> ColumnEncoding:
+def fit_column_encoding(column: "pd.Series", train: NDArray[np.int64], fills: bool) -> ColumnEncoding:
     """Fit how a column becomes inputs to its training rows; its texts are those of all rows, sorted.
 
     Args:
@@ -217,7 +232,7 @@ def fit_column(column: "pd.Series", train: NDArray[np.int64], fills: bool) -> Co
     name = str(column.name)
     if not is_numeric(column):
         return ColumnEncoding(name, tuple(sorted({str(text).strip() for text in column.unique()})), fills=fills)
-    return ColumnEncoding(name, None, *mean_and_deviation(numeric_column(column)[train]), fills)
+    return ColumnEncoding(name, None, *mean_and_deviation(column_as_numbers(column)[train]), fills)
 
 
 def mean_and_deviation(values: NDArray[np.float64]) -> tuple[float, float]:
@@ -232,12 +247,14 @@ def mean_and_deviation(values: NDArray[np.float64]) -> tuple[float, float]:
     return mean, deviation or 1.0
 
 
-def encoded_width(encoding: Encoding) -> int:
+def encoded_width(encoding: TableEncoding) -> int:
     """Return the number of inputs of a row."""
     return sum(column.width for column in encoding)
 
 
-def encode_rows(frame: "pd.DataFrame", encoding: Encoding, decimal: str = ".") -> tuple[NDArray[np.float32], Faults]:
+def encode_rows(
+    frame: "pd.DataFrame", encoding: TableEncoding, decimal: str = "."
+) -> tuple[NDArray[np.float32], FaultsByRow]:
     """Encode a table's rows as inputs (N, F); return the faults of its rows, too, by row from 0.
 
     Inputs of a row with faults mean nothing.
@@ -250,14 +267,14 @@ def encode_rows(frame: "pd.DataFrame", encoding: Encoding, decimal: str = ".") -
     """
     parts, problems = [], dict[int, list[CellFault]]()
     for column in encoding:
-        part, wrong = column.encoded(frame[column.name], decimal)
+        part, wrong = column.encode(frame[column.name], decimal)
         parts.append(part)
         for row, problem in wrong.items():
             problems.setdefault(row, []).append(problem)
     return np.concatenate(parts, 1), {row: problems[row] for row in sorted(problems)}
 
 
-def encode_faultless_rows(frame: "pd.DataFrame", encoding: Encoding, place: str) -> NDArray[np.float32]:
+def encode_faultless_rows(frame: "pd.DataFrame", encoding: TableEncoding, place: str) -> NDArray[np.float32]:
     """Encode the rows of a table that must have no faults, (N, F).
 
     Args:
@@ -272,7 +289,7 @@ def encode_faultless_rows(frame: "pd.DataFrame", encoding: Encoding, place: str)
     return inputs
 
 
-def text_dtypes(encoding: Encoding) -> dict[str, type[str]]:
+def text_dtypes(encoding: TableEncoding) -> dict[str, type[str]]:
     """Return the columns to be read as text: `dtype` of `pandas.read_csv`."""
     return {column.name: str for column in encoding if column.values is not None}
 
@@ -284,12 +301,12 @@ def is_numeric(column: "pd.Series") -> bool:
     return is_numeric_dtype(column) and not is_bool_dtype(column)
 
 
-def numeric_column(column: "pd.Series") -> NDArray[np.float64]:
+def column_as_numbers(column: "pd.Series") -> NDArray[np.float64]:
     """Return a column as numbers, NaN where a value is missing."""
     return column.to_numpy(np.float64, na_value=np.nan)
 
 
-def absent_columns(names: Sequence[str], encoding: Encoding) -> Iterator[str]:
+def missing_columns(names: Sequence[str], encoding: TableEncoding) -> Iterator[str]:
     """Yield the columns that a table lacks.
 
     Args:
@@ -298,34 +315,37 @@ def absent_columns(names: Sequence[str], encoding: Encoding) -> Iterator[str]:
     return (column.name for column in encoding if column.name not in names)
 
 
-GROUP_VALUES, LARGEST_GROUP = 50, 0.05
+MIN_DISTINCT_ROWS, MAX_EQUAL_ROWS_SHARE = 50, 0.05
 """Least number of different rows, and largest share of all rows in one group of equal ones, for equal rows to count as
 one sample.
 """
 
-MOST_VALUES = 200
+MAX_TEXT_VALUES = 200
 """Different values that a column of text may have: more are names, or a number column with a stray word."""
 
 
-def unusable_input_findings(column: "pd.Series") -> Iterator[Finding]:
+def unusable_input_findings(column: "pd.Series") -> Iterator[ColumnFinding]:
     """Find numbers that are too large, and columns with too many different texts."""
     name = str(column.name)
     if is_numeric(column):
-        values = numeric_column(column)
-        wrong = np.flatnonzero(np.abs(values) > LARGEST)
+        values = column_as_numbers(column)
+        wrong = np.flatnonzero(np.abs(values) > FLOAT32_MAX)
         if len(wrong):
-            what = f"{values[wrong[0]]:g} is too large: numbers up to {LARGEST:.1e} are allowed"
-            problem, remedy = f"column {name!r}, row {wrong[0] + 1}: {what}", f"Mend it, or leave it out by {WITHOUT}"
-            yield Finding("", problem, remedy, "refused", WITHOUT, (name,))
-    elif (count := column.nunique()) > MOST_VALUES:
-        problem = f"has {count} different texts, at most {MOST_VALUES} are allowed"
-        yield leave_out(name, problem, "no input", "make it numbers")
+            what = f"{values[wrong[0]]:g} is too large: numbers up to {FLOAT32_MAX:.1e} are allowed"
+            problem, remedy = (
+                f"column {name!r}, row {wrong[0] + 1}: {what}",
+                f"Mend it, or leave it out by {WITHOUT_KEY}",
+            )
+            yield ColumnFinding("", problem, remedy, "refused", WITHOUT_KEY, (name,))
+    elif (count := column.nunique()) > MAX_TEXT_VALUES:
+        problem = f"has {count} different texts, at most {MAX_TEXT_VALUES} are allowed"
+        yield leave_out_finding(name, problem, "no input", "make it numbers")
 
 
 def describe_inputs(rows: "pd.DataFrame", features: Sequence[str]) -> list[str]:
     """Describe how each input is read, a line for each kind, and how many numbers a row becomes."""
     words = {name: sorted(rows[name].unique()) for name in features if not is_numeric(rows[name])}
-    truths = [name for name, values in words.items() if guess_positive_class(values)]
+    truths = [name for name, values in words.items() if guess_positive_class_name(values)]
     kinds = {
         "numbers": [name for name in features if name not in words],
         "yes or no": truths,
@@ -342,12 +362,12 @@ def describe_inputs(rows: "pd.DataFrame", features: Sequence[str]) -> list[str]:
     ]
 
 
-def split_naming_findings(rows: "pd.DataFrame", features: Sequence[str]) -> Iterator[Finding]:
+def split_naming_findings(rows: "pd.DataFrame", features: Sequence[str]) -> Iterator[ColumnFinding]:
     """Find inputs, named by no key, that say the split of each row."""
     for name in features:
         if label_files.is_split_column(name, rows[name].dropna().unique().tolist()):
             remedy = f"Give {key_with_values('data.split', (name,))} to use it, or leave it out by data.without"
-            yield Finding(
+            yield ColumnFinding(
                 name,
                 "says which split a row belongs to, and would be an input",
                 remedy,
@@ -367,7 +387,11 @@ def group_repeated_rows(rows: "pd.DataFrame", features: Sequence[str]) -> NDArra
     group = number_equal_rows(rows, features)
     counts = np.bincount(group)
     is_repeated = len(counts) < len(group)
-    return group if is_repeated and len(counts) >= GROUP_VALUES and counts.max() <= LARGEST_GROUP * len(group) else None
+    return (
+        group
+        if is_repeated and len(counts) >= MIN_DISTINCT_ROWS and counts.max() <= MAX_EQUAL_ROWS_SHARE * len(group)
+        else None
+    )
 
 
 def number_equal_rows(rows: "pd.DataFrame", features: Sequence[str]) -> NDArray[np.int64]:
@@ -375,43 +399,44 @@ def number_equal_rows(rows: "pd.DataFrame", features: Sequence[str]) -> NDArray[
     return rows.groupby(list(features), sort=False, dropna=False).ngroup().to_numpy().astype(np.int64)
 
 
-MOSTLY = 0.5
+MOSTLY_NUMBERS_SHARE = 0.5
 """Share of a column's texts from which on it counts as numbers, or dates, with strays among them."""
 
-DISTINCT_NUMBERS = 10
+MAX_CATEGORY_NUMBERS = 10
 """Number of different numbers above which a column counts as numbers with strays, or with units; fewer may be kinds, as
 36 months and 60 months.
 """
 
-Where = Callable[[int], str]
+RowLocator = Callable[[int], str]
 """Function that writes the place of a row of the file, counted from 0."""
 
-GLANCE = 40
+TEXTS_TRIED_FIRST = 40
 """Texts of a column that are tried first, to see quickly that they do not match a pattern."""
 
-SHOWN = 3
+MAX_SHOWN_STRAYS = 3
 """Strays that a message shows."""
 
-UNIQUE, FEWEST_TEXTS = 0.5, 20
+MIN_UNIQUE_SHARE, MIN_UNIQUE_TEXTS = 0.5, 20
 """Share of the rows with different texts, and number of texts, above both of which a column holds names, not kinds."""
 
-SIGNS = "$€£¥%'\u00a0\u202f _"
+NUMBER_DECORATIONS = "$€£¥%'\u00a0\u202f _"
 """Characters around or within numbers that were written for people."""
 
-MONTH = r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
-DATE = re.compile(
+MONTH_PATTERN = r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
+DATE_PATTERN = re.compile(
     r"\d{4}(?P<a>[-/.])\d{1,2}(?P=a)\d{1,2}([T ].*)?|\d{4}[-/]\d{1,2}([T ].*)?"
     r"|\d{1,2}(?P<b>[/.-])\d{1,2}(?P=b)\d{2,4}([T ].*)?|\d{1,2}:\d{2}(:\d{2}.*)?"
-    rf"|\d{{1,2}}\.?[ -]{MONTH}[ ,-]+\d{{2,4}}.*|{MONTH}[ -]?\d{{1,2}},? \d{{4}}.*|{MONTH}[ -]\d{{4}}",
+    rf"|\d{{1,2}}\.?[ -]{MONTH_PATTERN}[ ,-]+\d{{2,4}}.*|{MONTH_PATTERN}[ -]?\d{{1,2}},? "
+    rf"\d{{4}}.*|{MONTH_PATTERN}[ -]\d{{4}}",
     re.IGNORECASE,
 )
 
-WITH_UNIT = r"[+-]?\d[\d.,]*\s*([A-Za-zµ°%²³/]+)\.?"
+NUMBER_WITH_UNIT_PATTERN = r"[+-]?\d[\d.,]*\s*([A-Za-zµ°%²³/]+)\.?"
 
 
 def parse_numbers(
-    rows: "pd.DataFrame", features: Sequence[str], where: Where, decimal: str
-) -> tuple["pd.DataFrame", list[Finding]]:
+    rows: "pd.DataFrame", features: Sequence[str], where: RowLocator, decimal: str
+) -> tuple["pd.DataFrame", list[ColumnFinding]]:
     """Turn each input whose texts are all numbers into numbers, and find those that cannot be.
 
     Found are numbers with a few texts among them, numbers written for people, dates and names, each with its place and
@@ -426,11 +451,11 @@ def parse_numbers(
     import pandas as pd
 
     found: dict[str, pd.Series] = {}
-    doubts: list[Finding] = []
+    doubts: list[ColumnFinding] = []
     for name in features:
         column = rows[name]
         if column.dtype.kind in "mM":
-            doubts.append(leave_out(name, "holds dates", "no input", "make it a number"))
+            doubts.append(leave_out_finding(name, "holds dates", "no input", "make it a number"))
             continue
         there = column[column.notna()]
         is_object = pd.api.types.is_object_dtype(column)
@@ -445,7 +470,7 @@ def parse_numbers(
         if parsed.notna().all():
             found[name] = parsed.astype(np.float64).reindex(rows.index)
             continue
-        if doubt := _doubt_finding(plain, parsed.notna().to_numpy(bool), name, where, decimal):
+        if doubt := _not_categories_finding(plain, parsed.notna().to_numpy(bool), name, where, decimal):
             doubts.append(doubt)
         found[name] = plain.reindex(rows.index)  # without the blanks around them
     return replace_columns(rows, found), doubts
@@ -460,67 +485,75 @@ def replace_columns(rows: "pd.DataFrame", columns: Mapping[str, "pd.Series"]) ->
 
 
 def with_decimal_points(texts: "pd.Series", decimal: str) -> "pd.Series":
-    """Rewrite texts of numbers with a decimal point, see `table_format.plain_number`."""
-    return texts if decimal == "." else texts.map(lambda text: plain_number(text.strip(), decimal), na_action="ignore")
+    """Rewrite texts of numbers with a decimal point, see `table_format.to_plain_number`."""
+    return (
+        texts if decimal == "." else texts.map(lambda text: to_plain_number(text.strip(), decimal), na_action="ignore")
+    )
 
 
-FEW_STRAYS = 3
+MAX_MISSING_MARK_STRAYS = 3
 """Number of different texts among numbers up to which they may mark missing values; more are codes, or typing errors.
 """
 
 
-def _doubt_finding(
-    texts: "pd.Series", is_number: "np.ndarray", name: str, where: Where, decimal: str
-) -> Finding | None:
+def _not_categories_finding(
+    texts: "pd.Series", is_number: "np.ndarray", name: str, where: RowLocator, decimal: str
+) -> ColumnFinding | None:
     """Find a reason why texts, some of which are numbers, are most likely not kinds of something."""
-    words = f"{key_with_values(WORDS, (name,))} if these are words that you want"
-    if is_number.mean() >= MOSTLY or texts[is_number].nunique() > DISTINCT_NUMBERS:
+    words = f"{key_with_values(WORDS_KEY, (name,))} if these are words that you want"
+    if is_number.mean() >= MOSTLY_NUMBERS_SHARE or texts[is_number].nunique() > MAX_CATEGORY_NUMBERS:
         strays = texts[~is_number]
         shown = [
-            f"{quoted(text)} ({where(row)})" for row, text in zip(strays.index.tolist()[:SHOWN], strays, strict=False)
+            f"{quoted(text)} ({where(row)})"
+            for row, text in zip(strays.index.tolist()[:MAX_SHOWN_STRAYS], strays, strict=False)
         ]
-        more = f" and {len(strays) - SHOWN} more" if len(strays) > SHOWN else ""
+        more = f" and {len(strays) - MAX_SHOWN_STRAYS} more" if len(strays) > MAX_SHOWN_STRAYS else ""
         problem = f"holds numbers but for {', '.join(shown)}{more}"
-        if strays.nunique() > FEW_STRAYS:
-            return leave_out(name, problem, more=f"mend them, or give {words}")
+        if strays.nunique() > MAX_MISSING_MARK_STRAYS:
+            return leave_out_finding(name, problem, more=f"mend them, or give {words}")
         marks = tuple(sorted(set(strays)))
         remedy = (
-            f"Mend them, or give {key_with_values(MARKS, marks)} if they mean that the value is missing, or {words}"
+            f"Mend them, or give {key_with_values(MISSING_MARKS_KEY, marks)} if they mean that the value "
+            f"is missing, or {words}"
         )
-        return Finding(name, problem, remedy, "refused", MARKS, marks)
-    if date := _first_match(texts, where, DATE):
-        return leave_out(name, f"holds dates, as {date}", "no input", f"make it a number, or give {words}")
-    if decimal == "," and (point := _first_match(texts, where, r"[+-]?\d[\d.]*")):
+        return ColumnFinding(name, problem, remedy, "refused", MISSING_MARKS_KEY, marks)
+    if date := _first_text_matching(texts, where, DATE_PATTERN):
+        return leave_out_finding(name, f"holds dates, as {date}", "no input", f"make it a number, or give {words}")
+    if decimal == "," and (point := _first_text_matching(texts, where, r"[+-]?\d[\d.]*")):
         problem = f"holds numbers with a point, as {point}, but data.decimal is a comma"
-        return Finding(name, problem, f"Write all numbers of the table in one way, or give {words}")
-    thousands = _first_match(texts, where, r"[+-]?[1-9]\d{0,2}(,\d{3})+")
-    if not thousands and (comma := _first_match(texts, where, r"[+-]?\d+[.,]\d+|[+-]?\d+")):
+        return ColumnFinding(name, problem, f"Write all numbers of the table in one way, or give {words}")
+    thousands = _first_text_matching(texts, where, r"[+-]?[1-9]\d{0,2}(,\d{3})+")
+    if not thousands and (comma := _first_text_matching(texts, where, r"[+-]?\d+[.,]\d+|[+-]?\d+")):
         problem = f"holds numbers with a decimal comma, as {comma}"
-        return Finding(name, problem, f'Give data.decimal: ",", or {words}', "refused", "data.decimal", (",",))
-    if money := _first_match(
-        texts, where, rf"[{re.escape(SIGNS)}]*[+-]?[{re.escape(SIGNS)}]*\d[\d.,{re.escape(SIGNS)}]*"
+        return ColumnFinding(name, problem, f'Give data.decimal: ",", or {words}', "refused", "data.decimal", (",",))
+    if money := _first_text_matching(
+        texts,
+        where,
+        rf"[{re.escape(NUMBER_DECORATIONS)}]*[+-]?[{re.escape(NUMBER_DECORATIONS)}]*\d[\d.,{re.escape(NUMBER_DECORATIONS)}]*",
     ):
         problem = f"holds numbers written for people, as {money}"
-        return Finding(name, problem, f"Write them without signs of money, per cent and thousands, or give {words}")
-    if measured := _first_match(texts, where, WITH_UNIT):
-        units = {found.group(1) for text in texts.unique() if (found := re.fullmatch(WITH_UNIT, text))}
-        if len(units) < DISTINCT_NUMBERS < texts.nunique():
+        return ColumnFinding(
+            name, problem, f"Write them without signs of money, per cent and thousands, or give {words}"
+        )
+    if measured := _first_text_matching(texts, where, NUMBER_WITH_UNIT_PATTERN):
+        units = {found.group(1) for text in texts.unique() if (found := re.fullmatch(NUMBER_WITH_UNIT_PATTERN, text))}
+        if len(units) < MAX_CATEGORY_NUMBERS < texts.nunique():
             problem = f"holds numbers with a unit, as {measured}"
-            return Finding(name, problem, f"Write the numbers alone, all in one unit, or give {words}")
-    if (values := texts.nunique()) > max(FEWEST_TEXTS, UNIQUE * len(texts)):
+            return ColumnFinding(name, problem, f"Write the numbers alone, all in one unit, or give {words}")
+    if (values := texts.nunique()) > max(MIN_UNIQUE_TEXTS, MIN_UNIQUE_SHARE * len(texts)):
         example = f"{quoted(texts.iloc[0])} ({where(texts.index[0])})"
         problem = f"has {values} different texts in {len(texts)} rows: names, not kinds, as {example}"
-        return leave_out(name, problem, "no input", f"give {words}")
+        return leave_out_finding(name, problem, "no input", f"give {words}")
     return None
 
 
-def _first_match(texts: "pd.Series", where: Where, pattern: str | re.Pattern[str]) -> str | None:
+def _first_text_matching(texts: "pd.Series", where: RowLocator, pattern: str | re.Pattern[str]) -> str | None:
     """Return the first text that matches a pattern, with its place; None unless most texts match."""
-    glance = texts.iloc[:: max(1, len(texts) // GLANCE)].tolist()
+    glance = texts.iloc[:: max(1, len(texts) // TEXTS_TRIED_FIRST)].tolist()
     if not any(re.fullmatch(pattern, text) for text in dict.fromkeys(glance)):
         return None
     found = texts.isin([text for text in texts.unique() if re.fullmatch(pattern, text)])
-    if found.mean() < MOSTLY:
+    if found.mean() < MOSTLY_NUMBERS_SHARE:
         return None
     row = int(found[found].index[0])
     return f"{quoted(texts.loc[row])} ({where(row)})"

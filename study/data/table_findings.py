@@ -10,17 +10,22 @@ from typing import Literal
 from study.errors import UserError
 from study.text import quoted
 
-Kind = Literal["refused", "no input", "telling", "left out", "constant", "odd"]
+FindingKind = Literal["refused", "no input", "telling", "left out", "constant", "odd"]
 """`refused`: cannot be an input as it is; `no input`: refused, and best left out, as dates and names; `telling`:
 predicts the class alone, which the user decides on; `left out`: is not an input, which is said; `constant`: equal in
 every row; `odd`: an input that may not be what it seems.
 """
 
-WITHOUT, MARKS, BINS, WORDS = "data.without", "data.missing_marks", "data.target_bins", "data.words"
+WITHOUT_KEY, MISSING_MARKS_KEY, TARGET_BINS_KEY, WORDS_KEY = (
+    "data.without",
+    "data.missing_marks",
+    "data.target_bins",
+    "data.words",
+)
 
 
 @dataclass(frozen=True)
-class Finding:
+class ColumnFinding:
     """A finding about a column.
 
     Attributes:
@@ -33,7 +38,7 @@ class Finding:
     column: str
     problem: str
     remedy: str
-    kind: Kind = "refused"
+    kind: FindingKind = "refused"
     key: str = ""
     values: tuple[str, ...] = ()
 
@@ -42,36 +47,39 @@ class Finding:
         return f"{about}{self.problem}. {self.remedy}".rstrip(" .")
 
     @property
-    def what_helps(self) -> str:
+    def remedy_text(self) -> str:
         """The key as it stands in a study file, or what to do where there is none."""
         return key_with_values(self.key, self.values) if self.key else self.remedy
 
 
-def leave_out(column: str, problem: str, kind: Kind = "refused", more: str = "") -> Finding:
+def leave_out_finding(column: str, problem: str, kind: FindingKind = "refused", more: str = "") -> ColumnFinding:
     """Make a finding about a column that is best left out.
 
     Args:
         more: what else helps, as a sentence.
     """
-    remedy = f"Leave it out by {key_with_values(WITHOUT, (column,))}{f', or {more}' if more else ''}"
-    return Finding(column, problem, remedy, kind, WITHOUT, (column,))
+    remedy = f"Leave it out by {key_with_values(WITHOUT_KEY, (column,))}{f', or {more}' if more else ''}"
+    return ColumnFinding(column, problem, remedy, kind, WITHOUT_KEY, (column,))
 
 
 def key_with_values(key: str, values: Sequence[str]) -> str:
     """Write a key with values, as in a study file."""
-    plain = [value if key == BINS or (key != MARKS and _is_plain(value)) else _in_quotes(value) for value in values]
-    return f"{key}: {plain[0]}" if key in SINGLE else f"{key}: [{', '.join(plain)}]"
+    plain = [
+        value if key == TARGET_BINS_KEY or (key != MISSING_MARKS_KEY and _is_plain_yaml(value)) else _quote_text(value)
+        for value in values
+    ]
+    return f"{key}: {plain[0]}" if key in SINGLE_VALUE_KEYS else f"{key}: [{', '.join(plain)}]"
 
 
-SINGLE = ("data.bias", "data.decimal", "data.missing", "data.split", "data.group")
+SINGLE_VALUE_KEYS = ("data.bias", "data.decimal", "data.missing", "data.split", "data.group")
 """Keys that take one value."""
 
 
-def _in_quotes(text: str) -> str:
+def _quote_text(text: str) -> str:
     return json.dumps(text, ensure_ascii=not text.isprintable())
 
 
-def _is_plain(text: str) -> bool:
+def _is_plain_yaml(text: str) -> bool:
     """Tell whether YAML reads a text as that text without quotes."""
     return bool(re.fullmatch(r"[^\W\d][\w.-]*", text)) and text.lower() not in YAML_WORDS
 
@@ -80,27 +88,27 @@ YAML_WORDS = frozenset(["y", "n", "yes", "no", "on", "off", "true", "false", "nu
 """Words that YAML, in one of its versions, does not take for text."""
 
 
-def keys_that_help(findings: Iterable[Finding]) -> dict[str, tuple[str, ...]]:
+def keys_that_help(findings: Iterable[ColumnFinding]) -> dict[str, tuple[str, ...]]:
     """Collect the keys that help with some findings, each with all its values; skip columns that no key mends."""
     found: dict[str, dict[str, None]] = {}
     for one in findings:
-        if key := one.key or (WITHOUT if one.column else ""):
+        if key := one.key or (WITHOUT_KEY if one.column else ""):
             found.setdefault(key, {}).update(dict.fromkeys(one.values or (one.column,)))
     return {key: tuple(values) for key, values in found.items()}
 
 
-def format_findings(findings: Sequence[Finding]) -> list[str]:
+def format_findings(findings: Sequence[ColumnFinding]) -> list[str]:
     """Write a line for each finding, in columns: the name, the problem, what helps."""
     names = [one.column or "-" for one in findings]
     width = max(map(len, names), default=0)
     problems = max((len(one.problem) for one in findings if len(one.problem) <= LONG_PROBLEM_CHARACTERS), default=0)
     return [
-        f"  {name:<{width}}  {one.problem:<{problems}}  {one.what_helps}".rstrip()
+        f"  {name:<{width}}  {one.problem:<{problems}}  {one.remedy_text}".rstrip()
         for name, one in zip(names, findings, strict=True)
     ]
 
 
-def list_findings(findings: Sequence[Finding]) -> list[str]:
+def findings_with_heading(findings: Sequence[ColumnFinding]) -> list[str]:
     """Write the table of findings below a line that says what they are; no lines where there are no findings."""
     return ["look at these columns:", *format_findings(findings)] if findings else []
 
@@ -109,7 +117,7 @@ LONG_PROBLEM_CHARACTERS = 90
 """Length of a problem, in characters, from which on shorter ones are not padded to it."""
 
 
-def findings_message(path: Path, findings: Sequence[Finding]) -> str:
+def findings_message(path: Path, findings: Sequence[ColumnFinding]) -> str:
     """Write all findings as one message."""
     if len(findings) == 1:
         return f"{path}: {findings[0]}"
@@ -118,7 +126,7 @@ def findings_message(path: Path, findings: Sequence[Finding]) -> str:
     return "\n".join([f"{path}: {len(findings)} things are to be mended or decided:", *format_findings(findings), *end])
 
 
-def raise_refusals(path: Path, findings: Iterable[Finding]) -> None:
+def raise_if_refused(path: Path, findings: Iterable[ColumnFinding]) -> None:
     """Raise a UserError with all findings that refuse the table, if there are any."""
     if refused := [one for one in findings if one.kind in ("refused", "no input")]:
         raise UserError(findings_message(path, refused))

@@ -30,31 +30,36 @@ from study.errors import UserError
 from study.knobs import Section
 from study.text import list_few_names, quoted
 
-PARQUET = (".parquet", ".pq")
-Engine = Literal["openpyxl", "xlrd", "odf"]
-SPREADSHEETS: Mapping[str, Engine] = {".xlsx": "openpyxl", ".xlsm": "openpyxl", ".xls": "xlrd", ".ods": "odf"}
+PARQUET_SUFFIXES = (".parquet", ".pq")
+SpreadsheetEngine = Literal["openpyxl", "xlrd", "odf"]
+SPREADSHEET_ENGINES: Mapping[str, SpreadsheetEngine] = {
+    ".xlsx": "openpyxl",
+    ".xlsm": "openpyxl",
+    ".xls": "xlrd",
+    ".ods": "odf",
+}
 """Endings of spreadsheets, and the engine with which pandas reads each."""
 
-TABLES = (".csv", ".tsv", ".txt", *PARQUET, *SPREADSHEETS)
+TABLE_SUFFIXES = (".csv", ".tsv", ".txt", *PARQUET_SUFFIXES, *SPREADSHEET_ENGINES)
 """Endings of tables that can be read, in capitals or not."""
 
-PACKED = (".gz", ".bz2", ".zip", ".xz", ".zst")
+COMPRESSED_SUFFIXES = (".gz", ".bz2", ".zip", ".xz", ".zst")
 """Endings of tables that pandas unpacks; their format is not detected."""
 
-SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "signs |"}
+SEPARATOR_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "signs |"}
 """Possible separators of columns, the likeliest first, with their names."""
 
-FIRST_LINES, FIRST_ROWS, BLOCK = 200, 20_000, 1 << 20
+SEPARATOR_DETECTION_LINES, DECIMAL_DETECTION_ROWS, DECODING_BLOCK_BYTES = 200, 20_000, 1 << 20
 """Lines by which the separator is detected, rows by which decimals are, and bytes decoded at a time."""
 
-Decimal = Annotated[
+DecimalKey = Annotated[
     Literal[".", ","] | None, Doc("mark of decimals in a text table; null: found, as `study plan` says")
 ]
-Separator = Annotated[
+SeparatorKey = Annotated[
     Literal[",", ";", "\t", "|"] | None,
     Doc("sign between the columns of a text table: comma, semicolon, tab or |; null: found, as `study plan` says"),
 ]
-Encoding = Annotated[
+TextEncodingKey = Annotated[
     str | None,
     Doc("encoding of a text table, as `utf-8`, `latin-1`, `utf-16`; null: found, as `study plan` says"),
 ]
@@ -72,14 +77,14 @@ class TableFormat:
     separator: str | None = None
     encoding: str | None = None
     decimal: str | None = None
-    skipped: int = 0
+    skipped_lines: int = 0
 
 
-FOUND, PLAIN = TableFormat(), TableFormat(",", "utf-8", ".")
+ALL_DETECTED, PLAIN_CSV = TableFormat(), TableFormat(",", "utf-8", ".")
 """Format of a user's table, all of it to be detected, and of a published one."""
 
 
-GIVEN = ("separator", "encoding", "decimal")
+FORMAT_KEYS = ("separator", "encoding", "decimal")
 
 
 def format_from_keys(section: Section) -> TableFormat:
@@ -88,7 +93,9 @@ def format_from_keys(section: Section) -> TableFormat:
     Raises:
         UserError: there is no such encoding.
     """
-    separator, encoding, decimal = (str(value) if (value := section.get(key)) is not None else None for key in GIVEN)
+    separator, encoding, decimal = (
+        str(value) if (value := section.get(key)) is not None else None for key in FORMAT_KEYS
+    )
     try:
         known = encoding is None or codecs.lookup(encoding)._is_text_encoding
     except (LookupError, ValueError):
@@ -100,28 +107,28 @@ def format_from_keys(section: Section) -> TableFormat:
     return TableFormat(separator, encoding, decimal)
 
 
-def detect_format(path: Path, known: TableFormat = FOUND) -> TableFormat:
+def detect_format(path: Path, known: TableFormat = ALL_DETECTED) -> TableFormat:
     """Detect the format of a table, as far as it is not known.
 
     Raises:
         UserError: it is not a text table, or its encoding cannot be detected.
     """
-    return _cached_format(path, known, stat_of_file(path))
+    return _detect_format_cached(path, known, file_change_key(path))
 
 
-def stat_of_file(path: Path) -> tuple[int, ...]:
+def file_change_key(path: Path) -> tuple[int, ...]:
     """Return times, size and inode of a file, which tell whether it has changed."""
     of = os.stat(path)
     return of.st_mtime_ns, of.st_size, of.st_ino
 
 
 @lru_cache(16)
-def _cached_format(path: Path, known: TableFormat, state: tuple[int, ...]) -> TableFormat:
+def _detect_format_cached(path: Path, known: TableFormat, state: tuple[int, ...]) -> TableFormat:
     kind = path.suffix.lower()
-    if kind in PARQUET or kind in PACKED:
-        return replace(PLAIN, **{key: value for key, value in vars(known).items() if value})
+    if kind in PARQUET_SUFFIXES or kind in COMPRESSED_SUFFIXES:
+        return replace(PLAIN_CSV, **{key: value for key, value in vars(known).items() if value})
     if is_spreadsheet(path):
-        form = replace(PLAIN, decimal=known.decimal)
+        form = replace(PLAIN_CSV, decimal=known.decimal)
     else:
         encoding = known.encoding or _detect_encoding(path)
         separator, skipped = _detect_separator(path, encoding, known.separator)
@@ -129,29 +136,29 @@ def _cached_format(path: Path, known: TableFormat, state: tuple[int, ...]) -> Ta
     return form if form.decimal else replace(form, decimal=_detect_decimal(path, form))
 
 
-def describe_format(path: Path, known: TableFormat = FOUND) -> list[str]:
+def describe_format(path: Path, known: TableFormat = ALL_DETECTED) -> list[str]:
     """Describe how a table is read, unless it is a CSV with commas and decimal points in UTF-8.
 
     One line warns of points that may stand between thousands.
     """
-    if path.suffix.lower() in PARQUET:
+    if path.suffix.lower() in PARQUET_SUFFIXES:
         return []
     form = detect_format(path, known)
     parts = []
-    if is_spreadsheet(path) and len(names := read_sheet(path)[1]) > 1:
+    if is_spreadsheet(path) and len(names := read_first_sheet(path)[1]) > 1:
         parts.append(f"sheet {quoted(names[0])}, the first of {len(names)} (the others are not read)")
     if form.separator not in (None, ","):
-        parts.append(f"columns separated by {SEPARATORS[str(form.separator)]} (data.separator)")
+        parts.append(f"columns separated by {SEPARATOR_NAMES[str(form.separator)]} (data.separator)")
     if form.decimal == ",":
         parts.append("decimal commas (data.decimal)")
-    if others := _columns_with_other_mark(path, form):
+    if others := _columns_with_other_decimal_mark(path, form):
         parts.append(f"decimal {'points' if form.decimal == ',' else 'commas'} in {list_few_names(others)}")
     if str(form.encoding).lower().replace("_", "-") not in ("utf-8", "utf-8-sig", "utf8"):
         example = _first_non_ascii_word(path, form)
         parts.append(f"encoding {form.encoding}{example} (data.encoding)")
     lines = [f"read as: {', '.join(parts)}"] if parts else []
     is_found = known.decimal is None and form.separator != "," and form.decimal == "."
-    if is_found and (number := _perhaps_thousands(path, form)):
+    if is_found and (number := _ambiguous_thousands_number(path, form)):
         between = f"{number} is between {number[:-4]} and {int(number[:-4]) + 1}"
         lines.append(f'numbers with a point: {between}. If it stands between thousands: data.decimal: ","')
     return lines
@@ -159,13 +166,13 @@ def describe_format(path: Path, known: TableFormat = FOUND) -> list[str]:
 
 def is_spreadsheet(path: Path) -> bool:
     """Tell whether a table is a spreadsheet, by its ending."""
-    return path.suffix.lower() in SPREADSHEETS
+    return path.suffix.lower() in SPREADSHEET_ENGINES
 
 
 def open_table(path: Path, form: TableFormat) -> io.TextIOBase:
     """Open a table as text: a spreadsheet as its first sheet saved as CSV."""
     if is_spreadsheet(path):
-        return io.StringIO(read_sheet(path)[0])
+        return io.StringIO(read_first_sheet(path)[0])
     return path.open(encoding="utf-8-sig" if form.encoding == "utf-8" else form.encoding, newline="")
 
 
@@ -192,7 +199,7 @@ def _first_non_ascii_word(path: Path, form: TableFormat) -> str:
 
 def _detect_encoding(path: Path) -> str:
     with path.open("rb") as file:
-        start = file.read(BLOCK)
+        start = file.read(DECODING_BLOCK_BYTES)
         if start[:4] in (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE):
             return "utf-32"
         if start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
@@ -206,7 +213,7 @@ def _detect_encoding(path: Path) -> str:
             raise UserError(f"{path}: not readable as a table: it has bytes that are no text")
         for encoding in ("utf-8", "cp1252"):
             file.seek(0)
-            if _decodes(file, encoding):
+            if _is_decodable(file, encoding):
                 return encoding
     raise UserError(
         f"{path}: is not in UTF-8{undecodable_line(path, 'utf-8')}, nor in Windows-1252 or UTF-16. Save it as UTF-8, "
@@ -214,10 +221,10 @@ def _detect_encoding(path: Path) -> str:
     )
 
 
-def _decodes(file: io.BufferedReader, encoding: str) -> bool:
+def _is_decodable(file: io.BufferedReader, encoding: str) -> bool:
     decoder = codecs.getincrementaldecoder(encoding)()
     try:
-        while block := file.read(BLOCK):
+        while block := file.read(DECODING_BLOCK_BYTES):
             decoder.decode(block)
         decoder.decode(b"", final=True)
     except UnicodeDecodeError:
@@ -225,27 +232,27 @@ def _decodes(file: io.BufferedReader, encoding: str) -> bool:
     return True
 
 
-DECLARED = re.compile(r"\"?sep=([,;\t|])\"?\s*", re.IGNORECASE)
+SEPARATOR_LINE_PATTERN = re.compile(r"\"?sep=([,;\t|])\"?\s*", re.IGNORECASE)
 
-NUMBER = re.compile(r"[+-]?[\d.,]*\d[\d.,]*(?:[eE][+-]?\d+)?")
+NUMBER_PATTERN = re.compile(r"[+-]?[\d.,]*\d[\d.,]*(?:[eE][+-]?\d+)?")
 
 
 def _detect_separator(path: Path, encoding: str, known: str | None) -> tuple[str, int]:
     """Return the separator of a file, and how many lines are before its header."""
     try:
         with open_table(path, TableFormat(encoding=encoding)) as file:
-            lines = list(islice((line for line in file if line.strip()), FIRST_LINES))
+            lines = list(islice((line for line in file if line.strip()), SEPARATOR_DETECTION_LINES))
     except UnicodeError:
         return known or ",", 0  # told when it is read
-    declared = DECLARED.fullmatch(lines[0]) if lines else None
+    declared = SEPARATOR_LINE_PATTERN.fullmatch(lines[0]) if lines else None
     if known or declared:
         return known or str(declared and declared.group(1)), int(declared is not None)
-    fits = {separator: _separator_fit(lines, separator) for separator in SEPARATORS}
+    fits = {separator: _rate_separator(lines, separator) for separator in SEPARATOR_NAMES}
     best = max(fits, key=lambda separator: fits[separator])  # the first of equal ones
     return best if fits[best] else ",", 0
 
 
-def _separator_fit(lines: Sequence[str], separator: str) -> tuple[float, ...]:
+def _rate_separator(lines: Sequence[str], separator: str) -> tuple[float, ...]:
     """Rate how well a separator cuts these lines, larger is better; empty where the header has less than two cells.
 
     First the share of records with as many cells as the header, then that of their cells that are numbers, then the
@@ -258,7 +265,7 @@ def _separator_fit(lines: Sequence[str], separator: str) -> tuple[float, ...]:
     width = len(records[0])
     alike = [record for record in records[1:] if len(record) == width]
     cells = [cell.strip() for record in alike for cell in record]
-    numbers = sum(1 for cell in cells if NUMBER.fullmatch(cell))
+    numbers = sum(1 for cell in cells if NUMBER_PATTERN.fullmatch(cell))
     return len(alike) / max(1, len(records) - 1), numbers / max(1, len(cells)), width
 
 
@@ -269,14 +276,14 @@ def _csv_records(lines: Iterable[str], separator: str) -> Iterable[list[str]]:
         return
 
 
-SPACES = " \u00a0\u202f"
+THOUSANDS_SPACES = " \u00a0\u202f"
 """Spaces that may stand between thousands beside a decimal comma, as a point does."""
 
-NUMBERISH = re.compile(rf"[+-]?[\d.,{SPACES}]*\d[\d.,]*(?:[eE][+-]?\d+)?")
-EITHER = re.compile(r"[+-]?\d{1,3},\d{3}")
-EITHER_POINT = re.compile(r"[1-9]\d{0,2}\.\d{3}")
-THOUSANDS = re.compile(rf"[+-]?\d{{1,3}}(?:[.{SPACES}]\d{{3}})+(?:,\d*)?")
-MOSTLY = 0.5
+SPACED_NUMBER_PATTERN = re.compile(rf"[+-]?[\d.,{THOUSANDS_SPACES}]*\d[\d.,]*(?:[eE][+-]?\d+)?")
+AMBIGUOUS_COMMA_PATTERN = re.compile(r"[+-]?\d{1,3},\d{3}")
+AMBIGUOUS_POINT_PATTERN = re.compile(r"[1-9]\d{0,2}\.\d{3}")
+THOUSANDS_PATTERN = re.compile(rf"[+-]?\d{{1,3}}(?:[.{THOUSANDS_SPACES}]\d{{3}})+(?:,\d*)?")
+MOSTLY_NUMBERS_SHARE = 0.5
 """Share of a column's different texts from which on it counts as numbers."""
 
 
@@ -284,11 +291,11 @@ def _decimals_pattern(mark: str, other: str) -> re.Pattern[str]:
     """Build the pattern of texts that are numbers only if `mark` marks decimals and `other` separates thousands."""
     one, two = re.escape(mark), re.escape(other)
     decimals = rf"\d+{one}(?:\d{{1,2}}|\d{{4,}})|0+{one}\d+|\d{{4,}}{one}\d+|{one}\d+"
-    thousands = rf"\d{{1,3}}(?:[{two}{SPACES}]\d{{3}})+{one}\d+|\d{{1,3}}(?:{two}\d{{3}}){{2,}}"
+    thousands = rf"\d{{1,3}}(?:[{two}{THOUSANDS_SPACES}]\d{{3}})+{one}\d+|\d{{1,3}}(?:{two}\d{{3}}){{2,}}"
     return re.compile(rf"[+-]?(?:{decimals}|{thousands})(?:[eE][+-]?\d+)?")
 
 
-NEEDS = {",": _decimals_pattern(",", "."), ".": _decimals_pattern(".", ",")}
+DECIMAL_MARK_PATTERNS = {",": _decimals_pattern(",", "."), ".": _decimals_pattern(".", ",")}
 
 
 def _detect_decimal(path: Path, form: TableFormat) -> str:
@@ -298,47 +305,47 @@ def _detect_decimal(path: Path, form: TableFormat) -> str:
         with open_table(path, form) as file:
             if not any(sign.search(line) for line in file):
                 return "."
-        columns = _number_texts(path, form).values()
+        columns = _number_texts_by_column(path, form).values()
     except (ValueError, OSError):  # told when it is read
         return "."
     votes, either = {",": 0, ".": 0}, False
     for numbers in columns:
-        either |= any(map(EITHER.fullmatch, numbers))
-        for mark, needs in NEEDS.items():
+        either |= any(map(AMBIGUOUS_COMMA_PATTERN.fullmatch, numbers))
+        for mark, needs in DECIMAL_MARK_PATTERNS.items():
             votes[mark] += any(map(needs.fullmatch, numbers))
     return "," if votes[","] > votes["."] or (not any(votes.values()) and either and form.separator != ",") else "."
 
 
-def _perhaps_thousands(path: Path, form: TableFormat) -> str | None:
+def _ambiguous_thousands_number(path: Path, form: TableFormat) -> str | None:
     """Return a number whose point may separate thousands; None where another number shows that points mark decimals."""
     try:
-        numbers = [number for column in _number_texts(path, form).values() for number in column]
+        numbers = [number for column in _number_texts_by_column(path, form).values() for number in column]
     except (ValueError, OSError):
         return None
-    doubtful = next(filter(EITHER_POINT.fullmatch, numbers), None)
-    return None if any(map(NEEDS["."].fullmatch, numbers)) else doubtful
+    doubtful = next(filter(AMBIGUOUS_POINT_PATTERN.fullmatch, numbers), None)
+    return None if any(map(DECIMAL_MARK_PATTERNS["."].fullmatch, numbers)) else doubtful
 
 
 def decimal_of_column(numbers: Iterable[str]) -> str | None:
     """Return the decimal mark that these texts of numbers need; None: neither, both, or one is no number."""
     needed = set[str]()
     for number in numbers:
-        if not NUMBERISH.fullmatch(number):
+        if not SPACED_NUMBER_PATTERN.fullmatch(number):
             return None
-        needed |= {mark for mark, needs in NEEDS.items() if needs.fullmatch(number)}
+        needed |= {mark for mark, needs in DECIMAL_MARK_PATTERNS.items() if needs.fullmatch(number)}
     return needed.pop() if len(needed) == 1 else None
 
 
-def _columns_with_other_mark(path: Path, form: TableFormat) -> list[str]:
+def _columns_with_other_decimal_mark(path: Path, form: TableFormat) -> list[str]:
     """Return the columns whose decimal mark is not that of the table."""
     try:
-        marks = {name: decimal_of_column(numbers) for name, numbers in _number_texts(path, form).items()}
+        marks = {name: decimal_of_column(numbers) for name, numbers in _number_texts_by_column(path, form).items()}
     except (ValueError, OSError):  # told when it is read
         return []
     return [name for name, mark in marks.items() if mark not in (None, form.decimal)]
 
 
-def _number_texts(path: Path, form: TableFormat) -> dict[str, list[str]]:
+def _number_texts_by_column(path: Path, form: TableFormat) -> dict[str, list[str]]:
     """Return the different numbers, as texts, of each column that has mostly numbers, by its name."""
     import pandas as pd
 
@@ -346,8 +353,8 @@ def _number_texts(path: Path, form: TableFormat) -> dict[str, list[str]]:
         frame = pd.read_csv(
             file,
             sep=form.separator,
-            skiprows=form.skipped,
-            nrows=FIRST_ROWS,
+            skiprows=form.skipped_lines,
+            nrows=DECIMAL_DETECTION_ROWS,
             dtype=str,
             keep_default_na=False,
             low_memory=False,
@@ -355,25 +362,25 @@ def _number_texts(path: Path, form: TableFormat) -> dict[str, list[str]]:
     found = {}
     for name, column in frame.items():
         plain = [text for cell in column.dropna().unique() if (text := cell.strip())]
-        numbers = [text for text in plain if NUMBERISH.fullmatch(text)]
-        if len(numbers) >= MOSTLY * len(plain):
+        numbers = [text for text in plain if SPACED_NUMBER_PATTERN.fullmatch(text)]
+        if len(numbers) >= MOSTLY_NUMBERS_SHARE * len(plain):
             found[str(name)] = numbers
     return found
 
 
-def plain_number(text: str, decimal: str) -> str:
+def to_plain_number(text: str, decimal: str) -> str:
     """Rewrite the text of a number with a decimal point and nothing between thousands.
 
     Beside a decimal comma, a point that does not separate thousands is an error: such a text is no number.
     """
     if decimal == ".":
         return text
-    if THOUSANDS.fullmatch(text):
-        text = re.sub(rf"[.{SPACES}]", "", text)
+    if THOUSANDS_PATTERN.fullmatch(text):
+        text = re.sub(rf"[.{THOUSANDS_SPACES}]", "", text)
     return text.translate({ord("."): "?", ord(","): "."})
 
 
-def read_sheet(path: Path) -> tuple[str, tuple[str, ...]]:
+def read_first_sheet(path: Path) -> tuple[str, tuple[str, ...]]:
     """Read the first sheet of a spreadsheet as CSV, and the names of all sheets.
 
     An empty row is an empty line, so that rows keep their numbers.
@@ -381,14 +388,14 @@ def read_sheet(path: Path) -> tuple[str, tuple[str, ...]]:
     Raises:
         UserError: the package that pandas reads it with is not there, or it is damaged.
     """
-    return _cached_sheet(path, stat_of_file(path))
+    return _read_first_sheet_cached(path, file_change_key(path))
 
 
 @lru_cache(2)
-def _cached_sheet(path: Path, state: tuple[int, ...]) -> tuple[str, tuple[str, ...]]:
+def _read_first_sheet_cached(path: Path, state: tuple[int, ...]) -> tuple[str, tuple[str, ...]]:
     import pandas as pd
 
-    engine = SPREADSHEETS[path.suffix.lower()]
+    engine = SPREADSHEET_ENGINES[path.suffix.lower()]
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of styles and forms that it does not know

@@ -15,9 +15,9 @@ from typing_extensions import Doc
 
 from study.data import conditions, holdout, label_files, table_format
 from study.data.dataset import Facts
-from study.data.label_files import ALIASES
-from study.data.table_findings import Finding
-from study.data.table_format import Decimal, Encoding, Separator, plain_number
+from study.data.label_files import SPLIT_ALIASES
+from study.data.table_findings import ColumnFinding
+from study.data.table_format import DecimalKey, SeparatorKey, TextEncodingKey, to_plain_number
 from study.errors import UserError
 from study.knobs import Range
 from study.text import list_few_names, quoted
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-CLEARLY = 0.1
+MIN_ALIGNMENT_GAIN = 0.1
 """Share of the training rows that matching bias classes to classes must align beyond what their order aligns."""
 
 
-MOST_GROUPS = 10
+MAX_GROUP_CODES = 10
 """Number of different values up to which numbers of a bias may be codes of groups; more are measured values."""
 
 
@@ -77,9 +77,9 @@ class UserDataOptions:
     missing_marks: Annotated[
         tuple[str, ...], Doc("texts that mean a missing value, besides an empty cell, NA, N/A, nan, null, None")
     ] = ()
-    separator: Separator = None
-    encoding: Encoding = None
-    decimal: Decimal = None
+    separator: SeparatorKey = None
+    encoding: TextEncodingKey = None
+    decimal: DecimalKey = None
     condition: Annotated[tuple[str, ...], Doc("columns of continuous attributes, taken as they are")] = ()
     condition_file: Annotated[
         str | None,
@@ -100,11 +100,11 @@ class UserDataOptions:
             "stay together. It is no input"
         ),
     ] = None
-    val: Annotated[holdout.Kind | None, Doc(f"{holdout.ABOUT}. null: given where there is one, biased otherwise")] = (
-        None
-    )
+    val: Annotated[
+        holdout.ValKind | None, Doc(f"{holdout.VAL_KEY_DOC}. null: given where there is one, biased otherwise")
+    ] = None
     val_share: Annotated[
-        holdout.Share,
+        holdout.ValShareKey,
         Doc("share of the samples outside the test split that is held out for validation, where it is not given"),
     ] = 0.15
     test_share: Annotated[
@@ -112,8 +112,8 @@ class UserDataOptions:
         Range(low=0.0, high=0.5),
         Doc("share of all samples that is the test split, by class and bias class; 0: there is none"),
     ] = 0.15
-    split_seed: holdout.SplitSeed = 0
-    folds: holdout.Folds = None
+    split_seed: holdout.SplitSeedKey = 0
+    folds: holdout.FoldsKey = None
 
 
 @dataclass(frozen=True)
@@ -139,13 +139,13 @@ class TableLabels:
     condition: NDArray[np.float32] | None
     class_names: tuple[str, ...] | None = None
     bias_names: tuple[str, ...] | None = None
-    combined: bool = False
+    is_bias_combined: bool = False
     bias_edges: tuple[float, ...] | None = None
-    is_number: bool = False
+    is_target_number: bool = False
     aligned: tuple[int, ...] | None = None
 
     @property
-    def some_bias(self) -> bool:
+    def has_unknown_bias(self) -> bool:
         """Whether the bias of some samples is unknown."""
         return self.bias is not None and bool((self.bias < 0).any())
 
@@ -165,7 +165,7 @@ def facts_of_labels(labels: TableLabels, shape: tuple[int, ...], splits: Iterabl
         splits=tuple(splits),
         class_names=labels.class_names,
         bias_names=labels.bias_names,
-        some_bias=labels.some_bias,
+        some_bias=labels.has_unknown_bias,
         bias_edges=labels.bias_edges,
         aligned=labels.aligned,
     )
@@ -188,7 +188,7 @@ def split_column_names(text: str | None, columns_of_table: Iterable[Hashable], p
     """
     names = [str(name) for name in columns_of_table]
     columns = [] if text is None else [text] if text in names else text.split("+")
-    label_files.check_columns(names, columns, path)
+    label_files.check_columns_exist(names, columns, path)
     return columns
 
 
@@ -206,12 +206,14 @@ def columns_named_by_keys(options: UserDataOptions, columns_of_table: Iterable[H
         *options.condition,
         *(column for column in named if column),
     ]
-    label_files.check_columns(valid, used, path)
-    check_apart(options.target, options.bias, valid, path)
+    label_files.check_columns_exist(valid, used, path)
+    check_target_and_bias_differ(options.target, options.bias, valid, path)
     return used
 
 
-def check_apart(target: str, bias: str | None, columns_of_table: Iterable[Hashable], path: Path) -> None:
+def check_target_and_bias_differ(
+    target: str, bias: str | None, columns_of_table: Iterable[Hashable], path: Path
+) -> None:
     """Raise a UserError if the target and the bias share a column."""
     valid = [str(name) for name in columns_of_table]
     of_target = split_column_names(target, valid, path)
@@ -222,7 +224,7 @@ def check_apart(target: str, bias: str | None, columns_of_table: Iterable[Hashab
         )
 
 
-def read_labels(
+def read_table_labels(
     table: "pd.DataFrame", path: Path, options: UserDataOptions, samples: Sequence[str] | None
 ) -> TableLabels:
     """Read the labels that the keys `target`, `bias`, `condition` and `condition_file` name.
@@ -242,23 +244,23 @@ def read_labels(
     if isinstance(options.target_bins, tuple):
         target, _ = _bin_column(target, options.target_bins, path, decimal_mark(options, path), "target")
     found = number_target_finding(table, options, path)
-    if found and (target.n_classes >= max(3, len(table)) or target.has_strays):
+    if found and (target.class_count >= max(3, len(table)) or target.has_single_row_class):
         raise UserError(f"{path}: {found}")
-    if not 2 <= target.n_classes < max(3, len(table)):
-        problem = f"has {target.n_classes} different values in {len(table)} rows"
+    if not 2 <= target.class_count < max(3, len(table)):
+        problem = f"has {target.class_count} different values in {len(table)} rows"
         raise UserError(f"{path}: column {options.target!r} {problem}: no classes. Name another in data.target")
-    target.check_strays(path)
+    target.check_no_single_row_class(path)
     condition = _read_condition(table, path, options, samples)
     several = len(columns) > 1
     without_bias = TableLabels(
         target.codes,
         None,
-        target.n_classes,
+        target.class_count,
         None,
         condition,
-        target.names,
-        combined=several,
-        is_number=found is not None,
+        target.class_names,
+        is_bias_combined=several,
+        is_target_number=found is not None,
     )
     if options.bias is None:
         if options.bias_bins is not None:
@@ -268,32 +270,32 @@ def read_labels(
     bias, edges = _code_columns(table, bias_columns, path, options.bias_gaps == "unknown"), None
     if options.bias_bins is not None:
         bias, edges = _bin_column(bias, options.bias_bins, path, decimal_mark(options, path))
-    if not bias.n_classes:
+    if not bias.class_count:
         raise UserError(
             f"{path}: column {options.bias!r} is empty in every row: the bias is known for nobody. Leave out data.bias"
         )
-    bias.check_strays(path)
+    bias.check_no_single_row_class(path)
     several = several or len(bias_columns) > 1
-    labelled = replace(without_bias, bias=bias.codes, bias_classes=bias.n_classes, bias_names=bias.names)
-    return replace(labelled, combined=several, bias_edges=edges)
+    labelled = replace(without_bias, bias=bias.codes, bias_classes=bias.class_count, bias_names=bias.class_names)
+    return replace(labelled, is_bias_combined=several, bias_edges=edges)
 
 
-def numbered_by_class(labels: TableLabels, train: NDArray[np.int64]) -> TableLabels:
+def renumber_bias_by_class(labels: TableLabels, train: NDArray[np.int64]) -> TableLabels:
     """Renumber the bias classes so that each has the number of the class it goes with, where names do not say which.
 
     In earlier versions bias class k was that of class k. Names in their order ("eight", "five" beside "c0", "c1") say
     nothing of that; the training rows do. Bias classes are matched one to one, so that as many rows as
     possible are aligned. The order stays where classes and bias classes are named alike or are both whole numbers,
-    where there are not as many of one as of the other, and where a match aligns less than `CLEARLY` of the rows more
-    than the order does.
+    where there are not as many of one as of the other, and where a match aligns less than `MIN_ALIGNMENT_GAIN` of the
+    rows more than the order does.
 
     Args:
         train: indices of the training rows.
     """
     ours, theirs = labels.class_names, labels.bias_names
-    if labels.bias is None or labels.combined or not ours or not theirs or len(ours) != len(theirs):
+    if labels.bias is None or labels.is_bias_combined or not ours or not theirs or len(ours) != len(theirs):
         return labels
-    if _have_same_names(ours, theirs):
+    if _have_same_class_names(ours, theirs):
         return labels
     from scipy.optimize import linear_sum_assignment  # slow to import
 
@@ -301,7 +303,7 @@ def numbered_by_class(labels: TableLabels, train: NDArray[np.int64]) -> TableLab
     pairs = np.zeros((len(ours), len(ours)), np.int64)
     np.add.at(pairs, (labels.target[known], labels.bias[known]), 1)
     order = linear_sum_assignment(pairs, maximize=True)[1]
-    if pairs[np.arange(len(ours)), order].sum() - np.trace(pairs) < CLEARLY * len(known):
+    if pairs[np.arange(len(ours)), order].sum() - np.trace(pairs) < MIN_ALIGNMENT_GAIN * len(known):
         return labels
     number = np.append(np.argsort(order), -1)  # that of each bias class; -1, not known, stays
     return replace(labels, bias=number[labels.bias], bias_names=tuple(theirs[place] for place in order))
@@ -346,7 +348,7 @@ def aligned_classes(
     )
 
 
-def _alignment(
+def _class_of_each_bias_class(
     labels: TableLabels, train: NDArray[np.int64], given: tuple[str, ...] | None, path: Path
 ) -> tuple[int, ...] | None:
     """Return the class of each bias class as `data.aligned` gives it, or else as the training rows show it.
@@ -376,7 +378,7 @@ def _alignment(
     return tuple(numbers) if given else None
 
 
-def divide_cells(
+def divide_into_splits(
     cells: NDArray[np.int64],
     split_names: Sequence[str] | None,
     options: UserDataOptions,
@@ -402,17 +404,18 @@ def divide_cells(
             for a split.
     """
     if split_names is None:
-        rest, test = holdout.split_by_kind(cells, options.test_share, "biased", options.split_seed, same)
+        rest, test = holdout.split_by_val_kind(cells, options.test_share, "biased", options.split_seed, same)
         splits = {"train": rest} | ({"test": test} if options.test_share else {})
     else:
         names = label_files.parse_split_names(split_names)
         if "" in names:
             row = names.index("")
             raise UserError(
-                f"{place}, row {row + 1}: {quoted(str(split_names[row]))} is not a split, allowed: {', '.join(ALIASES)}"
+                f"{place}, row {row + 1}: {quoted(str(split_names[row]))} is not a split, allowed: "
+                f"{', '.join(SPLIT_ALIASES)}"
             )
         splits = {name: np.flatnonzero(np.array(names) == name) for name in dict.fromkeys(names)}
-    kind: holdout.Kind = options.val or ("given" if "val" in splits else "biased")
+    kind: holdout.ValKind = options.val or ("given" if "val" in splits else "biased")
     if kind == "given" and options.folds and options.val is None:
         raise UserError(
             f"data.folds: {options.folds} given, but {place} puts samples into `val`. Allowed with data.val: biased, "
@@ -423,7 +426,7 @@ def divide_cells(
     if kind != "given" and "train" in splits:
         rest = splits["train"]
         within = None if same is None else same[rest]
-        kept, held = holdout.split_by_kind(cells[rest], options.val_share, kind, options.split_seed, within)
+        kept, held = holdout.split_by_val_kind(cells[rest], options.val_share, kind, options.split_seed, within)
         splits |= {"train": rest[kept], "val": rest[held]}
     for name in ("train", *splits):
         if name not in splits or not len(splits[name]):
@@ -432,7 +435,7 @@ def divide_cells(
     return {name: splits[name] for name in ("train", "val", "test") if name in splits}
 
 
-def divide_rows(
+def divide_rows_into_splits(
     table: "pd.DataFrame",
     path: Path,
     options: UserDataOptions,
@@ -447,18 +450,18 @@ def divide_rows(
         by_folder: the split of each row where folders say so and no column does.
 
     Returns:
-        The labels with their final numbers, and the indices of each split, see `divide_cells`.
+        The labels with their final numbers, and the indices of each split, see `divide_into_splits`.
     """
     names = list(table[options.split]) if options.split else by_folder
     place = f"{path}: column {options.split!r}" if options.split else str(path)
-    together = holdout.merge_groups(group_codes(table, options, path), copies)
-    splits = divide_cells(holdout.cell_of_sample(labels), names, options, place, together)
-    labels = with_positive_last(labels, options.positive, path)
-    labels = numbered_by_class(labels, splits["train"])
-    return replace(labels, aligned=_alignment(labels, splits["train"], options.aligned, path)), splits
+    together = holdout.merge_group_labels(read_group_codes(table, options, path), copies)
+    splits = divide_into_splits(holdout.cell_of_sample(labels), names, options, place, together)
+    labels = put_positive_class_last(labels, options.positive, path)
+    labels = renumber_bias_by_class(labels, splits["train"])
+    return replace(labels, aligned=_class_of_each_bias_class(labels, splits["train"], options.aligned, path)), splits
 
 
-def group_codes(table: "pd.DataFrame", options: UserDataOptions, path: Path) -> NDArray[np.int64] | None:
+def read_group_codes(table: "pd.DataFrame", options: UserDataOptions, path: Path) -> NDArray[np.int64] | None:
     """Return the group of each row that `data.group` names, (N,); None where it is not given.
 
     Raises:
@@ -484,7 +487,7 @@ def group_notes(column: str, values: Sequence[str], splits: Mapping[str, NDArray
     return [f"data.group: each of the {len(homes)} values of {quoted(column)} is in one split"]
 
 
-def count_copies(splits: Mapping[str, NDArray[np.int64]], same: NDArray[np.int64]) -> str:
+def count_copies_across_splits(splits: Mapping[str, NDArray[np.int64]], same: NDArray[np.int64]) -> str:
     """Count the samples of each split that repeat one of an earlier split, as `3 in val`; empty: none do."""
     earlier, told = np.array([], np.int64), []
     for name, members in splits.items():
@@ -495,36 +498,36 @@ def count_copies(splits: Mapping[str, NDArray[np.int64]], same: NDArray[np.int64
 
 
 @dataclass(frozen=True)
-class _Coded:
+class _CodedColumns:
     """Label columns as codes: names of the columns, codes of each (N,), and the texts that the codes stand for."""
 
     columns: Sequence[str]
-    parts: Sequence[NDArray[np.int64]]
-    values: Sequence[Sequence[str]]
+    codes_of_columns: Sequence[NDArray[np.int64]]
+    texts_of_codes: Sequence[Sequence[str]]
 
     @property
     def codes(self) -> NDArray[np.int64]:
         """Codes of all columns combined, (N,)."""
-        return label_files.combine_codes(self.parts, [len(values) for values in self.values])
+        return label_files.combine_label_codes(self.codes_of_columns, [len(values) for values in self.texts_of_codes])
 
     @property
-    def n_classes(self) -> int:
-        return math.prod(len(values) for values in self.values)
+    def class_count(self) -> int:
+        return math.prod(len(values) for values in self.texts_of_codes)
 
     @property
-    def names(self) -> tuple[str, ...] | None:
+    def class_names(self) -> tuple[str, ...] | None:
         """Names of all combinations, even of those without a row; None where two would be equal."""
-        joined = tuple("+".join(reversed(names)) for names in product(*reversed(self.values)))
+        joined = tuple("+".join(reversed(names)) for names in product(*reversed(self.texts_of_codes)))
         return joined if len(set(joined)) == len(joined) else None
 
     @property
-    def has_strays(self) -> bool:
+    def has_single_row_class(self) -> bool:
         """Whether some class has a single row."""
-        return any((np.bincount(codes[codes >= 0]) == 1).any() for codes in self.parts)
+        return any((np.bincount(codes[codes >= 0]) == 1).any() for codes in self.codes_of_columns)
 
-    def check_strays(self, path: Path) -> None:
+    def check_no_single_row_class(self, path: Path) -> None:
         """Refuse a class of one row, which cannot be both learned and measured and is most likely a typing error."""
-        for column, codes, values in zip(self.columns, self.parts, self.values, strict=True):
+        for column, codes, values in zip(self.columns, self.codes_of_columns, self.texts_of_codes, strict=True):
             alone = np.flatnonzero(np.bincount(codes[codes >= 0]) == 1)
             if len(alone):
                 more = f", as are {len(alone) - 1} others" if len(alone) > 1 else ""
@@ -532,30 +535,35 @@ class _Coded:
                 raise UserError(f"{path}: column {column!r}: {problem}. Is it a slip? Mend it, or take the row out")
 
 
-def _code_columns(table: "pd.DataFrame", columns: Sequence[str], path: Path, gaps: bool = False) -> _Coded:
+def _code_columns(table: "pd.DataFrame", columns: Sequence[str], path: Path, gaps: bool = False) -> _CodedColumns:
     values = [label_files.distinct_classes(table[column]) for column in columns]
     for column, found in zip(columns, values, strict=True):
         _check_spellings(table[column], found, column, path)
     parts = [label_files.encode_classes(table[column], path, column, gaps=gaps) for column in columns]
-    return _Coded(columns, parts, values)
+    return _CodedColumns(columns, parts, values)
 
 
 def _bin_column(
-    bias: _Coded, bins: Sequence[float] | Literal["quartiles"], path: Path, decimal: str, key: str = "bias"
-) -> tuple[_Coded, tuple[float, ...]]:
+    bias: _CodedColumns, bins: Sequence[float] | Literal["quartiles"], path: Path, decimal: str, key: str = "bias"
+) -> tuple[_CodedColumns, tuple[float, ...]]:
     """Divide the bias's, or the target's, column of numbers into groups; return those with rows, and all edges."""
-    numbers = [_parse_finite_numbers(values, decimal) for values in bias.values]
+    numbers = [_parse_finite_numbers(values, decimal) for values in bias.texts_of_codes]
     found = [place for place, values in enumerate(numbers) if values is not None]
     if len(found) != 1:
         first = next(
-            (value for values in bias.values for value in values if _parse_finite_numbers([value], decimal) is None),
+            (
+                value
+                for values in bias.texts_of_codes
+                for value in values
+                if _parse_finite_numbers([value], decimal) is None
+            ),
             None,
         )
         problem = "several columns of numbers" if found else f"no column of numbers, but {quoted(first or '')}"
         raise UserError(
             f"{path}: column {quoted('+'.join(bias.columns))}: data.{key}_bins needs one of numbers, it has {problem}"
         )
-    place, codes = found[0], bias.parts[found[0]]
+    place, codes = found[0], bias.codes_of_columns[found[0]]
     values = numbers[place]
     assert values is not None
     if bins == "quartiles":
@@ -573,17 +581,21 @@ def _bin_column(
     names = [f"under {texts[0]}", *between, f"{texts[-1]} and over"]
     of_value = np.digitize(values, edges)  # the group of each different value
     occupied, group = np.unique(of_value, return_inverse=True)
-    parts, kinds = list(bias.parts), list(bias.values)
+    parts, kinds = list(bias.codes_of_columns), list(bias.texts_of_codes)
     parts[place] = np.append(group, -1)[codes]  # -1, not known, stays
     kinds[place] = [names[bin] for bin in occupied]
-    return _Coded(bias.columns, parts, kinds), edges
+    return _CodedColumns(bias.columns, parts, kinds), edges
 
 
-def number_target_finding(table: "pd.DataFrame", options: UserDataOptions, path: Path) -> Finding | None:
+def number_target_finding(table: "pd.DataFrame", options: UserDataOptions, path: Path) -> ColumnFinding | None:
     """Report a target that is a number not divided into classes; None where it is not one."""
     columns = split_column_names(options.target, table.columns, path)
     decimal = decimal_mark(options, path)
-    if options.target_bins is not None or len(columns) != 1 or not is_measured(table[columns[0]].astype(str), decimal):
+    if (
+        options.target_bins is not None
+        or len(columns) != 1
+        or not is_measured_number(table[columns[0]].astype(str), decimal)
+    ):
         return None
     values = _parse_finite_numbers(
         [text for text in table[columns[0]].astype(str) if text not in label_files.MISSING_MARKS], decimal
@@ -595,14 +607,16 @@ def number_target_finding(table: "pd.DataFrame", options: UserDataOptions, path:
         f"Make classes of it: data.target_bins: [{middle}] (the median), or thresholds of your own; "
         "data.target_bins: each, if every number is a class"
     )
-    return Finding(columns[0], problem, remedy, "refused", "data.target_bins", (middle,))
+    return ColumnFinding(columns[0], problem, remedy, "refused", "data.target_bins", (middle,))
 
 
-def is_measured(column: "pd.Series", decimal: str) -> bool:
-    """Tell whether a column holds measured numbers: more than `MOST_GROUPS`, and not codes that count from 0 or 1."""
+def is_measured_number(column: "pd.Series", decimal: str) -> bool:
+    """Tell whether a column holds measured numbers: more than `MAX_GROUP_CODES`, and not codes that count from 0 or
+    1.
+    """
     texts = sorted({*column} - {*label_files.MISSING_MARKS})
     values = _parse_finite_numbers(texts, decimal)
-    if len(texts) <= MOST_GROUPS or values is None:
+    if len(texts) <= MAX_GROUP_CODES or values is None:
         return False
     ordered = np.sort(values)
     return not (ordered[0] in (0, 1) and (np.diff(ordered) == 1).all())
@@ -611,7 +625,7 @@ def is_measured(column: "pd.Series", decimal: str) -> bool:
 def _parse_finite_numbers(texts: Sequence[str], decimal: str) -> NDArray[np.float64] | None:
     """Parse texts as finite numbers, (N,); return None if one is not."""
     try:
-        values = np.array([float(plain_number(text, decimal)) for text in texts], np.float64)
+        values = np.array([float(to_plain_number(text, decimal)) for text in texts], np.float64)
     except ValueError:
         return None
     return values if len(values) and np.isfinite(values).all() else None
@@ -647,8 +661,8 @@ def _read_condition(
     if options.condition_file:
         if samples is None:
             raise UserError("data.condition_file: needs data.key, the column with the names of the samples")
-        return conditions.read_vectors(label_files.find_path(options.condition_file), samples)
-    label_files.check_columns(table.columns, options.condition, path)
+        return conditions.read_condition_vectors(label_files.find_user_path(options.condition_file), samples)
+    label_files.check_columns_exist(table.columns, options.condition, path)
     return (
         label_files.columns_to_numbers(table, options.condition, path, decimal_mark(options, path))
         if options.condition
@@ -656,7 +670,7 @@ def _read_condition(
     )
 
 
-def with_positive_last(labels: TableLabels, positive: str | None, path: Path) -> TableLabels:
+def put_positive_class_last(labels: TableLabels, positive: str | None, path: Path) -> TableLabels:
     """Make the class of this name the last, which every metric takes for the positive one.
 
     Bias classes that are named like the classes, or are numbers like them, are swapped with them.
@@ -678,10 +692,10 @@ def with_positive_last(labels: TableLabels, positive: str | None, path: Path) ->
         return labels
     turned = replace(labels, target=1 - labels.target, class_names=names[::-1])
     theirs = labels.bias_names
-    if labels.bias is None or theirs is None or len(theirs) != 2 or not _have_same_names(names, theirs):
+    if labels.bias is None or theirs is None or len(theirs) != 2 or not _have_same_class_names(names, theirs):
         return turned
     return replace(turned, bias=np.where(labels.bias < 0, labels.bias, 1 - labels.bias), bias_names=theirs[::-1])
 
 
-def _have_same_names(ours: Sequence[str], theirs: Sequence[str]) -> bool:
+def _have_same_class_names(ours: Sequence[str], theirs: Sequence[str]) -> bool:
     return set(ours) == set(theirs) or all(name.lstrip("-").isdecimal() for name in (*ours, *theirs))

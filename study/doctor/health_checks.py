@@ -24,9 +24,9 @@ from study.home.folder import HOME_FORMAT_VERSION, Home, check_home_format
 from study.home.provenance import RECORDED_LIBRARIES, command_output
 from study.sweep.own_ray import MAX_FOLDER_CHARACTERS
 from study.text import redact_credentials
-from study.tracking.connection import connect, find_damage, format_error
-from study.tracking.tracking_state import REFRESH_TIMEOUT_S
-from study.training.gpu_errors import OLDER, TORCH
+from study.tracking.connection import connect_to_mlflow, find_database_damage, format_mlflow_error
+from study.tracking.tracking_state import REFRESH_REQUEST_TIMEOUT_S
+from study.training.gpu_errors import CUDA_TORCH_ADVICE, OLDER_CUDA_TORCH_ADVICE
 from study.writable_folders import SHARED_MEMORY_FOLDER, check_shared_memory, ray_socket_folder, why_unwritable
 
 CheckState = Literal["ok", "warning", "problem"]
@@ -148,9 +148,9 @@ MAX_RAY_DISK_SHARE = 0.95
 
 def cpu_findings() -> Iterator[Finding]:
     """Yield how many CPUs this machine has and on how many Ray would place trials: a container may have fewer."""
-    from study.upstream.cgroup import processors
+    from study.upstream.cgroup import count_usable_processors
 
-    count, placed = os.cpu_count() or 1, processors()
+    count, placed = os.cpu_count() or 1, count_usable_processors()
     message = f"{count}, and trials may use {placed}"
     if placed < count:
         remedy = f"resources.cpu above {placed} never fits here: give the container more CPUs, or lower train.threads"
@@ -161,11 +161,11 @@ def cpu_findings() -> Iterator[Finding]:
 
 def memory_findings() -> Iterator[Finding]:
     """Yield total and free memory, within the container's limit."""
-    from study.driver.head_memory import free_memory
-    from study.upstream.cgroup import memory_limit
+    from study.driver.head_memory import free_machine_memory
+    from study.upstream.cgroup import memory_limit_bytes
 
-    has, free = psutil.virtual_memory().total, free_memory()
-    total = min(has, memory_limit() or has)
+    has, free = psutil.virtual_memory().total, free_machine_memory()
+    total = min(has, memory_limit_bytes() or has)
     limited = f" (the container's limit; the machine has {has / GIB:.1f} GiB)" if total < has else ""
     message = f"{total / GIB:.1f} GiB, {free / GIB:.1f} GiB of it free{limited}"
     if min(total, free) < LOW_MEMORY_BYTES:
@@ -274,7 +274,7 @@ def judge_gpu_report(observed: GpuReport) -> Iterator[Finding]:
             "GPUs",
             "problem",
             f"{message}; it has for {', '.join(observed.torch_architectures)}",
-            f"another card, or {OLDER}",
+            f"another card, or {OLDER_CUDA_TORCH_ADVICE}",
         )
     elif observed.torch_gpus:
         yield Finding(
@@ -291,7 +291,9 @@ def judge_gpu_report(observed: GpuReport) -> Iterator[Finding]:
             "GPUs", "warning", f"{cards}, hidden from torch: {observed.hiding_variable}", "unset that variable"
         )
     elif observed.torch_cuda_version is None:
-        yield Finding("GPUs", "warning", f"{cards}, which torch cannot use: it was built for the CPU alone", TORCH)
+        yield Finding(
+            "GPUs", "warning", f"{cards}, which torch cannot use: it was built for the CPU alone", CUDA_TORCH_ADVICE
+        )
     elif observed.max_cuda_version and _parse_version(observed.torch_cuda_version) > _parse_version(
         observed.max_cuda_version
     ):
@@ -303,7 +305,10 @@ def judge_gpu_report(observed: GpuReport) -> Iterator[Finding]:
             f"a driver of R{observed.min_driver_branch} or newer" if observed.min_driver_branch else "a newer driver"
         )
         yield Finding(
-            "GPUs", "problem", message, f"{newer}, or one built for CUDA {observed.max_cuda_version} of {TORCH}"
+            "GPUs",
+            "problem",
+            message,
+            f"{newer}, or one built for CUDA {observed.max_cuda_version} of {CUDA_TORCH_ADVICE}",
         )
     else:
         why, _, remedy = observed.torch_failure.partition(". Remedy: ")
@@ -325,18 +330,18 @@ def observe_gpus() -> GpuReport:
     why, name = device.why_no_gpu() or "", "CUDA_VISIBLE_DEVICES"
     usable, cards = not why, driver_lines.splitlines()
     if not cards and (count := torch.cuda.device_count()):  # in a container without nvidia-smi
-        cards = [f"{count} with driver {device.driver_version() or 'unknown'}"]
+        cards = [f"{count} with driver {device.nvidia_driver_version() or 'unknown'}"]
     indices = range(torch.cuda.device_count()) if usable else ()
     return GpuReport(
         tuple(cards),
         cuda_version[1] if cuda_version else None,
         torch.version.cuda or torch.version.hip,
         tuple(map(device.gpu_name, indices)),
-        tuple(device.gpu_name(index) for index in indices if not device.has_code_for(index)),
+        tuple(device.gpu_name(index) for index in indices if not device.has_gpu_code_for(index)),
         why,
         f"{name}={os.environ[name]}" if os.environ.get(name, "0") in ("", "-1", "NoDevFiles") else None,
-        device.min_driver_version(),
-        device.built_architectures(),
+        device.min_nvidia_driver_version(),
+        device.built_gpu_architectures(),
     )
 
 
@@ -392,15 +397,15 @@ def mlflow_findings(home: Home) -> Iterator[Finding]:
     if home.owns_tracking and not home.database_file.exists():
         yield Finding("MLflow", "ok", f"{home.database_file}: not there yet, the first study makes it")
         return
-    if home.owns_tracking and (why := find_damage(home.database_file)):
+    if home.owns_tracking and (why := find_database_damage(home.database_file)):
         remedy = "study resume of each study makes its runs again, and keeps the damaged file"
         yield Finding("MLflow", "problem", f"{home.database_file}: damaged: {why}", remedy)
         return
     where = str(home.database_file) if home.owns_tracking else redact_credentials(home.tracking_uri)
     try:
-        connect(home.tracking_uri, REFRESH_TIMEOUT_S)
+        connect_to_mlflow(home.tracking_uri, REFRESH_REQUEST_TIMEOUT_S)
     except Exception as error:  # whatever MLflow, its database or the network raise
-        why = format_error(error, home.tracking_uri)
+        why = format_mlflow_error(error, home.tracking_uri)
         told = why if where in why else f"{where}: {why}"
         yield Finding("MLflow", "problem", told, None if home.owns_tracking else MLFLOW_REMEDY)
     else:
@@ -429,7 +434,7 @@ def _check_job_server(address: str) -> Finding:
     from study.cluster.head import ClusterHead
 
     head = ClusterHead(address)
-    resources, studies = head.resources(), {job.study for job in head.jobs()}
+    resources, studies = head.nodes_and_resources(), {job.study for job in head.driver_jobs()}
     message = f"{address}: answers, token accepted, {resources['nodes']} nodes, {len(studies)} studies"
     return (
         Finding("Ray", "ok", message) if resources["nodes"] else Finding("Ray", "problem", message, "it needs a node")

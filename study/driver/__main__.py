@@ -11,17 +11,17 @@ from study.errors import UserError
 from study.text import print_text
 
 
-def main() -> None:
+def run_command() -> None:
     """Run the command, unless it is a job's for which there is no memory.
 
     Raises:
         SystemExit: 2 where there is none, else as the command ends.
     """
     if sys.argv[1:2] != ["drive"]:
-        from study.driver.head_memory import check_memory
+        from study.driver.head_memory import check_memory_for_driver
 
         try:
-            check_memory()
+            check_memory_for_driver()
         except UserError as error:
             print_text(f"error: {error}", sys.stderr)
             sys.exit(error.exit_status)
@@ -29,4 +29,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command()

@@ -18,10 +18,10 @@ from study.home.folder import Home, StudyFolder
 from study.home.lease import LeaseHolder, Process, ProcessGoneError
 from study.home.record import StudyRecord
 from study.ranking import Results
-from study.spec.configuration import is_same_configuration, parse_configuration
+from study.spec.configuration import are_same_configuration, parse_configuration
 from study.text import shell_command
 
-ANSWER_TIMEOUT_S = 15.0
+DRIVER_ANSWER_TIMEOUT_S = 15.0
 """Seconds to wait for an answer: a driver looks every second, once it has loaded its data and started Ray."""
 
 
@@ -36,19 +36,19 @@ class RequestAnswer:
 
     name: str
     request: DriverRequest
-    done: bool
-    words: str
+    is_met: bool
+    message: str
 
     def to_document(self) -> dict[str, Any]:
         """Return plain values for JSON."""
         what: dict[str, Any] = {"kind": self.request.kind}
         what |= {"params": dict(self.request.params)} if self.request.kind == "enqueue" else {}
         what |= {"trial": self.request.trial} if self.request.kind == "stop" else {}
-        return {"name": self.name, "request": self.request.id, **what, "done": self.done, "words": self.words}
+        return {"name": self.name, "request": self.request.id, **what, "done": self.is_met, "words": self.message}
 
 
-def enqueue(
-    folder: StudyFolder, assignments: Iterable[str], like: int | None = None, patience: float = ANSWER_TIMEOUT_S
+def request_configuration(
+    folder: StudyFolder, assignments: Iterable[str], like: int | None = None, patience: float = DRIVER_ANSWER_TIMEOUT_S
 ) -> RequestAnswer:
     """Have the search try a configuration next.
 
@@ -68,18 +68,18 @@ def enqueue(
     if spec.final_seeds is not None or not spec.search.space:
         raise UserError(f"{spec.name}: has no search that could try another configuration")
     if is_open:
-        _check_searching(results)
+        _check_search_goes_on(results)
     if like is not None and like not in record.trials:
         raise UserError(f"--like {like}: {spec.name} has {len(record.trials)} trials")
     params = parse_configuration(spec.space, assignments, record.trials[like].params if like is not None else None)
     for trial in record.trials_of_stages("baseline", "search"):
-        if is_same_configuration(trial.params, params):
+        if are_same_configuration(trial.params, params):
             raise UserError(f"{spec.name}: trial {trial.number} has this configuration, and is {trial.state}")
     if not is_open:
         wanted = [
             one for _, one in pending_requests(folder.requests_folder) if one is not None and one.kind == "enqueue"
         ]
-        if any(is_same_configuration(one.params, params) for one in wanted):
+        if any(are_same_configuration(one.params, params) for one in wanted):
             raise UserError(f"{spec.name}: it is enqueued already")
         if record.state == "complete" or record.search_is_over(
             spec.trials, n_configurations_to_try(record) + len(wanted)
@@ -88,7 +88,7 @@ def enqueue(
     return _send_and_wait(folder, DriverRequest("enqueue", params), patience)
 
 
-def _check_searching(results: Results) -> None:
+def _check_search_goes_on(results: Results) -> None:
     """Refuse a study whose search tries nothing further, though some of its trials may still run."""
     if results.record.state == "complete" or results.record.search_is_over(results.spec.trials):
         running = sum(
@@ -104,14 +104,14 @@ def _check_searching(results: Results) -> None:
         raise UserError(f"{results.spec.name}: {what}. To search on, once it is complete: {further}")
 
 
-def stop_trials(folder: StudyFolder, numbers: Iterable[int]) -> list[RequestAnswer]:
+def request_trials_end(folder: StudyFolder, numbers: Iterable[int]) -> list[RequestAnswer]:
     """End trials of the search, each at its next report.
 
     Raises:
         UserError: the study does not run, or a trial does not exist, has ended or is not of the search; then nothing
             was asked for.
     """
-    results = _running_results(folder)
+    results = _results_of_running_study(folder)
     spec, record = results.spec, results.record
     wanted = list(dict.fromkeys(numbers))
     for number in wanted:
@@ -127,27 +127,29 @@ def stop_trials(folder: StudyFolder, numbers: Iterable[int]) -> list[RequestAnsw
     return [_send_and_wait(folder, DriverRequest("stop", trial=number)) for number in wanted]
 
 
-def end_search(folder: StudyFolder) -> RequestAnswer:
+def request_search_end(folder: StudyFolder) -> RequestAnswer:
     """End the search: no further configuration is tried. Trials that run go on, and then the stages after the search.
 
     Raises:
         UserError: the study does not run, its search is over, or it has none.
     """
-    results = _running_results(folder)
+    results = _results_of_running_study(folder)
     if results.spec.final_seeds is not None:
         raise UserError(f"{results.spec.name}: a final training, it has no search")
-    _check_searching(results)
+    _check_search_goes_on(results)
     return _send_and_wait(folder, DriverRequest("end"))
 
 
-def _running_results(folder: StudyFolder) -> Results:
+def _results_of_running_study(folder: StudyFolder) -> Results:
     """Return what is known of a study; raise a UserError where no driver runs it."""
     if not ledger.is_driver_running(folder.ledger_file):
         raise UserError(f"{folder.name}: is not running. Its state: {shell_command('status', folder.name)}")
     return Results.load(folder)
 
 
-def _send_and_wait(folder: StudyFolder, request: DriverRequest, patience: float = ANSWER_TIMEOUT_S) -> RequestAnswer:
+def _send_and_wait(
+    folder: StudyFolder, request: DriverRequest, patience: float = DRIVER_ANSWER_TIMEOUT_S
+) -> RequestAnswer:
     """Ask the driver, and wait for its answer.
 
     Raises:
@@ -179,11 +181,11 @@ def _answer_words(folder: StudyFolder, request: DriverRequest, done: bool) -> st
     return f"{folder.name}: is not running. Once it is resumed, {what}: {shell_command('resume', folder.name)}"
 
 
-LONGEST_STOP = 180.0
+STOP_TIMEOUT_S = 180.0
 """Seconds to wait for a driver to stop; MLflow may need two minutes of them."""
 
 
-def stop(home: Home, name: str) -> str:
+def stop_driver(home: Home, name: str) -> str:
     """Stop a study's driver on this machine cleanly, as Ctrl-C does, and wait for it.
 
     Returns:
@@ -197,7 +199,7 @@ def stop(home: Home, name: str) -> str:
     if not ledger.is_driver_running(folder.ledger_file):
         raise UserError(f"{name}: is not running. Its state: study status {name}")
     file = ledger.lease_path(folder.ledger_file)
-    holder = _stoppable_holder(name, file)
+    holder = _stoppable_lease_holder(name, file)
     try:
         holder.process.send_signal(signal.SIGTERM)
     except ProcessGoneError as problem:
@@ -206,15 +208,15 @@ def stop(home: Home, name: str) -> str:
         ) from None
     except PermissionError:
         raise UserError(f"{name}: was not stopped: {holder} is another user's") from None
-    deadline = time.monotonic() + LONGEST_STOP
+    deadline = time.monotonic() + STOP_TIMEOUT_S
     while ledger.is_driver_running(folder.ledger_file) and lease.read_holder(file) in (holder, None):
         if time.monotonic() > deadline:
-            raise UserError(f"{name}: {holder} has not stopped within {LONGEST_STOP:.0f} s")
+            raise UserError(f"{name}: {holder} has not stopped within {STOP_TIMEOUT_S:.0f} s")
         time.sleep(0.2)
     return str(holder)
 
 
-def _stoppable_holder(name: str, file: Path) -> LeaseHolder:
+def _stoppable_lease_holder(name: str, file: Path) -> LeaseHolder:
     """Return the process that holds a study's lease; raise a UserError if it cannot be stopped from here."""
     holder = lease.read_holder(file)
     if holder is None:

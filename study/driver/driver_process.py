@@ -21,13 +21,13 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from study.driver.session import NOT_BEGUN, RunEnd, View, closing_lines
+from study.driver.session import STOPPED_BEFORE_BEGIN_MESSAGE, RunEnd, StudyView, closing_lines
 from study.errors import StartInterruptedError, StudyStoppedError, UserError
 from study.home import ledger
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
 from study.spec import StudySpec
-from study.sweep import PREPARING
+from study.sweep import PREPARING_DATA_STEP
 from study.text import print_text, shell_command
 from study.upstream import interrupt
 from study.upstream.child_process import python_command
@@ -43,21 +43,21 @@ class DriverTask:
         detached: whether the driver goes on when that process ends.
     """
 
-    task: Callable[..., Any]
+    function: Callable[..., Any]
     home: Home
-    given: tuple[Any, ...]
-    named: dict[str, Any]
-    parent: int
-    detached: bool
+    positional_arguments: tuple[Any, ...]
+    keyword_arguments: dict[str, Any]
+    parent_pid: int
+    is_detached: bool
 
 
 @dataclass(frozen=True)
-class Listening:
+class SignalsHandledMessage:
     """Message of a driver: from now on a signal stops it cleanly."""
 
 
 @dataclass(frozen=True)
-class StudyShown:
+class StudyShownMessage:
     """Message of a driver: it shows a study from now on, which is in its home where `is_there`."""
 
     spec: StudySpec
@@ -72,38 +72,46 @@ class LineMessage:
 
 
 @dataclass(frozen=True)
-class StudyHidden:
+class StudyHiddenMessage:
     """Message of a driver: it shows the study no more."""
 
 
 @dataclass(frozen=True)
-class Ended:
+class ResultMessage:
     """Message of a driver: what its task returned; for a run, the study's folder."""
 
     result: Any
 
 
 @dataclass(frozen=True)
-class Failed:
+class ErrorMessage:
     """Message of a driver: what its task raised."""
 
     error: Exception
 
 
 @dataclass(frozen=True)
-class PipeClosed:
+class PipeClosedMessage:
     """Stands for the end of a driver's messages: its end of the pipe is closed."""
 
 
-Message = Listening | StudyShown | LineMessage | StudyHidden | Ended | Failed | PipeClosed
+DriverMessage = (
+    SignalsHandledMessage
+    | StudyShownMessage
+    | LineMessage
+    | StudyHiddenMessage
+    | ResultMessage
+    | ErrorMessage
+    | PipeClosedMessage
+)
 
 DRIVER_PROGRAM = "import runpy; runpy.run_module('study.driver', run_name='__main__', alter_sys=True)"
 """What a driver's process runs. It finds a study's function where this process does."""
 
-POLL_INTERVAL_S = 0.25
+LEDGER_POLL_INTERVAL_S = 0.25
 """Seconds between two looks at the ledger."""
 
-LEAVES = 30.0
+EXIT_TIMEOUT_S = 30.0
 """Seconds that a driver has to end once it has answered; a library may wait for ever for one of its own threads."""
 
 
@@ -118,14 +126,14 @@ class LedgerFollower:
         self.record = StudyRecord()
         self._tail = ledger.LedgerTail(folder.ledger_file)
 
-    def look(self) -> None:
+    def read_new_events(self) -> None:
         """Read what is new. Errors of the ledger are left to its driver to report."""
         with suppress(UserError, OSError):
             for line in self._tail.new_entries():
                 self.record.apply_entry(line)
 
 
-class Driver:
+class DriverProcess:
     """Process of a driver, from its start on.
 
     A KeyboardInterrupt may come between any two instructions of the main thread. So a thread receives the messages and
@@ -140,7 +148,7 @@ class Driver:
 
     def __init__(self, work: DriverTask) -> None:
         self._home = work.home
-        self._messages: list[tuple[Message, StudyRecord]] = []
+        self._messages: list[tuple[DriverMessage, StudyRecord]] = []
         self._taken = self._stops = 0
         self._news, self._left = threading.Event(), threading.Event()
         self._followed: LedgerFollower | None = None
@@ -152,17 +160,17 @@ class Driver:
                 self._process = subprocess.Popen(
                     python_command(DRIVER_PROGRAM, "drive", str(theirs.fileno())),
                     stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL if work.detached else None,
-                    stderr=subprocess.DEVNULL if work.detached else None,
+                    stdout=subprocess.DEVNULL if work.is_detached else None,
+                    stderr=subprocess.DEVNULL if work.is_detached else None,
                     pass_fds=[theirs.fileno()],
                     start_new_session=True,
                 )
             threading.Thread(target=self._exchange_messages, args=given, name="driver", daemon=True).start()
         except KeyboardInterrupt:
-            self.close()  # the closed pipe stops it; it has begun nothing
-            raise StartInterruptedError(NOT_BEGUN) from None
+            self.close_pipe()  # the closed pipe stops it; it has begun nothing
+            raise StartInterruptedError(STOPPED_BEFORE_BEGIN_MESSAGE) from None
 
-    def follow(self, view: View, until: Callable[[Message], bool] = lambda _: False) -> Any:
+    def follow_until_result(self, view: StudyView, until: Callable[[DriverMessage], bool] = lambda _: False) -> Any:
         """Show what the driver does until it has answered, and return what its task returned.
 
         Ctrl-C stops the driver cleanly, a second one at once, and a third one kills it.
@@ -182,26 +190,29 @@ class Driver:
                     if (next_one := self._next_message()) is None:
                         continue
                     message, record = next_one
-                    if isinstance(message, StudyShown | StudyHidden | Ended | Failed | PipeClosed):
+                    if isinstance(
+                        message,
+                        StudyShownMessage | StudyHiddenMessage | ResultMessage | ErrorMessage | PipeClosedMessage,
+                    ):
                         shown.close()
-                    if isinstance(message, StudyShown):
+                    if isinstance(message, StudyShownMessage):
                         say = shown.enter_context(view(message.spec, record))
                     elif isinstance(message, LineMessage):
                         say(message.text)
-                    if isinstance(message, Ended | Failed | PipeClosed) or until(message):
+                    if isinstance(message, ResultMessage | ErrorMessage | PipeClosedMessage) or until(message):
                         break
                     self._taken += 1
                 except KeyboardInterrupt:
-                    self._stop()
-        if isinstance(message, Ended | Failed | PipeClosed):
-            self._wait()
-        if isinstance(message, Failed):
+                    self._pass_on_interrupt()
+        if isinstance(message, ResultMessage | ErrorMessage | PipeClosedMessage):
+            self._wait_for_exit()
+        if isinstance(message, ErrorMessage):
             raise message.error
-        if isinstance(message, PipeClosed):
+        if isinstance(message, PipeClosedMessage):
             raise self._ended_error()
-        return message.result if isinstance(message, Ended) else None
+        return message.result if isinstance(message, ResultMessage) else None
 
-    def close(self) -> None:
+    def close_pipe(self) -> None:
         """Close the pipe: a driver that is not detached and has not ended then stops cleanly."""
         self._left.set()
 
@@ -210,7 +221,7 @@ class Driver:
         """Number of the process."""
         return self._process.pid
 
-    def _next_message(self) -> tuple[Message, StudyRecord] | None:
+    def _next_message(self) -> tuple[DriverMessage, StudyRecord] | None:
         """Return the first message that was not handled, and the record of its study; None: there is none yet."""
         if self._taken == len(self._messages):
             self._news.wait(1.0)
@@ -223,35 +234,35 @@ class Driver:
             try:
                 pipe.send_bytes(work)
                 while not self._left.is_set():
-                    there = pipe.poll(POLL_INTERVAL_S)
+                    there = pipe.poll(LEDGER_POLL_INTERVAL_S)
                     if self._followed:
-                        self._followed.look()
+                        self._followed.read_new_events()
                     if there:
-                        self._take_in(pipe.recv())
+                        self._handle_message(pipe.recv())
             except Exception:  # the pipe is closed, or an answer cannot be unpickled: the driver stops then
-                self._take_in(PipeClosed())
+                self._handle_message(PipeClosedMessage())
 
-    def _take_in(self, message: Message) -> None:
-        if isinstance(message, StudyShown):
+    def _handle_message(self, message: DriverMessage) -> None:
+        if isinstance(message, StudyShownMessage):
             self._spec = message.spec
             self._followed = (
                 LedgerFollower(StudyFolder(self._home.path / message.spec.name)) if message.is_there else None
             )
             if self._followed:
-                self._followed.look()
+                self._followed.read_new_events()
         self._messages.append((message, self._followed.record if self._followed else StudyRecord()))
         self._news.set()
 
-    def _stop(self) -> None:
+    def _pass_on_interrupt(self) -> None:
         """Pass on a Ctrl-C. A driver that hears no signals yet has begun nothing, and is killed."""
         self._stops += 1
         with suppress(ProcessLookupError):
             self._process.send_signal(signal.SIGINT if self._messages and self._stops < 3 else signal.SIGKILL)
 
-    def _wait(self) -> None:
+    def _wait_for_exit(self) -> None:
         """Wait until the driver has ended; nothing that it does after its answer is needed."""
         try:
-            self._process.wait(LEAVES)
+            self._process.wait(EXIT_TIMEOUT_S)
         except (subprocess.TimeoutExpired, KeyboardInterrupt):
             self._process.kill()
             self._process.wait()
@@ -260,7 +271,7 @@ class Driver:
         """Return the error for a driver that has ended without an answer."""
         is_there = self._spec is not None and (self._home.path / self._spec.name).exists()
         if self._stops and not is_there:
-            return StartInterruptedError(NOT_BEGUN)
+            return StartInterruptedError(STOPPED_BEFORE_BEGIN_MESSAGE)
         status = self._process.returncode
         how = f"was ended by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
         told = f"the driver, process {self.pid}, {how}"
@@ -271,7 +282,7 @@ class Driver:
         )
 
 
-def run_in_driver(view: View, home: Home, task: Callable[..., Any], *given: Any, **named: Any) -> Any:
+def run_in_driver_process(view: StudyView, home: Home, task: Callable[..., Any], *given: Any, **named: Any) -> Any:
     """Do something that runs trials in a separate driver, and wait for it.
 
     Args:
@@ -281,43 +292,43 @@ def run_in_driver(view: View, home: Home, task: Callable[..., Any], *given: Any,
     Raises:
         Exception: what the task raised; and as `Driver.follow`.
     """
-    driver = Driver(DriverTask(task, home, given, named, os.getpid(), detached=False))
+    driver = DriverProcess(DriverTask(task, home, given, named, os.getpid(), is_detached=False))
     try:
-        return driver.follow(view)
+        return driver.follow_until_result(view)
     finally:
-        driver.close()
+        driver.close_pipe()
 
 
-def start_detached(
-    view: View, home: Home, task: Callable[..., Any], *given: Any, **named: Any
+def start_detached_driver(
+    view: StudyView, home: Home, task: Callable[..., Any], *given: Any, **named: Any
 ) -> tuple[StudyFolder, int | None]:
     """Do something that runs trials in a driver that goes on by itself, and wait until its first trials are to start.
 
     Args:
-        task: see `run_in_driver`.
+        task: see `run_in_driver_process`.
 
     Returns:
         Its study, and the number of its process; None where it has ended because there was nothing to run.
 
     Raises:
-        Exception: see `run_in_driver`; what happened until then.
+        Exception: see `run_in_driver_process`; what happened until then.
     """
-    driver = Driver(DriverTask(task, home, given, named, os.getpid(), detached=True))
+    driver = DriverProcess(DriverTask(task, home, given, named, os.getpid(), is_detached=True))
     names: list[str] = []
 
-    def begins(message: Message) -> bool:
-        if isinstance(message, StudyShown):
+    def begins(message: DriverMessage) -> bool:
+        if isinstance(message, StudyShownMessage):
             names.append(message.spec.name)
-        return isinstance(message, LineMessage) and message.text == PREPARING
+        return isinstance(message, LineMessage) and message.text == PREPARING_DATA_STEP
 
     try:
-        ended = driver.follow(view, begins)
+        ended = driver.follow_until_result(view, begins)
     finally:
-        driver.close()
+        driver.close_pipe()
     return (ended, None) if ended else (StudyFolder(home.path / names[-1]), driver.pid)
 
 
-def follow_running(view: View, folder: StudyFolder) -> RunEnd:
+def follow_running_study(view: StudyView, folder: StudyFolder) -> RunEnd:
     """Show a study that a driver runs, until it has ended.
 
     Raises:
@@ -328,50 +339,52 @@ def follow_running(view: View, folder: StudyFolder) -> RunEnd:
     if not ledger.is_driver_running(file):
         raise UserError(f"{name}: is not running. Its state: {shell_command('status', name)}")
     spec, followed = folder.load_checked_spec(), LedgerFollower(folder)
-    followed.look()
+    followed.read_new_events()
     try:
-        with view(spec.with_placement(followed.record.placement), followed.record):
+        with view(spec.replace_placement(followed.record.placement), followed.record):
             while ledger.is_driver_running(file):
-                time.sleep(POLL_INTERVAL_S)
-                followed.look()
+                time.sleep(LEDGER_POLL_INTERVAL_S)
+                followed.read_new_events()
     except KeyboardInterrupt:
         raise StartInterruptedError(f"{name} goes on; to stop it: {shell_command('stop', name)}") from None
     return RunEnd(folder, spec, StudyRecord.load(file), None)
 
 
-LOG = "driver.log"
+DETACHED_DRIVER_LOG = "driver.log"
 """File in a study's folder with what a detached driver printed."""
 
 
-class Channel:
+class ParentChannel:
     """A driver's end of the pipe; once the other end is closed, messages are dropped."""
 
     def __init__(self, number: int) -> None:
         os.set_inheritable(number, False)  # else processes that it starts would keep the pipe open
         self._pipe, self._lock = Connection(number), threading.Lock()
         self._home = Home(Path())
-        self._own: View | None = None
+        self._own: StudyView | None = None
 
-    def send(self, message: Message) -> None:
+    def send_message(self, message: DriverMessage) -> None:
         """Send a message to the parent, if it still listens."""
         with suppress(OSError), self._lock:
             self._pipe.send(message)
 
-    def receive(self) -> DriverTask:
+    def receive_task(self) -> DriverTask:
         """Receive the driver's task, once."""
         work: DriverTask = self._pipe.recv()
         self._home = work.home
-        if work.detached:
+        if work.is_detached:
             from rich.console import Console
 
             from study.commands.progress_view import ProgressView
 
             self._own = ProgressView(Console())
         else:
-            threading.Thread(target=self._stop_without, args=(work.parent,), name="parent", daemon=True).start()
+            threading.Thread(
+                target=self._stop_when_parent_ends, args=(work.parent_pid,), name="parent", daemon=True
+            ).start()
         return work
 
-    def _stop_without(self, parent: int) -> None:
+    def _stop_when_parent_ends(self, parent: int) -> None:
         """Stop this process cleanly, from a thread, once nobody waits for it.
 
         The parent is looked for as well as the pipe: a fork of the parent may hold its end of the pipe open.
@@ -385,10 +398,10 @@ class Channel:
     def __call__(self, spec: StudySpec, record: StudyRecord) -> Iterator[Callable[[str], None]]:
         """Show a run at the parent and, where the driver is detached, in a file of the study's folder."""
         with ExitStack() as shown:
-            self.send(StudyShown(spec, is_there=bool(record.id)))
-            says: list[Callable[[str], None]] = [lambda text: self.send(LineMessage(text))]
+            self.send_message(StudyShownMessage(spec, is_there=bool(record.id)))
+            says: list[Callable[[str], None]] = [lambda text: self.send_message(LineMessage(text))]
             if self._own and record.id:
-                self._print_into(self._home.path / spec.name / LOG)
+                self._redirect_output(self._home.path / spec.name / DETACHED_DRIVER_LOG)
                 says.append(shown.enter_context(self._own(spec, record)))
 
             def tell_all(text: str) -> None:
@@ -398,16 +411,16 @@ class Channel:
             try:
                 yield tell_all
             finally:
-                self.send(StudyHidden())
+                self.send_message(StudyHiddenMessage())
 
-    def _print_into(self, file: Path) -> None:
+    def _redirect_output(self, file: Path) -> None:
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         for number in (1, 2):
             os.dup2(descriptor, number)
         os.close(descriptor)
 
 
-def drive(number: int) -> int:
+def run_piped_task(number: int) -> int:
     """Do the task that comes through a pipe, in this process, and answer; return the exit status.
 
     Args:
@@ -416,15 +429,15 @@ def drive(number: int) -> int:
     Raises:
         Exception: what the task raised, if nobody waits for the answer any more.
     """
-    channel = Channel(number)
-    channel.send(Listening())
+    channel = ParentChannel(number)
+    channel.send_message(SignalsHandledMessage())
     is_alone = False
     try:
-        work = channel.receive()
-        is_alone = work.detached
-        result = work.task(work.home, *work.given, view=channel, **work.named)
+        work = channel.receive_task()
+        is_alone = work.is_detached
+        result = work.function(work.home, *work.positional_arguments, view=channel, **work.keyword_arguments)
     except (Exception, KeyboardInterrupt) as error:
-        channel.send(Failed(told := _portable_error(error)))
+        channel.send_message(ErrorMessage(told := _portable_error(error)))
         if is_alone:
             raise told from error
         return (
@@ -435,10 +448,10 @@ def drive(number: int) -> int:
     if isinstance(result, RunEnd):
         if is_alone:
             print_text("\n".join(closing_lines(result)))
-        elif result.untracked:
-            channel.send(LineMessage(f"not everything is in MLflow: {result.untracked}"))
+        elif result.untracked_reason:
+            channel.send_message(LineMessage(f"not everything is in MLflow: {result.untracked_reason}"))
         result = result.folder
-    channel.send(Ended(result))
+    channel.send_message(ResultMessage(result))
     return 0
 
 
@@ -447,7 +460,7 @@ def _portable_error(error: BaseException) -> Exception:
     if isinstance(error, UserError | StudyStoppedError | StartInterruptedError):
         return error
     # a library may turn an interrupt into its own error
-    if not isinstance(error, Exception) or interrupt.has_signal_come():
+    if not isinstance(error, Exception) or interrupt.has_stop_signal_come():
         return StartInterruptedError("stopped")
     copied: Exception = StudyStoppedError(f"{type(error).__name__}: {error}")
     if type(error).__module__.split(".")[0] in ("study", *sys.stdlib_module_names):  # others would import their library

@@ -14,20 +14,20 @@ from study.cluster.driver_job import DRIVER_MODULE
 from study.errors import UserError
 from study.upstream import cgroup
 
-DRIVER = 2**30
+DRIVER_MEMORY_BYTES = 2**30
 """Bytes that are reckoned for a driver."""
 
-YOUNG = 60.0
+DRIVER_GROWTH_S = 60.0
 """Seconds until a driver holds the memory that it needs."""
 
 
-def free_memory() -> int:
+def free_machine_memory() -> int:
     """Return the bytes that this machine can still give, within a container's limit."""
-    free, within = psutil.virtual_memory().available, cgroup.free_memory()
+    free, within = psutil.virtual_memory().available, cgroup.free_memory_bytes()
     return free if within is None else min(free, within)
 
 
-def check_memory() -> None:
+def check_memory_for_driver() -> None:
     """Check that there is memory for this driver; one that is alone always starts.
 
     Each driver leaves room for those that started shortly before it.
@@ -35,22 +35,23 @@ def check_memory() -> None:
     Raises:
         UserError: there is not enough.
     """
-    earlier = began_before(psutil.Process())
+    earlier = start_times_of_older_drivers(psutil.Process())
     if not earlier:
         return
-    young, free = sum(time.time() - began < YOUNG for began in earlier), free_memory()
-    if free >= (young + 1) * DRIVER:
+    young, free = sum(time.time() - began < DRIVER_GROWTH_S for began in earlier), free_machine_memory()
+    if free >= (young + 1) * DRIVER_MEMORY_BYTES:
         return
     runs = "1 driver runs" if len(earlier) == 1 else f"{len(earlier)} drivers run"
     needs = f", of which {young} will still take as much" if young else ""
     raise UserError(
         f"{free / 2**30:.1f} GiB of memory are free on {os.uname().nodename}, a study's driver takes "
-        f"{DRIVER / 2**30:.0f} GiB, and {runs} there{needs}. Nothing was begun: give the command again when one has "
+        f"{DRIVER_MEMORY_BYTES / 2**30:.0f} GiB, and {runs} there{needs}. Nothing was begun: give the command "
+        "again when one has "
         "ended"
     )
 
 
-def began_before(driver: psutil.Process) -> list[float]:
+def start_times_of_older_drivers(driver: psutil.Process) -> list[float]:
     """Return when the drivers on this machine started that are older than this one, in seconds since the epoch."""
     mine = (driver.create_time(), driver.pid)
     parents = {one.pid for one in driver.parents()}  # a wrapper has the same command line

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from study.address import check_cluster_address
-from study.cluster.log_share import shared_while_running
+from study.cluster.log_share import share_study_while_running
 from study.commands import ablate_study, check_metrics, extend_study, final_training
 from study.commands.ablate_study import AblationRequest
 from study.commands.changes_on_resume import placement_on_resume
@@ -17,15 +17,15 @@ from study.commands.fetch import check_not_running_at_origin
 from study.commands.own_functions import check_and_pickle_function
 from study.commands.report import lead_sentences_by_title
 from study.driver.session import (
-    GO_ON,
+    STOPPED_RESUMABLE_MESSAGE,
     RunEnd,
-    View,
+    StudyView,
+    explain_resume_on_disk_error,
     load_datasets,
     message_on_interrupt,
     register_model,
-    resumable,
     run_session,
-    write_outputs,
+    write_study_outputs,
 )
 from study.errors import StartInterruptedError, StudyStoppedError, UserError
 from study.files import as_user_error_if_unwritable, write_atomically
@@ -35,17 +35,17 @@ from study.home.record import StudyRecord
 from study.ranking import Results
 from study.spec import StudySpec, load_study
 from study.sweep.own_ray import MAX_FOLDER_CHARACTERS
-from study.sweep.ray_runtime import SharedRay, check_cluster_answers, check_machine, set_variables
+from study.sweep.ray_runtime import SharedRay, check_cluster_answers, check_trial_fits_machine, set_ray_variables
 from study.text import flatten_mapping
-from study.tracking import Tracker
+from study.tracking import MlflowTracker
 from study.tracking.connection import check_server_password
 from study.trained.model_files import copy_frozen_weights
-from study.upstream.ray_internals import is_job
+from study.upstream.ray_internals import is_ray_job
 from study.writable_folders import check_shared_memory, ray_socket_folder
 
 
 @dataclass(frozen=True)
-class File:
+class StudyFileRequest:
     """Study file, as it is given: see `study.spec.load_study`."""
 
     spec: str
@@ -54,31 +54,31 @@ class File:
     name: str | None = None
 
 
-def begin(
+def run_from_file(
     home: Home,
-    given: StudySpec | File,
-    view: View,
+    given: StudySpec | StudyFileRequest,
+    view: StudyView,
     address: str | None = None,
     function: bytes | None = None,
     or_resume: bool = False,
 ) -> RunEnd:
-    """Run a new study; with `or_resume`, continue it where it exists. Other arguments are those of `start`.
+    """Run a new study; with `or_resume`, continue it where it exists. Other arguments are those of `run_new_study`.
 
     Raises:
-        UserError: see `start`; or the file cannot be used.
+        UserError: see `run_new_study`; or the file cannot be used.
     """
     with message_on_interrupt():
         check_ready(home, address)
         home.check_writable()
-        if isinstance(given, File):
+        if isinstance(given, StudyFileRequest):
             given = load_study(given.spec, given.assignments, given.profile, given.name)
-    return (start_or_resume if or_resume else start)(home, given, view, address, function=function)
+    return (start_or_resume if or_resume else run_new_study)(home, given, view, address, function=function)
 
 
-def start(
+def run_new_study(
     home: Home,
     spec: StudySpec,
-    view: View,
+    view: StudyView,
     address: str | None = None,
     shared: SharedRay | None = None,
     function: bytes | None = None,
@@ -94,23 +94,23 @@ def start(
     Raises:
         UserError: its name is taken, a trial does not fit the machine or its data cannot be loaded or have no
             metric that it looks at, or the cluster cannot be reached; nothing is left behind.
-        StudyStoppedError: see `study.sweep.driver.drive`; `study resume` tries again.
+        StudyStoppedError: see `study.sweep.driver.drive_study`; `study resume` tries again.
         StartInterruptedError: a signal came before the driver had the study.
     """
     with message_on_interrupt():
         home.check_name_is_free(spec.name)
-        _check_place(home, spec, address)
+        _check_trial_fits(home, spec, address)
         check_metrics.check_study_metrics(spec)
         datasets = load_datasets(spec, view)
         check_metrics.check_metrics_of_loaded_data(spec, datasets)
         with message_on_interrupt(made=home.path / spec.name):  # no other study's: the name was free
             folder = home.create_study(spec, check_and_pickle_function(home, spec, function))
-            with _withdrawn_if_refused(home, folder):
+            with _remove_study_if_refused(home, folder):
                 return run_session(home, folder, datasets, view, address, shared)
 
 
 @contextmanager
-def _withdrawn_if_refused(home: Home, folder: StudyFolder) -> Iterator[None]:
+def _remove_study_if_refused(home: Home, folder: StudyFolder) -> Iterator[None]:
     """Remove a new study that is refused before its first trial: the same command works once that is mended."""
     try:
         yield
@@ -126,7 +126,7 @@ def _withdrawn_if_refused(home: Home, folder: StudyFolder) -> Iterator[None]:
 def start_or_resume(
     home: Home,
     spec: StudySpec,
-    view: View,
+    view: StudyView,
     address: str | None = None,
     shared: SharedRay | None = None,
     function: bytes | None = None,
@@ -134,25 +134,25 @@ def start_or_resume(
     """Run a new study, or continue an existing one unless it is complete: for a job that its queue may start again.
 
     Args:
-        address, shared, function: see `start`.
+        address, shared, function: see `run_new_study`.
 
     Raises:
-        UserError: see `start`; or another study has its name.
+        UserError: see `run_new_study`; or another study has its name.
     """
     existing = next((folder for folder in home.list_studies() if folder.name == spec.name), None)
     if existing is None:
-        return start(home, spec, view, address, shared, function)
+        return run_new_study(home, spec, view, address, shared, function)
     if existing.load_checked_spec().hash != spec.hash:
         raise UserError(
             f"{spec.name}: another study of that name is in {home.path}. Run this one under another: --name"
         )
     record = StudyRecord.load(existing.ledger_file)
     if extend_study.has_only_failures_left(Results(spec, record)) or (
-        record.state == "complete" and not Tracker(home, existing, spec).is_behind
+        record.state == "complete" and not MlflowTracker(home, existing, spec).is_behind
     ):
-        with shared_while_running(existing):  # readable for others, as a study that runs
-            return RunEnd(existing, spec, record, None, ran=False)
-    return resume(home, spec.name, view, address=address, shared=shared)
+        with share_study_while_running(existing):  # readable for others, as a study that runs
+            return RunEnd(existing, spec, record, None, has_run_trials=False)
+    return resume_study(home, spec.name, view, address=address, shared=shared)
 
 
 def check_ready(home: Home, address: str | None) -> None:
@@ -172,28 +172,28 @@ def check_ready(home: Home, address: str | None) -> None:
         check_cluster_address(address)
 
 
-def _check_place(home: Home, spec: StudySpec, address: str | None) -> None:
+def _check_trial_fits(home: Home, spec: StudySpec, address: str | None) -> None:
     """Refuse a trial that no machine has room for, what `check_ready` refuses, and a cluster that does not answer.
 
     In a job of a cluster, also a home that would end with the job, which runs in a folder of Ray's.
     """
     check_ready(home, address)
-    set_variables(address)
+    set_ray_variables(address)
     if address is None:
-        check_machine(spec.resources)
+        check_trial_fits_machine(spec.resources)
         return
     check_cluster_answers(address)
-    if is_job() and not os.environ.get("STUDY_HOME"):
+    if is_ray_job() and not os.environ.get("STUDY_HOME"):
         raise UserError(
             "STUDY_HOME: is not set on this cluster. It has to name a folder that all nodes share: set it in the "
             "environment of the head, or export it where you submit and add --env STUDY_HOME to study submit"
         )
 
 
-def resume(
+def resume_study(
     home: Home,
     name: str,
-    view: View,
+    view: StudyView,
     trials: str | None = None,
     address: str | None = None,
     shared: SharedRay | None = None,
@@ -204,24 +204,24 @@ def resume(
 
     Args:
         trials: how many more configurations the search tries, as `+50`, also if it was complete.
-        address: as for `start`; it need not be where the study ran before.
-        shared: as for `start`.
+        address: as for `run_new_study`; it need not be where the study ran before.
+        shared: as for `run_new_study`.
         assignments: `key=value` of what may change from here on, see `study.commands.changes_on_resume`.
         failed: let all that failed run again, also if the study was complete.
 
     Raises:
         UserError: there is no such study, it is complete and all in MLflow, or has failed and nothing else is left, or
             it runs; it cannot be extended, has nothing that failed, or what is assigned cannot change.
-        StudyStoppedError, StartInterruptedError: as for `start`.
+        StudyStoppedError, StartInterruptedError: as for `run_new_study`.
     """
-    with message_on_interrupt(GO_ON.format(name)):
+    with message_on_interrupt(STOPPED_RESUMABLE_MESSAGE.format(name)):
         folder = home.find_study(name)
         check_not_running_at_origin(folder)
         spec, record = folder.load_checked_spec(), StudyRecord.load(folder.ledger_file)
         told = placement_on_resume(folder, record, assignments)
         if record.state != "complete" or trials is not None or failed:
-            _check_place(home, spec.with_placement(told), address)
-        with resumable(folder):
+            _check_trial_fits(home, spec.replace_placement(told), address)
+        with explain_resume_on_disk_error(folder):
             if trials is not None:
                 record = extend_study.add_trials(folder, spec, trials)
             if failed:
@@ -232,32 +232,38 @@ def resume(
                     f"{name}: has failed, and all that is left is what failed. {extend_study.RETRY_REMEDY.format(name)}"
                 )
             return run_session(home, folder, load_datasets(spec, view), view, address, shared, told)
-        tracker = Tracker(home, folder, spec)
+        tracker = MlflowTracker(home, folder, spec)
         is_cut_off = spec.final_seeds is not None and not spec.function and not folder.card_file.exists()
         datasets = load_datasets(spec, view) if is_cut_off else None
         is_told = shared is not None or folder.report_page.exists()  # a study of a suite has no report of its own
-        with shared_while_running(folder), resumable(folder), closing(Ledger(folder.ledger_file)):
-            if not is_cut_off and not tracker.is_behind and not tracker.is_lost() and is_told:
+        with (
+            share_study_while_running(folder),
+            explain_resume_on_disk_error(folder),
+            closing(Ledger(folder.ledger_file)),
+        ):
+            if not is_cut_off and not tracker.is_behind and not tracker.has_lost_runs() and is_told:
                 again = f". {extend_study.RETRY_REMEDY.format(name)}" if extend_study.failed_trials(record) else ""
                 further = "" if spec.final_seeds else f". To search on: study resume {name} --trials +10"
                 raise UserError(
                     f"{name}: complete, there is nothing to go on with. Its results: study report {name}{further}. A "
                     f"file that was changed since is another study: study run FILE --name NEW{again}"
                 )
-            tracker.start()
+            tracker.start_following()
             results = Results(spec, record)
             untracked = (
-                tracker.finish()
-                or tracker.attach(write_outputs(folder, results, datasets), lead_sentences_by_title(results))
+                tracker.finish_writing()
+                or tracker.log_artifacts(
+                    write_study_outputs(folder, results, datasets), lead_sentences_by_title(results)
+                )
                 or register_model(home, folder, results)
             )
-        return RunEnd(folder, spec, record, untracked, tracker.notes, ran=False)
+        return RunEnd(folder, spec, record, untracked, tracker.notes, has_run_trials=False)
 
 
-def confirm(
+def confirm_study(
     home: Home,
     name: str,
-    view: View,
+    view: StudyView,
     top: int | None = None,
     seeds: int | None = None,
     rules: bool = False,
@@ -269,41 +275,45 @@ def confirm(
         top, seeds, rules: see `study.commands.extend_study.add_fresh_seeds`.
 
     Raises:
-        UserError: see `resume`; or nothing would be run, see `study.commands.extend_study.add_fresh_seeds`.
+        UserError: see `resume_study`; or nothing would be run, see `study.commands.extend_study.add_fresh_seeds`.
     """
     folder, spec = _study_to_continue(home, name, address)
     datasets = load_datasets(spec, view)
-    with resumable(folder):
+    with explain_resume_on_disk_error(folder):
         extend_study.add_fresh_seeds(folder, spec, top, seeds, rules)
     return run_session(home, folder, datasets, view, address)
 
 
 def _study_to_continue(home: Home, name: str, address: str | None) -> tuple[StudyFolder, StudySpec]:
-    """Return a study of this home that is to run more trials, and its file; raise as `resume`."""
+    """Return a study of this home that is to run more trials, and its file; raise as `resume_study`."""
     folder = home.find_study(name)
     check_not_running_at_origin(folder)
     spec = folder.load_checked_spec()
-    _check_place(home, spec.with_placement(StudyRecord.load(folder.ledger_file).placement), address)
+    _check_trial_fits(home, spec.replace_placement(StudyRecord.load(folder.ledger_file).placement), address)
     return folder, spec
 
 
-def ablate(home: Home, name: str, view: View, request: AblationRequest, address: str | None = None) -> RunEnd | None:
+def run_ablation(
+    home: Home, name: str, view: StudyView, request: AblationRequest, address: str | None = None
+) -> RunEnd | None:
     """Run the steps from a study's baseline to its best configuration, each on the same fresh seeds.
 
     Returns:
         The end of the run; None: all that is asked for had run.
 
     Raises:
-        UserError: see `resume`; or there is nothing to ablate, see `study.commands.ablate_study.plan_ablation`.
+        UserError: see `resume_study`; or there is nothing to ablate, see `study.commands.ablate_study.plan_ablation`.
     """
     folder, spec = _study_to_continue(home, name, address)
     datasets = load_datasets(spec, view)
-    with resumable(folder):
+    with explain_resume_on_disk_error(folder):
         is_measured = not ablate_study.request_ablation(folder, spec, request)
     return None if is_measured else run_session(home, folder, datasets, view, address)
 
 
-def train(home: Home, spec: StudySpec, view: View, address: str | None = None, whole: bool = False) -> RunEnd:
+def train_final(
+    home: Home, spec: StudySpec, view: StudyView, address: str | None = None, whole: bool = False
+) -> RunEnd:
     """Train a configuration on several seeds; seeds that were trained before are kept.
 
     Args:
@@ -311,43 +321,43 @@ def train(home: Home, spec: StudySpec, view: View, address: str | None = None, w
         whole: whether a frozen network's weights are kept among the models' files.
 
     Raises:
-        UserError: see `start`; or the name belongs to another configuration.
+        UserError: see `run_new_study`; or the name belongs to another configuration.
     """
     if not whole and (trained := _finished_training(home, spec)) is not None:
         return trained
     with message_on_interrupt():
-        _check_place(home, spec, address)
+        _check_trial_fits(home, spec, address)
         datasets = load_datasets(spec, view)
         is_new = not (home.path / spec.name).exists()
         with message_on_interrupt(made=home.path / spec.name):
             folder = final_training.create_or_extend(home, spec, check_and_pickle_function(home, spec))
-            with _withdrawn_if_refused(home, folder) if is_new else nullcontext():
+            with _remove_study_if_refused(home, folder) if is_new else nullcontext():
                 if whole:
-                    with resumable(folder):
+                    with explain_resume_on_disk_error(folder):
                         copy_frozen_weights(folder, spec)
                 return run_session(home, folder, datasets, view, address)
 
 
 def _finished_training(home: Home, spec: StudySpec) -> RunEnd | None:
     """Return the end of a final training that has run on all of its seeds; None: there is something left to do."""
-    if not is_over(home, spec):
+    if not is_study_complete(home, spec):
         return None
     folder = StudyFolder(home.path / spec.name)
     existing, record = folder.load_checked_spec(), StudyRecord.load(folder.ledger_file)
     seeds = {*final_training.seeds_of_training(existing, spec, str(home.path)), *(spec.final_seeds or ())}
     missing = seeds - {trial.seed for trial in record.trials_of_stages("final") if trial.state == "complete"}
     is_cut_off = missing or not folder.report_page.exists() or not (spec.function or folder.card_file.exists())
-    return None if is_cut_off else RunEnd(folder, existing, record, None, ran=False)
+    return None if is_cut_off else RunEnd(folder, existing, record, None, has_run_trials=False)
 
 
-MOST_DIFFERENCES = 20
+MAX_SHOWN_DIFFERENCES = 20
 """Keys that a refusal names at most."""
 
 
-def run_left(
+def run_remaining_studies(
     home: Home,
     specs: Sequence[StudySpec],
-    view: View,
+    view: StudyView,
     tell: Callable[[int], None] = lambda _: None,
     address: str | None = None,
     shared: SharedRay | None = None,
@@ -356,10 +366,10 @@ def run_left(
 
     Args:
         tell: is given the place of each that is not over, from 1.
-        address, shared: see `study.driver.run.start`.
+        address, shared: see `study.driver.run.run_new_study`.
     """
     for number, spec in enumerate(specs, 1):
-        if is_over(home, spec):
+        if is_study_complete(home, spec):
             continue
         tell(number)
         end = start_or_resume(home, spec, view, address, shared)
@@ -368,15 +378,15 @@ def run_left(
             return
 
 
-def is_over(home: Home, spec: StudySpec) -> bool:
+def is_study_complete(home: Home, spec: StudySpec) -> bool:
     """Return whether a study is complete and all of it is in MLflow."""
     folder = StudyFolder(home.path / spec.name)
     if not folder.ledger_file.is_file() or StudyRecord.load(folder.ledger_file).state != "complete":
         return False
-    return not Tracker(home, folder, spec).is_behind
+    return not MlflowTracker(home, folder, spec).is_behind
 
 
-def differences(home: Home, specs: Iterable[StudySpec]) -> Iterator[str]:
+def key_differences(home: Home, specs: Iterable[StudySpec]) -> Iterator[str]:
     """Yield the keys in which studies differ from what they began with, each with the first study that does."""
     seen = set()
     for spec in specs:
@@ -390,13 +400,13 @@ def differences(home: Home, specs: Iterable[StudySpec]) -> Iterator[str]:
                 yield f"{key}: {before.get(key)!r} before, {given.get(key)!r} given ({spec.name})"
 
 
-def listed(differing: Sequence[str]) -> str:
+def format_differences(differing: Sequence[str]) -> str:
     """Return differences as the lines of a message."""
-    more = [f"and {len(differing) - MOST_DIFFERENCES} more"] if len(differing) > MOST_DIFFERENCES else []
-    return "\n".join([*differing[:MOST_DIFFERENCES], *more])
+    more = [f"and {len(differing) - MAX_SHOWN_DIFFERENCES} more"] if len(differing) > MAX_SHOWN_DIFFERENCES else []
+    return "\n".join([*differing[:MAX_SHOWN_DIFFERENCES], *more])
 
 
-def write_forms(folder: Path, name: str, forms: Mapping[str, str]) -> None:
+def write_table_files(folder: Path, name: str, forms: Mapping[str, str]) -> None:
     """Write a table into a folder, in a file for each ending.
 
     Raises:

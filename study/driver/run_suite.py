@@ -14,8 +14,8 @@ from study.analysis.tables import suite_tables
 from study.analysis.tables.suite_tables import SuiteTables
 from study.commands.cost import SECONDS_PER_HOUR, hours_in_words
 from study.commands.plan import plan_budget
-from study.driver.run import differences, listed, run_left, write_forms
-from study.driver.session import View
+from study.driver.run import format_differences, key_differences, run_remaining_studies, write_table_files
+from study.driver.session import StudyView
 from study.errors import StartInterruptedError, StudyStoppedError, UserError
 from study.files import as_user_error_if_unwritable, check_output_path, safe_path_below, write_atomically, write_output
 from study.home.folder import ANOTHER_HOME_REMEDY, Home, StudyFolder, check_home_format, write_home_format
@@ -27,10 +27,10 @@ from study.spec.yaml_document import dump, read_study_file
 from study.sweep.ray_runtime import SharedRay
 from study.text import pluralise, rows_as_markdown, shell_command
 
-MEMORY = "suite.yaml"
+SUITE_FILE = "suite.yaml"
 """File with what a suite consisted of when it last ran, in its folder, beside its tables."""
 
-FORMS: Mapping[str, Callable[[SuiteTables], str]] = {
+TABLE_WRITERS: Mapping[str, Callable[[SuiteTables], str]] = {
     "md": suite_tables.suite_to_markdown,
     "tex": suite_tables.suite_to_latex,
     "csv": suite_tables.suite_to_csv,
@@ -52,7 +52,9 @@ class SuiteEnd:
     untracked: list[str]
 
 
-def run(home: Home, suite: Suite, given: str, view: View, tell: Callable[[str], None], address: str | None) -> SuiteEnd:
+def run_suite(
+    home: Home, suite: Suite, given: str, view: StudyView, tell: Callable[[str], None], address: str | None
+) -> SuiteEnd:
     """Run what is left of a suite, one study after the other in one Ray; what is complete stays as it is.
 
     Args:
@@ -62,26 +64,28 @@ def run(home: Home, suite: Suite, given: str, view: View, tell: Callable[[str], 
 
     Raises:
         UserError: it began with other settings, the address is no cluster's, or a study cannot start.
-        StudyStoppedError, StartInterruptedError: see `study.driver.run.start`; the same command goes on.
+        StudyStoppedError, StartInterruptedError: see `study.driver.run.run_new_study`; the same command goes on.
     """
     if address is not None and address.startswith(("http://", "https://")):
         raise UserError(f"--address {address}: a suite runs from within a cluster's network: auto, HOST:PORT")
-    check_same_settings(home, suite)
-    for section in _data_sections(suite):
-        data.load_all([section])
-    write_memory(home, suite)
+    check_suite_unchanged(home, suite)
+    for section in _data_sections_of_suite(suite):
+        data.load_datasets([section])
+    write_suite_file(home, suite)
 
     def told(place: int) -> None:
-        tell(f"search {place} of {len(suite.cells)}: {suite.cells[place - 1].spec.name}")
+        tell(f"search {place} of {len(suite.studies)}: {suite.studies[place - 1].spec.name}")
 
     with _say_how_to_continue(given), SharedRay() as shared:
-        ends = list(run_left(home, [cell.spec for cell in suite.cells], view, told, address, shared))
-    found = tables(home, suite)
-    write_forms(folder(home, suite), "table", {ending: form(found) for ending, form in FORMS.items()})
+        ends = list(run_remaining_studies(home, [cell.spec for cell in suite.studies], view, told, address, shared))
+    found = suite_tables_so_far(home, suite)
+    write_table_files(
+        suite_folder(home, suite), "table", {ending: form(found) for ending, form in TABLE_WRITERS.items()}
+    )
     return SuiteEnd(
         any(end.record.state not in ("complete", "failed") for end in ends),
         [end.spec.name for end in ends if end.record.state == "failed"],
-        [end.spec.name for end in ends if end.untracked],
+        [end.spec.name for end in ends if end.untracked_reason],
     )
 
 
@@ -99,12 +103,12 @@ def _say_how_to_continue(given: str) -> Iterator[None]:
         ) from None
 
 
-def tables(home: Home, suite: Suite) -> SuiteTables:
+def suite_tables_so_far(home: Home, suite: Suite) -> SuiteTables:
     """Return the tables of what has run so far."""
-    return suite_tables.build_suite_tables(suite, lambda cell: load(home, cell))
+    return suite_tables.build_suite_tables(suite, lambda cell: load_search_results(home, cell))
 
 
-def load(home: Home, cell: SuiteSearch) -> Results | None:
+def load_search_results(home: Home, cell: SuiteSearch) -> Results | None:
     """Return the results of a search, None where it has not begun."""
     found = StudyFolder(home.path / cell.spec.name)
     if not found.ledger_file.is_file():
@@ -112,55 +116,55 @@ def load(home: Home, cell: SuiteSearch) -> Results | None:
     return Results.load(found)
 
 
-def folder(home: Home, suite: Suite) -> Path:
-    """Return the folder of a suite's tables and of its `MEMORY`."""
+def suite_folder(home: Home, suite: Suite) -> Path:
+    """Return the folder of a suite's tables and of its `SUITE_FILE`."""
     return safe_path_below(home.suites_folder, suite.name)
 
 
-def write_memory(home: Home, suite: Suite) -> None:
+def write_suite_file(home: Home, suite: Suite) -> None:
     """Write down what a suite consists of.
 
     Raises:
         UserError: the home cannot be written, or is of another form.
     """
     check_home_format(home.path)
-    file = folder(home, suite) / MEMORY
+    file = suite_folder(home, suite) / SUITE_FILE
     with as_user_error_if_unwritable(file.parent, ANOTHER_HOME_REMEDY):
         file.parent.mkdir(parents=True, exist_ok=True)
         write_home_format(home.path)
         write_atomically(file, dump(suite.to_document()))
 
 
-def check_out(out: Path | None) -> None:
+def check_output_file(out: Path | None) -> None:
     """Refuse a file that the tables could not be written to.
 
     Raises:
         UserError: says why.
     """
-    if out is not None and out.suffix.removeprefix(".") not in FORMS:
-        raise UserError(f"-o {out}: allowed endings are {', '.join(f'.{ending}' for ending in FORMS)}")
+    if out is not None and out.suffix.removeprefix(".") not in TABLE_WRITERS:
+        raise UserError(f"-o {out}: allowed endings are {', '.join(f'.{ending}' for ending in TABLE_WRITERS)}")
     if out is not None:
         check_output_path(out)
 
 
-def write_out(found: SuiteTables, out: Path) -> None:
+def write_tables_to_file(found: SuiteTables, out: Path) -> None:
     """Write the tables in the form that a file's ending names."""
-    write_output(out, FORMS[out.suffix.removeprefix(".")](found))
+    write_output(out, TABLE_WRITERS[out.suffix.removeprefix(".")](found))
 
 
-def check_same_settings(home: Home, suite: Suite) -> None:
+def check_suite_unchanged(home: Home, suite: Suite) -> None:
     """Refuse a suite that began with other settings; it may have more methods, data sets and searches than then.
 
     Raises:
         UserError: says what differs.
     """
-    memory = folder(home, suite) / MEMORY
+    memory = suite_folder(home, suite) / SUITE_FILE
     before = read_study_file(memory).values if memory.is_file() else {}
-    specs = (cell.spec for cell in suite.cells)
-    if differing := [*_changed_parts(before, suite.to_document()), *differences(home, specs)]:
+    specs = (cell.spec for cell in suite.studies)
+    if differing := [*_changed_parts(before, suite.to_document()), *key_differences(home, specs)]:
         raise UserError(
             f"{suite.name}: this suite began in {home.path} with other settings. Run this one under another `name`, or "
-            f"give what it began with:\n{listed(differing)}"
+            f"give what it began with:\n{format_differences(differing)}"
         )
 
 
@@ -177,7 +181,7 @@ def _changed_parts(before: Mapping[str, Any], given: Mapping[str, Any]) -> Itera
             yield f"{key}: {value} before, {now} given"
 
 
-def _data_sections(suite: Suite) -> list[Section]:
+def _data_sections_of_suite(suite: Suite) -> list[Section]:
     return [
         section
         for label in suite.data
@@ -187,9 +191,9 @@ def _data_sections(suite: Suite) -> list[Section]:
 
 def plan_suite(home: Home, suite: Suite) -> dict[str, Any]:
     """Return how far each place of a suite's table is, the epochs left, and their time at the pace until now."""
-    from study.sweep.ray_runtime import n_trials_at_once
+    from study.sweep.ray_runtime import count_trials_at_once
 
-    studies = {cell.spec.name: load(home, cell) for cell in suite.cells}
+    studies = {cell.spec.name: load_search_results(home, cell) for cell in suite.studies}
     records = {
         place: [study.record if (study := studies[cell.spec.name]) else None for cell in cells]
         for place, cells in suite.searches_by_place.items()
@@ -197,14 +201,14 @@ def plan_suite(home: Home, suite: Suite) -> dict[str, Any]:
     paces = {}
     for method in suite.methods:
         begun = [one for (of, _), here in records.items() if of == method for one in here if one is not None]
-        if epochs := _n_epochs_run(begun):
+        if epochs := _count_epochs_run(begun):
             paces[method] = sum(record.total_trial_seconds for record in begun) / epochs
     places: list[dict[str, Any]] = []
     for (method, label), here in records.items():
         spec = suite.searches_by_place[method, label][0].spec
         each = plan_budget(spec)
         open_ones = [record for record in here if record is None or record.state != "complete"]
-        half = _n_epochs_run(record for record in open_ones if record is not None)
+        half = _count_epochs_run(record for record in open_ones if record is not None)
         epochs_left = {kind: max(0, len(open_ones) * count - half) for kind, count in each.epochs.items()}
         pace = paces.get(method)
         places.append(
@@ -217,26 +221,26 @@ def plan_suite(home: Home, suite: Suite) -> dict[str, Any]:
                     "search": spec.trials,
                     "fresh": each.trials["confirm"] + each.trials["rule"],
                 },
-                "epochs_done": _n_epochs_run(record for record in here if record is not None),
+                "epochs_done": _count_epochs_run(record for record in here if record is not None),
                 "epochs_left": epochs_left,
                 "trial_hours_left": None
                 if pace is None
                 else {kind: count * pace / SECONDS_PER_HOUR for kind, count in epochs_left.items()},
             }
         )
-    first = suite.cells[0].spec
+    first = suite.studies[0].spec
     return {
         "name": suite.name,
-        "searches": len(suite.cells),
+        "searches": len(suite.studies),
         "states": _counts_by_state(record for here in records.values() for record in here),
         "epochs_per_trial": first.epochs,
         "places": places,
         "seconds_per_epoch": paces,
-        "trials_at_once_here": n_trials_at_once(first.resources, first.search.concurrency),
+        "trials_at_once_here": count_trials_at_once(first.resources, first.search.concurrency),
     }
 
 
-def plan_text(document: Mapping[str, Any]) -> str:
+def suite_plan_text(document: Mapping[str, Any]) -> str:
     """Return the document of `plan_suite` as text for people."""
     rows = [
         [
@@ -277,7 +281,7 @@ def _remaining_time_text(document: Mapping[str, Any]) -> str:
     )
 
 
-def _n_epochs_run(records: Iterable[StudyRecord]) -> int:
+def _count_epochs_run(records: Iterable[StudyRecord]) -> int:
     return sum(trial.n_epochs for record in records for trial in record.trials.values())
 
 

@@ -12,7 +12,7 @@ from study import data
 from study.analysis.report import result_sentences
 from study.analysis.report.result_sentences import wrap_for_terminal
 from study.analysis.statistics.next_step import NextStep, is_better_than_baseline, predict_command
-from study.cluster.log_share import shared_while_running
+from study.cluster.log_share import share_study_while_running
 from study.commands import extend_study, final_training
 from study.commands.export import export_best
 from study.commands.report import lead_sentences_by_title, result_files
@@ -23,18 +23,18 @@ from study.home.ledger import Ledger
 from study.home.record import StudyRecord
 from study.ranking import Results, summary
 from study.spec import StudySpec
-from study.sweep import LOADING, REPORTING
-from study.sweep.ray_runtime import SharedRay, ray_runtime
+from study.sweep import LOADING_DATA_STEP, WRITING_REPORT_STEP
+from study.sweep.ray_runtime import SharedRay, start_or_join_ray
 from study.text import print_text, shell_command
-from study.tracking import Tracker
+from study.tracking import MlflowTracker
 from study.tracking.registry import register_model_version
 from study.tracking.tracker import MAX_HEAD_START_S
-from study.tracking.tracking_state import experiments_page, is_server
-from study.trained.model_files import best_model, write_descriptions_and_card
-from study.upstream.ray_internals import is_job
+from study.tracking.tracking_state import experiments_page_url, is_mlflow_server
+from study.trained.model_files import best_model_files, write_descriptions_and_card
+from study.upstream.ray_internals import is_ray_job
 
 
-def write_outputs(
+def write_study_outputs(
     folder: StudyFolder, results: Results, datasets: Mapping[str, Dataset] | None = None, report: bool = True
 ) -> dict[Path, str | None]:
     """Write the report and best.yaml, or the descriptions and card of a final training.
@@ -64,12 +64,12 @@ def write_outputs(
 
 def register_model(home: Home, folder: StudyFolder, results: Results) -> str | None:
     """Have MLflow register the model of a final training; return what went wrong, if anything did."""
-    if results.spec.final_seeds is None or not (model := best_model(folder, results)):
+    if results.spec.final_seeds is None or not (model := best_model_files(folder, results)):
         return None
     return register_model_version(home, folder, results.spec.name, model)
 
 
-TRACEBACK = 30
+MAX_TRACEBACK_LINES = 30
 """Lines of a traceback that are shown, counted from its end."""
 
 
@@ -86,9 +86,9 @@ class RunEnd:
     folder: StudyFolder
     spec: StudySpec
     record: StudyRecord
-    untracked: str | None
-    mended: Sequence[str] = ()
-    ran: bool = True
+    untracked_reason: str | None
+    mended_problems: Sequence[str] = ()
+    has_run_trials: bool = True
 
     @cached_property
     def results(self) -> Results:
@@ -105,7 +105,7 @@ def closing_lines(end: RunEnd) -> list[str]:
     folder, spec, record = end.folder, end.spec, end.record
     lines = ["", *summary.summary_lines(summary.summarise(end.results))]
     told = result_sentences.lead_numbers(end.results)
-    if not end.ran:
+    if not end.has_run_trials:
         lines.insert(0, f"{spec.name} ran already: no trial ran now. To run it anew, give it another name: --name")
     lines += ["", *result_sentences.lead_lines(told, but=("Next",))]
     beside = final_training.compare_with_baseline_training(folder, end.results)
@@ -115,7 +115,7 @@ def closing_lines(end: RunEnd) -> list[str]:
 
         lines += ["", frame_to_markdown(printed_comparison(beside))]
     if record.state == "complete":
-        lines += ["", *([] if is_job() else _file_lines(end))]
+        lines += ["", *([] if is_ray_job() else _file_lines(end))]
         if spec.final_seeds is None and end.results.confirm_settings.rules:
             lines.append("rules      what each selection rule would have picked, on fresh seeds: in the report")
         if record.ablation_request is not None:
@@ -126,14 +126,14 @@ def closing_lines(end: RunEnd) -> list[str]:
             *_mlflow_lines(folder.tracking_uri),
             *_failure_lines(end),
             "",
-            *_next_commands(end, told.next, beside is not None),
+            *_next_command_lines(end, told.next, beside is not None),
         ]
     else:
-        lines += [*_first_failure(end), *_how_it_goes_on(end)]
-    if end.mended:
-        lines += ["", *end.mended]
-    if end.untracked:
-        lines += ["", f"not everything is in MLflow: {end.untracked}"]
+        lines += [*_first_failure_lines(end), *_resume_commands(end)]
+    if end.mended_problems:
+        lines += ["", *end.mended_problems]
+    if end.untracked_reason:
+        lines += ["", f"not everything is in MLflow: {end.untracked_reason}"]
         lines.append(f"nothing is lost; once MLflow answers again: study resume {spec.name}")
     return lines
 
@@ -149,12 +149,12 @@ def _file_lines(end: RunEnd) -> list[str]:
 
 def _mlflow_lines(uri: str) -> list[str]:
     """Return how to open MLflow's pages; nothing in a job that has a database instead of a server."""
-    if not is_job():
+    if not is_ray_job():
         return ["MLflow UI  study ui"]
-    return [f"MLflow UI  {experiments_page(uri)}"] if is_server(uri) else []
+    return [f"MLflow UI  {experiments_page_url(uri)}"] if is_mlflow_server(uri) else []
 
 
-def _first_failure(end: RunEnd) -> list[str]:
+def _first_failure_lines(end: RunEnd) -> list[str]:
     """Return why the first failed trial failed, its traceback, and where all tracebacks are."""
     folder = end.folder
     if (first := end.record.first_failed_trial) is None:
@@ -162,13 +162,13 @@ def _first_failure(end: RunEnd) -> list[str]:
     lines = [f"trial {first.number} failed, {first.end_reason}"]
     file = folder.error_file(first.number)
     if end.record.state == "failed" and file.exists():
-        lines += ["", *file.read_text(encoding="utf-8").splitlines()[-TRACEBACK:], ""]
-    if is_job():
+        lines += ["", *file.read_text(encoding="utf-8").splitlines()[-MAX_TRACEBACK_LINES:], ""]
+    if is_ray_job():
         return [*lines, f"its traceback: {shell_command('logs', end.spec.name, '--trial', first.number)}"]
     return [*lines, f"tracebacks: {file.parent}"] if file.parent.exists() else lines
 
 
-def _how_it_goes_on(end: RunEnd) -> list[str]:
+def _resume_commands(end: RunEnd) -> list[str]:
     """Return the commands with which a study that is not complete goes on."""
     spec, record = end.spec, end.record
     if record.state != "failed" or spec.final_seeds is not None:  # a final training tries again what failed
@@ -198,7 +198,7 @@ def _failure_lines(end: RunEnd) -> list[str]:
     return [told, f"           once its cause is mended: study resume {end.spec.name} --failed"]
 
 
-def _next_commands(end: RunEnd, steps: Sequence[NextStep], has_baseline: bool) -> list[str]:
+def _next_command_lines(end: RunEnd, steps: Sequence[NextStep], has_baseline: bool) -> list[str]:
     """Return the next commands: what the numbers ask for, the final training, and that of the baseline.
 
     Args:
@@ -207,7 +207,7 @@ def _next_commands(end: RunEnd, steps: Sequence[NextStep], has_baseline: bool) -
     folder, spec = end.folder, end.spec
     if spec.final_seeds is not None:
         uses = [] if spec.function else [predict_command(spec), shell_command("evaluate", spec.name, "--split", "test")]
-        uses += [] if has_baseline else _baseline_as_well(folder, spec)
+        uses += [] if has_baseline else _train_baseline_command(folder, spec)
         return [f"{'      ' if place else 'next: '}{use}" for place, use in enumerate(uses)]
     if spec.varied_data_keys:
         return []
@@ -229,11 +229,11 @@ def _next_commands(end: RunEnd, steps: Sequence[NextStep], has_baseline: bool) -
 
 def _what_to_train(folder: StudyFolder) -> str | Path:
     """Return what `study train` takes: the study's name, here or on a cluster; its file in a home of another place."""
-    is_found = is_job() or folder.path.parent == Home.locate().path
-    return folder.name if is_found else _relative(folder.best_file)
+    is_found = is_ray_job() or folder.path.parent == Home.locate().path
+    return folder.name if is_found else _relative_to_working_folder(folder.best_file)
 
 
-def _baseline_as_well(folder: StudyFolder, spec: StudySpec) -> list[str]:
+def _train_baseline_command(folder: StudyFolder, spec: StudySpec) -> list[str]:
     """Return the command to train the baseline on a final training's seeds; none if that is the baseline's own."""
     origin, seeds = spec.origin or {}, ",".join(map(str, spec.final_seeds or ()))
     if "study" not in origin or final_training.is_baseline_training(Home(folder.path.parent), spec):
@@ -243,7 +243,7 @@ def _baseline_as_well(folder: StudyFolder, spec: StudySpec) -> list[str]:
     ]
 
 
-def _relative(path: Path) -> Path:
+def _relative_to_working_folder(path: Path) -> Path:
     try:
         here = Path.cwd()
     except FileNotFoundError:  # the folder of a job, removed by Ray
@@ -251,34 +251,34 @@ def _relative(path: Path) -> Path:
     return path.relative_to(here) if path.is_relative_to(here) else path
 
 
-class View(Protocol):
+class StudyView(Protocol):
     """Shows a study while it runs, reading the record from a thread; yields a function that shows a line at once."""
 
     def __call__(self, spec: StudySpec, record: StudyRecord) -> AbstractContextManager[Callable[[str], None]]: ...
 
 
-def load_datasets(spec: StudySpec, view: View) -> dict[str, Dataset]:
+def load_datasets(spec: StudySpec, view: StudyView) -> dict[str, Dataset]:
     """Load a study's data sets, before anything starts.
 
     Raises:
         UserError: data cannot be loaded, or the weights that trials begin from are not there or are not those of the
             configuration's study.
     """
-    from study.sweep.driver import initial_weights
+    from study.sweep.driver import check_initial_weights
 
-    initial_weights(spec, StudyRecord())
+    check_initial_weights(spec, StudyRecord())
     with view(spec, StudyRecord()) as tell:
-        tell(LOADING)
-        datasets = data.load_all(spec.data_sections)
-        _compute_features(spec, datasets, tell)
+        tell(LOADING_DATA_STEP)
+        datasets = data.load_datasets(spec.data_sections)
+        _compute_frozen_features(spec, datasets, tell)
         return datasets
 
 
-SAID_AGAIN = 10.0
+FEATURE_PROGRESS_INTERVAL_S = 10.0
 """Seconds between lines on how far features are."""
 
 
-def _compute_features(spec: StudySpec, datasets: Mapping[str, Dataset], tell: Callable[[str], None]) -> None:
+def _compute_frozen_features(spec: StudySpec, datasets: Mapping[str, Dataset], tell: Callable[[str], None]) -> None:
     """Compute the features of frozen networks before trials wait for them.
 
     Where trials take a GPU and this machine has none they are left: to a task of the cluster, else to the trials.
@@ -289,32 +289,32 @@ def _compute_features(spec: StudySpec, datasets: Mapping[str, Dataset], tell: Ca
     import torch
 
     from study.training import features
-    from study.training.device import best_device
+    from study.training.device import best_available_device
 
-    device = best_device() if spec.resources.gpu else torch.device("cpu")
+    device = best_available_device() if spec.resources.gpu else torch.device("cpu")
     if spec.resources.gpu and device.type == "cpu":
         return
-    said = -SAID_AGAIN
+    said = -FEATURE_PROGRESS_INTERVAL_S
 
     def on_rows(done: int, total: int) -> None:
         nonlocal said
-        if done == total or time.monotonic() - said >= SAID_AGAIN:
+        if done == total or time.monotonic() - said >= FEATURE_PROGRESS_INTERVAL_S:
             said = time.monotonic()
             tell(f"features of the pictures, computed once and kept: {done} of {total}")
 
     for model in sections:
         for dataset in datasets.values():
-            features.with_frozen_features(model, dataset, device, on_rows)
+            features.replace_inputs_with_frozen_features(model, dataset, device, on_rows)
 
 
-GO_ON = "stopped. Nothing is lost; then go on with it: study resume {}"
+STOPPED_RESUMABLE_MESSAGE = "stopped. Nothing is lost; then go on with it: study resume {}"
 
 
-NOT_BEGUN = "stopped before the study began; nothing is left behind"
+STOPPED_BEFORE_BEGIN_MESSAGE = "stopped before the study began; nothing is left behind"
 
 
 @contextmanager
-def message_on_interrupt(message: str = NOT_BEGUN, made: Path | None = None) -> Iterator[None]:
+def message_on_interrupt(message: str = STOPPED_BEFORE_BEGIN_MESSAGE, made: Path | None = None) -> Iterator[None]:
     """Raise a KeyboardInterrupt of the block as a StartInterruptedError with this message.
 
     Args:
@@ -323,11 +323,13 @@ def message_on_interrupt(message: str = NOT_BEGUN, made: Path | None = None) -> 
     try:
         yield
     except KeyboardInterrupt:
-        raise StartInterruptedError(GO_ON.format(made.name) if made and made.exists() else message) from None
+        raise StartInterruptedError(
+            STOPPED_RESUMABLE_MESSAGE.format(made.name) if made and made.exists() else message
+        ) from None
 
 
 @contextmanager
-def resumable(folder: StudyFolder) -> Iterator[None]:
+def explain_resume_on_disk_error(folder: StudyFolder) -> Iterator[None]:
     """Say how the study goes on where the disk is full or fails.
 
     Raises:
@@ -348,7 +350,7 @@ def run_session(
     home: Home,
     folder: StudyFolder,
     datasets: Mapping[str, Dataset],
-    view: View,
+    view: StudyView,
     address: str | None,
     shared: SharedRay | None = None,
     placement: Mapping[str, Any] | None = None,
@@ -356,46 +358,46 @@ def run_session(
     """Run a study that is in the home: drive it, write its report and files, and bring everything into MLflow.
 
     Args:
-        placement: see `study.spec.study_spec.StudySpec.with_placement`; None: that of its last driver.
+        placement: see `study.spec.study_spec.StudySpec.replace_placement`; None: that of its last driver.
 
     Raises:
-        StudyStoppedError, StartInterruptedError, UserError: see `study.driver.run.start`.
+        StudyStoppedError, StartInterruptedError, UserError: see `study.driver.run.run_new_study`.
     """
-    from study.sweep.driver import drive
+    from study.sweep.driver import drive_study
 
     with (
-        message_on_interrupt(GO_ON.format(folder.name)),
-        shared_while_running(folder),
-        resumable(folder),
+        message_on_interrupt(STOPPED_RESUMABLE_MESSAGE.format(folder.name)),
+        share_study_while_running(folder),
+        explain_resume_on_disk_error(folder),
         closing(Ledger(folder.ledger_file)) as ledger,
     ):
         spec, record = folder.load_checked_spec(), StudyRecord.load_without_closing(folder.ledger_file)
         record.check_resumable(folder.name)
-        placed = spec.with_placement(record.placement if placement is None else placement)
-        tracker = Tracker(home, folder, spec)
+        placed = spec.replace_placement(record.placement if placement is None else placement)
+        tracker = MlflowTracker(home, folder, spec)
         say: Callable[[str], object] = print_text  # until the view is there
-        tracker.start(MAX_HEAD_START_S, lambda text: say(text))
+        tracker.start_following(MAX_HEAD_START_S, lambda text: say(text))
         try:
             files = {}
             with view(placed, record) as say:
                 sessions = len(record.sessions)
                 try:
-                    drive(folder, placed, datasets, ledger, record, address, say, shared or ray_runtime)
+                    drive_study(folder, placed, datasets, ledger, record, address, say, shared or start_or_join_ray)
                 except KeyboardInterrupt:  # which the ledger records
                     if len(record.sessions) == sessions:  # unless it came before this session was recorded
                         raise
                 if record.state == "complete":
-                    say(REPORTING)
-                    files = write_outputs(folder, Results(spec, record), datasets, report=shared is None)
+                    say(WRITING_REPORT_STEP)
+                    files = write_study_outputs(folder, Results(spec, record), datasets, report=shared is None)
         finally:
             if ledger.is_taken_over:
-                tracker.abandon()
-            untracked = tracker.finish(say)
+                tracker.abandon_ledger()
+            untracked = tracker.finish_writing(say)
         results = Results(spec, record)
         if files:
             untracked = (
                 untracked
-                or tracker.attach(files, lead_sentences_by_title(results))
+                or tracker.log_artifacts(files, lead_sentences_by_title(results))
                 or register_model(home, folder, results)
             )
     return RunEnd(folder, spec, record, untracked, tracker.notes)

@@ -19,8 +19,8 @@ from study import __version__, writable_folders
 from study.errors import StudyNotFoundError, UserError, did_you_mean
 from study.files import PRIVATE_FILE_MODE, as_user_error_if_unwritable, parse_json, read_json, write_atomically
 from study.home.ledger import Ledger
-from study.spec import StudySpec, load_checked, load_resolved
-from study.spec.load import check_name
+from study.spec import StudySpec, load_resolved, load_resolved_and_check
+from study.spec.load import check_study_name
 from study.text import format_time, shell_command
 from study.training import function_loading
 
@@ -202,7 +202,7 @@ class StudyFolder:
         Raises:
             UserError: says everything that is wrong.
         """
-        return load_checked(self.spec_file, self.name)
+        return load_resolved_and_check(self.spec_file, self.name)
 
 
 @dataclass(frozen=True)
@@ -267,7 +267,7 @@ class Home:
             StudyNotFoundError: there is none; says which there are.
             UserError: the name cannot be a study's, or the home is of another format.
         """
-        check_name(name)
+        check_study_name(name)
         self._refuse_symlink(name)
         names = [folder.name for folder in self.list_studies()]
         if name not in names:
@@ -282,7 +282,7 @@ class Home:
             UserError: says how to go on with that study, or to run another one beside it; or the name cannot be a
                 study's, or the home is of another format, or it cannot be written.
         """
-        check_name(name)
+        check_study_name(name)
         check_home_format(self.path)
         self._refuse_symlink(name)
         if self.path / name in (
@@ -328,7 +328,7 @@ class Home:
             try:
                 StudyFolder(draft).write_spec(spec)
                 if function is not None:
-                    write_atomically(draft / function_loading.FILE, function, PRIVATE_FILE_MODE)
+                    write_atomically(draft / function_loading.PICKLED_FUNCTION_FILE, function, PRIVATE_FILE_MODE)
                 Ledger.create(draft / folder.ledger_file.name)
                 draft.chmod(0o755)
                 draft.rename(folder.path)

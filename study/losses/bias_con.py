@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from study.losses.lazy_torch import functional
 from study.losses.loss_catalogue import loss
-from study.losses.pairs import add_guard, cosines, log_sum_exp, rescale
-from study.losses.ranges import BaseTemperature, Guard, Temperature
+from study.losses.pairs import add_denominator_guard, cosine_matrix, log_sum_exp, rescale_by_temperature
+from study.losses.ranges import BaseTemperature, DenominatorGuard, Temperature
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -22,7 +22,7 @@ def bias_con(
     similarity: Tensor | None = None,
     temperature: Temperature = 0.07,
     base_temperature: BaseTemperature = None,
-    guard: Guard = 0.0,
+    guard: DenominatorGuard = 0.0,
 ) -> Tensor:
     """BiasCon (FairKL paper Eq. 13): SupCon whose positives are of the same class and another bias.
 
@@ -38,8 +38,10 @@ def bias_con(
         The loss, a scalar.
     """
     weight = (target[:, None] == target[None, :]) & (bias[:, None] != bias[None, :])
-    per_row = _attracted(views, cosines(views, similarity), weight.to(views.dtype), temperature, guard)
-    return rescale(per_row.mean(), temperature, base_temperature)
+    per_row = _log_sum_minus_mean_positive(
+        views, cosine_matrix(views, similarity), weight.to(views.dtype), temperature, guard
+    )
+    return rescale_by_temperature(per_row.mean(), temperature, base_temperature)
 
 
 @loss
@@ -51,7 +53,7 @@ def soft_con(
     similarity: Tensor | None = None,
     temperature: Temperature = 0.07,
     base_temperature: BaseTemperature = None,
-    guard: Guard = 0.0,
+    guard: DenominatorGuard = 0.0,
 ) -> Tensor:
     """SoftCon: SupCon whose positives weigh 1 - cosine of the bias features, for a bias without labels.
 
@@ -64,11 +66,15 @@ def soft_con(
     """
     features = functional.normalize(bias_features, dim=-1)
     weight = (1 - features @ features.T).clamp(min=0) * (target[:, None] == target[None, :])
-    per_row = _attracted(views, cosines(views, similarity), weight.to(views.dtype), temperature, guard)
-    return rescale(per_row.mean(), temperature, base_temperature)
+    per_row = _log_sum_minus_mean_positive(
+        views, cosine_matrix(views, similarity), weight.to(views.dtype), temperature, guard
+    )
+    return rescale_by_temperature(per_row.mean(), temperature, base_temperature)
 
 
-def _attracted(views: Tensor, cosine: Tensor, weight: Tensor, temperature: float, guard: float) -> Tensor:
+def _log_sum_minus_mean_positive(
+    views: Tensor, cosine: Tensor, weight: Tensor, temperature: float, guard: float
+) -> Tensor:
     """Return log sum over all others minus the weighted mean over positives, per row; 0 where all weights are 0.
 
     `weight` is (B, B) between samples: the mean of views under it costs one product of a V*V-th of the size.
@@ -76,7 +82,7 @@ def _attracted(views: Tensor, cosine: Tensor, weight: Tensor, temperature: float
     scale, own = 1 / temperature, weight.diagonal()
     total = weight.sum(1) * len(views) - own
     attraction = (views * (weight @ views.sum(0) - own[:, None] * views)).sum(-1).flatten()
-    everyone = add_guard(log_sum_exp(cosine, scale), cosine, scale, guard)
+    everyone = add_denominator_guard(log_sum_exp(cosine, scale), cosine, scale, guard)
     total = total.repeat(len(views))
     some = total > 0
     return (everyone - attraction * scale / total.where(some, 1.0)).where(some, 0.0)

@@ -10,9 +10,16 @@ from typing_extensions import Doc
 from study.knobs import Range, SearchRange
 from study.losses.fair_sup_con import fair_sup_con
 from study.losses.lazy_torch import functional, torch
-from study.losses.loss_catalogue import full_precision, loss, pair_loss
-from study.losses.pairs import cosines, count_other_samples, log_sum_exp, other_view_similarity, rescale, softplus
-from study.losses.ranges import BaseTemperature, Positive, Temperature, Width
+from study.losses.loss_catalogue import compute_in_full_precision, loss, pair_loss
+from study.losses.pairs import (
+    cosine_matrix,
+    count_other_samples,
+    log_sum_exp,
+    other_view_similarity,
+    rescale_by_temperature,
+    softplus,
+)
+from study.losses.ranges import BaseTemperature, KernelWidth, PositiveNumber, Temperature
 from study.losses.sup_con import sup_con
 
 if TYPE_CHECKING:
@@ -65,25 +72,25 @@ def _squared_distances(values: Tensor) -> Tensor:
     return squared.where(squared > 1e-12 * (norms[:, None] + norms[None, :]), 0.0)
 
 
-Kernel = Annotated[
+KernelKey = Annotated[
     KernelName,
     SearchRange(choices=get_args(KernelName)),  # all are in CCL-K Table 5
     Doc("similarity of two samples' conditions, see `kernel_matrix`"),
 ]
-Degree = Annotated[int, Range(low=1), Doc("exponent of the polynomial kernel")]
-Ridge = Annotated[Positive, Doc("CCL-K's own lambda, relative to the kernel's diagonal of 1")]
-Form = Annotated[
+PolynomialDegree = Annotated[int, Range(low=1), Doc("exponent of the polynomial kernel")]
+RidgeKey = Annotated[PositiveNumber, Doc("CCL-K's own lambda, relative to the kernel's diagonal of 1")]
+CclkForm = Annotated[
     Literal["released", "paper"],
     Doc(
         "released: both views are anchors and candidates, the weights constants without diagonal; "
         "paper: the equation as printed, the first view the anchor, the second the candidates"
     ),
 ]
-KernelGradient = Annotated[bool, Doc("let the gradient through the weights into the condition")]
+KernelGradientKey = Annotated[bool, Doc("let the gradient through the weights into the condition")]
 
 # Bounds of the released code: smaller weights become 0; the conditional similarity of a weak positive is at least this.
-SMALLEST_WEIGHT = 1e-6
-SMALLEST_POSITIVE = 1e-7
+MIN_WEIGHT = 1e-6
+MIN_POSITIVE_TERM = 1e-7
 
 
 @pair_loss
@@ -95,12 +102,12 @@ def weakly_supervised_cclk(
     similarity: Tensor | None = None,
     temperature: Temperature = 0.5,
     base_temperature: BaseTemperature = None,
-    kernel: Kernel = "rbf",
-    sigma2: Width = 1.0,
-    degree: Degree = 3,
-    ridge: Ridge = 0.1,
-    form: Form = "released",
-    kernel_gradient: KernelGradient = False,
+    kernel: KernelKey = "rbf",
+    sigma2: KernelWidth = 1.0,
+    degree: PolynomialDegree = 3,
+    ridge: RidgeKey = 0.1,
+    form: CclkForm = "released",
+    kernel_gradient: KernelGradientKey = False,
 ) -> Tensor:
     """WeaklySup-CCLK (Eq. 7): positives are samples of similar condition, weighted by W = (K + ridge I)^-1 K.
 
@@ -120,16 +127,18 @@ def weakly_supervised_cclk(
     Raises:
         ValueError: not two views, or no condition.
     """
-    weights = _weights(views, bias, condition, kernel, sigma2, degree, ridge, form, kernel_gradient)
+    weights = _conditional_weights_of_views(
+        views, bias, condition, kernel, sigma2, degree, ridge, form, kernel_gradient
+    )
     scale = 1 / temperature
     if form == "paper":
-        conditional, pair, everyone = _printed_terms(views, weights[0], scale)
+        conditional, pair, everyone = _paper_form_terms(views, weights[0], scale)
         rest = everyone - pair
-        return rescale(-(conditional / (conditional + rest)).log().mean(), temperature, base_temperature)
-    cosine = cosines(views, similarity)
-    conditional = _log_conditional_sum(cosine, weights, scale).clamp(min=math.log(SMALLEST_POSITIVE))
+        return rescale_by_temperature(-(conditional / (conditional + rest)).log().mean(), temperature, base_temperature)
+    cosine = cosine_matrix(views, similarity)
+    conditional = _log_conditional_sum(cosine, weights, scale).clamp(min=math.log(MIN_POSITIVE_TERM))
     per_row = softplus(log_sum_exp(cosine, scale) - conditional)
-    return rescale(per_row.mean(), temperature, base_temperature)
+    return rescale_by_temperature(per_row.mean(), temperature, base_temperature)
 
 
 @pair_loss
@@ -141,26 +150,31 @@ def fair_cclk(
     similarity: Tensor | None = None,
     temperature: Temperature = 0.5,
     base_temperature: BaseTemperature = None,
-    kernel: Kernel = "rbf",
-    sigma2: Width = 1.0,
-    degree: Degree = 3,
-    ridge: Ridge = 0.1,
-    form: Form = "released",
-    kernel_gradient: KernelGradient = False,
+    kernel: KernelKey = "rbf",
+    sigma2: KernelWidth = 1.0,
+    degree: PolynomialDegree = 3,
+    ridge: RidgeKey = 0.1,
+    form: CclkForm = "released",
+    kernel_gradient: KernelGradientKey = False,
 ) -> Tensor:
     """Fair-CCLK (Eq. 8): negatives are samples of similar condition, so that the condition is no help.
 
     Arguments, forms, result and errors as for `weakly_supervised_cclk`; the condition is the sensitive attribute. A row
-    whose weights are all 0 has no negatives and counts 0 (see `weight_measures`). ValueError too for a single sample.
+    whose weights are all 0 has no negatives and counts 0 (see `kernel_weight_diagnostics`). ValueError too for a single
+    sample.
     """
-    weights = _weights(views, bias, condition, kernel, sigma2, degree, ridge, form, kernel_gradient)
+    weights = _conditional_weights_of_views(
+        views, bias, condition, kernel, sigma2, degree, ridge, form, kernel_gradient
+    )
     scale, others = 1 / temperature, count_other_samples(views)
     if form == "paper":
-        conditional, pair, _ = _printed_terms(views, weights[0], scale)
-        return rescale(-(pair / (pair + others * conditional)).log().mean(), temperature, base_temperature)
-    conditional = _log_conditional_sum(cosines(views, similarity), weights, scale)
+        conditional, pair, _ = _paper_form_terms(views, weights[0], scale)
+        return rescale_by_temperature(
+            -(pair / (pair + others * conditional)).log().mean(), temperature, base_temperature
+        )
+    conditional = _log_conditional_sum(cosine_matrix(views, similarity), weights, scale)
     per_row = softplus(conditional + math.log(others) - other_view_similarity(views) * scale)
-    return rescale(per_row.mean(), temperature, base_temperature)
+    return rescale_by_temperature(per_row.mean(), temperature, base_temperature)
 
 
 @pair_loss
@@ -171,12 +185,12 @@ def hard_negative_cclk(
     similarity: Tensor | None = None,
     temperature: Temperature = 0.5,
     base_temperature: BaseTemperature = None,
-    kernel: Kernel = "rbf",
-    sigma2: Width = 1.0,
-    degree: Degree = 3,
-    ridge: Ridge = 0.1,
-    form: Form = "released",
-    kernel_gradient: KernelGradient = False,
+    kernel: KernelKey = "rbf",
+    sigma2: KernelWidth = 1.0,
+    degree: PolynomialDegree = 3,
+    ridge: RidgeKey = 0.1,
+    form: CclkForm = "released",
+    kernel_gradient: KernelGradientKey = False,
 ) -> Tensor:
     """HardNeg-CCLK (Eq. 9): `fair_cclk` conditioned on the embeddings themselves, each view's on its own.
 
@@ -199,8 +213,8 @@ def hard_negative_cclk(
     return loss
 
 
-@full_precision
-def weight_measures(
+@compute_in_full_precision
+def kernel_weight_diagnostics(
     condition: Tensor, *, kernel: KernelName = "rbf", sigma2: float = 1.0, degree: int = 3, ridge: float = 0.1
 ) -> dict[str, Tensor]:
     """Measure what form "released" leaves of the weights: figures that show when a kernel is too narrow, scalars.
@@ -216,7 +230,7 @@ def weight_measures(
         the sum of the others' weights; 1 is the whole sum over negatives. `effective_negatives`: mean over samples of
         (sum of weights)^2 / sum of squared weights, the number of equal weights that would vary as little.
     """
-    weights = _released(kernel_matrix(condition, kernel, sigma2, degree), ridge)
+    weights = _released_weights(kernel_matrix(condition, kernel, sigma2, degree), ridge)
     total, squares = weights.sum(0), weights.square().sum(0)
     return {
         "weightless_share": (total == 0).to(total.dtype).mean(),
@@ -225,7 +239,7 @@ def weight_measures(
     }
 
 
-def _weights(
+def _conditional_weights_of_views(
     views: Tensor,
     bias: Tensor | None,
     condition: Tensor | None,
@@ -242,14 +256,14 @@ def _weights(
         raise ValueError("CCL-K needs a condition: bias, classes (B,) or values (B, K), or condition")
     each = condition if condition.ndim == 3 else condition[None]
     kernels = [kernel_matrix(values if gradient else values.detach(), kernel, sigma2, degree) for values in each]
-    weights = [conditional_weights(k, ridge) if form == "paper" else _released(k, ridge) for k in kernels]
+    weights = [conditional_weights(k, ridge) if form == "paper" else _released_weights(k, ridge) for k in kernels]
     return [weight.to(views.dtype) for weight in weights]
 
 
-def _released(kernel: Tensor, ridge: float) -> Tensor:
+def _released_weights(kernel: Tensor, ridge: float) -> Tensor:
     diagonal = torch.eye(len(kernel), dtype=torch.bool, device=kernel.device)
     weights = conditional_weights(kernel.where(~diagonal, 1.0), ridge)
-    return weights.where(~diagonal & (weights >= SMALLEST_WEIGHT), 0.0)
+    return weights.where(~diagonal & (weights >= MIN_WEIGHT), 0.0)
 
 
 def _log_conditional_sum(cosine: Tensor, weights: list[Tensor], scale: float) -> Tensor:
@@ -260,7 +274,7 @@ def _log_conditional_sum(cosine: Tensor, weights: list[Tensor], scale: float) ->
     return log_sum_exp(cosine * scale + tiled.where(~none, 1.0).log(), 1.0, drop=none.to(cosine.dtype))
 
 
-def _printed_terms(views: Tensor, weight: Tensor, scale: float) -> tuple[Tensor, Tensor, Tensor]:
+def _paper_form_terms(views: Tensor, weight: Tensor, scale: float) -> tuple[Tensor, Tensor, Tensor]:
     """Return the sum of W[j, i] k(x_i, y_j), k(x_i, y_i) and the sum of k(x_i, y_j).
 
     Each is divided by the row's largest exponential.

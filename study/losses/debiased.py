@@ -9,9 +9,16 @@ from typing_extensions import Doc
 
 from study.knobs import Range, SearchRange
 from study.losses.lazy_torch import torch
-from study.losses.loss_catalogue import full_precision, pair_loss
-from study.losses.pairs import cosines, count_other_samples, log_sum_exp, other_view_similarity, rescale, softplus
-from study.losses.ranges import BaseTemperature, DebiasedTemperature, Prior
+from study.losses.loss_catalogue import compute_in_full_precision, pair_loss
+from study.losses.pairs import (
+    cosine_matrix,
+    count_other_samples,
+    log_sum_exp,
+    other_view_similarity,
+    rescale_by_temperature,
+    softplus,
+)
+from study.losses.ranges import BaseTemperature, ClassPrior, DebiasedTemperature
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -26,7 +33,7 @@ def debiased_info_nce(
     negatives: Tensor | None = None,
     temperature: DebiasedTemperature = 0.5,
     base_temperature: BaseTemperature = None,
-    tau_plus: Prior = 0.1,
+    tau_plus: ClassPrior = 0.1,
 ) -> Tensor:
     """DCL: of the negatives' sum the share `tau_plus` is taken off that the anchor's own class is expected to give.
 
@@ -47,8 +54,10 @@ def debiased_info_nce(
     Raises:
         ValueError: not two views, a single sample without `negatives`, or empty `negatives` or `extra_positives`.
     """
-    positive, unbiased, _ = _terms(views, similarity, extra_positives, negatives, temperature, tau_plus, beta=None)
-    return rescale(softplus(unbiased - positive).mean(), temperature, base_temperature)
+    positive, unbiased, _ = _positive_and_negative_terms(
+        views, similarity, extra_positives, negatives, temperature, tau_plus, beta=None
+    )
+    return rescale_by_temperature(softplus(unbiased - positive).mean(), temperature, base_temperature)
 
 
 @pair_loss
@@ -58,7 +67,7 @@ def hard_negative_info_nce(
     similarity: Tensor | None = None,
     temperature: DebiasedTemperature = 0.5,
     base_temperature: BaseTemperature = None,
-    tau_plus: Prior = 0.1,
+    tau_plus: ClassPrior = 0.1,
     beta: Annotated[
         float,
         Range(low=0.0),
@@ -77,12 +86,12 @@ def hard_negative_info_nce(
     Raises:
         ValueError: not two views, or a single sample.
     """
-    positive, unbiased, _ = _terms(views, similarity, None, None, temperature, tau_plus, beta)
-    return rescale(softplus(unbiased - positive).mean(), temperature, base_temperature)
+    positive, unbiased, _ = _positive_and_negative_terms(views, similarity, None, None, temperature, tau_plus, beta)
+    return rescale_by_temperature(softplus(unbiased - positive).mean(), temperature, base_temperature)
 
 
-@full_precision
-def floored_share(
+@compute_in_full_precision
+def share_of_floored_rows(
     views: Tensor,
     *,
     similarity: Tensor | None = None,
@@ -95,7 +104,11 @@ def floored_share(
 
     At temperature 0.1 it nears 1 once the views agree.
     """
-    return _terms(views, similarity, extra_positives, None, temperature, tau_plus, beta)[2].to(views.dtype).mean()
+    return (
+        _positive_and_negative_terms(views, similarity, extra_positives, None, temperature, tau_plus, beta)[2]
+        .to(views.dtype)
+        .mean()
+    )
 
 
 def log_debiased_negative(
@@ -111,7 +124,7 @@ def log_debiased_negative(
     return value.where(~floored, floor), floored
 
 
-def _terms(
+def _positive_and_negative_terms(
     views: Tensor,
     similarity: Tensor | None,
     extra_positives: Tensor | None,
@@ -133,7 +146,7 @@ def _terms(
         negative = ((views[0] * negatives).sum(-1) * scale).logsumexp(0)
         positive, own = positive[:anchors], own[:anchors]
     else:
-        count, cosine = 2 * count_other_samples(views), cosines(views, similarity)
+        count, cosine = 2 * count_other_samples(views), cosine_matrix(views, similarity)
         if beta is None:
             negative = log_sum_exp(cosine, scale, views=2)
         else:

@@ -10,13 +10,21 @@ from typing_extensions import Doc
 from study.losses.debiased import log_debiased_negative
 from study.losses.lazy_torch import torch
 from study.losses.loss_catalogue import pair_loss
-from study.losses.pairs import cosines, count_other_samples, gram, log_sum_exp, other_view_similarity, rescale, softplus
-from study.losses.ranges import BaseTemperature, DebiasedTemperature, Prior
+from study.losses.pairs import (
+    cosine_matrix,
+    count_other_samples,
+    gram_matrix,
+    log_sum_exp,
+    other_view_similarity,
+    rescale_by_temperature,
+    softplus,
+)
+from study.losses.ranges import BaseTemperature, ClassPrior, DebiasedTemperature
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-Form = Annotated[
+WclForm = Annotated[
     Literal["sum", "per_negative"],
     Doc(
         "sum: DCL's form, one sum over the negatives, as in the paper's experiments; "
@@ -33,8 +41,8 @@ def difficulty_weighted_info_nce(
     similarity: Tensor | None = None,
     temperature: DebiasedTemperature = 0.5,
     base_temperature: BaseTemperature = None,
-    tau_plus: Prior = 0.1,
-    form: Form = "sum",
+    tau_plus: ClassPrior = 0.1,
+    form: WclForm = "sum",
     floor: Annotated[bool, Doc("keep g at least at e^(-1/temperature) per negative, as DCL does")] = True,
     weight_gradient: Annotated[bool, Doc("let the gradient through the weights w, into both encoders")] = False,
 ) -> Tensor:
@@ -56,11 +64,11 @@ def difficulty_weighted_info_nce(
     Raises:
         ValueError: not two views, or a single sample.
     """
-    positive, cosine = other_view_similarity(views) / temperature, cosines(views, similarity)
+    positive, cosine = other_view_similarity(views) / temperature, cosine_matrix(views, similarity)
     samples, scale = views.shape[1], 1 / temperature
     count = 2 * count_other_samples(views)
     negative = 1 - torch.eye(samples, dtype=cosine.dtype, device=views.device).repeat(2, 2)
-    weight = _difficulty(cosine, gram(biased_views), negative)
+    weight = _difficulty_weights(cosine, gram_matrix(biased_views), negative)
     term = cosine * scale + (weight if weight_gradient else weight.detach()).log()
     if form == "sum":
         log_sum = log_sum_exp(term, 1.0, views=2)
@@ -68,14 +76,14 @@ def difficulty_weighted_info_nce(
     else:
         per_pair = _debiased_contrast(term, positive[:, None], 1, tau_plus, -scale if floor else None)
         per_row = per_pair.where(negative > 0, 0.0).sum(1) / count
-    return rescale(per_row.mean(), temperature, base_temperature)
+    return rescale_by_temperature(per_row.mean(), temperature, base_temperature)
 
 
 @pair_loss
 def biased_triplet(
     views: Tensor,
     *,
-    tau_plus: Annotated[Prior, Doc("probability that two samples share their class; 0 is Eq. 5 itself")] = 0.0,
+    tau_plus: Annotated[ClassPrior, Doc("probability that two samples share their class; 0 is Eq. 5 itself")] = 0.0,
 ) -> Tensor:
     """WCL's loss for the biased encoder: squared distance to the other view less the mean one to negatives (Eq. 5).
 
@@ -104,7 +112,7 @@ def _debiased_contrast(negative: Tensor, positive: Tensor, count: int, tau_plus:
     return softplus(log_debiased_negative(negative, positive, count, tau_plus, floor)[0] - positive)
 
 
-def _difficulty(cosine: Tensor, biased_cosine: Tensor, negative: Tensor) -> Tensor:
+def _difficulty_weights(cosine: Tensor, biased_cosine: Tensor, negative: Tensor) -> Tensor:
     """Return w, shape (n, n): 1 for a pair that coincides in the debiased encoder, 2 if in the biased one."""
     distance, biased_distance = _relative_distance(cosine, negative), _relative_distance(biased_cosine, negative)
     both = distance + biased_distance

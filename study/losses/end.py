@@ -8,8 +8,8 @@ from typing_extensions import Doc
 
 from study.losses.lazy_torch import torch
 from study.losses.loss_catalogue import regulariser
-from study.losses.pairs import cosines, group_index, same_label_mask
-from study.losses.ranges import Weight
+from study.losses.pairs import cosine_matrix, index_label_groups, same_label_mask
+from study.losses.ranges import NonNegativeWeight
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -22,8 +22,8 @@ def end(
     target: Tensor,
     bias: Tensor,
     similarity: Tensor | None = None,
-    disentangling: Annotated[Weight, Doc("weight of the disentangling term (alpha of the EnD paper)")] = 1.0,
-    entangling: Annotated[Weight, Doc("weight of the entangling term (beta of the EnD paper)")] = 1.0,
+    disentangling: Annotated[NonNegativeWeight, Doc("weight of the disentangling term (alpha of the EnD paper)")] = 1.0,
+    entangling: Annotated[NonNegativeWeight, Doc("weight of the entangling term (beta of the EnD paper)")] = 1.0,
     all_pairs: Annotated[
         bool,
         Doc(
@@ -46,11 +46,11 @@ def end(
     Returns:
         The regulariser, a scalar.
     """
-    cosine, count = cosines(views, similarity).clamp(-1, 1), len(views)
+    cosine, count = cosine_matrix(views, similarity).clamp(-1, 1), len(views)
     below = torch.ones_like(cosine).tril(-1)
     same_bias = same_label_mask(bias, views)
     shared = same_bias * below
-    index = group_index(bias).repeat(count)
+    index = index_label_groups(bias).repeat(count)
     by_value = torch.zeros_like(cosine[0]).index_add(0, index, (cosine * shared).sum(1))
     disentangled = by_value.abs().sum() / shared.sum().clamp(min=1)
 

@@ -10,16 +10,16 @@ from study.knobs import SearchRange
 from study.losses.lazy_torch import functional, torch
 from study.losses.loss_catalogue import loss
 from study.losses.pairs import (
-    cosines,
+    clear_diagonal_,
+    copy_without_diagonal,
+    cosine_matrix,
+    labels_or_own_class,
     log_sum_exp,
-    rescale,
+    rescale_by_temperature,
     same_label_mask,
-    sample_labels,
     softplus,
-    without_self,
-    without_self_,
 )
-from study.losses.ranges import BaseTemperature, Guard, Margin, SupervisedTemperature
+from study.losses.ranges import BaseTemperature, DenominatorGuard, EpsilonMargin, SupervisedTemperature
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -33,7 +33,7 @@ def eps_sup_info_nce(
     similarity: Tensor | None = None,
     temperature: SupervisedTemperature = 0.1,
     base_temperature: BaseTemperature = None,
-    epsilon: Annotated[Margin, SearchRange(0.0, 0.5, paper=(0.5, 0.25))] = 0.0,
+    epsilon: Annotated[EpsilonMargin, SearchRange(0.0, 0.5, paper=(0.5, 0.25))] = 0.0,
     form: Annotated[
         Literal["a", "b", "c", "d"], Doc("which of Eq. 17's extensions to several positives; c is the paper's loss")
     ] = "c",
@@ -42,7 +42,7 @@ def eps_sup_info_nce(
         Doc("over the positives, in form c: mean, as in the released code, or sum, as Eq. 4 is printed"),
     ] = "mean",
     guard: Annotated[
-        Guard, Doc("added to the denominator, as a share of the row's largest exponential; form c only")
+        DenominatorGuard, Doc("added to the denominator, as a share of the row's largest exponential; form c only")
     ] = 0.0,
 ) -> Tensor:
     """eps-SupInfoNCE (FairKL paper Eq. 4 and, for the other forms, Eq. 17), mean over rows.
@@ -62,15 +62,17 @@ def eps_sup_info_nce(
     Returns:
         The loss, a scalar.
     """
-    from study.losses.own_gradients import margin_rows, pair_softplus
+    from study.losses.own_gradients import pair_softplus, sum_margin_losses
 
-    cosine, scale = cosines(views, similarity), 1 / temperature
-    same_label = same_label_mask(sample_labels(views, target), views)
-    positive = without_self_(same_label) if form == "c" else without_self(same_label)
+    cosine, scale = cosine_matrix(views, similarity), 1 / temperature
+    same_label = same_label_mask(labels_or_own_class(views, target), views)
+    positive = clear_diagonal_(same_label) if form == "c" else copy_without_diagonal(same_label)
     positives = positive.sum(-1)
     if form == "c":
         share = positive.div_(positives.clamp(min=1)[:, None]) if reduction == "mean" else positive
-        return rescale(margin_rows(cosine, share, scale, epsilon, guard) / len(cosine), temperature, base_temperature)
+        return rescale_by_temperature(
+            sum_margin_losses(cosine, share, scale, epsilon, guard) / len(cosine), temperature, base_temperature
+        )
     if form == "d":
         apart = 1 - same_label
         per_row = pair_softplus(torch.add(cosine * scale, apart, alpha=epsilon), positive > 0, apart > 0)
@@ -83,4 +85,4 @@ def eps_sup_info_nce(
             gap = torch.add(-attraction[:, None], cosine, alpha=-scale)
             per_row = torch.linalg.vecdot(-functional.logsigmoid(gap) - epsilon, 1 - same_label)
         per_row = per_row.where(positives > 0, 0.0)
-    return rescale(per_row.mean(), temperature, base_temperature)
+    return rescale_by_temperature(per_row.mean(), temperature, base_temperature)

@@ -9,8 +9,8 @@ from typing_extensions import Doc
 
 from study.losses.lazy_torch import functional, torch
 from study.losses.loss_catalogue import regulariser
-from study.losses.pairs import cosines, same_label_mask
-from study.losses.ranges import Count, Positive, Weight
+from study.losses.pairs import cosine_matrix, same_label_mask
+from study.losses.ranges import NonNegativeWeight, PositiveCount, PositiveNumber
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 MomentsDifference = Callable[["Tensor", "Tensor", "Tensor", "Tensor"], "Tensor"]
 
 
-def divergence(
+def pair_divergence(
     cosine: Tensor,
     one_class: Tensor,
     aligned: Tensor,
@@ -42,31 +42,31 @@ def divergence(
         soft, pooled, min_count: as for `fair_kl`.
         floor: its variance_floor.
     """
-    from study.losses.own_gradients import cell_masks
+    from study.losses.own_gradients import pair_cell_masks
 
-    value = _value(cosine, variant, floor)
+    value = _pair_values(cosine, variant, floor)
     if soft:
         near = value * aligned
         values, weights = torch.stack([near, value - near]), torch.stack([one_class, 1 - one_class])[:, None]
     else:
-        values, weights = value, cell_masks(one_class, aligned)
+        values, weights = value, pair_cell_masks(one_class, aligned)
     weights[0].diagonal(0, -2, -1).zero_()
-    mean, variance, count = _moments(values, weights, pooled)
+    mean, variance, count = _moments_of_pairs(values, weights, pooled)
     if variant not in ("moments", "mean", "mean_similarity"):
         variance = variance.clamp(min=floor)
-    difference = _DIFFERENCES[variant](mean[:, 0], variance[:, 0], mean[:, 1], variance[:, 1])
+    difference = _MOMENTS_DIFFERENCES[variant](mean[:, 0], variance[:, 0], mean[:, 1], variance[:, 1])
     enough = (count >= min_count).all(1)
     return difference.where(enough, 0.0).sum(1) / enough.sum(1).clamp(min=1)
 
 
-def _value(cosine: Tensor, variant: str, floor: float) -> Tensor:
+def _pair_values(cosine: Tensor, variant: str, floor: float) -> Tensor:
     if variant == "mean_similarity":
         return cosine.abs()
     distance = torch.rsub(cosine, 2.0, alpha=2.0)
     return distance.clamp(min=floor).log() if variant == "kl_lognormal" else distance
 
 
-def _moments(values: Tensor, weights: Tensor, pooled: bool) -> tuple[Tensor, Tensor, Tensor]:
+def _moments_of_pairs(values: Tensor, weights: Tensor, pooled: bool) -> tuple[Tensor, Tensor, Tensor]:
     """Return mean, mean squared deviation and count; the mean is subtracted first, as small spreads need it.
 
     Args:
@@ -85,44 +85,46 @@ def _moments(values: Tensor, weights: Tensor, pooled: bool) -> tuple[Tensor, Ten
     return mean.flatten(2), variance.flatten(2), count.flatten(2)
 
 
-def _kl(mean: Tensor, variance: Tensor, other_mean: Tensor, other_variance: Tensor) -> Tensor:
+def _kl_of_gaussians(mean: Tensor, variance: Tensor, other_mean: Tensor, other_variance: Tensor) -> Tensor:
     ratio = variance / other_variance
     return ((mean - other_mean).square() / other_variance + ratio - ratio.log() - 1) / 2
 
 
-def _kl_reverse(mean: Tensor, variance: Tensor, other_mean: Tensor, other_variance: Tensor) -> Tensor:
-    return _kl(other_mean, other_variance, mean, variance)
+def _reverse_kl_of_gaussians(mean: Tensor, variance: Tensor, other_mean: Tensor, other_variance: Tensor) -> Tensor:
+    return _kl_of_gaussians(other_mean, other_variance, mean, variance)
 
 
-def _jeffreys(mean: Tensor, variance: Tensor, other_mean: Tensor, other_variance: Tensor) -> Tensor:
-    return _kl(mean, variance, other_mean, other_variance) + _kl_reverse(mean, variance, other_mean, other_variance)
+def _jeffreys_of_gaussians(mean: Tensor, variance: Tensor, other_mean: Tensor, other_variance: Tensor) -> Tensor:
+    return _kl_of_gaussians(mean, variance, other_mean, other_variance) + _reverse_kl_of_gaussians(
+        mean, variance, other_mean, other_variance
+    )
 
 
-def _mean(mean: Tensor, variance: Tensor, other_mean: Tensor, other_variance: Tensor) -> Tensor:
+def _squared_mean_difference(mean: Tensor, variance: Tensor, other_mean: Tensor, other_variance: Tensor) -> Tensor:
     return (mean - other_mean).square()
 
 
-def deviation(variance: Tensor) -> Tensor:
+def standard_deviation(variance: Tensor) -> Tensor:
     """Take the root of a variance; 0 is lifted so that the root's derivatives stay finite, and its gradient is 0."""
     return variance.clamp(min=torch.finfo(variance.dtype).tiny ** 0.5).sqrt()
 
 
-def _both_moments(mean: Tensor, variance: Tensor, other_mean: Tensor, other_variance: Tensor) -> Tensor:
-    return (mean - other_mean).square() + (deviation(variance) - deviation(other_variance)).square()
+def _squared_moment_differences(mean: Tensor, variance: Tensor, other_mean: Tensor, other_variance: Tensor) -> Tensor:
+    return (mean - other_mean).square() + (standard_deviation(variance) - standard_deviation(other_variance)).square()
 
 
-_DIFFERENCES: dict[str, MomentsDifference] = {
-    "kl": _kl,
-    "kl_reverse": _kl_reverse,
-    "jeffreys": _jeffreys,
-    "kl_lognormal": _kl,
-    "moments": _both_moments,
-    "mean": _mean,
-    "mean_similarity": _mean,
+_MOMENTS_DIFFERENCES: dict[str, MomentsDifference] = {
+    "kl": _kl_of_gaussians,
+    "kl_reverse": _reverse_kl_of_gaussians,
+    "jeffreys": _jeffreys_of_gaussians,
+    "kl_lognormal": _kl_of_gaussians,
+    "moments": _squared_moment_differences,
+    "mean": _squared_mean_difference,
+    "mean_similarity": _squared_mean_difference,
 }
 
 
-def released_terms(
+def released_fair_kl_terms(
     cosine: Tensor, one_class: Tensor, aligned: Tensor, *, soft: bool, kld: float
 ) -> tuple[Tensor, Tensor]:
     """Compute FairKL as released: its terms for pairs of one class and for pairs of two, scalars.
@@ -138,15 +140,15 @@ def released_terms(
         soft: divide by the pairs of the term and not by those of the cell.
         kld: weight of the deviations.
     """
-    from study.losses.own_gradients import CellSums
+    from study.losses.own_gradients import PairCellSums
 
     entries = cosine.numel()
-    sums, squares, pairs = CellSums.apply(cosine, one_class, aligned, soft)
+    sums, squares, pairs = PairCellSums.apply(cosine, one_class, aligned, soft)
     if soft:
         pairs = pairs.sum(-1, keepdim=True)
     mean = sums / pairs.clamp(min=1)
     variance = torch.sub(squares, sums.square(), alpha=1 / entries) / max(entries - 1, 1)
-    aligned_side, conflicting_side = torch.stack([mean, deviation(variance)]).unbind(-1)
+    aligned_side, conflicting_side = torch.stack([mean, standard_deviation(variance)]).unbind(-1)
     of_means, of_deviations = (aligned_side - conflicting_side).square().unbind(0)
     positive_term, negative_term = (of_means + kld * of_deviations).unbind(0)
     _, conflicting_positives, aligned_negatives, _ = mean.flatten().unbind(0)
@@ -173,13 +175,18 @@ def fair_kl(
         bool,
         Doc("one comparison over all pairs of the batch; false: the mean of one per anchor. Not for variant reference"),
     ] = True,
-    positive_weight: Annotated[Weight, Doc("weight of the term for pairs of one class (footnote 2, Eq. 28)")] = 1.0,
-    negative_weight: Annotated[Weight, Doc("weight of the term for pairs of two classes (footnote 2, Eq. 28)")] = 1.0,
-    kld: Annotated[Weight, Doc("weight of the deviations in variant reference")] = 1.0,
+    positive_weight: Annotated[
+        NonNegativeWeight, Doc("weight of the term for pairs of one class (footnote 2, Eq. 28)")
+    ] = 1.0,
+    negative_weight: Annotated[
+        NonNegativeWeight, Doc("weight of the term for pairs of two classes (footnote 2, Eq. 28)")
+    ] = 1.0,
+    kld: Annotated[NonNegativeWeight, Doc("weight of the deviations in variant reference")] = 1.0,
     min_count: Annotated[
-        Count, Doc("a comparison with fewer aligned or fewer conflicting pairs is left out; not for variant reference")
+        PositiveCount,
+        Doc("a comparison with fewer aligned or fewer conflicting pairs is left out; not for variant reference"),
     ] = 2,
-    variance_floor: Annotated[Positive, Doc("smallest variance, or squared distance under the logarithm")] = 1e-3,
+    variance_floor: Annotated[PositiveNumber, Doc("smallest variance, or squared distance under the logarithm")] = 1e-3,
 ) -> Tensor:
     """Measure how much the similarity of pairs depends on whether they share the bias, for one class and for two.
 
@@ -210,7 +217,7 @@ def fair_kl(
     Raises:
         ValueError: not exactly one of `bias` and `bias_features` is given.
     """
-    cosine = cosines(views, similarity)
+    cosine = cosine_matrix(views, similarity)
     if bias is not None and bias_features is None:
         aligned = same_label_mask(bias, views)
     elif bias_features is not None and bias is None:
@@ -220,9 +227,9 @@ def fair_kl(
         raise ValueError("fair_kl needs either bias (classes) or bias_features (soft), and not both")
     soft, one_class = bias is None, same_label_mask(target, views)
     if variant == "reference":
-        positive_term, negative_term = released_terms(cosine, one_class, aligned, soft=soft, kld=kld)
+        positive_term, negative_term = released_fair_kl_terms(cosine, one_class, aligned, soft=soft, kld=kld)
     else:
-        terms = divergence(
+        terms = pair_divergence(
             cosine, one_class, aligned, variant, soft=soft, pooled=pooled, min_count=min_count, floor=variance_floor
         )
         positive_term, negative_term = terms.unbind()

@@ -10,15 +10,15 @@ from study.knobs import SearchRange
 from study.losses.lazy_torch import torch
 from study.losses.loss_catalogue import loss
 from study.losses.pairs import (
-    cosines,
-    group_index,
-    group_size,
-    group_sum,
+    clear_diagonal_,
+    cosine_matrix,
+    count_rows_in_group,
+    index_label_groups,
+    labels_or_own_class,
     log_sum_exp,
-    rescale,
+    rescale_by_temperature,
     same_label_mask,
-    sample_labels,
-    without_self_,
+    sum_over_group,
 )
 from study.losses.ranges import BaseTemperature, SupervisedTemperature
 
@@ -77,7 +77,7 @@ def fair_sup_con(
         The loss, a scalar.
     """
     scale = 1 / temperature
-    cosine, label = cosines(views, similarity), sample_labels(views, target)
+    cosine, label = cosine_matrix(views, similarity), labels_or_own_class(views, target)
     if denominator == "all":
         log_sum = log_sum_exp(cosine, scale)
     else:
@@ -85,38 +85,44 @@ def fair_sup_con(
         if target is not None:
             drop = same_label_mask(target, views).mul_(same_bias).sub_(same_bias).add_(1)
         else:
-            drop = (same_bias if anchor_in_denominator else without_self_(same_bias)).neg_().add_(1)
+            drop = (same_bias if anchor_in_denominator else clear_diagonal_(same_bias)).neg_().add_(1)
         log_sum = log_sum_exp(cosine, scale, drop=drop)
     log_sum = log_sum.where(log_sum > -torch.inf, cosine.detach().amax(1) * scale)
     row_weight, attraction, total = (
-        _group_weights(views, label, bias, group_form) if group_norm else _plain(views, label)
+        _group_normalised_positives(views, label, bias, group_form)
+        if group_norm
+        else _unweighted_positives(views, label)
     )
     loss = (row_weight * (total * log_sum - scale * attraction)).sum()
-    return rescale(loss, temperature, base_temperature)
+    return rescale_by_temperature(loss, temperature, base_temperature)
 
 
-def _plain(views: Tensor, label: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _unweighted_positives(views: Tensor, label: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Return each row's weight, weighted sum of its cosines with positives, and sum of these weights; all (V*B,)."""
-    index = group_index(label)
-    positives = group_size(index, views) - 1
-    attraction = (views * (group_sum(index, views.sum(0)) - views)).sum(-1).flatten()
+    index = index_label_groups(label)
+    positives = count_rows_in_group(index, views) - 1
+    attraction = (views * (sum_over_group(index, views.sum(0)) - views)).sum(-1).flatten()
     return 1 / (positives.clamp(min=1) * len(positives)), attraction, positives
 
 
-def _group_weights(views: Tensor, label: Tensor, bias: Tensor, form: str) -> tuple[Tensor, Tensor, Tensor]:
-    """Return what `_plain` does, for FSCL+: a positive weighs 1 / the number of positives in its (label, bias)."""
+def _group_normalised_positives(views: Tensor, label: Tensor, bias: Tensor, form: str) -> tuple[Tensor, Tensor, Tensor]:
+    """Return what `_unweighted_positives` does, for FSCL+: a positive weighs 1 / the number of positives in its (label,
+    bias).
+    """
     count = len(views)
-    by_label, by_both = group_index(label), group_index(label, bias)
-    size = group_size(by_both, views)
+    by_label, by_both = index_label_groups(label), index_label_groups(label, bias)
+    size = count_rows_in_group(by_both, views)
     others = (size - 1).clamp(min=1)
     elsewhere = others if form == "released" else size
     weight = 1 / elsewhere.view(count, -1, 1)
     # Positives in the anchor's own group are one fewer than its size; those of other groups are not.
-    apart = group_sum(by_label, (weight * views).sum(0)) - group_sum(by_both, (weight * views).sum(0))
-    own = (group_sum(by_both, views.sum(0)) - views) / others.view(count, -1, 1)
+    apart = sum_over_group(by_label, (weight * views).sum(0)) - sum_over_group(by_both, (weight * views).sum(0))
+    own = (sum_over_group(by_both, views.sum(0)) - views) / others.view(count, -1, 1)
     attraction = (views * (apart + own)).sum(-1).flatten()
     share = (1 / elsewhere).view(count, -1).sum(0)[:, None]
-    total = (group_sum(by_label, share) - group_sum(by_both, share)).repeat(count, 1).flatten() + (size - 1) / others
+    total = (sum_over_group(by_label, share) - sum_over_group(by_both, share)).repeat(count, 1).flatten() + (
+        size - 1
+    ) / others
     row_weight = 1 / size
     if form == "mean":
         row_weight = row_weight / row_weight.sum()

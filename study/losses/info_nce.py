@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from study.losses.lazy_torch import torch
 from study.losses.loss_catalogue import pair_loss
-from study.losses.pairs import cosines, log_sum_exp, rescale, softplus
-from study.losses.ranges import BaseTemperature, Margin, Temperature
+from study.losses.pairs import cosine_matrix, log_sum_exp, rescale_by_temperature, softplus
+from study.losses.ranges import BaseTemperature, EpsilonMargin, Temperature
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -20,7 +20,7 @@ def eps_info_nce(
     similarity: Tensor | None = None,
     temperature: Temperature = 0.1,
     base_temperature: BaseTemperature = None,
-    epsilon: Margin = 0.0,
+    epsilon: EpsilonMargin = 0.0,
 ) -> Tensor:
     """eps-InfoNCE (FairKL paper Eq. 2): positives are a sample's other views, negatives the other samples' rows.
 
@@ -38,12 +38,12 @@ def eps_info_nce(
     """
     if len(views) < 2:
         raise ValueError(f"eps_info_nce needs two views of each sample or more, got {len(views)}")
-    negative = log_sum_exp(cosines(views, similarity), 1 / temperature, views=len(views)).view(len(views), -1)
+    negative = log_sum_exp(cosine_matrix(views, similarity), 1 / temperature, views=len(views)).view(len(views), -1)
     positive = (views[:, None] * views[None]).sum(-1) / temperature
     term = softplus(negative[:, None] + epsilon - positive) - epsilon
     other = ~torch.eye(len(views), dtype=torch.bool, device=views.device)[:, :, None]
     per_row = term.where(other, 0.0).sum(1) / (len(views) - 1)
-    return rescale(per_row.mean(), temperature, base_temperature)
+    return rescale_by_temperature(per_row.mean(), temperature, base_temperature)
 
 
 @pair_loss

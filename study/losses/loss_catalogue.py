@@ -15,7 +15,7 @@ differentiated once.
 
 Ranges of hyperparameters are checked where a study file is read. Every function can be differentiated once.
 
-Types and shapes of inputs are checked at each call (see `input_check`); a ValueError names what does not fit.
+Types and shapes of inputs are checked at each call (see `make_input_check`); a ValueError names what does not fit.
 
 Every function computes in float32 at least, also inside autocast: inputs are widened and autocast is off in it.
 """
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 # Inputs are checked by type and shape, never by value, so that no check waits for a device; `torch.compile` knows the
 # shapes, too. B is the number of samples of the first argument.
 
-CLASSES, VALUES = "whole numbers or booleans", "floating-point numbers"
+INTEGER_ELEMENTS, FLOAT_ELEMENTS = "whole numbers or booleans", "floating-point numbers"
 
 
 class InputForm(NamedTuple):
@@ -49,74 +49,78 @@ class InputForm(NamedTuple):
     elements: str | None
 
 
-FIRST = {"views": InputForm(("VBD",), VALUES), "logits": InputForm(("BC",), VALUES)}
-INPUTS = {
-    "target": InputForm(("B",), CLASSES),
-    "bias": InputForm(("B",), CLASSES),
+FIRST_INPUT_FORMS = {"views": InputForm(("VBD",), FLOAT_ELEMENTS), "logits": InputForm(("BC",), FLOAT_ELEMENTS)}
+NAMED_INPUT_FORMS = {
+    "target": InputForm(("B",), INTEGER_ELEMENTS),
+    "bias": InputForm(("B",), INTEGER_ELEMENTS),
     "condition": InputForm(("B", "BF", "VBF"), None),
-    "bias_features": InputForm(("BK",), VALUES),
-    "confusion": InputForm(("GC",), VALUES),
-    "biased_views": InputForm(("VBE",), VALUES),
-    "extra_positives": InputForm(("MBD",), VALUES),
-    "weight": InputForm(("B",), VALUES),
-    "negatives": InputForm(("NBD",), VALUES),
-    "similarity": InputForm(("RR",), VALUES),
+    "bias_features": InputForm(("BK",), FLOAT_ELEMENTS),
+    "confusion": InputForm(("GC",), FLOAT_ELEMENTS),
+    "biased_views": InputForm(("VBE",), FLOAT_ELEMENTS),
+    "extra_positives": InputForm(("MBD",), FLOAT_ELEMENTS),
+    "weight": InputForm(("B",), FLOAT_ELEMENTS),
+    "negatives": InputForm(("NBD",), FLOAT_ELEMENTS),
+    "similarity": InputForm(("RR",), FLOAT_ELEMENTS),
 }
 BIAS_AS_CONDITION = InputForm(("B", "BF"), None)
 """What `bias` may be for a loss that also takes a condition: CCL-K."""
 
-LETTERS = {"R": "V*B", "E": "D'", "F": "K"}
+SHAPE_LETTER_NAMES = {"R": "V*B", "E": "D'", "F": "K"}
 """Letters that are written in another way; R stands for the rows of all views."""
 
 
-Result = TypeVar("Result")
-Input = Union["Tensor", bool, int, float, str, None]
+ReturnType = TypeVar("ReturnType")
+LossInput = Union["Tensor", bool, int, float, str, None]
 """What a loss may be given by name: a tensor, or the value of a hyperparameter."""
 
 
-def input_check(function: Callable[..., Tensor]) -> Callable[[Tensor, Mapping[str, Input]], dict[str, Input]]:
+def make_input_check(
+    function: Callable[..., Tensor],
+) -> Callable[[Tensor, Mapping[str, LossInput]], dict[str, LossInput]]:
     """Return the check of a loss's inputs: called as the loss is, it returns the keyword arguments, classes as int64.
 
     The check raises ValueError for an input of another type or shape, and for an empty batch: it names what was given
     and what is wanted.
     """
     first, *others = inspect.signature(function).parameters.values()
-    wanted = {parameter.name: INPUTS[parameter.name] for parameter in others if parameter.name in INPUTS}
+    wanted = {
+        parameter.name: NAMED_INPUT_FORMS[parameter.name] for parameter in others if parameter.name in NAMED_INPUT_FORMS
+    }
     if "condition" in wanted and "bias" in wanted:
         wanted["bias"] = BIAS_AS_CONDITION
     optional = {parameter.name for parameter in others if parameter.default is None}
 
-    def check(views: Tensor, inputs: Mapping[str, Input]) -> dict[str, Input]:
-        of_first = FIRST["logits" if first.name == "logits" else "views"]
+    def check(views: Tensor, inputs: Mapping[str, LossInput]) -> dict[str, LossInput]:
+        of_first = FIRST_INPUT_FORMS["logits" if first.name == "logits" else "views"]
         sizes: dict[str, int] = {}
         _check_input(function.__name__, first.name, views, of_first, sizes)
         if 0 in views.shape:
             raise ValueError(
-                f"{function.__name__}: {first.name} is empty: {_given_text(views)}, wanted is shape "
-                f"{_shape_text(of_first)} with at least one of each"
+                f"{function.__name__}: {first.name} is empty: {_describe_given(views)}, wanted is shape "
+                f"{_wanted_shape_text(of_first)} with at least one of each"
             )
         if "V" in sizes:
             sizes["R"] = sizes["V"] * sizes["B"]
         taken = dict(inputs)
         for name, value in inputs.items():
             if name not in wanted and isinstance(value, torch.Tensor):
-                raise ValueError(f"{function.__name__}: {name} is no tensor, got {_given_text(value)}")
+                raise ValueError(f"{function.__name__}: {name} is no tensor, got {_describe_given(value)}")
             if name not in wanted or (value is None and name in optional):
                 continue
             _check_input(function.__name__, name, value, wanted[name], sizes)
-            if wanted[name].elements is CLASSES and isinstance(value, torch.Tensor):
+            if wanted[name].elements is INTEGER_ELEMENTS and isinstance(value, torch.Tensor):
                 taken[name] = value.long()
         return taken
 
     return check
 
 
-def _check_input(loss: str, name: str, value: Input, wanted: InputForm, sizes: dict[str, int]) -> None:
+def _check_input(loss: str, name: str, value: LossInput, wanted: InputForm, sizes: dict[str, int]) -> None:
     """Check one input against the known sizes, and add the sizes that it shows."""
     if (
         isinstance(value, torch.Tensor)
         and not value.is_complex()
-        and (wanted.elements is None or value.is_floating_point() == (wanted.elements is VALUES))
+        and (wanted.elements is None or value.is_floating_point() == (wanted.elements is FLOAT_ELEMENTS))
     ):
         shape = value.shape
         for letters in wanted.shapes:
@@ -126,20 +130,22 @@ def _check_input(loss: str, name: str, value: Input, wanted: InputForm, sizes: d
                         break
                 else:
                     return
-    known = ", ".join(f"{letter} = {sizes[letter]}" for letter in "VBD" if letter in sizes and name not in FIRST)
+    known = ", ".join(
+        f"{letter} = {sizes[letter]}" for letter in "VBD" if letter in sizes and name not in FIRST_INPUT_FORMS
+    )
     elements = f" of {wanted.elements}" if wanted.elements else ""
     raise ValueError(
-        f"{loss}: {name} is a tensor{elements} of shape {_shape_text(wanted)}, got {_given_text(value)}"
+        f"{loss}: {name} is a tensor{elements} of shape {_wanted_shape_text(wanted)}, got {_describe_given(value)}"
         + (f"; here {known}" if known else "")
     )
 
 
-def _shape_text(wanted: InputForm) -> str:
-    names = ([LETTERS.get(letter, letter) for letter in letters] for letters in wanted.shapes)
+def _wanted_shape_text(wanted: InputForm) -> str:
+    names = ([SHAPE_LETTER_NAMES.get(letter, letter) for letter in letters] for letters in wanted.shapes)
     return " or ".join(f"({each[0]},)" if len(each) == 1 else f"({', '.join(each)})" for each in names)
 
 
-def _given_text(value: Any) -> str:
+def _describe_given(value: Any) -> str:
     """Describe the shape and type of a value."""
     kind = value.dtype if isinstance(value, torch.Tensor) else f"{type(value).__module__}.{type(value).__name__}"
     kind = str(kind).removeprefix("builtins.")
@@ -176,22 +182,23 @@ def classification_loss(function: Loss) -> Loss:
     return _register(_CLASSIFICATION_LOSSES, function)
 
 
-def full_precision(function: Callable[..., Result]) -> Callable[..., Result]:
+def compute_in_full_precision(function: Callable[..., ReturnType]) -> Callable[..., ReturnType]:
     """Compute a function in float32 at least: autocast off, half-precision inputs widened; float64 stays float64."""
 
     @functools.wraps(function)
-    def in_full_precision(first: Tensor, /, **inputs: Input) -> Result:
-        first = _widened(first)
+    def in_full_precision(first: Tensor, /, **inputs: LossInput) -> ReturnType:
+        first = _widen_to_float32(first)
         with torch.autocast(first.device.type, enabled=False):
             wide = {
-                name: _widened(value) if isinstance(value, torch.Tensor) else value for name, value in inputs.items()
+                name: _widen_to_float32(value) if isinstance(value, torch.Tensor) else value
+                for name, value in inputs.items()
             }
             return function(first, **wide)
 
     return in_full_precision
 
 
-def _widened(value: Tensor) -> Tensor:
+def _widen_to_float32(value: Tensor) -> Tensor:
     """Widen a floating-point tensor to float32 at least; any other stays as it is."""
     if not value.is_floating_point():
         return value
@@ -202,10 +209,10 @@ def _register(catalogue: dict[str, Loss], function: Loss) -> Loss:
     name = function.__name__
     if any(name in known for known in (_LOSSES, _REGULARISERS, _CLASSIFICATION_LOSSES)):
         raise ValueError(f"two losses are called {name!r}")
-    check, computed = input_check(function), full_precision(function)
+    check, computed = make_input_check(function), compute_in_full_precision(function)
 
     @functools.wraps(function)
-    def of_checked_inputs(first: Tensor, /, **inputs: Input) -> Tensor:
+    def of_checked_inputs(first: Tensor, /, **inputs: LossInput) -> Tensor:
         return computed(first, **check(first, inputs))
 
     catalogue[name] = of_checked_inputs
@@ -213,44 +220,44 @@ def _register(catalogue: dict[str, Loss], function: Loss) -> Loss:
 
 
 @cache
-def _load_modules() -> None:
+def _import_loss_modules() -> None:
     for module in pkgutil.iter_modules(study.losses.__path__):
         if module.name != "own_gradients":  # declares none, and needs PyTorch
             importlib.import_module(f"study.losses.{module.name}")
 
 
-def losses() -> dict[str, Loss]:
+def losses_by_name() -> dict[str, Loss]:
     """Return every loss of views by name, sorted."""
-    _load_modules()
+    _import_loss_modules()
     return dict(sorted(_LOSSES.items()))
 
 
 def needs_two_views(name: str) -> bool:
     """Tell whether the loss of this name pairs two views of each sample."""
-    _load_modules()
+    _import_loss_modules()
     return name in _PAIR_LOSSES
 
 
-def regularisers() -> dict[str, Loss]:
+def regularisers_by_name() -> dict[str, Loss]:
     """Return every regulariser by name, sorted."""
-    _load_modules()
+    _import_loss_modules()
     return dict(sorted(_REGULARISERS.items()))
 
 
-def classification_losses() -> dict[str, Loss]:
+def classification_losses_by_name() -> dict[str, Loss]:
     """Return every loss of logits by name, sorted."""
-    _load_modules()
+    _import_loss_modules()
     return dict(sorted(_CLASSIFICATION_LOSSES.items()))
 
 
 @cache
 def parameter_names(name: str) -> frozenset[str]:
     """Return the names of all parameters of a loss of views."""
-    return frozenset(inspect.signature(losses()[name]).parameters)
+    return frozenset(inspect.signature(losses_by_name()[name]).parameters)
 
 
 @cache
 def required_tensors(name: str) -> frozenset[str]:
     """Return the tensors that a loss of views must be given, besides its first argument."""
-    _, *others = inspect.signature(losses()[name]).parameters.values()
+    _, *others = inspect.signature(losses_by_name()[name]).parameters.values()
     return frozenset(parameter.name for parameter in others if parameter.default is parameter.empty)

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 # Added to what is left out of a sum of exponentials: its exponential becomes 0, its own value is lost in rounding.
-NOTHING = -1e30
+LOG_ZERO = -1e30
 
 
 def refuse_second_derivative(backward: Callable[..., Any]) -> Callable[..., Any]:
@@ -28,7 +28,7 @@ def refuse_second_derivative(backward: Callable[..., Any]) -> Callable[..., Any]
     return of_constants
 
 
-class Gram(torch.autograd.Function):
+class GramMatrix(torch.autograd.Function):
     """The dot products of all rows (n, D), shape (n, n)."""
 
     @staticmethod
@@ -44,7 +44,7 @@ class Gram(torch.autograd.Function):
         return both @ rows
 
 
-class LogSumExp(torch.autograd.Function):
+class RowLogSumExp(torch.autograd.Function):
     """The log-sum-exp of each row; its gradient is the softmax."""
 
     # In place on one new matrix, kept for the gradient: on a CPU a fresh matrix costs more than a pass over an old one.
@@ -53,10 +53,10 @@ class LogSumExp(torch.autograd.Function):
         x = similarity * scale
         if drop is None:
             samples = len(x) // views
-            x.view(views, samples, views, samples).diagonal(0, 1, 3).fill_(NOTHING)
+            x.view(views, samples, views, samples).diagonal(0, 1, 3).fill_(LOG_ZERO)
         else:
-            x.add_(drop, alpha=NOTHING)
-        log_sum = softmax_(x)
+            x.add_(drop, alpha=LOG_ZERO)
+        log_sum = softmax_rows_(x)
         ctx.save_for_backward(log_sum, x)
         ctx.scale = scale
         return log_sum
@@ -69,11 +69,11 @@ class LogSumExp(torch.autograd.Function):
         return probability * factor[:, None], None, None, None
 
 
-def softmax_(x: Tensor) -> Tensor:
+def softmax_rows_(x: Tensor) -> Tensor:
     """Turn x into the softmax of its rows, and return their log-sum-exp: -inf for a row of NOTHING, nan with a nan."""
     largest = x.amax(-1)
     torch.softmax(x, -1, out=x)
-    return torch.where(largest <= NOTHING / 2, -torch.inf, largest - x.amax(-1).log())
+    return torch.where(largest <= LOG_ZERO / 2, -torch.inf, largest - x.amax(-1).log())
 
 
 def pair_softplus(scaled: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
@@ -92,7 +92,7 @@ def pair_softplus(scaled: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
     return total
 
 
-PAIRS = 2**24
+PAIRS_PER_STEP = 2**24
 """Pairs per step on devices other than a CPU: 64 MiB in float32, all of a batch of 256."""
 
 
@@ -101,7 +101,7 @@ class _PairSoftplus(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, scaled: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
-        total, gradient = _pair_sums(scaled, positive, negative)
+        total, gradient = _pair_softplus_sums(scaled, positive, negative)
         ctx.save_for_backward(gradient)
         return total
 
@@ -114,23 +114,23 @@ class _PairSoftplus(torch.autograd.Function):
 
 # An operator of its own, so that torch.compile sees one node and not n iterations.
 @torch.library.custom_op("study::pair_softplus", mutates_args=())
-def _pair_sums(scaled: Tensor, positive: Tensor, negative: Tensor) -> tuple[Tensor, Tensor]:
+def _pair_softplus_sums(scaled: Tensor, positive: Tensor, negative: Tensor) -> tuple[Tensor, Tensor]:
     if scaled.is_cpu:  # there reading the number of pairs back is free; it would wait for any other device
-        rows = [row_pair_sums(*row) for row in zip(scaled, positive, negative, strict=True)]
+        rows = [pair_softplus_of_row(*row) for row in zip(scaled, positive, negative, strict=True)]
         totals, gradients = zip(*rows, strict=True)
         return torch.stack(totals), torch.stack(gradients)
-    few = max(PAIRS // scaled.shape[-1] ** 2, 1)  # so many rows that their pairs are at most `PAIRS`
+    few = max(PAIRS_PER_STEP // scaled.shape[-1] ** 2, 1)  # so many rows that their pairs are at most `PAIRS_PER_STEP`
     parts = zip(scaled.split(few), positive.split(few), negative.split(few), strict=True)
-    totals, gradients = zip(*(masked_pair_sums(*rows) for rows in parts), strict=True)
+    totals, gradients = zip(*(pair_softplus_of_masked_rows(*rows) for rows in parts), strict=True)
     return torch.cat(totals), torch.cat(gradients)
 
 
-@_pair_sums.register_fake
+@_pair_softplus_sums.register_fake
 def _(scaled: Tensor, positive: Tensor, negative: Tensor) -> tuple[Tensor, Tensor]:
     return scaled.new_empty(len(scaled)), torch.empty_like(scaled)
 
 
-def row_pair_sums(row: Tensor, positive: Tensor, negative: Tensor) -> tuple[Tensor, Tensor]:
+def pair_softplus_of_row(row: Tensor, positive: Tensor, negative: Tensor) -> tuple[Tensor, Tensor]:
     """Compute the sum for one row and its gradient, over the row's pairs alone."""
     gap = row[negative] - row[positive, None]
     pull, gradient = gap.sigmoid(), torch.zeros_like(row)
@@ -138,14 +138,14 @@ def row_pair_sums(row: Tensor, positive: Tensor, negative: Tensor) -> tuple[Tens
     return -logsigmoid(-gap).sum(), gradient
 
 
-def masked_pair_sums(rows: Tensor, positive: Tensor, negative: Tensor) -> tuple[Tensor, Tensor]:
+def pair_softplus_of_masked_rows(rows: Tensor, positive: Tensor, negative: Tensor) -> tuple[Tensor, Tensor]:
     """Compute sums and gradients of rows, (R, n), over all n x n pairs; excluded ones are infinitely far apart."""
     gap = rows.where(negative, -torch.inf)[:, None, :] - rows.where(positive, torch.inf)[:, :, None]
     pull = gap.sigmoid()
     return -logsigmoid(-gap).sum((-2, -1)), pull.sum(-2) - pull.sum(-1)
 
 
-def margin_rows(cosine: Tensor, weight: Tensor, scale: float, epsilon: float, guard: float) -> Tensor:
+def sum_margin_losses(cosine: Tensor, weight: Tensor, scale: float, epsilon: float, guard: float) -> Tensor:
     """Sum weight_i * log(e^-epsilon + e^-s_i * sum over negatives j of e^s_j) over rows and their positives i.
 
     s is scale * cosine. This is form "c" of eps-SupInfoNCE, value and gradient in a few passes over the matrix.
@@ -161,11 +161,11 @@ def margin_rows(cosine: Tensor, weight: Tensor, scale: float, epsilon: float, gu
         A scalar.
     """
     added = None if guard == 0 else cosine.detach().amax(-1) * scale + math.log(guard)
-    value: Tensor = _MarginRows.apply(cosine, weight, scale, epsilon, added)
+    value: Tensor = _MarginLossSum.apply(cosine, weight, scale, epsilon, added)
     return value
 
 
-class _MarginRows(torch.autograd.Function):
+class _MarginLossSum(torch.autograd.Function):
     """With S the log-sum of the negatives and v = s_i - S - epsilon, the sum of -weight * (logsigmoid(v) + epsilon).
 
     Kept for the gradient: the softmax of the negatives, the share that they have of S beside what is added, and
@@ -174,9 +174,9 @@ class _MarginRows(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, cosine: Tensor, weight: Tensor, scale: float, epsilon: float, added: Tensor | None) -> Tensor:
-        negatives = (cosine * scale).add_(weight, alpha=NOTHING)
-        negatives.diagonal().fill_(NOTHING)
-        log_sum = softmax_(negatives)
+        negatives = (cosine * scale).add_(weight, alpha=LOG_ZERO)
+        negatives.diagonal().fill_(LOG_ZERO)
+        log_sum = softmax_rows_(negatives)
         share = torch.ones_like(log_sum)
         if added is not None:
             everything = torch.logaddexp(log_sum, added)
@@ -197,7 +197,7 @@ class _MarginRows(torch.autograd.Function):
         return of_cosine.addcmul_(slope, -gradient * ctx.scale), None, None, None, None
 
 
-def cell_masks(one_class: Tensor, aligned: Tensor) -> Tensor:
+def pair_cell_masks(one_class: Tensor, aligned: Tensor) -> Tensor:
     """Return how much each pair belongs to each of four cells, a constant, shape (2, 2, n, n).
 
     The first index is 0 for pairs of one class and 1 for pairs of two, the second 0 for aligned and 1 for conflicting.
@@ -215,7 +215,7 @@ def cell_masks(one_class: Tensor, aligned: Tensor) -> Tensor:
     return masks
 
 
-class CellSums(torch.autograd.Function):
+class PairCellSums(torch.autograd.Function):
     """The sum of each cell's entries, that of their squares, and that of its masks without a gradient, all (2, 2).
 
     Computed in two ways, which `tests/losses/test_limits.py` compares: on a device by products of matrices, a few
@@ -227,9 +227,9 @@ class CellSums(torch.autograd.Function):
         ctx.save_for_backward(cosine, one_class, aligned)
         ctx.soft = soft
         if cosine.is_cpu:
-            sums, squares, pairs = sums_in_turn(cosine, one_class, aligned)
+            sums, squares, pairs = cell_sums_in_turn(cosine, one_class, aligned)
         else:
-            sums, squares, pairs = sums_by_products(cosine, one_class, aligned, soft)
+            sums, squares, pairs = cell_sums_by_matmul(cosine, one_class, aligned, soft)
         ctx.mark_non_differentiable(pairs)
         return sums, squares, pairs
 
@@ -241,13 +241,15 @@ class CellSums(torch.autograd.Function):
         return spread(cosine, one_class, aligned, of_sums, 2 * of_squares, ctx.soft), None, None, None
 
 
-def sums_by_products(cosine: Tensor, one_class: Tensor, aligned: Tensor, soft: bool) -> tuple[Tensor, Tensor, Tensor]:
+def cell_sums_by_matmul(
+    cosine: Tensor, one_class: Tensor, aligned: Tensor, soft: bool
+) -> tuple[Tensor, Tensor, Tensor]:
     """Return the sums, sums of squares and sums of masks of the cells."""
-    masks = cell_masks(one_class, aligned)
+    masks = pair_cell_masks(one_class, aligned)
     of_squares = masks.square() if soft else masks
     products = (
-        _mask_rows(masks) @ cosine.flatten(-2)[..., None],
-        _mask_rows(of_squares) @ cosine.square().flatten(-2)[..., None],
+        _flatten_masks(masks) @ cosine.flatten(-2)[..., None],
+        _flatten_masks(of_squares) @ cosine.square().flatten(-2)[..., None],
     )
     sums, squares = (product.squeeze(-1).unflatten(-1, (2, 2)) for product in products)
     return sums, squares, masks.sum((-2, -1))
@@ -257,28 +259,28 @@ def entry_gradients_by_matmul(
     cosine: Tensor, one_class: Tensor, aligned: Tensor, level: Tensor, slope: Tensor, soft: bool
 ) -> Tensor:
     """Return the gradient of each entry: its cell's `level` plus the entry times its cell's `slope`, both (2, 2)."""
-    masks, rows = cell_masks(one_class, aligned), [matrix.flatten(-2)[..., None, :] for matrix in (level, slope)]
+    masks, rows = pair_cell_masks(one_class, aligned), [matrix.flatten(-2)[..., None, :] for matrix in (level, slope)]
     if soft:
-        levels, slopes = rows[0] @ _mask_rows(masks), rows[1] @ _mask_rows(masks.square())
+        levels, slopes = rows[0] @ _flatten_masks(masks), rows[1] @ _flatten_masks(masks.square())
     else:
-        levels, slopes = (torch.cat(rows, -2) @ _mask_rows(masks)).split(1, -2)
+        levels, slopes = (torch.cat(rows, -2) @ _flatten_masks(masks)).split(1, -2)
     return torch.addcmul(levels.squeeze(-2), slopes.squeeze(-2), cosine.flatten(-2)).unflatten(-1, cosine.shape[-2:])
 
 
-def _mask_rows(masks: Tensor) -> Tensor:
+def _flatten_masks(masks: Tensor) -> Tensor:
     """Flatten masks to one row for each cell, (4, entries)."""
     return masks.flatten(-4, -3).flatten(-2)
 
 
-def sums_in_turn(cosine: Tensor, one_class: Tensor, aligned: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Return what `sums_by_products` does, in two matrices used again."""
+def cell_sums_in_turn(cosine: Tensor, one_class: Tensor, aligned: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return what `cell_sums_by_matmul` does, in two matrices used again."""
     part = cosine * one_class
     near = part * aligned
-    parts = [_sum(near), _sum(part.sub_(near))]
+    parts = [_sums_of_cell(near), _sums_of_cell(part.sub_(near))]
     torch.mul(cosine, one_class, out=part)
     torch.sub(cosine, part, out=part)
     torch.mul(part, aligned, out=near)
-    parts += [_sum(near), _sum(part.sub_(near))]
+    parts += [_sums_of_cell(near), _sums_of_cell(part.sub_(near))]
     sums, squares = (torch.stack(values, -1).unflatten(-1, (2, 2)) for values in zip(*parts, strict=True))
 
     entries = cosine.shape[-2] * cosine.shape[-1]
@@ -288,7 +290,7 @@ def sums_in_turn(cosine: Tensor, one_class: Tensor, aligned: Tensor) -> tuple[Te
     return sums, squares, torch.stack(pairs, -1).unflatten(-1, (2, 2))
 
 
-def _sum(cell: Tensor) -> tuple[Tensor, Tensor]:
+def _sums_of_cell(cell: Tensor) -> tuple[Tensor, Tensor]:
     return cell.sum((-2, -1)), torch.linalg.vector_norm(cell, dim=-1).square().sum(-1)
 
 

@@ -6,27 +6,27 @@ import math
 from typing import TYPE_CHECKING
 
 from study.losses.lazy_torch import functional, torch
-from study.losses.loss_catalogue import full_precision
+from study.losses.loss_catalogue import compute_in_full_precision
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 
-@full_precision
-def gram(views: Tensor) -> Tensor:
+@compute_in_full_precision
+def gram_matrix(views: Tensor) -> Tensor:
     """Compute the dot products of all rows, shape (V*B, V*B), rows view-major; the gradient takes one product, not two.
 
     Args:
         views: embeddings, shape (V, B, D).
     """
-    from study.losses.own_gradients import Gram
+    from study.losses.own_gradients import GramMatrix
 
-    return Gram.apply(views.flatten(0, 1))
+    return GramMatrix.apply(views.flatten(0, 1))
 
 
-def cosines(views: Tensor, similarity: Tensor | None) -> Tensor:
+def cosine_matrix(views: Tensor, similarity: Tensor | None) -> Tensor:
     """Return the caller's similarity matrix, or the one of `views` if it gave none."""
-    return gram(views) if similarity is None else similarity
+    return gram_matrix(views) if similarity is None else similarity
 
 
 def log_sum_exp(similarity: Tensor, scale: float, *, drop: Tensor | None = None, views: int = 1) -> Tensor:
@@ -38,9 +38,9 @@ def log_sum_exp(similarity: Tensor, scale: float, *, drop: Tensor | None = None,
         drop: 1 for what to leave out, 0 for the rest, shape (n, n). None: leave out the diagonal.
         views: with `drop` None, leave out the diagonal of each of the views x views blocks (all rows of one sample).
     """
-    from study.losses.own_gradients import LogSumExp
+    from study.losses.own_gradients import RowLogSumExp
 
-    log_sum: Tensor = LogSumExp.apply(similarity, scale, drop, views)
+    log_sum: Tensor = RowLogSumExp.apply(similarity, scale, drop, views)
     return log_sum
 
 
@@ -71,20 +71,20 @@ def softplus(x: Tensor) -> Tensor:
     return -functional.logsigmoid(-x)
 
 
-def log_add(x: Tensor, y: Tensor) -> Tensor:
+def log_add_exp(x: Tensor, y: Tensor) -> Tensor:
     """Compute log(e^x + e^y) for y above -inf, with finite derivatives even where x is -inf (PyTorch's own are nan)."""
     return y + softplus(x - y)
 
 
-def add_guard(log_sum: Tensor, similarity: Tensor, scale: float, guard: float) -> Tensor:
+def add_denominator_guard(log_sum: Tensor, similarity: Tensor, scale: float, guard: float) -> Tensor:
     """Add `guard` times the row's largest exponential, a constant, to a sum in its logarithm, as released code does."""
     if guard == 0:
         return log_sum
     largest = similarity.detach().amax(-1) * scale
-    return log_add(log_sum, largest + math.log(guard))
+    return log_add_exp(log_sum, largest + math.log(guard))
 
 
-def rescale(loss: Tensor, temperature: float, base_temperature: float | None) -> Tensor:
+def rescale_by_temperature(loss: Tensor, temperature: float, base_temperature: float | None) -> Tensor:
     """Multiply the loss by temperature / base_temperature, as in SupCon's code; None leaves it as it is."""
     return loss if base_temperature is None else loss * (temperature / base_temperature)
 
@@ -92,22 +92,22 @@ def rescale(loss: Tensor, temperature: float, base_temperature: float | None) ->
 # Nothing below waits for the device: no class count is read back, every shape follows from the batch.
 
 
-def sample_labels(views: Tensor, target: Tensor | None) -> Tensor:
+def labels_or_own_class(views: Tensor, target: Tensor | None) -> Tensor:
     """Return the labels, shape (B,); without a target each sample is a class of its own."""
     return torch.arange(views.shape[1], device=views.device) if target is None else target
 
 
-def group_index(*labels: Tensor) -> Tensor:
+def index_label_groups(*labels: Tensor) -> Tensor:
     """Return an index below B for each sample, shape (B,), equal where all labels are equal.
 
     Raises:
         ValueError: a label has another shape.
     """
     for label in labels:
-        _checked_labels(label)
+        _check_label_shape(label)
     index = torch.searchsorted(labels[0].sort().values, labels[0])
     for label in labels[1:]:
-        index = group_index(index * len(label) + group_index(label))
+        index = index_label_groups(index * len(label) + index_label_groups(label))
     return index
 
 
@@ -118,7 +118,7 @@ def same_label_mask(label: Tensor, views: Tensor) -> Tensor:
     CPU, and no slower elsewhere. A CPU compares floats six times as fast as whole numbers, and a group index is exact
     as a float where a label need not be; elsewhere to find the index takes a dozen launches, to compare labels one.
     """
-    value = group_index(label).to(views.dtype) if label.is_cpu else _checked_labels(label)
+    value = index_label_groups(label).to(views.dtype) if label.is_cpu else _check_label_shape(label)
     return equality_mask(value if len(views) == 1 else value.repeat(len(views)), views.dtype)
 
 
@@ -128,29 +128,29 @@ def equality_mask(value: Tensor, dtype: torch.dtype) -> Tensor:
     return torch.eq(value[:, None], value[None, :], out=mask)
 
 
-def without_self(mask: Tensor) -> Tensor:
+def copy_without_diagonal(mask: Tensor) -> Tensor:
     """Copy the (n, n) mask with its diagonal 0."""
-    return without_self_(mask.clone())
+    return clear_diagonal_(mask.clone())
 
 
-def without_self_(mask: Tensor) -> Tensor:
+def clear_diagonal_(mask: Tensor) -> Tensor:
     """Set the diagonal of the (n, n) mask to 0, and return it."""
     mask.diagonal().zero_()
     return mask
 
 
-def group_size(index: Tensor, views: Tensor) -> Tensor:
+def count_rows_in_group(index: Tensor, views: Tensor) -> Tensor:
     """Count the rows of `views` (V, B, D) in each row's group, shape (V*B,), in its dtype."""
     size = views.new_zeros(len(index)).index_add(0, index, views.new_full((len(index),), len(views)))
     return size.index_select(0, index).repeat(len(views))
 
 
-def group_sum(index: Tensor, values: Tensor) -> Tensor:
+def sum_over_group(index: Tensor, values: Tensor) -> Tensor:
     """Sum (B, D) values over each sample's group, shape (B, D)."""
     return torch.zeros_like(values).index_add(0, index, values).index_select(0, index)
 
 
-def _checked_labels(label: Tensor) -> Tensor:
+def _check_label_shape(label: Tensor) -> Tensor:
     if label.ndim != 1:
         raise ValueError(f"classes have the shape (B,), got {tuple(label.shape)}")
     return label

@@ -22,7 +22,7 @@ BaseTemperature = Annotated[
     Temperature | None, Doc("the loss is multiplied by temperature / base_temperature; null: no factor")
 ]
 
-Margin = Annotated[
+EpsilonMargin = Annotated[
     float,
     Range(low=0.0),
     SearchRange(0.0, 0.5),
@@ -30,7 +30,7 @@ Margin = Annotated[
 ]
 """0, 0.1, 0.25 and 0.5 in the FairKL paper (Tables 6 to 9)."""
 
-Prior = Annotated[
+ClassPrior = Annotated[
     float,
     Range(low=0.0, below=1.0),
     SearchRange(0.0, 0.3, paper=(0.1, 0.05)),
@@ -38,7 +38,7 @@ Prior = Annotated[
 ]
 """0.1 for CIFAR-10, 0.05 for CIFAR-100, 0.3 for CelebA and Waterbirds (WCL paper 6.1); DCL's sentences need 0.01."""
 
-Width = Annotated[
+KernelWidth = Annotated[
     float,
     Range(above=0.0),
     SearchRange(1.0, 1000.0, log=True, paper=(100.0, 500.0)),
@@ -46,11 +46,11 @@ Width = Annotated[
 ]
 """sigma^2: 1 to 1000, best at 100, then 500 (CCL-K Table 7), for conditions of a few hundred binary attributes."""
 
-Weight = Annotated[float, Range(low=0.0)]
-Guard = Annotated[
+NonNegativeWeight = Annotated[float, Range(low=0.0)]
+DenominatorGuard = Annotated[
     float,
     Range(low=0.0, high=1.0),
     Doc("added to the denominator, as a share of the row's largest exponential"),
 ]
-Positive = Annotated[float, Range(above=0.0)]
-Count = Annotated[int, Range(low=1)]
+PositiveNumber = Annotated[float, Range(above=0.0)]
+PositiveCount = Annotated[int, Range(low=1)]

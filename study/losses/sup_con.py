@@ -10,24 +10,24 @@ from study.knobs import SearchRange
 from study.losses.lazy_torch import torch
 from study.losses.loss_catalogue import loss
 from study.losses.pairs import (
-    add_guard,
-    cosines,
-    group_index,
-    group_size,
-    group_sum,
-    log_add,
+    add_denominator_guard,
+    copy_without_diagonal,
+    cosine_matrix,
+    count_rows_in_group,
+    index_label_groups,
+    labels_or_own_class,
+    log_add_exp,
     log_sum_exp,
-    rescale,
+    rescale_by_temperature,
     same_label_mask,
-    sample_labels,
-    without_self,
+    sum_over_group,
 )
-from study.losses.ranges import BaseTemperature, Guard, Margin, SupervisedTemperature
+from study.losses.ranges import BaseTemperature, DenominatorGuard, EpsilonMargin, SupervisedTemperature
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-Anchors = Annotated[
+AnchorViews = Annotated[
     Literal["all", "first"],
     Doc('all rows are anchors, or those of the first view alone (`contrast_mode` "one" of SupCon\'s code)'),
 ]
@@ -41,9 +41,9 @@ def eps_sup_con(
     similarity: Tensor | None = None,
     temperature: SupervisedTemperature = 0.1,
     base_temperature: BaseTemperature = None,
-    epsilon: Annotated[Margin, SearchRange(0.0, 0.5, paper=(0.25,))] = 0.0,
-    guard: Guard = 0.0,
-    anchors: Anchors = "all",
+    epsilon: Annotated[EpsilonMargin, SearchRange(0.0, 0.5, paper=(0.25,))] = 0.0,
+    guard: DenominatorGuard = 0.0,
+    anchors: AnchorViews = "all",
 ) -> Tensor:
     """eps-SupCon (FairKL paper Eq. 5): SupCon with a margin, its non-contrastive term included; mean over positives.
 
@@ -58,15 +58,17 @@ def eps_sup_con(
     Returns:
         The loss, a scalar.
     """
-    cosine, scale = cosines(views, similarity), 1 / temperature
-    index = group_index(sample_labels(views, target))
+    cosine, scale = cosine_matrix(views, similarity), 1 / temperature
+    index = index_label_groups(labels_or_own_class(views, target))
     shifted = cosine
     if epsilon != 0:
         shifted = torch.add(cosine, same_label_mask(index, views), alpha=-epsilon * temperature)
-    everyone = add_guard(log_sum_exp(shifted, scale), cosine, scale, guard)
-    attraction, positives = mean_positive(views, index)
+    everyone = add_denominator_guard(log_sum_exp(shifted, scale), cosine, scale, guard)
+    attraction, positives = mean_cosine_of_positives(views, index)
     per_row = (everyone - attraction * scale).where(positives > 0, 0.0)
-    return rescale(per_row[: len(views[0]) if anchors == "first" else None].mean(), temperature, base_temperature)
+    return rescale_by_temperature(
+        per_row[: len(views[0]) if anchors == "first" else None].mean(), temperature, base_temperature
+    )
 
 
 @loss
@@ -77,7 +79,7 @@ def sup_con(
     similarity: Tensor | None = None,
     temperature: SupervisedTemperature = 0.1,
     base_temperature: BaseTemperature = None,
-    anchors: Anchors = "all",
+    anchors: AnchorViews = "all",
 ) -> Tensor:
     """SupCon with the sum outside the logarithm (L_out): `eps_sup_con` with margin 0.
 
@@ -102,7 +104,7 @@ def sup_con_in(
     temperature: SupervisedTemperature = 0.1,
     base_temperature: BaseTemperature = None,
     epsilon: Annotated[
-        Margin,
+        EpsilonMargin,
         Doc(
             "margin on the positives of the denominator, in units of a similarity divided by the temperature; the "
             "print has none"
@@ -122,23 +124,23 @@ def sup_con_in(
     Returns:
         The loss, a scalar.
     """
-    cosine, scale = cosines(views, similarity), 1 / temperature
-    index = group_index(sample_labels(views, target))
+    cosine, scale = cosine_matrix(views, similarity), 1 / temperature
+    index = index_label_groups(labels_or_own_class(views, target))
     same_label = same_label_mask(index, views)
-    positives = group_size(index, views) - 1
+    positives = count_rows_in_group(index, views) - 1
     some = positives > 0
-    attraction = log_sum_exp(cosine, scale, drop=1 - without_self(same_label)).where(some, 0.0)
+    attraction = log_sum_exp(cosine, scale, drop=1 - copy_without_diagonal(same_label)).where(some, 0.0)
     repulsion = log_sum_exp(cosine, scale, drop=same_label)
     share = positives.clamp(min=1).log() if mean_positives else torch.zeros_like(attraction)
-    per_row = log_add(repulsion - attraction, -epsilon - share).where(some, 0.0)
-    return rescale(per_row.mean(), temperature, base_temperature)
+    per_row = log_add_exp(repulsion - attraction, -epsilon - share).where(some, 0.0)
+    return rescale_by_temperature(per_row.mean(), temperature, base_temperature)
 
 
-def mean_positive(views: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
+def mean_cosine_of_positives(views: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
     """Return each row's mean cosine with its positives (0 if none) and their number, both (V*B,).
 
     By sums over classes: O(V*B*D).
     """
-    positives = group_size(index, views) - 1
-    others = group_sum(index, views.sum(0)) - views
+    positives = count_rows_in_group(index, views) - 1
+    others = sum_over_group(index, views.sum(0)) - views
     return (views * others).sum(-1).flatten() / positives.clamp(min=1), positives

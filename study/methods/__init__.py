@@ -14,33 +14,33 @@ from typing import TYPE_CHECKING, Any
 from study.catalogue import Catalogue, find_modules, lazy_getattr
 from study.data.dataset import Facts
 from study.knobs import Knob, Section
-from study.methods.needs import UNKNOWN, Needs
+from study.methods.needs import UNKNOWN_LABEL, MethodNeeds
 from study.methods.other_methods import METHODS
-from study.methods.own_function import OWN
+from study.methods.own_function import OWN_FUNCTION_NAME
 
 if TYPE_CHECKING:
-    from study.methods.batch import Batch, BatchLabels, Method, NewNetwork
+    from study.methods.batch import Batch, BatchLabels, Method, NetworkFactory
 
-__all__ = ["OWN", "UNKNOWN", "Batch", "BatchLabels", "Method", "Needs"]
+__all__ = ["OWN_FUNCTION_NAME", "UNKNOWN_LABEL", "Batch", "BatchLabels", "Method", "MethodNeeds"]
 """Names that this package passes on from its modules."""
 
-__getattr__ = lazy_getattr(dict.fromkeys(("Batch", "BatchLabels", "Method", "NewNetwork"), "study.methods.batch"))
+__getattr__ = lazy_getattr(dict.fromkeys(("Batch", "BatchLabels", "Method", "NetworkFactory"), "study.methods.batch"))
 
 
-MODULES = ("batch", "classifiers", "contrastive_method", "fitted", "two_networks")
+MODULES_WITH_TORCH = ("batch", "classifiers", "contrastive_method", "fitted", "two_networks")
 """Modules of this package that need PyTorch: they hold what is built, the others what a study file can say of it."""
 
 
 @cache
 def _modules_by_name() -> dict[str, Any]:
-    kinds = find_modules("study.methods", "NAMES", MODULES).values()
+    kinds = find_modules("study.methods", "NAMES", MODULES_WITH_TORCH).values()
     return dict(sorted({**{name: module for module in kinds for name in module.NAMES}, **METHODS}.items()))
 
 
 CATALOGUE = Catalogue("study.methods", ("NAMES", "keys", "needs", "build"), "study.methods", _modules_by_name)
 
 
-def names() -> list[str]:
+def method_names() -> list[str]:
     """List everything that `method.name` may name."""
     return CATALOGUE.listed_names()
 
@@ -50,24 +50,24 @@ def method_knobs(method: Section) -> dict[str, Knob]:
     return {knob.key: knob for knob in CATALOGUE.find_module(str(method["name"])).keys(method)}
 
 
-def describe(name: str) -> str:
+def describe_method(name: str) -> str:
     """Describe a method in a line: from the docstring of the loss of its name, else of its module."""
-    from study.losses.loss_catalogue import classification_losses, losses
+    from study.losses.loss_catalogue import classification_losses_by_name, losses_by_name
 
     CATALOGUE.find_module(name)  # a loss of another distribution is known once its method is loaded
-    function = {**losses(), **classification_losses()}.get(name)
+    function = {**losses_by_name(), **classification_losses_by_name()}.get(name)
     return CATALOGUE.description(name) if function is None else (function.__doc__ or "").partition("\n")[0].rstrip(".")
 
 
-def method_needs(method: Section) -> Needs:
+def method_needs(method: Section) -> MethodNeeds:
     """Return what the method of a complete section needs of the data."""
-    requirements: Needs = CATALOGUE.find_module(str(method["name"])).needs(method)
+    requirements: MethodNeeds = CATALOGUE.find_module(str(method["name"])).needs(method)
     return replace(requirements, bias=None) if method.get("bias_source") == "early_layers" else requirements
 
 
 def unmet_needs(method: Section, facts: Facts) -> Iterator[tuple[str, str]]:
     """Yield the keys of a `method` section that ask for what a data set does not have, and what that is."""
-    yield from method_needs(method).unmet(facts.for_split("train"))
+    yield from method_needs(method).unmet(facts.facts_of_split("train"))
     if facts.some_bias and method_needs(method).bias and method.get("bias_source") != "some_labels":
         yield (
             method_needs(method).bias or "name",
@@ -77,7 +77,7 @@ def unmet_needs(method: Section, facts: Facts) -> Iterator[tuple[str, str]]:
         yield "cell_weights", "needs bias labels"
 
 
-def build_method(method: Section, facts: Facts, new_network: "NewNetwork") -> "Method":
+def build_method(method: Section, facts: Facts, new_network: "NetworkFactory") -> "Method":
     """Build the method of a complete, checked section, freshly initialised from torch's generator."""
     built: Method = CATALOGUE.find_module(str(method["name"])).build(method, facts, new_network)
     return built

@@ -8,12 +8,12 @@ import torch
 from torch import Tensor, nn
 
 from study.knobs import Section, Value
-from study.losses.cclk import weight_measures
-from study.losses.debiased import floored_share
+from study.losses.cclk import kernel_weight_diagnostics
+from study.losses.debiased import share_of_floored_rows
 from study.models import Encoder, Network
 
 
-class PerSample(nn.Module):
+class PerSampleBuffer(nn.Module):
     """A value that a method remembers for each training sample, part of its state.
 
     Its length comes with `begin`, or with a state that is loaded: also a method that never began can load one.
@@ -28,16 +28,16 @@ class PerSample(nn.Module):
         super().__init__()
         self.fill = fill
         self.register_buffer("values", torch.full((0,), fill))
-        self.register_load_state_dict_pre_hook(_take_length)
+        self.register_load_state_dict_pre_hook(_resize_to_loaded_state)
 
-    def begin(self, samples: int) -> None:
+    def allocate(self, samples: int) -> None:
         """Allocate a value for each sample, all `fill`, on the device of the values so far."""
         self.values = torch.full((samples,), self.fill, device=self.values.device)
 
 
-def _take_length(module: PerSample, state: dict[str, Tensor], prefix: str, *_: Value) -> None:
+def _resize_to_loaded_state(module: PerSampleBuffer, state: dict[str, Tensor], prefix: str, *_: Value) -> None:
     if (loaded := state.get(f"{prefix}values")) is not None and loaded.shape != module.values.shape:
-        module.begin(len(loaded))
+        module.allocate(len(loaded))
 
 
 # These diagnoses show where a contrastive loss does not work as intended: for which share of samples it has no effect.
@@ -47,27 +47,29 @@ LossInputs = Mapping[str, Tensor | None]
 
 def _floored_diagnostics(views: Tensor, inputs: LossInputs, options: Section) -> dict[str, Tensor]:
     hyperparameters = {key: options[key] for key in ("temperature", "tau_plus", "beta") if key in options}
-    return {"floored_share": floored_share(views, extra_positives=inputs.get("extra_positives"), **hyperparameters)}
+    return {
+        "floored_share": share_of_floored_rows(views, extra_positives=inputs.get("extra_positives"), **hyperparameters)
+    }
 
 
-def _weights(views: Tensor, inputs: LossInputs, options: Section) -> dict[str, Tensor]:
+def _kernel_weight_diagnostics(views: Tensor, inputs: LossInputs, options: Section) -> dict[str, Tensor]:
     condition = inputs.get("bias") if inputs.get("condition") is None else inputs["condition"]
     if condition is None:
         return {}
     first = condition[0] if condition.ndim == 3 else condition
     hyperparameters = {key: options[key] for key in ("kernel", "sigma2", "degree", "ridge") if key in options}
-    measures = weight_measures(first, **hyperparameters)
+    measures = kernel_weight_diagnostics(first, **hyperparameters)
     if options.get("form") == "paper":  # keeps the diagonal, where the rest of the weight is
         return {"weightless_share": measures["weightless_share"]}
     return measures
 
 
-DIAGNOSTICS: Mapping[str, Callable[[Tensor, LossInputs, Section], dict[str, Tensor]]] = {
+LOSS_DIAGNOSTICS: Mapping[str, Callable[[Tensor, LossInputs, Section], dict[str, Tensor]]] = {
     "debiased_info_nce": _floored_diagnostics,
     "hard_negative_info_nce": _floored_diagnostics,
-    "weakly_supervised_cclk": _weights,
-    "fair_cclk": _weights,
-    "hard_negative_cclk": _weights,
+    "weakly_supervised_cclk": _kernel_weight_diagnostics,
+    "fair_cclk": _kernel_weight_diagnostics,
+    "hard_negative_cclk": _kernel_weight_diagnostics,
 }
 """Diagnosis of a loss, by the loss's name: of unit embeddings of two views (2, B, D), the loss's named tensors and
 hyperparameters.
@@ -79,8 +81,8 @@ class BatchLabels:
     """Labels of some training samples.
 
     Attributes:
-        target: classes, (B,), `UNKNOWN` for an unlabelled sample.
-        bias: bias classes, (B,), `UNKNOWN` where unknown; None: the data have none.
+        target: classes, (B,), `UNKNOWN_LABEL` for an unlabelled sample.
+        bias: bias classes, (B,), `UNKNOWN_LABEL` where unknown; None: the data have none.
         condition: continuous attributes, (B, K), or None.
         bias_features: of a bias-capturing model, (B, F), or None where labels are used.
         weight: of each in the loss of a classifier, (B,), see `study.methods.sample_weights`; None: all weigh 1.
@@ -97,11 +99,11 @@ class BatchLabels:
         bias = self.bias if self.bias_features is None else None
         return {"target": self.target, "bias": bias, "bias_features": self.bias_features}
 
-    def select(self, index: Tensor) -> "BatchLabels":
+    def select_samples(self, index: Tensor) -> "BatchLabels":
         """Select the labels of the samples at these positions."""
-        return self.map(lambda tensor: tensor[index])
+        return self.map_tensors(lambda tensor: tensor[index])
 
-    def map(self, function: Callable[[Tensor], Tensor]) -> "BatchLabels":
+    def map_tensors(self, function: Callable[[Tensor], Tensor]) -> "BatchLabels":
         """Apply a function to each tensor."""
         tensors = (self.target, self.bias, self.condition, self.bias_features, self.weight)
         return BatchLabels(*(None if tensor is None else function(tensor) for tensor in tensors))  # type: ignore[arg-type]
@@ -125,7 +127,7 @@ class Batch:
     host_index: Tensor | None = None
 
 
-NewNetwork = Callable[[], Network]
+NetworkFactory = Callable[[], Network]
 """Function that builds the trial's network, initialised anew at each call."""
 
 
@@ -146,13 +148,13 @@ class Method(nn.Module, ABC):
     equalizes_odds: bool = False
     fits: str | None = None
 
-    def begin(self, train: BatchLabels) -> None:
+    def prepare_training(self, train: BatchLabels) -> None:
         """Prepare for training; called once before the first epoch with the labels of the whole training split."""
 
     def begin_epoch(self, epoch: int, epochs: int) -> None:
         """Prepare for an epoch; called before each, the first is 1, `epochs` is the last."""
 
-    def recording(self) -> Hashable | None:
+    def cuda_graph_key(self) -> Hashable | None:
         """Return a value that changes when the operations of a step of a full batch change.
 
         None: they depend on the batch, or on what a step left behind. As long as the value stays the same, one step can

@@ -6,27 +6,31 @@ from typing import TYPE_CHECKING
 
 from study.data.dataset import Facts
 from study.knobs import Knob, Section, read_knobs
-from study.losses.loss_catalogue import classification_losses
+from study.losses.loss_catalogue import classification_losses_by_name
 from study.methods.debiasing import (
     NO_REGULARISER,
     adversary_knobs,
+    bias_model_receptive_field,
     bias_source_knobs,
-    receptive_field,
     regulariser_knobs,
 )
-from study.methods.needs import BALANCED, PLAIN, Needs
+from study.methods.needs import BALANCED_CROSS_ENTROPY, PLAIN_CROSS_ENTROPY, MethodNeeds
 from study.methods.sample_weights import balance_knobs
 
 if TYPE_CHECKING:
-    from study.methods.batch import Method, NewNetwork
+    from study.methods.batch import Method, NetworkFactory
 
-OWN = (name for name, function in classification_losses().items() if function.__module__.startswith("study.losses."))
-NAMES = [PLAIN, *OWN]
+OWN_LOSSES = (
+    name
+    for name, function in classification_losses_by_name().items()
+    if function.__module__.startswith("study.losses.")
+)
+NAMES = [PLAIN_CROSS_ENTROPY, *OWN_LOSSES]
 
 
 def keys(method: Section) -> Iterator[Knob]:
     """Yield the keys of a `method` section that names a cross entropy."""
-    loss = None if method["name"] == PLAIN else classification_losses()[str(method["name"])]
+    loss = None if method["name"] == PLAIN_CROSS_ENTROPY else classification_losses_by_name()[str(method["name"])]
     if loss is not None:
         yield from read_knobs(loss)
     if loss is None or "weight" in inspect.signature(loss).parameters:
@@ -35,22 +39,26 @@ def keys(method: Section) -> Iterator[Knob]:
     yield from adversary_knobs(method, has_stage=False)
     if needs(method).bias or method.get("bias_source") == "model":
         adversary = method.get("adversary", "none") != "none"
-        only_fair_kl = method["name"] != BALANCED and method.get("regulariser") == "fair_kl" and not adversary
+        only_fair_kl = (
+            method["name"] != BALANCED_CROSS_ENTROPY and method.get("regulariser") == "fair_kl" and not adversary
+        )
         yield from bias_source_knobs(method, takes_features=only_fair_kl, takes_unknown=False)
 
 
-def needs(method: Section) -> Needs:
+def needs(method: Section) -> MethodNeeds:
     """Return what data such a method needs."""
-    if method["name"] == BALANCED:
-        return Needs(labels="name", bias="name", varying_key=None)
+    if method["name"] == BALANCED_CROSS_ENTROPY:
+        return MethodNeeds(labels="name", bias="name", varying_key=None)
     if method.get("regulariser", NO_REGULARISER) != NO_REGULARISER and method.get("bias_source") != "model":
-        return Needs(labels="name", bias="regulariser", varying_key=None)
+        return MethodNeeds(labels="name", bias="regulariser", varying_key=None)
     adversary = "adversary" if method.get("adversary", "none") != "none" else None
-    return Needs(labels="name", bias=adversary, varying_key=None, receptive_field=receptive_field(method))
+    return MethodNeeds(
+        labels="name", bias=adversary, varying_key=None, receptive_field=bias_model_receptive_field(method)
+    )
 
 
-def build(method: Section, facts: Facts, new_network: "NewNetwork") -> "Method":
+def build(method: Section, facts: Facts, new_network: "NetworkFactory") -> "Method":
     """Build the method of a complete, checked `method` section."""
-    from study.methods.classifiers import Classification
+    from study.methods.classifiers import ClassifierMethod
 
-    return Classification(method, facts, new_network())
+    return ClassifierMethod(method, facts, new_network())

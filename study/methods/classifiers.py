@@ -9,11 +9,11 @@ from torch.nn import functional
 
 from study.data.dataset import Facts
 from study.knobs import Section, read_knobs, to_options
-from study.losses.loss_catalogue import classification_losses
+from study.losses.loss_catalogue import classification_losses_by_name
 from study.methods.batch import Batch, BatchLabels, Method
 from study.methods.debiasing import AdversaryOptions, TermWeights, build_regulariser
-from study.methods.needs import BALANCED, PLAIN, UNKNOWN
-from study.methods.sample_weights import apply_weights, cross_entropies, mean_cross_entropy
+from study.methods.needs import BALANCED_CROSS_ENTROPY, PLAIN_CROSS_ENTROPY, UNKNOWN_LABEL
+from study.methods.sample_weights import apply_sample_weights, cross_entropy_per_sample, weighted_mean_cross_entropy
 from study.models import Network
 
 
@@ -31,16 +31,17 @@ class Adversary(nn.Module):
         self.layers = nn.Sequential(nn.Linear(features, hidden), nn.ReLU(), nn.Linear(hidden, bias_classes))
 
     def forward(self, features: Tensor, bias: Tensor) -> Tensor:
-        """Compute the cross entropy of predicting `bias` (B,), `UNKNOWN` left out, from `features` (B, F), a scalar.
+        """Compute the cross entropy of predicting `bias` (B,), `UNKNOWN_LABEL` left out, from `features` (B, F), a
+        scalar.
 
         The gradient into the features is reversed and multiplied by the weight; the adversary's own is not.
         """
-        known = (bias != UNKNOWN).sum().clamp(min=1)
-        logits = self.layers(reversed_gradient(features, self.weight))
-        return functional.cross_entropy(logits, bias, ignore_index=UNKNOWN, reduction="sum") / known
+        known = (bias != UNKNOWN_LABEL).sum().clamp(min=1)
+        logits = self.layers(reverse_gradient(features, self.weight))
+        return functional.cross_entropy(logits, bias, ignore_index=UNKNOWN_LABEL, reduction="sum") / known
 
 
-def reversed_gradient(features: Tensor, weight: float) -> Tensor:
+def reverse_gradient(features: Tensor, weight: float) -> Tensor:
     """Return the features, bit for bit, with their gradient multiplied by -weight."""
     still = features.detach()
     return still - weight * (features - still)
@@ -65,20 +66,20 @@ class LinearClassifier(nn.Module):
     def __init__(self, loss: str, features: int, facts: Facts, method: Section | None = None) -> None:
         super().__init__()
         self.linear = nn.Linear(features, facts.classes)
-        self.balanced = loss == BALANCED
-        if loss != PLAIN:
-            function, section = classification_losses()[loss], method or {}
+        self.balanced = loss == BALANCED_CROSS_ENTROPY
+        if loss != PLAIN_CROSS_ENTROPY:
+            function, section = classification_losses_by_name()[loss], method or {}
             options = {knob.key: section[knob.key] for knob in read_knobs(function) if knob.key in section}
             self.loss = partial(function, **options)
-        self.plain = loss == PLAIN
+        self.plain = loss == PLAIN_CROSS_ENTROPY
         self.confusion: Tensor
         self.register_buffer("confusion", torch.zeros(facts.bias_classes or 1, facts.classes))
 
-    def begin(self, train: BatchLabels) -> None:
+    def prepare_training(self, train: BatchLabels) -> None:
         """Store the class shares per bias class of the training split (BiasBal)."""
         if self.balanced and train.bias is not None:
             counts = torch.zeros_like(self.confusion)
-            there = (train.bias != UNKNOWN) & (train.target != UNKNOWN)
+            there = (train.bias != UNKNOWN_LABEL) & (train.target != UNKNOWN_LABEL)
             pairs = (train.bias[there], train.target[there])
             counts.index_put_(pairs, torch.ones_like(pairs[0], dtype=counts.dtype), accumulate=True)
             self.confusion = counts / counts.sum(1, keepdim=True).clamp(min=1)
@@ -87,13 +88,13 @@ class LinearClassifier(nn.Module):
         """Compute the loss of classifying features (B, F), a scalar."""
         logits = self.linear(features)
         if self.plain:
-            return mean_cross_entropy(logits, labels)
+            return weighted_mean_cross_entropy(logits, labels)
         extra = {"bias": labels.bias, "confusion": self.confusion} if self.balanced else {}
         extra |= {"weight": labels.weight} if labels.weight is not None else {}
         return self.loss(logits, target=labels.target, **extra)
 
 
-class Classification(Method):
+class ClassifierMethod(Method):
     """A network and a linear classifier trained together.
 
     Args:
@@ -107,15 +108,15 @@ class Classification(Method):
         self.weights, self.regulariser = to_options(TermWeights, method), build_regulariser(method)
         self.adversary = build_adversary(method, network.encoder.features, facts.bias_classes)
 
-    def begin(self, train: BatchLabels) -> None:
-        self.classifier.begin(train)
+    def prepare_training(self, train: BatchLabels) -> None:
+        self.classifier.prepare_training(train)
 
-    def recording(self) -> Hashable | None:
+    def cuda_graph_key(self) -> Hashable | None:
         return ()
 
     def forward(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
         features, labels = self.network.encoder(batch.views[0]), batch.labels
-        value = self.weights.contrast * self.classifier(features, labels)
+        value = self.weights.contrastive_factor * self.classifier(features, labels)
         if self.regulariser is not None and self.weights.lambda_ != 0:
             unit = functional.normalize(features, dim=1)[None]
             value = value + self.weights.lambda_ * self.regulariser(unit, labels.tensors_by_name())
@@ -127,7 +128,7 @@ class Classification(Method):
         return self.classifier.linear
 
 
-class EqualizedOddsPostprocessing(Classification):
+class EqualizedOddsPostprocessing(ClassifierMethod):
     """A network and a linear classifier trained by cross entropy; predictions see the bias of a sample, too."""
 
     equalizes_odds = True
@@ -153,18 +154,18 @@ class GroupDro(Method):
         self.register_buffer("group_weights", torch.full((groups,), 1 / groups))
         self.register_buffer("adjustment", torch.zeros(groups))
 
-    def begin(self, train: BatchLabels) -> None:
+    def prepare_training(self, train: BatchLabels) -> None:
         """Give the groups that there are equal weights, and store their adjustments by size."""
-        sizes = self._by_group(torch.ones_like(train.target, dtype=torch.float), train)
+        sizes = self._sum_by_group(torch.ones_like(train.target, dtype=torch.float), train)
         self.group_weights = (sizes > 0) / (sizes > 0).sum()
         self.adjustment = self.factor / sizes.clamp(min=1).sqrt()
 
     def forward(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
         features = self.network.encoder(batch.views[0])
         target = batch.labels.target
-        losses = apply_weights(cross_entropies(self.classifier(features), target), batch.labels)
-        counts = self._by_group(torch.ones_like(losses), batch.labels)
-        by_group = self._by_group(losses, batch.labels) / counts.clamp(min=1) + self.adjustment * (counts > 0)
+        losses = apply_sample_weights(cross_entropy_per_sample(self.classifier(features), target), batch.labels)
+        counts = self._sum_by_group(torch.ones_like(losses), batch.labels)
+        by_group = self._sum_by_group(losses, batch.labels) / counts.clamp(min=1) + self.adjustment * (counts > 0)
         weights = self.group_weights
         if self.training:
             # equal to multiplying by exp(step * loss) and dividing by the sum, but never overflows
@@ -179,11 +180,11 @@ class GroupDro(Method):
         """Return the largest weight of a group."""
         return {"largest_group_weight": self.group_weights.max()}
 
-    def _by_group(self, values: Tensor, labels: BatchLabels) -> Tensor:
+    def _sum_by_group(self, values: Tensor, labels: BatchLabels) -> Tensor:
         """Sum values (B,) by group, (groups,); samples whose group is unknown do not count."""
         if labels.bias is None:
             raise ValueError("group_dro needs bias labels")
-        known = (labels.target != UNKNOWN) & (labels.bias != UNKNOWN)
+        known = (labels.target != UNKNOWN_LABEL) & (labels.bias != UNKNOWN_LABEL)
         group = torch.where(known, labels.target * self.bias_classes + labels.bias, 0)
         return values.new_zeros(len(self.group_weights)).index_add(0, group, values * known)
 
@@ -204,15 +205,17 @@ class GroupAdversary(nn.Module):
         )
 
     def forward(self, features: Tensor, labels: BatchLabels) -> Tensor:
-        """Compute `group_error` of predicting the bias from features (B, F), their gradient reversed and weighted."""
+        """Compute `adversary_group_error` of predicting the bias from features (B, F), their gradient reversed and
+        weighted.
+        """
         if labels.bias is None:
             raise ValueError("laftr needs bias labels")
         kind = functional.one_hot(labels.target.clamp(min=0), self.classes).to(features.dtype)
-        logits = self.layers(torch.cat([reversed_gradient(features, self.weight), kind], 1))
-        return group_error(logits, labels.target, labels.bias, self.classes)
+        logits = self.layers(torch.cat([reverse_gradient(features, self.weight), kind], 1))
+        return adversary_group_error(logits, labels.target, labels.bias, self.classes)
 
 
-def group_error(logits: Tensor, target: Tensor, bias: Tensor, classes: int) -> Tensor:
+def adversary_group_error(logits: Tensor, target: Tensor, bias: Tensor, classes: int) -> Tensor:
     """Sum over cells of class and bias the adversary's mean error, 1 - p with p that of the right bias class.
 
     For two bias classes the error is |h - a| of Madras et al.; their L_Adv for equalized odds is 2 less this. Samples
@@ -223,7 +226,7 @@ def group_error(logits: Tensor, target: Tensor, bias: Tensor, classes: int) -> T
         target, bias: classes and bias classes, (B,).
         classes: number of classes.
     """
-    known = (target != UNKNOWN) & (bias != UNKNOWN)
+    known = (target != UNKNOWN_LABEL) & (bias != UNKNOWN_LABEL)
     kinds = logits.shape[1]
     group = torch.where(known, target * kinds + bias, 0)
     probability = logits.float().softmax(1)
@@ -248,7 +251,7 @@ class Laftr(Method):
 
     def forward(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
         features = self.network.encoder(batch.views[0])
-        loss = mean_cross_entropy(self.classifier(features), batch.labels)
+        loss = weighted_mean_cross_entropy(self.classifier(features), batch.labels)
         return loss + self.adversary(features, batch.labels), {"encoder": features}
 
     def own_classifier(self) -> nn.Module:

@@ -5,68 +5,70 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from study.data.dataset import Facts
 from study.knobs import Knob, Range, SearchRange, Section, read_knobs, value_or_default
-from study.losses.loss_catalogue import losses, needs_two_views, parameter_names, required_tensors
+from study.losses.loss_catalogue import losses_by_name, needs_two_views, parameter_names, required_tensors
 from study.methods.debiasing import (
     NO_REGULARISER,
     adversary_knobs,
+    bias_model_receptive_field,
     bias_source_knobs,
-    receptive_field,
+    classifier_stage_epochs,
     regulariser_knobs,
-    stage_epochs,
 )
-from study.methods.needs import Needs
+from study.methods.needs import MethodNeeds
 from study.methods.sample_weights import balance_knobs
 
 if TYPE_CHECKING:
-    from study.methods.batch import Method, NewNetwork
+    from study.methods.batch import Method, NetworkFactory
 
-OF_A_BATCH = {"target", "bias", "condition", "bias_features"}
+BATCH_TENSOR_NAMES = {"target", "bias", "condition", "bias_features"}
 """Tensors that a batch can give to a loss."""
 
-CLUSTERED = frozenset({"weakly_supervised_info_nce", "fair_info_nce"})
+LOSSES_WITH_CLUSTERS = frozenset({"weakly_supervised_info_nce", "fair_info_nce"})
 """Losses whose `bias` is a cluster of the continuous attribute (CCL-K's baselines)."""
 
-REPRESENTATION_AS_CONDITION = frozenset({"hard_negative_cclk"})
+LOSSES_CONDITIONED_ON_FEATURES = frozenset({"hard_negative_cclk"})
 """Losses that condition on the representation itself (CCL-K section 3.4)."""
 
-HALF_A_METHOD = frozenset({"biased_triplet"})
+LOSSES_OF_TWO_ENCODERS = frozenset({"biased_triplet"})
 """Losses that only a method with two encoders uses."""
 
-Count = Annotated[int, Range(low=1, high=16)]
-Clusters = Annotated[int, Range(low=2), SearchRange(3, 20, paper=(10,))]
+ViewCount = Annotated[int, Range(low=1, high=16)]
+ClusterCount = Annotated[int, Range(low=2), SearchRange(3, 20, paper=(10,))]
 
-VIEWS = Knob("views", Count, 1, False, "views of each sample in a batch")
-POSITIVES = Knob("positives", Count, 1, False, "M of DCL: further views of each sample in its positive term")
-USE_TARGET = Knob("use_target", bool, True, False, "false: the loss without labels, on two views (FSCL-dagger, Eq. 26)")
-CLUSTERS = Knob(
-    "clusters", Clusters, 10, False, "k-means clusters of the continuous attribute, for losses that need classes"
+VIEWS_KNOB = Knob("views", ViewCount, 1, False, "views of each sample in a batch")
+POSITIVES_KNOB = Knob("positives", ViewCount, 1, False, "M of DCL: further views of each sample in its positive term")
+USE_TARGET_KNOB = Knob(
+    "use_target", bool, True, False, "false: the loss without labels, on two views (FSCL-dagger, Eq. 26)"
 )
-CROSS_ENTROPY = Knob(
+CLUSTERS_KNOB = Knob(
+    "clusters", ClusterCount, 10, False, "k-means clusters of the continuous attribute, for losses that need classes"
+)
+CROSS_ENTROPY_KNOB = Knob(
     "cross_entropy",
     Literal["none", "plain", "bias_balanced"],
     "none",
     False,
     "cross entropy that is added, on a linear classifier of the features",
 )
-CE_WEIGHT = Knob("ce_weight", Annotated[float, Range(low=0.0)], 1.0, False, "weight of the added cross entropy")
+CE_WEIGHT_KNOB = Knob("ce_weight", Annotated[float, Range(low=0.0)], 1.0, False, "weight of the added cross entropy")
 
 
 def keys(method: Section) -> Iterator[Knob]:
     """Yield the keys of a `method` section that names a contrastive loss."""
     name = str(method["name"])
-    yield from read_knobs(losses()[name])
+    yield from read_knobs(losses_by_name()[name])
     if "extra_positives" in parameter_names(name):
-        yield POSITIVES
+        yield POSITIVES_KNOB
     if not needs_two_views(name):
-        yield VIEWS
+        yield VIEWS_KNOB
         if "target" in parameter_names(name) - required_tensors(name):
-            yield USE_TARGET
-    if name in CLUSTERED:
-        yield CLUSTERS
+            yield USE_TARGET_KNOB
+    if name in LOSSES_WITH_CLUSTERS:
+        yield CLUSTERS_KNOB
     yield from regulariser_knobs(method)
-    yield CROSS_ENTROPY
+    yield CROSS_ENTROPY_KNOB
     if method.get("cross_entropy", "none") != "none":
-        yield CE_WEIGHT
+        yield CE_WEIGHT_KNOB
     yield from adversary_knobs(method, has_stage=True)
     yield from balance_knobs(method)
     if using := _keys_that_use_bias(method):
@@ -77,7 +79,7 @@ def keys(method: Section) -> Iterator[Knob]:
         )
 
 
-def needs(method: Section) -> Needs:
+def needs(method: Section) -> MethodNeeds:
     """Return what data such a method needs."""
     name, from_model = str(method["name"]), method.get("bias_source") == "model"
     using = _keys_that_use_bias(method)
@@ -88,15 +90,17 @@ def needs(method: Section) -> Needs:
     asking = ["name"] if "target" in parameter_names(name) and uses_target else []
     asking += [key for key in ("regulariser", "cross_entropy") if method.get(key, "none") != "none"]
     asking += ["adversary"] if method.get("adversary") == "classifier" else []
-    return Needs(
+    return MethodNeeds(
         labels=next(iter(asking), None),
         bias=keys_for_bias[0] if keys_for_bias else None,
-        condition="name" if name in CLUSTERED or (conditioned and name not in REPRESENTATION_AS_CONDITION) else None,
+        condition="name"
+        if name in LOSSES_WITH_CLUSTERS or (conditioned and name not in LOSSES_CONDITIONED_ON_FEATURES)
+        else None,
         views=pairs or ("views" if value_or_default(method, "views", 1) > 1 else None),
         varying_key="unknown_bias" if method.get("unknown_bias") == "sup_con" else None,
-        receptive_field=receptive_field(method),
-        epochs=("classifier_epochs", stage_epochs(method) + 1) if stage_epochs(method) else None,
-        total="classifier_epochs" if stage_epochs(method) else None,
+        receptive_field=bias_model_receptive_field(method),
+        epochs=("classifier_epochs", classifier_stage_epochs(method) + 1) if classifier_stage_epochs(method) else None,
+        total="classifier_epochs" if classifier_stage_epochs(method) else None,
     )
 
 
@@ -106,22 +110,25 @@ def _keys_that_use_bias(method: Section) -> list[str]:
         "regulariser": method.get("regulariser", NO_REGULARISER) != NO_REGULARISER,
         "adversary": method.get("adversary", "none") != "none",
         "cross_entropy": method.get("cross_entropy") == "bias_balanced",
-        "name": method["name"] not in CLUSTERED and required_tensors(str(method["name"])) & {"bias", "bias_features"},
+        "name": method["name"] not in LOSSES_WITH_CLUSTERS
+        and required_tensors(str(method["name"])) & {"bias", "bias_features"},
     }
     return [key for key, asks in asked.items() if asks]
 
 
 __all__ = ["NAMES", "build", "keys", "needs"]
 
-OWN = (name for name, function in losses().items() if function.__module__.startswith("study.losses."))
-NAMES = [name for name in OWN if required_tensors(name) <= OF_A_BATCH and name not in HALF_A_METHOD]
+OWN_LOSSES = (name for name, function in losses_by_name().items() if function.__module__.startswith("study.losses."))
+NAMES = [
+    name for name in OWN_LOSSES if required_tensors(name) <= BATCH_TENSOR_NAMES and name not in LOSSES_OF_TWO_ENCODERS
+]
 """Losses that this module makes methods of. A loss of another distribution is named by its own module, which may import
 `keys`, `needs` and `build` from here.
 """
 
 
-def build(method: Section, facts: Facts, new_network: "NewNetwork") -> "Method":
+def build(method: Section, facts: Facts, new_network: "NetworkFactory") -> "Method":
     """Build the method of a complete, checked `method` section."""
-    from study.methods.contrastive_method import Contrastive
+    from study.methods.contrastive_method import ContrastiveMethod
 
-    return Contrastive(method, facts, new_network(), method["name"] in REPRESENTATION_AS_CONDITION)
+    return ContrastiveMethod(method, facts, new_network(), method["name"] in LOSSES_CONDITIONED_ON_FEATURES)

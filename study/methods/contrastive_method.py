@@ -9,16 +9,16 @@ from torch.nn import functional
 
 from study.data.dataset import Facts
 from study.knobs import Section, to_options, value_or_default
-from study.losses.loss_catalogue import losses, needs_two_views, required_tensors
+from study.losses.loss_catalogue import losses_by_name, needs_two_views, required_tensors
 from study.losses.sup_con import sup_con
-from study.methods.batch import DIAGNOSTICS, Batch, BatchLabels, Method, PerSample
+from study.methods.batch import LOSS_DIAGNOSTICS, Batch, BatchLabels, Method, PerSampleBuffer
 from study.methods.classifiers import LinearClassifier, build_adversary
-from study.methods.debiasing import LossTerm, RegularisedLoss, TermWeights, build_regulariser, stage_epochs
-from study.methods.needs import BALANCED, PLAIN, UNKNOWN
+from study.methods.debiasing import LossTerm, RegularisedLoss, TermWeights, build_regulariser, classifier_stage_epochs
+from study.methods.needs import BALANCED_CROSS_ENTROPY, PLAIN_CROSS_ENTROPY, UNKNOWN_LABEL
 from study.models import Network
 
 
-class InputMaker(nn.Module):
+class LossInputMaker(nn.Module):
     """The named tensors that a contrastive loss asks for, made from a batch's labels and the network's features.
 
     Args:
@@ -34,9 +34,9 @@ class InputMaker(nn.Module):
         self.bias_classes = bias_classes or 1
         self.clusters = value_or_default(method, "clusters", 0)
         self.use_target = value_or_default(method, "use_target", True)
-        self.cluster_of = PerSample(0)
+        self.cluster_of = PerSampleBuffer(0)
 
-    def begin(self, train: BatchLabels) -> None:
+    def prepare_training(self, train: BatchLabels) -> None:
         """Cluster the whole training split, where clusters are asked for."""
         if self.clusters and train.condition is not None:
             from sklearn.cluster import KMeans
@@ -58,23 +58,23 @@ class InputMaker(nn.Module):
         return inputs
 
 
-class Contrastive(Method):
+class ContrastiveMethod(Method):
     """A contrastive loss and what is added to it.
 
     Args:
         method: a complete, checked `method` section.
-        on_representation: see `InputMaker`.
+        on_representation: see `LossInputMaker`.
     """
 
     def __init__(self, method: Section, facts: Facts, network: Network, on_representation: bool) -> None:
         super().__init__()
         self.network, self.name = network, str(method["name"])
         self.loss = RegularisedLoss(
-            LossTerm.from_method(losses()[self.name], method),
+            LossTerm.from_method(losses_by_name()[self.name], method),
             build_regulariser(method),
             to_options(TermWeights, method),
         )
-        self.inputs = InputMaker(method, facts.bias_classes, on_representation)
+        self.inputs = LossInputMaker(method, facts.bias_classes, on_representation)
         positives = value_or_default(method, "positives", 1)
         least = 2 if needs_two_views(self.name) or not method.get("use_target", True) else 1
         self.pair_views = least if needs_two_views(self.name) else max(least, value_or_default(method, "views", 1))
@@ -83,35 +83,35 @@ class Contrastive(Method):
         weight = method.get("ce_weight", 1.0) if adds_cross_entropy else 0.0
         assert isinstance(weight, int | float)
         self.ce_weight = weight
-        self.stage_epochs = stage_epochs(method)
+        self.stage_epochs = classifier_stage_epochs(method)
         self.in_stage = False
-        self.classifier = self._classifier(method, facts) if adds_cross_entropy or self.stage_epochs else None
+        self.classifier = self._make_classifier(method, facts) if adds_cross_entropy or self.stage_epochs else None
         self.adversary = build_adversary(method, network.encoder.features, facts.bias_classes)
         self.elsewhere = LossTerm.from_method(sup_con, method) if method.get("unknown_bias") == "sup_con" else None
 
-    def begin(self, train: BatchLabels) -> None:
-        self.inputs.begin(train)
+    def prepare_training(self, train: BatchLabels) -> None:
+        self.inputs.prepare_training(train)
         if self.elsewhere is not None and train.bias is not None:
-            self.known = (train.bias != UNKNOWN).cpu()
+            self.known = (train.bias != UNKNOWN_LABEL).cpu()
         if self.classifier is not None:
-            self.classifier.begin(train)
+            self.classifier.prepare_training(train)
 
     def begin_epoch(self, epoch: int, epochs: int) -> None:
         self.in_stage = epoch > epochs - self.stage_epochs
 
-    def recording(self) -> Hashable | None:
+    def cuda_graph_key(self) -> Hashable | None:
         return (self.in_stage,) if self.elsewhere is None else None
 
     def forward(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
-        features, embeddings = self._embed(batch.views)
+        features, embeddings = self._compute_embeddings(batch.views)
         if self.in_stage and self.classifier is not None:
-            value = self._with_adversary(self.classifier(features[0], batch.labels), features, batch.labels)
+            value = self._add_adversary_loss(self.classifier(features[0], batch.labels), features, batch.labels)
             return value, {"encoder": features[0]}
         value = self._contrastive_loss(features, embeddings, batch)
         if self.classifier is not None and self.ce_weight != 0:
             value = value + self.ce_weight * self.classifier(features[0], batch.labels)
         if not self.stage_epochs:
-            value = self._with_adversary(value, features, batch.labels)
+            value = self._add_adversary_loss(value, features, batch.labels)
         return value, {"encoder": features[0]}
 
     def own_classifier(self) -> nn.Module | None:
@@ -120,10 +120,10 @@ class Contrastive(Method):
         return self.classifier.linear
 
     def diagnose(self, batch: Batch) -> dict[str, Tensor]:
-        if self.in_stage or self.name not in DIAGNOSTICS:
+        if self.in_stage or self.name not in LOSS_DIAGNOSTICS:
             return {}
-        pair, inputs = self._arguments(*self._embed(batch.views), batch)
-        return DIAGNOSTICS[self.name](pair, inputs, self.loss.contrastive.options)
+        pair, inputs = self._loss_arguments(*self._compute_embeddings(batch.views), batch)
+        return LOSS_DIAGNOSTICS[self.name](pair, inputs, self.loss.contrastive.options)
 
     def get_extra_state(self) -> Tensor:
         """Save the stage: weights that are loaded are evaluated as they were when they were saved."""
@@ -132,18 +132,18 @@ class Contrastive(Method):
     def set_extra_state(self, state: Tensor) -> None:
         self.in_stage = bool(state)
 
-    def _classifier(self, method: Section, facts: Facts) -> LinearClassifier:
-        loss = BALANCED if method.get("cross_entropy") == "bias_balanced" else PLAIN
+    def _make_classifier(self, method: Section, facts: Facts) -> LinearClassifier:
+        loss = BALANCED_CROSS_ENTROPY if method.get("cross_entropy") == "bias_balanced" else PLAIN_CROSS_ENTROPY
         return LinearClassifier(loss, self.network.encoder.features, facts)
 
-    def _embed(self, views: Tensor) -> tuple[Tensor, Tensor]:
+    def _compute_embeddings(self, views: Tensor) -> tuple[Tensor, Tensor]:
         """Return features (V, B, F) and unit embeddings (V, B, D)."""
         shape = views.shape[:2]
         features, embeddings = self.network(views.flatten(0, 1))
         return features.unflatten(0, shape), functional.normalize(embeddings, dim=1).unflatten(0, shape)
 
     def _contrastive_loss(self, features: Tensor, embeddings: Tensor, batch: Batch) -> Tensor:
-        pair, inputs = self._arguments(features, embeddings, batch)
+        pair, inputs = self._loss_arguments(features, embeddings, batch)
         one_tensor = len(features) == 1 and isinstance(self.network.head, nn.Identity)
         first = pair if one_tensor else functional.normalize(features[:1], dim=2)
         bias = batch.labels.bias
@@ -151,7 +151,9 @@ class Contrastive(Method):
             return self.loss(pair, first, inputs, batch.labels.tensors_by_name())
         return self._loss_by_known_bias(pair, first, batch.labels, self._has_known_bias(batch))
 
-    def _arguments(self, features: Tensor, embeddings: Tensor, batch: Batch) -> tuple[Tensor, dict[str, Tensor | None]]:
+    def _loss_arguments(
+        self, features: Tensor, embeddings: Tensor, batch: Batch
+    ) -> tuple[Tensor, dict[str, Tensor | None]]:
         """Return the loss's views and named tensors."""
         inputs = self.inputs(batch, features[: self.pair_views])
         if self.views > self.pair_views:
@@ -165,23 +167,23 @@ class Contrastive(Method):
         """
         if batch.host_index is not None:
             return self.known[batch.host_index]
-        return cast(Tensor, batch.labels.bias != UNKNOWN).cpu()
+        return cast(Tensor, batch.labels.bias != UNKNOWN_LABEL).cpu()
 
     def _loss_by_known_bias(self, pair: Tensor, first: Tensor, labels: BatchLabels, known: Tensor) -> Tensor:
         """Apply the loss to the samples whose bias is known, SupCon to the others (FSCL paper 4.6)."""
         value, count = pair.new_zeros(()), int(known.sum())
         there, absent = (mask.nonzero().squeeze(1).to(pair.device, non_blocking=True) for mask in (known, ~known))
         if count > 1:
-            labels_of_known = labels.select(there).tensors_by_name()
+            labels_of_known = labels.select_samples(there).tensors_by_name()
             loss_inputs = labels_of_known if self.inputs.use_target else labels_of_known | {"target": None}
             value = value + count * self.loss(pair[:, there], first[:, there], loss_inputs, labels_of_known)
         if self.elsewhere is not None and len(known) - count > 1:
             target = labels.target[absent] if self.inputs.use_target else None
             rest = self.elsewhere(pair[:, absent], {"target": target})
-            value = value + (len(known) - count) * self.loss.weights.contrast * rest
+            value = value + (len(known) - count) * self.loss.weights.contrastive_factor * rest
         return value / len(known)
 
-    def _with_adversary(self, value: Tensor, features: Tensor, labels: BatchLabels) -> Tensor:
+    def _add_adversary_loss(self, value: Tensor, features: Tensor, labels: BatchLabels) -> Tensor:
         if self.adversary is None or labels.bias is None:
             return value
         return value + self.adversary(features.flatten(0, 1), labels.bias.repeat(len(features)))

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Literal, Optional
 from typing_extensions import Doc
 
 from study.knobs import Knob, Range, SearchRange, Section, read_knobs, to_options
-from study.losses.loss_catalogue import Loss, regularisers
-from study.losses.pairs import gram
+from study.losses.loss_catalogue import Loss, regularisers_by_name
+from study.losses.pairs import gram_matrix
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-Named = Mapping[str, Optional["Tensor"]]
+NamedTensors = Mapping[str, Optional["Tensor"]]
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class TermWeights:
     ] = False
 
     @property
-    def contrast(self) -> float:
+    def contrastive_factor(self) -> float:
         """Factor of the first term."""
         return self.alpha**2 if self.alpha_squared and self.lambda_ != 0 else self.alpha
 
@@ -64,13 +64,13 @@ class LossTerm:
         return cls(function, {name: method[key] for name, key in parameters.items() if key in accepted & method.keys()})
 
     @cached_property
-    def tensors(self) -> frozenset[str]:
+    def accepted_tensors(self) -> frozenset[str]:
         """Named tensors that the function may be given."""
         _, *others = inspect.signature(self.function).parameters
         return frozenset(others) - {knob.key for knob in read_knobs(self.function)}
 
-    def __call__(self, first: Tensor, inputs: Named) -> Tensor:
-        tensors = {name: inputs[name] for name in self.tensors if inputs.get(name) is not None}
+    def __call__(self, first: Tensor, inputs: NamedTensors) -> Tensor:
+        tensors = {name: inputs[name] for name in self.accepted_tensors if inputs.get(name) is not None}
         return self.function(first, **tensors, **self.options)
 
 
@@ -82,7 +82,7 @@ class RegularisedLoss:
     regulariser: LossTerm | None
     weights: TermWeights
 
-    def __call__(self, embeddings: Tensor, features: Tensor, inputs: Named, labels: Named) -> Tensor:
+    def __call__(self, embeddings: Tensor, features: Tensor, inputs: NamedTensors, labels: NamedTensors) -> Tensor:
         """Compute the value to minimise, a scalar.
 
         Args:
@@ -93,12 +93,12 @@ class RegularisedLoss:
             labels: what the regulariser may ask for by name.
         """
         if self.regulariser is None or self.weights.lambda_ == 0:
-            return self.weights.contrast * self.contrastive(embeddings, inputs)
+            return self.weights.contrastive_factor * self.contrastive(embeddings, inputs)
         if features is embeddings:
-            shared = {"similarity": gram(embeddings)}
+            shared = {"similarity": gram_matrix(embeddings)}
             inputs, labels = {**inputs, **shared}, {**labels, **shared}
         contrast = self.contrastive(embeddings, inputs)
-        return self.weights.contrast * contrast + self.weights.lambda_ * self.regulariser(features, labels)
+        return self.weights.contrastive_factor * contrast + self.weights.lambda_ * self.regulariser(features, labels)
 
 
 NO_REGULARISER = "none"
@@ -107,8 +107,8 @@ NO_REGULARISER = "none"
 def regulariser_knobs(method: Section) -> Iterator[Knob]:
     """Yield `regulariser`, `alpha`, and where there is a regulariser `lambda` and its own hyperparameters."""
     about = "debiasing term that is added to the loss, weighted by `lambda`"
-    yield Knob("regulariser", Literal[(NO_REGULARISER, *regularisers())], NO_REGULARISER, False, about)
-    function = regularisers().get(str(method.get("regulariser")))
+    yield Knob("regulariser", Literal[(NO_REGULARISER, *regularisers_by_name())], NO_REGULARISER, False, about)
+    function = regularisers_by_name().get(str(method.get("regulariser")))
     yield from (knob for knob in read_knobs(TermWeights) if function or knob.key == "alpha")
     if function:
         yield from read_knobs(function)
@@ -116,14 +116,19 @@ def regulariser_knobs(method: Section) -> Iterator[Knob]:
 
 def build_regulariser(method: Section) -> LossTerm | None:
     """Return the regulariser of a checked `method` section, if it has one."""
-    function = regularisers().get(str(method.get("regulariser")))
+    function = regularisers_by_name().get(str(method.get("regulariser")))
     return LossTerm.from_method(function, method) if function else None
 
 
-LABELS, SOME_LABELS, MODEL, EARLY = "labels", "some_labels", "model", "early_layers"
+LABELS_SOURCE, SOME_LABELS_SOURCE, BIAS_MODEL_SOURCE, EARLY_LAYERS_SOURCE = (
+    "labels",
+    "some_labels",
+    "model",
+    "early_layers",
+)
 
 
-ABOUT_SOURCE = (
+BIAS_SOURCE_DOC = (
     "where the bias is known from: `labels` of all samples; `some_labels`; `model`: features of a bias-capturing model "
     "(FairKL paper B.2.4); `early_layers` of a frozen network: the class that a linear classifier of them gives"
 )
@@ -174,23 +179,23 @@ def bias_source_knobs(method: Section, takes_features: bool, takes_unknown: bool
         takes_features: the functions can work with bias features; else labels are the only source.
         takes_unknown: the method can do without the bias of some samples.
     """
-    sources = (LABELS, SOME_LABELS, EARLY, *([MODEL] if takes_features else []))
-    yield Knob("bias_source", Literal[sources], LABELS, False, ABOUT_SOURCE)
-    source = method.get("bias_source", LABELS)
-    if source == SOME_LABELS:
+    sources = (LABELS_SOURCE, SOME_LABELS_SOURCE, EARLY_LAYERS_SOURCE, *([BIAS_MODEL_SOURCE] if takes_features else []))
+    yield Knob("bias_source", Literal[sources], LABELS_SOURCE, False, BIAS_SOURCE_DOC)
+    source = method.get("bias_source", LABELS_SOURCE)
+    if source == SOME_LABELS_SOURCE:
         yield from (knob for knob in read_knobs(SomeLabelsOptions) if takes_unknown or knob.key == "known_bias")
-    if source == MODEL:
+    if source == BIAS_MODEL_SOURCE:
         yield from read_knobs(BiasModelOptions)
-    if source in (SOME_LABELS, MODEL) and method.get("unknown_bias") != "sup_con":
+    if source in (SOME_LABELS_SOURCE, BIAS_MODEL_SOURCE) and method.get("unknown_bias") != "sup_con":
         yield from read_knobs(StandInOptions)
 
 
-def receptive_field(method: Section) -> int | None:
+def bias_model_receptive_field(method: Section) -> int | None:
     """Return the receptive field of the bias-capturing model that a `method` section asks for, if it does."""
-    return to_options(BiasModelOptions, method).bias_field if method.get("bias_source") == MODEL else None
+    return to_options(BiasModelOptions, method).bias_field if method.get("bias_source") == BIAS_MODEL_SOURCE else None
 
 
-ABOUT_ADVERSARY = (
+ADVERSARY_DOC = (
     "classifier of the bias against which the encoder is trained, by gradient reversal: `representation`: beside the "
     "method's own loss; `classifier`, of a contrastive method: in a stage of its own, the last `classifier_epochs`"
 )
@@ -228,7 +233,7 @@ def adversary_knobs(method: Section, has_stage: bool) -> list[Knob]:
         has_stage: it can have one in a stage of its own.
     """
     places = ("none", "representation", *(["classifier"] if has_stage else []))
-    keys = [Knob("adversary", Literal[places], "none", False, ABOUT_ADVERSARY)]
+    keys = [Knob("adversary", Literal[places], "none", False, ADVERSARY_DOC)]
     if method.get("adversary", "none") != "none":
         keys += read_knobs(AdversaryOptions)
     if method.get("adversary") == "classifier":
@@ -236,7 +241,7 @@ def adversary_knobs(method: Section, has_stage: bool) -> list[Knob]:
     return keys
 
 
-def stage_epochs(method: Section) -> int:
+def classifier_stage_epochs(method: Section) -> int:
     """Return how many of the last epochs are a classifier stage; 0: there is none."""
     return (
         to_options(ClassifierStageOptions, method).classifier_epochs if method.get("adversary") == "classifier" else 0

@@ -15,27 +15,27 @@ from study.data.dataset import Facts
 from study.errors import UserError
 from study.methods.batch import Batch, Method
 from study.models.encoder import Encoder, Network
-from study.models.frozen_networks import LayersOnFrozen
+from study.models.frozen_networks import LayersOnFrozenNetwork
 from study.models.network_keys import HeadOptions
 
-TRUSTED = ("sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",)
+TRUSTED_TYPES = ("sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",)
 """Types of such models besides those that skops knows as safe."""
 
-KINDS = ("DummyClassifier", "LogisticRegression", "HistGradientBoostingClassifier")
+ALLOWED_MODEL_TYPES = ("DummyClassifier", "LogisticRegression", "HistGradientBoostingClassifier")
 """Models that may be read."""
 
 
-class PassThrough(Encoder):
+class PassThroughEncoder(Encoder):
     """Encoder that passes on the model's inputs: a table's row, normalised pixels, or a frozen network's features."""
 
     def __init__(self, facts: Facts, network: Network) -> None:
         super().__init__()
-        frozen = network.encoder if isinstance(network.encoder, LayersOnFrozen) else None
+        frozen = network.encoder if isinstance(network.encoder, LayersOnFrozenNetwork) else None
         self.frozen = frozen
         self.features = int(np.prod(facts.shape)) if frozen is None else frozen.columns
 
     def forward(self, inputs: Tensor) -> Tensor:
-        return (inputs if self.frozen is None else self.frozen.rows(inputs)).flatten(1)
+        return (inputs if self.frozen is None else self.frozen.feature_rows(inputs)).flatten(1)
 
 
 class FittedClassifier(nn.Module):
@@ -61,9 +61,9 @@ class FittedClassifier(nn.Module):
 
     def forward(self, rows: Tensor) -> Tensor:
         """Return scores (B, classes), float64, for rows (B, F): the lowest for a class that training had none of."""
-        return torch.as_tensor(class_scores(self._read(), rows.cpu().numpy(), self._classes)).to(rows.device)
+        return torch.as_tensor(score_classes(self._read_model(), rows.cpu().numpy(), self._classes)).to(rows.device)
 
-    def _read(self) -> Any:
+    def _read_model(self) -> Any:
         """Read the stored model.
 
         Raises:
@@ -74,11 +74,13 @@ class FittedClassifier(nn.Module):
             from skops.io.exceptions import UntrustedTypesFoundException
 
             try:
-                found = loads(self.stored.cpu().numpy().tobytes(), trusted=list(TRUSTED))
+                found = loads(self.stored.cpu().numpy().tobytes(), trusted=list(TRUSTED_TYPES))
             except (UntrustedTypesFoundException, BadZipFile, ValueError, KeyError, TypeError, OSError) as error:
                 raise UserError(f"the stored model cannot be read: {' '.join(str(error).split())[:200]}") from None
-            if type(found).__name__ not in KINDS or not type(found).__module__.startswith("sklearn."):
-                raise UserError(f"the stored model is a {type(found).__name__}, allowed: {', '.join(KINDS)}")
+            if type(found).__name__ not in ALLOWED_MODEL_TYPES or not type(found).__module__.startswith("sklearn."):
+                raise UserError(
+                    f"the stored model is a {type(found).__name__}, allowed: {', '.join(ALLOWED_MODEL_TYPES)}"
+                )
             self._model = found
         return self._model
 
@@ -89,7 +91,7 @@ class FittedClassifier(nn.Module):
         super()._load_from_state_dict(state_dict, prefix, *others)
 
 
-def class_scores(model: Any, rows: Any, classes: int) -> Any:
+def score_classes(model: Any, rows: Any, classes: int) -> Any:
     """Score the classes of rows (N, F) by a model of scikit-learn, float64 (N, classes).
 
     The score of a class that training had none of is the lowest.
@@ -106,7 +108,7 @@ def class_scores(model: Any, rows: Any, classes: int) -> Any:
 
 
 class ReferenceMethod(Method):
-    """A fitted model as the classifier of the inputs that `PassThrough` passes on.
+    """A fitted model as the classifier of the inputs that `PassThroughEncoder` passes on.
 
     Args:
         fits: its name.
@@ -116,7 +118,7 @@ class ReferenceMethod(Method):
     def __init__(self, fits: str, facts: Facts, network: Network) -> None:
         super().__init__()
         self.fits = fits
-        self.network = Network(PassThrough(facts, network), HeadOptions())
+        self.network = Network(PassThroughEncoder(facts, network), HeadOptions())
         self.classifier = FittedClassifier(facts.classes)
 
     def forward(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:

@@ -5,15 +5,15 @@ from dataclasses import dataclass
 
 from study.data.dataset import Facts
 
-UNKNOWN = -1
+UNKNOWN_LABEL = -1
 """Label of a sample whose label is unknown."""
 
-PLAIN, BALANCED = "cross_entropy", "bias_balanced_cross_entropy"
+PLAIN_CROSS_ENTROPY, BALANCED_CROSS_ENTROPY = "cross_entropy", "bias_balanced_cross_entropy"
 """Methods that a classifier's loss is named after."""
 
 
 @dataclass(frozen=True)
-class Needs:
+class MethodNeeds:
     """Requirements of a method.
 
     Attributes:

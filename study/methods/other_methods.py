@@ -11,14 +11,14 @@ from typing_extensions import Doc
 
 from study.data.dataset import Facts
 from study.knobs import Knob, Range, SearchRange, Section, read_knobs, to_options
-from study.losses.difficulty import Form
-from study.losses.ranges import DebiasedTemperature, Prior
+from study.losses.difficulty import WclForm
+from study.losses.ranges import ClassPrior, DebiasedTemperature
 from study.methods.debiasing import AdversaryOptions, bias_source_knobs
-from study.methods.needs import PLAIN, Needs
+from study.methods.needs import PLAIN_CROSS_ENTROPY, MethodNeeds
 from study.methods.sample_weights import balance_knobs
 
 if TYPE_CHECKING:
-    from study.methods.batch import Method, NewNetwork
+    from study.methods.batch import Method, NetworkFactory
 
 
 @dataclass(frozen=True)
@@ -32,10 +32,10 @@ class DeclaredMethod:
         asks_source: whether `bias_source` says where the bias is known from.
     """
 
-    build: "Callable[[Section, Facts, NewNetwork], Method]"
+    build: "Callable[[Section, Facts, NetworkFactory], Method]"
     Options: type
-    requirements: Needs
-    asks_source: bool = False
+    requirements: MethodNeeds
+    has_bias_source_keys: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "__doc__", self.build.__doc__)
@@ -44,10 +44,10 @@ class DeclaredMethod:
         """Yield the keys of a `method` section."""
         yield from read_knobs(self.Options)
         yield from balance_knobs(method)
-        if self.asks_source:
+        if self.has_bias_source_keys:
             yield from bias_source_knobs(method, takes_features=False, takes_unknown=False)
 
-    def needs(self, method: Section) -> Needs:
+    def needs(self, method: Section) -> MethodNeeds:
         """Return what it needs of the data, whatever its keys say."""
         return self.requirements
 
@@ -65,7 +65,7 @@ class GroupDroOptions:
     ] = 0.0
 
 
-def group_dro(method: Section, facts: Facts, new_network: "NewNetwork") -> "Method":
+def group_dro(method: Section, facts: Facts, new_network: "NetworkFactory") -> "Method":
     """group_dro: the worst group of class and bias counts most (Group DRO, Sagawa et al. 2020; FSCL paper Table 10)."""
     from study.methods.classifiers import GroupDro
 
@@ -73,7 +73,7 @@ def group_dro(method: Section, facts: Facts, new_network: "NewNetwork") -> "Meth
     return GroupDro(asked.group_step, asked.group_adjustment, facts, new_network())
 
 
-def laftr(method: Section, facts: Facts, new_network: "NewNetwork") -> "Method":
+def laftr(method: Section, facts: Facts, new_network: "NetworkFactory") -> "Method":
     """laftr: a classifier of rows from whose features, and the class, an adversary cannot tell the bias.
 
     LAFTR for equalized odds, Madras et al. 2018; WCL paper Table 3.
@@ -88,14 +88,14 @@ class NoOptions:
     """Keys of the method: there are none of its own."""
 
 
-def equalized_odds_postprocessing(method: Section, facts: Facts, new_network: "NewNetwork") -> "Method":
+def equalized_odds_postprocessing(method: Section, facts: Facts, new_network: "NetworkFactory") -> "Method":
     """equalized_odds_postprocessing: a cross entropy classifier with thresholds per bias class (WCL paper Table 3).
 
     Hardt et al. 2016. Training knows nothing of it; the thresholds are fitted when the classifier is evaluated.
     """
     from study.methods.classifiers import EqualizedOddsPostprocessing
 
-    return EqualizedOddsPostprocessing({"name": PLAIN}, facts, new_network())
+    return EqualizedOddsPostprocessing({"name": PLAIN_CROSS_ENTROPY}, facts, new_network())
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class LearningFromFailureOptions:
     ] = 0.7
 
 
-def learning_from_failure(method: Section, facts: Facts, new_network: "NewNetwork") -> "Method":
+def learning_from_failure(method: Section, facts: Facts, new_network: "NetworkFactory") -> "Method":
     """learning_from_failure: what a classifier drawn to easy samples fails on weighs more for a second one.
 
     LfF, Nam et al. 2020; WCL paper 5.1 and Table 3.
@@ -148,7 +148,7 @@ class JustTrainTwiceOptions:
     ] = 20.0
 
 
-def just_train_twice(method: Section, facts: Facts, new_network: "NewNetwork") -> "Method":
+def just_train_twice(method: Section, facts: Facts, new_network: "NetworkFactory") -> "Method":
     """just_train_twice: a second training, where what a first one got wrong weighs more (JTT, Liu et al. 2021)."""
     from study.methods.two_networks import JustTrainTwice
 
@@ -162,12 +162,12 @@ class WclOptions:
 
     temperature: DebiasedTemperature = 0.5
     tau_plus: Annotated[
-        Prior, Doc("probability that two samples share their class, in both losses; 0 in the triplet's is Eq. 5")
+        ClassPrior, Doc("probability that two samples share their class, in both losses; 0 in the triplet's is Eq. 5")
     ] = 0.1
-    form: Form = "sum"
+    form: WclForm = "sum"
 
 
-def wcl(method: Section, facts: Facts, new_network: "NewNetwork") -> "Method":
+def wcl(method: Section, facts: Facts, new_network: "NetworkFactory") -> "Method":
     """wcl: two encoders without labels; what the biased one finds hard weighs more for the debiased one (WCL paper)."""
     from study.methods.two_networks import Wcl
 
@@ -175,18 +175,20 @@ def wcl(method: Section, facts: Facts, new_network: "NewNetwork") -> "Method":
     return Wcl(asked.temperature, asked.tau_plus, asked.form, new_network(), new_network())
 
 
-ROWS = (
-    DeclaredMethod(group_dro, GroupDroOptions, Needs(labels="name", bias="name"), asks_source=True),
-    DeclaredMethod(laftr, AdversaryOptions, Needs(labels="name", bias="name", only_tables=True), asks_source=True),
-    DeclaredMethod(equalized_odds_postprocessing, NoOptions, Needs(labels="name", bias="name", only_binary=True)),
-    DeclaredMethod(learning_from_failure, LearningFromFailureOptions, Needs(labels="name")),
+DECLARED_METHODS = (
+    DeclaredMethod(group_dro, GroupDroOptions, MethodNeeds(labels="name", bias="name"), has_bias_source_keys=True),
+    DeclaredMethod(
+        laftr, AdversaryOptions, MethodNeeds(labels="name", bias="name", only_tables=True), has_bias_source_keys=True
+    ),
+    DeclaredMethod(equalized_odds_postprocessing, NoOptions, MethodNeeds(labels="name", bias="name", only_binary=True)),
+    DeclaredMethod(learning_from_failure, LearningFromFailureOptions, MethodNeeds(labels="name")),
     DeclaredMethod(
         just_train_twice,
         JustTrainTwiceOptions,
-        Needs(labels="name", epochs=("name", 2), total="identification"),
+        MethodNeeds(labels="name", epochs=("name", 2), total="identification"),
     ),
-    DeclaredMethod(wcl, WclOptions, Needs(views="name", varying_key=None)),
+    DeclaredMethod(wcl, WclOptions, MethodNeeds(views="name", varying_key=None)),
 )
 
-METHODS = {row.build.__name__: row for row in ROWS}
+METHODS = {row.build.__name__: row for row in DECLARED_METHODS}
 """Methods by name."""

@@ -10,18 +10,18 @@ from study.catalogue import OWN_FUNCTION_NAMES
 from study.data.dataset import Facts
 from study.errors import UserError
 from study.knobs import Knob, Section
-from study.methods.needs import Needs
+from study.methods.needs import MethodNeeds
 
 if TYPE_CHECKING:
-    from study.methods.batch import NewNetwork
+    from study.methods.batch import NetworkFactory
 
-OWN = OWN_FUNCTION_NAMES["study.methods"]
-NAMES = [OWN]
+OWN_FUNCTION_NAME = OWN_FUNCTION_NAMES["study.methods"]
+NAMES = [OWN_FUNCTION_NAME]
 
-REUSE = "reuse_process"
+REUSE_PROCESS_KEY = "reuse_process"
 """Key by which a function promises to leave nothing behind in its process."""
 
-OURS = ("name", "function", REUSE)
+RESERVED_KEYS = ("name", "function", REUSE_PROCESS_KEY)
 """Keys of the section that are not the function's own."""
 
 
@@ -32,22 +32,24 @@ def keys(method: Section) -> Iterator[Knob]:
     any other value may be anything.
     """
     yield Knob("function", str, None, True, "the training function, MODULE:NAME")
-    if REUSE in method:
-        yield Knob(REUSE, bool, False, False, "true: its trials run one after the other in the same processes")
+    if REUSE_PROCESS_KEY in method:
+        yield Knob(
+            REUSE_PROCESS_KEY, bool, False, False, "true: its trials run one after the other in the same processes"
+        )
     for key, value in method.items():
-        if key not in OURS:
+        if key not in RESERVED_KEYS:
             yield Knob(key, int if type(value) is int else Any, None, True, "the function's own")
 
 
-def needs(method: Section) -> Needs:
+def needs(method: Section) -> MethodNeeds:
     """Return no needs: the function has its own data."""
-    return Needs()
+    return MethodNeeds()
 
 
-def build(method: Section, facts: Facts, new_network: "NewNetwork") -> NoReturn:
+def build(method: Section, facts: Facts, new_network: "NetworkFactory") -> NoReturn:
     """Refuse to build a module: there is only the function.
 
     Raises:
         UserError: always.
     """
-    raise UserError(f"{OWN}: a function has no networks of this package")
+    raise UserError(f"{OWN_FUNCTION_NAME}: a function has no networks of this package")

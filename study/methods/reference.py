@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Literal
 from study.catalogue import REFERENCE_METHOD
 from study.data.dataset import Facts
 from study.knobs import Knob, Section
-from study.methods.needs import Needs
+from study.methods.needs import MethodNeeds
 
 if TYPE_CHECKING:
-    from study.methods.batch import Method, NewNetwork
+    from study.methods.batch import Method, NetworkFactory
 
 NAMES = [REFERENCE_METHOD]
 
@@ -30,39 +30,43 @@ class ReferenceKind:
             chosen nor exported.
     """
 
-    words: str
+    description: str
     needs: Literal["nothing", "groups", "two"] = "nothing"
-    of_images: bool = False
-    needs_group: bool = False
+    suits_images: bool = False
+    predicts_by_group: bool = False
 
 
 REFERENCES: Mapping[str, ReferenceKind] = {
-    "majority": ReferenceKind("the most frequent class for all", of_images=True),
-    "logistic_regression": ReferenceKind("logistic regression", of_images=True),
+    "majority": ReferenceKind("the most frequent class for all", suits_images=True),
+    "logistic_regression": ReferenceKind("logistic regression", suits_images=True),
     "logistic_regression_class_balanced": ReferenceKind("class-balanced logistic regression"),
-    "logistic_regression_cell_balanced": ReferenceKind("cell-balanced logistic regression", "groups", of_images=True),
+    "logistic_regression_cell_balanced": ReferenceKind(
+        "cell-balanced logistic regression", "groups", suits_images=True
+    ),
     "hist_gradient_boosting_class_balanced": ReferenceKind("class-balanced gradient boosting"),
-    "threshold_optimizer": ReferenceKind("ThresholdOptimizer on logistic regression", "two", needs_group=True),
-    "exponentiated_gradient": ReferenceKind("ExponentiatedGradient of logistic regressions", "two", needs_group=True),
+    "threshold_optimizer": ReferenceKind("ThresholdOptimizer on logistic regression", "two", predicts_by_group=True),
+    "exponentiated_gradient": ReferenceKind(
+        "ExponentiatedGradient of logistic regressions", "two", predicts_by_group=True
+    ),
 }
 """References by name; `study.training.reference_fitting` fits them."""
 
 
-CAN_BE_USED = tuple(name for name, kind in REFERENCES.items() if not kind.needs_group)
+USABLE_REFERENCES = tuple(name for name, kind in REFERENCES.items() if not kind.predicts_by_group)
 
 
 def keys(method: Section) -> Iterator[Knob]:
     """Yield `model`: which of the references that judge by a sample alone."""
-    yield Knob("model", Literal[CAN_BE_USED], None, True, "which model of scikit-learn")
+    yield Knob("model", Literal[USABLE_REFERENCES], None, True, "which model of scikit-learn")
 
 
-def needs(method: Section) -> Needs:
+def needs(method: Section) -> MethodNeeds:
     """Return the needs: bias labels where cells weigh alike."""
     name = method.get("model")
-    return Needs(bias="model" if name in REFERENCES and REFERENCES[str(name)].needs == "groups" else None)
+    return MethodNeeds(bias="model" if name in REFERENCES and REFERENCES[str(name)].needs == "groups" else None)
 
 
-def build(method: Section, facts: Facts, new_network: "NewNetwork") -> "Method":
+def build(method: Section, facts: Facts, new_network: "NetworkFactory") -> "Method":
     """Build the method of a complete, checked section."""
     from study.methods.fitted import ReferenceMethod
 

@@ -8,39 +8,39 @@ from torch.nn import functional
 
 from study.data.dataset import Facts
 from study.errors import UserError
-from study.losses.difficulty import Form, biased_triplet, difficulty_weighted_info_nce
-from study.methods.batch import Batch, BatchLabels, Method, PerSample
-from study.methods.needs import UNKNOWN
-from study.methods.sample_weights import apply_weights, cross_entropies
+from study.losses.difficulty import WclForm, biased_triplet, difficulty_weighted_info_nce
+from study.methods.batch import Batch, BatchLabels, Method, PerSampleBuffer
+from study.methods.needs import UNKNOWN_LABEL
+from study.methods.sample_weights import apply_sample_weights, cross_entropy_per_sample
 from study.models import Encoder, Network
 
-UNSEEN = -1.0
+UNSEEN_SAMPLE_LOSS = -1.0
 """Running loss of a sample before its first one: no cross entropy is below 0."""
 
-TINY = 1e-8
+MIN_DIVISOR = 1e-8
 
 
-class RunningLoss(PerSample):
+class RunningLoss(PerSampleBuffer):
     """A running mean of each sample's loss; it starts at the sample's first loss."""
 
     def __init__(self, memory: float) -> None:
-        super().__init__(UNSEEN)
+        super().__init__(UNSEEN_SAMPLE_LOSS)
         self.memory = memory
 
-    def update(self, index: Tensor, loss: Tensor) -> None:
+    def update_means(self, index: Tensor, loss: Tensor) -> None:
         """Update the means with the losses (B,) of the samples at these positions."""
         old = self.values[index]
         self.values[index] = torch.where(old < 0, loss, self.memory * old + (1 - self.memory) * loss)
 
-    def relative_to_class(self, index: Tensor, target: Tensor, classes: int) -> Tensor:
+    def divide_by_class_maximum(self, index: Tensor, target: Tensor, classes: int) -> Tensor:
         """Divide the means of some samples by the largest of their class, (B,).
 
         Args:
             index: positions of the samples.
-            target: classes of all training samples, none `UNKNOWN`, (N,).
+            target: classes of all training samples, none `UNKNOWN_LABEL`, (N,).
         """
         largest = self.values.new_zeros(classes).scatter_reduce(0, target, self.values, "amax")
-        return self.values[index] / largest[target[index]].clamp(min=TINY)
+        return self.values[index] / largest[target[index]].clamp(min=MIN_DIVISOR)
 
 
 class LearningFromFailure(Method):
@@ -60,29 +60,31 @@ class LearningFromFailure(Method):
         self.target: Tensor
         self.register_buffer("target", torch.zeros(0, dtype=torch.long), persistent=False)
 
-    def begin(self, train: BatchLabels) -> None:
+    def prepare_training(self, train: BatchLabels) -> None:
         self.target = train.target.clamp(min=0)  # a sample without label has no loss and changes no maximum
         for running in (self.running, self.biased_running):
-            running.begin(len(train.target))
+            running.allocate(len(train.target))
 
     def forward(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
         target = batch.labels.target
         features, biased_features = self.network.encoder(batch.views[0]), self.biased.encoder(batch.views[0])
-        loss = cross_entropies(self.classifier(features), target)
-        biased_loss = cross_entropies(self.biased_classifier(biased_features), target)
+        loss = cross_entropy_per_sample(self.classifier(features), target)
+        biased_loss = cross_entropy_per_sample(self.biased_classifier(biased_features), target)
         if self.training:
-            self.running.update(batch.index, loss.detach())
-            self.biased_running.update(batch.index, biased_loss.detach())
+            self.running.update_means(batch.index, loss.detach())
+            self.biased_running.update_means(batch.index, biased_loss.detach())
         biased_value = -torch.expm1(-self.q * biased_loss) / self.q if self.q else biased_loss
-        count = (target != UNKNOWN).sum().clamp(min=1)
-        value = (apply_weights(self.weights(batch.index) * loss, batch.labels) + biased_value).sum() / count
+        count = (target != UNKNOWN_LABEL).sum().clamp(min=1)
+        value = (
+            apply_sample_weights(self.sample_weights(batch.index) * loss, batch.labels) + biased_value
+        ).sum() / count
         return value, {"encoder": features, "biased_encoder": biased_features}
 
-    def weights(self, index: Tensor) -> Tensor:
+    def sample_weights(self, index: Tensor) -> Tensor:
         """Compute W of the training samples at these positions, (B,)."""
-        own = self.running.relative_to_class(index, self.target, self.classes)
-        biased = self.biased_running.relative_to_class(index, self.target, self.classes)
-        return biased / (biased + own + TINY)
+        own = self.running.divide_by_class_maximum(index, self.target, self.classes)
+        biased = self.biased_running.divide_by_class_maximum(index, self.target, self.classes)
+        return biased / (biased + own + MIN_DIVISOR)
 
     def encoders(self) -> dict[str, Encoder]:
         return {"encoder": self.network.encoder, "biased_encoder": self.biased.encoder}
@@ -107,34 +109,34 @@ class JustTrainTwice(Method):
         self.network, self.first = network, first
         self.classifier = nn.Linear(network.encoder.features, facts.classes)
         self.first_classifier = nn.Linear(first.encoder.features, facts.classes)
-        self.wrong = PerSample(False)
+        self.wrong = PerSampleBuffer(False)
         self.identifies, self.records = False, False
         self.mean_weight = torch.ones(())
 
-    def begin(self, train: BatchLabels) -> None:
-        self.wrong.begin(len(train.target))
+    def prepare_training(self, train: BatchLabels) -> None:
+        self.wrong.allocate(len(train.target))
 
     def begin_epoch(self, epoch: int, epochs: int) -> None:
         if epochs < 2:
             raise UserError("train.epochs: 1; just_train_twice trains twice, give at least 2")
         last = min(max(1, round(self.identification * epochs)), epochs - 1)
         self.identifies, self.records = epoch <= last, epoch == last
-        self.mean_weight = self._weights(self.wrong.values).mean()
+        self.mean_weight = self._sample_weights(self.wrong.values).mean()
 
     def forward(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
         target = batch.labels.target
-        features = self._now().encoder(batch.views[0])
+        features = self._current_network().encoder(batch.views[0])
         logits = self.own_classifier()(features)
-        losses = apply_weights(cross_entropies(logits, target), batch.labels)
+        losses = apply_sample_weights(cross_entropy_per_sample(logits, target), batch.labels)
         if self.records and self.training:
-            self.wrong.values[batch.index] = (logits.argmax(1) != target) & (target != UNKNOWN)
+            self.wrong.values[batch.index] = (logits.argmax(1) != target) & (target != UNKNOWN_LABEL)
         if not self.identifies:
-            losses = losses * self._weights(self.wrong.values[batch.index]) / self.mean_weight
-        return losses.sum() / (target != UNKNOWN).sum().clamp(min=1), {"encoder": features}
+            losses = losses * self._sample_weights(self.wrong.values[batch.index]) / self.mean_weight
+        return losses.sum() / (target != UNKNOWN_LABEL).sum().clamp(min=1), {"encoder": features}
 
     def encoders(self) -> dict[str, Encoder]:
         """Return the encoder of the current stage."""
-        return {"encoder": self._now().encoder}
+        return {"encoder": self._current_network().encoder}
 
     def own_classifier(self) -> nn.Module:
         """Return the classifier of the current stage."""
@@ -151,10 +153,10 @@ class JustTrainTwice(Method):
     def set_extra_state(self, state: Tensor) -> None:
         self.identifies = bool(state)
 
-    def _now(self) -> Network:
+    def _current_network(self) -> Network:
         return self.first if self.identifies else self.network
 
-    def _weights(self, wrong: Tensor) -> Tensor:
+    def _sample_weights(self, wrong: Tensor) -> Tensor:
         return torch.where(wrong, self.upweight, 1.0)
 
 
@@ -168,17 +170,17 @@ class Wcl(Method):
 
     views = 2
 
-    def __init__(self, temperature: float, tau_plus: float, form: Form, network: Network, biased: Network) -> None:
+    def __init__(self, temperature: float, tau_plus: float, form: WclForm, network: Network, biased: Network) -> None:
         super().__init__()
         self.temperature, self.tau_plus, self.form = temperature, tau_plus, form
         self.network, self.biased = network, biased
 
-    def recording(self) -> Hashable | None:
+    def cuda_graph_key(self) -> Hashable | None:
         return ()
 
     def forward(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
-        features, views = _embed(self.network, batch.views)
-        biased_features, biased_views = _embed(self.biased, batch.views)
+        features, views = _compute_embeddings(self.network, batch.views)
+        biased_features, biased_views = _compute_embeddings(self.biased, batch.views)
         triplet = biased_triplet(biased_views, tau_plus=self.tau_plus)
         contrast = difficulty_weighted_info_nce(
             views,
@@ -193,7 +195,7 @@ class Wcl(Method):
         return {"encoder": self.network.encoder, "biased_encoder": self.biased.encoder}
 
 
-def _embed(network: Network, views: Tensor) -> tuple[Tensor, Tensor]:
+def _compute_embeddings(network: Network, views: Tensor) -> tuple[Tensor, Tensor]:
     """Return features of the first view (B, F) and unit embeddings of both (2, B, D)."""
     features, embeddings = network(views.flatten(0, 1))
     return features[: views.shape[1]], functional.normalize(embeddings, dim=1).unflatten(0, views.shape[:2])

@@ -27,27 +27,27 @@ __all__ = [
     "build_encoder",
     "build_network",
     "describe_weights",
-    "facts_of_inputs",
+    "facts_of_network_inputs",
     "model_knobs",
-    "names",
-    "why_unsuited",
+    "network_names",
+    "why_network_unsuited",
 ]
 
 __getattr__ = lazy_getattr({"Encoder": "study.models.encoder", "Network": "study.models.encoder"})
 
 
-MODULES = ("backbone_network", "efficientnet", "encoder", "frozen_networks", "small_networks")
+MODULES_WITH_TORCH = ("backbone_network", "efficientnet", "encoder", "frozen_networks", "small_networks")
 """Modules of this package that need PyTorch: they hold what is built, the others what a study file can say of it."""
 
 
 def _own_networks() -> Mapping[str, Any]:
-    return {**find_modules("study.models", "Options", MODULES), **NETWORKS}
+    return {**find_modules("study.models", "Options", MODULES_WITH_TORCH), **NETWORKS}
 
 
 CATALOGUE = Catalogue("study.models", ("Options", "unsuited", "build"), "study.models", _own_networks)
 
 
-def names() -> list[str]:
+def network_names() -> list[str]:
     """List every network that `model.name` may name."""
     return CATALOGUE.listed_names()
 
@@ -68,13 +68,13 @@ def model_knobs(model: Mapping[str, Any]) -> dict[str, Knob]:
     return declared
 
 
-def why_unsuited(model: Mapping[str, Any], facts: Facts) -> str | None:
+def why_network_unsuited(model: Mapping[str, Any], facts: Facts) -> str | None:
     """Say why a data set does not suit the network of a `model` section, ready to show; None if it does."""
-    problem = _problem(model, facts)
+    problem = _network_problem(model, facts)
     if problem is None:
         return None
     others = [
-        name for name in _own_networks() if _problem({"name": name}, facts) is None
+        name for name in _own_networks() if _network_problem({"name": name}, facts) is None
     ]  # no code of others for a message
     if model["name"] in others:
         return f"{model['name']} {problem}"
@@ -84,7 +84,7 @@ def why_unsuited(model: Mapping[str, Any], facts: Facts) -> str | None:
 def build_encoder(model: Mapping[str, Any], facts: Facts, begins: bool = True) -> "Encoder":
     """Build the encoder of a `model` section for a data set, freshly initialised from torch's generator.
 
-    Where the network is frozen it is what is trained on its rows of features (see `facts_of_inputs`).
+    Where the network is frozen it is what is trained on its rows of features (see `facts_of_network_inputs`).
 
     Args:
         begins: load the weights that the section names, if it names any; False: the caller loads others.
@@ -93,16 +93,16 @@ def build_encoder(model: Mapping[str, Any], facts: Facts, begins: bool = True) -
         UserError: the network is not one for this data; or its weights are not there, or do not fit.
     """
     is_frozen = bool(model.get("frozen"))
-    if not (is_frozen and facts.is_table) and (problem := why_unsuited(model, facts)) is not None:
+    if not (is_frozen and facts.is_table) and (problem := why_network_unsuited(model, facts)) is not None:
         raise UserError(f"model.name: {problem}")
     if is_frozen:
-        return _build_on_frozen(model, facts_of_inputs(model, facts), begins)
+        return _build_on_frozen(model, facts_of_network_inputs(model, facts), begins)
     module, own = _module_and_options(model)
     encoder: Encoder = module.build(own, facts)
     if begins and model.get("weights") is not None:
         from study.models import initial_weights
 
-        initial_weights.load_into(encoder, model)  # networks that have this key are backbones
+        initial_weights.load_weights_into(encoder, model)  # networks that have this key are backbones
     return encoder
 
 
@@ -111,7 +111,7 @@ def has_trained_stages(model: Mapping[str, Any]) -> bool:
     return bool(model.get("trained_stages", "none") != "none")
 
 
-def facts_of_inputs(model: Mapping[str, Any], facts: Facts) -> Facts:
+def facts_of_network_inputs(model: Mapping[str, Any], facts: Facts) -> Facts:
     """Return the facts of the data as the trained part sees them: rows of features where the network is frozen."""
     if not model.get("frozen") or facts.is_table:
         return facts
@@ -133,10 +133,10 @@ def _feature_width(section: tuple[tuple[str, Any], ...], shape: tuple[int, ...])
     if not has_trained_stages(model):
         return columns_before_features(model) + network.features
     assert isinstance(network, Backbone)  # no other network has the key
-    return network.eval().rows(torch.empty(1, *shape, device="meta")).shape[1]
+    return network.eval().feature_rows(torch.empty(1, *shape, device="meta")).shape[1]
 
 
-PICTURE = (3, 32, 32)
+DEFAULT_IMAGE_SHAPE = (3, 32, 32)
 """Shape of an image for which a network is built whose form does not depend on it."""
 
 
@@ -144,7 +144,10 @@ def facts_without_maps(model: Mapping[str, Any], facts: Facts) -> Facts:
     """Return the facts of the last columns of a frozen network's rows: the maps of trained stages come first."""
     if not model.get("frozen") or not has_trained_stages(model):
         return facts
-    return replace(facts, shape=facts_of_inputs({**model, "trained_stages": "none"}, Facts(2, None, PICTURE)).shape)
+    return replace(
+        facts,
+        shape=facts_of_network_inputs({**model, "trained_stages": "none"}, Facts(2, None, DEFAULT_IMAGE_SHAPE)).shape,
+    )
 
 
 def _build_on_frozen(model: Mapping[str, Any], facts: Facts, begins: bool) -> "Encoder":
@@ -155,11 +158,15 @@ def _build_on_frozen(model: Mapping[str, Any], facts: Facts, begins: bool) -> "E
     from study.models.backbone_network import Backbone
 
     if not has_trained_stages(model):
-        return frozen_networks.build_layers(model, facts.shape[0] - columns_before_features(model), None)
+        return frozen_networks.build_layers_on_frozen_network(
+            model, facts.shape[0] - columns_before_features(model), None
+        )
     with torch.random.fork_rng(devices=[]):  # what is trained begins as it does without stages
-        trunk = build_encoder(frozen_networks.frozen_network_section(model), replace(facts, shape=PICTURE), begins)
+        trunk = build_encoder(
+            frozen_networks.frozen_network_section(model), replace(facts, shape=DEFAULT_IMAGE_SHAPE), begins
+        )
     assert isinstance(trunk, Backbone)  # no other network has the key
-    return frozen_networks.build_layers(model, trunk.features, trunk)
+    return frozen_networks.build_layers_on_frozen_network(model, trunk.features, trunk)
 
 
 def describe_weights(model: Mapping[str, Any]) -> dict[str, str] | None:
@@ -172,7 +179,7 @@ def describe_weights(model: Mapping[str, Any]) -> dict[str, str] | None:
         return None
     from study.models import initial_weights
 
-    return initial_weights.describe(model)
+    return initial_weights.describe_weights_file(model)
 
 
 def build_network(model: Mapping[str, Any], facts: Facts, begins: bool = True) -> "Network":
@@ -188,7 +195,7 @@ def _module_and_options(model: Mapping[str, Any]) -> tuple[Any, Any]:
     return module, to_options(module.Options, model)
 
 
-def _problem(model: Mapping[str, Any], facts: Facts) -> str | None:
+def _network_problem(model: Mapping[str, Any], facts: Facts) -> str | None:
     if model.get("frozen") and model.get("weights") is None:
         return "cannot be frozen without model.weights: it would know nothing"
     module, own = _module_and_options(model)

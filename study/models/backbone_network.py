@@ -12,9 +12,9 @@ from study.data.dataset import Facts
 from study.models import published_weights
 from study.models.encoder import Encoder, init_kaiming
 from study.models.network_keys import (
-    EARLY_LAYERS,
+    EARLY_LAYER_MODULES,
     LAST_FROZEN_LAYER,
-    LATE_STAGES,
+    LATE_STAGE_MODULES,
     BackboneOptions,
     ResNetOptions,
     is_weights_file,
@@ -22,10 +22,10 @@ from study.models.network_keys import (
     why_wrong_weights,
 )
 
-CLASSES = 1000
+TORCHVISION_CLASS_COUNT = 1000
 """Number of outputs of the classifier in torchvision's networks."""
 
-Module = TypeVar("Module", bound=nn.Module)
+ModuleType = TypeVar("ModuleType", bound=nn.Module)
 
 
 class Backbone(Encoder):
@@ -34,7 +34,7 @@ class Backbone(Encoder):
     Its state holds nothing of the normalisation: that follows from the options.
 
     Args:
-        net: with its classifier, torchvision's of `CLASSES` outputs.
+        net: with its classifier, torchvision's of `TORCHVISION_CLASS_COUNT` outputs.
         architecture: its name.
         options: of the `model` section.
         facts: of the data.
@@ -52,7 +52,7 @@ class Backbone(Encoder):
         self.features = remove_classifier(net)
         self.dropped = whole - net.state_dict().keys()
         self.lr_factor = options.lr_factor
-        scale, shift = renormalisation(architecture, options, facts)
+        scale, shift = renormalisation_factors(architecture, options, facts)
         self._scale: Tensor | None
         self._shift: Tensor | None
         self.register_buffer("_scale", scale, persistent=False)
@@ -63,18 +63,18 @@ class Backbone(Encoder):
         features: Tensor = self.net(images if scale is None or shift is None else images * scale + shift)
         return features
 
-    def rows(self, images: Tensor) -> Tensor:
+    def feature_rows(self, images: Tensor) -> Tensor:
         """Convert images (B, C, H, W) to rows (B, M + E + L + F).
 
         They hold the maps that trained stages take, if there are such, features of early layers and of late stages,
         where these are known, and the last layer's.
         """
-        known = [EARLY_LAYERS[self.architecture]] if self.architecture in EARLY_LAYERS else []
+        known = [EARLY_LAYER_MODULES[self.architecture]] if self.architecture in EARLY_LAYER_MODULES else []
         maps: list[Tensor] = []
         parts: list[Tensor] = []
         handles = [
             self.net.get_submodule(name).register_forward_hook(lambda *call: parts.append(call[2].mean((2, 3))))
-            for name, _ in (*known, *LATE_STAGES.get(self.architecture, ()))
+            for name, _ in (*known, *LATE_STAGE_MODULES.get(self.architecture, ()))
         ]
         if self._cut is not None:
             cut = self.net.get_submodule(self._cut[0])
@@ -90,7 +90,7 @@ class Backbone(Encoder):
 class TrainedStages(Encoder):
     """The stages behind a module, with batch norm as it is: from its maps (B, C, H, W) to rows (B, L + F).
 
-    They hold the features of those among `LATE_STAGES`, averaged over the image, and those of the last layer.
+    They hold the features of those among `LATE_STAGE_MODULES`, averaged over the image, and those of the last layer.
 
     Args:
         backbone: whose stages are copied.
@@ -98,7 +98,7 @@ class TrainedStages(Encoder):
         lr_factor: of its parameters.
     """
 
-    decays = False
+    uses_weight_decay = False
 
     def __init__(self, backbone: Backbone, trained: str, lr_factor: float) -> None:
         super().__init__()
@@ -110,7 +110,7 @@ class TrainedStages(Encoder):
         return super().train(False)
 
 
-def renormalisation(
+def renormalisation_factors(
     architecture: str, options: BackboneOptions, facts: Facts
 ) -> tuple[Tensor, Tensor] | tuple[None, None]:
     """Return factors and summands (C, 1, 1) from the data set's normalisation of images to that of the weights.
@@ -119,7 +119,7 @@ def renormalisation(
     """
     if options.weights is None or options.normalisation == "data":
         return None, None
-    name = published_weights.DEFAULT if is_weights_file(options.weights) else options.weights
+    name = published_weights.DEFAULT_WEIGHTS_NAME if is_weights_file(options.weights) else options.weights
     wanted = published_weights.find_weights(architecture, name)
     if facts.shape[0] != len(wanted.mean):
         return None, None
@@ -136,8 +136,8 @@ def remove_classifier(net: nn.Module) -> int:
     name, last = next(
         (name, part)
         for name, part in reversed(list(net.named_modules()))
-        if (isinstance(part, nn.Linear) and part.out_features == CLASSES)
-        or (isinstance(part, nn.Conv2d) and part.out_channels == CLASSES)
+        if (isinstance(part, nn.Linear) and part.out_features == TORCHVISION_CLASS_COUNT)
+        or (isinstance(part, nn.Conv2d) and part.out_channels == TORCHVISION_CLASS_COUNT)
     )
     parent, _, leaf = name.rpartition(".")
     setattr(net.get_submodule(parent), leaf, nn.Identity())
@@ -163,7 +163,7 @@ def build_classifier(architecture: str, weights: str | None, side: int) -> nn.Mo
     return net
 
 
-def build_without_values(build: Callable[[], Module]) -> Module:
+def build_without_values(build: Callable[[], ModuleType]) -> ModuleType:
     """Build a network without values in its tensors, where its parts allow this."""
     try:
         with torch.device("meta"):
@@ -174,7 +174,7 @@ def build_without_values(build: Callable[[], Module]) -> Module:
 
 
 @cache
-def build_outline(architecture: str, weights: str | None, side: int) -> nn.Module:
+def build_network_outline(architecture: str, weights: str | None, side: int) -> nn.Module:
     """Build the network without its last layer and without values, in evaluation mode, to ask about its form."""
     net = build_without_values(partial(build_classifier, architecture, weights, side)).to("meta")
     remove_classifier(net)
@@ -208,7 +208,7 @@ class ResNetStages(TrainedStages):
         return features
 
 
-def why_unsuited(architecture: str, options: BackboneOptions, facts: Facts) -> str | None:
+def why_backbone_unsuited(architecture: str, options: BackboneOptions, facts: Facts) -> str | None:
     """Say why a data set does not suit a library's network: data must be colour images as large as it needs."""
     if (problem := why_not_images(facts)) is not None:
         return problem
@@ -216,21 +216,25 @@ def why_unsuited(architecture: str, options: BackboneOptions, facts: Facts) -> s
         return problem
     if facts.shape[0] != 3:
         return f"takes colour images, not those of {facts.shape[0]} channels"
-    problem = why_wrong_weights(architecture, options, facts) or _wrong_size(architecture, options.weights, facts.shape)
+    problem = why_wrong_weights(architecture, options, facts) or _wrong_image_size(
+        architecture, options.weights, facts.shape
+    )
     return f"with architecture {architecture} {problem}" if problem else None
 
 
 @cache
-def _wrong_size(architecture: str, weights: str | None, shape: tuple[int, ...]) -> str | None:
+def _wrong_image_size(architecture: str, weights: str | None, shape: tuple[int, ...]) -> str | None:
     """Say what is wrong with images of this shape: too small, or not of a size that the network can take."""
     _, height, width = shape
     by_name = weights is not None and not is_weights_file(weights)
-    least = published_weights.find_weights(architecture, weights if by_name else published_weights.DEFAULT).min_side
+    least = published_weights.find_weights(
+        architecture, weights if by_name else published_weights.DEFAULT_WEIGHTS_NAME
+    ).min_side
     any_side = architecture.startswith("vit_") and not by_name
     if min(height, width) < least and not any_side:
         return f"takes images of at least {least} x {least} pixels, not of {height} x {width}"
     try:
-        build_outline(architecture, weights, height)(torch.empty(2, *shape, device="meta"))
+        build_network_outline(architecture, weights, height)(torch.empty(2, *shape, device="meta"))
     except (RuntimeError, AssertionError, ValueError) as error:
         reason = (str(error) or type(error).__name__).splitlines()[0]
         return f"cannot take images of {height} x {width} pixels ({reason})"

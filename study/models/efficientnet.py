@@ -7,10 +7,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from study.models.backbone_network import CLASSES, Backbone, TrainedStages
-from study.models.network_keys import LATE_STAGES
+from study.models.backbone_network import TORCHVISION_CLASS_COUNT, Backbone, TrainedStages
+from study.models.network_keys import LATE_STAGE_MODULES
 
-STAGES = (
+STAGE_TABLE = (
     (1, 3, 1, 1, 16),
     (2, 3, 2, 6, 24),
     (2, 5, 2, 6, 40),
@@ -23,10 +23,10 @@ STAGES = (
 variant has no squeeze-and-excitation, ReLU6, and neither stem nor head scaled).
 """
 
-STEM, LAST = 32, 1280
+STEM_CHANNELS, LAST_CHANNELS = 32, 1280
 
 
-class SameConv(nn.Conv2d):
+class SamePaddedConv(nn.Conv2d):
     """A convolution without bias, padded as TensorFlow's `SAME`, with which the weights were trained.
 
     An odd pixel of padding is at the right and at the bottom.
@@ -45,7 +45,7 @@ class SameConv(nn.Conv2d):
         return functional.conv2d(padded, self.weight, None, self.stride, 0, 1, self.groups)
 
 
-def build_norm(channels: int) -> nn.BatchNorm2d:
+def make_batch_norm(channels: int) -> nn.BatchNorm2d:
     """Make a batch norm as the weights were trained with it."""
     return nn.BatchNorm2d(channels, eps=1e-3, momentum=0.01)
 
@@ -58,9 +58,9 @@ class InvertedBottleneck(nn.Module):
         width = channels * expansion
         self.expands, self.adds = expansion > 1, stride == 1 and channels == outputs
         if self.expands:
-            self._expand_conv, self._bn0 = SameConv(channels, width, 1), build_norm(width)
-        self._depthwise_conv, self._bn1 = SameConv(width, width, kernel, stride, width), build_norm(width)
-        self._project_conv, self._bn2 = SameConv(width, outputs, 1), build_norm(outputs)
+            self._expand_conv, self._bn0 = SamePaddedConv(channels, width, 1), make_batch_norm(width)
+        self._depthwise_conv, self._bn1 = SamePaddedConv(width, width, kernel, stride, width), make_batch_norm(width)
+        self._project_conv, self._bn2 = SamePaddedConv(width, outputs, 1), make_batch_norm(outputs)
 
     def forward(self, images: Tensor) -> Tensor:
         wide = functional.relu6(self._bn0(self._expand_conv(images))) if self.expands else images
@@ -74,15 +74,15 @@ class EfficientNetLite0(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self._conv_stem, self._bn0 = SameConv(3, STEM, 3, 2), build_norm(STEM)
-        blocks, channels = [], STEM
-        for count, kernel, stride, expansion, outputs in STAGES:
+        self._conv_stem, self._bn0 = SamePaddedConv(3, STEM_CHANNELS, 3, 2), make_batch_norm(STEM_CHANNELS)
+        blocks, channels = [], STEM_CHANNELS
+        for count, kernel, stride, expansion, outputs in STAGE_TABLE:
             for place in range(count):
                 blocks.append(InvertedBottleneck(channels, outputs, kernel, 1 if place else stride, expansion))
                 channels = outputs
         self._blocks = nn.ModuleList(blocks)
-        self._conv_head, self._bn1 = SameConv(channels, LAST, 1), build_norm(LAST)
-        self._fc = nn.Linear(LAST, CLASSES)
+        self._conv_head, self._bn1 = SamePaddedConv(channels, LAST_CHANNELS, 1), make_batch_norm(LAST_CHANNELS)
+        self._fc = nn.Linear(LAST_CHANNELS, TORCHVISION_CLASS_COUNT)
 
     def forward(self, images: Tensor) -> Tensor:
         images = functional.relu6(self._bn0(self._conv_stem(images)))
@@ -100,7 +100,7 @@ class EfficientNetStages(TrainedStages):
         super().__init__(backbone, trained, lr_factor)
         first, *ends = (
             int(name.rpartition(".")[2]) + 1
-            for name in (self.first, *(name for name, _ in LATE_STAGES["efficientnet_lite0"]))
+            for name in (self.first, *(name for name, _ in LATE_STAGE_MODULES["efficientnet_lite0"]))
         )
         net: Any = deepcopy(backbone.net)
         self._blocks, self._conv_head, self._bn1 = net._blocks[first:], net._conv_head, net._bn1

@@ -15,7 +15,7 @@ class Encoder(nn.Module):
 
     features: int
     lr_factor: float = 1.0
-    decays: bool = True
+    uses_weight_decay: bool = True
 
 
 def init_kaiming(module: nn.Module) -> None:
@@ -25,7 +25,7 @@ def init_kaiming(module: nn.Module) -> None:
             nn.init.kaiming_normal_(part.weight, mode="fan_out", nonlinearity="relu")
 
 
-def build_head(options: HeadOptions, features: int) -> nn.Module:
+def build_projection_head(options: HeadOptions, features: int) -> nn.Module:
     """Build the projection head for features of this width, (B, features) to (B, head_features).
 
     It is between an encoder's features, which are kept, and the embeddings that a loss sees.
@@ -49,13 +49,13 @@ class Network(nn.Module):
 
     Attributes:
         encoder: its features are what a classifier is trained on.
-        head: see `build_head`.
+        head: see `build_projection_head`.
     """
 
     def __init__(self, encoder: Encoder, options: HeadOptions) -> None:
         super().__init__()
         self.encoder = encoder
-        self.head = build_head(options, encoder.features)
+        self.head = build_projection_head(options, encoder.features)
 
     def forward(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
         """Return features (B, features) and embeddings (B, head_features), neither normalised."""

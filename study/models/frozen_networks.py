@@ -11,7 +11,7 @@ from study.knobs import to_options
 from study.models.backbone_network import Backbone, ResNetStages, TrainedStages
 from study.models.efficientnet import EfficientNetStages
 from study.models.encoder import Encoder
-from study.models.network_keys import BackboneOptions, columns_before_features, late_width
+from study.models.network_keys import BackboneOptions, columns_before_features, late_stages_width
 from study.models.small_networks import MLP
 
 
@@ -22,11 +22,11 @@ def frozen_network_section(model: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in model.items() if key not in left_out and not key.startswith("head")}
 
 
-PART = 4096
+ROWS_PER_CHUNK = 4096
 """Rows that are looked at at a time."""
 
 
-class LayersOnFrozen(Encoder):
+class LayersOnFrozenNetwork(Encoder):
     """Layers on the features of a frozen network: its last stages if they are trained, a scaling, an adapter if any.
 
     It takes rows that end in features (B, E + F), before them the maps of trained stages. The network that made the
@@ -69,19 +69,21 @@ class LayersOnFrozen(Encoder):
         varies more counts more, and the mean variance is 1. A constant feature is only centred. (With its own scale for
         each, a classifier was up to 3 points worse: `tests/benchmarks/results/photographs.md`.)
         """
-        parts = inputs[:, -self._width :].split(PART)
+        parts = inputs[:, -self._width :].split(ROWS_PER_CHUNK)
         mean = sum(part.double().sum(0) for part in parts) / len(inputs)
         squares = sum(((part.double() - mean) ** 2).sum(0) for part in parts) / len(inputs)
         self.mean.copy_(mean)
         own, varies = squares.sqrt(), squares > 0
         self.deviation.copy_((own * own[varies].mean()).sqrt().where(varies, 1.0))
 
-    def rows(self, inputs: Tensor) -> Tensor:
+    def feature_rows(self, inputs: Tensor) -> Tensor:
         """Return all features of rows, without maps, float32 (B, E + L + F)."""
         return inputs[:, -self.columns :].float()
 
 
-def build_layers(model: Mapping[str, Any], last: int, trunk: Backbone | None) -> LayersOnFrozen:
+def build_layers_on_frozen_network(
+    model: Mapping[str, Any], last: int, trunk: Backbone | None
+) -> LayersOnFrozenNetwork:
     """Build the trained layers of a `model` section.
 
     Args:
@@ -93,5 +95,5 @@ def build_layers(model: Mapping[str, Any], last: int, trunk: Backbone | None) ->
         assert trunk is not None
         of = EfficientNetStages if trunk.architecture == "efficientnet_lite0" else ResNetStages
         stages = of(trunk, layers.trained_stages, layers.lr_factor)
-    width = late_width(model, layers.joined) + last
-    return LayersOnFrozen(width, layers, columns_before_features(model) + last, stages)
+    width = late_stages_width(model, layers.joined) + last
+    return LayersOnFrozenNetwork(width, layers, columns_before_features(model) + last, stages)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from study import files
-from study.data.label_files import find_path
+from study.data.label_files import find_user_path
 from study.data.source import Source
 from study.errors import UserError
 from study.text import list_few_names
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from study.models.encoder import Encoder
 
 
-WITHIN = ("state_dict", "model", "net", "student", "teacher")
+NESTING_KEYS = ("state_dict", "model", "net", "student", "teacher")
 """Keys under which programs keep the weights in their file, possibly nested."""
 
-OURS = ("method.network.encoder.net.", "encoder.net.")
+OWN_NAME_PREFIXES = ("method.network.encoder.net.", "encoder.net.")
 """Prefixes of each name in a trained model of this project and in its encoder: preferred to any other."""
 
-OLD_DENSE = re.compile(r"(denselayer\d+\.(?:norm|relu|conv))\.([12]\.)")
+OLD_DENSENET_NAME_PATTERN = re.compile(r"(denselayer\d+\.(?:norm|relu|conv))\.([12]\.)")
 """Names in torchvision's files of DenseNets, which have a dot too many."""
 
-DEEPEST = 4
+MAX_NESTING_DEPTH = 4
 """Maximum number of nested keys that weights may lie under."""
 
 
@@ -42,7 +42,7 @@ class NestedState(NamedTuple):
     content: Mapping[str, Any]
 
 
-def unwrap_state(content: Any, wanted: Collection[str], place: str) -> "dict[str, Tensor]":
+def unwrap_state_dict(content: Any, wanted: Collection[str], place: str) -> "dict[str, Tensor]":
     """Return the tensors of the network's names in a file's content, without nesting and prefix.
 
     The prefix, which may be empty, is the one with which all wanted names are found, or else most of them. Names
@@ -56,16 +56,16 @@ def unwrap_state(content: Any, wanted: Collection[str], place: str) -> "dict[str
     Raises:
         UserError: there are no tensors, or several mappings or prefixes lead to all wanted names.
     """
-    mappings = list(_mappings(content))
+    mappings = list(_tensor_mappings(content))
     if not mappings:
         raise UserError(f"{place}: does not hold a network's weights (a mapping of names to tensors)")
     found = [
         NestedState(within, prefix, fitting, tensors)
         for within, tensors in mappings
-        for prefix, fitting in _prefixes(tensors, frozenset(wanted)).items()
+        for prefix, fitting in _count_matches_by_prefix(tensors, frozenset(wanted)).items()
     ]
     whole = [one for one in found if one.matches == len(wanted)]
-    ours = [one for one in whole if one.prefix in OURS]
+    ours = [one for one in whole if one.prefix in OWN_NAME_PREFIXES]
     if len(whole) > 1 and len(ours) != 1:
         names = list_few_names(["/".join((*one.keys, f"{one.prefix}*")) for one in whole])
         raise UserError(
@@ -78,7 +78,7 @@ def unwrap_state(content: Any, wanted: Collection[str], place: str) -> "dict[str
     }
 
 
-def check_finite(state: "Mapping[str, Tensor]", place: str) -> None:
+def check_weights_finite(state: "Mapping[str, Tensor]", place: str) -> None:
     """Check that all values are finite.
 
     Raises:
@@ -89,20 +89,22 @@ def check_finite(state: "Mapping[str, Tensor]", place: str) -> None:
         raise UserError(f"{place}: values that are not finite (nan or infinity) in {list_few_names(faulty)}")
 
 
-def _mappings(content: Any, within: tuple[str, ...] = ()) -> "Iterator[tuple[tuple[str, ...], dict[str, Tensor]]]":
+def _tensor_mappings(
+    content: Any, within: tuple[str, ...] = ()
+) -> "Iterator[tuple[tuple[str, ...], dict[str, Tensor]]]":
     """Yield each mapping of names to tensors in a file's content, with the keys that it lies under."""
     import torch
 
-    if not isinstance(content, Mapping) or len(within) > DEEPEST:
+    if not isinstance(content, Mapping) or len(within) > MAX_NESTING_DEPTH:
         return
     if content and all(isinstance(name, str) and torch.is_tensor(tensor) for name, tensor in content.items()):
-        yield within, {OLD_DENSE.sub(r"\1\2", name): tensor for name, tensor in content.items()}
+        yield within, {OLD_DENSENET_NAME_PATTERN.sub(r"\1\2", name): tensor for name, tensor in content.items()}
         return
-    for key in WITHIN:
-        yield from _mappings(content.get(key), (*within, key))
+    for key in NESTING_KEYS:
+        yield from _tensor_mappings(content.get(key), (*within, key))
 
 
-def _prefixes(names: Collection[str], wanted: Collection[str]) -> dict[str, int]:
+def _count_matches_by_prefix(names: Collection[str], wanted: Collection[str]) -> dict[str, int]:
     """Return each prefix that ends in a dot, and the empty one, with how many wanted names it leads to."""
     found = {"": 0}
     for name in names:
@@ -112,83 +114,87 @@ def _prefixes(names: Collection[str], wanted: Collection[str]) -> dict[str, int]
     return found
 
 
-COUNTER = "num_batches_tracked"
+BATCH_COUNTER_BUFFER = "num_batches_tracked"
 """Buffer of batch norm that older files do not have."""
 
 
-def describe(model: Mapping[str, Any]) -> dict[str, str]:
+def describe_weights_file(model: Mapping[str, Any]) -> dict[str, str]:
     """Describe which weights a `model` section begins from: `name`, `file` (its name alone) and `sha256`.
 
     Raises:
         UserError: the file is not there (says how to get it), cannot be read, or is not the one that is published.
     """
-    file, source = find_file(model)
+    file, source = find_weights_file(model)
     found = file_sha256(file)
     if source is not None and source.sha256 is not None and not found.startswith(source.sha256):
         raise UserError(
             f"{file}: sha256 is {found}, {source.sha256}... was published: not the file, or damaged. Remove it, then "
             f"run `{source.command}`"
         )
-    from study.models.published_weights import architecture, find_weights
+    from study.models.published_weights import architecture_name, find_weights
 
-    name = find_weights(architecture(model), model["weights"]).name if source else model["weights"]
+    name = find_weights(architecture_name(model), model["weights"]).name if source else model["weights"]
     return {"name": name, "file": file.name, "sha256": found}
 
 
-Place = tuple[str, str]
+LocatedFile = tuple[str, str]
 """Path and sha256 of a file."""
 
-_received_places: dict[str, Place] = {}
-"""Files that another process found, by `_key`: a worker of Ray runs in a folder of its own."""
+_located_files: dict[str, LocatedFile] = {}
+"""Files that another process found, by `_weights_key`: a worker of Ray runs in a folder of its own."""
 
 
-def locate_weights(sections: Iterable[Mapping[str, Any]]) -> dict[str, Place]:
-    """Find the weights of `model` sections, for `use_located_weights` in another process; raises as `find_file`."""
-    files_of = {_key(model): find_file(model)[0] for model in sections if model.get("weights") is not None}
+def locate_weights(sections: Iterable[Mapping[str, Any]]) -> dict[str, LocatedFile]:
+    """Find the weights of `model` sections, for `use_located_weights` in another process; raises as
+    `find_weights_file`.
+    """
+    files_of = {
+        _weights_key(model): find_weights_file(model)[0] for model in sections if model.get("weights") is not None
+    }
     return {key: (str(file.absolute()), file_sha256(file)) for key, file in files_of.items()}
 
 
-def use_located_weights(told: Mapping[str, Place]) -> None:
+def use_located_weights(told: Mapping[str, LocatedFile]) -> None:
     """Look for weights first where another process found them, then where a user's paths lead.
 
-    `load_into` refuses a file whose content has changed since.
+    `load_weights_into` refuses a file whose content has changed since.
     """
-    _received_places.update(told)
+    _located_files.update(told)
 
 
 @contextmanager
-def weights_at(model: Mapping[str, Any], file: Path) -> Iterator[None]:
+def use_weights_file(model: Mapping[str, Any], file: Path) -> Iterator[None]:
     """Look for the weights of a `model` section in this file, within the block."""
-    before = dict(_received_places)
-    _received_places[_key(model)] = str(file), file_sha256(file)
+    before = dict(_located_files)
+    _located_files[_weights_key(model)] = str(file), file_sha256(file)
     try:
         yield
     finally:
-        _received_places.clear()
-        _received_places.update(before)
+        _located_files.clear()
+        _located_files.update(before)
 
 
-def _key(model: Mapping[str, Any]) -> str:
-    from study.models.published_weights import architecture
+def _weights_key(model: Mapping[str, Any]) -> str:
+    from study.models.published_weights import architecture_name
 
-    return f"{architecture(model)} {model['weights']}"
+    return f"{architecture_name(model)} {model['weights']}"
 
 
-def find_file(model: Mapping[str, Any]) -> tuple[Path, Source | None]:
+def find_weights_file(model: Mapping[str, Any]) -> tuple[Path, Source | None]:
     """Find the file of a `model` section's weights, and where it is published; None: it is the user's own.
 
     Raises:
         UserError: the file is not there; says how to get it.
     """
     from study.models.network_keys import is_weights_file
-    from study.models.published_weights import architecture, find_weights
+    from study.models.published_weights import architecture_name, find_weights
 
     weights = model["weights"]
-    told_place = _received_places.get(_key(model))
+    told_place = _located_files.get(_weights_key(model))
     elsewhere = Path(told_place[0]) if told_place and os.path.exists(told_place[0]) else None
     if is_weights_file(weights):
-        return elsewhere or find_path(weights, "It is the file of model.weights."), None
-    source = find_weights(architecture(model), weights).source
+        return elsewhere or find_user_path(weights, "It is the file of model.weights."), None
+    source = find_weights(architecture_name(model), weights).source
     path = elsewhere or source.path_or_none()
     if path is None:
         raise UserError(f"model.weights {weights!r}: {source.missing_message()}")
@@ -198,32 +204,33 @@ def find_file(model: Mapping[str, Any]) -> tuple[Path, Source | None]:
 def file_sha256(file: Path) -> str:
     """Hash a file's content, once for each state of the file."""
     status = file.stat()
-    return _sha256(file, (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino))
+    return _cached_sha256(file, (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino))
 
 
 @lru_cache
-def _sha256(file: Path, state: tuple[int, ...]) -> str:
+def _cached_sha256(file: Path, state: tuple[int, ...]) -> str:
     try:
         return files.sha256_of_file(file)
     except OSError as error:
         raise UserError(f"{file}: cannot be read: {error.strerror}") from None
 
 
-def load_into(encoder: "Encoder", model: Mapping[str, Any]) -> None:
+def load_weights_into(encoder: "Encoder", model: Mapping[str, Any]) -> None:
     """Load the weights of a `model` section into its encoder; the layer of a classifier in the file is left out.
 
     Raises:
-        UserError: as `describe`; or the file does not hold weights, not those of this network, values that are not
+        UserError: as `describe_weights_file`; or the file does not hold weights, not those of this network, values that
+            are not
             finite, or other weights than when the study was started.
     """
     from study.models.backbone_network import Backbone
 
     assert isinstance(encoder, Backbone)  # no other network has the key
-    file, _ = find_file(model)
-    describe(model)
-    wanted = [name for name in encoder.net.state_dict() if not name.endswith(COUNTER)]
+    file, _ = find_weights_file(model)
+    describe_weights_file(model)
+    wanted = [name for name in encoder.net.state_dict() if not name.endswith(BATCH_COUNTER_BUFFER)]
     state = read_tensors(file, wanted)
-    told_place = _received_places.get(_key(model))
+    told_place = _located_files.get(_weights_key(model))
     now = file_sha256(file)  # after it was read: it may be written meanwhile
     if told_place and told_place[1] != now:
         raise UserError(
@@ -232,11 +239,11 @@ def load_into(encoder: "Encoder", model: Mapping[str, Any]) -> None:
         )
     for name in encoder.dropped & state.keys():
         del state[name]
-    check_finite(state, f"model.weights: {file}")
-    load_exactly(encoder.net, state, f"model.weights: {file}: does not fit {encoder.architecture}")
+    check_weights_finite(state, f"model.weights: {file}")
+    load_state_exactly(encoder.net, state, f"model.weights: {file}: does not fit {encoder.architecture}")
 
 
-def load_exactly(net: "nn.Module", state: "dict[str, Tensor]", problem: str) -> None:
+def load_state_exactly(net: "nn.Module", state: "dict[str, Tensor]", problem: str) -> None:
     """Load a state in which every tensor must have its place, and every place its tensor.
 
     Raises:
@@ -262,10 +269,10 @@ def read_tensors(file: Path, wanted: Collection[str]) -> "dict[str, Tensor]":
         UserError: the file cannot be read, holds something else, or several networks of these names. A pickle's code is
             never run.
     """
-    return unwrap_state(_content(file), wanted, f"model.weights: {file}")
+    return unwrap_state_dict(_load_file_content(file), wanted, f"model.weights: {file}")
 
 
-def _content(file: Path) -> Any:
+def _load_file_content(file: Path) -> Any:
     """Load what is in a file."""
     import torch
     from safetensors import SafetensorError

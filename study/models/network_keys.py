@@ -18,15 +18,15 @@ def why_not_images(facts: Facts) -> str | None:
 
 def why_not_rows(facts: Facts) -> str | None:
     """Say why the data do not suit a network of a table's rows; None if they do."""
-    return None if facts.is_table else f"takes the rows of a table, not images of {size_in_words(facts)} pixels"
+    return None if facts.is_table else f"takes the rows of a table, not images of {image_size_in_words(facts)} pixels"
 
 
-def size_in_words(facts: Facts) -> str:
+def image_size_in_words(facts: Facts) -> str:
     """Write height and width of the images in words."""
     return " x ".join(str(side) for side in facts.shape[1:])
 
 
-Width = Annotated[int, Range(low=1)]
+LayerWidth = Annotated[int, Range(low=1)]
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,8 @@ class HeadOptions:
             "`head_hidden` units"
         ),
     ] = "none"
-    head_hidden: Annotated[Width, Doc("units of the hidden layer of an `mlp` head")] = 128
-    head_features: Annotated[Width, Doc("width of the embeddings")] = 128
+    head_hidden: Annotated[LayerWidth, Doc("units of the hidden layer of an `mlp` head")] = 128
+    head_features: Annotated[LayerWidth, Doc("width of the embeddings")] = 128
     head_norm: Annotated[
         Literal["none", "hidden", "both"],
         Doc(
@@ -51,7 +51,7 @@ class HeadOptions:
     ] = "none"
 
 
-EARLY_LAYERS: Mapping[str, tuple[str, int]] = {
+EARLY_LAYER_MODULES: Mapping[str, tuple[str, int]] = {
     "efficientnet_lite0": ("_blocks.4", 40),
     **dict.fromkeys(("resnet18", "resnet34"), ("layer1", 64)),
     **dict.fromkeys(("resnet50", "resnet101", "resnet152"), ("layer1", 256)),
@@ -60,7 +60,7 @@ EARLY_LAYERS: Mapping[str, tuple[str, int]] = {
 channels; at an eighth of the sides of an image, or at a quarter.
 """
 
-LATE_STAGES: Mapping[str, tuple[tuple[str, int], ...]] = {
+LATE_STAGE_MODULES: Mapping[str, tuple[tuple[str, int], ...]] = {
     "efficientnet_lite0": (("_blocks.7", 80), ("_blocks.10", 112), ("_blocks.14", 192), ("_blocks.15", 320))
 }
 """Modules and channels of each architecture's last stages before the features, which `joined` can join to them."""
@@ -73,25 +73,27 @@ LAST_FROZEN_LAYER: Mapping[str, Mapping[str, tuple[str, int]]] = {
 """Module and channels of each architecture whose maps (B, C, H, W) its trained stages take, by `trained_stages`."""
 
 
-def late_width(model: Mapping[str, Any], stages: int) -> int:
-    """Return the number of features of the last `stages` of `LATE_STAGES`."""
-    known = LATE_STAGES.get(published_weights.architecture(model), ())
+def late_stages_width(model: Mapping[str, Any], stages: int) -> int:
+    """Return the number of features of the last `stages` of `LATE_STAGE_MODULES`."""
+    known = LATE_STAGE_MODULES.get(published_weights.architecture_name(model), ())
     return sum(width for _, width in known[len(known) - stages :])
 
 
-def early_width(model: Mapping[str, Any]) -> int:
+def early_layers_width(model: Mapping[str, Any]) -> int:
     """Return the number of early features in a row of a `model` section's network; 0: it has no known ones."""
-    return EARLY_LAYERS.get(published_weights.architecture(model), ("", 0))[1]
+    return EARLY_LAYER_MODULES.get(published_weights.architecture_name(model), ("", 0))[1]
 
 
 def columns_before_features(model: Mapping[str, Any]) -> int:
     """Return the columns of a row before the features: of early layers and of all known late stages."""
-    return early_width(model) + sum(width for _, width in LATE_STAGES.get(published_weights.architecture(model), ()))
+    return early_layers_width(model) + sum(
+        width for _, width in LATE_STAGE_MODULES.get(published_weights.architecture_name(model), ())
+    )
 
 
-Architecture = Annotated[str, Doc("which network, as torchvision names it: `study models list`")]
+ArchitectureKey = Annotated[str, Doc("which network, as torchvision names it: `study models list`")]
 
-FILES = (".safetensors", ".pth", ".pt")
+WEIGHTS_FILE_SUFFIXES = (".safetensors", ".pth", ".pt")
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,7 @@ class BackboneOptions:
     adapter: Annotated[
         int, Range(low=0), Doc("fully connected layers that are trained on the features of a `frozen` network")
     ] = 0
-    adapter_width: Annotated[Width, Doc("units of each layer of the `adapter`")] = 128
+    adapter_width: Annotated[LayerWidth, Doc("units of each layer of the `adapter`")] = 128
     trained_stages: Annotated[
         Literal["none", "last", "last_two"],
         Doc(
@@ -161,7 +163,7 @@ class ResNetOptions(BackboneOptions):
 
 def is_weights_file(weights: str) -> bool:
     """Tell whether the value of `model.weights` names a file, not published weights."""
-    return weights.endswith(FILES)
+    return weights.endswith(WEIGHTS_FILE_SUFFIXES)
 
 
 def why_wrong_weights(architecture: str, options: BackboneOptions, facts: Facts) -> str | None:
@@ -169,18 +171,22 @@ def why_wrong_weights(architecture: str, options: BackboneOptions, facts: Facts)
 
     Whether the file is there, and fits, is seen when it is read.
     """
-    if options.joined > len(LATE_STAGES.get(architecture, ())):
-        return f"has {len(LATE_STAGES.get(architecture, ()))} stages that model.joined can join, {options.joined} given"
+    if options.joined > len(LATE_STAGE_MODULES.get(architecture, ())):
+        return (
+            f"has {len(LATE_STAGE_MODULES.get(architecture, ()))} stages that model.joined can join, "
+            f"{options.joined} given"
+        )
     if options.trained_stages != "none":
         if architecture not in LAST_FROZEN_LAYER:
             return f"has no stages that model.trained_stages knows. Networks that have: {', '.join(LAST_FROZEN_LAYER)}"
         if facts.shape[1] != facts.shape[2]:
             return (
-                f"trains stages on square images, not on those of {size_in_words(facts)} pixels: model.trained_stages"
+                f"trains stages on square images, not on those of {image_size_in_words(facts)} pixels: "
+                "model.trained_stages"
             )
     if options.weights is not None and not is_weights_file(options.weights):
-        if options.weights not in (names := published_weights.weights_of(architecture)):
-            return f"has no weights {options.weights!r}. {published_weights.allowed_weights(names)}"
+        if options.weights not in (names := published_weights.weights_names_of(architecture)):
+            return f"has no weights {options.weights!r}. {published_weights.allowed_weights_text(names)}"
         if facts.shape[0] != 3:
             return f"with weights {options.weights} takes colour images, not those of {facts.shape[0]} channels"
     return None

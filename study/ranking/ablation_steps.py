@@ -17,10 +17,10 @@ from study.home.record import StudyRecord, TrialRecord
 from study.knobs import Params, Scalar
 from study.ranking import Candidate, Results
 from study.spec import StudySpec
-from study.spec.configuration import is_same_configuration
-from study.spec.domain import is_among_values
-from study.spec.key_errors import find_fault
-from study.spec.search_checks import trial_faults
+from study.spec.configuration import are_same_configuration
+from study.spec.domain import is_among_typed_values
+from study.spec.key_errors import fault_of_value
+from study.spec.search_checks import all_trial_faults
 from study.spec.stage_seeds import ablation_seeds
 
 StepKeys = tuple[str, ...]
@@ -43,10 +43,10 @@ def param_value(spec: StudySpec, params: Params, key: str) -> Scalar:
         return params[key]
     section, _, name = key.partition(".")
     if name != "name":
-        found = spec.sections.form(section, params).get(name)
+        found = spec.sections.section_form(section, params).get(name)
         return found if isinstance(found, Scalar) else None
     own = str(spec.base[section].get("name"))  # that of an alternative too, perhaps of other values
-    return own if spec.sections.form(section, {key: own}) == spec.sections.form(section, {}) else None
+    return own if spec.sections.section_form(section, {key: own}) == spec.sections.section_form(section, {}) else None
 
 
 def differing_knobs(spec: StudySpec, start: Params, end: Params) -> list[str]:
@@ -55,7 +55,7 @@ def differing_knobs(spec: StudySpec, start: Params, end: Params) -> list[str]:
     ends = {
         key: (param_value(spec, start, key), param_value(spec, end, key)) for key in keys if key in start or key in end
     }
-    return [key for key, (one, other) in ends.items() if not is_among_values(one, [other])]
+    return [key for key, (one, other) in ends.items() if not is_among_typed_values(one, [other])]
 
 
 def mix_params(spec: StudySpec, start: Params, end: Params, steps: AblationSteps) -> dict[str, Scalar]:
@@ -73,15 +73,15 @@ def why_untrainable(spec: StudySpec, params: Params) -> str | None:
     """Return why the study could not train this configuration; None: it can."""
     for key, given in params.items():
         section, _, name = key.partition(".")
-        knob = spec.sections.knobs(section, params).get(name)
-        if name != "name" and (knob is None or not spec.sections.has(key, params)):
+        knob = spec.sections.knobs_of_form(section, params).get(name)
+        if name != "name" and (knob is None or not spec.sections.has_key(key, params)):
             return f"there is no {key}"
-        if knob is not None and name != "name" and (why := find_fault(knob, given)):
+        if knob is not None and name != "name" and (why := fault_of_value(knob, given)):
             return f"{key}: {why}"
     document = spec.trial_document(params)
     if document["data"] not in spec.data_sections:
         return "the study has not loaded its data"
-    for (section, name), why in trial_faults(document, spec.describe(document["data"])):
+    for (section, name), why in all_trial_faults(document, spec.facts_of_data(document["data"])):
         return f"{section}.{name}: {why}"
     return None
 
@@ -169,7 +169,7 @@ def _deciding_knobs(spec: StudySpec, start: Params, end: Params, knob: str, knob
     for params in (start, end):
         values = {**params, **{key: each for key in knobs if (each := param_value(spec, params, key)) is not None}}
         is_there = param_value(spec, params, knob) is not None
-        if domain is not None and not domain.applies(values):
+        if domain is not None and not domain.is_condition_met(values):
             deciders |= dict.fromkeys(domain.when)
         if not is_there:
             words = (key for key in values if key.split(".")[0] == section and isinstance(values[key], str))
@@ -281,7 +281,7 @@ def trials_by_configuration(results: Results, ablation: Ablation) -> dict[Applie
     found = {}
     for moved in ablation.configurations:
         params = ablation.params_of(results.spec, moved)
-        found[moved] = {trial.seed: trial for trial in fresh if is_same_configuration(trial.params, params)}
+        found[moved] = {trial.seed: trial for trial in fresh if are_same_configuration(trial.params, params)}
     return found
 
 

@@ -21,7 +21,7 @@ from study.home.trial_record import TrialRecord
 from study.knobs import Params, Scalar
 from study.ranking import Candidate, Results
 from study.spec import StudySpec
-from study.spec.optuna_distributions import domain_distributions
+from study.spec.optuna_distributions import distributions_of_domains
 from study.text import list_few_names, redact_credentials
 
 
@@ -63,7 +63,7 @@ class LedgerStorage(FixedTrialsStorage):
         self._folder, self._length = folder, -1
         spec = folder.load_spec()
         directions = [
-            StudyDirection.MAXIMIZE if mode == "max" else StudyDirection.MINIMIZE for mode in spec.objective.modes
+            StudyDirection.MAXIMIZE if mode == "max" else StudyDirection.MINIMIZE for mode in spec.objective.directions
         ]
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         study = optuna.create_study(storage=self, study_name=spec.name, directions=directions)
@@ -103,7 +103,7 @@ def to_frozen_trials(results: Results) -> list[FrozenTrial]:
     """
     spec = results.spec
     scored = {each.trial.number: each for each in (*results.ranked_by_search_value, *filter(None, [results.baseline]))}
-    domains = domain_distributions(spec.search.space, results.integer_keys)
+    domains = distributions_of_domains(spec.search.space, results.integer_keys)
     trials = results.record.trials_of_stages("baseline", "search")
     return [
         _to_frozen_trial(spec, place, trial, scored.get(trial.number), domains) for place, trial in enumerate(trials)
@@ -134,7 +134,9 @@ def _to_frozen_trial(
     found = FrozenTrial(
         place, state, None, began, ended, params, known, attributes, {}, course, trial_id=place, values=values
     )
-    for name, excess in zip(spec.search.constraints, candidate.score.excesses if candidate else (), strict=False):
+    for name, excess in zip(
+        spec.search.constraints, candidate.score.constraint_violations if candidate else (), strict=False
+    ):
         found.set_constraint(name, excess)
     return found
 

@@ -19,8 +19,8 @@ from study.metrics.worst_group_statement import wilson_interval
 from study.ranking import epochs
 from study.ranking.documents import Statement
 from study.spec import StudySpec
-from study.spec.configuration import is_same_configuration
-from study.spec.objective import Objective, Score
+from study.spec.configuration import are_same_configuration
+from study.spec.objective import Objective, TrialScore
 from study.spec.reference_models import REFERENCES, ReferenceKind
 from study.text import pluralise
 
@@ -94,7 +94,7 @@ class FittedReference:
 
     name: str
     metrics: Mapping[str, float | None]
-    score: Score | None
+    score: TrialScore | None
     bootstrap_draws: Mapping[str, list[float]]
 
     @property
@@ -104,13 +104,15 @@ class FittedReference:
     @property
     def name_in_sentence(self) -> str:
         """Name within a sentence."""
-        return self.kind.words
+        return self.kind.description
 
     @property
     def name_with_needs(self) -> str:
         """Name in a list of results, with what the reference needs."""
         return (
-            f"{self.name_in_sentence} (needs the group, randomised)" if self.kind.needs_group else self.name_in_sentence
+            f"{self.name_in_sentence} (needs the group, randomised)"
+            if self.kind.predicts_by_group
+            else self.name_in_sentence
         )
 
 
@@ -132,11 +134,11 @@ class Candidate:
 
     trial: TrialRecord
     search_value: float
-    score: Score
+    score: TrialScore
     replicates: list[TrialRecord] = field(default_factory=list)
     confirm_trials: list[TrialRecord] = field(default_factory=list)
     confirm_statistics: SeedStatistics | None = None
-    confirmed_score: Score | None = None
+    confirmed_score: TrialScore | None = None
     joined_folds: FoldsJoined | None = None
 
 
@@ -250,30 +252,30 @@ def trial_metric(spec: StudySpec, trial: TrialRecord, name: str) -> float | None
     return trial.test_metrics[name] if name in trial.test_metrics else epochs.chosen_metric(spec.objective, trial, name)
 
 
-def mean_score(goal: Objective, trials: Sequence[TrialRecord]) -> Score | None:
+def mean_score(goal: Objective, trials: Sequence[TrialRecord]) -> TrialScore | None:
     """Return the score of each metric's mean over trials, at each trial's epoch; None if one lacks a metric."""
     if not all(trial.reports for trial in trials) or not trials:
         return None
     if len(trials) == 1:
-        return goal.score(epochs.chosen_metrics(goal, trials[0]))
+        return goal.score_of_report(epochs.chosen_metrics(goal, trials[0]))
     means: dict[str, float | None] = {}
     for name in goal.needed_metrics:
         values = [value for trial in trials if (value := epochs.chosen_metric(goal, trial, name)) is not None]
         means[name] = statistics.fmean(values) if len(values) == len(trials) else None
-    return goal.score(means)
+    return goal.score_of_report(means)
 
 
-def score_is_better(one: Score, other: Score) -> bool:
+def score_is_better(one: TrialScore, other: TrialScore) -> bool:
     """Return whether a score is better: less violation, then more gain; with several metrics, whether it dominates."""
-    if one.is_single:
-        return (one.violation, -one.gains[0]) < (other.violation, -other.gains[0])
-    return one.dominates(other)
+    if one.has_single_metric:
+        return (one.total_violation, -one.values_to_maximise[0]) < (other.total_violation, -other.values_to_maximise[0])
+    return one.constrained_dominates(other)
 
 
 def is_incumbent(spec: StudySpec, candidate: Candidate | FittedReference) -> bool:
     """Return whether others have to beat it by the margin: a reference, or one of the study's incumbents."""
     return isinstance(candidate, FittedReference) or any(
-        is_same_configuration(candidate.trial.params, params) for params in spec.incumbents
+        are_same_configuration(candidate.trial.params, params) for params in spec.incumbents
     )
 
 

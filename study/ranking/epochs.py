@@ -18,7 +18,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from study.home.record import TrialRecord
-from study.spec.objective import Objective, Score
+from study.spec.objective import Objective, TrialScore
 
 if TYPE_CHECKING:
     from study.training.checkpoint import ChoiceState
@@ -43,16 +43,18 @@ class BestEpochTracker:
     def __init__(self, goal: Objective) -> None:
         self._goal, self._recent = goal, deque[dict[str, float | None]](maxlen=goal.window or 1)
         self.n_reports, self.chosen_epoch = 0, 0
-        self.chosen_score: Score | None = None
+        self.chosen_score: TrialScore | None = None
 
     def update(self, report: EpochReport) -> bool:
         """Take in the next epoch's metrics, and return whether it is the chosen one now."""
         self.n_reports += 1
         if self._goal.window is None:  # a million reports are heard again when a large study is resumed
-            self.chosen_epoch, self.chosen_score = self.n_reports, self._goal.score(report)
+            self.chosen_epoch, self.chosen_score = self.n_reports, self._goal.score_of_report(report)
             return True
         self._recent.append({name: _finite_or_none(report.get(name)) for name in self._goal.needed_metrics})
-        score = self._goal.score({name: _mean_of_metric(self._recent, name) for name in self._goal.needed_metrics})
+        score = self._goal.score_of_report(
+            {name: _mean_of_metric(self._recent, name) for name in self._goal.needed_metrics}
+        )
         before = self.chosen_score if self.n_reports > self._goal.window else None
         if before is not None and (score is None or not _is_better(score, before)):
             return False
@@ -62,13 +64,17 @@ class BestEpochTracker:
     def state_dict(self) -> "ChoiceState":
         """Return the state as plain values."""
         score = self.chosen_score
-        parts = None if score is None else [list(part) for part in (score.values, score.gains, score.excesses)]
+        parts = (
+            None
+            if score is None
+            else [list(part) for part in (score.values, score.values_to_maximise, score.constraint_violations)]
+        )
         return {"heard": self.n_reports, "epoch": self.chosen_epoch, "score": parts, "recent": list(self._recent)}
 
     def load_state_dict(self, state: "ChoiceState") -> None:
         """Restore the state that `state_dict` returned."""
         self.n_reports, self.chosen_epoch = state["heard"], state["epoch"]
-        self.chosen_score = None if state["score"] is None else Score(*map(tuple, state["score"]))
+        self.chosen_score = None if state["score"] is None else TrialScore(*map(tuple, state["score"]))
         self._recent.clear()
         self._recent.extend(state["recent"])
 
@@ -92,7 +98,7 @@ def chosen_metric(goal: Objective, trial: TrialRecord, name: str) -> float | Non
     return chosen_metrics(goal, trial).get(name)
 
 
-def scores_by_epoch(goal: Objective, reports: Sequence[EpochReport]) -> Iterator[tuple[int, Score]]:
+def scores_by_epoch(goal: Objective, reports: Sequence[EpochReport]) -> Iterator[tuple[int, TrialScore]]:
     """Yield what a trial was worth after each of its epochs, had it ended there; those without a score are left out."""
     choice = BestEpochTracker(goal)
     for report in reports:
@@ -134,5 +140,5 @@ def _finite_or_none(number: float | None) -> float | None:
     return number if number is not None and math.isfinite(number) else None
 
 
-def _is_better(score: Score, other: Score) -> bool:
-    return (score.violation, -score.gains[0]) < (other.violation, -other.gains[0])
+def _is_better(score: TrialScore, other: TrialScore) -> bool:
+    return (score.total_violation, -score.values_to_maximise[0]) < (other.total_violation, -other.values_to_maximise[0])

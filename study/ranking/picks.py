@@ -15,8 +15,8 @@ from study.metrics import metric_direction
 from study.metrics.selection_rules import SELECTION_RULES, RequiredLabels, SelectionRule
 from study.ranking.candidates import Candidate, mean_score
 from study.spec import StudySpec
-from study.spec.objective import Constraint, Objective, Score
-from study.spec.schema import Confirm
+from study.spec.objective import MetricConstraint, Objective, TrialScore
+from study.spec.schema import ConfirmOptions
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class RulePick:
 
     rule: ObjectiveRule
     candidate: Candidate
-    score: Score
+    score: TrialScore
     n_tied: int
     n_candidates: int
     rank: int
@@ -93,7 +93,7 @@ def pick_configurations(spec: StudySpec, ranked: Sequence[Candidate]) -> list[Ru
     return found
 
 
-def score_candidates(goal: Objective, candidates: Sequence[Candidate]) -> list[tuple[Candidate, Score]]:
+def score_candidates(goal: Objective, candidates: Sequence[Candidate]) -> list[tuple[Candidate, TrialScore]]:
     """Return what each configuration that has the metrics is worth in the search, in the order of trials.
 
     By that order ties go to the earlier one.
@@ -115,7 +115,9 @@ def fresh_seed_trials(record: StudyRecord, number: int) -> list[TrialRecord]:
     return [by_seed[seed] for seed in sorted(by_seed)]
 
 
-def max_picked_configurations(spec: StudySpec, plan: Confirm, configurations: int, reported: Collection[str]) -> int:
+def max_picked_configurations(
+    spec: StudySpec, plan: ConfirmOptions, configurations: int, reported: Collection[str]
+) -> int:
     """Return how many of `configurations` the rules can pick besides those that are confirmed anyway.
 
     These are the best of `plan.top` and the baseline: the study's own rule, which picks one of them, brings no further
@@ -141,12 +143,12 @@ def max_picked_configurations(spec: StudySpec, plan: Confirm, configurations: in
 def _rule_objective(rule: SelectionRule, own: Objective) -> Objective:
     """Return the objective of a rule in the study's place: as it would have searched by it, all else equal."""
     name = f"val/{rule.metric}"
-    limits = (Constraint.parse(f"val/{rule.limit}"),) if rule.limit else ()
-    return replace(own, metrics=(name,), modes=(metric_direction(name) or "max",), constraints=limits)
+    limits = (MetricConstraint.from_text(f"val/{rule.limit}"),) if rule.limit else ()
+    return replace(own, metrics=(name,), directions=(metric_direction(name) or "max",), constraints=limits)
 
 
-def _score_values(score: Score) -> tuple[object, ...]:
-    return score.violation, score.gains
+def _score_values(score: TrialScore) -> tuple[object, ...]:
+    return score.total_violation, score.values_to_maximise
 
 
 def _own_rule_name(own: Objective) -> str:

@@ -42,9 +42,9 @@ from study.ranking.candidates import (
 from study.ranking.difference import Arm, to_arm
 from study.ranking.picks import RulePick, fresh_seed_trials, is_rule_selected, pick_configurations
 from study.spec import StudySpec, objective, stage_seeds
-from study.spec.objective import Score
+from study.spec.objective import TrialScore
 from study.spec.reference_models import REFERENCES
-from study.spec.schema import Confirm
+from study.spec.schema import ConfirmOptions
 
 T = TypeVar("T")
 
@@ -112,7 +112,7 @@ class Results:
         return [trial for trial in self.record.trials_of_stages("final") if trial.state == "complete"]
 
     @cached_property
-    def scored_candidates(self) -> list[tuple[Candidate, Score]]:
+    def scored_candidates(self) -> list[tuple[Candidate, TrialScore]]:
         """The configurations that the best is chosen from, with what each is judged by, the best first.
 
         Once all that were to run on fresh seeds did so, those alone, by their means over these seeds; before, all, by
@@ -122,7 +122,7 @@ class Results:
         return means or [(candidate, candidate.score) for candidate in self.ranked_all]
 
     @cached_property
-    def front(self) -> list[tuple[Candidate, Score]]:
+    def front(self) -> list[tuple[Candidate, TrialScore]]:
         """Configurations of `scored_candidates` that no other dominates, the best in the first metric first.
 
         The baseline may be among them; the best configuration is. Where none keeps the constraints, it is what misses
@@ -132,7 +132,7 @@ class Results:
             self.scored_candidates[place]
             for place in objective.front_positions([score for _, score in self.scored_candidates])
         ]
-        return sorted(on_front, key=lambda pair: -pair[1].gains[0])
+        return sorted(on_front, key=lambda pair: -pair[1].values_to_maximise[0])
 
     @property
     def candidates_to_test(self) -> list[Candidate]:
@@ -191,7 +191,7 @@ class Results:
             FittedReference(
                 one.name,
                 {name: value for name, value in one.metrics.items() if not name.startswith(hidden)},
-                goal.score(one.metrics),
+                goal.score_of_report(one.metrics),
                 one.draws or {},
             )
             for one in events
@@ -209,7 +209,7 @@ class Results:
     @cached_property
     def best_reference(self) -> FittedReference | None:
         """The best reference that can be chosen; None where the objective can judge none."""
-        return next((one for one in self.references if one.score and not one.kind.needs_group), None)
+        return next((one for one in self.references if one.score and not one.kind.predicts_by_group), None)
 
     @property
     def reference_as_result(self) -> FittedReference | None:
@@ -242,7 +242,7 @@ class Results:
         )
 
     @cached_property
-    def confirm_settings(self) -> Confirm:
+    def confirm_settings(self) -> ConfirmOptions:
         """The study file's `search.confirm`, or what was asked for later: all rules then, or as many as before."""
         planned = self.spec.search.confirm
         if self.record.confirm_request is None:
@@ -373,24 +373,32 @@ class Results:
             return None if reference is None else self._compute_standing(reference)
         first = next(iter(self._ranked_without_margin), None)
         score = first and (first.confirmed_score if self.is_confirmed else first.score)
-        dominates = bool(score and reference.score and reference.score.dominates(score))
+        dominates = bool(score and reference.score and reference.score.constrained_dominates(score))
         return StandingWithReferences(reference, (), self.spec.search.margin) if dominates else None
 
     def _compute_standing(self, reference: FittedReference | None) -> StandingWithReferences | None:
         confirmed = self.is_confirmed
-        rivals: list[tuple[Candidate | FittedReference, Score]] = [
+        rivals: list[tuple[Candidate | FittedReference, TrialScore]] = [
             (candidate, score)
             for candidate in self._ranked_without_margin
             if (score := candidate.confirmed_score if confirmed else candidate.score)
         ]
         if rivals and reference and (own := reference.score):
-            better = sum((score.violation, -score.gains[0]) < (own.violation, -own.gains[0]) for _, score in rivals)
+            better = sum(
+                (score.total_violation, -score.values_to_maximise[0])
+                < (own.total_violation, -own.values_to_maximise[0])
+                for _, score in rivals
+            )
             rivals.insert(better, (reference, own))
         place = next((at for at, (one, _) in enumerate(rivals) if is_incumbent(self.spec, one)), None)
-        if place is None or rivals[place][1].violation > rivals[0][1].violation:
+        if place is None or rivals[place][1].total_violation > rivals[0][1].total_violation:
             return None
         incumbent, own = rivals[place]
-        gains = [(one, score.gains[0] - own.gains[0]) for one, score in rivals[:place] if isinstance(one, Candidate)]
+        gains = [
+            (one, score.values_to_maximise[0] - own.values_to_maximise[0])
+            for one, score in rivals[:place]
+            if isinstance(one, Candidate)
+        ]
         ahead = [
             CandidateLead(each, gain, *difference_standard_error(self.spec, each, incumbent, confirmed))
             for each, gain in gains
@@ -407,7 +415,7 @@ class Results:
         count = max(plan.top, min(plan.front, on_front))
         if on_front <= count:
             return searched[:count]
-        return [searched[place] for place in objective.farthest_positions(scores[:on_front], count)]
+        return [searched[place] for place in objective.spread_out_positions(scores[:on_front], count)]
 
     def _complete_candidates(self, *stages: Stage) -> list[Candidate]:
         """Return the complete configurations of these stages, by number."""
@@ -417,7 +425,7 @@ class Results:
         """Return a configuration by its trials; None where one of them is not complete."""
         spec, record = self.spec, self.record
         seeds = [trial, *record.repeat_trials(trial.number, "replicate")]
-        needed = 1 if trial.stage == "final" else len(spec.runs())
+        needed = 1 if trial.stage == "final" else len(spec.runs_of_configuration())
         score = mean_score(spec.objective, seeds)
         if score is None or len(seeds) < needed or any(each.state != "complete" for each in seeds):
             return None
@@ -426,13 +434,15 @@ class Results:
         if joined is not None and set(joined.runs) == {each.number for each in repeats}:
             values = statistics_by_metric(spec.objective, repeats, joined)
             if all(name in values for name in spec.objective.needed_metrics):
-                means = spec.objective.score({name: values[name].mean for name in spec.objective.needed_metrics})
+                means = spec.objective.score_of_report(
+                    {name: values[name].mean for name in spec.objective.needed_metrics}
+                )
                 return Candidate(trial, score.values[0], score, seeds, repeats, values[spec.metric], means, joined)
         confirmed = seed_statistics(epochs.chosen_metric(spec.objective, each, spec.metric) for each in repeats)
         means = mean_score(spec.objective, repeats)
         return Candidate(trial, score.values[0], score, seeds, repeats, confirmed, means)
 
-    def _sort_by_scores(self, candidates: list[Candidate], scores: Sequence[Score]) -> list[Candidate]:
+    def _sort_by_scores(self, candidates: list[Candidate], scores: Sequence[TrialScore]) -> list[Candidate]:
         return [candidates[place] for place in self.spec.objective.ranking_order(scores)]
 
 

@@ -16,7 +16,7 @@ from study.home.record import TrialRecord
 from study.metrics import Direction
 from study.ranking import Candidate, Results
 from study.spec import StudySpec, objective
-from study.spec.objective import Constraint, Objective, Score
+from study.spec.objective import MetricConstraint, Objective, TrialScore
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,9 @@ class CandidateSelection:
         if self.trial is not None:
             return "its number, given by the user"
         own = spec.objective
-        by_rule = f"front of {', '.join(own.metrics)}, {own.rule}" if own.has_several_metrics else spec.metric
+        by_rule = (
+            f"front of {', '.join(own.metrics)}, {own.front_choice_text}" if own.has_several_metrics else spec.metric
+        )
         by_rule += f": {spec.margin_rule}" if spec.margin_rule else ""
         metrics = f"front of {', '.join(self.pareto)}" if self.pareto else self.by or by_rule
         limits = [*self.where, *(spec.search.constraints if self.pareto or self.by else [])]
@@ -72,7 +74,7 @@ def select_candidates(results: Results, choice: CandidateSelection) -> list[Cand
     confirmed = results.is_confirmed and (of_study or not choice.pareto)
     fresh = {candidate.trial.number for candidate in ranked if confirmed and candidate.confirm_trials}
     scored = _score_candidates(goal, ranked, fresh)
-    chosen = [candidate for candidate, score in scored if score.violation == 0]
+    chosen = [candidate for candidate, score in scored if score.total_violation == 0]
     if limits and scored and not chosen:
         raise UserError(_no_match_message(spec, goal, scored))
     if choice.pareto or choice.by:
@@ -91,7 +93,7 @@ def select_candidates(results: Results, choice: CandidateSelection) -> list[Cand
 
 def _score_candidates(
     goal: Objective, candidates: Iterable[Candidate], fresh: Container[int]
-) -> list[tuple[Candidate, Score]]:
+) -> list[tuple[Candidate, TrialScore]]:
     """Return the candidates that have a score: first those in `fresh`, over their fresh seeds, then the others.
 
     The others are scored over the seeds of the search.
@@ -122,9 +124,9 @@ def _check_selection(choice: CandidateSelection) -> None:
                 raise UserError(f"{flag}, {excluded}: give one of them, not both")
 
 
-def _parse_limit(text: str) -> Constraint:
+def _parse_limit(text: str) -> MetricConstraint:
     try:
-        return Constraint.parse(text)
+        return MetricConstraint.from_text(text)
     except ValueError as error:
         raise UserError(f"--where: {text!r} given, {error}") from None
 
@@ -149,7 +151,7 @@ def _check_metrics(spec: StudySpec, ranked: Iterable[Candidate], names: Iterable
 
 def _metric_direction(spec: StudySpec, metric: str) -> Direction:
     if metric in spec.objective.metrics:
-        return spec.objective.modes[spec.objective.metrics.index(metric)]
+        return spec.objective.directions[spec.objective.metrics.index(metric)]
     direction = spec.direction(metric)
     if direction is None:
         raise UserError(
@@ -176,13 +178,13 @@ def _candidate_of_trial(results: Results, ranked: Sequence[Candidate], number: i
     raise UserError(f"--trial {number}: is {trial.state}, only complete trials can be exported")
 
 
-def _no_match_message(spec: StudySpec, goal: Objective, scored: Sequence[tuple[Candidate, Score]]) -> str:
+def _no_match_message(spec: StudySpec, goal: Objective, scored: Sequence[tuple[Candidate, TrialScore]]) -> str:
     """Return the message that no configuration keeps the limits, with the one that comes closest."""
-    candidate, score = min(scored, key=lambda pair: pair[1].violation)
+    candidate, score = min(scored, key=lambda pair: pair[1].total_violation)
     values = zip(goal.metrics, score.values, strict=True)
     values_text = ", ".join(f"{name} {value:.4g}" for name, value in values)
     limits = " and ".join(map(str, goal.constraints))
     return (
         f"{spec.name}: none of {len(scored)} complete configurations keeps {limits}. "
-        f"Trial {candidate.trial.number} comes closest, it misses by {score.violation:.4g}: {values_text}"
+        f"Trial {candidate.trial.number} comes closest, it misses by {score.total_violation:.4g}: {values_text}"
     )

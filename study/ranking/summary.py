@@ -235,7 +235,7 @@ def summarise(results: Results) -> StudySummary:
         ),
         references=None if is_final else _summarise_references(results),
         front=_front_members(results) if several and not is_final else None,
-        chosen_by=goal.rule if several and not is_final else None,
+        chosen_by=goal.front_choice_text if several and not is_final else None,
     )
 
 
@@ -257,7 +257,7 @@ def _front_members(results: Results) -> list[FrontMember]:
             candidate.trial.number,
             candidate.trial.params,
             dict(zip(names, score.values, strict=True)),
-            score.violation,
+            score.total_violation,
             score is candidate.confirmed_score,
         )
         for candidate, score in results.front
@@ -423,7 +423,7 @@ def _chosen_epoch_lines(summary: StudySummary) -> list[str]:
 
 
 def _summarise_candidate(spec: StudySpec, candidate: Candidate) -> ArmSummary:
-    violation = (candidate.confirmed_score or candidate.score).violation
+    violation = (candidate.confirmed_score or candidate.score).total_violation
     told = _summarise_trials(spec, candidate.confirm_trials or candidate.replicates, candidate.joined_folds)
     of_trial = candidate.trial
     return replace(
@@ -433,7 +433,7 @@ def _summarise_candidate(spec: StudySpec, candidate: Candidate) -> ArmSummary:
 
 def _summarise_reference(results: Results, stays: FittedReference) -> ArmSummary:
     arm = to_arm(results.spec, stays)
-    violation = stays.score.violation if stays.score else None
+    violation = stays.score.total_violation if stays.score else None
     return replace(
         _summarise_trials(results.spec, arm.trials, arm.joined_folds),
         reference=stays.name,

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from study import published
 from study.commands.final_training import parse_seeds
-from study.driver.run import differences, listed, run_left
-from study.driver.session import RunEnd, View
+from study.driver.run import format_differences, key_differences, run_remaining_studies
+from study.driver.session import RunEnd, StudyView
 from study.errors import UserError, did_you_mean
 from study.home.folder import Home
 from study.home.record import StudyRecord
@@ -26,7 +26,7 @@ from study.reproduce.reproduction import (
 )
 from study.spec import StudySpec, load_study
 from study.spec.load import declared_readings
-from study.spec.paper_readings import has_own_study
+from study.spec.paper_readings import has_own_trials
 from study.text import shell_command
 
 __all__ = [
@@ -58,7 +58,7 @@ class ReproductionRequest:
     seeds: str | None = None
 
 
-def run_reproduction(home: Home, table: str, request: ReproductionRequest, view: View) -> RunEnd | None:
+def run_reproduction(home: Home, table: str, request: ReproductionRequest, view: StudyView) -> RunEnd | None:
     """Run the study of a table, or continue it.
 
     Args:
@@ -69,17 +69,19 @@ def run_reproduction(home: Home, table: str, request: ReproductionRequest, view:
 
     Raises:
         UserError: there is no such table, nothing of it can be run here, a study of that name has other settings, or
-            see `study.driver.run.start`.
+            see `study.driver.run.run_new_study`.
     """
     _check_table_has_study(table)
-    return next(run_left(home, [_study_to_run(home, table, request, request.name or table)], view), None)
+    return next(run_remaining_studies(home, [_study_to_run(home, table, request, request.name or table)], view), None)
 
 
 ALL_READINGS = "all"
 """Stands for every reading that the table's study file declares."""
 
 
-def run_readings(home: Home, table: str, request: ReproductionRequest, readings: str, view: View) -> Iterator[RunEnd]:
+def run_readings(
+    home: Home, table: str, request: ReproductionRequest, readings: str, view: StudyView
+) -> Iterator[RunEnd]:
     """Run what is left of a table's studies under some readings of its protocol, one after the other.
 
     Args:
@@ -91,7 +93,7 @@ def run_readings(home: Home, table: str, request: ReproductionRequest, readings:
     _check_table_has_study(table)
     studies = {name: reading for reading, name in _reading_studies(table, request, readings).items()}
     specs = [_study_to_run(home, table, request, name, reading) for name, reading in studies.items()]
-    yield from run_left(home, specs, view)
+    yield from run_remaining_studies(home, specs, view)
 
 
 def compare_requested_readings(
@@ -111,7 +113,7 @@ def compare_requested_readings(
         results = Results(spec, StudyRecord.load(folder.ledger_file) if folder else StudyRecord())
         as_read = paper_table.model_copy(update={"metrics": of.metrics, "values": of.values})
         found[reading] = build_reproduction(as_read, results, load_study(table, reading=reading))
-        if folder and not of.reads:
+        if folder and not of.is_reevaluation_only:
             write_reproduction(found[reading], folder.report_folder)
     return compare_readings(paper_table, declared, studies, found)
 
@@ -134,7 +136,7 @@ def _reading_studies(table: str, request: ReproductionRequest, readings: str) ->
     if not asked:
         raise UserError(f"--readings: {table} declares {', '.join(declared) or 'none'}")
     name = request.name or table
-    return {reading: f"{name}--{reading}" if has_own_study(declared[reading]) else name for reading in asked}
+    return {reading: f"{name}--{reading}" if has_own_trials(declared[reading]) else name for reading in asked}
 
 
 def _check_table_has_study(table: str) -> None:
@@ -156,10 +158,10 @@ def _study_to_run(
         spec = _requested_study(table, request, name, reading)
     else:
         spec = home.find_study(name).load_checked_spec()
-    if differing := list(differences(home, [spec])):
+    if differing := list(key_differences(home, [spec])):
         raise UserError(
             f"{name}: exists already, with other settings. To go on with it as it is, leave out --profile, --seeds and "
-            f"--set. To run it with these settings, give another name: --name\n{listed(differing)}"
+            f"--set. To run it with these settings, give another name: --name\n{format_differences(differing)}"
         )
     return spec
 

@@ -32,7 +32,7 @@ from study.reproduce.reproduction import (
     paper_entry,
     table_title,
 )
-from study.spec.paper_readings import Reading
+from study.spec.paper_readings import ProtocolReading
 from study.text import escape_markdown, pluralise
 
 CellPair = tuple[CellPlace, CellPlace]
@@ -57,7 +57,7 @@ class ReadingResult:
     """
 
     name: str
-    reading: Reading
+    reading: ProtocolReading
     study: str
     reproduction: Reproduction
     our_cells: CellsByPlace
@@ -109,7 +109,7 @@ class ReadingComparison:
 
 def compare_readings(
     table: PublishedTable,
-    declared: Mapping[str, Reading],
+    declared: Mapping[str, ProtocolReading],
     studies: Mapping[str, str],
     found: Mapping[str, Reproduction],
 ) -> ReadingComparison:

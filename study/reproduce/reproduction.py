@@ -27,7 +27,7 @@ from study.analysis.tables.paper_comparison import (
     judge_increasing,
 )
 from study.analysis.tables.printed_table import PrintedEntry, PrintedGrid, RankingDirection
-from study.driver.run import write_forms
+from study.driver.run import write_table_files
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord
 from study.knobs import Params, Section, Value
@@ -36,9 +36,9 @@ from study.published import DIVISOR_BY_UNIT, Claim, PublishedTable
 from study.ranking import Results, SeedStatistics
 from study.spec import StudySpec, load_study
 from study.spec.load import declared_readings
-from study.spec.paper_readings import is_study_of_reading
-from study.spec.sampler_facts import sampler_facts
-from study.spec.space import grid_cells
+from study.spec.paper_readings import is_study_by_reading
+from study.spec.sampler_capabilities import sampler_capabilities
+from study.spec.space import iterate_grid_cells
 from study.text import escape_markdown, flatten_mapping, pluralise
 
 CellPlace = tuple[str, str]
@@ -57,7 +57,7 @@ def planned_configurations(spec: StudySpec) -> list[tuple[Params, Mapping[str, S
     """
     search = spec.search
     given = ([search.baseline] if search.baseline is not None else []) + search.enqueue
-    cells = grid_cells(spec.space) if sampler_facts(search.sampler).every_cell else ()
+    cells = iterate_grid_cells(spec.space) if sampler_capabilities(search.sampler).tries_every_cell else ()
     return [(params, spec.trial_document(params)) for params in (*given, *cells)]
 
 
@@ -330,7 +330,7 @@ def _budget_note(
 def _reading_sentences(table: PublishedTable, spec: StudySpec) -> Iterator[str]:
     """Yield which reading of the protocol was run, where the table's study file declares readings."""
     declared, values = declared_readings(table.name), spec.to_document()
-    for name in [name for name, reading in declared.items() if is_study_of_reading(reading, values)]:
+    for name in [name for name, reading in declared.items() if is_study_by_reading(reading, values)]:
         yield f"Reading of the protocol: {name}, {declared[name].about} ({declared[name].source})."
 
 
@@ -545,7 +545,7 @@ def write_reproduction(reproduction: Reproduction, out: Path) -> None:
         "tex": "\n\n".join(to_latex(grid, reproduction.marks_best_along, caption=caption) for grid in tables) + "\n",
         "csv": to_csv(reproduction.last_epoch_grid),
     }
-    write_forms(out, REPRODUCTION_FILE_STEM, content)
+    write_table_files(out, REPRODUCTION_FILE_STEM, content)
 
 
 def reproduction_to_markdown(reproduction: Reproduction) -> str:

@@ -6,16 +6,16 @@ from typing import TypeVar
 from study import files
 from study.errors import UserError, did_you_mean
 from study.knobs import Params, Scalar, Section
-from study.spec.domain import Domain, is_among_values
-from study.spec.key_errors import Problems, params_text, value_text
-from study.spec.space import Space
-from study.spec.yaml_document import Document, parse_assignment
-from study.training.config import SECTIONS
+from study.spec.domain import Domain, is_among_typed_values
+from study.spec.key_errors import ProblemCollector, format_params, quote_value
+from study.spec.space import SearchSpace
+from study.spec.yaml_document import YamlDocument, parse_assignment
+from study.training.config import TRIAL_SECTIONS
 
 Configuration = TypeVar("Configuration", bound=Params)
 
 
-def configuration_identity(params: Params) -> frozenset[tuple[str, bool, Scalar]]:
+def configuration_key(params: Params) -> frozenset[tuple[str, bool, Scalar]]:
     """Return a key that is equal for the same configurations alone.
 
     Numbers are compared to twelve digits: 0.3 and 0.1 + 2 * 0.1 are one step of a range.
@@ -26,16 +26,16 @@ def configuration_identity(params: Params) -> frozenset[tuple[str, bool, Scalar]
     )
 
 
-def is_same_configuration(params: Params, other: Params) -> bool:
+def are_same_configuration(params: Params, other: Params) -> bool:
     """Return whether two configurations are the same."""
-    return configuration_identity(params) == configuration_identity(other)
+    return configuration_key(params) == configuration_key(other)
 
 
 def distinct_configurations(configurations: Iterable[Configuration]) -> list[Configuration]:
     """Return the different ones of these configurations, each where it comes first."""
     found: dict[frozenset[tuple[str, bool, Scalar]], Configuration] = {}
     for params in configurations:
-        found.setdefault(configuration_identity(params), params)
+        found.setdefault(configuration_key(params), params)
     return list(found.values())
 
 
@@ -48,18 +48,20 @@ def configuration_digest(values: Section) -> str:
 
     `data.folds: null` counts as not given, as in files from before there were folds.
     """
-    sections = {section: values.get(section) for section in SECTIONS}
+    sections = {section: values.get(section) for section in TRIAL_SECTIONS}
     data = sections["data"]
     if isinstance(data, Mapping) and data.get("folds", 0) is None:
         sections["data"] = {key: value for key, value in data.items() if key != "folds"}
     return files.sha256_of_values(sections)
 
 
-ENQUEUE_OPTION = "enqueue"
+ENQUEUE_SOURCE = "enqueue"
 """What messages call the source of a typed configuration."""
 
 
-def parse_configuration(space: Space, assignments: Iterable[str], start: Params | None = None) -> dict[str, Scalar]:
+def parse_configuration(
+    space: SearchSpace, assignments: Iterable[str], start: Params | None = None
+) -> dict[str, Scalar]:
     """Read the parameters of a trial.
 
     Args:
@@ -73,24 +75,24 @@ def parse_configuration(space: Space, assignments: Iterable[str], start: Params 
     Raises:
         UserError: says everything that is wrong, as that of `--set` does.
     """
-    document, given = Document(ENQUEUE_OPTION, {}), dict[str, Scalar]()
+    document, given = YamlDocument(ENQUEUE_SOURCE, {}), dict[str, Scalar]()
     for assignment in assignments:
-        key, value, place = parse_assignment(assignment, ENQUEUE_OPTION)
+        key, value, place = parse_assignment(assignment, ENQUEUE_SOURCE)
         if not isinstance(value, Scalar):
-            raise UserError(f"{place}: {key}: {value_text(value)} given, allowed is a single value")
+            raise UserError(f"{place}: {key}: {quote_value(value)} given, allowed is a single value")
         given[key], document.locations[key,] = value, place
     return validate_configuration(space, given, document, start)
 
 
 def validate_configuration(
-    space: Space, given: Params, document: Document, start: Params | None = None
+    space: SearchSpace, given: Params, document: YamlDocument, start: Params | None = None
 ) -> dict[str, Scalar]:
     """Return the parameters of a trial from values that are read already.
 
     Args:
         document: says where each came from.
     """
-    problems = Problems(document)
+    problems = ProblemCollector(document)
     values = {**(start or {}), **{key: _convert_to_domain_type(space, key, value) for key, value in given.items()}}
     params = space.suggest_params(lambda key, domain: values.get(key))
     for key in given:
@@ -98,17 +100,17 @@ def validate_configuration(
             message = (
                 f"is not searched. {did_you_mean(key, space.domains)}Allowed: {', '.join(space.domains) or 'none'}"
             )
-            problems.add((key,), message)
+            problems.add_problem((key,), message)
         elif key not in params:
             deciding = {other: value for other, value in params.items() if other in space.deciding_keys}
-            problems.add((key,), f"a trial with {params_text(deciding)} does not have it")
-    for key, why in find_invalid_values(space, params).items():
-        problems.add((key,), why if key in values else f"is missing: {_allowed_values_text(space, key)}")
-    problems.raise_any()
+            problems.add_problem((key,), f"a trial with {format_params(deciding)} does not have it")
+    for key, why in invalid_value_messages(space, params).items():
+        problems.add_problem((key,), why if key in values else f"is missing: {_allowed_values_text(space, key)}")
+    problems.raise_if_any()
     return params
 
 
-def find_invalid_values(space: Space, params: Params) -> dict[str, str]:
+def invalid_value_messages(space: SearchSpace, params: Params) -> dict[str, str]:
     """Return what is wrong with each value of a trial; nothing else of the trial is looked at."""
     wrong = {}
     for key, value in params.items():
@@ -116,34 +118,34 @@ def find_invalid_values(space: Space, params: Params) -> dict[str, str]:
         if domain is None:
             wrong[key] = "is not searched"
         elif not domain.contains(value) or not _is_number_of_domain(space, key, domain, value):
-            wrong[key] = f"{value_text(value)} given, {_allowed_values_text(space, key)}"
+            wrong[key] = f"{quote_value(value)} given, {_allowed_values_text(space, key)}"
     return wrong
 
 
-def _is_number_of_domain(space: Space, key: str, domain: Domain, value: Scalar) -> bool:
+def _is_number_of_domain(space: SearchSpace, key: str, domain: Domain, value: Scalar) -> bool:
     """Return whether a value of a range is a number, and an int where the range has whole numbers."""
     if domain.choices is not None:
         return True
-    return not isinstance(value, bool) and (key not in space.integers or isinstance(value, int))
+    return not isinstance(value, bool) and (key not in space.integer_keys or isinstance(value, int))
 
 
-def _convert_to_domain_type(space: Space, key: str, value: Scalar) -> Scalar:
+def _convert_to_domain_type(space: SearchSpace, key: str, value: Scalar) -> Scalar:
     """Return a value as the search would give it, where it could: 64.0 as 64, or 1 as 1.0."""
     domain = space.domains.get(key)
     if domain is None or isinstance(value, bool) or not domain.contains(value):
         return value
     if domain.choices is not None:
-        return next(choice for choice in domain.choices if is_among_values(value, [choice]))
+        return next(choice for choice in domain.choices if is_among_typed_values(value, [choice]))
     assert isinstance(value, int | float)  # as the range contains it
-    if key not in space.integers:
+    if key not in space.integer_keys:
         return float(value)
     return int(value) if value == int(value) else value
 
 
-def _allowed_values_text(space: Space, key: str) -> str:
+def _allowed_values_text(space: SearchSpace, key: str) -> str:
     domain = space.domains[key]
     if domain.choices is not None:
         return f"allowed: {', '.join(map(str, domain.choices))}"
-    whole = "a whole number " if key in space.integers else ""
+    whole = "a whole number " if key in space.integer_keys else ""
     step = f" in steps of {domain.step}" if domain.step is not None else ""
     return f"allowed is {whole}from {domain.low} to {domain.high}{step}"

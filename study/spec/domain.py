@@ -11,18 +11,18 @@ from study.spec.section_models import StrictModel
 from study.text import shorten_text
 
 
-def is_among_values(value: Value, values: Iterable[Value]) -> bool:
+def is_among_typed_values(value: Value, values: Iterable[Value]) -> bool:
     """Return whether a value is one of these; true and 1 are two values, though Python calls them equal."""
     return any(isinstance(value, bool) == isinstance(other, bool) and value == other for other in values)
 
 
-Number = int | Annotated[float, Field(allow_inf_nan=False)]
+FiniteNumber = int | Annotated[float, Field(allow_inf_nan=False)]
 
 
 ChoiceValue = bool | int | Annotated[float, Field(allow_inf_nan=False)] | str | None
 
 
-def _unchanged_choice(value: Value) -> Value:
+def _keep_choice_type(value: Value) -> Value:
     """Return a choice as it is.
 
     Raises:
@@ -53,11 +53,11 @@ class Domain(StrictModel):
     """
 
     range: Literal["paper"] | None = None
-    low: Number | None = None
-    high: Number | None = None
+    low: FiniteNumber | None = None
+    high: FiniteNumber | None = None
     log: bool = False
-    step: Annotated[Number, Field(gt=0)] | None = None
-    choices: Annotated[list[Annotated[ChoiceValue, BeforeValidator(_unchanged_choice)]], Field(min_length=1)] | None = (
+    step: Annotated[FiniteNumber, Field(gt=0)] | None = None
+    choices: Annotated[list[Annotated[ChoiceValue, BeforeValidator(_keep_choice_type)]], Field(min_length=1)] | None = (
         None
     )
     when: dict[str, Annotated[list[ChoiceValue], Field(min_length=1)]] = Field(default_factory=dict)
@@ -79,8 +79,8 @@ class Domain(StrictModel):
             if any((self.low is not None, self.high is not None, self.log, self.step is not None, self.range)):
                 raise ValueError("give either choices, or low and high, not both")
             for place, choice in enumerate(self.choices):
-                if is_among_values(choice, self.choices[:place]):
-                    first = next(one for one in self.choices if is_among_values(choice, [one]))
+                if is_among_typed_values(choice, self.choices[:place]):
+                    first = next(one for one in self.choices if is_among_typed_values(choice, [one]))
                     equal = "" if type(first) is type(choice) else f", as {first!r} and {choice!r} are one number"
                     raise ValueError(f"a choice is repeated: {self.choices}{equal}")
             return self
@@ -94,23 +94,23 @@ class Domain(StrictModel):
             raise ValueError("log and step exclude each other")
         return self
 
-    def ends(self) -> list[Scalar]:
+    def boundary_values(self) -> list[Scalar]:
         """Return the values that must be valid for the whole domain to be: both ends, or every choice."""
         return list(self.choices) if self.choices is not None else [self.low, self.high]
 
     @property
-    def has_real_range(self) -> bool:
+    def is_range_of_reals(self) -> bool:
         """Whether it is plainly a range of real numbers: it has no step, and an end that is no whole number."""
         return self.step is None and any(end is not None and end % 1 != 0 for end in (self.low, self.high))
 
-    def applies(self, params: Params) -> bool:
+    def is_condition_met(self, params: Params) -> bool:
         """Return whether `when` holds for a trial with these parameters."""
-        return all(key in params and is_among_values(params[key], values) for key, values in self.when.items())
+        return all(key in params and is_among_typed_values(params[key], values) for key, values in self.when.items())
 
     def contains(self, value: Scalar) -> bool:
         """Return whether the search could give this value."""
         if self.choices is not None:
-            return is_among_values(value, self.choices)
+            return is_among_typed_values(value, self.choices)
         if self.low is None or self.high is None or not isinstance(value, int | float):
             return False
         if not self.low <= value <= self.high:
@@ -122,7 +122,7 @@ MAX_GRID_CELLS = 100_000
 """Most cells of a grid: nobody would run more, and each is checked before anything starts."""
 
 
-def grid_values(domain: Domain, whole: bool, every: bool = False) -> list[Scalar]:
+def grid_values_of_domain(domain: Domain, whole: bool, every: bool = False) -> list[Scalar]:
     """Return the values of one key, in the file's order; `whole` ranges are of whole numbers.
 
     Args:
@@ -144,8 +144,8 @@ def grid_values(domain: Domain, whole: bool, every: bool = False) -> list[Scalar
         raise ValueError(
             f"{low!r} to {high!r} in steps of {step!r} are more than {MAX_GRID_CELLS} values, the most cells of a grid"
         )
-    places = range(_count_steps(low, high, step) + 1)
-    return [_step_value(low, step, place, whole) for place in places]
+    places = range(_count_steps_of_range(low, high, step) + 1)
+    return [_value_at_step(low, step, place, whole) for place in places]
 
 
 def last_grid_value(domain: Domain, whole: bool) -> int | float:
@@ -153,14 +153,14 @@ def last_grid_value(domain: Domain, whole: bool) -> int | float:
     assert domain.low is not None
     assert domain.high is not None
     assert domain.step is not None
-    return _step_value(domain.low, domain.step, _count_steps(domain.low, domain.high, domain.step), whole)
+    return _value_at_step(domain.low, domain.step, _count_steps_of_range(domain.low, domain.high, domain.step), whole)
 
 
-def _count_steps(low: float, high: float, step: float) -> int:
+def _count_steps_of_range(low: float, high: float, step: float) -> int:
     return int((high - low) / step + 1e-8)
 
 
-def _step_value(low: float, step: float, place: int, whole: bool) -> int | float:
+def _value_at_step(low: float, step: float, place: int, whole: bool) -> int | float:
     if whole:
         return int(low) + place * int(step)
     return float(Decimal(str(low)) + place * Decimal(str(step)))

@@ -19,24 +19,30 @@ from typing_extensions import TypeAliasType
 
 from study import metrics
 from study.knobs import Knob
-from study.methods import OWN
+from study.methods import OWN_FUNCTION_NAME
 from study.spec.domain import ChoiceValue, Domain
 from study.spec.load import STUDY_NAME_PATTERN
-from study.spec.paper_readings import Reading
-from study.spec.schema import Layout, Resources, Search
-from study.spec.search_checks import INCUMBENT_MARK, NEVER_SEARCHED
-from study.spec.section_models import build_model, literal_type, plain_default, union_type, with_range_checks
-from study.spec.trial_sections import CATALOGUES, section_knobs
+from study.spec.paper_readings import ProtocolReading
+from study.spec.schema import SearchOptions, StudyFileLayout, TrialResources
+from study.spec.search_checks import INCUMBENT_MARK_KEY, UNSEARCHABLE_KEYS
+from study.spec.section_models import (
+    default_as_in_file,
+    literal_type_of_names,
+    make_model,
+    type_with_range_checks,
+    union_of_types,
+)
+from study.spec.trial_sections import NAME_CATALOGUES, section_knobs
 from study.spec.yaml_document import IGNORED_KEY_PREFIX
-from study.training.config import SECTIONS
+from study.training.config import TRIAL_SECTIONS
 
 SCHEMA_FILE_NAME = "study.schema.json"
 """Name of the schema's file beside the shipped study files."""
 
-DOCSTRING_ATTRIBUTE = re.compile(r"^    (\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
+DOCSTRING_ATTRIBUTE_PATTERN = re.compile(r"^    (\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
 """Matches a key of a model and what its docstring says of it."""
 
-Duration = Annotated[str, Field(pattern=r"^(\d+(\.\d+)?[smhd])+$", examples=["90m", "1h30m"])]
+DurationText = Annotated[str, Field(pattern=r"^(\d+(\.\d+)?[smhd])+$", examples=["90m", "1h30m"])]
 SECTION_DESCRIPTIONS = {
     "data": "The data set; study data list prints what there is.",
     "model": "The network, and the projection head on it.",
@@ -48,28 +54,30 @@ SECTION_DESCRIPTIONS = {
     "profiles": "Blocks of overrides, by name, for --profile: dotted keys and their values.",
     "readings": "What a paper's text and code leave open, by name: the keys in which the readings differ.",
 }
-EMPTY_DEFAULT: object = Field(default_factory=dict)
+DEPENDENT_DEFAULT: object = Field(default_factory=dict)
 """Default of a key that can be left out and whose default depends on others."""
 
-IS_OWN_FUNCTION: JsonSchemaValue = {
+OWN_FUNCTION_CONDITION: JsonSchemaValue = {
     "required": ["method"],
-    "properties": {"method": {"type": "object", "required": ["name"], "properties": {"name": {"const": OWN}}}},
+    "properties": {
+        "method": {"type": "object", "required": ["name"], "properties": {"name": {"const": OWN_FUNCTION_NAME}}}
+    },
 }
 """Condition that a file runs a training function of the user's own, of whose keys nothing is known here."""
 
 
 def study_file_schema() -> JsonSchemaValue:
     """Return the schema, draft 2020-12, of the study files that this installation can read."""
-    _, found = models_json_schema([(_study_file_model(), "validation")])
+    _, found = models_json_schema([(_study_file_schema_model(), "validation")])
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "A study file", "type": "object"}
-    definitions = {name: _plain_schema(definition) for name, definition in found["$defs"].items()}
+    definitions = {name: _simplify_schema(definition) for name, definition in found["$defs"].items()}
     definitions["file"]["patternProperties"] = {
         f"^{IGNORED_KEY_PREFIX}": {"description": "A place for anchors, which says nothing."}
     }
-    return head | {"if": IS_OWN_FUNCTION, "else": {"$ref": "#/$defs/file"}, "$defs": definitions}
+    return head | {"if": OWN_FUNCTION_CONDITION, "else": {"$ref": "#/$defs/file"}, "$defs": definitions}
 
 
-def schema_text() -> str:
+def study_file_schema_text() -> str:
     """Return the schema as text, a line per definition."""
     document = study_file_schema()
     definitions = document.pop("$defs")
@@ -101,62 +109,71 @@ def declared_knobs(section: str, name: str = "") -> dict[str, list[Knob]]:
     return found
 
 
-def section_names(section: str) -> list[str]:
+def names_of_section(section: str) -> list[str]:
     """Return the values of a section's `name`; entries of other distributions that cannot be used are left out."""
-    catalogue = CATALOGUES[section]
+    catalogue = NAME_CATALOGUES[section]
     return [name for name in catalogue.listed_names() if catalogue.why_unusable(name) is None]
 
 
-def _study_file_model() -> type[BaseModel]:
+def _study_file_schema_model() -> type[BaseModel]:
     """Make the model of a study file."""
     sections, searchable = dict[str, object](), dict[str, object]()
-    for section in SECTIONS:
+    for section in TRIAL_SECTIONS:
         by_name = (
-            {name: declared_knobs(section, name) for name in section_names(section)} if section in CATALOGUES else {}
+            {name: declared_knobs(section, name) for name in names_of_section(section)}
+            if section in NAME_CATALOGUES
+            else {}
         )
-        models = [_section_model(section, keys, name) for name, keys in by_name.items()] or [
-            _section_model("train", declared_knobs("train"))
+        models = [_section_schema_model(section, keys, name) for name, keys in by_name.items()] or [
+            _section_schema_model("train", declared_knobs("train"))
         ]
-        sections[section] = Annotated[union_type(models), Field(discriminator="name")] if by_name else models[0]
+        sections[section] = Annotated[union_of_types(models), Field(discriminator="name")] if by_name else models[0]
         together: dict[str, list[Knob]] = {}
         for keys in by_name.values() if by_name else [declared_knobs(section)]:
             for key, knobs in keys.items():
                 together.setdefault(key, []).extend(knobs)
         for key, knobs in together.items():
-            if f"{section}.{key}" not in NEVER_SEARCHED and any(map(_is_scalar, knobs)):
+            if f"{section}.{key}" not in UNSEARCHABLE_KEYS and any(map(_takes_scalar, knobs)):
                 searchable[f"{section}.{key}"] = TypeAliasType(f"{section}_{key}", _knobs_type(knobs))
         if by_name:
             label = Annotated[str, Field(description="A label of search.alternatives.")]
-            searchable[f"{section}.name"] = TypeAliasType(f"{section}_name", union_type([literal_type(by_name), label]))
-    when = GenericAlias(dict, (literal_type(searchable), list[ChoiceValue]))
-    domain = build_model("Domain", {"when": (when, EMPTY_DEFAULT)}, Domain, Domain.__doc__)
+            searchable[f"{section}.name"] = TypeAliasType(
+                f"{section}_name", union_of_types([literal_type_of_names(by_name), label])
+            )
+    when = GenericAlias(dict, (literal_type_of_names(searchable), list[ChoiceValue]))
+    domain = make_model("Domain", {"when": (when, DEPENDENT_DEFAULT)}, Domain, Domain.__doc__)
     space = {
-        key: Annotated[union_type([kind, Literal["paper"], domain]), _DomainForms()] for key, kind in searchable.items()
+        key: Annotated[union_of_types([kind, Literal["paper"], domain]), _DomainSchemaForms()]
+        for key, kind in searchable.items()
     }
     point = _optional_keys_model("point", searchable)
-    marked = _optional_keys_model("given", {**searchable, INCUMBENT_MARK: bool})
-    alternatives = {section: GenericAlias(dict, (str, sections[section])) for section in CATALOGUES}
-    search = _search_model(
+    marked = _optional_keys_model("given", {**searchable, INCUMBENT_MARK_KEY: bool})
+    alternatives = {section: GenericAlias(dict, (str, sections[section])) for section in NAME_CATALOGUES}
+    search = _search_schema_model(
         _optional_keys_model("space", space), point, marked, _optional_keys_model("alternatives", alternatives)
     )
     fields: dict[str, tuple[object, object]] = {
-        section: (_with_description(kind, section), EMPTY_DEFAULT if section == "train" else ...)
+        section: (_with_description(kind, section), DEPENDENT_DEFAULT if section == "train" else ...)
         for section, kind in sections.items()
     }
     name = Annotated[str, Field(pattern=f"^{STUDY_NAME_PATTERN.pattern}$", description=SECTION_DESCRIPTIONS["name"])]
-    fields |= {"name": (name, ...), "search": (search, EMPTY_DEFAULT), "resources": (_resources_model(), EMPTY_DEFAULT)}
-    fields["profiles"] = _with_description(dict[str, dict[str, object] | None] | None, "profiles"), EMPTY_DEFAULT
-    fields["readings"] = _with_description(dict[str, Reading], "readings"), EMPTY_DEFAULT
+    fields |= {
+        "name": (name, ...),
+        "search": (search, DEPENDENT_DEFAULT),
+        "resources": (_resources_schema_model(), DEPENDENT_DEFAULT),
+    }
+    fields["profiles"] = _with_description(dict[str, dict[str, object] | None] | None, "profiles"), DEPENDENT_DEFAULT
+    fields["readings"] = _with_description(dict[str, ProtocolReading], "readings"), DEPENDENT_DEFAULT
     for key in ("final_seeds", "origin"):
-        fields[key] = _with_description(Layout.model_fields[key].annotation, key), None
-    return build_model("file", fields, Layout)
+        fields[key] = _with_description(StudyFileLayout.model_fields[key].annotation, key), None
+    return make_model("file", fields, StudyFileLayout)
 
 
 def _with_description(kind: object, key: str) -> object:
     return Annotated[kind, Field(description=SECTION_DESCRIPTIONS[key])]
 
 
-def _search_model(
+def _search_schema_model(
     space: type[BaseModel], point: type[BaseModel], marked: type[BaseModel], alternatives: type[BaseModel]
 ) -> type[BaseModel]:
     """Make the model of the section `search`.
@@ -165,63 +182,63 @@ def _search_model(
         space: what it may search.
         point, marked: a configuration, and one with its mark.
     """
-    metric = literal_type(f"val/{name}" for name in metrics.searchable_metrics())
+    metric = literal_type_of_names(f"val/{name}" for name in metrics.searchable_metrics())
     metric_lists = GenericAlias(list, (metric,))
-    time = Search.model_fields["time"].rebuild_annotation()
+    time = SearchOptions.model_fields["time"].rebuild_annotation()
     given: dict[str, tuple[object, object]] = {
-        "space": (space, EMPTY_DEFAULT),
-        "alternatives": (alternatives, EMPTY_DEFAULT),
+        "space": (space, DEPENDENT_DEFAULT),
+        "alternatives": (alternatives, DEPENDENT_DEFAULT),
         "baseline": (marked | None, None),
-        "enqueue": (GenericAlias(list, (marked,)) | Literal["papers"], EMPTY_DEFAULT),
-        "incumbents": (GenericAlias(list, (point,)), EMPTY_DEFAULT),
+        "enqueue": (GenericAlias(list, (marked,)) | Literal["papers"], DEPENDENT_DEFAULT),
+        "incumbents": (GenericAlias(list, (point,)), DEPENDENT_DEFAULT),
         "metric": (
-            union_type([metric, Annotated[(metric_lists, Field(min_length=1))]]),
-            Search.model_fields["metric"].default,
+            union_of_types([metric, Annotated[(metric_lists, Field(min_length=1))]]),
+            SearchOptions.model_fields["metric"].default,
         ),
-        "time": (union_type([Duration, time]), None),
+        "time": (union_of_types([DurationText, time]), None),
     }
-    return build_model("Search", given, Search, Search.__doc__)
+    return make_model("Search", given, SearchOptions, SearchOptions.__doc__)
 
 
-def _resources_model() -> type[BaseModel]:
+def _resources_schema_model() -> type[BaseModel]:
     """Make the model of what a new study can ask for: a study that ran with more can still be read."""
-    hang = Resources.model_fields["hang"].rebuild_annotation()
+    hang = TrialResources.model_fields["hang"].rebuild_annotation()
     gpu = Annotated[float, Field(ge=0, le=1)]
-    fields: dict[str, tuple[object, object]] = {"gpu": (gpu, 0), "hang": (union_type([Duration, hang]), None)}
-    return build_model("Resources", fields, Resources, Resources.__doc__)
+    fields: dict[str, tuple[object, object]] = {"gpu": (gpu, 0), "hang": (union_of_types([DurationText, hang]), None)}
+    return make_model("Resources", fields, TrialResources, TrialResources.__doc__)
 
 
-def _section_model(section: str, keys: Mapping[str, list[Knob]], name: str = "") -> type[BaseModel]:
+def _section_schema_model(section: str, keys: Mapping[str, list[Knob]], name: str = "") -> type[BaseModel]:
     """Make the model of a section, or of the section with one `name`."""
-    fields: dict[str, tuple[object, object]] = {"name": (literal_type([name]), ...)} if name else {}
+    fields: dict[str, tuple[object, object]] = {"name": (literal_type_of_names([name]), ...)} if name else {}
     for key, knobs in keys.items():
         defaults = [knob.default for knob in knobs]
         default = (
-            EMPTY_DEFAULT
+            DEPENDENT_DEFAULT
             if key == "threads" or any(one != defaults[0] for one in defaults)
-            else plain_default(defaults[0])
+            else default_as_in_file(defaults[0])
         )
         fields[key] = _knobs_type(knobs), ... if any(knob.required for knob in knobs) else default
-    return build_model(f"{section}_{name}" if name else section, fields)
+    return make_model(f"{section}_{name}" if name else section, fields)
 
 
 def _knobs_type(knobs: Iterable[Knob]) -> object:
     """Return the type of all values that a key can have."""
-    kinds = union_type(dict.fromkeys(with_range_checks(knob.type) for knob in knobs))
+    kinds = union_of_types(dict.fromkeys(type_with_range_checks(knob.type) for knob in knobs))
     return Annotated[kinds, Field(description=next((knob.description for knob in knobs if knob.description), None))]
 
 
-def _is_scalar(knob: Knob) -> bool:
+def _takes_scalar(knob: Knob) -> bool:
     """Return whether a search can give the key a value: not where only lists are allowed."""
     return any(get_origin(kind) not in (tuple, list) for kind in knob.plain_types)
 
 
 def _optional_keys_model(title: str, kinds: Mapping[str, object]) -> type[BaseModel]:
     """Make a model whose keys, of these types, can all be left out."""
-    return build_model(title, {key: (kind, EMPTY_DEFAULT) for key, kind in kinds.items()})
+    return make_model(title, {key: (kind, DEPENDENT_DEFAULT) for key, kind in kinds.items()})
 
 
-class _DomainForms:
+class _DomainSchemaForms:
     """Forms of a key in `search.space`: the choices of its domain are values of it."""
 
     def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
@@ -230,28 +247,28 @@ class _DomainForms:
         return {"anyOf": [value, paper, {"allOf": [domain, {"properties": {"choices": {"items": value}}}]}]}
 
 
-def _plain_schema(schema: JsonSchemaValue) -> JsonSchemaValue:
+def _simplify_schema(schema: JsonSchemaValue) -> JsonSchemaValue:
     """Return a pydantic schema without titles, and with descriptions of keys from the model's docstring."""
     cleaned: JsonSchemaValue = {}
     for key, value in schema.items():
         if key == "properties":
-            cleaned[key] = {name: _plain_schema(child) for name, child in value.items()}
+            cleaned[key] = {name: _simplify_schema(child) for name, child in value.items()}
         elif key != "title":
-            cleaned[key] = _plain_value(value)
+            cleaned[key] = _simplify_schema_value(value)
     if "description" in cleaned:
         head, _, block = cleaned["description"].partition("\nAttributes:\n")
         cleaned["description"] = " ".join(head.split())
-        words = {key: " ".join(text.split()) for key, text in DOCSTRING_ATTRIBUTE.findall(block)}
+        words = {key: " ".join(text.split()) for key, text in DOCSTRING_ATTRIBUTE_PATTERN.findall(block)}
         for key, described in cleaned.get("properties", {}).items():
             if key in words:
                 described.setdefault("description", words[key].rstrip("."))
     return cleaned
 
 
-def _plain_value(value: JsonValue) -> JsonValue:
+def _simplify_schema_value(value: JsonValue) -> JsonValue:
     """Return a value of a schema, where a mapping is a schema itself."""
     if isinstance(value, list):
-        return [_plain_value(child) for child in value]
+        return [_simplify_schema_value(child) for child in value]
     if isinstance(value, float) and value.is_integer():  # `typing` keeps the first of equal bounds, 0 or 0.0
         return int(value)
-    return _plain_schema(value) if isinstance(value, dict) else value
+    return _simplify_schema(value) if isinstance(value, dict) else value

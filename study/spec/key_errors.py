@@ -10,40 +10,40 @@ from pydantic_core import ErrorDetails
 from study import data, methods, models
 from study.errors import UserError, did_you_mean
 from study.knobs import Knob, Params, Section, Value
-from study.spec.section_models import section_model
-from study.spec.yaml_document import Document, Key
+from study.spec.section_models import make_section_model
+from study.spec.yaml_document import KeyPath, YamlDocument
 from study.text import shorten_text
 
-UNION_BRANCH = re.compile(r"\[key\]|constrained-\w+|list\[.+\]")
+UNION_BRANCH_PATTERN = re.compile(r"\[key\]|constrained-\w+|list\[.+\]")
 """Matches parts of an error's location that are not keys: pydantic's marks of a mapping's key or a union's branch."""
 
 
-Model = TypeVar("Model", bound=BaseModel)
+SectionModel = TypeVar("SectionModel", bound=BaseModel)
 
 MAX_PROBLEM_LINES, MAX_PROBLEM_CHARACTERS = 40, 4000
 """Most problems in one message, and most characters about each."""
 
 
-class Problems:
+class ProblemCollector:
     """Collects what is wrong with a document, so that the user sees all of it at once.
 
     Attributes:
         keys: where something is wrong.
     """
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: YamlDocument) -> None:
         self._document = document
-        self.keys: list[Key] = []
+        self.keys: list[KeyPath] = []
         self._lines: dict[str, None] = {}
 
-    def add(self, key: Key, message: str) -> None:
+    def add_problem(self, key: KeyPath, message: str) -> None:
         """Add what is wrong with a key."""
         message = shorten_text(message.replace("\n", " "), MAX_PROBLEM_CHARACTERS)
         printable = "".join(char if char.isprintable() else repr(char)[1:-1] for char in message)
         self.keys.append(key)
-        self._lines[f"{self._document.location_of(key)}: {'.'.join(map(_quote_key_part, key))}: {printable}"] = None
+        self._lines[f"{self._document.key_location(key)}: {'.'.join(map(_quote_key_part, key))}: {printable}"] = None
 
-    def raise_any(self) -> None:
+    def raise_if_any(self) -> None:
         """Raise the problems as one UserError, if there are any."""
         if not self._lines:
             return
@@ -53,14 +53,14 @@ class Problems:
         raise UserError("\n".join(lines))
 
 
-class TrialProblems(Problems):
+class TrialProblemCollector(ProblemCollector):
     """Problems of trials with certain parameters, which each message names; `problems` collects them."""
 
-    def __init__(self, problems: Problems, params: Params) -> None:
-        self._problems, self._note = problems, f"with {params_text(params)}: " if params else ""
+    def __init__(self, problems: ProblemCollector, params: Params) -> None:
+        self._problems, self._note = problems, f"with {format_params(params)}: " if params else ""
 
-    def add(self, key: Key, message: str) -> None:
-        self._problems.add(key, f"{self._note}{message}")
+    def add_problem(self, key: KeyPath, message: str) -> None:
+        self._problems.add_problem(key, f"{self._note}{message}")
 
 
 def _quote_key_part(part: str) -> str:
@@ -69,19 +69,19 @@ def _quote_key_part(part: str) -> str:
     return part if part and part.isprintable() else repr(part)
 
 
-def params_text(params: Params) -> str:
+def format_params(params: Params) -> str:
     """Return parameters and their values as messages name them."""
-    return ", ".join(f"{key} {value_text(value)}" for key, value in params.items())
+    return ", ".join(f"{key} {quote_value(value)}" for key, value in params.items())
 
 
-def value_text(value: Value) -> str:
+def quote_value(value: Value) -> str:
     """Return a value as messages quote it."""
     return shorten_text(repr(value))
 
 
-def find_fault(knob: Knob, value: Value) -> str | None:
+def fault_of_value(knob: Knob, value: Value) -> str | None:
     """Return what is wrong with a value of a hyperparameter; None if it is allowed."""
-    model = section_model("value", [knob])
+    model = make_section_model("value", [knob])
     try:
         model.model_validate({knob.key: value})
     except ValidationError as error:
@@ -89,34 +89,36 @@ def find_fault(knob: Knob, value: Value) -> str | None:
     return None
 
 
-def validate_as(
-    model: type[Model], values: Section, at: Key, problems: Problems, context: str | None = None
-) -> Model | None:
+def validate_section_as(
+    model: type[SectionModel], values: Section, at: KeyPath, problems: ProblemCollector, context: str | None = None
+) -> SectionModel | None:
     """Return a section as its model, with defaults filled in; None if something is wrong."""
     try:
         return model.model_validate(values, context=context)
     except ValidationError as error:
-        explained: dict[Key, list[str]] = {}
+        explained: dict[KeyPath, list[str]] = {}
         for detail in error.errors():
             key = (*at, *_error_key(detail["loc"]))
             explained.setdefault(key, []).append(_explain_error(model, detail, key))
         for key, messages in explained.items():
-            problems.add(key, _join_messages(messages))
+            problems.add_problem(key, _join_messages(messages))
         return None
 
 
-def check_section(model: type[BaseModel], values: Section, at: Key, problems: Problems) -> dict[str, Value] | None:
+def validate_section(
+    model: type[BaseModel], values: Section, at: KeyPath, problems: ProblemCollector
+) -> dict[str, Value] | None:
     """Validate a section, and return it with defaults filled in; None if something is wrong."""
-    found = validate_as(model, values, at, problems)
+    found = validate_section_as(model, values, at, problems)
     return None if found is None else found.model_dump()
 
 
-def _error_key(location: tuple[int | str, ...]) -> Key:
+def _error_key(location: tuple[int | str, ...]) -> KeyPath:
     """Return the key of a validation error's location, without the union's branch that the error is from."""
     last = str(location[-1])
     branch = len(location) > 1 and (last in ("bool", "int", "float", "str", "none") or last.startswith("literal["))
     parts = (str(part) for part in (location[:-1] if branch else location))
-    return tuple(part for part in parts if not UNION_BRANCH.fullmatch(part))
+    return tuple(part for part in parts if not UNION_BRANCH_PATTERN.fullmatch(part))
 
 
 def _join_messages(messages: list[str]) -> str:
@@ -125,17 +127,17 @@ def _join_messages(messages: list[str]) -> str:
     return " or ".join([first, *(re.split(" allowed is | Allowed: ", other, maxsplit=1)[-1] for other in others)])
 
 
-def _explain_error(model: type[BaseModel], detail: ErrorDetails, key: Key) -> str:
+def _explain_error(model: type[BaseModel], detail: ErrorDetails, key: KeyPath) -> str:
     kind, value = detail["type"], detail["input"]
     if kind == "extra_forbidden":
-        valid = _keys_at(model, detail["loc"][:-1])
+        valid = _valid_keys_at(model, detail["loc"][:-1])
         return f"unknown key. {did_you_mean(key[-1], valid)}Allowed here: {', '.join(valid)}{_where_key_exists(key)}"
     if kind == "missing":
         return "is missing"
     if kind == "literal_error":
         allowed = str(detail.get("ctx", {})["expected"])
         close = did_you_mean(str(value), allowed.replace(" or ", ", ").replace("'", "").split(", "))
-        return f"{value_text(value)} given. {close}Allowed: {allowed}"
+        return f"{quote_value(value)} given. {close}Allowed: {allowed}"
     message = detail["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
     message = message.replace("a valid dictionary", "a mapping of keys to values")
     message = message.replace("a valid integer", "a whole number")
@@ -144,10 +146,10 @@ def _explain_error(model: type[BaseModel], detail: ErrorDetails, key: Key) -> st
     message = re.sub(r" or instance of \w+$", "", message.replace("a valid boolean", "true or false"))
     if isinstance(value, dict | list) and kind == "value_error":
         return message
-    return f"{value_text(value)} given, {message if kind == 'value_error' else 'allowed is ' + message}"
+    return f"{quote_value(value)} given, {message if kind == 'value_error' else 'allowed is ' + message}"
 
 
-def _where_key_exists(key: Key) -> str:
+def _where_key_exists(key: KeyPath) -> str:
     """Return which other networks, methods or data sets have a key of their section that the chosen one lacks."""
     if len(key) != 2 or key[0] not in ("data", "model", "method"):
         return ""
@@ -156,18 +158,22 @@ def _where_key_exists(key: Key) -> str:
 
 
 def _data_sets_with(key: str) -> list[str]:
-    return [name for name in data.names() if key in {knob.key for knob in data.data_knobs(name)}]
+    return [name for name in data.dataset_names() if key in {knob.key for knob in data.data_knobs(name)}]
 
 
 def _networks_with(key: str) -> list[str]:
-    return [name for name in models.names() if key in models.model_knobs({"name": name})]
+    return [name for name in models.network_names() if key in models.model_knobs({"name": name})]
 
 
 def _methods_with(key: str) -> list[str]:
-    return [name for name in methods.names() if name != methods.OWN and key in methods.method_knobs({"name": name})]
+    return [
+        name
+        for name in methods.method_names()
+        if name != methods.OWN_FUNCTION_NAME and key in methods.method_knobs({"name": name})
+    ]
 
 
-def _keys_at(model: type[BaseModel], location: tuple[int | str, ...]) -> list[str]:
+def _valid_keys_at(model: type[BaseModel], location: tuple[int | str, ...]) -> list[str]:
     """Return the valid keys of the nested model at the location of a validation error."""
     current: object = model
     for part in location:

@@ -26,68 +26,72 @@ from study.knobs import (
 from study.spec import search_checks
 from study.spec.configuration import EXPORT_FORMAT, configuration_digest, distinct_configurations
 from study.spec.domain import MAX_GRID_CELLS, Domain
-from study.spec.key_errors import Problems, check_section, validate_as, value_text
-from study.spec.paper_readings import Reading, apply_reading, take_readings
+from study.spec.key_errors import ProblemCollector, quote_value, validate_section, validate_section_as
+from study.spec.paper_readings import ProtocolReading, apply_reading, pop_readings
 from study.spec.reference_models import check_references
-from study.spec.rungs import Schedule, with_grace
-from study.spec.sampler_facts import SAMPLERS
-from study.spec.schema import READING_CONTEXT, Layout, Origin, Search
-from study.spec.section_models import section_model
-from study.spec.space import Space, build_space
+from study.spec.rungs import RungSchedule, with_explicit_grace
+from study.spec.sampler_capabilities import SAMPLER_CAPABILITIES
+from study.spec.schema import EARLIER_VERSION_CONTEXT, ExportOrigin, SearchOptions, StudyFileLayout
+from study.spec.section_models import make_section_model
+from study.spec.space import SearchSpace, make_search_space
 from study.spec.study_spec import StudySpec
 from study.spec.trial_sections import (
-    CATALOGUES,
+    NAME_CATALOGUES,
     SectionForms,
-    Sections,
-    check_names,
-    complete_sections,
-    find_forms,
+    TrialSections,
+    check_section_names,
+    fill_in_sections,
+    find_section_forms,
     section_knobs,
     train_knobs,
 )
 from study.spec.yaml_document import (
-    Document,
-    Key,
+    KeyPath,
+    YamlDocument,
     apply_overrides,
     apply_profile,
-    as_mapping,
     find_study_file,
+    mapping_or_empty,
     parse_assignment,
     read_study_file,
 )
 from study.text import print_text, quoted
-from study.training.config import MOST_THREADS, SECTIONS, TrainOptions
+from study.training.config import MAX_THREADS, TRIAL_SECTIONS, TrainOptions
 
 
-def with_paper_ranges(domains: Mapping[str, Domain], forms: SectionForms, problems: Problems) -> dict[str, Domain]:
+def replace_paper_ranges(
+    domains: Mapping[str, Domain], forms: SectionForms, problems: ProblemCollector
+) -> dict[str, Domain]:
     """Replace `range: paper` in domains by a range that holds all that the space's methods declare for the key.
 
     What the file itself gives of a range overrides this.
     """
-    asked = {key for key, domain in domains.items() if domain.range is not None and key in forms.keys}
+    asked = {key for key, domain in domains.items() if domain.range is not None and key in forms.all_keys}
     return {
-        key: _write_out_paper_range(key, domain, forms, problems) if key in asked else domain
+        key: _paper_range_of_key(key, domain, forms, problems) if key in asked else domain
         for key, domain in domains.items()
     }
 
 
-def _write_out_paper_range(key: str, domain: Domain, forms: SectionForms, problems: Problems) -> Domain:
-    at: Key = ("search", "space", key)
-    declared = list(dict.fromkeys(knob.search_range for knob in forms.knobs(key, domain) if knob.search_range))
+def _paper_range_of_key(key: str, domain: Domain, forms: SectionForms, problems: ProblemCollector) -> Domain:
+    at: KeyPath = ("search", "space", key)
+    declared = list(dict.fromkeys(knob.search_range for knob in forms.knobs_of_key(key, domain) if knob.search_range))
     own = domain.model_dump(include={"low", "high", "log", "step"}, exclude_defaults=True)
     if not declared:
-        others = [other for other in forms.keys if any(knob.search_range for knob in forms.knobs(other))]
-        problems.add(at, f"'paper' given, but no range is declared for it. Allowed for: {', '.join(others)}")
+        others = [other for other in forms.all_keys if any(knob.search_range for knob in forms.knobs_of_key(other))]
+        problems.add_problem(at, f"'paper' given, but no range is declared for it. Allowed for: {', '.join(others)}")
         return Domain(choices=[0])
     if any(declaration.choices for declaration in declared):
         choices = list(dict.fromkeys(choice for declaration in declared for choice in declaration.choices))
         if own:
-            problems.add(at, f"the papers' range has the choices {choices}, {', '.join(own)} cannot change them")
+            problems.add_problem(
+                at, f"the papers' range has the choices {choices}, {', '.join(own)} cannot change them"
+            )
         return Domain(choices=choices, when=domain.when)
     try:
         return Domain(**{**_covering_range(declared), **own}, when=domain.when)
     except ValidationError as error:
-        problems.add(at, error.errors()[0]["msg"].removeprefix("Value error, "))
+        problems.add_problem(at, error.errors()[0]["msg"].removeprefix("Value error, "))
         return Domain(choices=[0])
 
 
@@ -102,39 +106,41 @@ def _covering_range(declared: list[SearchRange]) -> dict[str, Value]:
     }
 
 
-def paper_configurations(space: Space, sections: Sections) -> list[dict[str, Scalar]]:
+def paper_configurations(space: SearchSpace, sections: TrialSections) -> list[dict[str, Scalar]]:
     """Return the papers' configurations that the search could give: the first of each method, then the second ...
 
     A key without a value in the papers has the value that it has without a search, or else its first choice.
     """
-    methods = space.domains["method.name"].ends() if "method.name" in space.domains else [None]
+    methods = space.domains["method.name"].boundary_values() if "method.name" in space.domains else [None]
     of_each = [_method_configurations(space, sections, method) for method in methods]
     turns = [configuration for turn in zip_longest(*of_each) for configuration in turn if configuration is not None]
     return [configuration for place, configuration in enumerate(turns) if configuration not in turns[:place]]
 
 
-def _method_configurations(space: Space, sections: Sections, method: Scalar) -> list[dict[str, Scalar] | None]:
+def _method_configurations(
+    space: SearchSpace, sections: TrialSections, method: Scalar
+) -> list[dict[str, Scalar] | None]:
     first, count = _next_method_configuration(space, sections, method, 0)
     others = (_next_method_configuration(space, sections, method, place)[0] for place in range(1, count))
     return [first, *others] if count else []
 
 
 def _next_method_configuration(
-    space: Space, sections: Sections, method: Scalar, place: int
+    space: SearchSpace, sections: TrialSections, method: Scalar, place: int
 ) -> tuple[dict[str, Scalar] | None, int]:
     """Return one of a method's configurations, None if it is not in the space, and how many the papers have."""
     params: dict[str, Scalar] = {}
     count = 0
     for key, domain in space.domains.items():
-        if not space.applies(key, params):
+        if not space.applies_to(key, params):
             continue
         section, name = key.split(".")
-        knob = sections.knobs(section, params).get(name)
+        knob = sections.knobs_of_form(section, params).get(name)
         if knob and knob.search_range and knob.search_range.paper:
             values = knob.search_range.paper
             wishes, count = [values[min(place, len(values) - 1)]], max(count, len(values))
         else:
-            own = method if key == "method.name" else sections.form(section, params).get(name)
+            own = method if key == "method.name" else sections.section_form(section, params).get(name)
             wishes = [*([own] if isinstance(own, Scalar) else []), *(domain.choices or [])]
         allowed = [wish for wish in wishes if domain.contains(wish)]
         if not allowed:
@@ -143,36 +149,38 @@ def _next_method_configuration(
     return params, count
 
 
-def check_metrics(spec: StudySpec, problems: Problems) -> None:
+def check_search_metrics(spec: StudySpec, problems: ProblemCollector) -> None:
     """Check that every metric that is searched by or limited exists on the validation split of all data sets."""
     search = spec.search
     by_data = [[]] if spec.function else spec.available_metrics
     valid = [f"val/{name}" for name in by_data[0] if all(name in others for others in by_data)]
     searched = [search.metric] if isinstance(search.metric, str) else search.metric
-    named: list[tuple[Key, str]] = [(("search", "metric"), name) for name in searched]
+    named: list[tuple[KeyPath, str]] = [(("search", "metric"), name) for name in searched]
     if len(set(searched)) < len(searched):
-        problems.add(("search", "metric"), f"{searched} given: one is repeated")
+        problems.add_problem(("search", "metric"), f"{searched} given: one is repeated")
     for index, limit in enumerate(spec.objective.constraints):
         named.append((("search", "constraints", str(index)), limit.metric))
     _check_directions(spec, searched, problems)
     if spec.function:
-        search_checks.check_own_metrics(dict(named), problems)
+        search_checks.check_function_metric_names(dict(named), problems)
         return
     for at, name in named:
         if name not in valid:
-            problems.add(at, f"{name!r} given. {_metric_hint(name, valid)}Allowed: {', '.join(valid)}")
+            problems.add_problem(at, f"{name!r} given. {_metric_hint(name, valid)}Allowed: {', '.join(valid)}")
 
 
-def _check_directions(spec: StudySpec, searched: list[str], problems: Problems) -> None:
+def _check_directions(spec: StudySpec, searched: list[str], problems: ProblemCollector) -> None:
     """Check that the better direction of each metric is known, and that none is given against it."""
     given, at = spec.search.direction, ("search", "direction")
     if isinstance(given, list) and len(given) != len(searched):
-        problems.add(at, f"{given} given, allowed is one for each of {len(searched)} metrics: {', '.join(searched)}")
+        problems.add_problem(
+            at, f"{given} given, allowed is one for each of {len(searched)} metrics: {', '.join(searched)}"
+        )
         return
     if unknown := [name for name in searched if spec.function and not spec.direction(name)]:
         allowed = "max or min" if len(searched) == 1 else f"a list of max and min, for {', '.join(searched)}"
         python = "maximize=True or False" if len(searched) == 1 else "maximize=[True, False, ...]"
-        problems.add(
+        problems.add_problem(
             at,
             f"is missing: whether a higher or a lower value of {', '.join(unknown)} is better is not known. "
             f"Allowed: {allowed} (study.run: {python})",
@@ -182,7 +190,7 @@ def _check_directions(spec: StudySpec, searched: list[str], problems: Problems) 
         if says and spec.direction(name) != says:
             word = "higher" if says == "max" else "lower"
             message = f"{spec.direction(name)!r} given for {name}, of which a {word} value is better. Allowed: {says}"
-            problems.add(at, f"{message}; what should go the other way needs another name")
+            problems.add_problem(at, f"{message}; what should go the other way needs another name")
 
 
 def _metric_hint(name: str, valid: list[str]) -> str:
@@ -195,7 +203,7 @@ def _metric_hint(name: str, valid: list[str]) -> str:
     return f"{note}{did_you_mean(name, valid)}"
 
 
-def one_bias_fault(spec: StudySpec) -> str | None:
+def single_bias_class_fault(spec: StudySpec) -> str | None:
     """Return what is wrong where the bias has only one value and something needs a bias; None: nothing is."""
     names = None if spec.function else spec.data_facts.bias_names
     if not names or len(names) > 1:
@@ -216,7 +224,7 @@ DEFAULT_TRIALS = 100
 STUDY_NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
-def set_keys(document: Document, assignments: Iterable[str]) -> None:
+def apply_set_overrides(document: YamlDocument, assignments: Iterable[str]) -> None:
     """Apply `--set` overrides, and drop the file's keys that nothing uses after them.
 
     If another regulariser is set, the weight of the former one leaves the document, also where it is searched; a line
@@ -224,24 +232,24 @@ def set_keys(document: Document, assignments: Iterable[str]) -> None:
     or whose name is not known, stays as it is.
     """
     assignments = list(assignments)
-    before = _known_keys(document)
+    before = _keys_of_sections(document)
     apply_overrides(document, assignments)
-    after = _known_keys(document)
+    after = _keys_of_sections(document)
     for section in before.keys() & after.keys():
         changed = [text for text in assignments if text.startswith(f"{section}.")]
         gone = {f"{section}.{key}" for key in before[section] - after[section]}
         given = {
             ".".join(parse_assignment(text)[0].removeprefix("search.space.").split(".")[:2]) for text in assignments
         }
-        if dropped := _remove_keys(document.values, gone - given):
+        if dropped := _remove_keys_everywhere(document.values, gone - given):
             print_text(f"left out, as nothing uses them with {', '.join(changed)}: {', '.join(dropped)}", sys.stderr)
 
 
-def _known_keys(document: Document) -> dict[str, set[str]]:
+def _keys_of_sections(document: YamlDocument) -> dict[str, set[str]]:
     """Return the keys that each section of a document has, for sections whose form the file alone decides."""
     searched = {key for part in _trial_defining_parts(document.values) for key in part}
     found = {}
-    for section, catalogue in CATALOGUES.items():
+    for section, catalogue in NAME_CATALOGUES.items():
         values = document.values.get(section)
         if not isinstance(values, dict):
             continue
@@ -256,7 +264,7 @@ def _known_keys(document: Document) -> dict[str, set[str]]:
     return found
 
 
-def _remove_keys(values: dict[str, Value], gone: set[str]) -> list[str]:
+def _remove_keys_everywhere(values: dict[str, Value], gone: set[str]) -> list[str]:
     """Take these keys out of a file's sections and its search, and return those that were there."""
     dropped = []
     for key in sorted(gone):
@@ -272,8 +280,8 @@ def _remove_keys(values: dict[str, Value], gone: set[str]) -> list[str]:
 
 def _trial_defining_parts(values: dict[str, Value]) -> list[dict[str, Value]]:
     """Return the parts of a file that give trials their keys: the space, the baseline, and what is enqueued."""
-    search = as_mapping(values.get("search"))
-    lists = (search.get(key) for key in search_checks.MARKABLE_LISTS)
+    search = mapping_or_empty(values.get("search"))
+    lists = (search.get(key) for key in search_checks.LISTS_WITH_INCUMBENTS)
     given = chain.from_iterable(listed for listed in lists if isinstance(listed, list))
     return [part for part in (search.get("space"), search.get("baseline"), *given) if isinstance(part, dict)]
 
@@ -299,48 +307,48 @@ def load_study(
     assignments = list(assignments)
     document = _load_with_overrides(spec, assignments, profile, reading)
     if one_trial:
-        _take_alternatives(document, assignments)
+        _apply_alternative_labels(document, assignments)
     if name is not None:
-        check_name(name)
-        document.set("name", name, "--name")
-    return check_and_complete(document, one_trial)
+        check_study_name(name)
+        document.override_key("name", name, "--name")
+    return check_and_complete_document(document, one_trial)
 
 
-def _take_alternatives(document: Document, assignments: list[str]) -> None:
+def _apply_alternative_labels(document: YamlDocument, assignments: list[str]) -> None:
     """Replace each section whose name is set to a label of `search.alternatives` by what stands there.
 
     Other keys that are set of that section are set in it again. What the search would give to trials leaves the
     document: it counts on the file's own section.
     """
     given = {text: parse_assignment(text)[0] for text in assignments}
-    search = as_mapping(document.values.get("search"))
-    for section in CATALOGUES:
-        label = as_mapping(document.values.get(section)).get("name")
-        labelled = as_mapping(as_mapping(search.get("alternatives")).get(section)).get(str(label))
+    search = mapping_or_empty(document.values.get("search"))
+    for section in NAME_CATALOGUES:
+        label = mapping_or_empty(document.values.get(section)).get("name")
+        labelled = mapping_or_empty(mapping_or_empty(search.get("alternatives")).get(section)).get(str(label))
         name = f"{section}.name"
         if name in given.values() and isinstance(labelled, dict):
-            document.set(section, dict(labelled), f"--set {name}={label}")
+            document.override_key(section, dict(labelled), f"--set {name}={label}")
             apply_overrides(
                 document, [text for text, key in given.items() if key.startswith(f"{section}.") and key != name]
             )
-            given_to_trials = ("space", "baseline", *search_checks.MARKABLE_LISTS)
+            given_to_trials = ("space", "baseline", *search_checks.LISTS_WITH_INCUMBENTS)
             document.values["search"] = {key: value for key, value in search.items() if key not in given_to_trials}
 
 
 def _load_with_overrides(
     spec: str, assignments: list[str], profile: str | None = None, reading: str | None = None
-) -> Document:
+) -> YamlDocument:
     document = read_study_file(find_study_file(spec))
-    readings = take_readings(document)
+    readings = pop_readings(document)
     record_origin_changes(document, [*([f"--profile {profile}"] if profile else []), *assignments])
     apply_profile(document, profile)
     if reading is not None:
         apply_reading(document, readings, reading)
-    set_keys(document, assignments)
+    apply_set_overrides(document, assignments)
     return document
 
 
-def declared_readings(spec: str) -> dict[str, Reading]:
+def declared_readings(spec: str) -> dict[str, ProtocolReading]:
     """Return the readings of a protocol that a study file declares, by name.
 
     Args:
@@ -349,10 +357,10 @@ def declared_readings(spec: str) -> dict[str, Reading]:
     Raises:
         UserError: there is no such file, or they are not well declared.
     """
-    return take_readings(read_study_file(find_study_file(spec)))
+    return pop_readings(read_study_file(find_study_file(spec)))
 
 
-def record_origin_changes(document: Document, changes: Iterable[str]) -> None:
+def record_origin_changes(document: YamlDocument, changes: Iterable[str]) -> None:
     """Check that an exported file is unchanged apart from overrides, and record these in its `origin`.
 
     The metrics in `origin` are those of the configuration without them.
@@ -366,36 +374,37 @@ def record_origin_changes(document: Document, changes: Iterable[str]) -> None:
     version = origin.get("format")
     if version != EXPORT_FORMAT:
         raise UserError(
-            f"{document.location_of(('origin', 'format'))}: origin.format: {version!r} given, this version of study "
+            f"{document.key_location(('origin', 'format'))}: origin.format: {version!r} given, this version of study "
             f"reads {EXPORT_FORMAT}. Export the configuration again with it, or read this file with the version that "
             "wrote it"
         )
     unused = origin.get("unused_seed", 0)
     if type(unused) is not int or not 0 <= unused < 2**31:
         raise UserError(
-            f"{document.location_of(('origin', 'unused_seed'))}: origin.unused_seed: {value_text(unused)} given, "
+            f"{document.key_location(('origin', 'unused_seed'))}: origin.unused_seed: {quote_value(unused)} given, "
             "allowed: a whole number from 0 on, below 2**31, as it was exported"
         )
     is_changed = "changed" in origin and "digest" not in origin
     if not is_changed and origin.get("digest") != configuration_digest(document.values):
         raise UserError(
-            f"{document.location_of(('origin', 'digest'))}: the configuration is not the one that was exported: it was "
+            f"{document.key_location(('origin', 'digest'))}: the configuration is not the one that was "
+            "exported: it was "
             "changed by hand, or cut short. Change it by --set KEY=VALUE; for a study file of your own remove `origin`"
         )
     if not is_changed:  # what is written again lacks the keys that were removed since
-        origin["digest"] = configuration_digest(drop_removed_keys(document.values))
+        origin["digest"] = configuration_digest(drop_keys_of_earlier_versions(document.values))
     if overrides := list(changes):
         origin.pop("digest", None)
         origin["changed"] = [*origin.get("changed", []), *overrides]
 
 
-def load_checked(path: Path, name: str | None = None) -> StudySpec:
+def load_resolved_and_check(path: Path, name: str | None = None) -> StudySpec:
     """Load the study of a resolved file, as in a study's own folder, checked like any study file.
 
     Args:
         name: of the study's folder, which may have been renamed; None: that in the file.
     """
-    return check_and_complete(_read_resolved(path, name), of_folder=True)
+    return check_and_complete_document(_read_resolved(path, name), of_folder=True)
 
 
 def load_resolved(path: Path, name: str | None = None) -> StudySpec:
@@ -406,7 +415,7 @@ def load_resolved(path: Path, name: str | None = None) -> StudySpec:
     return spec_of_resolved(_read_resolved(path, name))
 
 
-def _read_resolved(path: Path, name: str | None) -> Document:
+def _read_resolved(path: Path, name: str | None) -> YamlDocument:
     document = read_study_file(path)
     if name is not None:
         document.values["name"] = name
@@ -414,38 +423,40 @@ def _read_resolved(path: Path, name: str | None) -> Document:
     return document
 
 
-def spec_of_resolved(document: Document) -> StudySpec:
+def spec_of_resolved(document: YamlDocument) -> StudySpec:
     """Return the study of a resolved document, checked as `load_resolved` does."""
-    problems = Problems(document)
-    layout, _ = _check_layout(drop_removed_keys(document.values), problems, READING_CONTEXT)
-    problems.raise_any()
-    train = check_section(section_model("train", read_knobs(TrainOptions)), layout.train, ("train",), problems)
+    problems = ProblemCollector(document)
+    layout, _ = _check_layout(drop_keys_of_earlier_versions(document.values), problems, EARLIER_VERSION_CONTEXT)
+    problems.raise_if_any()
+    train = validate_section(make_section_model("train", read_knobs(TrainOptions)), layout.train, ("train",), problems)
     sections = {**layout.sections, "train": train or {}}
-    _check_form(layout.search, sections, problems)
-    problems.raise_any()
+    _check_resolved_form(layout.search, sections, problems)
+    problems.raise_if_any()
     return _build_spec(layout, layout.search, sections)
 
 
-def drop_removed_keys(values: dict[str, Value], problems: Problems | None = None) -> dict[str, Value]:
+def drop_keys_of_earlier_versions(
+    values: dict[str, Value], problems: ProblemCollector | None = None
+) -> dict[str, Value]:
     """Return a document without the keys that were removed since it was written.
 
     Args:
         problems: gets those that are not off; None: what they did is over, as in a study that is only read.
     """
     for key, (off, instead) in REMOVED_KEYS.items():
-        at, section = tuple(key.split(".")), as_mapping(values)
+        at, section = tuple(key.split(".")), mapping_or_empty(values)
         for name in at[:-1]:
-            section = as_mapping(section.get(name))
+            section = mapping_or_empty(section.get(name))
         if at[0] == "data" and section.get("name") not in DATA_SETS_OF_REMOVED_KEYS[key]:
             continue
         if at[-1] in section:
             values = _drop_keys_at(values, at)
-            if problems is not None and not _is_off(section[at[-1]], off):
-                problems.add(at, f"{value_text(section[at[-1]])} given, which was removed: {instead}")
+            if problems is not None and not _is_removed_key_off(section[at[-1]], off):
+                problems.add_problem(at, f"{quote_value(section[at[-1]])} given, which was removed: {instead}")
     return values
 
 
-def _is_off(value: Value, off: Value) -> bool:
+def _is_removed_key_off(value: Value, off: Value) -> bool:
     """Return whether a removed key is given as what left it off; of a rule its name, or some of its keys, say so."""
     if isinstance(off, Mapping):
         value = {"name": value} if isinstance(value, str) else value
@@ -453,26 +464,26 @@ def _is_off(value: Value, off: Value) -> bool:
     return value in (None, off)
 
 
-def _drop_keys_at(values: Section, at: Key) -> dict[str, Value]:
+def _drop_keys_at(values: Section, at: KeyPath) -> dict[str, Value]:
     first, *rest = at
     if not rest:
         return {key: value for key, value in values.items() if key != first}
-    return {**values, first: _drop_keys_at(as_mapping(values[first]), tuple(rest))}
+    return {**values, first: _drop_keys_at(mapping_or_empty(values[first]), tuple(rest))}
 
 
-def _check_form(search: Search, sections: Mapping[str, Section], problems: Problems) -> None:
+def _check_resolved_form(search: SearchOptions, sections: Mapping[str, Section], problems: ProblemCollector) -> None:
     """Check what every reader of a study relies on, without a catalogue."""
     for section in ("data", "model", "method"):
         if not isinstance(sections[section].get("name"), str):
-            problems.add((section, "name"), "is missing")
+            problems.add_problem((section, "name"), "is missing")
     if search.trials is None:
-        problems.add(("search", "trials"), "is missing")
+        problems.add_problem(("search", "trials"), "is missing")
     for name in [search.metric] if isinstance(search.metric, str) else search.metric:
         if not re.fullmatch(r"val/\w+", name):
-            problems.add(("search", "metric"), f"{name!r} given, allowed is val/NAME")
+            problems.add_problem(("search", "metric"), f"{name!r} given, allowed is val/NAME")
 
 
-def check_name(name: str) -> None:
+def check_study_name(name: str) -> None:
     """Refuse a study name that cannot be a folder's name.
 
     Raises:
@@ -485,99 +496,101 @@ def check_name(name: str) -> None:
         )
 
 
-def check_and_complete(document: Document, one_trial: bool = False, of_folder: bool = False) -> StudySpec:
+def check_and_complete_document(document: YamlDocument, one_trial: bool = False, of_folder: bool = False) -> StudySpec:
     """Check a document and fill in every default.
 
     Args:
         one_trial: see `load_study`.
         of_folder: it is the file of an existing study, which says everything.
     """
-    problems = Problems(document)
-    document.values = drop_removed_keys(document.values, problems)
-    document.values = search_checks.complete_function_file(
+    problems = ProblemCollector(document)
+    document.values = drop_keys_of_earlier_versions(document.values, problems)
+    document.values = search_checks.fill_in_function_file(
         search_checks.collect_incumbents(document.values, problems), problems
     )
     values, wants_papers = _take_out_enqueue_papers(document.values)
     layout, values = _check_layout(values, problems)
-    search, file_sections = layout.search, Sections(layout.sections, layout.search.alternatives)
+    search, file_sections = layout.search, TrialSections(layout.sections, layout.search.alternatives)
     before = len(problems.keys)
-    check_names(file_sections, search.space, problems)
+    check_section_names(file_sections, search.space, problems)
     if len(problems.keys) > before:
-        problems.raise_any()
+        problems.raise_if_any()
     search, sections = _check_search(search, file_sections, wants_papers, problems)
     if search.space and not of_folder:
         search = search_checks.adapt_to_several_metrics(search)
     if not of_folder:
-        given = as_mapping(as_mapping(values.get("search")).get("confirm"))
+        given = mapping_or_empty(mapping_or_empty(values.get("search")).get("confirm"))
         search = search_checks.adapt_to_folds(
-            search, sections.own["data"].get("folds") is not None, "seeds" in given, problems
+            search, sections.own_sections["data"].get("folds") is not None, "seeds" in given, problems
         )
-    spec = _build_spec(layout, search.model_copy(update={"alternatives": sections.alternatives}), sections.own)
-    _check_data(spec, problems)
-    check_metrics(spec, problems)
+    spec = _build_spec(layout, search.model_copy(update={"alternatives": sections.alternatives}), sections.own_sections)
+    _check_data_sets(spec, problems)
+    check_search_metrics(spec, problems)
     check_references(spec, problems)
-    if why := one_bias_fault(spec):
-        problems.add(("data", "bias"), why)
-    problems.raise_any()
+    if why := single_bias_class_fault(spec):
+        problems.add_problem(("data", "bias"), why)
+    problems.raise_if_any()
     _check_budget(spec, problems)
-    for at, why in search_checks.resource_faults(spec.resources):
-        problems.add(at, why)
+    for at, why in search_checks.trial_resource_faults(spec.resources):
+        problems.add_problem(at, why)
     if not one_trial:
         _check_early_stopping(spec, problems)
-    own = search_checks.trial_faults(spec.trial_document({}), spec.describe(spec.trial_document({})["data"]))
+    own = search_checks.all_trial_faults(spec.trial_document({}), spec.facts_of_data(spec.trial_document({})["data"]))
     for at, why in [*search_checks.sampler_problems(spec.search, spec.space), *own]:
-        problems.add(at, why)
-    for place, why in search_checks.check_trials(
-        spec.sections, spec.describe, spec.space, spec.space.cases(), search_checks.given_configurations(search)
+        problems.add_problem(at, why)
+    for place, why in search_checks.check_possible_trials(
+        spec.sections, spec.facts_of_data, spec.space, spec.space.cases(), search_checks.given_configurations(search)
     ):
-        problems.add(place, why)
-    problems.raise_any()
+        problems.add_problem(place, why)
+    problems.raise_if_any()
     return spec
 
 
 def _check_layout(
-    values: dict[str, Value], problems: Problems, context: str | None = None
-) -> tuple[Layout, dict[str, Value]]:
+    values: dict[str, Value], problems: ProblemCollector, context: str | None = None
+) -> tuple[StudyFileLayout, dict[str, Value]]:
     """Return the outline of a document with its defaults, and the document without what is wrong by itself.
 
     Such problems, and one with the name, are left for the caller to raise, with those of the rest.
     """
-    layout = validate_as(Layout, values, (), problems, context)
+    layout = validate_section_as(StudyFileLayout, values, (), problems, context)
     if layout is None and (rest := _drop_faulty_keys(values, problems.keys)) is not None:
-        layout, values = validate_as(Layout, rest, (), problems, context), rest
+        layout, values = validate_section_as(StudyFileLayout, rest, (), problems, context), rest
     if layout is None:
-        problems.raise_any()
+        problems.raise_if_any()
     assert layout is not None
     if not STUDY_NAME_PATTERN.fullmatch(layout.name):
-        problems.add(("name",), f"{layout.name!r} given. A name has letters, digits, '.', '_', '-', at most 100")
+        problems.add_problem(
+            ("name",), f"{layout.name!r} given. A name has letters, digits, '.', '_', '-', at most 100"
+        )
     train = {"threads": _default_threads(layout.resources.cpu), **layout.train}
     return layout.model_copy(update={"train": train}), values
 
 
-def _drop_faulty_keys(values: Section, faults: Iterable[Key]) -> dict[str, Value] | None:
+def _drop_faulty_keys(values: Section, faults: Iterable[KeyPath]) -> dict[str, Value] | None:
     """Return a document without these keys; None if other parts of it depend on one of them."""
-    rest, search = dict(values), dict(as_mapping(values.get("search")))
+    rest, search = dict(values), dict(mapping_or_empty(values.get("search")))
     for section, *inside in faults:
         if section == "search" and inside and inside[0] not in ("space", "alternatives", "baseline", "enqueue"):
             search.pop(inside[0], None)
             rest["search"] = search
-        elif section in ("search", "name", *SECTIONS):
+        elif section in ("search", "name", *TRIAL_SECTIONS):
             return None
         else:
             rest.pop(section, None)
     return rest
 
 
-def _build_spec(layout: Layout, search: Search, base: Mapping[str, Section]) -> StudySpec:
+def _build_spec(layout: StudyFileLayout, search: SearchOptions, base: Mapping[str, Section]) -> StudySpec:
     final_seeds = None if layout.final_seeds is None else tuple(layout.final_seeds)
     epochs = to_options(TrainOptions, base["train"]).epochs
-    search = search.model_copy(update={"early_stopping": with_grace(search.early_stopping, epochs)})
-    return StudySpec(layout.name, base, search, layout.resources, final_seeds, cast(Origin | None, layout.origin))
+    search = search.model_copy(update={"early_stopping": with_explicit_grace(search.early_stopping, epochs)})
+    return StudySpec(layout.name, base, search, layout.resources, final_seeds, cast(ExportOrigin | None, layout.origin))
 
 
 def _default_threads(cpu: float) -> int:
     """Return `train.threads` where the file does not give it: a trial uses all CPU cores that it takes."""
-    return min(max(int(cpu), 1), MOST_THREADS)
+    return min(max(int(cpu), 1), MAX_THREADS)
 
 
 def _take_out_enqueue_papers(values: dict[str, Value]) -> tuple[dict[str, Value], bool]:
@@ -589,32 +602,34 @@ def _take_out_enqueue_papers(values: dict[str, Value]) -> tuple[dict[str, Value]
 
 
 def _check_search(
-    search: Search, file_sections: Sections, wants_papers: bool, problems: Problems
-) -> tuple[Search, Sections]:
+    search: SearchOptions, file_sections: TrialSections, wants_papers: bool, problems: ProblemCollector
+) -> tuple[SearchOptions, TrialSections]:
     """Return the search and the sections with every default filled in and each value valid by itself."""
-    section_forms = find_forms(file_sections, search.space)
-    domains = with_paper_ranges(search.space, section_forms, problems)
+    section_forms = find_section_forms(file_sections, search.space)
+    domains = replace_paper_ranges(search.space, section_forms, problems)
     search_checks.check_space(domains, file_sections, section_forms, problems)
     sound = search_checks.check_given_configurations(
         search_checks.given_configurations(search), file_sections, problems
     )
     unused = _unsearched_alternatives(file_sections, search.space)
-    every = find_forms(file_sections, {**search.space, **unused}) if unused else section_forms
+    every = find_section_forms(file_sections, {**search.space, **unused}) if unused else section_forms
     more = [{key: label} for key in unused for label in file_sections.alternatives[key.removesuffix(".name")]]
     # called for its messages, which are also about alternatives that no trial has
-    complete_sections(file_sections, every, [*sound, *more], problems)
-    problems.raise_any()
+    fill_in_sections(file_sections, every, [*sound, *more], problems)
+    problems.raise_if_any()
     try:
-        searched = build_space(domains, file_sections, section_forms)
+        searched = make_search_space(domains, file_sections, section_forms)
     except CycleError as error:
         circle = error.args[1]
-        problems.add(("search", "space", circle[0]), f"conditions wait for each other: {', '.join(circle)}")
-        problems.raise_any()
+        problems.add_problem(("search", "space", circle[0]), f"conditions wait for each other: {', '.join(circle)}")
+        problems.raise_if_any()
         raise
     cases = search_checks.combine_deciding_keys(searched, problems)
-    search_checks.check_values(searched, file_sections, cases, problems)
-    problems.raise_any()
-    most = search.trials or (MAX_GRID_CELLS if SAMPLERS[search.sampler].every_cell else DEFAULT_TRIALS)
+    search_checks.check_domain_values(searched, file_sections, cases, problems)
+    problems.raise_if_any()
+    most = search.trials or (
+        MAX_GRID_CELLS if SAMPLER_CAPABILITIES[search.sampler].tries_every_cell else DEFAULT_TRIALS
+    )
     first, enqueue = [] if search.baseline is None else [search.baseline], search.enqueue
     there = search_checks.count_configurations(search, searched, most) if domains else max(len(first) + len(enqueue), 1)
     trials = min(most, there or most)
@@ -622,18 +637,20 @@ def _check_search(
         from_papers = paper_configurations(searched, file_sections)
         enqueue = from_papers[: trials - len(first)]
         if not from_papers:
-            problems.add(("search", "enqueue"), "'papers' given, but none of their configurations is in the space")
+            problems.add_problem(
+                ("search", "enqueue"), "'papers' given, but none of their configurations is in the space"
+            )
     enqueue = distinct_configurations([*first, *enqueue])[len(first) :]  # what is given twice runs once
     search = search.model_copy(update={"space": domains, "enqueue": enqueue, "trials": trials})
     search_checks.check_incumbents(search, problems)
-    sections = complete_sections(
+    sections = fill_in_sections(
         file_sections, section_forms, [*cases, *search_checks.given_configurations(search).values()], problems
     )
-    problems.raise_any()
+    problems.raise_if_any()
     return search, sections
 
 
-def _unsearched_alternatives(file_sections: Sections, domains: Mapping[str, Domain]) -> dict[str, Domain]:
+def _unsearched_alternatives(file_sections: TrialSections, domains: Mapping[str, Domain]) -> dict[str, Domain]:
     """Return, for each section with alternatives that are not searched, the domain of its name with these added."""
     widened = {}
     for section, labelled in file_sections.alternatives.items():
@@ -644,42 +661,42 @@ def _unsearched_alternatives(file_sections: Sections, domains: Mapping[str, Doma
     return widened
 
 
-def _check_budget(spec: StudySpec, problems: Problems) -> None:
+def _check_budget(spec: StudySpec, problems: ProblemCollector) -> None:
     """Check that the numbers of trials, seeds and epochs fit together."""
     fixed = len(spec.search.enqueue) + (spec.search.baseline is not None)
     if fixed > spec.trials:
         message = f"{spec.trials} given, allowed is at least {fixed}: the baseline and what is enqueued"
-        problems.add(("search", "trials"), message)
+        problems.add_problem(("search", "trials"), message)
     seeds = list(spec.seeds)
     if seeds[0] != spec.seed or len(set(seeds)) < len(seeds):
         message = f"{seeds} given, allowed are different seeds, the first of them train.seed = {spec.seed}"
-        problems.add(("search", "replicates"), message)
+        problems.add_problem(("search", "replicates"), message)
     if spec.train.with_val and spec.final_seeds is None:
-        problems.add(
+        problems.add_problem(
             ("train", "with_val"), "nothing could be searched by then; for a last training: study train --data"
         )
     elif spec.train.with_val and spec.search.epoch == "best":
         message = "'best' given, allowed is last with train.with_val: no validation split is left to choose an epoch by"
-        problems.add(("search", "epoch"), message)
+        problems.add_problem(("search", "epoch"), message)
 
 
-def _check_early_stopping(spec: StudySpec, problems: Problems) -> None:
+def _check_early_stopping(spec: StudySpec, problems: ProblemCollector) -> None:
     """Check that early stopping compares trials before their last epoch."""
     rule = spec.search.early_stopping
-    if rule.name != "none" and (first := Schedule(rule, spec.epochs).grace) > spec.epochs:
+    if rule.name != "none" and (first := RungSchedule(rule, spec.epochs).grace_epochs) > spec.epochs:
         at = ("search", "early_stopping", "grace")
-        problems.add(at, f"{first} given, allowed is at most train.epochs = {spec.epochs}")
+        problems.add_problem(at, f"{first} given, allowed is at most train.epochs = {spec.epochs}")
 
 
-def _check_data(spec: StudySpec, problems: Problems) -> None:
+def _check_data_sets(spec: StudySpec, problems: ProblemCollector) -> None:
     """Check that every data set can be described; for the user's own, their tables are read."""
     for section in (spec.trial_document({})["data"], *spec.data_sections):
         try:
-            spec.describe(section)
+            spec.facts_of_data(section)
         except UserError as error:
             named = re.match(r"data\.(\w+): ", text := str(error))  # an error about one key
-            problems.add(("data", named[1]) if named else ("data",), text[named.end() :] if named else text)
-    problems.raise_any()
+            problems.add_problem(("data", named[1]) if named else ("data",), text[named.end() :] if named else text)
+    problems.raise_if_any()
 
 
 def load_for_cluster(spec: str, assignments: Iterable[str] = ()) -> StudySpec:
@@ -696,7 +713,7 @@ def load_for_cluster(spec: str, assignments: Iterable[str] = ()) -> StudySpec:
         return load_study(spec, assignments)
     study = spec_of_resolved(_load_with_overrides(spec, assignments))
     try:
-        study.describe(study.base["data"])
+        study.facts_of_data(study.base["data"])
     except UserError:
         return study
     return load_study(spec, assignments)

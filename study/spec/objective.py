@@ -18,32 +18,32 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-CONSTRAINT = re.compile(r"\s*([\w/]+)\s*(<=|>=)\s*([-+.\deE]+)\s*")
+CONSTRAINT_PATTERN = re.compile(r"\s*([\w/]+)\s*(<=|>=)\s*([-+.\deE]+)\s*")
 
 SIGNIFICANT_DIGITS = 12
 
 
-def round_to_digits(value: float) -> float:
+def round_to_significant_digits(value: float) -> float:
     """Round a value to `SIGNIFICANT_DIGITS` significant digits, which drops the noise of its computation."""
     return float(f"{value:.{SIGNIFICANT_DIGITS}g}")
 
 
 @dataclass(frozen=True)
-class Constraint:
+class MetricConstraint:
     """Limit on one metric, written as `val/equalized_odds <= 0.05`."""
 
     metric: str
-    sense: Literal["<=", ">="]
+    comparison: Literal["<=", ">="]
     limit: float
 
     @classmethod
-    def parse(cls, text: str) -> "Constraint":
+    def from_text(cls, text: str) -> "MetricConstraint":
         """Read a constraint.
 
         Raises:
             ValueError: not of that form.
         """
-        match = CONSTRAINT.fullmatch(text)
+        match = CONSTRAINT_PATTERN.fullmatch(text)
         try:
             if match:
                 return cls(match[1], "<=" if match[2] == "<=" else ">=", float(match[3]))
@@ -51,43 +51,49 @@ class Constraint:
             pass
         raise ValueError("allowed is METRIC <= NUMBER or METRIC >= NUMBER")
 
-    def excess(self, value: float) -> float:
+    def violation_by(self, value: float) -> float:
         """Return by how much a value misses the limit; below 0, how much room it leaves."""
-        return round_to_digits(value) - self.limit if self.sense == "<=" else self.limit - round_to_digits(value)
+        return (
+            round_to_significant_digits(value) - self.limit
+            if self.comparison == "<="
+            else self.limit - round_to_significant_digits(value)
+        )
 
     def __str__(self) -> str:
-        return f"{self.metric} {self.sense} {self.limit:g}"
+        return f"{self.metric} {self.comparison} {self.limit:g}"
 
 
 @dataclass(frozen=True)
-class Score:
+class TrialScore:
     """Value of a trial at one epoch.
 
     Attributes:
         values: one per metric, in the metric's own direction.
-        gains: the values, rounded (`round_to_digits`) and turned so that larger is better.
+        gains: the values, rounded (`round_to_significant_digits`) and turned so that larger is better.
         excesses: by how much each constraint is missed, below 0 how much room is left.
     """
 
     values: tuple[float, ...]
-    gains: tuple[float, ...]
-    excesses: tuple[float, ...] = ()
+    values_to_maximise: tuple[float, ...]
+    constraint_violations: tuple[float, ...] = ()
 
     @cached_property
-    def violation(self) -> float:
+    def total_violation(self) -> float:
         """Sum over constraints of how much is missed, 0 where all are kept."""
-        return sum((max(0.0, excess) for excess in self.excesses), 0.0)
+        return sum((max(0.0, excess) for excess in self.constraint_violations), 0.0)
 
     @property
-    def is_single(self) -> bool:
+    def has_single_metric(self) -> bool:
         """Whether there is one metric."""
-        return len(self.gains) == 1
+        return len(self.values_to_maximise) == 1
 
-    def dominates(self, other: "Score") -> bool:
+    def constrained_dominates(self, other: "TrialScore") -> bool:
         """Return whether this is better, by constrained domination."""
-        if self.violation > 0 or other.violation > 0:
-            return self.violation < other.violation
-        return self.gains != other.gains and all(a >= b for a, b in zip(self.gains, other.gains, strict=True))
+        if self.total_violation > 0 or other.total_violation > 0:
+            return self.total_violation < other.total_violation
+        return self.values_to_maximise != other.values_to_maximise and all(
+            a >= b for a, b in zip(self.values_to_maximise, other.values_to_maximise, strict=True)
+        )
 
 
 @dataclass(frozen=True)
@@ -100,8 +106,8 @@ class Objective:
     """
 
     metrics: tuple[str, ...]
-    modes: tuple[Literal["max", "min"], ...]
-    constraints: tuple[Constraint, ...] = ()
+    directions: tuple[Literal["max", "min"], ...]
+    constraints: tuple[MetricConstraint, ...] = ()
     window: int | None = None
 
     @property
@@ -110,11 +116,11 @@ class Objective:
         return len(self.metrics) > 1
 
     @property
-    def aims(self) -> str:
+    def metrics_and_directions_text(self) -> str:
         """The metrics and which direction of each is better, in words."""
         words = {"min": "lower", "max": "higher"}
         return "; ".join(
-            f"{name}, {words[mode]} is better" for name, mode in zip(self.metrics, self.modes, strict=True)
+            f"{name}, {words[mode]} is better" for name, mode in zip(self.metrics, self.directions, strict=True)
         )
 
     @cached_property
@@ -122,36 +128,38 @@ class Objective:
         """Every metric that a score needs."""
         return list(dict.fromkeys([*self.metrics, *(constraint.metric for constraint in self.constraints)]))
 
-    def score(self, report: Mapping[str, float | None]) -> Score | None:
+    def score_of_report(self, report: Mapping[str, float | None]) -> TrialScore | None:
         """Return the score of an epoch's metrics; None where one that it needs is missing or not a number."""
         needed = {name: value for name in self.needed_metrics if (value := report.get(name)) is not None}
         if len(needed) < len(self.needed_metrics):
             return None
         values = tuple(needed[name] for name in self.metrics)
-        turned = (value if mode == "max" else -value for value, mode in zip(values, self.modes, strict=True))
-        gains = tuple(map(round_to_digits, turned))
-        return Score(values, gains, tuple(limit.excess(needed[limit.metric]) for limit in self.constraints))
+        turned = (value if mode == "max" else -value for value, mode in zip(values, self.directions, strict=True))
+        gains = tuple(map(round_to_significant_digits, turned))
+        return TrialScore(values, gains, tuple(limit.violation_by(needed[limit.metric]) for limit in self.constraints))
 
-    def broken_constraints(self, *scores: Score) -> list[Constraint]:
+    def broken_constraints(self, *scores: TrialScore) -> list[MetricConstraint]:
         """Return the constraints that at least one of the scores misses."""
-        by_limit = zip(self.constraints, *(score.excesses for score in scores), strict=True) if scores else ()
+        by_limit = (
+            zip(self.constraints, *(score.constraint_violations for score in scores), strict=True) if scores else ()
+        )
         return [limit for limit, *excesses in by_limit if max(excesses) > 0]
 
-    def ranking_order(self, scores: Sequence[Score]) -> list[int]:
+    def ranking_order(self, scores: Sequence[TrialScore]) -> list[int]:
         """Return positions of scores, the best first: by fronts of constrained domination, then by the first metric.
 
         Ties keep their order.
         """
-        fronts = _front_numbers(scores)
-        return sorted(range(len(scores)), key=lambda place: (fronts[place], -scores[place].gains[0]))
+        fronts = _front_number_of_scores(scores)
+        return sorted(range(len(scores)), key=lambda place: (fronts[place], -scores[place].values_to_maximise[0]))
 
     @property
-    def rule(self) -> str:
+    def front_choice_text(self) -> str:
         """What is chosen of a front of several metrics, in words: that with the best value of the first."""
         return f"the best {self.metrics[0]}"
 
 
-def farthest_positions(scores: Sequence[Score], count: int) -> list[int]:
+def spread_out_positions(scores: Sequence[TrialScore], count: int) -> list[int]:
     """Return positions of so many scores that lie far apart, the first among them.
 
     Each next one has the largest distance to those taken (farthest-first traversal: Gonzalez 1985), on each metric's
@@ -159,7 +167,7 @@ def farthest_positions(scores: Sequence[Score], count: int) -> list[int]:
     """
     import numpy as np
 
-    gains = np.array([score.gains for score in scores])
+    gains = np.array([score.values_to_maximise for score in scores])
     scaled = gains / np.where(np.ptp(gains, axis=0) > 0, np.ptp(gains, axis=0), 1.0)
     taken, away = [0], np.linalg.norm(scaled - scaled[0], axis=1)
     while len(taken) < min(count, len(scores)):
@@ -169,27 +177,27 @@ def farthest_positions(scores: Sequence[Score], count: int) -> list[int]:
     return taken
 
 
-def front_positions(scores: Sequence[Score]) -> list[int]:
+def front_positions(scores: Sequence[TrialScore]) -> list[int]:
     """Return positions of the scores that no other dominates."""
     if not scores:
         return []
-    fronts = _front_numbers(scores)
+    fronts = _front_number_of_scores(scores)
     least = min(fronts)
     first = [place for place, rank in enumerate(fronts) if rank == least]
-    if scores[0].is_single and scores[first[0]].violation == 0:
-        most = max(scores[place].gains for place in first)
-        return [place for place in first if scores[place].gains == most]
+    if scores[0].has_single_metric and scores[first[0]].total_violation == 0:
+        most = max(scores[place].values_to_maximise for place in first)
+        return [place for place in first if scores[place].values_to_maximise == most]
     return first
 
 
-def _front_numbers(scores: Sequence[Score]) -> Sequence[float]:
+def _front_number_of_scores(scores: Sequence[TrialScore]) -> Sequence[float]:
     """Return the front of each score, 0 the best; those that miss a constraint come last, by how much they do."""
-    if not scores or scores[0].is_single:  # with one metric the front follows from the constraints alone
-        return [score.violation for score in scores]
+    if not scores or scores[0].has_single_metric:  # with one metric the front follows from the constraints alone
+        return [score.total_violation for score in scores]
     import numpy as np
 
-    gains = np.array([score.gains for score in scores])
-    violation = np.array([score.violation for score in scores])
+    gains = np.array([score.values_to_maximise for score in scores])
+    violation = np.array([score.total_violation for score in scores])
     ranks = np.where(violation > 0, len(scores) + violation, -1.0)
     kept = np.flatnonzero(ranks < 0)
     dominates = _domination_matrix(gains[kept])

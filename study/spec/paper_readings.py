@@ -10,14 +10,14 @@ from pydantic import Field, JsonValue
 
 from study.errors import UserError
 from study.knobs import Section
-from study.spec.key_errors import Problems, validate_as
+from study.spec.key_errors import ProblemCollector, validate_section_as
 from study.spec.section_models import StrictModel
-from study.spec.yaml_document import Document, split_key
+from study.spec.yaml_document import YamlDocument, split_dotted_key
 
 MISSING_VALUE = object()
 
 
-class Reading(StrictModel):
+class ProtocolReading(StrictModel):
     """One reading of a protocol.
 
     Attributes:
@@ -40,7 +40,7 @@ class Reading(StrictModel):
     taken: str | None = None
 
     @property
-    def reads(self) -> bool:
+    def is_reevaluation_only(self) -> bool:
         """Whether it reads the same trials in another way."""
         return bool(self.metrics or self.values) or self.epoch != "last"
 
@@ -48,45 +48,50 @@ class Reading(StrictModel):
 class DeclaredReadings(StrictModel):
     """Outline of what a study file says of readings."""
 
-    readings: dict[str, Reading] = Field(default_factory=dict)
+    readings: dict[str, ProtocolReading] = Field(default_factory=dict)
 
 
-def take_readings(document: Document) -> dict[str, Reading]:
+def pop_readings(document: YamlDocument) -> dict[str, ProtocolReading]:
     """Take the readings out of a study file's document and check them.
 
     Raises:
-        UserError: they are not of the form of `Reading`; not exactly one is taken, or the file does not have its
+        UserError: they are not of the form of `ProtocolReading`; not exactly one is taken, or the file does not have
+            its
             values.
     """
     declared = document.values.pop("readings", None)
     if declared is None:
         return {}
-    problems = Problems(document)
-    checked = validate_as(DeclaredReadings, {"readings": declared}, (), problems)
-    problems.raise_any()
+    problems = ProblemCollector(document)
+    checked = validate_section_as(DeclaredReadings, {"readings": declared}, (), problems)
+    problems.raise_if_any()
     readings = checked.readings if checked else {}
     taken = [name for name, reading in readings.items() if reading.taken is not None]
     if len(taken) != 1:
-        problems.add(("readings",), f"taken: given for {', '.join(taken) or 'none'}, allowed is exactly one of them")
+        problems.add_problem(
+            ("readings",), f"taken: given for {', '.join(taken) or 'none'}, allowed is exactly one of them"
+        )
     for name, each in readings.items():
-        if each.taken is None and not (each.set or each.reads):
-            problems.add(("readings", name), "set, metrics, values, epoch: none given, so it differs from no other one")
+        if each.taken is None and not (each.set or each.is_reevaluation_only):
+            problems.add_problem(
+                ("readings", name), "set, metrics, values, epoch: none given, so it differs from no other one"
+            )
     for name in taken:
-        if readings[name].reads:
-            problems.add(
+        if readings[name].is_reevaluation_only:
+            problems.add_problem(
                 ("readings", name), "metrics, values, epoch: given, but those of the one taken are the table's"
             )
         for key, value in readings[name].set.items():
-            if (there := _value_at_key(document.values, key)) != value:
+            if (there := _value_at_dotted_key(document.values, key)) != value:
                 has = "nothing" if there is MISSING_VALUE else repr(there)
-                problems.add(
+                problems.add_problem(
                     ("readings", name, "set", key), f"{value!r} given, but the file, which takes it, has {has}"
                 )
-    problems.raise_any()
+    problems.raise_if_any()
     return readings
 
 
-def apply_reading(document: Document, readings: Mapping[str, Reading], name: str) -> None:
+def apply_reading(document: YamlDocument, readings: Mapping[str, ProtocolReading], name: str) -> None:
     """Override the keys of a study file by those of one reading.
 
     Raises:
@@ -96,25 +101,25 @@ def apply_reading(document: Document, readings: Mapping[str, Reading], name: str
         there = ", ".join(readings) or "none"
         raise UserError(f"{name!r}: no reading of {document.source}. Readings there: {there}")
     for key, value in readings[name].set.items():
-        document.set(key, value, document.location_of(("readings", name, "set", key)))
+        document.override_key(key, value, document.key_location(("readings", name, "set", key)))
 
 
-def has_own_study(reading: Reading) -> bool:
+def has_own_trials(reading: ProtocolReading) -> bool:
     """Return whether a reading has trials of its own, beside those of the file's reading."""
     return reading.taken is None and bool(reading.set)
 
 
-def is_study_of_reading(reading: Reading, values: Section) -> bool:
+def is_study_by_reading(reading: ProtocolReading, values: Section) -> bool:
     """Return whether a study has the trials of a reading: all of its values, if it has any or is the file's own."""
     return (bool(reading.set) or reading.taken is not None) and all(
-        _value_at_key(values, key) == value for key, value in reading.set.items()
+        _value_at_dotted_key(values, key) == value for key, value in reading.set.items()
     )
 
 
-def _value_at_key(values: Section, dotted: str) -> object:
+def _value_at_dotted_key(values: Section, dotted: str) -> object:
     """Return the value at a dotted key of a document, or `MISSING_VALUE`."""
     found: object = values
-    for part in split_key(dotted):
+    for part in split_dotted_key(dotted):
         if not isinstance(found, Mapping) or part not in found:
             return MISSING_VALUE
         found = found[part]

@@ -19,7 +19,7 @@ from study.knobs import MAX_INTEGER, REMOVED_VALUES, Scalar, Section, Value
 from study.metrics import Direction
 from study.metrics.selection_rules import SELECTION_RULES
 from study.spec.domain import Domain
-from study.spec.objective import Constraint
+from study.spec.objective import MetricConstraint
 from study.spec.section_models import StrictModel
 
 SECONDS_PER_UNIT = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -34,14 +34,14 @@ def parse_duration(value: Value) -> Value:
     return float(value) if type(value) is int and abs(value) <= MAX_INTEGER else value
 
 
-def refuse_word(value: Value) -> Value:
+def refuse_word_for_configurations(value: Value) -> Value:
     """Refuse a word in place of a list of configurations; where `papers` is allowed, it was replaced before."""
     if isinstance(value, str):
         raise ValueError("allowed is a list of configurations, or papers")
     return value
 
 
-class Resources(StrictModel):
+class TrialResources(StrictModel):
     """Resources of one trial; it trains on one card.
 
     Attributes:
@@ -64,7 +64,7 @@ class Resources(StrictModel):
 
 
 PositiveInteger = Annotated[int, Field(ge=1, le=MAX_INTEGER)]
-Seed = Annotated[int, Field(ge=0, lt=2**32)]
+SeedValue = Annotated[int, Field(ge=0, lt=2**32)]
 if TYPE_CHECKING:
     RuleName = str
     SectionName = str
@@ -74,25 +74,25 @@ else:
 """Name of a selection rule of `study.metrics.selection_rules`; of a section that can have alternatives."""
 SamplerName = Literal["gp", "grid", "qmc", "random", "tpe"]
 StoppingName = Literal["asha", "none"]
-Parameters = dict[str, SkipValidation[Scalar]]
+UncheckedParameters = dict[str, SkipValidation[Scalar]]
 """Parameters whose values are checked against their keys, see `study.spec.search_checks.check_given_configurations`."""
 
 
-def _not_removed(value: Value, check: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Value:
+def _refuse_removed_value(value: Value, check: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Value:
     """Refuse a value that was removed, except where the file of an earlier version's study is only read."""
     if not isinstance(value, str) or value not in REMOVED_VALUES:
         checked: Value = check(value)
         return checked
-    if info.context != READING_CONTEXT:
+    if info.context != EARLIER_VERSION_CONTEXT:
         raise ValueError(f"which was removed. Write {REMOVED_VALUES[value]}")
     return value
 
 
-READING_CONTEXT = "reads"
+EARLIER_VERSION_CONTEXT = "reads"
 """Context of a validation that takes what earlier versions had, since nothing will run by it."""
 
 
-class EarlyStopping(StrictModel):
+class EarlyStoppingOptions(StrictModel):
     """The rule by which searched trials go on or end early.
 
     Attributes:
@@ -108,20 +108,20 @@ class EarlyStopping(StrictModel):
     grace: PositiveInteger | None = None
     reduction: Annotated[int, Field(ge=2, le=MAX_INTEGER)] = 3
 
-    _name_is_there = field_validator("name", mode="wrap")(_not_removed)
+    _check_rule_exists = field_validator("name", mode="wrap")(_refuse_removed_value)
 
 
-def _check_limit(text: str) -> str:
-    Constraint.parse(text)
+def _check_constraint_text(text: str) -> str:
+    MetricConstraint.from_text(text)
     return text
 
 
-def _expand_name(value: Value) -> Value:
+def _expand_rule_name(value: Value) -> Value:
     """Return a rule with its defaults where its name alone is given."""
     return {"name": value} if isinstance(value, str) else value
 
 
-class Confirm(StrictModel):
+class ConfirmOptions(StrictModel):
     """The configurations that run again on fresh seeds after the search, besides the baseline.
 
     Attributes:
@@ -143,12 +143,12 @@ class Confirm(StrictModel):
     rules: bool | Annotated[list[RuleName], Field(min_length=1)] = False
 
 
-FRONT = 10
+DEFAULT_CONFIRM_FRONT = 10
 """`Confirm.front` of a study file with several metrics that does not give it. Studies from before that key have none:
 `top` alone runs again there."""
 
 
-class Search(StrictModel):
+class SearchOptions(StrictModel):
     """The search: its space, sampler, budget and metric.
 
     Attributes:
@@ -187,31 +187,34 @@ class Search(StrictModel):
 
     space: dict[str, Domain] = Field(default_factory=dict)
     alternatives: dict[SectionName, dict[str, dict[str, JsonValue]]] = Field(default_factory=dict)
-    baseline: Parameters | None = None
-    enqueue: Annotated[list[Parameters], BeforeValidator(refuse_word)] = Field(default_factory=list)
+    baseline: UncheckedParameters | None = None
+    enqueue: Annotated[list[UncheckedParameters], BeforeValidator(refuse_word_for_configurations)] = Field(
+        default_factory=list
+    )
     margin: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
-    incumbents: list[Parameters] = Field(default_factory=list)
+    incumbents: list[UncheckedParameters] = Field(default_factory=list)
     references: bool | Literal["auto"] | list[str] = False
     sampler: SamplerName = "tpe"
-    seed: Seed = 0
+    seed: SeedValue = 0
     trials: PositiveInteger | None = None
     time: Annotated[float, Field(gt=0, allow_inf_nan=False), BeforeValidator(parse_duration)] | None = None
     gpu_hours: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
-    replicates: Annotated[int, Field(ge=1, le=1000)] | Annotated[list[Seed], Field(min_length=1)] = 1
+    replicates: Annotated[int, Field(ge=1, le=1000)] | Annotated[list[SeedValue], Field(min_length=1)] = 1
     folds: Literal["one", "each"] | None = None
     concurrency: PositiveInteger | None = None
     metric: str | Annotated[list[str], Field(min_length=1)] = "val/accuracy"
     direction: Direction | Annotated[list[Direction], Field(min_length=1)] | None = None
-    constraints: list[Annotated[str, AfterValidator(_check_limit)]] = Field(default_factory=list)
+    constraints: list[Annotated[str, AfterValidator(_check_constraint_text)]] = Field(default_factory=list)
     epoch: Literal["last", "best"] = "last"
     epoch_window: PositiveInteger = 3
     early_stopping: Annotated[
-        EarlyStopping, BeforeValidator(_expand_name, json_schema_input_type=StoppingName | EarlyStopping)
-    ] = EarlyStopping()
-    confirm: Confirm = Confirm()
+        EarlyStoppingOptions,
+        BeforeValidator(_expand_rule_name, json_schema_input_type=StoppingName | EarlyStoppingOptions),
+    ] = EarlyStoppingOptions()
+    confirm: ConfirmOptions = ConfirmOptions()
     retries: Annotated[int, Field(ge=0, le=MAX_INTEGER)] = 2
 
-    _sampler_is_there = field_validator("sampler", mode="wrap")(_not_removed)
+    _check_sampler_exists = field_validator("sampler", mode="wrap")(_refuse_removed_value)
 
     @property
     def directions(self) -> dict[str, Direction]:
@@ -226,7 +229,7 @@ OBJECTIVE_KEYS = {"metric", "direction", "constraints", "epoch", "epoch_window"}
 """Keys of `search` that say what a trial is worth: an exported configuration keeps them."""
 
 
-class Origin(TypedDict, total=False):
+class ExportOrigin(TypedDict, total=False):
     """Where an exported configuration comes from: its study, how that chose it, what it found, on which code.
 
     `changed` are overrides since then; `digest` is left out where there are some. `gain` and `confirmed` are documents
@@ -255,7 +258,7 @@ class Origin(TypedDict, total=False):
     digest: str
 
 
-class Layout(StrictModel):
+class StudyFileLayout(StrictModel):
     """The outline of a study file."""
 
     name: str
@@ -263,9 +266,9 @@ class Layout(StrictModel):
     model: dict[str, JsonValue]
     method: dict[str, JsonValue]
     train: dict[str, JsonValue] = Field(default_factory=dict)
-    search: Search = Search()
-    resources: Resources = Resources()
-    final_seeds: Annotated[list[Seed], Field(min_length=1)] | None = None
+    search: SearchOptions = SearchOptions()
+    resources: TrialResources = TrialResources()
+    final_seeds: Annotated[list[SeedValue], Field(min_length=1)] | None = None
     origin: dict[str, JsonValue] | None = None
 
     @property

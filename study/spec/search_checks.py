@@ -14,36 +14,38 @@ from study.catalogue import OWN_FUNCTION_NAMES, REFERENCE_METHOD
 from study.data.dataset import Facts
 from study.errors import did_you_mean
 from study.knobs import Knob, Params, Scalar, Section, Value, to_options
-from study.methods import OWN
-from study.models.network_keys import EARLY_LAYERS, early_width
-from study.spec.configuration import distinct_configurations, is_same_configuration
-from study.spec.domain import MAX_GRID_CELLS, Domain, grid_values, last_grid_value
-from study.spec.key_errors import Problems, TrialProblems, find_fault, params_text
-from study.spec.sampler_facts import SAMPLERS, SamplerFacts
-from study.spec.schema import FRONT, EarlyStopping, Resources, Search
-from study.spec.space import Space, grid_size
-from study.spec.trial_sections import CATALOGUES, Domains, SectionForms, Sections, valid_names
-from study.spec.yaml_document import Key, as_mapping
+from study.methods import OWN_FUNCTION_NAME
+from study.models.network_keys import EARLY_LAYER_MODULES, early_layers_width
+from study.spec.configuration import are_same_configuration, distinct_configurations
+from study.spec.domain import MAX_GRID_CELLS, Domain, grid_values_of_domain, last_grid_value
+from study.spec.key_errors import ProblemCollector, TrialProblemCollector, fault_of_value, format_params
+from study.spec.sampler_capabilities import SAMPLER_CAPABILITIES, SamplerCapabilities
+from study.spec.schema import DEFAULT_CONFIRM_FRONT, EarlyStoppingOptions, SearchOptions, TrialResources
+from study.spec.space import SearchSpace, count_grid_cells
+from study.spec.trial_sections import NAME_CATALOGUES, DomainsByKey, SectionForms, TrialSections, valid_section_names
+from study.spec.yaml_document import KeyPath, mapping_or_empty
 from study.training import augment
 from study.training.config import FUNCTION_TRAIN_KEYS, TrainOptions, TrialConfig
 
-MAX_STEPS = 10_000_000
+MAX_RANGE_STEPS = 10_000_000
 """Most steps of a range: beyond it rounding blurs which values lie on a step."""
 
 
-MAX_EXACT_INTEGER = 2**53
+MAX_EXACT_FLOAT_INTEGER = 2**53
 """Largest whole number up to which samplers, which compute with floats, tell each from its neighbours."""
 
-TOO_LARGE_MESSAGE = f"and samplers do not tell whole numbers beyond {MAX_EXACT_INTEGER} (2**53) from their neighbours"
+TOO_LARGE_MESSAGE = (
+    f"and samplers do not tell whole numbers beyond {MAX_EXACT_FLOAT_INTEGER} (2**53) from their neighbours"
+)
 
 
-def _loses_steps_as_float(domain: Domain, whole: bool) -> bool:
+def _is_last_step_inexact(domain: Domain, whole: bool) -> bool:
     """Return whether the last step of a range is off its steps once it is a float."""
     low, step, last = (Fraction(str(value)) for value in (domain.low, domain.step, last_grid_value(domain, whole)))
     return (last - low) % step != 0
 
 
-def count_configurations(search: Search, space: Space, most: int = MAX_GRID_CELLS) -> int | None:
+def count_configurations(search: SearchOptions, space: SearchSpace, most: int = MAX_GRID_CELLS) -> int | None:
     """Count the different configurations that a search can try: those of its space, and given ones outside it.
 
     None: its space has more than `most`.
@@ -56,85 +58,85 @@ def count_configurations(search: Search, space: Space, most: int = MAX_GRID_CELL
     if any(width / step > most for width, step in grained):
         return None
     try:
-        found = grid_size(space, most, every=True)
+        found = count_grid_cells(space, most, every=True)
     except ValueError:  # a range without steps
         return None
     given = distinct_configurations([*([search.baseline] if search.baseline is not None else []), *search.enqueue])
     return found + sum(not space.contains(params) for params in given) if found <= most else None
 
 
-def sampler_problems(search: Search, space: Space) -> list[tuple[Key, str]]:
+def sampler_problems(search: SearchOptions, space: SearchSpace) -> list[tuple[KeyPath, str]]:
     """Return what the sampler cannot search, each with the key at fault."""
-    faults: list[tuple[Key, str]] = []
-    name, can = search.sampler, SAMPLERS[search.sampler]
-    if can.every_key:
-        others = _able_samplers_text(lambda other: not other.every_key)
+    faults: list[tuple[KeyPath, str]] = []
+    name, can = search.sampler, SAMPLER_CAPABILITIES[search.sampler]
+    if can.needs_every_key:
+        others = _capable_samplers_text(lambda other: not other.needs_every_key)
         message = f"is not in every trial, as {name} needs it. Allowed: {others}"
         faults += [(("search", "space", key), message) for key in space.conditional_keys()]
     faults += _range_problems(search, space)
-    if can.every_cell:
+    if can.tries_every_cell:
         endless = _unlistable_ranges(space)
         faults += endless
-        if not endless and grid_size(space) > MAX_GRID_CELLS:
+        if not endless and count_grid_cells(space) > MAX_GRID_CELLS:
             faults.append((("search", "space"), f"has more than {MAX_GRID_CELLS} cells, allowed is at most that many"))
     return faults
 
 
-def _able_samplers_text(can: Callable[[SamplerFacts], bool]) -> str:
+def _capable_samplers_text(can: Callable[[SamplerCapabilities], bool]) -> str:
     """Return the samplers that can do something, for a message."""
-    return ", ".join(name for name, declared in SAMPLERS.items() if can(declared))
+    return ", ".join(name for name, declared in SAMPLER_CAPABILITIES.items() if can(declared))
 
 
-def _range_problems(search: Search, space: Space) -> Iterator[tuple[Key, str]]:
+def _range_problems(search: SearchOptions, space: SearchSpace) -> Iterator[tuple[KeyPath, str]]:
     """Yield the ranges that are too wide or too fine for numbers, or for the sampler."""
-    can = SAMPLERS[search.sampler]
+    can = SAMPLER_CAPABILITIES[search.sampler]
     for key, domain in space.domains.items():
         low, high, step = domain.low, domain.high, domain.step
         if low is None or high is None or low == high:
             continue
-        at, whole = ("search", "space", key), key in space.integers
+        at, whole = ("search", "space", key), key in space.integer_keys
         if not math.isfinite(float(high) - float(low)):
             yield at, f"the range {low!r} to {high!r} is wider than the largest number. Allowed: one of at most 1.7e308"
             continue
-        if whole and max(abs(low), abs(high)) > MAX_EXACT_INTEGER:
+        if whole and max(abs(low), abs(high)) > MAX_EXACT_FLOAT_INTEGER:
             yield at, f"{low!r} to {high!r} given, {TOO_LARGE_MESSAGE}. Allowed: -2**53 to 2**53, or choices"
             continue
-        if step and _loses_steps_as_float(domain, whole):
+        if step and _is_last_step_inexact(domain, whole):
             message = f"the last step from {low!r} to {high!r} has more digits than a number holds"
             yield (*at, "step"), f"{step!r} given, {message}. Allowed: low and step of a size, or no step"
             continue
         values = (high - low) / (step or 1) if whole or step else 0
-        if step and not (whole and step == 1) and values > MAX_STEPS and not can.every_cell:
-            message = f"{step!r} given, more than {MAX_STEPS} steps from {low!r} to {high!r}"
+        if step and not (whole and step == 1) and values > MAX_RANGE_STEPS and not can.tries_every_cell:
+            message = f"{step!r} given, more than {MAX_RANGE_STEPS} steps from {low!r} to {high!r}"
             yield (*at, "step"), f"{message}. Allowed: a larger one, or none"
-        elif can.most_values is not None and values >= can.most_values:
-            message = f"the range {low!r} to {high!r} has more than {can.most_values} values, all of which "
+        elif can.max_values_per_key is not None and values >= can.max_values_per_key:
+            message = f"the range {low!r} to {high!r} has more than {can.max_values_per_key} values, all of which "
             message += f"{search.sampler} lists"
             allowed = "a larger step, or sampler tpe" if not domain.log else "sampler tpe"
             yield at, f"{message}. Allowed: {allowed}"
 
 
-def _unlistable_ranges(space: Space) -> list[tuple[Key, str]]:
+def _unlistable_ranges(space: SearchSpace) -> list[tuple[KeyPath, str]]:
     """Return the ranges whose values a grid cannot list."""
-    faults: list[tuple[Key, str]] = []
+    faults: list[tuple[KeyPath, str]] = []
     for key, domain in space.domains.items():
         try:
-            grid_values(domain, key in space.integers)
+            grid_values_of_domain(domain, key in space.integer_keys)
         except ValueError as error:
             faults.append((("search", "space", key), str(error)))
     return faults
 
 
-Describe = Callable[[Section], Facts]
+DescribeData = Callable[[Section], Facts]
 
 
-def trial_faults(trial: Mapping[str, Section], facts: Facts) -> Iterator[tuple[tuple[str, str], str]]:
+def all_trial_faults(trial: Mapping[str, Section], facts: Facts) -> Iterator[tuple[tuple[str, str], str]]:
     """Yield what is wrong with the complete sections of a trial: the key to change, as (section, key), and why."""
     method = trial["method"]
-    if apart := list(function_faults(trial)):
+    if apart := list(training_function_faults(trial)):
         yield from apart
         return
-    if method["name"] == OWN:
+    if method["name"] == OWN_FUNCTION_NAME:
         return
     if method["name"] == REFERENCE_METHOD and trial["train"]["epochs"] != 1:
         why = (
@@ -147,12 +149,16 @@ def trial_faults(trial: Mapping[str, Section], facts: Facts) -> Iterator[tuple[t
         limit = 2.0 / temperature
         why = f"{epsilon!r} given, allowed is at most 2/temperature = {limit:g} (FairKL paper A.2)"
         yield ("method", "epsilon"), why
-    yield from section_faults(trial, facts)
+    yield from incompatible_sections_faults(trial, facts)
 
 
-def check_trials(
-    sections: Sections, describe: Describe, space: Space, cases: Iterable[Params], configurations: Mapping[Key, Params]
-) -> Iterator[tuple[Key, str]]:
+def check_possible_trials(
+    sections: TrialSections,
+    describe: DescribeData,
+    space: SearchSpace,
+    cases: Iterable[Params],
+    configurations: Mapping[KeyPath, Params],
+) -> Iterator[tuple[KeyPath, str]]:
     """Yield the problems of the search's trials, each once: the place in the search that causes it, and why.
 
     All combinations of the keys that decide on others are checked, and in each the ends of ranges and the choices of
@@ -163,49 +169,49 @@ def check_trials(
         describe: gives the facts about a data section.
         configurations: those that the search is given, by their place.
     """
-    own = sections.trial({})
-    seen: set[str | tuple[Key, str]] = {why for _, why in trial_faults(own, describe(own["data"]))}
+    own = sections.complete_sections_of_trial({})
+    seen: set[str | tuple[KeyPath, str]] = {why for _, why in all_trial_faults(own, describe(own["data"]))}
     searched = ((("search", "space"), params) for case in cases for params in _extreme_trials(space, case))
     for at, params in [*configurations.items(), *searched]:
-        trial = sections.trial(params)
-        for (section, name), why in trial_faults(trial, describe(trial["data"])):
+        trial = sections.complete_sections_of_trial(params)
+        for (section, name), why in all_trial_faults(trial, describe(trial["data"])):
             suspects = _likely_causes(f"{section}.{name}", space, params)
             place = (*at, *list(suspects)[:1])
             others = {key: value for key, value in suspects.items() if not why.startswith(f"{value!r} given")}
             if not {why, (place, why)} & seen:
                 seen.add((place, why))
-                yield place, f"with {params_text(others)}: {why}" if others else why
+                yield place, f"with {format_params(others)}: {why}" if others else why
 
 
-def _extreme_trials(space: Space, case: Params) -> Iterator[Params]:
+def _extreme_trials(space: SearchSpace, case: Params) -> Iterator[Params]:
     """Yield trials of one case: all keys at their lowest end, each in turn at its others, all at the highest."""
-    domains = {key: domain for key, domain in space.domains.items() if key not in case and space.applies(key, case)}
-    lowest = {**case, **{key: domain.ends()[0] for key, domain in domains.items()}}
+    domains = {key: domain for key, domain in space.domains.items() if key not in case and space.applies_to(key, case)}
+    lowest = {**case, **{key: domain.boundary_values()[0] for key, domain in domains.items()}}
     yield lowest
     for key, domain in domains.items():
-        yield from ({**lowest, key: end} for end in domain.ends()[1:] if not isinstance(end, float))
+        yield from ({**lowest, key: end} for end in domain.boundary_values()[1:] if not isinstance(end, float))
     yield {**case, **{key: _highest_value(domain) for key, domain in domains.items()}}
 
 
 def _highest_value(domain: Domain) -> Scalar:
-    ends = domain.ends()
+    ends = domain.boundary_values()
     numbers = [end for end in ends if isinstance(end, int | float)]
     return max(numbers) if len(numbers) == len(ends) else ends[-1]
 
 
-def _likely_causes(key: str, space: Space, params: Params) -> Params:
+def _likely_causes(key: str, space: SearchSpace, params: Params) -> Params:
     """Return the parameters that may cause a problem with a key, the likeliest first.
 
     The key itself and all that vary, floats aside; if there are none, all of its section.
     """
     own = {key: params[key]} if key in params else {}
-    constant = {other for other, domain in space.domains.items() if len(domain.ends()) == 1}
+    constant = {other for other, domain in space.domains.items() if len(domain.boundary_values()) == 1}
     varied = {other: value for other, value in params.items() if other not in constant and not isinstance(value, float)}
     section = key.split(".")[0]
     return own | varied or {other: value for other, value in params.items() if other.startswith(f"{section}.")}
 
 
-def resource_faults(taken: Resources) -> Iterator[tuple[Key, str]]:
+def trial_resource_faults(taken: TrialResources) -> Iterator[tuple[KeyPath, str]]:
     """Yield what is wrong with a trial's resources, with its place: several GPUs, or a kind of GPU without a GPU."""
     if taken.gpu > 1:
         yield (
@@ -217,7 +223,7 @@ def resource_faults(taken: Resources) -> Iterator[tuple[Key, str]]:
         yield ("resources", "accelerator"), why
 
 
-NEVER_SEARCHED = {
+UNSEARCHABLE_KEYS = {
     "data.folds": "folds",
     "train.epochs": "epochs",
     "train.seed": "seed",
@@ -227,33 +233,37 @@ NEVER_SEARCHED = {
 }
 """Keys that have one value in a study, and what messages call it."""
 
-MAX_CASES = 2000
+MAX_NAME_COMBINATIONS = 2000
 """Most combinations of names, each of which is checked."""
 
 
-def given_configurations(search: Search) -> dict[Key, Params]:
+def given_configurations(search: SearchOptions) -> dict[KeyPath, Params]:
     """Return the configurations that a search is given, baseline and enqueued, by their place."""
-    baseline: dict[Key, Params] = {("search", "baseline"): search.baseline or {}}
+    baseline: dict[KeyPath, Params] = {("search", "baseline"): search.baseline or {}}
     return baseline | {("search", "enqueue", str(place)): params for place, params in enumerate(search.enqueue)}
 
 
-def check_space(domains: Domains, sections: Sections, forms: SectionForms, problems: Problems) -> None:
+def check_space(
+    domains: DomainsByKey, sections: TrialSections, forms: SectionForms, problems: ProblemCollector
+) -> None:
     """Check that every key of a space exists and can be searched, and that conditions name keys of the space."""
     for key, domain in domains.items():
-        at: Key = ("search", "space", key)
-        if not _check_key_exists(key, forms.keys, at, problems):
+        at: KeyPath = ("search", "space", key)
+        if not _check_key_exists(key, forms.all_keys, at, problems):
             continue
         if domain.choices is None and (key.endswith(".name") or key.startswith("data.")):
-            problems.add(at, "a range given, allowed are choices: each is a data set, network or method of its own")
+            problems.add_problem(
+                at, "a range given, allowed are choices: each is a data set, network or method of its own"
+            )
         if key.endswith(".name"):
             _check_names_of_key(key, domain.choices or [], sections, at, problems)
-        if isinstance(domain.step, float) and any(int in knob.plain_types for knob in forms.knobs(key)):
-            problems.add((*at, "step"), f"{domain.step!r} given, allowed is a whole number, as {key} is one")
-        _check_when(domain.when, domains, (*at, "when"), problems)
+        if isinstance(domain.step, float) and any(int in knob.plain_types for knob in forms.knobs_of_key(key)):
+            problems.add_problem((*at, "step"), f"{domain.step!r} given, allowed is a whole number, as {key} is one")
+        _check_when_condition(domain.when, domains, (*at, "when"), problems)
 
 
 def check_given_configurations(
-    configurations: Mapping[Key, Params], sections: Sections, problems: Problems
+    configurations: Mapping[KeyPath, Params], sections: TrialSections, problems: ProblemCollector
 ) -> list[Params]:
     """Check that every key of the configurations exists in the sections that they lead to, and has a valid value.
 
@@ -267,105 +277,120 @@ def check_given_configurations(
         if not all(right):
             continue
         knobs = {
-            f"{section}.{key}": knob for section in sections.own for key, knob in sections.knobs(section, point).items()
+            f"{section}.{key}": knob
+            for section in sections.own_sections
+            for key, knob in sections.knobs_of_form(section, point).items()
         }
         existing = [key for key in point if _check_key_exists(key, list(knobs), (*at, key), problems)]
-        wrong = {key: why for key in existing if key in knobs and (why := find_fault(knobs[key], point[key]))}
+        wrong = {key: why for key in existing if key in knobs and (why := fault_of_value(knobs[key], point[key]))}
         for key, why in wrong.items():
-            problems.add((*at, key), why)
+            problems.add_problem((*at, key), why)
         if len(existing) == len(point) and not wrong:
             sound.append(point)
     return sound
 
 
-def combine_deciding_keys(space: Space, problems: Problems) -> list[dict[str, Scalar]]:
+def combine_deciding_keys(space: SearchSpace, problems: ProblemCollector) -> list[dict[str, Scalar]]:
     """Return the combinations of the keys that decide on others.
 
     It checks that they are few enough, and that each key is in one of them.
     """
-    cases = list(islice(space.cases(), MAX_CASES + 1))
-    if len(cases) > MAX_CASES:
+    cases = list(islice(space.cases(), MAX_NAME_COMBINATIONS + 1))
+    if len(cases) > MAX_NAME_COMBINATIONS:
         message = (
-            f"more than {MAX_CASES} combinations of {', '.join(sorted(space.deciding_keys))}. Write several studies"
+            f"more than {MAX_NAME_COMBINATIONS} combinations of "
+            f"{', '.join(sorted(space.deciding_keys))}. Write several studies"
         )
-        problems.add(("search", "space"), message)
+        problems.add_problem(("search", "space"), message)
         return []
     for key in space.domains:
-        if not any(space.applies(key, case) for case in cases):
-            problems.add(("search", "space", key), "is searched in no trial: its condition never holds")
+        if not any(space.applies_to(key, case) for case in cases):
+            problems.add_problem(("search", "space", key), "is searched in no trial: its condition never holds")
     return cases
 
 
-def check_values(space: Space, sections: Sections, cases: Iterable[Params], problems: Problems) -> None:
+def check_domain_values(
+    space: SearchSpace, sections: TrialSections, cases: Iterable[Params], problems: ProblemCollector
+) -> None:
     """Check that every value that the search may give to a key is valid, in all forms of the key's section."""
     seen: set[tuple[str, Knob]] = set()
     for case in cases:
         for key, domain in space.domains.items():
             section, name = key.split(".")
-            knob = sections.knobs(section, case).get(name)
-            if knob is None or (key, knob) in seen or not space.applies(key, case):
+            knob = sections.knobs_of_form(section, case).get(name)
+            if knob is None or (key, knob) in seen or not space.applies_to(key, case):
                 continue
             seen.add((key, knob))
             label = f"{section}.name"
-            noted = TrialProblems(problems, {label: case[label]} if label in case else {})
-            faults = [why for value in domain.ends() if (why := find_fault(knob, value))]
+            noted = TrialProblemCollector(problems, {label: case[label]} if label in case else {})
+            faults = [why for value in domain.boundary_values() if (why := fault_of_value(knob, value))]
             between = (
-                None if faults or domain.choices is not None else find_fault(knob, _middle_value(domain, key, space))
+                None
+                if faults or domain.choices is not None
+                else fault_of_value(knob, _middle_value(domain, key, space))
             )
             for why in [*faults, *([between] if between else [])]:
-                noted.add(("search", "space", key), why)
+                noted.add_problem(("search", "space", key), why)
 
 
-def _check_key_exists(key: str, valid: list[str], at: Key, problems: Problems) -> bool:
-    if key in NEVER_SEARCHED:
-        problems.add(at, f"cannot be searched: every trial of a study has the same {NEVER_SEARCHED[key]}")
+def _check_key_exists(key: str, valid: list[str], at: KeyPath, problems: ProblemCollector) -> bool:
+    if key in UNSEARCHABLE_KEYS:
+        problems.add_problem(at, f"cannot be searched: every trial of a study has the same {UNSEARCHABLE_KEYS[key]}")
         return False
     section, _, name = key.partition(".")
-    if key in valid or (name == "name" and section in CATALOGUES):
+    if key in valid or (name == "name" and section in NAME_CATALOGUES):
         return True
     near = [other for other in valid if other.split(".")[0] == section]
-    problems.add(at, f"unknown key. {did_you_mean(key, valid)}Allowed: {', '.join(near or valid)}")
+    problems.add_problem(at, f"unknown key. {did_you_mean(key, valid)}Allowed: {', '.join(near or valid)}")
     return False
 
 
-def _check_names_of_key(key: str, chosen: Sequence[Scalar], sections: Sections, at: Key, problems: Problems) -> bool:
+def _check_names_of_key(
+    key: str, chosen: Sequence[Scalar], sections: TrialSections, at: KeyPath, problems: ProblemCollector
+) -> bool:
     section = key.removesuffix(".name")
-    valid = list(dict.fromkeys([*sections.alternatives.get(section, {}), *valid_names(section)]))
+    valid = list(dict.fromkeys([*sections.alternatives.get(section, {}), *valid_section_names(section)]))
     wrong = [name for name in chosen if name not in valid]
     for name in wrong:
-        problems.add(at, f"{name!r} given. {did_you_mean(str(name), valid)}Allowed: {', '.join(valid)}")
+        problems.add_problem(at, f"{name!r} given. {did_you_mean(str(name), valid)}Allowed: {', '.join(valid)}")
     plain = [name for name in chosen if name not in wrong and name not in sections.alternatives.get(section, {})]
-    unusable = [why for name in plain if (why := CATALOGUES[section].why_unusable(str(name)))]
+    unusable = [why for name in plain if (why := NAME_CATALOGUES[section].why_unusable(str(name)))]
     for why in unusable:
-        problems.add(at, why)
+        problems.add_problem(at, why)
     return not wrong and not unusable
 
 
-def _check_when(when: Mapping[str, list[Scalar]], domains: Domains, at: Key, problems: Problems) -> None:
+def _check_when_condition(
+    when: Mapping[str, list[Scalar]], domains: DomainsByKey, at: KeyPath, problems: ProblemCollector
+) -> None:
     for key, values in when.items():
         if key not in domains:
             searched = list(domains)
-            problems.add(
+            problems.add_problem(
                 (*at, key), f"is not in search.space. {did_you_mean(key, searched)}Allowed: {', '.join(searched)}"
             )
         elif domains[key].choices is None:
-            problems.add((*at, key), f"{key} is searched as a range, allowed in a condition are keys with choices")
+            problems.add_problem(
+                (*at, key), f"{key} is searched as a range, allowed in a condition are keys with choices"
+            )
         else:
             for value in (choice for choice in values if not domains[key].contains(choice)):
-                allowed = ", ".join(map(repr, domains[key].ends()))
-                problems.add((*at, key), f"{value!r} given, which {key} never is. Allowed: {allowed}")
+                allowed = ", ".join(map(repr, domains[key].boundary_values()))
+                problems.add_problem((*at, key), f"{value!r} given, which {key} never is. Allowed: {allowed}")
 
 
-def _middle_value(domain: Domain, key: str, space: Space) -> Scalar:
+def _middle_value(domain: Domain, key: str, space: SearchSpace) -> Scalar:
     """Return a value between the ends of a range, which must be valid, too."""
     assert domain.low is not None
     assert domain.high is not None
-    if key in space.integers:
+    if key in space.integer_keys:
         return int(domain.low + domain.high) // 2
     return domain.low + 0.382 * (domain.high - domain.low) if domain.low < domain.high else domain.low
 
 
-def section_faults(sections: Mapping[str, Section], facts: Facts) -> Iterator[tuple[tuple[str, str], str]]:
+def incompatible_sections_faults(
+    sections: Mapping[str, Section], facts: Facts
+) -> Iterator[tuple[tuple[str, str], str]]:
     """Yield what does not go together in complete sections: the key to change, as (section, key), and why.
 
     Args:
@@ -376,7 +401,7 @@ def section_faults(sections: Mapping[str, Section], facts: Facts) -> Iterator[tu
     for key, why in methods.unmet_needs(method, facts):
         yield ("method", key), f"{method[key]!r} given, it {why}, which data.name {name!r} lacks"
     if sections["model"].get("frozen"):
-        if reason := models.why_unsuited(sections["model"], facts):
+        if reason := models.why_network_unsuited(sections["model"], facts):
             yield ("model", "name"), reason
             return
         shaping = [key for key in ("regulariser", "adversary") if method.get(key, "none") != "none"]
@@ -386,18 +411,20 @@ def section_faults(sections: Mapping[str, Section], facts: Facts) -> Iterator[tu
             why = f"0 given, method.{key} {method[key]!r} shapes features, and those of a frozen network stay"
             yield ("model", "adapter"), f"{why}: allowed is 1 or more, or model.trained_stages"
         facts, name = (
-            models.facts_of_inputs(sections["model"], facts),
+            models.facts_of_network_inputs(sections["model"], facts),
             f"{name} (features of a frozen network, a table)",
         )
     augmentation = train.augmentation
-    if reason := augment.why_unsuited(augmentation, facts):
+    if reason := augment.why_augmentation_unsuited(augmentation, facts):
         yield ("train", "augmentation"), f"{reason}, which data.name {name!r} is not"
     elif not sections["model"].get("frozen"):
         yield from _shape_faults(sections, facts)
     wish = methods.method_needs(method).views
-    if wish and not augment.is_random(augmentation):
+    if wish and not augment.has_random_views(augmentation):
         random = [
-            other for other in augment.names() if augment.is_random(other) and not augment.why_unsuited(other, facts)
+            other
+            for other in augment.augmentation_names()
+            if augment.has_random_views(other) and not augment.why_augmentation_unsuited(other, facts)
         ]
         why = f"{augmentation!r} given, method.{wish} {method[wish]!r} needs views that differ. "
         yield ("train", "augmentation"), f"{why}Allowed: {', '.join(random)}"
@@ -423,11 +450,11 @@ def _early_layers_faults(sections: Mapping[str, Section], facts: Facts) -> Itera
     asked = [(section, key) for section, key in keys if sections[section].get(key) == EARLY_LAYERS_SOURCE]
     if asked and facts.unlabelled:
         yield asked[0], f"{EARLY_LAYERS_SOURCE!r} given, it needs the class of every training sample"
-    if asked and not (sections["model"].get("frozen") and early_width(sections["model"])):
+    if asked and not (sections["model"].get("frozen") and early_layers_width(sections["model"])):
         yield (
             asked[0],
             f"{EARLY_LAYERS_SOURCE!r} given, it needs model.frozen and one of these networks: "
-            f"{', '.join(EARLY_LAYERS)}",
+            f"{', '.join(EARLY_LAYER_MODULES)}",
         )
 
 
@@ -445,74 +472,78 @@ def _group_network_faults(sections: Mapping[str, Section], facts: Facts) -> Iter
     if facts.unlabelled:
         name = sections["data"]["name"]
         yield kind, f"{given}, it needs the class of every training sample, which data.name {name!r} lacks"
-    elif not sections["model"].get("frozen") and (reason := models.why_unsuited(sections["model"], facts)):
+    elif not sections["model"].get("frozen") and (reason := models.why_network_unsuited(sections["model"], facts)):
         yield kind, f"{given}, its network sees samples as they are stored: {reason}"
 
 
 def _shape_faults(sections: Mapping[str, Section], facts: Facts) -> Iterator[tuple[tuple[str, str], str]]:
     """Yield why the network cannot take what training and evaluation give it."""
     options = TrialConfig.from_document(sections).train
-    trained = replace(facts, shape=augment.output_shape(options.augmentation, facts.shape, options))
-    if reason := models.why_unsuited(sections["model"], trained):
+    trained = replace(facts, shape=augment.augmented_shape(options.augmentation, facts.shape, options))
+    if reason := models.why_network_unsuited(sections["model"], trained):
         yield ("model", "name"), reason
         return
     size = options.evaluation_size
     evaluated = facts if facts.is_table or size is None else replace(facts, shape=(facts.shape[0], size, size))
-    if reason := models.why_unsuited(sections["model"], evaluated):
+    if reason := models.why_network_unsuited(sections["model"], evaluated):
         yield ("train", "evaluation_size"), f"{size!r} given. {reason}"
 
 
-VALIDATION_METRIC = re.compile(r"val/\w+")
+VALIDATION_METRIC_PATTERN = re.compile(r"val/\w+")
 
 
-def complete_function_file(values: dict[str, Value], problems: Problems) -> dict[str, Value]:
+def fill_in_function_file(values: dict[str, Value], problems: ProblemCollector) -> dict[str, Value]:
     """Fill in what the file of a training function of the user's own may leave out; return any other as it is.
 
     Data set and network are the function's: `data` and `model` say `none`. Every key of `method` but `name` and
     `function` is an argument of the function's configuration; one that is only searched begins at its baseline's value,
     or, without a baseline, at the low end of its range.
     """
-    method, search = as_mapping(values.get("method")), as_mapping(values.get("search"))
-    if method.get("name") != OWN:
+    method, search = mapping_or_empty(values.get("method")), mapping_or_empty(values.get("search"))
+    if method.get("name") != OWN_FUNCTION_NAME:
         return values
     method = dict(method)
-    baseline = as_mapping(search.get("baseline"))
+    baseline = mapping_or_empty(search.get("baseline"))
     known = {**{f"method.{name}": value for name, value in method.items()}, **baseline}
     single = {key: value for key, value in known.items() if isinstance(value, Scalar)}
     lacking = []
-    for key, given in as_mapping(search.get("space")).items():
+    for key, given in mapping_or_empty(search.get("space")).items():
         section, _, name = str(key).partition(".")
         if section != "method" or name in ("name", "function"):
-            problems.add(("search", "space", str(key)), "cannot be searched: allowed are method.NAME, the function's")
-        elif (domain := _domain_or_none(given)) is not None:
-            lacking += [key] if key not in known and domain.applies(single) else []
-            method[name] = _convert_to_ends_type(domain.ends(), method.get(name, baseline.get(key)), name in method)
+            problems.add_problem(
+                ("search", "space", str(key)), "cannot be searched: allowed are method.NAME, the function's"
+            )
+        elif (domain := _valid_domain_or_none(given)) is not None:
+            lacking += [key] if key not in known and domain.is_condition_met(single) else []
+            method[name] = _convert_to_type_of_ends(
+                domain.boundary_values(), method.get(name, baseline.get(key)), name in method
+            )
     if lacking and isinstance(search.get("baseline"), dict):
         more = "the function's own defaults are not known. Give each searched key a value"
-        problems.add(("search", "baseline"), f"lacks {', '.join(lacking)}: {more}")
+        problems.add_problem(("search", "baseline"), f"lacks {', '.join(lacking)}: {more}")
     for name in method:
         if not re.fullmatch(r"[A-Za-z]\w*", str(name)):
-            problems.add(("method", str(name)), "allowed is a name of letters, digits and '_'")
+            problems.add_problem(("method", str(name)), "allowed is a name of letters, digits and '_'")
     apart = {"data": OWN_FUNCTION_NAMES["study.data"], "model": OWN_FUNCTION_NAMES["study.models"]}
     return {
         **values,
-        **{key: {"name": name, **as_mapping(values.get(key))} for key, name in apart.items()},
+        **{key: {"name": name, **mapping_or_empty(values.get(key))} for key, name in apart.items()},
         "method": method,
     }
 
 
-def function_faults(trial: Mapping[str, Section]) -> Iterator[tuple[tuple[str, str], str]]:
+def training_function_faults(trial: Mapping[str, Section]) -> Iterator[tuple[tuple[str, str], str]]:
     """Yield keys that mean nothing to a training function, or that only such a function has.
 
     Each is the key to change, as (section, key), and why.
     """
-    own = trial["method"]["name"] == OWN
+    own = trial["method"]["name"] == OWN_FUNCTION_NAME
     for section, catalogue in (("data", "study.data"), ("model", "study.models")):
         if own != (trial[section]["name"] == OWN_FUNCTION_NAMES[catalogue]):
             allowed = (
                 OWN_FUNCTION_NAMES[catalogue]
                 if own
-                else f"any but {OWN_FUNCTION_NAMES[catalogue]}, which is for method.name {OWN}"
+                else f"any but {OWN_FUNCTION_NAMES[catalogue]}, which is for method.name {OWN_FUNCTION_NAME}"
             )
             yield (section, "name"), f"{trial[section]['name']!r} given, allowed is {allowed}"
     if own:
@@ -530,24 +561,26 @@ def function_faults(trial: Mapping[str, Section]) -> Iterator[tuple[tuple[str, s
                 )
 
 
-def check_own_metrics(names: Mapping[tuple[str, ...], str], problems: Problems) -> None:
+def check_function_metric_names(names: Mapping[tuple[str, ...], str], problems: ProblemCollector) -> None:
     """Check the form of a function's metrics, by their places; only a trial tells which there are."""
     for place, name in names.items():
-        if not VALIDATION_METRIC.fullmatch(name):
+        if not VALIDATION_METRIC_PATTERN.fullmatch(name):
             note = "test metrics cannot be used to choose. " if name.startswith("test/") else ""
-            problems.add(place, f"{name!r} given. {note}Allowed: val/NAME, as the function yields it")
+            problems.add_problem(place, f"{name!r} given. {note}Allowed: val/NAME, as the function yields it")
 
 
-def adapt_to_several_metrics(search: Search) -> Search:
+def adapt_to_several_metrics(search: SearchOptions) -> SearchOptions:
     """Return the search as several metrics need it: how many of its front run again, and no trial ends early."""
     if isinstance(search.metric, str) or len(search.metric) < 2:
         return search
-    front = FRONT if search.confirm.front is None else search.confirm.front
+    front = DEFAULT_CONFIRM_FRONT if search.confirm.front is None else search.confirm.front
     confirm = search.confirm.model_copy(update={"front": front})
-    return search.model_copy(update={"confirm": confirm, "early_stopping": EarlyStopping()})
+    return search.model_copy(update={"confirm": confirm, "early_stopping": EarlyStoppingOptions()})
 
 
-def adapt_to_folds(search: Search, has_folds: bool, names_seeds: bool, problems: Problems) -> Search:
+def adapt_to_folds(
+    search: SearchOptions, has_folds: bool, names_seeds: bool, problems: ProblemCollector
+) -> SearchOptions:
     """Return the search with what it does with folds, where the data have some.
 
     Args:
@@ -558,26 +591,26 @@ def adapt_to_folds(search: Search, has_folds: bool, names_seeds: bool, problems:
     if not has_folds:
         for at, value in (("search", "folds"), search.folds), (("search", "confirm", "folds"), confirm.folds):
             if value is not None:
-                problems.add(at, f"{value!r} given, but the data have no folds. Say how many: data.folds: 5")
+                problems.add_problem(at, f"{value!r} given, but the data have no folds. Say how many: data.folds: 5")
         if confirm.seeds < 2:
             why = f"{confirm.seeds} given, allowed is greater than or equal to 2"
-            problems.add(("search", "confirm", "seeds"), why)
+            problems.add_problem(("search", "confirm", "seeds"), why)
         return search
     seeds = confirm.seeds if names_seeds else 1
     confirm = confirm.model_copy(update={"folds": "all", "seeds": seeds})
     return search.model_copy(update={"folds": search.folds or "one", "confirm": confirm})
 
 
-def _domain_or_none(given: Value) -> Domain | None:
+def _valid_domain_or_none(given: Value) -> Domain | None:
     """Return a domain that has ends, None where it is none: the checks of the search say why."""
     try:
         domain = Domain.model_validate(given)
     except ValidationError:
         return None
-    return domain if domain.choices or None not in domain.ends() else None
+    return domain if domain.choices or None not in domain.boundary_values() else None
 
 
-def _convert_to_ends_type(ends: list[Scalar], value: Value, is_given: bool) -> Value:
+def _convert_to_type_of_ends(ends: list[Scalar], value: Value, is_given: bool) -> Value:
     """Return a value of the type that a domain has: a whole number as a float where there are floats.
 
     A value that the section itself does not give, and that is missing or of another type, is replaced by an end.
@@ -589,33 +622,39 @@ def _convert_to_ends_type(ends: list[Scalar], value: Value, is_given: bool) -> V
     return value if is_given or fits else next(iter(others), ends[0])
 
 
-INCUMBENT_MARK = "incumbent"
+INCUMBENT_MARK_KEY = "incumbent"
 """Key in a given configuration: whether another one has to beat it by `search.margin`."""
 
 
-MARKABLE_LISTS = ("enqueue", "incumbents")
+LISTS_WITH_INCUMBENTS = ("enqueue", "incumbents")
 """Keys of `search` that hold lists of configurations."""
 
 
-def collect_incumbents(values: dict[str, Value], problems: Problems) -> dict[str, Value]:
+def collect_incumbents(values: dict[str, Value], problems: ProblemCollector) -> dict[str, Value]:
     """Return a document without these marks; the marked configurations stand in `search.incumbents` as well."""
     search = values.get("search")
     if not isinstance(search, dict):
         return values
-    enqueued, incumbents = ([*listed] if isinstance(listed := search.get(key), list) else [] for key in MARKABLE_LISTS)
-    given: dict[Key, Value] = {("search", "baseline"): search.get("baseline")}
+    enqueued, incumbents = (
+        [*listed] if isinstance(listed := search.get(key), list) else [] for key in LISTS_WITH_INCUMBENTS
+    )
+    given: dict[KeyPath, Value] = {("search", "baseline"): search.get("baseline")}
     given |= {("search", "enqueue", str(place)): params for place, params in enumerate(enqueued)}
-    marked = {at: params for at, params in given.items() if isinstance(params, dict) and INCUMBENT_MARK in params}
+    marked = {at: params for at, params in given.items() if isinstance(params, dict) and INCUMBENT_MARK_KEY in params}
     for at, params in marked.items():
-        if not isinstance(params[INCUMBENT_MARK], bool):
-            problems.add((*at, INCUMBENT_MARK), f"{params[INCUMBENT_MARK]!r} given, allowed is true or false")
-    problems.raise_any()
-    bare = {at: {key: value for key, value in params.items() if key != INCUMBENT_MARK} for at, params in marked.items()}
+        if not isinstance(params[INCUMBENT_MARK_KEY], bool):
+            problems.add_problem(
+                (*at, INCUMBENT_MARK_KEY), f"{params[INCUMBENT_MARK_KEY]!r} given, allowed is true or false"
+            )
+    problems.raise_if_any()
+    bare = {
+        at: {key: value for key, value in params.items() if key != INCUMBENT_MARK_KEY} for at, params in marked.items()
+    }
     if not marked:
         return values
     own = dict(search)
     for at, params in bare.items():
-        incumbents += [params] if marked[at][INCUMBENT_MARK] else []
+        incumbents += [params] if marked[at][INCUMBENT_MARK_KEY] else []
         if at[1] == "baseline":
             own["baseline"] = params
         else:
@@ -623,15 +662,15 @@ def collect_incumbents(values: dict[str, Value], problems: Problems) -> dict[str
     return {**values, "search": {**own, **({"enqueue": enqueued} if enqueued else {}), "incumbents": incumbents}}
 
 
-def check_incumbents(search: Search, problems: Problems) -> None:
+def check_incumbents(search: SearchOptions, problems: ProblemCollector) -> None:
     """Check that there is a margin where there are incumbents, and something to beat where there is a margin."""
     given = list(given_configurations(search).values())
     for place, params in enumerate(search.incumbents):
-        if not any(is_same_configuration(params, other) for other in given):
+        if not any(are_same_configuration(params, other) for other in given):
             why = "is none of the configurations of search.baseline and search.enqueue"
-            problems.add(("search", "incumbents", str(place)), why)
+            problems.add_problem(("search", "incumbents", str(place)), why)
     if search.incumbents and not search.margin:
-        problems.add(("search", "margin"), "is 0, but there is an incumbent. Give it a number above 0, as 0.5")
+        problems.add_problem(("search", "margin"), "is 0, but there is an incumbent. Give it a number above 0, as 0.5")
     elif search.margin and not search.enqueue and search.baseline is None:
         message = f"{search.margin:g} given, but nothing is to be beaten. Give search.baseline or search.enqueue"
-        problems.add(("search", "margin"), message)
+        problems.add_problem(("search", "margin"), message)

@@ -19,7 +19,7 @@ class StrictModel(BaseModel):
     model_config = STRICT_CONFIG
 
 
-def section_model(title: str, knobs: Iterable[Knob], /, **fixed: object) -> type[BaseModel]:
+def make_section_model(title: str, knobs: Iterable[Knob], /, **fixed: object) -> type[BaseModel]:
     """Make a model of a section whose keys are the given hyperparameters; `fixed` are further fields."""
     return _cached_section_model(title, tuple(knobs), tuple(fixed.items()))
 
@@ -29,45 +29,45 @@ def _cached_section_model(
     title: str, knobs: tuple[Knob, ...], fixed: tuple[tuple[str, object], ...]
 ) -> type[BaseModel]:
     fields = {
-        knob.key: (with_range_checks(knob.type), ... if knob.required else plain_default(knob.default))
+        knob.key: (type_with_range_checks(knob.type), ... if knob.required else default_as_in_file(knob.default))
         for knob in knobs
     }
-    return build_model(title, {**dict(fixed), **fields})
+    return make_model(title, {**dict(fixed), **fields})
 
 
-def build_model(
+def make_model(
     title: str, fields: Mapping[str, object], base: type[BaseModel] = StrictModel, about: str | None = None
 ) -> type[BaseModel]:
     """Make a model at run time: of each key its type and its default, `...` where it has none."""
     return create_model(title, __base__=base, __doc__=about, **fields)  # type: ignore[call-overload]
 
 
-def literal_type(names: Iterable[str]) -> object:
+def literal_type_of_names(names: Iterable[str]) -> object:
     """Return the type of a key that takes one of these names."""
     return Literal[tuple(names)]
 
 
-def union_type(kinds: Iterable[object]) -> object:
+def union_of_types(kinds: Iterable[object]) -> object:
     """Return the union of types that are made at run time."""
     return Union[tuple(kinds)]  # noqa: UP007
 
 
-def with_range_checks(hint: object) -> object:
+def type_with_range_checks(hint: object) -> object:
     """Return a hyperparameter's type with its `Range` as checks of the value."""
     if get_origin(hint) is Annotated:
         base, *notes = get_args(hint)
         ranges = [note for note in notes if isinstance(note, Range)]
-        bounds = _bounds(base, ranges)
+        bounds = _bounds_of_ranges(base, ranges)
         finite = [AllowInfNan(False)] if base is float else []
         return Annotated[(base, *bounds, *finite)] if bounds or finite else base
     if get_origin(hint) in (Union, UnionType):
-        return union_type(map(with_range_checks, get_args(hint)))
+        return union_of_types(map(type_with_range_checks, get_args(hint)))
     if get_origin(hint) is tuple:
-        return GenericAlias(list, (with_range_checks(get_args(hint)[0]),))
-    return Annotated[(int, *_bounds(int, ()))] if hint is int else hint
+        return GenericAlias(list, (type_with_range_checks(get_args(hint)[0]),))
+    return Annotated[(int, *_bounds_of_ranges(int, ()))] if hint is int else hint
 
 
-def _bounds(base: object, ranges: Iterable[Range]) -> list[Ge | Le | Gt | Lt]:
+def _bounds_of_ranges(base: object, ranges: Iterable[Range]) -> list[Ge | Le | Gt | Lt]:
     """Return the bounds of a number's ranges; a whole number always has a lower and an upper bound."""
     bounds: list[Ge | Le | Gt | Lt] = [
         bound(limit)
@@ -82,6 +82,6 @@ def _bounds(base: object, ranges: Iterable[Range]) -> list[Ge | Le | Gt | Lt]:
     return bounds
 
 
-def plain_default(default: Value) -> Value:
+def default_as_in_file(default: Value) -> Value:
     """Return a default as a study file has it."""
     return list(default) if isinstance(default, tuple) else default

@@ -6,12 +6,12 @@ from graphlib import TopologicalSorter
 from itertools import islice
 
 from study.knobs import Params, Scalar
-from study.spec.domain import MAX_GRID_CELLS, Domain, grid_values, is_among_values
-from study.spec.trial_sections import SectionForms, Sections, find_forms
+from study.spec.domain import MAX_GRID_CELLS, Domain, grid_values_of_domain, is_among_typed_values
+from study.spec.trial_sections import SectionForms, TrialSections, find_section_forms
 
 
 @dataclass(frozen=True)
-class Space:
+class SearchSpace:
     """Search space of a study.
 
     Attributes:
@@ -23,60 +23,62 @@ class Space:
 
     domains: Mapping[str, Domain]
     deciding_keys: frozenset[str]
-    integers: frozenset[str]
-    has_key: Callable[[str, Params], bool]
+    integer_keys: frozenset[str]
+    has_key_in_trial: Callable[[str, Params], bool]
 
-    def applies(self, key: str, params: Params) -> bool:
+    def applies_to(self, key: str, params: Params) -> bool:
         """Return whether a trial is given this key, after those before it got these values."""
-        return self.domains[key].applies(params) and self.has_key(key, params)
+        return self.domains[key].is_condition_met(params) and self.has_key_in_trial(key, params)
 
     def suggest_params(self, suggest: Callable[[str, Domain], Scalar]) -> dict[str, Scalar]:
         """Return the parameters of a trial; `suggest` is asked for the value of each key that applies."""
         params: dict[str, Scalar] = {}
         for key, domain in self.domains.items():
-            if self.applies(key, params):
+            if self.applies_to(key, params):
                 params[key] = suggest(key, domain)
         return params
 
     def contains(self, params: Params) -> bool:
         """Return whether the search could give exactly these parameters."""
-        applicable = [key for key in self.domains if self.applies(key, params)]
+        applicable = [key for key in self.domains if self.applies_to(key, params)]
         inside = (key in params and self.domains[key].contains(params[key]) for key in applicable)
         return len(applicable) == len(params) and all(inside)
 
     def values_outside(self, params: Params) -> list[str]:
         """Return the values that the search cannot give, each as `KEY VALUE`, in the order of the space."""
-        there = [key for key in self.domains if key in params and self.applies(key, params)]
+        there = [key for key in self.domains if key in params and self.applies_to(key, params)]
         return [f"{key} {params[key]}" for key in there if not self.domains[key].contains(params[key])]
 
     def cases(self) -> Iterator[dict[str, Scalar]]:
         """Yield every combination of values that trials can have for the `deciding_keys`."""
-        return complete_params(
-            [(key, self.domains[key].ends()) for key in self.domains if key in self.deciding_keys], self, {}
+        return iterate_completed_params(
+            [(key, self.domains[key].boundary_values()) for key in self.domains if key in self.deciding_keys], self, {}
         )
 
     def conditional_keys(self) -> list[str]:
         """Return the keys that only some trials are given."""
         cases = list(self.cases())
-        return [key for key in self.domains if not all(self.applies(key, case) for case in cases)]
+        return [key for key in self.domains if not all(self.applies_to(key, case) for case in cases)]
 
-    def condition(self, key: str) -> dict[str, list[Scalar]]:
+    def condition_of_key(self, key: str) -> dict[str, list[Scalar]]:
         """Return where a key is searched: for each of the `deciding_keys` that matters, the values that allow it."""
         cases = list(self.cases())
-        with_it = [case for case in cases if self.applies(key, case)]
+        with_it = [case for case in cases if self.applies_to(key, case)]
         narrowed = {}
         for other in (candidate for candidate in self.domains if candidate in self.deciding_keys and candidate != key):
-            values, everyone = self._values(other, with_it), self._values(other, cases)
+            values, everyone = self._values_in_cases(other, with_it), self._values_in_cases(other, cases)
             if values and len(values) < len(everyone):
                 narrowed[other] = values
         return narrowed
 
-    def _values(self, key: str, cases: Iterable[Params]) -> list[Scalar]:
+    def _values_in_cases(self, key: str, cases: Iterable[Params]) -> list[Scalar]:
         case_values = [case[key] for case in cases if key in case]
-        return [value for value in self.domains[key].ends() if is_among_values(value, case_values)]
+        return [value for value in self.domains[key].boundary_values() if is_among_typed_values(value, case_values)]
 
 
-def build_space(domains: Mapping[str, Domain], sections: Sections, section_forms: SectionForms | None = None) -> Space:
+def make_search_space(
+    domains: Mapping[str, Domain], sections: TrialSections, section_forms: SectionForms | None = None
+) -> SearchSpace:
     """Make the space of these domains.
 
     Args:
@@ -85,17 +87,19 @@ def build_space(domains: Mapping[str, Domain], sections: Sections, section_forms
     Raises:
         CycleError: conditions wait for each other; its second argument is the circle of keys.
     """
-    section_forms = section_forms or find_forms(sections, domains)
+    section_forms = section_forms or find_section_forms(sections, domains)
     deciding = {decider for domain in domains.values() for decider in domain.when}.union(
-        *section_forms.deciders.values()
+        *section_forms.keys_decided_by.values()
     )
     named = {key for key in domains if key.endswith(".name") or key.startswith("data.")}
-    integers = {key for key in domains if any(int in knob.plain_types for knob in section_forms.knobs(key))}
-    order = _sort_domains(domains, section_forms.deciders)
-    return Space(order, frozenset(deciding & domains.keys() | named), frozenset(integers), sections.has)
+    integers = {key for key in domains if any(int in knob.plain_types for knob in section_forms.knobs_of_key(key))}
+    order = _sort_domains_by_dependency(domains, section_forms.keys_decided_by)
+    return SearchSpace(order, frozenset(deciding & domains.keys() | named), frozenset(integers), sections.has_key)
 
 
-def _sort_domains(domains: Mapping[str, Domain], deciders: Mapping[str, Iterable[str]]) -> dict[str, Domain]:
+def _sort_domains_by_dependency(
+    domains: Mapping[str, Domain], deciders: Mapping[str, Iterable[str]]
+) -> dict[str, Domain]:
     """Sort the domains: each after those that its `when` names and those that decide whether it is there.
 
     Otherwise they keep their order.
@@ -114,34 +118,36 @@ def _sort_domains(domains: Mapping[str, Domain], deciders: Mapping[str, Iterable
     return ordered
 
 
-def grid_cells(space: Space, every: bool = False) -> Iterator[dict[str, Scalar]]:
+def iterate_grid_cells(space: SearchSpace, every: bool = False) -> Iterator[dict[str, Scalar]]:
     """Yield the parameters of every cell, the first key's value changing slowest.
 
     A key that does not apply to a cell is not in it, so that no two cells are the same.
 
     Raises:
-        ValueError: see `grid_values`.
+        ValueError: see `grid_values_of_domain`.
     """
-    by_key = [(key, grid_values(domain, key in space.integers, every)) for key, domain in space.domains.items()]
-    return complete_params(by_key, space, {})
+    by_key = [
+        (key, grid_values_of_domain(domain, key in space.integer_keys, every)) for key, domain in space.domains.items()
+    ]
+    return iterate_completed_params(by_key, space, {})
 
 
-def grid_size(space: Space, most: int = MAX_GRID_CELLS, every: bool = False) -> int:
+def count_grid_cells(space: SearchSpace, most: int = MAX_GRID_CELLS, every: bool = False) -> int:
     """Count the cells of a grid; one more than `most` where there are more.
 
     Raises:
-        ValueError: see `grid_values`.
+        ValueError: see `grid_values_of_domain`.
     """
-    return sum(1 for _ in islice(grid_cells(space, every), most + 1))
+    return sum(1 for _ in islice(iterate_grid_cells(space, every), most + 1))
 
 
-def complete_params(
-    left: Sequence[tuple[str, list[Scalar]]], space: Space, params: Params
+def iterate_completed_params(
+    left: Sequence[tuple[str, list[Scalar]]], space: SearchSpace, params: Params
 ) -> Iterator[dict[str, Scalar]]:
     """Yield the parameters of every trial with these values; a key that does not apply to a trial is not in it."""
     if not left:
         yield dict(params)
         return
     (key, values), *rest = left
-    for given in [{key: value} for value in values] if space.applies(key, params) else [{}]:
-        yield from complete_params(rest, space, {**params, **given})
+    for given in [{key: value} for value in values] if space.applies_to(key, params) else [{}]:
+        yield from iterate_completed_params(rest, space, {**params, **given})

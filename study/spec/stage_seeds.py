@@ -6,7 +6,7 @@ later ones; and a final training those after all that the study used.
 
 from collections.abc import Sequence
 
-from study.spec.schema import Confirm
+from study.spec.schema import ConfirmOptions
 
 N_ABLATION_SEEDS, N_FINAL_SEEDS = 5, 3
 """Number of seeds of an ablation, and of a final training, where neither the user nor a confirmation says it."""
@@ -17,7 +17,7 @@ def search_seeds(first: int, replicates: int | Sequence[int]) -> Sequence[int]:
     return range(first, first + replicates) if isinstance(replicates, int) else replicates
 
 
-def confirm_seeds(searched: Sequence[int], plan: Confirm, folds: int | None) -> range:
+def confirm_seeds(searched: Sequence[int], plan: ConfirmOptions, folds: int | None) -> range:
     """Return the seeds of the confirm and rule trials, none of which the search saw.
 
     With folds, each seed has one of its own, all folds in turn (`StudySpec.fresh_fold`).

@@ -12,23 +12,23 @@ from study import data, models
 from study.data import Facts
 from study.files import FileDigest
 from study.knobs import Params, Scalar, Section, Value, to_options
-from study.methods import OWN
+from study.methods import OWN_FUNCTION_NAME
 from study.metrics import METRICS, Direction, available_metrics, metric_direction
-from study.spec.objective import Constraint, Objective
-from study.spec.schema import Origin, Resources, Search
-from study.spec.space import Space, build_space
+from study.spec.objective import MetricConstraint, Objective
+from study.spec.schema import ExportOrigin, SearchOptions, TrialResources
+from study.spec.space import SearchSpace, make_search_space
 from study.spec.stage_seeds import search_seeds
-from study.spec.trial_sections import Sections
-from study.spec.yaml_document import as_mapping, dump, dump_folded
-from study.training.config import FUNCTION_TRAIN_KEYS, SECTIONS, TrainOptions, TrialConfig
-from study.training.function_loading import PICKLE
+from study.spec.trial_sections import TrialSections
+from study.spec.yaml_document import dump, dump_folded, mapping_or_empty
+from study.training.config import FUNCTION_TRAIN_KEYS, TRIAL_SECTIONS, TrainOptions, TrialConfig
+from study.training.function_loading import PICKLE_PREFIX
 
-GIVEN_TO_FUNCTION = ("data.folds", *(f"train.{key}" for key in FUNCTION_TRAIN_KEYS))
+FUNCTION_TRIAL_KEYS = ("data.folds", *(f"train.{key}" for key in FUNCTION_TRAIN_KEYS))
 """Keys beside its own section that mean something to a training function."""
 
 CONCURRENCY_KEY = "search.concurrency"
 
-PLACEMENT_KEYS = (*(f"resources.{key}" for key in Resources.model_fields), CONCURRENCY_KEY)
+PLACEMENT_KEYS = (*(f"resources.{key}" for key in TrialResources.model_fields), CONCURRENCY_KEY)
 """Keys that say where trials run and how many at once, not what they compute."""
 
 INITIAL_WEIGHT_KEYS = (
@@ -40,7 +40,7 @@ INITIAL_WEIGHT_KEYS = (
 )
 """Keys, besides `model.name`, that decide which weights a trial begins from, and which features of images it takes."""
 
-LATER_KEYS = {("data", "folds"): None, ("model", "trained_stages"): "none", ("train", "probe"): "online"}
+DEFAULTS_OF_LATER_KEYS = {("data", "folds"): None, ("model", "trained_stages"): "none", ("train", "probe"): "online"}
 """Keys that earlier study files lack, and the values with which a study is the same as one of such a file."""
 
 
@@ -55,15 +55,15 @@ class StudySpec:
         final_seeds: of a final training, which has one trial per seed and no search; None for a study.
         origin: where an exported configuration comes from, None in a study file.
         spec_of_file: the study as its file has it, where this one has other values of `PLACEMENT_KEYS` (see
-            `with_placement`).
+            `replace_placement`).
     """
 
     name: str
     base: Mapping[str, Section]
-    search: Search
-    resources: Resources
+    search: SearchOptions
+    resources: TrialResources
     final_seeds: tuple[int, ...] | None = None
-    origin: Origin | None = None
+    origin: ExportOrigin | None = None
     spec_of_file: "StudySpec | None" = None
 
     @property
@@ -79,7 +79,7 @@ class StudySpec:
     @property
     def mode(self) -> Direction:
         """Better direction of the metric."""
-        return self.objective.modes[0]
+        return self.objective.directions[0]
 
     def direction(self, metric: str) -> Direction | None:
         """Return which direction of a metric is better, on any split; None: it is not known.
@@ -98,7 +98,7 @@ class StudySpec:
         metrics = (metric,) if isinstance(metric, str) else tuple(metric)
         modes: tuple[Direction, ...] = tuple(self.direction(name) or "max" for name in metrics)
         window = self.search.epoch_window if self.search.epoch == "best" else None
-        constraints = tuple(map(Constraint.parse, self.search.constraints))
+        constraints = tuple(map(MetricConstraint.from_text, self.search.constraints))
         return Objective(metrics, modes, constraints, window)
 
     @cached_property
@@ -146,9 +146,9 @@ class StudySpec:
     @cached_property
     def data_facts(self) -> Facts:
         """Facts of the data set; of several, of the first."""
-        return self.describe(self.data_sections[0])
+        return self.facts_of_data(self.data_sections[0])
 
-    def describe(self, section: Section) -> Facts:
+    def facts_of_data(self, section: Section) -> Facts:
         """Return the facts of the data set of a `data` section."""
         key = data.section_key(section)
         if key not in self._facts:
@@ -163,12 +163,12 @@ class StudySpec:
     def function(self) -> str | None:
         """Training function of the user's own that its trials run, None where they train a method."""
         method = self.base["method"]
-        return str(method["function"]) if method["name"] == OWN else None
+        return str(method["function"]) if method["name"] == OWN_FUNCTION_NAME else None
 
     @property
-    def trial_settings(self) -> dict[str, Value]:
+    def base_values_by_key(self) -> dict[str, Value]:
         """What its trials start from, by dotted key; of a training function only what it is given."""
-        given = (*GIVEN_TO_FUNCTION, "train.with_val") if self.folds else GIVEN_TO_FUNCTION
+        given = (*FUNCTION_TRIAL_KEYS, "train.with_val") if self.folds else FUNCTION_TRIAL_KEYS
         return {
             f"{section}.{key}": value
             for section, values in self.base.items()
@@ -177,9 +177,9 @@ class StudySpec:
         }
 
     @property
-    def function_is_pickled(self) -> bool:
+    def is_function_pickled(self) -> bool:
         """Whether that function lies in the study's folder, and not in a module."""
-        return bool(self.function and self.function.startswith(PICKLE))
+        return bool(self.function and self.function.startswith(PICKLE_PREFIX))
 
     @property
     def available_metrics(self) -> list[list[str]]:
@@ -190,14 +190,19 @@ class StudySpec:
         if self.function:
             return [[name.removeprefix("val/") for name in self.objective.needed_metrics]]
         inferred = self.train.inferred_groups != "none"
-        return [available_metrics(self.describe(section).for_split("val"), inferred) for section in self.data_sections]
+        return [
+            available_metrics(self.facts_of_data(section).facts_of_split("val"), inferred)
+            for section in self.data_sections
+        ]
 
     @property
     def dataset_titles(self) -> list[str]:
         """Names of the data sets in tables and reports, each once."""
-        return list(dict.fromkeys(data.find_title(section, self.describe(section)) for section in self.data_sections))
+        return list(
+            dict.fromkeys(data.dataset_title(section, self.facts_of_data(section)) for section in self.data_sections)
+        )
 
-    def better(self, value: float, other: float) -> bool:
+    def is_better(self, value: float, other: float) -> bool:
         """Return whether one value of the metric is better than another."""
         return value > other if self.mode == "max" else value < other
 
@@ -217,7 +222,7 @@ class StudySpec:
         found = self.base["data"].get("folds")
         return found if isinstance(found, int) else None
 
-    def runs(self, turn: int = 0) -> list[tuple[int, int | None]]:
+    def runs_of_configuration(self, turn: int = 0) -> list[tuple[int, int | None]]:
         """Return the seed and the fold of each run of a searched configuration: its own and its replicates'.
 
         Args:
@@ -235,9 +240,9 @@ class StudySpec:
         return None if self.folds is None else (seed - max(self.seeds) - 1) % self.folds
 
     @cached_property
-    def sections(self) -> Sections:
+    def sections(self) -> TrialSections:
         """Sections of the trials."""
-        return Sections(self.base, self.search.alternatives)
+        return TrialSections(self.base, self.search.alternatives)
 
     @property
     def is_conditional(self) -> bool:
@@ -249,14 +254,16 @@ class StudySpec:
         return any(one.when or any(isinstance(choice, str) for choice in one.choices or ()) for one in domains)
 
     @cached_property
-    def space(self) -> Space:
+    def space(self) -> SearchSpace:
         """Search space, in the order in which a trial's parameters are decided."""
-        return build_space(self.search.space, self.sections)
+        return make_search_space(self.search.space, self.sections)
 
     @cached_property
     def data_sections(self) -> list[Section]:
         """`data` sections that trials of the study have, each once."""
-        only = [{key: value for key, value in params.items() if key.startswith("data.")} for params in self._cases]
+        only = [
+            {key: value for key, value in params.items() if key.startswith("data.")} for params in self._params_of_cases
+        ]
         sections = [self.trial_document(params)["data"] for params in only]
         return [section for place, section in enumerate(sections) if section not in sections[:place]]
 
@@ -276,11 +283,11 @@ class StudySpec:
     @cached_property
     def method_sections(self) -> list[Section]:
         """One `method` section for each kind of trial that the study has, each once."""
-        sections = [self.trial_document(params)["method"] for params in self._cases]
+        sections = [self.trial_document(params)["method"] for params in self._params_of_cases]
         return [section for place, section in enumerate(sections) if section not in sections[:place]]
 
     @property
-    def weights(self) -> list[FileDigest]:
+    def initial_weight_files(self) -> list[FileDigest]:
         """Weights that trials of the study begin from, each once: `name`, `file`, `sha256`.
 
         Raises:
@@ -294,15 +301,15 @@ class StudySpec:
     def model_sections(self) -> list[Section]:
         """`model` sections that trials of the study have, as far as they begin from other weights or features."""
         found = []
-        for params in self._cases:
+        for params in self._params_of_cases:
             domains = {key: self.space.domains[key] for key in INITIAL_WEIGHT_KEYS if key in self.space.domains}
-            free = [key for key in domains if key not in params and self.space.applies(key, params)]
-            for values in product(*(domains[key].ends() for key in free)):
+            free = [key for key in domains if key not in params and self.space.applies_to(key, params)]
+            for values in product(*(domains[key].boundary_values() for key in free)):
                 found.append(self.trial_document({**params, **dict(zip(free, values, strict=True))})["model"])
         return found
 
     @cached_property
-    def _cases(self) -> list[Params]:
+    def _params_of_cases(self) -> list[Params]:
         """Parameters that decide what trials are like: of the search's cases and of the given configurations."""
         search = self.search
         given = [*([search.baseline] if search.baseline is not None else []), *search.enqueue]
@@ -310,7 +317,7 @@ class StudySpec:
 
     def trial_document(self, params: Params) -> Mapping[str, Section]:
         """Return the complete sections of the trial with these parameters."""
-        return self.sections.trial(params)
+        return self.sections.complete_sections_of_trial(params)
 
     def trial_config(self, params: Params, seed: int | None = None) -> TrialConfig:
         """Return what `study.training` runs for these parameters and this training seed (None: the study's)."""
@@ -327,8 +334,11 @@ class StudySpec:
         for key in ("margin", "incumbents", "references"):
             if not search[key]:
                 del search[key]
-        search["space"] = {key: _drop_unset(domain) for key, domain in search["space"].items()}
-        document: dict[str, Value] = {"name": self.name, **{section: dict(self.base[section]) for section in SECTIONS}}
+        search["space"] = {key: _drop_unset_domain_keys(domain) for key, domain in search["space"].items()}
+        document: dict[str, Value] = {
+            "name": self.name,
+            **{section: dict(self.base[section]) for section in TRIAL_SECTIONS},
+        }
         document |= {"search": search, "resources": self.resources.model_dump()}
         if self.final_seeds is not None:
             document["final_seeds"] = list(self.final_seeds)
@@ -336,12 +346,12 @@ class StudySpec:
             document["origin"] = cast(Section, {**self.origin})
         return document
 
-    def with_placement(self, placement: Params) -> "StudySpec":
+    def replace_placement(self, placement: Params) -> "StudySpec":
         """Return the study with other values for some of `PLACEMENT_KEYS`; what its trials compute stays the same."""
         if not placement:
             return self
         of = {key.removeprefix("resources."): value for key, value in placement.items() if key != CONCURRENCY_KEY}
-        resources = Resources.model_validate({**self.resources.model_dump(), **of})
+        resources = TrialResources.model_validate({**self.resources.model_dump(), **of})
         at_once = placement.get(CONCURRENCY_KEY, self.search.concurrency)
         search = self.search.model_copy(update={"concurrency": at_once})
         return replace(self, resources=resources, search=search, spec_of_file=self.spec_of_file or self)
@@ -368,17 +378,17 @@ class StudySpec:
         """Hash that is equal for two studies that run the same trials, whatever their names and resources.
 
         Trials with another number of threads are not the same: `train.threads` follows `resources.cpu`. What
-        `with_placement` changes does not count.
+        `replace_placement` changes does not count.
         """
         if self.spec_of_file is not None:
             return self.spec_of_file.hash
-        document: dict[str, Section] = {section: self.base[section] for section in SECTIONS}
-        for (section, key), absent in LATER_KEYS.items():
+        document: dict[str, Section] = {section: self.base[section] for section in TRIAL_SECTIONS}
+        for (section, key), absent in DEFAULTS_OF_LATER_KEYS.items():
             if document[section].get(key) == absent:
                 document[section] = {other: value for other, value in document[section].items() if other != key}
-        document["search"] = as_mapping(self.to_document()["search"])
+        document["search"] = mapping_or_empty(self.to_document()["search"])
         return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()[:12]
 
 
-def _drop_unset(domain: Section) -> dict[str, Value]:
+def _drop_unset_domain_keys(domain: Section) -> dict[str, Value]:
     return {key: value for key, value in domain.items() if value is not None and value is not False and value != {}}

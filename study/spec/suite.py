@@ -15,21 +15,21 @@ from study.errors import UserError, did_you_mean
 from study.knobs import MAX_INTEGER, Section, Value
 from study.metrics import available_metrics
 from study.metrics.selection_rules import SELECTION_RULES
-from study.spec.key_errors import Problems, validate_as
-from study.spec.load import STUDY_NAME_PATTERN, check_and_complete
+from study.spec.key_errors import ProblemCollector, validate_section_as
+from study.spec.load import STUDY_NAME_PATTERN, check_and_complete_document
 from study.spec.schema import PositiveInteger, RuleName
 from study.spec.section_models import StrictModel
 from study.spec.study_spec import StudySpec
 from study.spec.yaml_document import (
-    Document,
-    Key,
+    KeyPath,
+    YamlDocument,
     apply_profile,
     find_study_file,
     read_study_file,
     shipped_files_folder,
 )
 
-JsonSection = dict[str, JsonValue]
+JsonObject = dict[str, JsonValue]
 
 
 class SuiteMethod(StrictModel):
@@ -38,11 +38,11 @@ class SuiteMethod(StrictModel):
     `enqueue` are configurations that each of its searches tries first; they count as trials.
     """
 
-    method: JsonSection
-    model: JsonSection | None = None
-    train: JsonSection = Field(default_factory=dict)
-    space: JsonSection = Field(default_factory=dict)
-    enqueue: list[JsonSection] = Field(default_factory=list)
+    method: JsonObject
+    model: JsonObject | None = None
+    train: JsonObject = Field(default_factory=dict)
+    space: JsonObject = Field(default_factory=dict)
+    enqueue: list[JsonObject] = Field(default_factory=list)
 
 
 class BaseSearch(StrictModel):
@@ -60,10 +60,10 @@ class BaseSearch(StrictModel):
 class SuiteBase(StrictModel):
     """Sections that are the same for every method, unless a method's own section says otherwise."""
 
-    model: JsonSection | None = None
-    train: JsonSection = Field(default_factory=dict)
+    model: JsonObject | None = None
+    train: JsonObject = Field(default_factory=dict)
     search: BaseSearch = BaseSearch()
-    resources: JsonSection = Field(default_factory=dict)
+    resources: JsonObject = Field(default_factory=dict)
 
 
 class SuiteBudget(StrictModel):
@@ -88,7 +88,7 @@ class SuiteLayout(StrictModel):
     name: str
     base: SuiteBase = SuiteBase()
     methods: Annotated[dict[str, SuiteMethod], Field(min_length=1)]
-    data: Annotated[dict[str, JsonSection], Field(min_length=1)]
+    data: Annotated[dict[str, JsonObject], Field(min_length=1)]
     rules: Annotated[list[RuleName], Field(min_length=1)]
     searches: Annotated[int, Field(ge=1, le=MAX_INTEGER)] = 3
     budget: SuiteBudget
@@ -102,14 +102,14 @@ DEFAULT_SAMPLER = "random"
 """Default sampler: it draws for no rule in particular, so that all rules choose among the same configurations."""
 
 
-def copy_locations(source: Document, at: Key, target: Document, to: Key) -> None:
+def copy_key_locations(source: YamlDocument, at: KeyPath, target: YamlDocument, to: KeyPath) -> None:
     """Record in `target` below `to` where the keys of `source` below `at` stand."""
     for key, place in source.locations.items():
         if key[: len(at)] == at:
             target.locations[*to, *key[len(at) :]] = place
 
 
-def cell_document(suite: Document, checked: SuiteLayout, method: str, label: str) -> Document:
+def first_study_document(suite: YamlDocument, checked: SuiteLayout, method: str, label: str) -> YamlDocument:
     """Make the study file of a method's first search on a data set; its keys stand where the suite file has them.
 
     Args:
@@ -129,31 +129,31 @@ def cell_document(suite: Document, checked: SuiteLayout, method: str, label: str
         "name": "cell",
         "data": dict(checked.data[label]),
         "method": dict(own.method),
-        "model": _method_model(base.model, own.model),
+        "model": _model_section_of_method(base.model, own.model),
         "train": {**base.train, **own.train, "epochs": budget.epochs},
         "search": search,
         "resources": dict(base.resources),
     }
-    cell = Document(f"{suite.source}: methods.{method} on data.{label}", values)
+    cell = YamlDocument(f"{suite.source}: methods.{method} on data.{label}", values)
     for section in ("model", "train", "search", "resources"):
-        copy_locations(suite, ("base", section), cell, (section,))
+        copy_key_locations(suite, ("base", section), cell, (section,))
     for section in ("method", "model", "train"):
-        copy_locations(suite, ("methods", method, section), cell, (section,))
+        copy_key_locations(suite, ("methods", method, section), cell, (section,))
     for section in ("space", "enqueue"):
-        copy_locations(suite, ("methods", method, section), cell, ("search", section))
-    copy_locations(suite, ("data", label), cell, ("data",))
-    copy_locations(suite, ("budget", "trials"), cell, ("search", "trials"))
-    copy_locations(suite, ("budget", "epochs"), cell, ("train", "epochs"))
-    copy_locations(suite, ("budget",), cell, ("search", "confirm"))
+        copy_key_locations(suite, ("methods", method, section), cell, ("search", section))
+    copy_key_locations(suite, ("data", label), cell, ("data",))
+    copy_key_locations(suite, ("budget", "trials"), cell, ("search", "trials"))
+    copy_key_locations(suite, ("budget", "epochs"), cell, ("train", "epochs"))
+    copy_key_locations(suite, ("budget",), cell, ("search", "confirm"))
     return cell
 
 
-def _method_model(base: Section | None, own: Section | None) -> dict[str, Value]:
+def _model_section_of_method(base: Section | None, own: Section | None) -> dict[str, Value]:
     """Return a method's network: its own where it names one, else that of all with the keys that it gives."""
     return dict(own) if own and "name" in own else {**(base or {}), **(own or {})}
 
 
-def derive_search(first: StudySpec, data: int, search: int, seeds: int) -> StudySpec:
+def derive_further_search(first: StudySpec, data: int, search: int, seeds: int) -> StudySpec:
     """Return a search of a method on a data set, made from the first one.
 
     All methods have the same seeds in the same search of the same data set, so that they can be compared in pairs.
@@ -163,12 +163,12 @@ def derive_search(first: StudySpec, data: int, search: int, seeds: int) -> Study
         data, search: places of the data set and of the search, from 0.
         seeds: fresh training seeds of a study.
     """
-    turn = pair_number(data, search)
+    turn = cantor_pair_number(data, search)
     train = {**first.base["train"], "seed": first.seed + turn * (len(first.seeds) + seeds)}
     return replace(first, base={**first.base, "train": train}, search=first.search.model_copy(update={"seed": turn}))
 
 
-def pair_number(data: int, search: int) -> int:
+def cantor_pair_number(data: int, search: int) -> int:
     """Return a number of its own for each pair (Cantor's pairing), which no further data set or search changes."""
     total = data + search
     return total * (total + 1) // 2 + search
@@ -190,7 +190,7 @@ class SuiteSearch:
 
     method: str
     data: str
-    number: int
+    search_number: int
     spec: StudySpec
 
 
@@ -214,20 +214,20 @@ class Suite:
     searches: int
     judge: str
     seeds: int
-    cells: tuple[SuiteSearch, ...]
+    studies: tuple[SuiteSearch, ...]
 
     @cached_property
     def searches_by_place(self) -> Mapping[tuple[str, str], list[SuiteSearch]]:
         """Searches of each method on each data set, by their labels."""
         places: dict[tuple[str, str], list[SuiteSearch]] = {}
-        for cell in self.cells:
+        for cell in self.studies:
             places.setdefault((cell.method, cell.data), []).append(cell)
         return places
 
     def is_available(self, rule: str, place: tuple[str, str]) -> bool:
         """Return whether the validation split of a place has what a rule needs."""
         spec = self.searches_by_place[place][0].spec
-        facts = spec.describe(spec.base["data"]).for_split("val")
+        facts = spec.facts_of_data(spec.base["data"]).facts_of_split("val")
         inferred = spec.train.inferred_groups != "none"
         return next(known for known in SELECTION_RULES if known.name == rule).is_available(facts, inferred)
 
@@ -242,7 +242,7 @@ def shipped_suites() -> dict[str, Path]:
     return {path.stem: path for path in sorted((shipped_files_folder() / SUITES_FOLDER).glob("*.yaml"))}
 
 
-def find_suite(suite: str) -> Path:
+def find_suite_file(suite: str) -> Path:
     """Return the file that a user means by a name or a path.
 
     Raises:
@@ -266,25 +266,28 @@ def load_suite(suite: str) -> Suite:
     Raises:
         UserError: says everything that is wrong, each with file, line, key, what was given and what is allowed.
     """
-    document = read_study_file(find_suite(suite))
-    resolve_base(document)
-    problems = Problems(document)
-    checked = validate_as(SuiteLayout, document.values, (), problems)
-    problems.raise_any()
+    document = read_study_file(find_suite_file(suite))
+    resolve_suite_base(document)
+    problems = ProblemCollector(document)
+    checked = validate_section_as(SuiteLayout, document.values, (), problems)
+    problems.raise_if_any()
     assert checked is not None
-    _check_labels(checked, problems)
-    _check_equal_terms(checked, problems)
-    problems.raise_any()
-    firsts = _first_searches(document, checked)
+    _check_study_name_labels(checked, problems)
+    _check_equal_budget_and_data(checked, problems)
+    problems.raise_if_any()
+    firsts = _first_search_of_cells(document, checked)
     judge = checked.judge or next(iter(firsts.values())).test_metric
     cells = []
     for number in range(1, checked.searches + 1):
         for (method, label), first in firsts.items():
             at = list(checked.data).index(label)
-            spec = derive_search(first, at, number - 1, checked.budget.seeds)
+            spec = derive_further_search(first, at, number - 1, checked.budget.seeds)
             cells.append(
                 SuiteSearch(
-                    method, label, number, replace(spec, name=_search_name(checked.name, method, label, number))
+                    method,
+                    label,
+                    number,
+                    replace(spec, name=_study_name_of_search(checked.name, method, label, number)),
                 )
             )
     found = Suite(
@@ -298,11 +301,11 @@ def load_suite(suite: str) -> Suite:
         tuple(cells),
     )
     _check_metric_and_rules(found, problems)
-    problems.raise_any()
+    problems.raise_if_any()
     return found
 
 
-def resolve_base(document: Document) -> None:
+def resolve_suite_base(document: YamlDocument) -> None:
     """Replace a `base` that is a study file's name or path by what it has that is the same for all methods."""
     base = document.values.get("base")
     if not isinstance(base, str):
@@ -311,7 +314,7 @@ def resolve_base(document: Document) -> None:
         source = read_study_file(find_study_file(base))
         apply_profile(source, None)
     except UserError as error:
-        raise UserError(f"{document.location_of(('base',))}: base: {error}") from None
+        raise UserError(f"{document.key_location(('base',))}: base: {error}") from None
     taken: dict[str, Value] = {
         key: source.values[key] for key in ("model", "train", "resources") if key in source.values
     }
@@ -321,46 +324,50 @@ def resolve_base(document: Document) -> None:
     if isinstance(train := taken.get("train"), dict):
         taken["train"] = {key: value for key, value in train.items() if key not in ("epochs", "seed")}
     document.values["base"] = taken
-    copy_locations(source, (), document, ("base",))
+    copy_key_locations(source, (), document, ("base",))
 
 
-def _check_labels(checked: SuiteLayout, problems: Problems) -> None:
+def _check_study_name_labels(checked: SuiteLayout, problems: ProblemCollector) -> None:
     """Check names and labels, which together are names of studies."""
     for key, labels in (("name", [checked.name]), ("methods", checked.methods), ("data", checked.data)):
         for label in labels:
             if not STUDY_NAME_PATTERN.fullmatch(label):
                 at = (key,) if key == "name" else (key, label)
-                problems.add(at, f"{label!r} given. A label has letters, digits, '.', '_', '-', the first no sign")
+                problems.add_problem(
+                    at, f"{label!r} given. A label has letters, digits, '.', '_', '-', the first no sign"
+                )
     names: dict[str, tuple[str, str]] = {}
     for method in checked.methods:
         for label in checked.data:
-            name = _search_name(checked.name, method, label, checked.searches)
+            name = _study_name_of_search(checked.name, method, label, checked.searches)
             if len(name) > 100:
-                problems.add(("methods", method), f"the study's name {name!r} has more than 100 characters")
+                problems.add_problem(("methods", method), f"the study's name {name!r} has more than 100 characters")
             if name in names:
-                problems.add(("methods", method), f"the name {name!r} is also that of {' on '.join(names[name])}")
+                problems.add_problem(
+                    ("methods", method), f"the name {name!r} is also that of {' on '.join(names[name])}"
+                )
             names[name] = (method, label)
     if len(set(checked.rules)) < len(checked.rules):
-        problems.add(("rules",), f"{checked.rules} given: one is repeated")
+        problems.add_problem(("rules",), f"{checked.rules} given: one is repeated")
 
 
-def _check_equal_terms(checked: SuiteLayout, problems: Problems) -> None:
+def _check_equal_budget_and_data(checked: SuiteLayout, problems: ProblemCollector) -> None:
     """Refuse what would give a method another budget, or another data set, than the others."""
-    methods: dict[Key, SuiteMethod] = {("methods", label): method for label, method in checked.methods.items()}
-    trained: dict[Key, SuiteBase | SuiteMethod] = {("base",): checked.base, **methods}
+    methods: dict[KeyPath, SuiteMethod] = {("methods", label): method for label, method in checked.methods.items()}
+    trained: dict[KeyPath, SuiteBase | SuiteMethod] = {("base",): checked.base, **methods}
     for at, section in trained.items():
         for key, instead in (("epochs", "budget.epochs"), ("seed", "searches")):
             if key in section.train:
-                problems.add((*at, "train", key), f"cannot be given here: {instead} says it for all methods")
+                problems.add_problem((*at, "train", key), f"cannot be given here: {instead} says it for all methods")
     for at, method in methods.items():
         for key in method.space:
             if key.startswith("data."):
-                problems.add((*at, "space", key), "cannot be searched: each data set is a column of the table")
+                problems.add_problem((*at, "space", key), "cannot be searched: each data set is a column of the table")
         if not method.model and not checked.base.model:
-            problems.add((*at, "model"), "is missing, here or in base")
+            problems.add_problem((*at, "model"), "is missing, here or in base")
 
 
-def _first_searches(document: Document, checked: SuiteLayout) -> dict[tuple[str, str], StudySpec]:
+def _first_search_of_cells(document: YamlDocument, checked: SuiteLayout) -> dict[tuple[str, str], StudySpec]:
     """Return the first search of each method on each data set.
 
     Raises:
@@ -370,7 +377,9 @@ def _first_searches(document: Document, checked: SuiteLayout) -> dict[tuple[str,
     for method in checked.methods:
         for label in checked.data:
             try:
-                found[method, label] = check_and_complete(cell_document(document, checked, method, label))
+                found[method, label] = check_and_complete_document(
+                    first_study_document(document, checked, method, label)
+                )
             except UserError as error:
                 lines |= dict.fromkeys(str(error).splitlines())
     if lines:
@@ -378,19 +387,21 @@ def _first_searches(document: Document, checked: SuiteLayout) -> dict[tuple[str,
     return found
 
 
-def _check_metric_and_rules(suite: Suite, problems: Problems) -> None:
+def _check_metric_and_rules(suite: Suite, problems: ProblemCollector) -> None:
     """Check what only the whole table shows: its metric and its rules."""
     specs = {label: suite.searches_by_place[suite.methods[0], label][0].spec for label in suite.data}
     for label, spec in specs.items():
-        valid = [f"test/{name}" for name in available_metrics(spec.describe(spec.base["data"]).for_split("test"))]
+        valid = [
+            f"test/{name}" for name in available_metrics(spec.facts_of_data(spec.base["data"]).facts_of_split("test"))
+        ]
         if suite.judge not in valid:
-            problems.add(
+            problems.add_problem(
                 ("judge",), f"{suite.judge!r} given. {did_you_mean(suite.judge, valid)}{label} has {', '.join(valid)}"
             )
     for place, rule in enumerate(suite.rules):
         if not any(suite.is_available(rule, at) for at in suite.searches_by_place):
-            problems.add(("rules", str(place)), f"{rule!r} given, but no data set has what it needs")
+            problems.add_problem(("rules", str(place)), f"{rule!r} given, but no data set has what it needs")
 
 
-def _search_name(suite: str, method: str, label: str, number: int) -> str:
+def _study_name_of_search(suite: str, method: str, label: str, number: int) -> str:
     return f"{suite}--{method}--{label}--{number}"

@@ -8,15 +8,15 @@ from typing import get_origin
 
 from study import data, methods, models
 from study.knobs import Knob, Params, Section, Value, read_knobs
-from study.spec.domain import Domain, is_among_values
-from study.spec.key_errors import Problems, TrialProblems, check_section
-from study.spec.section_models import literal_type, plain_default, section_model
-from study.spec.yaml_document import Key
+from study.spec.domain import Domain, is_among_typed_values
+from study.spec.key_errors import ProblemCollector, TrialProblemCollector, validate_section
+from study.spec.section_models import default_as_in_file, literal_type_of_names, make_section_model
+from study.spec.yaml_document import KeyPath
 from study.training import augment
-from study.training.config import SECTIONS, TrainOptions
+from study.training.config import TRIAL_SECTIONS, TrainOptions
 
 
-def _knobs_of_switch(section: str, values: Section, switch: Knob, name: str) -> Iterable[tuple[str, Knob]]:
+def _knobs_with_switch_value(section: str, values: Section, switch: Knob, name: str) -> Iterable[tuple[str, Knob]]:
     return section_knobs(section, {**values, switch.key: name}).items()
 
 
@@ -26,23 +26,25 @@ def section_knobs(section: str, values: Section) -> Mapping[str, Knob]:
     Which keys there are may depend on the values of others, and these on yet others: a value counts only once its key
     is known to be there.
     """
-    if section == "method" and values["name"] == methods.OWN:
+    if section == "method" and values["name"] == methods.OWN_FUNCTION_NAME:
         return methods.method_knobs(values)
-    declared, counted = _section_knobs(section, _initial_section(values)), None
+    declared, counted = _knobs_of_section(section, _section_with_name_only(values)), None
     while declared.keys() != counted:
         counted = declared.keys()
-        deciding = {key: values[key] for key in counted if key in values and _can_decide(declared[key], values[key])}
-        declared = _section_knobs(section, _initial_section(values) | deciding)
+        deciding = {
+            key: values[key] for key in counted if key in values and _can_decide_on_keys(declared[key], values[key])
+        }
+        declared = _knobs_of_section(section, _section_with_name_only(values) | deciding)
     return declared
 
 
-def _can_decide(knob: Knob, value: Value) -> bool:
+def _can_decide_on_keys(knob: Knob, value: Value) -> bool:
     """Return whether other keys may depend on this value: not on a list or mapping where a name is allowed."""
     return not isinstance(value, list | dict) or any(get_origin(kind) is tuple for kind in knob.plain_types)
 
 
 @dataclass(frozen=True)
-class Sections:
+class TrialSections:
     """Sections of each trial of a study.
 
     A trial's parameter `method.name` is the label of an alternative, or the plain name of a method, which then gets
@@ -54,37 +56,37 @@ class Sections:
         alternatives: by section and label.
     """
 
-    own: Mapping[str, Section]
+    own_sections: Mapping[str, Section]
     alternatives: Mapping[str, Mapping[str, Section]]
     _forms: dict[Hashable, tuple[Section, Mapping[str, Knob]]] = field(default_factory=dict, repr=False, compare=False)
 
-    def trial(self, params: Params) -> dict[str, dict[str, Value]]:
+    def complete_sections_of_trial(self, params: Params) -> dict[str, dict[str, Value]]:
         """Return the complete sections of the trial with these parameters."""
-        sections = {section: dict(self.form(section, params)) for section in SECTIONS}
+        sections = {section: dict(self.section_form(section, params)) for section in TRIAL_SECTIONS}
         for key, value in params.items():
             section, name = key.split(".")
             if name != "name":
                 sections[section][name] = value
         return sections
 
-    def has(self, key: str, params: Params) -> bool:
+    def has_key(self, key: str, params: Params) -> bool:
         """Return whether a trial with these parameters, perhaps not yet all, has a key."""
         section, name = key.split(".")
-        return name in self.form(section, params)
+        return name in self.section_form(section, params)
 
     def initial_values(self, section: str, params: Params) -> Section:
         """Return the values that a trial's section begins with; some may be of keys that it does not have."""
-        label = section_name(section, params)
+        label = section_name_in_params(section, params)
         if label is None:
-            return self.own[section]
+            return self.own_sections[section]
         labelled = self.alternatives.get(section, {})
-        return labelled[label] if label in labelled else {**self.own[section], "name": label}
+        return labelled[label] if label in labelled else {**self.own_sections[section], "name": label}
 
-    def form(self, section: str, params: Params) -> Section:
+    def section_form(self, section: str, params: Params) -> Section:
         """Return the section of a trial with only the parameters set that are names: other keys may depend on them."""
         return self._completed_section_and_knobs(section, params)[0]
 
-    def knobs(self, section: str, params: Params) -> Mapping[str, Knob]:
+    def knobs_of_form(self, section: str, params: Params) -> Mapping[str, Knob]:
         """Return the knobs of the section that `form` returns, by key."""
         return self._completed_section_and_knobs(section, params)[1]
 
@@ -95,12 +97,12 @@ class Sections:
             values = {**self.initial_values(section, params), **words}
             declared = section_knobs(section, values)
             applicable = {key: knob for key, knob in declared.items() if key in values or not knob.required}
-            whole = {key: values.get(key, plain_default(knob.default)) for key, knob in applicable.items()}
-            self._forms[this] = (_initial_section(values) | whole, declared)
+            whole = {key: values.get(key, default_as_in_file(knob.default)) for key, knob in applicable.items()}
+            self._forms[this] = (_section_with_name_only(values) | whole, declared)
         return self._forms[this]
 
 
-def section_name(section: str, params: Params) -> str | None:
+def section_name_in_params(section: str, params: Params) -> str | None:
     """Return the name that parameters give a section, or the label of an alternative; None: they give none."""
     name = params.get(f"{section}.name")
     return None if name is None else str(name)
@@ -112,7 +114,7 @@ def params_that_are_names(section: str, params: Params) -> dict[str, str]:
     return {key: value for key, value in own.items() if isinstance(value, str) and key != "name"}
 
 
-def _section_knobs(section: str, values: Section) -> Mapping[str, Knob]:
+def _knobs_of_section(section: str, values: Section) -> Mapping[str, Knob]:
     if section == "train":
         return train_knobs()
     if section == "data":
@@ -132,18 +134,18 @@ def _method_knobs(name: str, values: frozenset[tuple[str, Value]]) -> Mapping[st
 @cache
 def train_knobs() -> Mapping[str, Knob]:
     """Return the knobs of the `train` section, by key."""
-    augmentations = literal_type(augment.names())
+    augmentations = literal_type_of_names(augment.augmentation_names())
     declared = {knob.key: knob for knob in read_knobs(TrainOptions)}
     return declared | {"augmentation": replace(declared["augmentation"], type=augmentations)}
 
 
-def _initial_section(values: Section) -> dict[str, Value]:
+def _section_with_name_only(values: Section) -> dict[str, Value]:
     return {"name": values["name"]} if "name" in values else {}
 
 
-Domains = Mapping[str, Domain]
+DomainsByKey = Mapping[str, Domain]
 
-CATALOGUES = {"data": data.CATALOGUE, "model": models.CATALOGUE, "method": methods.CATALOGUE}
+NAME_CATALOGUES = {"data": data.CATALOGUE, "model": models.CATALOGUE, "method": methods.CATALOGUE}
 """Catalogues of the names that a section can have."""
 
 
@@ -163,7 +165,7 @@ class SectionForm:
     @property
     def label(self) -> str | None:
         """Label of the alternative that it is a form of; None: the file's own section."""
-        return section_name(self.section, self.params)
+        return section_name_in_params(self.section, self.params)
 
 
 @dataclass(frozen=True)
@@ -175,32 +177,32 @@ class SectionForms:
         deciders: for each key, the keys whose values decide whether a trial has it.
     """
 
-    all: list[SectionForm] = field(default_factory=list)
-    deciders: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    all_forms: list[SectionForm] = field(default_factory=list)
+    keys_decided_by: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
 
-    def knobs(self, key: str, domain: Domain | None = None) -> Iterator[Knob]:
+    def knobs_of_key(self, key: str, domain: Domain | None = None) -> Iterator[Knob]:
         """Yield the knobs of a key in the forms that have it; with a domain, only in forms that its `when` allows."""
         section, name = key.split(".")
-        deciding = {decider for form in self.all if form.section == section for decider in form.params}
+        deciding = {decider for form in self.all_forms if form.section == section for decider in form.params}
         when = {decider: values for decider, values in (domain.when if domain else {}).items() if decider in deciding}
-        for form in self.all:
+        for form in self.all_forms:
             allowed = all(
-                decider in form.params and is_among_values(form.params[decider], values)
+                decider in form.params and is_among_typed_values(form.params[decider], values)
                 for decider, values in when.items()
             )
             if form.section == section and name in form.knobs and allowed:
                 yield form.knobs[name]
 
     @property
-    def keys(self) -> list[str]:
+    def all_keys(self) -> list[str]:
         """Every key that a trial can have."""
-        return list(dict.fromkeys(f"{form.section}.{name}" for form in self.all for name in form.knobs))
+        return list(dict.fromkeys(f"{form.section}.{name}" for form in self.all_forms for name in form.knobs))
 
 
-def find_forms(sections: Sections, domains: Domains) -> SectionForms:
+def find_section_forms(sections: TrialSections, domains: DomainsByKey) -> SectionForms:
     """Find the forms of all sections with the values that the search may give to keys that take names."""
     possible = SectionForms()
-    for section in sections.own:
+    for section in sections.own_sections:
         name = domains.get(f"{section}.name")
         for label in [None, *alternative_labels(sections, section, name)]:
             chosen = {} if label is None else {f"{section}.name": label}
@@ -208,32 +210,32 @@ def find_forms(sections: Sections, domains: Domains) -> SectionForms:
         if name is not None:
             for key in domains:
                 if key.startswith(f"{section}.") and key != f"{section}.name":
-                    possible.deciders[key].add(f"{section}.name")
+                    possible.keys_decided_by[key].add(f"{section}.name")
     return possible
 
 
-def alternative_labels(sections: Sections, section: str, domain: Domain | None) -> list[str]:
+def alternative_labels(sections: TrialSections, section: str, domain: Domain | None) -> list[str]:
     """Return the choices of a domain of `SECTION.name` that exist."""
     if domain is None or not domain.choices:
         return []  # without loading every method or network for its name
-    existing = {*sections.alternatives.get(section, {}), *valid_names(section)}
+    existing = {*sections.alternatives.get(section, {}), *valid_section_names(section)}
     return [choice for choice in domain.choices if isinstance(choice, str) and choice in existing]
 
 
-def valid_names(section: str) -> list[str]:
+def valid_section_names(section: str) -> list[str]:
     """Return every value of `SECTION.name` that is not a label; empty for `train`, which has no name."""
-    return CATALOGUES[section].listed_names() if section in CATALOGUES else []
+    return NAME_CATALOGUES[section].listed_names() if section in NAME_CATALOGUES else []
 
 
 def _add_reachable_forms(
-    possible: SectionForms, section: str, initial: Section, first: Params, domains: Domains
+    possible: SectionForms, section: str, initial: Section, first: Params, domains: DomainsByKey
 ) -> None:
     """Add the forms that other values of the keys that take names lead to, and which key decides on which."""
     waiting, seen = [first], {frozenset(first.items())}
     while waiting:
         params = waiting.pop(0)
         knobs = _knobs_in_form(section, initial, params)
-        possible.all.append(SectionForm(section, params, knobs))
+        possible.all_forms.append(SectionForm(section, params, knobs))
         for name, knob in knobs.items():
             key = f"{section}.{name}"
             values = domains[key].choices or [] if key in domains else []
@@ -241,7 +243,7 @@ def _add_reachable_forms(
                 other = {**params, key: value}
                 changed = _knobs_in_form(section, initial, other).keys() ^ knobs.keys()
                 for dependent in changed:
-                    possible.deciders[f"{section}.{dependent}"].add(key)
+                    possible.keys_decided_by[f"{section}.{dependent}"].add(key)
                 if changed and frozenset(other.items()) not in seen:
                     seen.add(frozenset(other.items()))
                     waiting.append(other)
@@ -251,28 +253,28 @@ def _knobs_in_form(section: str, initial: Section, params: Params) -> Mapping[st
     return section_knobs(section, {**initial, **params_that_are_names(section, params)})
 
 
-def check_names(sections: Sections, domains: Domains, problems: Problems) -> None:
+def check_section_names(sections: TrialSections, domains: DomainsByKey, problems: ProblemCollector) -> None:
     """Check that all names exist and can be used: of each section but `train`, of alternatives, and those searched."""
-    for section, catalogue in CATALOGUES.items():
+    for section, catalogue in NAME_CATALOGUES.items():
         labelled = sections.alternatives.get(section, {}).items()
-        everyone: dict[Key, Section] = {(section,): sections.own[section]}
+        everyone: dict[KeyPath, Section] = {(section,): sections.own_sections[section]}
         everyone |= {("search", "alternatives", section, label): values for label, values in labelled}
         for at, values in everyone.items():
             given = values.get("name")
             is_unlisted = at == (section,) and isinstance(given, str) and given in catalogue.unlisted_names
             allowed = [str(values["name"])] if is_unlisted else catalogue.listed_names()
-            model = section_model(section, (), name=(literal_type(allowed), ...))
+            model = make_section_model(section, (), name=(literal_type_of_names(allowed), ...))
             name = {key: value for key, value in values.items() if key == "name"}
-            if check_section(model, name, at, problems) and (why := catalogue.why_unusable(str(name["name"]))):
-                problems.add((*at, "name"), why)
+            if validate_section(model, name, at, problems) and (why := catalogue.why_unusable(str(name["name"]))):
+                problems.add_problem((*at, "name"), why)
         for label in alternative_labels(sections, section, domains.get(f"{section}.name")):
             if label not in sections.alternatives.get(section, {}) and (why := catalogue.why_unusable(label)):
-                problems.add(("search", "space", f"{section}.name"), why)
+                problems.add_problem(("search", "space", f"{section}.name"), why)
 
 
-def complete_sections(
-    sections: Sections, forms: SectionForms, trials: Iterable[Params], problems: Problems
-) -> Sections:
+def fill_in_sections(
+    sections: TrialSections, forms: SectionForms, trials: Iterable[Params], problems: ProblemCollector
+) -> TrialSections:
     """Return the checked sections with all defaults, each with every key that it has in one of these trials.
 
     Args:
@@ -280,35 +282,37 @@ def complete_sections(
         trials: parameters of trials, at least those that decide which keys there are.
     """
     everyone = [{}, *trials]
-    filled = _SectionCollector(sections, forms, everyone, problems)
+    filled = _SectionFormCollector(sections, forms, everyone, problems)
     for params in everyone:
-        for section in SECTIONS:
-            filled.add(section, params)
-    return Sections(filled.own, filled.alternatives)
+        for section in TRIAL_SECTIONS:
+            filled.add_form(section, params)
+    return TrialSections(filled.own, filled.alternatives)
 
 
-class _SectionCollector:
+class _SectionFormCollector:
     """Collects the forms of the sections, one after the other."""
 
-    def __init__(self, sections: Sections, forms: SectionForms, trials: Iterable[Params], problems: Problems) -> None:
-        self.own: dict[str, dict[str, Value]] = {section: {} for section in SECTIONS}
+    def __init__(
+        self, sections: TrialSections, forms: SectionForms, trials: Iterable[Params], problems: ProblemCollector
+    ) -> None:
+        self.own: dict[str, dict[str, Value]] = {section: {} for section in TRIAL_SECTIONS}
         self.alternatives: dict[str, dict[str, dict[str, Value]]] = {}
         self._sections, self._problems = sections, problems
         self._seen: set[tuple[str, str | None, frozenset[tuple[str, str]]]] = set()
         self._known_keys: dict[tuple[str, str | None], set[str]] = {}
-        for form in forms.all:
+        for form in forms.all_forms:
             self._known_keys.setdefault((form.section, form.label), {"name"}).update(form.knobs)
         for params in trials:
-            for section in SECTIONS:
-                label = section_name(section, params)
-                self._known_keys.setdefault((section, label), {"name"}).update(sections.knobs(section, params))
+            for section in TRIAL_SECTIONS:
+                label = section_name_in_params(section, params)
+                self._known_keys.setdefault((section, label), {"name"}).update(sections.knobs_of_form(section, params))
 
-    def add(self, section: str, params: Params) -> None:
+    def add_form(self, section: str, params: Params) -> None:
         """Add the form that a section takes in the trial with these parameters.
 
         A form with a name that its key cannot take is left out: the checks of the search report it.
         """
-        label, words = section_name(section, params), params_that_are_names(section, params)
+        label, words = section_name_in_params(section, params), params_that_are_names(section, params)
         initial = self._sections.initial_values(section, params)
         knobs = section_knobs(section, {**initial, **words})
         words = {key: value for key, value in words.items() if key in knobs and knobs[key].choices}
@@ -317,16 +321,18 @@ class _SectionCollector:
             return
         self._seen.add(this)
         labelled = label in self._sections.alternatives.get(section, {})
-        at: Key = ("search", "alternatives", section, str(label)) if labelled else (section,)
+        at: KeyPath = ("search", "alternatives", section, str(label)) if labelled else (section,)
         values = {key: value for key, value in initial.items() if key in knobs or key == "name"}
         if labelled or label is None:  # the section of a plain name may lack keys of the section that lends it values
             values |= {key: value for key, value in initial.items() if key not in self._known_keys[section, label]}
         which = {} if labelled or label is None else {f"{section}.name": label}
         which |= {f"{section}.{key}": value for key, value in words.items()}
-        whole = _check_section(section, knobs, values | words, at, TrialProblems(self._problems, which))
-        self._take(section, label, whole or {}, {key: initial.get(key, knobs[key].default) for key in words})
+        whole = _validate_section_of_form(
+            section, knobs, values | words, at, TrialProblemCollector(self._problems, which)
+        )
+        self._add_new_keys(section, label, whole or {}, {key: initial.get(key, knobs[key].default) for key in words})
 
-    def _take(self, section: str, label: str | None, whole: Section, words: Section) -> None:
+    def _add_new_keys(self, section: str, label: str | None, whole: Section, words: Section) -> None:
         """Add the keys that are new.
 
         Args:
@@ -339,8 +345,8 @@ class _SectionCollector:
             target.setdefault(key, value)
 
 
-def _check_section(
-    section: str, knobs: Mapping[str, Knob], values: Section, at: Key, problems: Problems
+def _validate_section_of_form(
+    section: str, knobs: Mapping[str, Knob], values: Section, at: KeyPath, problems: ProblemCollector
 ) -> dict[str, Value] | None:
     """Return a section with defaults, or None if something is wrong.
 
@@ -349,15 +355,15 @@ def _check_section(
     """
     switches = [knob for knob in knobs.values() if knob.choices]
     switch_values = {knob.key: values[knob.key] for knob in switches if knob.key in values}
-    fixed = {"name": (str, ...)} if section in CATALOGUES else {}
-    if check_section(section_model(section, switches), switch_values, at, problems) is None:
+    fixed = {"name": (str, ...)} if section in NAME_CATALOGUES else {}
+    if validate_section(make_section_model(section, switches), switch_values, at, problems) is None:
         every = {
             key: knob
             for one in switches
             for name in one.choices or ()
-            for key, knob in _knobs_of_switch(section, values, one, name)
+            for key, knob in _knobs_with_switch_value(section, values, one, name)
         }
         others = {key: value for key, value in values.items() if key not in switch_values}
-        check_section(section_model(section, every.values(), **fixed), others, at, problems)
+        validate_section(make_section_model(section, every.values(), **fixed), others, at, problems)
         return None
-    return check_section(section_model(section, knobs.values(), **fixed), values, at, problems)
+    return validate_section(make_section_model(section, knobs.values(), **fixed), values, at, problems)

@@ -49,9 +49,11 @@ def find_study_file(spec: str) -> Path:
         beside = path.with_name("best.yaml")
         raise UserError(f"{spec}: a ledger, no study file.{f' Did you mean {beside}?' if beside.is_file() else ''}")
     if path.suffix in (".yaml", ".yml") or len(path.parts) > 1:
-        if os.path.isfile(spec) or pipe_identity(path):  # False also for an impossible path: too long, a null in it
+        if os.path.isfile(spec) or pipe_or_terminal_identity(
+            path
+        ):  # False also for an impossible path: too long, a null in it
             return path
-        raise UserError(f"{spec}: {_folder_message(path) if os.path.isdir(spec) else 'no such file'}")
+        raise UserError(f"{spec}: {_folder_given_message(path) if os.path.isdir(spec) else 'no such file'}")
     names = shipped_study_files()
     if spec in names:
         return names[spec]
@@ -63,7 +65,7 @@ def find_study_file(spec: str) -> Path:
     if best:
         raise UserError(f"{spec}: a study, no study file. Did you mean {best}?")
     if spec and os.path.isdir(spec):
-        raise UserError(f"{spec}: {_folder_message(path)}")
+        raise UserError(f"{spec}: {_folder_given_message(path)}")
     raise UserError(
         f"{spec}: no study file of that name. {did_you_mean(spec, names)}For a file of your own give its path, ending "
         f"in "
@@ -71,16 +73,16 @@ def find_study_file(spec: str) -> Path:
     )
 
 
-def _folder_message(folder: Path) -> str:
+def _folder_given_message(folder: Path) -> str:
     there = list_few_names(sorted(str(file) for kind in ("*.yaml", "*.yml") for file in folder.glob(kind)))
     return f"a folder, no study file. {f'In it: {there}' if there else 'None is in it'}"
 
 
-MAX_FILE_BYTES = 2**24
+MAX_PIPE_BYTES = 2**24
 """Bytes that are read of a pipe at most."""
 
 
-def pipe_identity(path: Path) -> tuple[int, int] | None:
+def pipe_or_terminal_identity(path: Path) -> tuple[int, int] | None:
     """Return the identity of a pipe or terminal, whose text can be read once, as `/dev/stdin`; None: it is none."""
     try:
         found = path.stat()
@@ -94,39 +96,39 @@ def pipe_identity(path: Path) -> tuple[int, int] | None:
 def _read_pipe_once(path: Path, whose: tuple[int, int]) -> bytes:
     """Return the content of a pipe; it is kept, as a study reads its file several times."""
     with path.open("rb") as file:
-        return file.read(MAX_FILE_BYTES)
+        return file.read(MAX_PIPE_BYTES)
 
 
-Key = tuple[str, ...]
+KeyPath = tuple[str, ...]
 
 IGNORED_KEY_PREFIX = "x-"
 """Prefix of top-level keys that only hold YAML anchors."""
 
-MAX_VALUES, MAX_DEPTH = 20_000, 30
+MAX_DOCUMENT_VALUES, MAX_DOCUMENT_DEPTH = 20_000, 30
 """Most values that a study file may have, and most levels of nesting."""
 
 
 @dataclass
-class Document:
+class YamlDocument:
     """Nested plain values, and for each dotted key the place that it came from (`FILE:LINE` or `--set`)."""
 
     source: str
     values: dict[str, Value]
-    locations: dict[Key, str] = field(default_factory=dict)
+    locations: dict[KeyPath, str] = field(default_factory=dict)
 
-    def location_of(self, key: Key) -> str:
+    def key_location(self, key: KeyPath) -> str:
         """Return where a key stands; for a missing one, its nearest parent."""
         while key and key not in self.locations:
             key = key[:-1]
         return self.locations.get(key, self.source)
 
-    def set(self, dotted: str, value: Value, place: str) -> None:
+    def override_key(self, dotted: str, value: Value, place: str) -> None:
         """Override one key, given as `section.key`.
 
         Raises:
             UserError: the path has an empty part, or leads through a value that is not a section.
         """
-        path = split_key(dotted)
+        path = split_dotted_key(dotted)
         if not all(path):
             raise UserError(f"{place}: {shorten_text(repr(dotted))}: is no key; allowed: section.key")
         at = self.values
@@ -144,12 +146,12 @@ class Document:
         }
 
 
-def as_mapping(value: Value) -> Section:
+def mapping_or_empty(value: Value) -> Section:
     """Return a value of a document as the mapping that it should be; an empty one where it is something else."""
     return value if isinstance(value, dict) else {}
 
 
-def split_key(dotted: str) -> Key:
+def split_dotted_key(dotted: str) -> KeyPath:
     """Split a dotted key into its path; keys below `search.space`, `search.baseline` and `when` have dots.
 
     >>> split_key("search.space.method.alpha.low")
@@ -162,27 +164,27 @@ def split_key(dotted: str) -> Key:
     return tuple(parts)
 
 
-def read_study_file(path: Path) -> Document:
+def read_study_file(path: Path) -> YamlDocument:
     """Read a study file: YAML 1.2, data only, a repeated key is an error.
 
     Raises:
         UserError: not readable, not YAML, or not a mapping.
     """
     try:
-        whose = pipe_identity(path)
+        whose = pipe_or_terminal_identity(path)
         content = _read_pipe_once(path, whose) if whose else path.read_bytes()
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error}") from None
     if content[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) or b"\0" in content[:4]:
         raise UserError(f"{path}: is in UTF-16 or UTF-32. Save it as UTF-8")
     try:
-        return parse_yaml(content.decode(), str(path))
+        return parse_study_yaml(content.decode(), str(path))
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise UserError(f"{path}:{line}: is not in UTF-8, but perhaps in Latin-1. Save it as UTF-8") from None
 
 
-def parse_yaml(text: str, source: str) -> Document:
+def parse_study_yaml(text: str, source: str) -> YamlDocument:
     """Parse a study file's text, without its keys `x-NAME`: they hold anchors and mean nothing themselves.
 
     Args:
@@ -199,18 +201,18 @@ def parse_yaml(text: str, source: str) -> Document:
     if lines is None:
         given = "this is empty" if values is None else f"this is {type(values).__name__}"
         raise UserError(f"{source}: a study file is a mapping of sections, {given}")
-    values = {key: value for key, value in as_mapping(values).items() if not key.startswith(IGNORED_KEY_PREFIX)}
-    return Document(source, copy.deepcopy(values), {key: f"{source}:{line}" for key, line in lines.items()})
+    values = {key: value for key, value in mapping_or_empty(values).items() if not key.startswith(IGNORED_KEY_PREFIX)}
+    return YamlDocument(source, copy.deepcopy(values), {key: f"{source}:{line}" for key, line in lines.items()})
 
 
-def apply_overrides(document: Document, assignments: Iterable[str]) -> None:
+def apply_overrides(document: YamlDocument, assignments: Iterable[str]) -> None:
     """Apply `--set key=value` overrides; a value is read as YAML.
 
     Raises:
         UserError: not of that form.
     """
     for assignment in assignments:
-        document.set(*parse_assignment(assignment))
+        document.override_key(*parse_assignment(assignment))
 
 
 def parse_assignment(assignment: str, option: str = "--set") -> tuple[str, Value, str]:
@@ -222,41 +224,41 @@ def parse_assignment(assignment: str, option: str = "--set") -> tuple[str, Value
     Raises:
         UserError: not of that form.
     """
-    as_in_file = FILE_STYLE_ASSIGNMENT.fullmatch(assignment)
+    as_in_file = FILE_STYLE_ASSIGNMENT_PATTERN.fullmatch(assignment)
     key, equals, text = as_in_file.groups() if as_in_file else assignment.partition("=")
     place = f"{option} {shorten_text(assignment)}"
     if not equals or not key or not all(key.split(".")):
         raise UserError(f"{place}: not of the form key=value, as in {option} train.epochs=10")
     try:
-        return key, _parse_value(text), place
+        return key, _parse_override_value(text), place
     except _YamlError as error:
         raise UserError(f"{place}: the value is not valid YAML: {error}") from None
 
 
-FILE_STYLE_ASSIGNMENT = re.compile(r"([\w.-]+)(:) +(.*)", re.DOTALL)
+FILE_STYLE_ASSIGNMENT_PATTERN = re.compile(r"([\w.-]+)(:) +(.*)", re.DOTALL)
 
-YAML_SIGNS = frozenset(string.punctuation + "\t ") - {"~"}
+PLAIN_YAML_SIGNS = frozenset(string.punctuation + "\t ") - {"~"}
 """Signs that stand for themselves as a value: YAML reads none of them alone as anything else, except `~`."""
 
-LIST_OF_WORDS = re.compile(r"\[[^\[\]{}'\"\0]*\]")
+LIST_OF_WORDS_PATTERN = re.compile(r"\[[^\[\]{}'\"\0]*\]")
 
 
-def _parse_value(text: str) -> Value:
+def _parse_override_value(text: str) -> Value:
     """Read a text as YAML, also where a shell took the quotes away that a sign needs: `,`, `[?, #NULL!]`."""
-    if text in YAML_SIGNS or text == r"\t":  # a tab as messages quote it
+    if text in PLAIN_YAML_SIGNS or text == r"\t":  # a tab as messages quote it
         return text.replace(r"\t", "\t")
-    if LIST_OF_WORDS.fullmatch(text) and any(
+    if LIST_OF_WORDS_PATTERN.fullmatch(text) and any(
         map(_is_yaml_mark, words := [word.strip() for word in text[1:-1].split(",")])
     ):
-        return [word if _is_yaml_mark(word) else _parse_value(word) for word in words]
+        return [word if _is_yaml_mark(word) else _parse_override_value(word) for word in words]
     return copy.deepcopy(_load_yaml(text)[0])
 
 
 def _is_yaml_mark(word: str) -> bool:
-    return bool(word) and ({*word} <= YAML_SIGNS or word[0] in "#*%@&!|>`")
+    return bool(word) and ({*word} <= PLAIN_YAML_SIGNS or word[0] in "#*%@&!|>`")
 
 
-def apply_profile(document: Document, profile: str | None) -> None:
+def apply_profile(document: YamlDocument, profile: str | None) -> None:
     """Apply a block of overrides named in the file, and take all such blocks out of the document.
 
     Raises:
@@ -265,7 +267,7 @@ def apply_profile(document: Document, profile: str | None) -> None:
     profiles = document.values.pop("profiles", None) or {}
     if not isinstance(profiles, dict) or not all(isinstance(block, dict) for block in profiles.values()):
         raise UserError(
-            f"{document.location_of(('profiles',))}: profiles: a mapping of names to blocks of key: value is needed"
+            f"{document.key_location(('profiles',))}: profiles: a mapping of names to blocks of key: value is needed"
         )
     if profile is None:
         return
@@ -273,8 +275,8 @@ def apply_profile(document: Document, profile: str | None) -> None:
         raise UserError(
             f"--profile {profile}: not in {document.source}. Profiles there: {', '.join(profiles) or 'none'}"
         )
-    for key, value in as_mapping(profiles[profile]).items():
-        document.set(key, value, document.location_of(("profiles", profile, key)))
+    for key, value in mapping_or_empty(profiles[profile]).items():
+        document.override_key(key, value, document.key_location(("profiles", profile, key)))
 
 
 def dump(values: Section) -> str:
@@ -339,7 +341,7 @@ class _Constructor(RoundTripConstructor):
 
 
 @lru_cache(maxsize=64)
-def _load_yaml(text: str) -> tuple[Value, dict[Key, int] | None]:
+def _load_yaml(text: str) -> tuple[Value, dict[KeyPath, int] | None]:
     """Return the plain values of a YAML text, not to be changed, and the line of each key; None: it is no mapping.
 
     A study reads its file several times, and each costs some 16 ms.
@@ -367,11 +369,11 @@ def _load_yaml(text: str) -> tuple[Value, dict[Key, int] | None]:
 
 def _to_plain_values(node: object, count: Iterator[int], above: tuple[int, ...] = ()) -> Value:
     """Return plain values with aliases written out: without limits, a few lines could fill the memory."""
-    if next(count) > MAX_VALUES:
-        raise _YamlError(f"more than {MAX_VALUES} values, those of aliases counted each time")
+    if next(count) > MAX_DOCUMENT_VALUES:
+        raise _YamlError(f"more than {MAX_DOCUMENT_VALUES} values, those of aliases counted each time")
     if id(node) in above:
         raise _YamlError("a value holds itself")
-    if len(above) > MAX_DEPTH:
+    if len(above) > MAX_DOCUMENT_DEPTH:
         raise _YamlError("nested too deeply")
     if isinstance(node, dict):
         return {str(key): _to_plain_values(value, count, (*above, id(node))) for key, value in node.items()}
@@ -385,7 +387,7 @@ def _to_plain_values(node: object, count: Iterator[int], above: tuple[int, ...] 
     return None if node is None else str(node)
 
 
-def _key_lines(node: object, key: Key) -> Iterator[tuple[Key, int]]:
+def _key_lines(node: object, key: KeyPath) -> Iterator[tuple[KeyPath, int]]:
     if isinstance(node, CommentedMap):
         places = node.lc.data or {}
         for name, value in node.items():

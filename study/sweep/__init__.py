@@ -2,11 +2,11 @@
 
 # What a driver does while no trial runs, as shown to users.
 
-LOADING = "loading data"
-STARTING = "starting Ray"
-PREPARING = "preparing data"
-REPORTING = "writing the report"
-STEPS = (LOADING, STARTING, PREPARING, REPORTING)
+LOADING_DATA_STEP = "loading data"
+STARTING_RAY_STEP = "starting Ray"
+PREPARING_DATA_STEP = "preparing data"
+WRITING_REPORT_STEP = "writing the report"
+DRIVER_STEPS = (LOADING_DATA_STEP, STARTING_RAY_STEP, PREPARING_DATA_STEP, WRITING_REPORT_STEP)
 
-STOPPING = "stopping; trials that run go on from their checkpoints later. Ctrl-C once more: at once"
+STOPPING_MESSAGE = "stopping; trials that run go on from their checkpoints later. Ctrl-C once more: at once"
 """Message that is printed as soon as a signal has come."""

@@ -29,7 +29,7 @@ from study.ranking import Results, ablation_steps
 from study.ranking.picks import fresh_seed_trials
 from study.spec import StudySpec
 from study.sweep.early_stopping import EarlyStopping
-from study.sweep.failures import Failure, StudyCannotContinueError
+from study.sweep.failures import StudyCannotContinueError, TrialFailure
 from study.sweep.search_stage import NextTrial, SearchStage
 
 
@@ -54,7 +54,7 @@ NewFoldsJoined = Callable[[StudyRecord], Iterable[events.FoldsJoined]]
 """Function that yields events for configurations that have run on all folds since its last call."""
 
 
-class LaterStages:
+class StagesAfterSearch:
     """Planner of what follows the search: repeats, rules' picks, ablation, final seeds, and the trials to test.
 
     It changes neither ledger nor record.
@@ -69,11 +69,11 @@ class LaterStages:
         """Results of the study so far, made anew as its record grows."""
         return Results(self._spec, self._record)
 
-    def next(self) -> NextTrial | None:
+    def next_trial(self) -> NextTrial | None:
         """Return the next trial to decide on; None: there is none, as far as is known."""
         return self._next_confirm() or next_ablation_trial(self._results) or next_final_trial(self._spec, self._record)
 
-    def to_test(self) -> list[TrialRecord]:
+    def trials_to_test(self) -> list[TrialRecord]:
         """Return the trials with whose models the test split is to be read.
 
         These are final ones and the baseline's repeats; at the end also the repeats of the best or the front, those of
@@ -81,14 +81,14 @@ class LaterStages:
         """
         results = self._results
         chosen = [results.baseline]
-        if not self.under_way("baseline", "search", "replicate", "confirm"):
+        if not self.has_running_trial("baseline", "search", "replicate", "confirm"):
             chosen += results.candidates_to_test
         repeats = [trial for choice in chosen if choice for trial in choice.confirm_trials]
         repeats += [trial for pick in self._rule_picks() for trial in fresh_seed_trials(self._record, pick.number)]
         repeats += ablation_steps.trials_to_test(results)
         return repeats + [trial for trial in self._record.trials_of_stages("final") if trial.state == "complete"]
 
-    def under_way(self, *stages: Stage) -> bool:
+    def has_running_trial(self, *stages: Stage) -> bool:
         """Return whether a trial of these stages has not ended, looking at the newest first."""
         newest = (trial for stage in stages for trial in reversed(list(self._record.trials_of_stages(stage))))
         return any(trial.state not in ENDED_STATES for trial in newest)
@@ -96,7 +96,7 @@ class LaterStages:
     def _next_confirm(self) -> NextTrial | None:
         """Return the next repeat: of the baseline (even while the search runs), of the best, of the rules' picks."""
         results = self._results
-        best = results.trials_to_confirm(top=not self.under_way("baseline", "search", "replicate"))
+        best = results.trials_to_confirm(top=not self.has_running_trial("baseline", "search", "replicate"))
         return next_repeat(results, "confirm", best, "confirm") or next_repeat(
             results, "rule", self._rule_picks(), "confirm", "rule"
         )
@@ -105,7 +105,7 @@ class LaterStages:
         """Return the rules' picks, where they are to run again; empty until the search has ended for good."""
         results = self._results
         asked = results.confirm_settings.rules
-        if self._picked is None and asked and not self.under_way("baseline", "search", "replicate"):
+        if self._picked is None and asked and not self.has_running_trial("baseline", "search", "replicate"):
             self._picked = results.picked_trials
         return self._picked or []
 
@@ -140,7 +140,7 @@ def next_final_trial(spec: StudySpec, record: StudyRecord) -> NextTrial | None:
     return None if seed is None else NextTrial("final", {}, seed)
 
 
-class StoppingLedger:
+class StudyEndingLedger:
     """A study's ledger, where a failure ends the study.
 
     Each method raises `StudyCannotContinueError` where the disk fails or has no room, or another driver has the study.
@@ -157,7 +157,7 @@ class StoppingLedger:
         with self._end_study_on_error():
             return self._ledger.append(event)
 
-    def check(self) -> None:
+    def check_lease(self) -> None:
         """Check that this driver still has the study, see `Ledger.check_lease`."""
         with self._end_study_on_error():
             self._ledger.check_lease()
@@ -196,9 +196,9 @@ class Agenda:
         joins: NewFoldsJoined | None = None,
     ) -> None:
         self._joins = joins
-        self.spec, self.record, self.journal = spec, record, StoppingLedger(ledger)
+        self.spec, self.record, self.journal = spec, record, StudyEndingLedger(ledger)
         self.stopping: StudyOutcome | None = None
-        self._search, self._later = SearchStage(spec, record, rule), LaterStages(spec, record)
+        self._search, self._later = SearchStage(spec, record, rule), StagesAfterSearch(spec, record)
         self._testing: set[int] = set()  # under way
         self._untestable: set[int] = set()
         self._test_losses: Counter[int] = Counter()
@@ -211,7 +211,7 @@ class Agenda:
             if trial.state not in ENDED_STATES or (trial.stage == "final" and trial.state == "failed")
         )
 
-    def next(self) -> TrialJob | Literal["done"] | None:
+    def next_job(self) -> TrialJob | Literal["done"] | None:
         """Return the next job; None: wait for one that runs; "done": nothing will follow."""
         if self.stopping:
             return "done"
@@ -219,25 +219,25 @@ class Agenda:
             return "done" if self._done else None
         if trial := self._next_waiting_trial(alone=False):
             return TrialJob("train", trial)
-        next_trial = self._search.next()
+        next_trial = self._search.next_trial()
         if next_trial is None:
             if trial := self._next_waiting_trial(alone=True):
                 return TrialJob("train", trial)
-            next_trial = self._later.next()
+            next_trial = self._later.next_trial()
         if next_trial is not None:
             return TrialJob("train", self._add_trial(next_trial))
-        for trial in self._later.to_test():
+        for trial in self._later.trials_to_test():
             if not trial.test_metrics and trial.number not in self._testing | self._untestable:
                 self._testing.add(trial.number)
                 return TrialJob("test", trial)
-        self._done = not self._later.under_way(*get_args(Stage)) and not self._testing
+        self._done = not self._later.has_running_trial(*get_args(Stage)) and not self._testing
         self._waits = self._changed
         return "done" if self._done else None
 
     @property
-    def enough(self) -> str | None:
+    def reached_limit(self) -> str | None:
         """Limit that ended the search; None while it goes on or where there is none."""
-        return None if self.spec.final_seeds is not None else self._search.over
+        return None if self.spec.final_seeds is not None else self._search.end_reason
 
     @property
     def outcome(self) -> StudyOutcome:
@@ -254,10 +254,10 @@ class Agenda:
         Raises:
             StudyCannotContinueError: it is another driver's now.
         """
-        self.journal.check()
+        self.journal.check_lease()
         return self.stopping is not None or self._done
 
-    def started(
+    def record_trial_start(
         self,
         number: int,
         node: str,
@@ -276,11 +276,11 @@ class Agenda:
         self._append_event(events.TrialStarted(number, node, epoch, note, None if device is None else dict(device)))
         return True
 
-    def unusable(self, node: str, reason: str) -> None:
+    def record_unusable_node(self, node: str, reason: str) -> None:
         """Write that no more trials are placed on a node; `reason`: why, and the remedy."""
         self._append_event(events.NodeExcluded(node, reason))
 
-    def reported(self, number: int, epoch: int, metrics: Mapping[str, float]) -> bool:
+    def record_epoch(self, number: int, epoch: int, metrics: Mapping[str, float]) -> bool:
         """Write a trial's epoch; return whether the trial goes on. If not, its end is in the ledger."""
         trial = self.record.trials[number]
         if trial.state != "running" or epoch != trial.n_epochs + 1:
@@ -294,7 +294,7 @@ class Agenda:
             self._end_if_pruned_or_stopped(trial, self._search.should_prune(trial, epoch))
         return trial.state == "running"
 
-    def judged(self, number: int, predicted: str) -> None:
+    def record_fold_predictions(self, number: int, predicted: str) -> None:
         """Write the predictions of a trial's network for the samples of its fold."""
         if self.record.trials[number].state == "running":
             self._append_event(events.FoldPredicted(number, predicted))
@@ -311,26 +311,26 @@ class Agenda:
         elif trial.is_stopped:
             self._end_trial(trial, "pruned", STOPPED_BY_USER)
 
-    def obey(self, request: DriverRequest) -> None:
+    def obey_request(self, request: DriverRequest) -> None:
         """Do what a user asks for, or refuse it; the answer is in the ledger. Answer each request once."""
         if request.id in self.record.request_refusals:
             return
-        if why := self._search.refusal_reason(request) or ("the study is over" if self._done else None):
+        if why := self._search.request_refusal_reason(request) or ("the study is over" if self._done else None):
             self._append_event(events.RequestRefused(request.id, why))
         elif request.kind == "enqueue":
             self._append_event(events.ConfigurationEnqueued(request.id, dict(request.params)))
-            self._search.enqueued(request.params)
+            self._search.queue_configuration(request.params)
         elif request.kind == "stop":
             self._append_event(events.TrialStopRequested(request.id, request.trial))
         else:
             self._append_event(events.SearchEndRequested(request.id))
 
-    def refuse(self, request: str, reason: str) -> None:
+    def refuse_request(self, request: str, reason: str) -> None:
         """Refuse what cannot be read as a request, by its id; do nothing if it was answered."""
         if request not in self.record.request_refusals:
             self._append_event(events.RequestRefused(request, reason))
 
-    def failed(self, number: int, failure: Failure) -> None:
+    def record_trial_failure(self, number: int, failure: TrialFailure) -> None:
         """Make a trial that was cut off run again where that can help, else write that it has failed.
 
         Do nothing if it had ended before its worker died.
@@ -339,7 +339,7 @@ class Agenda:
         if trial.state in ENDED_STATES:
             return
         if failure.may_run_again(trial, self.spec, before=trial.n_retries_used):
-            alone, node_died = failure.alone or None, failure.node_died or None
+            alone, node_died = failure.needs_whole_gpu or None, failure.node_died or None
             self._append_event(
                 events.RunLost(number, trial.attempt + 1, failure.kind, failure.reason, alone, node_died)
             )
@@ -353,18 +353,18 @@ class Agenda:
         ):
             self.stopping = "failed"
 
-    def tested(self, number: int, metrics: Mapping[str, float]) -> None:
+    def record_test_metrics(self, number: int, metrics: Mapping[str, float]) -> None:
         """Write the metrics that a trial's model has on the test split."""
         self._changed += 1
         self._testing.discard(number)
         if not self.record.trials[number].test_metrics:
             self._append_event(events.TrialTested(number, {**finite_metrics(metrics)}, infinite_metrics_note(metrics)))
 
-    def referenced(self, event: events.ReferenceFitted) -> None:
+    def record_reference(self, event: events.ReferenceFitted) -> None:
         """Write that a reference was fitted, or could not be; the search does not learn of it."""
         self._append_event(event)
 
-    def untested(self, number: int, failure: Failure) -> None:
+    def record_test_failure(self, number: int, failure: TrialFailure) -> None:
         """Retry reading the test split with a trial's model where that can help, else write why it cannot be read."""
         trial = self.record.trials[number]
         self._changed += 1
@@ -403,7 +403,7 @@ class Agenda:
         self, trial: TrialRecord, state: TrialOutcome, reason: str | None = None, kind: FailureKind | None = None
     ) -> None:
         self._append_event(events.TrialEnded(trial.number, state, kind, reason))
-        self._search.ended(trial)
+        self._search.note_ended_trial(trial)
         self._end_replicates(trial)
 
     def _end_replicates(self, leader: TrialRecord) -> None:
@@ -434,5 +434,5 @@ class Agenda:
         number, params, enqueued = len(self.record.trials), dict(next_trial.params), next_trial.enqueued or None
         of = next_trial.stage, params, next_trial.seed, next_trial.repeats, enqueued, next_trial.fold
         self._append_event(events.TrialDecided(number, *of))
-        self._search.decided(self.record.trials[number])
+        self._search.note_decided_trial(self.record.trials[number])
         return self.record.trials[number]

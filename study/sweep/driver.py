@@ -29,36 +29,41 @@ from study.home.record import StudyRecord
 from study.knobs import Section
 from study.models.initial_weights import locate_weights
 from study.spec import StudySpec
-from study.sweep import PREPARING, STARTING, STOPPING
+from study.sweep import PREPARING_DATA_STEP, STARTING_RAY_STEP, STOPPING_MESSAGE
 from study.sweep.agenda import Agenda, NewFoldsJoined, StudyCannotContinueError
 from study.sweep.early_stopping import EarlyStopping
-from study.sweep.fair_share import Share, new_peer
-from study.sweep.own_ray import OwnRay, RayStartError
-from study.sweep.ray_runtime import JoinedRay, Slots, StartsRay, gpus, ignore_text, ray_runtime
+from study.sweep.fair_share import ClusterShare, new_peer
+from study.sweep.own_ray import RayProcesses, RayStartError
+from study.sweep.ray_runtime import JoinedCluster, RayStarter, TrialSlots, count_gpus, discard_text, start_or_join_ray
 from study.sweep.reference_process import ReferenceFitter
 from study.sweep.tune_adapters import RequestInbox
 from study.text import print_text, shell_command
 from study.training import function_loading
-from study.upstream.interrupt import NUMBERS, has_signal_come, ignore_from_now_on, resend_dropped_interrupts
-from study.upstream.ray_internals import count_memory_kills_as_deaths, end_at_once, is_job
+from study.upstream.interrupt import (
+    STOP_SIGNALS,
+    has_stop_signal_come,
+    ignore_signal,
+    resend_dropped_interrupts_in_block,
+)
+from study.upstream.ray_internals import count_memory_kills_as_deaths, end_process_at_once, is_ray_job
 
 if TYPE_CHECKING:
-    from study.sweep.nodes import Nodes
+    from study.sweep.nodes import TrialNodes
 
-__all__ = ["STOPPING", "TWICE", "stopped_by_signals"]
+__all__ = ["DUPLICATE_SIGNAL_S", "STOPPING_MESSAGE", "stop_study_on_signals"]
 
-TWICE = 0.3
+DUPLICATE_SIGNAL_S = 0.3
 """Seconds within which the same signal counts once: a process group may get it, and one of its processes pass it on, as
 `uv run` does."""
 
 
 @contextmanager
-def stopped_by_signals(agenda: Agenda, tell: Callable[[str], None]) -> Iterator[None]:
+def stop_study_on_signals(agenda: Agenda, tell: Callable[[str], None]) -> Iterator[None]:
     """Make each signal of `NUMBERS` ask the agenda to stop, and a second one raise KeyboardInterrupt as usual.
 
-    The same signal within `TWICE` seconds is no second one, nor is another SIGHUP. A signal that came before, and that
-    a library swallowed, is obeyed too; a second one that is swallowed is raised again. Outside the main thread, where
-    no signal arrives, this does nothing.
+    The same signal within `DUPLICATE_SIGNAL_S` seconds is no second one, nor is another SIGHUP. A signal that came
+    before, and that a library swallowed, is obeyed too; a second one that is swallowed is raised again. Outside the
+    main thread, where no signal arrives, this does nothing.
 
     Python runs a signal's handler between two of its own instructions: while the main thread is within Ray, or loads a
     library, that may be a minute later on a busy machine. So another thread says at once that the signal has come.
@@ -76,12 +81,12 @@ def stopped_by_signals(agenda: Agenda, tell: Callable[[str], None]) -> Iterator[
         now = time.monotonic()
         if signum == signal.SIGHUP:
             before[signum] = signal.SIG_IGN
-            ignore_from_now_on(signum)
-        if first and signum == first[0][0] and now - first[0][1] < TWICE:
+            ignore_signal(signum)
+        if first and signum == first[0][0] and now - first[0][1] < DUPLICATE_SIGNAL_S:
             return
         if agenda.stopping:
             first.clear()  # this one may be sent again, and must not count as the first then
-            dropped.interrupt(frame)
+            dropped.raise_interrupt(frame)
             return
         first.append((signum, now))
         agenda.stopping = "interrupted"
@@ -91,22 +96,22 @@ def stopped_by_signals(agenda: Agenda, tell: Callable[[str], None]) -> Iterator[
         while number := arrived.recv(1):
             if number[0] == signal.SIGTERM:
                 signal.alarm(0)  # Ray's handler in C++ may have set it, to end the process
-            if not told and number[0] in NUMBERS:
+            if not told and number[0] in STOP_SIGNALS:
                 told = True
-                tell(STOPPING)
+                tell(STOPPING_MESSAGE)
 
     arrived, woken = socket.socketpair()
     woken.setblocking(False)
     thread = threading.Thread(target=acknowledge, name="signals", daemon=True)
     thread.start()
     descriptor = signal.set_wakeup_fd(woken.fileno(), warn_on_full_buffer=False)
-    before = {number: signal.getsignal(number) for number in NUMBERS}
+    before = {number: signal.getsignal(number) for number in STOP_SIGNALS}
     try:
-        with resend_dropped_interrupts() as dropped:
-            if has_signal_come():
+        with resend_dropped_interrupts_in_block() as dropped:
+            if has_stop_signal_come():
                 agenda.stopping = "interrupted"
-                tell(STOPPING)
-            for number in NUMBERS:
+                tell(STOPPING_MESSAGE)
+            for number in STOP_SIGNALS:
                 signal.signal(number, stop)
             yield
     finally:
@@ -118,27 +123,27 @@ def stopped_by_signals(agenda: Agenda, tell: Callable[[str], None]) -> Iterator[
         arrived.close()
 
 
-NAMED = 3
+MAX_NAMED_FILES = 3
 """Number of changed files that a message names; it counts the rest."""
 
 
-def check_same_data(spec: StudySpec, datasets: Mapping[str, Dataset], record: StudyRecord) -> None:
+def check_data_unchanged(spec: StudySpec, datasets: Mapping[str, Dataset], record: StudyRecord) -> None:
     """Raise a UserError, with the data sets and files that changed, if the data are not those of the last session.
 
     Args:
         datasets: those of `spec.data_sections`, by `data.section_key`.
     """
     last = record.sessions[-1] if record.sessions else None
-    if last is None or data.is_unchanged(last.data, last.data_fingerprints, datasets):
+    if last is None or data.is_data_unchanged(last.data, last.data_fingerprints, datasets):
         return
-    told = " ".join(_differences(spec, datasets, last))
+    told = " ".join(_data_differences(spec, datasets, last))
     raise UserError(
         f"{spec.name}: its data have changed since it began; trials on other data do not compare. {told}".rstrip()
         + " Put the earlier files back, or begin a study of another name"
     )
 
 
-def _differences(spec: StudySpec, datasets: Mapping[str, Dataset], last: SessionOpened) -> Iterator[str]:
+def _data_differences(spec: StudySpec, datasets: Mapping[str, Dataset], last: SessionOpened) -> Iterator[str]:
     """Yield a sentence on each data set that differs from those of the last session, and one on its files."""
     told = list((last.datasets or {}).values())
     known: Sequence[DatasetSummary | None] = told if len(told) == len(datasets) else [None] * len(datasets)
@@ -147,13 +152,13 @@ def _differences(spec: StudySpec, datasets: Mapping[str, Dataset], last: Session
             places = [place for place in before["sources"] if place != before["title"]]
             place = f" ({', '.join(places)})" if places else ""
             yield f"{before['title']}{place}: fingerprint {dataset.fingerprint}, was {before['digest']}."
-            written = _written_since(data.user_files(section), last.time)
+            written = _files_written_since(data.user_files(section), last.time)
             if written:
-                more = f" and {len(written) - NAMED} more" if len(written) > NAMED else ""
-                yield f"Written since then: {', '.join(str(file) for file in written[:NAMED])}{more}."
+                more = f" and {len(written) - MAX_NAMED_FILES} more" if len(written) > MAX_NAMED_FILES else ""
+                yield f"Written since then: {', '.join(str(file) for file in written[:MAX_NAMED_FILES])}{more}."
 
 
-def _written_since(files: Sequence[Path], seconds: float) -> list[Path]:
+def _files_written_since(files: Sequence[Path], seconds: float) -> list[Path]:
     """Return the files that were written or put there after a time, by their ctime, which copying does not keep."""
     return [file for file in files if os.path.exists(file) and os.stat(file).st_ctime > seconds]
 
@@ -161,7 +166,7 @@ def _written_since(files: Sequence[Path], seconds: float) -> list[Path]:
 MAX_CAUSE_CHARACTERS = 300
 """Characters of a failed task's error that a message shows."""
 
-POLL_INTERVAL_S = 0.25
+RAY_POLL_INTERVAL_S = 0.25
 """Seconds between two looks whether Ray's processes live."""
 
 
@@ -183,18 +188,18 @@ def hide_ray_destructor_errors() -> None:
     sys.unraisablehook = show
 
 
-def _fold_joiner(spec: StudySpec, datasets: Mapping[str, Dataset]) -> NewFoldsJoined | None:
+def _make_fold_joiner(spec: StudySpec, datasets: Mapping[str, Dataset]) -> NewFoldsJoined | None:
     """Return the function that joins the folds of the study's data; None: there are no folds."""
     (dataset, *others) = datasets.values() or (None,)
     if dataset is None or dataset.folds is None or others:
         return None
     from study.sweep.joined_folds import FoldJoiner  # imports PyTorch
 
-    return FoldJoiner(spec, dataset).new
+    return FoldJoiner(spec, dataset).join_new_configurations
 
 
 @contextmanager
-def stop_when_ray_ends(ray: OwnRay | JoinedRay, agenda: Agenda, remedy: str) -> Iterator[None]:
+def stop_when_ray_ends(ray: RayProcesses | JoinedCluster, agenda: Agenda, remedy: str) -> Iterator[None]:
     """Make the agenda stop soon after one of Ray's processes has ended.
 
     Ray itself would notice within a minute, print, and end this process.
@@ -209,15 +214,15 @@ def stop_when_ray_ends(ray: OwnRay | JoinedRay, agenda: Agenda, remedy: str) -> 
     over, lost = threading.Event(), list[str]()
 
     def watch() -> None:
-        while not over.wait(POLL_INTERVAL_S):
-            if ended := ray.ended():
+        while not over.wait(RAY_POLL_INTERVAL_S):
+            if ended := ray.describe_ended_process():
                 hide_ray_destructor_errors()
                 lost.append(ended)
                 agenda.stopping = agenda.stopping or "interrupted"
-                if not over.wait(ray.grace):
-                    ray.kill()
+                if not over.wait(ray.grace_s):
+                    ray.kill_processes()
                     print_text(f"error: {ended}. {remedy}", sys.stderr)
-                    end_at_once()
+                    end_process_at_once()
                 return
 
     thread = threading.Thread(target=watch, name="ray's processes", daemon=True)
@@ -225,7 +230,7 @@ def stop_when_ray_ends(ray: OwnRay | JoinedRay, agenda: Agenda, remedy: str) -> 
     try:
         yield
     except BaseException:
-        if ended := ray.missing():  # whatever error Ray, and Tune after it, raised because of that
+        if ended := ray.describe_missing_process():  # whatever error Ray, and Tune after it, raised because of that
             raise RayEndedError(ended) from None
         raise
     finally:
@@ -235,15 +240,15 @@ def stop_when_ray_ends(ray: OwnRay | JoinedRay, agenda: Agenda, remedy: str) -> 
         raise RayEndedError(lost[0])
 
 
-def drive(
+def drive_study(
     folder: StudyFolder,
     spec: StudySpec,
     datasets: Mapping[str, Dataset],
     ledger: Ledger,
     record: StudyRecord,
     address: str | None = None,
-    tell: Callable[[str], None] = ignore_text,
-    start_ray: StartsRay = ray_runtime,
+    tell: Callable[[str], None] = discard_text,
+    start_ray: RayStarter = start_or_join_ray,
 ) -> None:
     """Run a study, or resume one, until it is complete or stopped.
 
@@ -266,7 +271,7 @@ def drive(
         KeyboardInterrupt: a signal came while Ray was starting, or a second one.
     """
     record.close_dead_session(ledger)
-    check_same_data(spec, datasets, record)
+    check_data_unchanged(spec, datasets, record)
     function = _function_files(spec, folder)
     changed = any((before.function or function) != function for before in record.sessions[-1:])
     opened = SessionOpened(
@@ -276,7 +281,7 @@ def drive(
         dataset=", ".join(spec.dataset_titles),
         spec=spec.hash,
         datasets=summarise_datasets(datasets),
-        weights=initial_weights(spec, record) or None,
+        weights=check_initial_weights(spec, record) or None,
         function=function or None,
         placement=spec.placement or None,
         groups=group_sizes(datasets),
@@ -287,27 +292,27 @@ def drive(
     remedy = f"Nothing is lost; then go on with it: study resume {spec.name}"
     without_ray = remedy if address is None else _cluster_ended_remedy(spec.name, address)
     _remove_stale_checkpoints(folder, record)
-    tell(STARTING)
+    tell(STARTING_RAY_STEP)
     if function and changed:
         tell(
             f"warning: {function[0]['file']} has changed since this study last ran; trials from here on run it as it is"
         )
     try:
-        agenda = Agenda(spec, ledger, record, EarlyStopping(spec), _fold_joiner(spec, datasets))
-        cards = gpus() if spec.resources.gpu and address is None else None
+        agenda = Agenda(spec, ledger, record, EarlyStopping(spec), _make_fold_joiner(spec, datasets))
+        cards = count_gpus() if spec.resources.gpu and address is None else None
         with (
-            stopped_by_signals(agenda, tell),
+            stop_study_on_signals(agenda, tell),
             start_ray(address, folder.path, cards, tell, lambda: agenda.stopping is not None) as ray,
             stop_when_ray_ends(ray, agenda, without_ray),
         ):
-            tell(PREPARING)
+            tell(PREPARING_DATA_STEP)
             inbox = RequestInbox(agenda, folder.requests_folder)
             inbox.obey_pending_requests()  # what users asked for while no driver ran comes before what the search draws
             with closing(ReferenceFitter(agenda, folder)) as references:
                 _run_tune(agenda, folder, datasets, address is None, tell, references)
-                references.finish(tell)
+                references.wait_until_fitted(tell)
         inbox.obey_pending_requests()  # requests that came too late are answered, so that no later driver obeys them
-        state, enough = agenda.outcome, agenda.enough
+        state, enough = agenda.outcome, agenda.reached_limit
         _remove_stale_checkpoints(folder, record)
         record.apply(agenda.journal.append(SessionClosed(state, enough)))
         is_told = True
@@ -327,18 +332,18 @@ def drive(
 def _cluster_ended_remedy(name: str, address: str) -> str:
     """Return what to do once a cluster has ended under a study; a restarted cluster has forgotten its jobs."""
     lost = "Nothing is lost; once the cluster is up again, go on with it:"
-    if is_job():
+    if is_ray_job():
         return f"{lost} study resume {name} --address URL, or where it has forgotten the study, study submit again"
     return f"{lost} {shell_command('resume', name, '--address', address)}"
 
 
-def initial_weights(spec: StudySpec, record: StudyRecord) -> list[FileDigest]:
+def check_initial_weights(spec: StudySpec, record: StudyRecord) -> list[FileDigest]:
     """Return the weights that trials begin from, checked against the study's last session or the study of its export.
 
     Raises:
         UserError: a file is missing, or its content has changed.
     """
-    now = spec.weights
+    now = spec.initial_weight_files
     code = record.sessions[-1].environment_fields if record.sessions else (spec.origin or {}).get("code", {})
     earlier = code.get("weights")
     before = {entry["name"]: entry["sha256"] for entry in earlier} if isinstance(earlier, list) else {}
@@ -352,9 +357,13 @@ def initial_weights(spec: StudySpec, record: StudyRecord) -> list[FileDigest]:
 
 
 def _function_files(spec: StudySpec, folder: StudyFolder) -> list[FileDigest]:
-    """Return the file of the user's training function, by `function_loading.source_files`; empty without one."""
+    """Return the file of the user's training function, by `function_loading.function_source_files`; empty without
+    one.
+    """
     return (
-        function_loading.source_files(spec.function, function_loading.import_place(spec.function, folder.path))
+        function_loading.function_source_files(
+            spec.function, function_loading.function_import_folder(spec.function, folder.path)
+        )
         if spec.function
         else []
     )
@@ -391,34 +400,34 @@ def _run_tune(
     from ray import tune
 
     from study.sweep import tune_adapters
-    from study.sweep.nodes import Nodes, placement_group
+    from study.sweep.nodes import TrialNodes, placement_group_of_config
     from study.sweep.own_ray import run_job
 
     spec = agenda.spec
     places = locate_weights(spec.model_sections)
     taken = spec.resources.model_copy(update={"accelerator": None}) if is_own else spec.resources
-    nodes = Nodes(taken, ray.nodes)
+    nodes = TrialNodes(taken, ray.nodes)
     given = datasets
     if not is_own:
-        nodes.wait(spec.search.concurrency is not None, tell, lambda: agenda.stopping is not None)
+        nodes.wait_for_fitting_node(spec.search.concurrency is not None, tell, lambda: agenda.stopping is not None)
         with suppress(tune_adapters.StudyOverSignal):
-            given = with_features(spec, datasets, places, tell, lambda: agenda.stopping is not None)
+            given = replace_inputs_with_features(spec, datasets, places, tell, lambda: agenda.stopping is not None)
     shared = {key: ray.put(dataset) for key, dataset in given.items()}
     work = tune.with_parameters(run_job, datasets=shared, weights=places)
-    slots = Slots(nodes.available, spec.resources, spec.search.concurrency, grows=not is_own)
+    slots = TrialSlots(nodes.available_resources, spec.resources, spec.search.concurrency, grows=not is_own)
 
-    share = None if is_own else _join_share(agenda, folder, nodes, slots)
+    share = None if is_own else _join_cluster_sharing(agenda, folder, nodes, slots)
     searcher = tune_adapters.JobSearcher(agenda, folder, nodes, slots, share)
     scheduler = tune_adapters.ReportingScheduler(agenda, folder, nodes, tell, share, references)
     count_memory_kills_as_deaths()
     with closing(share) if share else nullcontext(), suppress(tune_adapters.StudyOverSignal), freeze_old_objects():
         sessions = (f"session-{len(agenda.record.sessions):03d}-{turn}" for turn in count(1))
         while not agenda.is_over:
-            if not searcher.has_room():
+            if not searcher.has_room_for_trial():
                 scheduler.wait_for_turn()
                 continue
             tune.Tuner(
-                tune.with_resources(work, placement_group),
+                tune.with_resources(work, placement_group_of_config),
                 tune_config=tune.TuneConfig(
                     metric=None,
                     search_alg=searcher,
@@ -436,14 +445,15 @@ def _run_tune(
             ).fit()
 
 
-def with_features(
+def replace_inputs_with_features(
     spec: StudySpec,
     datasets: Mapping[str, Dataset],
     places: Mapping[str, tuple[str, str]],
     tell: Callable[[str], None],
     stopping: Callable[[], bool],
 ) -> Mapping[str, Dataset]:
-    """Return the data for trials on other machines, with the features of frozen networks by `features.features_key`.
+    """Return the data for trials on other machines, with the features of frozen networks by
+    `features.data_key_with_features`.
 
     Features that this machine does not keep are computed by one task that takes what a trial takes. The images are left
     out where no other network sees them.
@@ -465,7 +475,7 @@ def with_features(
 
     compute: Any = ray.remote(num_cpus=spec.resources.cpu, num_gpus=spec.resources.gpu)(compute_features)
 
-    def by_a_task(model: Section, dataset: Dataset) -> features.Inputs:
+    def by_a_task(model: Section, dataset: Dataset) -> features.FeaturesBySplit:
         tell("features of the pictures, computed once and kept: by one task of the cluster")
         task = compute.remote(model, dataset, places)
         while not stopping():
@@ -475,7 +485,7 @@ def with_features(
             ray.cancel(task, force=True)
             raise StudyOverSignal
         try:
-            inputs: features.Inputs = ray.get(task)
+            inputs: features.FeaturesBySplit = ray.get(task)
         except ray.exceptions.RayError as error:  # of the task, or because no node can run it
             if isinstance(cause := getattr(error, "cause", None), UserError):
                 raise cause from None
@@ -490,7 +500,7 @@ def with_features(
     found = {} if len(frozen) == len(spec.model_sections) else dict(datasets)
     for model, (key, dataset) in product(frozen, datasets.items()):
         computed = partial(by_a_task, model)
-        found[features.features_key(model, key)] = features.with_frozen_features(
+        found[features.data_key_with_features(model, key)] = features.replace_inputs_with_frozen_features(
             model, dataset, torch.device("cpu"), elsewhere=computed
         )
     return found
@@ -509,7 +519,9 @@ def freeze_old_objects() -> Iterator[None]:
         gc.unfreeze()
 
 
-def _join_share(agenda: Agenda, folder: StudyFolder, nodes: "Nodes", slots: Slots) -> Share | None:
+def _join_cluster_sharing(
+    agenda: Agenda, folder: StudyFolder, nodes: "TrialNodes", slots: TrialSlots
+) -> ClusterShare | None:
     """Return the study's share of the cluster; None where the home cannot be written, as then nobody learns of it."""
     import ray
 
@@ -517,11 +529,11 @@ def _join_share(agenda: Agenda, folder: StudyFolder, nodes: "Nodes", slots: Slot
     cluster, of = ray.get_runtime_context().gcs_address, agenda.record.owner or study_owner()
     mine = new_peer(of, cluster, spec.resources, slots())
     with suppress(OSError):
-        return Share(
+        return ClusterShare(
             folder.path.parent,
             mine,
             slots,
-            nodes.available,
+            nodes.available_resources,
             ray.available_resources,
             grows=spec.search.concurrency is not None,
         )

@@ -5,11 +5,11 @@ from bisect import bisect_right, insort
 from collections import defaultdict
 
 from study.spec import StudySpec
-from study.spec.objective import Score
-from study.spec.rungs import Schedule
+from study.spec.objective import TrialScore
+from study.spec.rungs import RungSchedule
 
 
-class Rung:
+class AshaRung:
     """The trials that reached a rung, by constraints and then by their metric.
 
     The cut is their percentile 100 (1 - 1/reduction), interpolated linearly as Ray Tune's ASHA does it; a trial that
@@ -21,15 +21,15 @@ class Rung:
         self._place = (1 - 1 / reduction) * 100 / 100  # by way of percent, for the same bits as Ray's
         self._peers: list[tuple[float, float]] = []  # ascending
 
-    def admit(self, standing: tuple[float, float]) -> bool:
+    def is_good_enough(self, standing: tuple[float, float]) -> bool:
         """Return whether a trial that is not in the rung is good enough to go on; True where the rung is empty."""
-        return not self._peers or standing >= self._cutoff()
+        return not self._peers or standing >= self._cutoff_score()
 
-    def add(self, standing: tuple[float, float]) -> None:
+    def add_trial(self, standing: tuple[float, float]) -> None:
         """Add a trial."""
         insort(self._peers, standing)
 
-    def _cutoff(self) -> tuple[float, float]:
+    def _cutoff_score(self) -> tuple[float, float]:
         place = (len(self._peers) - 1) * self._place
         (missed, low), (more, high), part = self._peers[math.floor(place)], self._peers[math.ceil(place)], place % 1.0
         if missed != more:
@@ -51,11 +51,11 @@ class EarlyStopping:
     def __init__(self, spec: StudySpec) -> None:
         rule = spec.search.early_stopping
         self.name: str = rule.name
-        self._rungs = () if spec.objective.has_several_metrics else Schedule(rule, spec.epochs).rungs
-        self._reached: dict[int, Rung] = defaultdict(lambda: Rung(rule.reduction))
+        self._rungs = () if spec.objective.has_several_metrics else RungSchedule(rule, spec.epochs).rung_epochs
+        self._reached: dict[int, AshaRung] = defaultdict(lambda: AshaRung(rule.reduction))
         self._heard: set[tuple[int, int]] = set()
 
-    def should_prune(self, trial: int, epoch: int, score: Score) -> bool:
+    def should_prune(self, trial: int, epoch: int, score: TrialScore) -> bool:
         """Return whether a trial ends after this epoch; never called for the last epoch of a full run.
 
         An epoch of a trial that was heard before changes nothing, and False is returned.
@@ -64,7 +64,7 @@ class EarlyStopping:
         if number == 0 or (trial, number) in self._heard:
             return False
         self._heard.add((trial, number))
-        rung, standing = self._reached[number], (-score.violation, score.gains[0])
-        goes_on = rung.admit(standing)
-        rung.add(standing)
+        rung, standing = self._reached[number], (-score.total_violation, score.values_to_maximise[0])
+        goes_on = rung.is_good_enough(standing)
+        rung.add_trial(standing)
         return not goes_on

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from study.errors import UserError, disk_remedy, error_message, find_disk_error
 from study.knobs import Value
-from study.sweep.host_memory import KILL_MESSAGE, MemoryLimit
+from study.sweep.host_memory import KILLED_PROCESS_PATTERN, MemoryLimit
 from study.text import escape_control, shorten_text
 from study.training.function_loading import function_frames, function_line
-from study.training.gpu_errors import ErrorPattern, find_pattern
+from study.training.gpu_errors import GpuErrorPattern, find_gpu_error_pattern
 
 if TYPE_CHECKING:  # takes tenths of a second, and workers do not need it
     from study.home.events import FailureKind
@@ -29,7 +29,7 @@ MAX_TRACEBACK_CHARACTERS = 2**20
 
 
 @dataclass(frozen=True)
-class Failure:
+class TrialFailure:
     """The failure of a trial's run.
 
     Attributes:
@@ -43,7 +43,7 @@ class Failure:
 
     kind: "FailureKind"
     reason: str
-    alone: bool = False
+    needs_whole_gpu: bool = False
     node_died: bool = False
 
     def may_run_again(self, trial: "TrialRecord", spec: "StudySpec", before: int) -> bool:
@@ -60,24 +60,24 @@ class Failure:
         most = min(1, spec.search.retries) if self.kind == "OOM" else spec.search.retries
         if self.kind in ("DIVERGED", "BUG") or before >= most:
             return False
-        return not self.alone or (not trial.needs_gpu_alone and spec.resources.gpu < 1)
+        return not self.needs_whole_gpu or (not trial.needs_gpu_alone and spec.resources.gpu < 1)
 
-    def with_remedy(self, spec: "StudySpec", *, others: bool) -> "Failure":
+    def with_memory_remedy(self, spec: "StudySpec", *, others: bool) -> "TrialFailure":
         """Return this failure, with a remedy where the machine's memory ran out.
 
         Args:
             others: whether other trials ran at the same time.
         """
-        if self.kind != "OOM" or self.alone:
+        if self.kind != "OOM" or self.needs_whole_gpu:
             return self
         fewer = ["fewer trials at once: --set search.concurrency=N"] if others else []
         less = "a function that holds less" if spec.function else "a smaller train.batch_size, or train.micro_batch"
         return replace(self, reason=f"{self.reason}. Remedy: {'; or '.join([*fewer, less])}")
 
 
-HUNG = Failure("HUNG", "did not report any more")
-PROCESS_DIED = Failure("PREEMPTED", "its process died")
-NODE_LOST = Failure("PREEMPTED", "its node died", node_died=True)
+HUNG_FAILURE = TrialFailure("HUNG", "did not report any more")
+PROCESS_DIED_FAILURE = TrialFailure("PREEMPTED", "its process died")
+NODE_LOST_FAILURE = TrialFailure("PREEMPTED", "its node died", node_died=True)
 
 
 class NodeUnusableError(Exception):
@@ -104,7 +104,7 @@ class TrialFailedError(Exception):
         text: its traceback, from the trial's own frames on.
     """
 
-    def __init__(self, failure: Failure, text: str) -> None:
+    def __init__(self, failure: TrialFailure, text: str) -> None:
         super().__init__(failure, text)
         self.failure, self.text = failure, text
 
@@ -122,9 +122,11 @@ class TrialFailedError(Exception):
         text = "".join(traceback.format_exception(type(error), error, function_frames(error))).rstrip()
         if at := function_line(error):
             found = replace(found, reason=f"{at}: {found.reason}")
-        if KILL_MESSAGE.search(error_message(error)) and memory.kills_since_start() > 0:
-            limit = f"memory is limited to {memory.limit / 2**30:.1f} GiB"
-            found = Failure("OOM", f"the kernel's OOM killer ended a process of the trial's: {limit}. {found.reason}")
+        if KILLED_PROCESS_PATTERN.search(error_message(error)) and memory.kills_since_start() > 0:
+            limit = f"memory is limited to {memory.limit_bytes / 2**30:.1f} GiB"
+            found = TrialFailure(
+                "OOM", f"the kernel's OOM killer ended a process of the trial's: {limit}. {found.reason}"
+            )
         return cls(found, escape_control(shorten_text(text, MAX_TRACEBACK_CHARACTERS)))
 
     def to_document(self) -> tuple[Value, ...]:
@@ -135,10 +137,10 @@ class TrialFailedError(Exception):
     def from_document(cls, *values: Any) -> "TrialFailedError":
         """Make one of the values of `to_document`."""
         *failure, text = values
-        return cls(Failure(*failure), text)
+        return cls(TrialFailure(*failure), text)
 
 
-def to_failure(error: BaseException) -> Failure:
+def failure_of_error(error: BaseException) -> TrialFailure:
     """Return what an error that ended a trial's run means.
 
     Args:
@@ -151,30 +153,30 @@ def to_failure(error: BaseException) -> Failure:
     if isinstance(error, TrialFailedError):
         return error.failure
     if isinstance(error, NodeUnusableError):
-        return Failure("PREEMPTED", f"{error.host} is not used: {error.reason}"[:300], node_died=True)
+        return TrialFailure("PREEMPTED", f"{error.host} is not used: {error.reason}"[:300], node_died=True)
     if isinstance(error, exceptions.OutOfMemoryError):
-        return Failure("OOM", _exception_line(error))
+        return TrialFailure("OOM", _exception_line(error))
     if isinstance(error, exceptions.NodeDiedError):
-        return NODE_LOST
+        return NODE_LOST_FAILURE
     if isinstance(error, exceptions.RayActorError):
         if NODE_DIED_TEXT in str(error):
-            return NODE_LOST
-        return Failure("BUG", _exception_line(error)) if error.actor_init_failed else PROCESS_DIED
+            return NODE_LOST_FAILURE
+        return TrialFailure("BUG", _exception_line(error)) if error.actor_init_failed else PROCESS_DIED_FAILURE
     if isinstance(error, exceptions.RayError):
-        return Failure("PREEMPTED", _exception_line(error))  # a node, or an object that was lost with one
+        return TrialFailure("PREEMPTED", _exception_line(error))  # a node, or an object that was lost with one
     return _classify_exception(error)
 
 
-def _classify_exception(error: BaseException) -> Failure:
+def _classify_exception(error: BaseException) -> TrialFailure:
     """Return what an error of a trial's own code means."""
     import torch
 
     if isinstance(error, torch.OutOfMemoryError):
-        return Failure("OOM", _exception_line(error), alone=True)
+        return TrialFailure("OOM", _exception_line(error), needs_whole_gpu=True)
     if isinstance(error, MemoryError):
-        return Failure("OOM", _exception_line(error))
-    sign = find_pattern(error_message(error))
-    return _gpu_failure(sign, _exception_line(error)) if sign else Failure("BUG", _exception_line(error))
+        return TrialFailure("OOM", _exception_line(error))
+    sign = find_gpu_error_pattern(error_message(error))
+    return _failure_of_gpu_error(sign, _exception_line(error)) if sign else TrialFailure("BUG", _exception_line(error))
 
 
 def _exception_line(error: BaseException) -> str:
@@ -183,12 +185,12 @@ def _exception_line(error: BaseException) -> str:
     return escape_control(f"{of_class}{error_message(error)}".strip(": \n").splitlines()[0][:300])[:300]
 
 
-def _gpu_failure(sign: ErrorPattern, reason: str) -> Failure:
+def _failure_of_gpu_error(sign: GpuErrorPattern, reason: str) -> TrialFailure:
     """Return what a sign of a GPU fault in an error's message means."""
     if sign.meaning in ("memory", "host memory"):
-        return Failure("OOM", reason, alone=sign.meaning == "memory")
+        return TrialFailure("OOM", reason, needs_whole_gpu=sign.meaning == "memory")
     advised = f"{reason}. Remedy: {sign.advice}" if sign.advice else reason
-    return Failure("BUG" if sign.meaning == "code" else "PREEMPTED", advised)
+    return TrialFailure("BUG" if sign.meaning == "code" else "PREEMPTED", advised)
 
 
 class StudyCannotContinueError(BaseException):

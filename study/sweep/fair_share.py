@@ -27,7 +27,7 @@ from typing import Annotated
 from annotated_types import Ge, Lt
 
 from study.files import read_json, write_atomically
-from study.spec.schema import Resources
+from study.spec.schema import TrialResources
 
 FAIRNESS_QUANTUM_S = 60.0
 """Seconds of a slot by which studies may differ in what they have had before one gives way to another: each change
@@ -36,14 +36,14 @@ costs the start of a process."""
 UNBOUNDED_SLOTS = 2.0**40
 """More slots than there can be."""
 
-MAX_PEER_NUMBER = 10**15
+MAX_PEER_AMOUNT = 10**15
 """Bound of the numbers that a driver tells."""
 
-NonNegativeAmount = Annotated[float, Ge(0), Lt(MAX_PEER_NUMBER)]
+NonNegativeAmount = Annotated[float, Ge(0), Lt(MAX_PEER_AMOUNT)]
 
 
 @dataclass(frozen=True)
-class Peer:
+class StudyPeer:
     """A study that runs on a cluster, as its driver tells the others.
 
     Attributes:
@@ -59,39 +59,39 @@ class Peer:
     id: str
     owner: str
     cluster: str
-    most: Annotated[int, Ge(0), Lt(MAX_PEER_NUMBER)]
+    most: Annotated[int, Ge(0), Lt(MAX_PEER_AMOUNT)]
     cpu: NonNegativeAmount
     gpu: NonNegativeAmount
-    under_way: Annotated[int, Ge(0), Lt(MAX_PEER_NUMBER)]
+    under_way: Annotated[int, Ge(0), Lt(MAX_PEER_AMOUNT)]
     hungry: bool
     began: bool
     served: NonNegativeAmount
     since: NonNegativeAmount
 
     @property
-    def wants(self) -> int:
+    def wanted_slots(self) -> int:
         """Number of trials that it would have under way."""
         return max(self.most, self.under_way) if self.hungry else self.under_way
 
-    def share_of_one_trial(self, there: Mapping[str, float]) -> float:
+    def cluster_part_of_one_trial(self, there: Mapping[str, float]) -> float:
         """Return the part of the cluster that one trial takes, of the resource of which it takes the largest part."""
         amounts = (("CPU", self.cpu), ("GPU", self.gpu))
         return max([amount / there[name] for name, amount in amounts if there.get(name)] or [0.0])
 
 
-def relative_shares(peers: Sequence[Peer]) -> dict[str, float]:
+def relative_shares(peers: Sequence[StudyPeer]) -> dict[str, float]:
     """Return the share of each study beside all others."""
     hungry = Counter(peer.owner for peer in peers if peer.hungry)
     return {peer.id: 1 / (hungry[peer.owner] + (not peer.hungry)) for peer in peers}
 
 
-def allot_slots(peers: Sequence[Peer], there: Mapping[str, float]) -> dict[str, int]:
+def allot_slots(peers: Sequence[StudyPeer], there: Mapping[str, float]) -> dict[str, int]:
     """Return how many trials each study is to have under way.
 
     Args:
         there: amount of each resource, on the nodes that count.
     """
-    share, size = relative_shares(peers), {peer.id: peer.share_of_one_trial(there) for peer in peers}
+    share, size = relative_shares(peers), {peer.id: peer.cluster_part_of_one_trial(there) for peer in peers}
     level = _fractional_slots(
         peers, there, {one: share[one] / size[one] if size[one] else UNBOUNDED_SLOTS for one in size}
     )
@@ -100,21 +100,21 @@ def allot_slots(peers: Sequence[Peer], there: Mapping[str, float]) -> dict[str, 
     quantum = FAIRNESS_QUANTUM_S * min([of for of in size.values() if of] or [1.0])
     by_id, before = {peer.id: peer for peer in peers}, dict(given)
 
-    def turn(peer: Peer) -> tuple[bool, float]:
+    def turn(peer: StudyPeer) -> tuple[bool, float]:
         return peer.began, peer.served // quantum if peer.began else 0.0
 
-    def rank(peer: Peer) -> tuple[int, bool, float, float, str]:
+    def rank(peer: StudyPeer) -> tuple[int, bool, float, float, str]:
         return given[peer.id] - before[peer.id], *turn(peer), -peer.since if peer.began else peer.since, peer.id
 
-    def give(peer: Peer, slots: int) -> None:
+    def give(peer: StudyPeer, slots: int) -> None:
         given[peer.id] += slots
         left["CPU"] -= slots * peer.cpu
         left["GPU"] -= slots * peer.gpu
 
-    def fits(peer: Peer) -> bool:
+    def fits(peer: StudyPeer) -> bool:
         return peer.cpu <= left["CPU"] + 1e-9 and peer.gpu <= left["GPU"] + 1e-9
 
-    def make_room(peer: Peer) -> None:
+    def make_room(peer: StudyPeer) -> None:
         """Take slots from studies whose turn is later, the latest first; take none if that is not enough."""
         taken = []
         for other in sorted((one for one in peers if turn(one) > turn(peer)), key=turn, reverse=True):
@@ -125,7 +125,7 @@ def allot_slots(peers: Sequence[Peer], there: Mapping[str, float]) -> dict[str, 
             for other in taken:
                 give(other, 1)
 
-    wanting = [rank(peer) for peer in peers if given[peer.id] < peer.wants]
+    wanting = [rank(peer) for peer in peers if given[peer.id] < peer.wanted_slots]
     heapify(wanting)
     while wanting:
         peer = by_id[heappop(wanting)[-1]]
@@ -133,13 +133,13 @@ def allot_slots(peers: Sequence[Peer], there: Mapping[str, float]) -> dict[str, 
             make_room(peer)
         if fits(peer):
             give(peer, 1)
-            if given[peer.id] < peer.wants:
+            if given[peer.id] < peer.wanted_slots:
                 heappush(wanting, rank(peer))
     return given
 
 
 def _fractional_slots(
-    peers: Sequence[Peer], there: Mapping[str, float], per_share: Mapping[str, float]
+    peers: Sequence[StudyPeer], there: Mapping[str, float], per_share: Mapping[str, float]
 ) -> dict[str, float]:
     """Return fractional slots: each study gets its share of the highest level that fits, and no more than it wants.
 
@@ -148,7 +148,9 @@ def _fractional_slots(
     """
 
     def amounts(level: float) -> dict[str, float]:
-        found = {peer.id: min(peer.wants, level * per_share[peer.id]) for peer in peers if _fits_cluster(peer, there)}
+        found = {
+            peer.id: min(peer.wanted_slots, level * per_share[peer.id]) for peer in peers if _fits_cluster(peer, there)
+        }
         return {peer.id: found.get(peer.id, 0.0) for peer in peers}
 
     low, high = 0.0, 1.0
@@ -161,12 +163,12 @@ def _fractional_slots(
     return amounts(low)
 
 
-def _fits_cluster(peer: Peer, there: Mapping[str, float]) -> bool:
+def _fits_cluster(peer: StudyPeer, there: Mapping[str, float]) -> bool:
     return peer.cpu <= there.get("CPU", 0.0) and peer.gpu <= there.get("GPU", 0.0)
 
 
 def _remaining_resources(
-    peers: Sequence[Peer], there: Mapping[str, float], given: Mapping[str, float]
+    peers: Sequence[StudyPeer], there: Mapping[str, float], given: Mapping[str, float]
 ) -> dict[str, float]:
     """Return what is left of each resource."""
     cpu = sum(peer.cpu * given[peer.id] for peer in peers)
@@ -181,7 +183,7 @@ HEARTBEAT_INTERVAL_S, PEER_EXPIRY_S = 5.0, 60.0
 """Seconds between two signs of life of a driver, and from the last one until it counts as dead: whoever sees that
 removes its file."""
 
-POLL_INTERVAL_S = 1.0
+PEERS_POLL_INTERVAL_S = 1.0
 """Seconds between two looks at the others."""
 
 UNUSED_ROOM_DELAY_S = 20.0
@@ -189,7 +191,7 @@ UNUSED_ROOM_DELAY_S = 20.0
 there."""
 
 
-class Share:
+class ClusterShare:
     """The share of slots of one study.
 
     Args:
@@ -204,7 +206,7 @@ class Share:
     def __init__(
         self,
         home: Path,
-        mine: Peer,
+        mine: StudyPeer,
         slots: Callable[[], int],
         there: Callable[[], Mapping[str, float]],
         idle: Callable[[], Mapping[str, float]],
@@ -217,28 +219,28 @@ class Share:
         self._file = self._folder / f"{self._mine.id}.json"
         self._limit, self._looked, self._unused = self._mine.most, 0.0, time.monotonic()
         self._running, self._waiting, self._extra = 0, False, 0
-        self._told: Peer | None = None
-        self._others: list[Peer] = []
+        self._told: StudyPeer | None = None
+        self._others: list[StudyPeer] = []
         self._write_peer_file()
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._heartbeat, name="share", daemon=True)
         self._thread.start()
 
-    def limit(self, under_way: int) -> int:
+    def trial_limit(self, under_way: int) -> int:
         """Return how many trials it may have under way at this moment."""
         self._mine = replace(self._mine, under_way=under_way)
         if under_way >= self._limit:
-            self.wants(True)
-        if time.monotonic() - self._looked >= POLL_INTERVAL_S:
+            self.note_wants_more(True)
+        if time.monotonic() - self._looked >= PEERS_POLL_INTERVAL_S:
             with suppress(OSError):  # a shared disk may be away for a while: the last limit stays
                 self._update_limit()
         return self._limit
 
-    def wants(self, more: bool) -> None:
+    def note_wants_more(self, more: bool) -> None:
         """Note whether it would begin another trial."""
         self._mine = replace(self._mine, hungry=more)
 
-    def runs(self, running: int, waiting: bool = False) -> None:
+    def note_running_trials(self, running: int, waiting: bool = False) -> None:
         """Note how many of its trials run; `waiting`: another one has no process yet."""
         self._running, self._waiting = running, waiting
         if running and not self._mine.began:
@@ -262,7 +264,7 @@ class Share:
 
     def _update_limit(self) -> None:
         now = time.monotonic()
-        passed, self._looked = min(now - self._looked, 10 * POLL_INTERVAL_S), now
+        passed, self._looked = min(now - self._looked, 10 * PEERS_POLL_INTERVAL_S), now
         if not self._file.exists():  # it was taken for dead, as after a long stop
             self._write_peer_file()
         others = [peer for peer in self._read_other_peers() if peer.cluster == self._mine.cluster]
@@ -285,12 +287,12 @@ class Share:
         One that joins, or did not want any, is set to the least that any study has had.
         """
         hungry = [other.served for other in self._others if other.hungry or self._told is None]
-        served = self._mine.served + seconds * self._running * self._mine.share_of_one_trial(there) / share
+        served = self._mine.served + seconds * self._running * self._mine.cluster_part_of_one_trial(there) / share
         if hungry and (self._told is None or (not self._mine.hungry and not self._running)):
             served = max(served, min(hungry))
         self._mine = replace(self._mine, served=served)
 
-    def _allotted_slots(self, everybody: list[Peer], there: Mapping[str, float]) -> int:
+    def _allotted_slots(self, everybody: list[StudyPeer], there: Mapping[str, float]) -> int:
         mine = self._mine
         if not self._others:
             return mine.most
@@ -322,7 +324,7 @@ class Share:
     def _write_peer_file(self) -> None:
         write_atomically(self._file, json.dumps(asdict(self._mine)))
 
-    def _read_other_peers(self) -> list[Peer]:
+    def _read_other_peers(self) -> list[StudyPeer]:
         """Return what each other living driver tells; skip what cannot be read."""
         now, found = self._file.stat().st_mtime, []  # by the file system's clock, which all share
         for path in sorted(self._folder.glob("*.json")):
@@ -331,7 +333,7 @@ class Share:
             with suppress(OSError):  # one that cannot be read, or not be removed, is no reason to overlook the others
                 if now - path.stat().st_mtime > PEER_EXPIRY_S:
                     path.unlink()
-                elif (peer := read_json(path, Peer)) and peer.id == path.stem:
+                elif (peer := read_json(path, StudyPeer)) and peer.id == path.stem:
                     found.append(peer)
         return found
 
@@ -341,6 +343,6 @@ class Share:
                 os.utime(self._file)
 
 
-def new_peer(owner: str, cluster: str, resources: Resources, most: int) -> Peer:
+def new_peer(owner: str, cluster: str, resources: TrialResources, most: int) -> StudyPeer:
     """Return a study that joins."""
-    return Peer("", owner, cluster, most, resources.cpu, resources.gpu, 0, True, False, 0.0, time.time())
+    return StudyPeer("", owner, cluster, most, resources.cpu, resources.gpu, 0, True, False, 0.0, time.time())

@@ -5,9 +5,9 @@ has no Ray. It has imported PyTorch, and the function too where its import leave
 could share: no thread, no open file, no card in use, no other working folder, no run of MLflow. Where it does, each
 trial imports the function anew. What a trial does then is gone with its process.
 
-It is told over a socket: a byte and two files for a trial, its channel and what it prints into; `END` to end it. It
-answers how a trial's process ended. It ends when the other end of the socket is closed, or by SIGTERM, and the trial
-with it, which gets `GRACE` seconds to clean up.
+It is told over a socket: a byte and two files for a trial, its channel and what it prints into; `END_TRIAL_COMMAND` to
+end it. It answers how a trial's process ended. It ends when the other end of the socket is closed, or by SIGTERM, and
+the trial with it, which gets `CLEAN_UP_GRACE_S` seconds to clean up.
 """
 
 import atexit
@@ -42,37 +42,37 @@ from study.sweep.host_memory import MemoryLimit
 from study.sweep.job_payload import JobPayload
 from study.training import FunctionTrial, TrialConfig
 from study.training.device import NoDeviceError
-from study.training.function_loading import Function
-from study.training.function_trial import load_seeded
+from study.training.function_loading import TrainingFunction
+from study.training.function_trial import load_function_with_seed
 from study.upstream.child_process import end_with_parent
-from study.upstream.scratch import clear_scratch
+from study.upstream.scratch import remove_left_scratch_folders
 
-GO, END = b"g", b"e"
+RUN_TRIAL_COMMAND, END_TRIAL_COMMAND = b"g", b"e"
 """Bytes that tell this process to run a trial, and to end it."""
 
-ANSWER_FORM = struct.Struct("!ciq")
-"""What it answers: `ENDED`, a status as of waitpid(2) and the most bytes that the process held; or `UNFIT`: the
-function has to be imported for each trial, by another server."""
-ENDED, UNFIT = b"e", b"u"
+SERVER_ANSWER_STRUCT = struct.Struct("!ciq")
+"""What it answers: `TRIAL_ENDED_ANSWER`, a status as of waitpid(2) and the most bytes that the process held; or
+`UNFIT_FUNCTION_ANSWER`: the function has to be imported for each trial, by another server."""
+TRIAL_ENDED_ANSWER, UNFIT_FUNCTION_ANSWER = b"e", b"u"
 
-MAXRSS = 1 if sys.platform == "darwin" else 1024
+MAXRSS_UNIT_BYTES = 1 if sys.platform == "darwin" else 1024
 """Bytes in the unit of getrusage(2)."""
 
-ON, STOP = b"on", b"stop"
+CONTINUE_ANSWER, STOP_ANSWER = b"on", b"stop"
 """Answers to each report of a trial."""
 
-GRACE = 5.0
+CLEAN_UP_GRACE_S = 5.0
 """Seconds that a trial gets to clean up when this process ends."""
 
-SAFE_THREADS = {"jemalloc_bg_thd"}
+FORK_SAFE_THREADS = {"jemalloc_bg_thd"}
 """Threads, by the system's names, that their library (PyArrow's memory pool) ends and restarts around a fork."""
 
 
-class Stopped(BaseException):
+class TrialStopped(BaseException):
     """The trial is to end here. Not an `Exception`, as a function may catch those."""
 
 
-class Task(NamedTuple):
+class ForkTask(NamedTuple):
     """What a trial's process is told first.
 
     Attributes:
@@ -85,14 +85,14 @@ class Task(NamedTuple):
     try_gpu: bool
 
 
-class Forked(NamedTuple):
+class TrialFiles(NamedTuple):
     """The two files of a trial, in its process or the server's: its channel, and the file that it prints into."""
 
-    channel: int
-    output: int
+    channel_fd: int
+    output_fd: int
 
 
-def main(control: int, fresh: bool) -> NoReturn:
+def run_fork_server(control: int, fresh: bool) -> NoReturn:
     """Run the server.
 
     Args:
@@ -102,14 +102,14 @@ def main(control: int, fresh: bool) -> NoReturn:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     gc.collect()
     gc.freeze()  # a garbage collection in a trial must not write to shared memory
-    server = Server(socket.socket(fileno=control), fresh)
-    files = server.serve()
+    server = ForkServerLoop(socket.socket(fileno=control), fresh)
+    files = server.serve_trials()
     if files is None:
         os._exit(0)
     _run_trial(files, server.task, server.function)
 
 
-class Server:
+class ForkServerLoop:
     """The server, which goes on as a trial's process after a fork.
 
     Attributes:
@@ -124,45 +124,45 @@ class Server:
         os.set_blocking(self._wakes, False)
         self._stops = False
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        signal.signal(signal.SIGTERM, self._stop)
+        signal.signal(signal.SIGTERM, self._request_stop)
         signal.set_wakeup_fd(self._wakes, warn_on_full_buffer=False)
-        self.task: Task
-        self.function: Function | None = None
+        self.task: ForkTask
+        self.function: TrainingFunction | None = None
 
-    def serve(self) -> Forked | None:
+    def serve_trials(self) -> TrialFiles | None:
         """Fork a process for each trial; return its files in each of them, and None here once nobody asks any more."""
         while True:
-            if self._wait(None):
-                self._reap()
+            if self._wait_for_child_end(None):
+                self._reap_trial_process()
                 if self._stops:
-                    self._end_trial()
+                    self._end_trial_process()
                     return None
                 continue
             told, files, *_ = socket.recv_fds(self._control, 1, 2)
-            if told == END:
-                self._kill()
-            elif told != GO:
-                self._end_trial()
+            if told == END_TRIAL_COMMAND:
+                self._kill_trial_process()
+            elif told != RUN_TRIAL_COMMAND:
+                self._end_trial_process()
                 return None
-            elif self._fork_into_trial(Forked(*files)):
-                return Forked(*files)
+            elif self._fork_into_trial(TrialFiles(*files)):
+                return TrialFiles(*files)
 
-    def _stop(self, *_: object) -> None:
+    def _request_stop(self, *_: object) -> None:
         self._stops = True
 
-    def _fork_into_trial(self, files: Forked) -> bool:
+    def _fork_into_trial(self, files: TrialFiles) -> bool:
         """Begin a trial; return whether this is its process."""
-        self.task = pickle.loads(Connection(os.dup(files.channel)).recv_bytes())  # sent by who started this process
-        if self.function is None and not self._fresh and not self._load_function(files.output):
-            self._control.sendall(ANSWER_FORM.pack(UNFIT, 0, 0))
+        self.task = pickle.loads(Connection(os.dup(files.channel_fd)).recv_bytes())  # sent by who started this process
+        if self.function is None and not self._fresh and not self._load_function(files.output_fd):
+            self._control.sendall(SERVER_ANSWER_STRUCT.pack(UNFIT_FUNCTION_ANSWER, 0, 0))
             os._exit(0)
         server = os.getpid()
         self._child = os.fork()
         if self._child:
             with suppress(OSError):
                 os.setpgid(self._child, self._child)  # done by both processes, as either may be first
-            os.close(files.channel)
-            os.close(files.output)
+            os.close(files.channel_fd)
+            os.close(files.output_fd)
             return False
         os.setpgid(0, 0)
         end_with_parent()
@@ -180,25 +180,25 @@ class Server:
 
         An error of the import is left to the trial, which imports the function again and reports it.
         """
-        _print_into(output)
+        _redirect_output(output)
         job = self.task.job
         assert job.function is not None
-        job_course.log_into_trial_folder(job)
-        before = _shared_state(job)
+        job_course.log_mlflow_into_trial_folder(job)
+        before = _state_shared_by_forks(job)
         try:
-            function = load_seeded(str(json.loads(job.document)["method"]["function"]), job.function)
+            function = load_function_with_seed(str(json.loads(job.sections_json)["method"]["function"]), job.function)
             if _uses_torch(function):
                 torch.compiler.disable(lambda: None)  # imports what each call of an optimizer would import in a trial
         except BaseException:
             return False
-        if _shared_state(job) != before or _threads_lost_by_fork() or psutil.Process().children():
+        if _state_shared_by_forks(job) != before or _threads_lost_by_fork() or psutil.Process().children():
             return False
         self.function = function
         gc.collect()
         gc.freeze()
         return True
 
-    def _wait(self, seconds: float | None) -> bool:
+    def _wait_for_child_end(self, seconds: float | None) -> bool:
         """Wait until a child has ended or, without `seconds`, something is told; return whether a child has ended."""
         told = [self._control.fileno()] if seconds is None else []
         ready, _, _ = select.select([self._ended, *told], [], [], seconds)
@@ -206,31 +206,33 @@ class Server:
             os.read(self._ended, 1024)
         return self._ended in ready
 
-    def _reap(self) -> None:
+    def _reap_trial_process(self) -> None:
         """Report how the trial's process ended, if it has, and end what it left."""
         if self._child and os.waitid(os.P_PID, self._child, os.WEXITED | os.WNOHANG | os.WNOWAIT):
-            self._kill()  # what it started: until it is waited for, no other process group has its number
+            self._kill_trial_process()  # what it started: until it is waited for, no other process group has its number
             _, status, used = os.wait4(self._child, 0)
             self._child = None
             with suppress(OSError):  # the worker no longer listens
-                self._control.sendall(ANSWER_FORM.pack(ENDED, status, used.ru_maxrss * MAXRSS))
+                self._control.sendall(
+                    SERVER_ANSWER_STRUCT.pack(TRIAL_ENDED_ANSWER, status, used.ru_maxrss * MAXRSS_UNIT_BYTES)
+                )
 
-    def _kill(self) -> None:
+    def _kill_trial_process(self) -> None:
         """Kill the trial's process and all that it started."""
         if self._child:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._child, signal.SIGKILL)
 
-    def _end_trial(self) -> None:
+    def _end_trial_process(self) -> None:
         """End the trial with time to clean up; kill it where it does not end by itself."""
         if self._child:
             with suppress(ProcessLookupError):
                 os.kill(self._child, signal.SIGTERM)
-        until = time.monotonic() + GRACE
+        until = time.monotonic() + CLEAN_UP_GRACE_S
         while self._child and (left := until - time.monotonic()) > 0:
-            self._wait(left)
-            self._reap()
-        self._kill()
+            self._wait_for_child_end(left)
+            self._reap_trial_process()
+        self._kill_trial_process()
 
 
 def _threads_lost_by_fork() -> list[str]:
@@ -244,22 +246,22 @@ def _threads_lost_by_fork() -> list[str]:
     if sys.platform != "linux":
         return ["?"] * (psutil.Process().num_threads() - 1)
     threads = [path for path in Path("/proc/self/task").iterdir() if path.name != str(os.getpid())]
-    return [name for path in threads if (name := (path / "comm").read_text().strip()) not in SAFE_THREADS]
+    return [name for path in threads if (name := (path / "comm").read_text().strip()) not in FORK_SAFE_THREADS]
 
 
-def _uses_torch(function: Function) -> bool:
+def _uses_torch(function: TrainingFunction) -> bool:
     """Return whether a function's module names PyTorch, or a part of it."""
     used = getattr(inspect.unwrap(function), "__globals__", {}).values()
     return any(getattr(value, "__name__", "").partition(".")[0] == "torch" for value in used if inspect.ismodule(value))
 
 
-def _shared_state(job: JobPayload) -> tuple[str, int, list[Path]]:
+def _state_shared_by_forks(job: JobPayload) -> tuple[str, int, list[Path]]:
     """Return what forks of this process would share: working folder, number of open files, runs of MLflow."""
     runs = sorted(job.own_runs.rglob("*")) if job.own_runs is not None else []
     return os.getcwd(), psutil.Process().num_fds(), runs
 
 
-def _print_into(output: int) -> None:
+def _redirect_output(output: int) -> None:
     """Make this process, C libraries included, print into a file and read nothing; no character fails."""
     os.dup2(output, 1)
     os.dup2(output, 2)
@@ -272,87 +274,87 @@ def _print_into(output: int) -> None:
         setattr(sys, f"__{name}__", file)
 
 
-class ToWorker:
+class WorkerChannelListener:
     """Listener in the trial's process: tells the worker that asked for the trial, and waits until it may go on."""
 
     def __init__(self, channel: "Connection[bytes, bytes]") -> None:
         self._channel = channel
 
-    def starts(self, behind: int, note: str | None, device: Mapping[str, str]) -> None:
-        self._tell("starts", behind, note, dict(device))
+    def on_start(self, behind: int, note: str | None, device: Mapping[str, str]) -> None:
+        self._send_and_wait("on_start", behind, note, dict(device))
 
-    def reports(self, metrics: Mapping[str, float], epoch: int | None = None) -> None:
-        self._tell("reports", dict(metrics), epoch)
+    def on_report(self, metrics: Mapping[str, float], epoch: int | None = None) -> None:
+        self._send_and_wait("on_report", dict(metrics), epoch)
 
-    def judges(self, predicted: str) -> None:
-        self._tell("judges", predicted)
+    def on_fold_predictions(self, predicted: str) -> None:
+        self._send_and_wait("on_fold_predictions", predicted)
 
-    def diverged(self, why: str) -> None:
-        self._tell("diverged", why)
+    def on_divergence(self, why: str) -> None:
+        self._send_and_wait("on_divergence", why)
 
-    def has_no_test_metrics(self, why: str) -> None:
-        self._tell("has_no_test_metrics", why)
+    def on_no_test_metrics(self, why: str) -> None:
+        self._send_and_wait("on_no_test_metrics", why)
 
-    def _tell(self, *message: Value) -> None:
-        self.send(*message)
+    def _send_and_wait(self, *message: Value) -> None:
+        self.send_message(*message)
         try:
-            goes_on = self._channel.recv_bytes() == ON
+            goes_on = self._channel.recv_bytes() == CONTINUE_ANSWER
         except (EOFError, OSError):
             goes_on = False
         if not goes_on:
-            _stop_cleanly()
+            _stop_trial_cleanly()
 
-    def send(self, *message: Value) -> None:
+    def send_message(self, *message: Value) -> None:
         """Send plain values, and do not wait."""
         try:
             self._channel.send_bytes(json.dumps(message).encode())
         except OSError:
-            _stop_cleanly()
+            _stop_trial_cleanly()
 
 
-def _stop_cleanly() -> NoReturn:
+def _stop_trial_cleanly() -> NoReturn:
     """Stop the trial; the signal that the server sends where the worker has died does not interrupt its clean-up."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    raise Stopped
+    raise TrialStopped
 
 
-def _run_trial(files: Forked, task: Task, function: Function | None) -> NoReturn:
+def _run_trial(files: TrialFiles, task: ForkTask, function: TrainingFunction | None) -> NoReturn:
     """Run a trial in this process, which ends with it."""
     ended_by: list[int] = []
 
     def stop(number: int, _: object) -> NoReturn:
-        signal.signal(number, signal.SIG_IGN)  # the clean-up ends by itself, or is killed after `GRACE`
+        signal.signal(number, signal.SIG_IGN)  # the clean-up ends by itself, or is killed after `CLEAN_UP_GRACE_S`
         ended_by.append(number)
-        raise Stopped
+        raise TrialStopped
 
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for descriptor in files:
         os.set_inheritable(descriptor, False)
-    listener, job = ToWorker(Connection(files.channel)), task.job
+    listener, job = WorkerChannelListener(Connection(files.channel_fd)), task.job
     end: tuple[Value, ...] | None = ("ended",)
-    memory = MemoryLimit.here()
+    memory = MemoryLimit.of_this_process()
     try:
-        _print_into(files.output)
+        _redirect_output(files.output_fd)
         faulthandler.enable()
         os.chdir(task.folder)
-        config = TrialConfig.from_document(json.loads(job.document))
-        job_course.log_into_trial_folder(job)
+        config = TrialConfig.from_document(json.loads(job.sections_json))
+        job_course.log_mlflow_into_trial_folder(job)
         job_course.prepare_process(job, config, task.try_gpu)
         assert job.function is not None
-        trial = FunctionTrial(config, job.function, job.needed, job.device, function, job.fold)
-        job_course.run(lambda: trial, job, listener)
-    except Stopped:
+        trial = FunctionTrial(config, job.function, job.required_metrics, job.device, function, job.fold)
+        job_course.run_trial_job(lambda: trial, job, listener)
+    except TrialStopped:
         end = None
     except BaseException as error:
-        # the function may have turned `Stopped` into another error
-        end = None if ended_by else _error_values(error, job.device, memory)
+        # the function may have turned `TrialStopped` into another error
+        end = None if ended_by else _error_to_values(error, job.device, memory)
     if ended_by:
-        clear_scratch()  # the signal may have come while the folder of this trial was removed
+        remove_left_scratch_folders()  # the signal may have come while the folder of this trial was removed
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    with suppress(Stopped):
+    with suppress(TrialStopped):
         if end is not None:
-            listener.send(*end)
+            listener.send_message(*end)
     with suppress(BaseException):
         atexit._run_exitfuncs()
     for file in (sys.stdout, sys.stderr):
@@ -363,7 +365,7 @@ def _run_trial(files: Forked, task: Task, function: Function | None) -> NoReturn
     os._exit(0)
 
 
-def _error_values(error: BaseException, device: str, memory: MemoryLimit) -> tuple[Value, ...]:
+def _error_to_values(error: BaseException, device: str, memory: MemoryLimit) -> tuple[Value, ...]:
     """Convert an error to plain values for the other process; `error_from_values` makes it an error again."""
     told = job_course.error_for_driver(error, device, memory)
     if isinstance(told, NoDeviceError):

@@ -13,33 +13,42 @@ from pathlib import Path
 from typing import IO
 
 from study.knobs import Value
-from study.sweep.failures import Failure, TrialFailedError
-from study.sweep.fork_server import ANSWER_FORM, END, GO, ON, STOP, UNFIT, Task, error_from_values
+from study.sweep.failures import TrialFailedError, TrialFailure
+from study.sweep.fork_server import (
+    CONTINUE_ANSWER,
+    END_TRIAL_COMMAND,
+    RUN_TRIAL_COMMAND,
+    SERVER_ANSWER_STRUCT,
+    STOP_ANSWER,
+    UNFIT_FUNCTION_ANSWER,
+    ForkTask,
+    error_from_values,
+)
 from study.sweep.host_memory import MemoryLimit
-from study.sweep.job_course import Listener
+from study.sweep.job_course import JobListener
 from study.sweep.job_payload import JobPayload
 from study.upstream.child_process import python_command
-from study.upstream.scratch import clear_scratch
+from study.upstream.scratch import remove_left_scratch_folders
 
-CLEAN_UP_S = 60.0
+CLEAN_UP_TIMEOUT_S = 60.0
 """Seconds that a trial gets to clean up once it is told to stop or has told its end: then its process is killed."""
 
-MOST_OUTPUT = 2**20
+MAX_OUTPUT_BYTES = 2**20
 """Most bytes that are kept of what a trial printed, the last ones."""
 
-LEFT_OUT = b"[... what was printed before is left out]\n"
+OUTPUT_LEFT_OUT_TEXT = b"[... what was printed before is left out]\n"
 
 FORK_SERVER_PROGRAM = """
-from study.sweep.fork_server import main
-main(int(sys.argv[1]), sys.argv[2] == "fresh")
+from study.sweep.fork_server import run_fork_server
+run_fork_server(int(sys.argv[1]), sys.argv[2] == "fresh")
 """
 
 
-class ServerEndedError(Exception):
+class ForkServerEndedError(Exception):
     """The fork server has ended, and the trial with it."""
 
 
-class ForkServer:
+class ForkServerClient:
     """The fork server of this worker, see `study.sweep.fork_server`. It ends with this object and with this process.
 
     Args:
@@ -56,97 +65,97 @@ class ForkServer:
                 command, pass_fds=[theirs.fileno()], env=environment, stdin=subprocess.DEVNULL, start_new_session=True
             )
 
-    def begin(self, job: JobPayload, output: IO[bytes]) -> "Connection[bytes, bytes]":
+    def begin_trial(self, job: JobPayload, output: IO[bytes]) -> "Connection[bytes, bytes]":
         """Make the server run a trial; return the channel to its process.
 
         Raises:
-            ServerEndedError: the server has ended.
+            ForkServerEndedError: the server has ended.
         """
         ours, theirs = socket.socketpair()
         with theirs:
             channel: Connection[bytes, bytes] = Connection(ours.detach())
             try:
-                socket.send_fds(self.control, [GO], [theirs.fileno(), output.fileno()])
-                channel.send_bytes(pickle.dumps(Task(job, os.getcwd(), not self._tried)))
+                socket.send_fds(self.control, [RUN_TRIAL_COMMAND], [theirs.fileno(), output.fileno()])
+                channel.send_bytes(pickle.dumps(ForkTask(job, os.getcwd(), not self._tried)))
             except OSError:
-                raise ServerEndedError from None
+                raise ForkServerEndedError from None
         return channel
 
     @property
     def has_ended(self) -> bool:
         return self._process.poll() is not None
 
-    def tried(self) -> None:
+    def note_gpu_tried(self) -> None:
         """Note that a trial has used the GPU of this process."""
         self._tried = True
 
-    def answer(self, patience: float | None = None) -> tuple[bytes, int, int] | None:
+    def receive_answer(self, patience: float | None = None) -> tuple[bytes, int, int] | None:
         """Return the server's next answer; None after `patience` seconds.
 
         Raises:
-            ServerEndedError: the server has ended.
+            ForkServerEndedError: the server has ended.
         """
         self.control.settimeout(patience)
         try:
-            told = self.control.recv(ANSWER_FORM.size)
+            told = self.control.recv(SERVER_ANSWER_STRUCT.size)
         except TimeoutError:
             return None
         except OSError:
             told = b""
-        if len(told) < ANSWER_FORM.size:
-            raise ServerEndedError
-        kind, status, held = ANSWER_FORM.unpack(told)
+        if len(told) < SERVER_ANSWER_STRUCT.size:
+            raise ForkServerEndedError
+        kind, status, held = SERVER_ANSWER_STRUCT.unpack(told)
         return kind, status, held
 
     def end_trial(self) -> None:
         """Make the server kill the trial's process at once."""
         with suppress(OSError):
-            self.control.sendall(END)
+            self.control.sendall(END_TRIAL_COMMAND)
 
-    def close(self) -> None:
+    def close_server(self) -> None:
         """Let the server end."""
         self.control.close()
         with suppress(subprocess.TimeoutExpired):
-            self._process.wait(CLEAN_UP_S)
+            self._process.wait(CLEAN_UP_TIMEOUT_S)
 
 
-_servers: dict[tuple[str, str], ForkServer] = {}
+_fork_servers: dict[tuple[str, str], ForkServerClient] = {}
 """The fork server of this process, by the function that it has loaded."""
 
 
-def run_fresh(job: JobPayload, listener: Listener) -> None:
+def run_job_in_fresh_process(job: JobPayload, listener: JobListener) -> None:
     """Run a job of a training function in a process of its own, which is gone afterwards with all that it started.
 
     Raises:
         NoDeviceError, OSError, TrialFailedError: see `study.sweep.job_course.error_for_driver`.
     """
-    with _trial_output(job.output) as output:
+    with _keep_output_tail(job.output) as output:
         try:
-            if not _run_on_server(_server_for(job), job, listener, output):
-                _server_for(job, fresh=True)
-                _run_on_server(_server_for(job), job, listener, output)
-        except ServerEndedError:
-            _servers.clear()
-            raise TrialFailedError(Failure("PREEMPTED", "the process that starts its own has ended"), "") from None
+            if not _run_on_server(_fork_server_for(job), job, listener, output):
+                _fork_server_for(job, fresh=True)
+                _run_on_server(_fork_server_for(job), job, listener, output)
+        except ForkServerEndedError:
+            _fork_servers.clear()
+            raise TrialFailedError(TrialFailure("PREEMPTED", "the process that starts its own has ended"), "") from None
         except TrialFailedError:
-            clear_scratch()  # a process that was ended leaves its folder
+            remove_left_scratch_folders()  # a process that was ended leaves its folder
             raise
 
 
-def _server_for(job: JobPayload, fresh: bool = False) -> ForkServer:
+def _fork_server_for(job: JobPayload, fresh: bool = False) -> ForkServerClient:
     """Return the server for a job's function; start one where there is none, or none that suits."""
-    key = str(json.loads(job.document)["method"]["function"]), str(job.function)
-    if key not in _servers or _servers[key].has_ended or (fresh and not _servers[key].fresh):
-        for server in _servers.values():
-            server.close()
-        _servers.clear()
-        _servers[key] = ForkServer(fresh)
-    return _servers[key]
+    key = str(json.loads(job.sections_json)["method"]["function"]), str(job.function)
+    if key not in _fork_servers or _fork_servers[key].has_ended or (fresh and not _fork_servers[key].fresh):
+        for server in _fork_servers.values():
+            server.close_server()
+        _fork_servers.clear()
+        _fork_servers[key] = ForkServerClient(fresh)
+    return _fork_servers[key]
 
 
-def _run_on_server(server: ForkServer, job: JobPayload, listener: Listener, output: IO[bytes]) -> bool:
+def _run_on_server(server: ForkServerClient, job: JobPayload, listener: JobListener, output: IO[bytes]) -> bool:
     """Run a job; return False if the server is unfit for the function."""
-    memory, channel = MemoryLimit.here(), server.begin(job, output)
+    memory, channel = MemoryLimit.of_this_process(), server.begin_trial(job, output)
     status = None
     with closing(channel):
         try:
@@ -154,46 +163,48 @@ def _run_on_server(server: ForkServer, job: JobPayload, listener: Listener, outp
                 message = _next_message(server, channel)
                 if isinstance(message, tuple):
                     kind, status, held = message
-                    if kind == UNFIT:
+                    if kind == UNFIT_FUNCTION_ANSWER:
                         return False
-                    raise _died_error(status, held, memory)
+                    raise _process_died_error(status, held, memory)
                 name, given = str(message[0]), message[1:]
                 if name == "ended":
                     return True
-                if name not in ("starts", "reports", "judges", "diverged", "has_no_test_metrics"):
+                if name not in ("on_start", "on_report", "on_fold_predictions", "on_divergence", "on_no_test_metrics"):
                     raise error_from_values(name, *given)
-                server.tried()
+                server.note_gpu_tried()
                 getattr(listener, name)(*given)
                 with suppress(OSError):  # its end comes next
-                    channel.send_bytes(ON)
+                    channel.send_bytes(CONTINUE_ANSWER)
         finally:
             if status is None:
-                _end_trial(server, channel)
+                _end_trial_process(server, channel)
 
 
-def _next_message(server: ForkServer, channel: "Connection[bytes, bytes]") -> list[Value] | tuple[bytes, int, int]:
+def _next_message(
+    server: ForkServerClient, channel: "Connection[bytes, bytes]"
+) -> list[Value] | tuple[bytes, int, int]:
     """Return the trial's next message, or the server's word that it has ended, in the order in which they were sent."""
     wait([channel, server.control])
     with suppress(EOFError, OSError):  # the trial has closed its end: it has ended, or is about to
         if channel.poll():  # what it sent before it ended is there by now
             message: list[Value] = json.loads(channel.recv_bytes())
             return message
-    answer = server.answer()
+    answer = server.receive_answer()
     assert answer is not None
     return answer
 
 
-def _end_trial(server: ForkServer, channel: "Connection[bytes, bytes]") -> None:
+def _end_trial_process(server: ForkServerClient, channel: "Connection[bytes, bytes]") -> None:
     """Make the trial end here, and wait until its process is gone."""
     with suppress(OSError):
-        channel.send_bytes(STOP)
-    with suppress(ServerEndedError):
-        if server.answer(CLEAN_UP_S) is None:
+        channel.send_bytes(STOP_ANSWER)
+    with suppress(ForkServerEndedError):
+        if server.receive_answer(CLEAN_UP_TIMEOUT_S) is None:
             server.end_trial()
-            server.answer()
+            server.receive_answer()
 
 
-def _died_error(status: int, held: int, memory: MemoryLimit) -> TrialFailedError:
+def _process_died_error(status: int, held: int, memory: MemoryLimit) -> TrialFailedError:
     """Return the error of a trial's process that ended before it told so.
 
     Args:
@@ -204,16 +215,16 @@ def _died_error(status: int, held: int, memory: MemoryLimit) -> TrialFailedError
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
         if number == signal.SIGKILL and (cause := memory.cause_of_death(held)):
-            return TrialFailedError(Failure("OOM", cause), cause)
+            return TrialFailedError(TrialFailure("OOM", cause), cause)
         name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
-        why = Failure("PREEMPTED", f"its process was ended by {name}")
+        why = TrialFailure("PREEMPTED", f"its process was ended by {name}")
     else:
-        why = Failure("BUG", f"the function ended its process, with status {os.waitstatus_to_exitcode(status)}")
+        why = TrialFailure("BUG", f"the function ended its process, with status {os.waitstatus_to_exitcode(status)}")
     return TrialFailedError(why, why.reason)
 
 
 @contextmanager
-def _trial_output(path: Path | None) -> Iterator[IO[bytes]]:
+def _keep_output_tail(path: Path | None) -> Iterator[IO[bytes]]:
     """Yield the file that a trial prints into; afterwards keep its last part, or remove it where it is empty."""
     if path is None:
         with open(os.devnull, "wb") as nothing:
@@ -225,11 +236,11 @@ def _trial_output(path: Path | None) -> Iterator[IO[bytes]]:
         finally:
             file.flush()
             size = path.stat().st_size
-            if size > MOST_OUTPUT:
+            if size > MAX_OUTPUT_BYTES:
                 with path.open("rb") as whole:
-                    whole.seek(-MOST_OUTPUT, os.SEEK_END)
+                    whole.seek(-MAX_OUTPUT_BYTES, os.SEEK_END)
                     end = whole.read()
-                path.write_bytes(LEFT_OUT + end)
+                path.write_bytes(OUTPUT_LEFT_OUT_TEXT + end)
             elif not size:
                 path.unlink(missing_ok=True)
                 with suppress(OSError):  # the folder has output of other trials

@@ -13,16 +13,16 @@ import psutil
 
 from study.upstream import cgroup
 
-KILL_MESSAGE = re.compile(r"killed|SIGKILL|terminated abruptly|exited unexpectedly")
+KILLED_PROCESS_PATTERN = re.compile(r"killed|SIGKILL|terminated abruptly|exited unexpectedly")
 """Words of PyTorch's DataLoader, joblib, `concurrent.futures` and `subprocess` about a process that was ended."""
 
-MAX_READING_AGE_S = 30.0
+MAX_KILL_COUNT_AGE_S = 30.0
 """Seconds for which a counted kill may belong to a process whose end is heard of only now; older ones do not."""
 
 LARGE_SHARE_OF_LIMIT = 0.5
 """Share of the memory from which a process that vanished was most likely ended for what it held."""
 
-ANSWER_TIMEOUT_S = 20.0
+NODE_ANSWER_TIMEOUT_S = 20.0
 """Seconds that another node gets to return its count: a process has to start on it."""
 
 
@@ -36,20 +36,20 @@ class MemoryLimit:
         kills: the count when this was made.
     """
 
-    limit: int
+    limit_bytes: int
     counter: str | None = None
     kills: int = 0
 
     @classmethod
-    def here(cls) -> "MemoryLimit":
+    def of_this_process(cls) -> "MemoryLimit":
         """Return that of this process."""
-        total, counter = psutil.virtual_memory().total, cgroup.kill_counter_file()
-        limit = min(total, cgroup.memory_limit() or total)
-        return cls(limit) if counter is None else cls(limit, str(counter), cgroup.count_kills(counter) or 0)
+        total, counter = psutil.virtual_memory().total, cgroup.oom_kill_counter_file()
+        limit = min(total, cgroup.memory_limit_bytes() or total)
+        return cls(limit) if counter is None else cls(limit, str(counter), cgroup.read_oom_kill_count(counter) or 0)
 
     def kills_since_start(self) -> int:
         """Return how many processes were ended since, as counted on this machine."""
-        return 0 if self.counter is None else (oom_kills(self.counter) or 0) - self.kills
+        return 0 if self.counter is None else (read_oom_kills(self.counter) or 0) - self.kills
 
     def cause_of_death(self, held: int) -> str | None:
         """Return why a process of this machine that vanished since was ended by memory; None: nothing says so.
@@ -57,32 +57,34 @@ class MemoryLimit:
         Args:
             held: bytes that it held when it was last looked at, or at most.
         """
-        return self.explained(self.kills_since_start() > 0, held)
+        return self.memory_death_reason(self.kills_since_start() > 0, held)
 
-    def explained(self, is_counted: bool, held: int) -> str | None:
+    def memory_death_reason(self, is_counted: bool, held: int) -> str | None:
         """Return the text of `cause_of_death`; `is_counted`: the kernel counts a kill that may be of the process."""
-        limit = self.limit / 2**30
+        limit = self.limit_bytes / 2**30
         if is_counted:
             return f"the kernel's OOM killer ended its process: memory is limited to {limit:.1f} GiB"
-        if held >= LARGE_SHARE_OF_LIMIT * self.limit:
+        if held >= LARGE_SHARE_OF_LIMIT * self.limit_bytes:
             return f"its process died; it had held {held / 2**30:.1f} of {limit:.1f} GiB of memory"
         return None
 
 
-def oom_kills(counter: str) -> int | None:
+def read_oom_kills(counter: str) -> int | None:
     """Return the count in a file, see `cgroup.kills`."""
-    return cgroup.count_kills(Path(counter))
+    return cgroup.read_oom_kill_count(Path(counter))
 
 
-def oom_kills_on_node(machine: str, counter: str) -> int | None:
+def read_oom_kills_on_node(machine: str, counter: str) -> int | None:
     """Return the count on another node, by Ray's id of it; None: it does not answer in time."""
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-    ask = ray.remote(num_cpus=0, max_retries=0)(oom_kills)
+    ask = ray.remote(num_cpus=0, max_retries=0)(read_oom_kills)
     there = NodeAffinitySchedulingStrategy(machine, soft=False)
     with suppress(ray.exceptions.RayError):
-        count: int | None = ray.get(ask.options(scheduling_strategy=there).remote(counter), timeout=ANSWER_TIMEOUT_S)
+        count: int | None = ray.get(
+            ask.options(scheduling_strategy=there).remote(counter), timeout=NODE_ANSWER_TIMEOUT_S
+        )
         return count
     return None
 
@@ -93,7 +95,7 @@ class _WatchedProcess:
     pid: int
     memory: MemoryLimit
     machine: str = ""
-    held: int = 0
+    held_bytes: int = 0
 
 
 class OomDetector:
@@ -103,16 +105,16 @@ class OomDetector:
         ask: returns the count in another node's file.
     """
 
-    def __init__(self, ask: Callable[[str, str], int | None] = oom_kills_on_node) -> None:
+    def __init__(self, ask: Callable[[str, str], int | None] = read_oom_kills_on_node) -> None:
         self._ask, self._here = ask, socket.gethostname()
-        self._unknown = _WatchedProcess(self._here, os.getpid(), MemoryLimit.here())
+        self._unknown = _WatchedProcess(self._here, os.getpid(), MemoryLimit.of_this_process())
         self._processes: dict[str, _WatchedProcess] = {}
         self._explained: dict[tuple[str, str], int] = {}
         self._old: dict[
             str, tuple[float, int, int]
         ] = {}  # time of the last look, the count then and at the look before
 
-    def began(self, process: str, node: str, memory: MemoryLimit, machine: str = "") -> None:
+    def note_process(self, process: str, node: str, memory: MemoryLimit, machine: str = "") -> None:
         """Note where a process is, as it has told.
 
         Args:
@@ -122,19 +124,19 @@ class OomDetector:
         host, _, pid = node.rpartition(":")
         self._processes[process] = _WatchedProcess(host, int(pid), memory, machine)
 
-    def look(self, running: Iterable[str]) -> None:
+    def update_readings(self, running: Iterable[str]) -> None:
         """Note what the processes on this machine hold, and the count by now."""
         now = time.monotonic()
         for process in [self._processes[name] for name in running if name in self._processes]:
             if process.host != self._here:
                 continue
-            process.held = _resident_bytes(process.pid) or process.held
+            process.held_bytes = _resident_bytes(process.pid) or process.held_bytes
             counter = process.memory.counter
-            if counter and now - self._old.get(counter, (-MAX_READING_AGE_S, 0, 0))[0] >= MAX_READING_AGE_S:
+            if counter and now - self._old.get(counter, (-MAX_KILL_COUNT_AGE_S, 0, 0))[0] >= MAX_KILL_COUNT_AGE_S:
                 before = self._old.get(counter, (0.0, process.memory.kills, 0))[1]
-                self._old[counter] = now, oom_kills(counter) or 0, before
+                self._old[counter] = now, read_oom_kills(counter) or 0, before
 
-    def oom_cause(self, name: str, hosts: set[str]) -> str | None:
+    def find_oom_cause(self, name: str, hosts: set[str]) -> str | None:
         """Return why a process that has died was ended by memory; None: nothing says so. Ask once for each.
 
         Args:
@@ -143,14 +145,14 @@ class OomDetector:
         process = self._processes.pop(name, self._unknown if hosts == {self._here} else None)
         if process is None:
             return None
-        return process.memory.explained(self._was_killed(process), process.held)
+        return process.memory.memory_death_reason(self._was_killed(process), process.held_bytes)
 
     def _was_killed(self, process: _WatchedProcess) -> bool:
         counter = process.memory.counter
         if counter is None:
             return False
         is_here = process.host == self._here
-        count = (oom_kills(counter) if is_here else self._ask(process.machine, counter)) or 0
+        count = (read_oom_kills(counter) if is_here else self._ask(process.machine, counter)) or 0
         place = (process.host, counter)
         old = self._old[counter][2] if is_here and counter in self._old else 0
         explained = max(process.memory.kills, old, self._explained.get(place, 0))

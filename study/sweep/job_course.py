@@ -14,40 +14,47 @@ from study.errors import find_disk_error
 from study.sweep.failures import TrialFailedError
 from study.sweep.host_memory import MemoryLimit
 from study.sweep.job_payload import JobPayload
-from study.training import PAUSE_PER_WRITE, DivergedError, FunctionTrial, Trial, TrialConfig, UnusableCheckpointError
+from study.training import (
+    MIN_PAUSE_PER_WRITE_TIME,
+    DivergedError,
+    FunctionTrial,
+    Trial,
+    TrialConfig,
+    UnusableCheckpointError,
+)
 from study.training.device import (
-    CUDA,
+    CUDA_DEVICE,
     GpuMemoryFullError,
     NoDeviceError,
-    check_gpus,
+    check_visible_gpus,
     describe_device,
-    limit_memory,
+    limit_gpu_memory,
     set_cublas_workspace,
 )
 from study.training.function_trial import FunctionTrialError
-from study.training.gpu_errors import gpu_fault
-from study.upstream.environment import ProcessKind, variables
+from study.training.gpu_errors import unusable_gpu_reason
+from study.upstream.environment import ProcessKind, variables_of_processes
 
 if TYPE_CHECKING:
     from study.ranking.epochs import BestEpochTracker
 
 
-class Listener(Protocol):
+class JobListener(Protocol):
     """Receiver of what happens in a job."""
 
-    def starts(self, behind: int, note: str | None, device: Mapping[str, str]) -> None:
+    def on_start(self, behind: int, note: str | None, device: Mapping[str, str]) -> None:
         """Note that the job goes on after an epoch, on a device; `note`: why a state that was kept is of no use."""
 
-    def reports(self, metrics: Mapping[str, float], epoch: int | None = None) -> None:
+    def on_report(self, metrics: Mapping[str, float], epoch: int | None = None) -> None:
         """Receive the metrics of an epoch, or of the test split (None)."""
 
-    def judges(self, predicted: str) -> None:
+    def on_fold_predictions(self, predicted: str) -> None:
         """Receive the predictions for the samples of its fold, packed: `study.sweep.joined_folds.FoldPredictions`."""
 
-    def diverged(self, why: str) -> None:
+    def on_divergence(self, why: str) -> None:
         """Note that the job ends here, as its loss or metric is no number."""
 
-    def has_no_test_metrics(self, why: str) -> None:
+    def on_no_test_metrics(self, why: str) -> None:
         """Note that the job ends here, as the trial's function yielded no metrics of the test split."""
 
 
@@ -58,14 +65,14 @@ def prepare_process(job: JobPayload, config: TrialConfig, try_gpu: bool = True) 
         NoDeviceError: a GPU is asked for, and the one that Ray gave cannot be used, or not any more.
         OutOfMemoryError: its memory is full, perhaps with that of other trials.
     """
-    limit_memory(1.0 if job.alone else job.gpu)
+    limit_gpu_memory(1.0 if job.alone else job.gpu)
     set_cublas_workspace(config.train)
-    if job.device == CUDA and try_gpu:
-        try_card(job.whole)
+    if job.device == CUDA_DEVICE and try_gpu:
+        try_gpu_once(job.whole)
 
 
 @cache
-def try_card(whole: bool) -> None:
+def try_gpu_once(whole: bool) -> None:
     """Try the GPU of this process, once.
 
     Args:
@@ -76,14 +83,14 @@ def try_card(whole: bool) -> None:
         OutOfMemoryError: its memory is full, perhaps with that of other trials.
     """
     try:
-        check_gpus()
+        check_visible_gpus()
     except GpuMemoryFullError as why:
         if not whole:
             raise torch.OutOfMemoryError(str(why)) from None
         raise
 
 
-def log_into_trial_folder(job: JobPayload) -> None:
+def log_mlflow_into_trial_folder(job: JobPayload) -> None:
     """Make MLflow in this process keep its runs in the trial's folder, and remove every setting of a server.
 
     The folder is emptied where the trial has no state to go on from. Call this before the function's modules are
@@ -94,7 +101,7 @@ def log_into_trial_folder(job: JobPayload) -> None:
         shutil.rmtree(job.own_runs, ignore_errors=True)
     for name in [name for name in os.environ if name.startswith(MLFLOW_SERVER_PREFIXES)]:
         del os.environ[name]
-    os.environ |= variables(ProcessKind.FUNCTION, ProcessKind.MLFLOW_CLIENT) | {
+    os.environ |= variables_of_processes(ProcessKind.FUNCTION, ProcessKind.MLFLOW_CLIENT) | {
         "MLFLOW_TRACKING_URI": job.own_runs.as_uri()
     }
 
@@ -103,7 +110,7 @@ MLFLOW_SERVER_PREFIXES = ("MLFLOW_TRACKING_", "MLFLOW_REGISTRY_", "MLFLOW_EXPERI
 """Prefixes of the variables that say where MLflow logs."""
 
 
-def run(make: Callable[[], Trial | FunctionTrial], job: JobPayload, listener: Listener) -> None:
+def run_trial_job(make: Callable[[], Trial | FunctionTrial], job: JobPayload, listener: JobListener) -> None:
     """Train a trial and report each epoch, or load a trained one and report the test split.
 
     Args:
@@ -116,21 +123,21 @@ def run(make: Callable[[], Trial | FunctionTrial], job: JobPayload, listener: Li
     try:
         if job.kind == "test":
             assert job.model is not None
-            trial.load(job.model)
+            trial.load_model(job.model)
             try:
                 metrics = trial.evaluate("test", final=True)
             except FunctionTrialError as why:  # not raised: Tune would end this process, and a new one takes seconds
-                listener.has_no_test_metrics(str(why))
+                listener.on_no_test_metrics(str(why))
             else:
-                listener.reports(metrics)
+                listener.on_report(metrics)
             return
         try:
-            _train(trial, job, listener)
+            _train_trial(trial, job, listener)
         except UnusableCheckpointError as unusable:  # a state of another version, which the trial has partly loaded
             job.checkpoint.unlink(missing_ok=True)
-            _train(make(), job, listener, str(unusable))
+            _train_trial(make(), job, listener, str(unusable))
     except DivergedError as diverged:
-        listener.diverged(str(diverged))
+        listener.on_divergence(str(diverged))
 
 
 def error_for_driver(
@@ -148,14 +155,14 @@ def error_for_driver(
     """
     if isinstance(error, NoDeviceError | TrialFailedError):
         return error
-    if device == CUDA and (why := gpu_fault(error)):
+    if device == CUDA_DEVICE and (why := unusable_gpu_reason(error)):
         return NoDeviceError(why)
     if problem := find_disk_error(error):
         return OSError(problem.errno, problem.strerror, problem.filename)  # Ray passes no more of it on
     return TrialFailedError.from_exception(error, memory)
 
 
-def epoch_choice(goal: str | None) -> "BestEpochTracker | None":
+def epoch_choice_of_goal(goal: str | None) -> "BestEpochTracker | None":
     """Return what chooses a trial's epoch by an objective, given as JSON; None: the last epoch is taken."""
     if goal is None:
         return None
@@ -167,25 +174,29 @@ def epoch_choice(goal: str | None) -> "BestEpochTracker | None":
     return BestEpochTracker(TypeAdapter(Objective).validate_json(goal))
 
 
-def _train(trial: Trial | FunctionTrial, job: JobPayload, listener: Listener, why_anew: str | None = None) -> None:
+def _train_trial(
+    trial: Trial | FunctionTrial, job: JobPayload, listener: JobListener, why_anew: str | None = None
+) -> None:
     """Train a trial and report each epoch; raise UnusableCheckpointError before anything is reported.
 
     Args:
         why_anew: why it does not go on from an earlier state.
     """
-    behind, note = resume_epoch(trial, job.checkpoint, job.heard)
-    course = trial.run(job.checkpoint, PAUSE_PER_WRITE, epoch_choice(job.goal))
-    listener.starts(behind, why_anew or note, describe_device(trial.device))
+    behind, note = resume_epoch(trial, job.checkpoint, job.reported_epochs)
+    course = trial.train_epochs(job.checkpoint, MIN_PAUSE_PER_WRITE_TIME, epoch_choice_of_goal(job.objective_json))
+    listener.on_start(behind, why_anew or note, describe_device(trial.device))
     with closing(course):  # type: ignore[type-var]
         for epoch, metrics in enumerate(course, start=behind + 1):
             if epoch == trial.config.train.epochs and job.model:
-                trial.save(job.model)  # before the last report: a complete trial has its model
+                trial.save_model(job.model)  # before the last report: a complete trial has its model
             if epoch == trial.config.train.epochs and job.is_judged and isinstance(trial, Trial):
                 from study.sweep.joined_folds import FoldPredictions  # its imports are of use to few trials
 
                 classes, losses = trial.evaluate.predictions_and_losses("val")
-                listener.judges(FoldPredictions(classes.cpu().numpy(), losses.float().cpu().numpy()).to_text())
-            listener.reports(metrics, epoch)
+                listener.on_fold_predictions(
+                    FoldPredictions(classes.cpu().numpy(), losses.float().cpu().numpy()).to_text()
+                )
+            listener.on_report(metrics, epoch)
 
 
 def resume_epoch(trial: Trial | FunctionTrial, checkpoint: Path, heard: int) -> tuple[int, str | None]:

@@ -41,17 +41,17 @@ class JobPayload:
     kind: Literal["train", "test", "release"]
     trial: int
     run: int
-    heard: int
-    document: str
+    reported_epochs: int
+    sections_json: str
     device: str
     gpu: float
     alone: bool
     whole: bool
     checkpoint: Path
     model: Path | None
-    goal: str | None
+    objective_json: str | None
     function: str | None
-    needed: Sequence[str]
+    required_metrics: Sequence[str]
     fresh: bool = False
     output: Path | None = None
     own_runs: Path | None = None
@@ -70,7 +70,7 @@ class TuneConfig(TypedDict):
     """What is read of a configuration of Tune's, which has a trial's parameters, too, under their keys.
 
     Attributes:
-        place: what Ray sets aside for the trial, as JSON, see `study.sweep.nodes.Nodes.place`.
+        place: what Ray sets aside for the trial, as JSON, see `study.sweep.nodes.TrialNodes.trial_placement`.
     """
 
     job: JobPayload

@@ -70,7 +70,7 @@ class FoldPredictions:
         return cls(np.frombuffer(parts[0], "<u2").astype(np.int64), losses)
 
     @classmethod
-    def joined(cls, parts: Sequence["FoldPredictions"], members: Sequence[NDArray[np.bool_]]) -> "FoldPredictions":
+    def join_parts(cls, parts: Sequence["FoldPredictions"], members: Sequence[NDArray[np.bool_]]) -> "FoldPredictions":
         """Join the predictions of parts; `members`: which of the N samples each part holds, (N,)."""
         classes = np.empty(len(members[0]), np.int64)
         losses = None if any(part.log_losses is None for part in parts) else np.empty(len(members[0]), np.float32)
@@ -80,7 +80,7 @@ class FoldPredictions:
                 losses[held] = part.log_losses
         return cls(classes, losses)
 
-    def scores(self, rows: NDArray[np.int64], target: Tensor, classes: int) -> Tensor | None:
+    def class_scores(self, rows: NDArray[np.int64], target: Tensor, classes: int) -> Tensor | None:
         """Return scores (n, classes) of these samples, equal for all other classes; None if there are no log losses."""
         if self.log_losses is None:
             return None
@@ -90,7 +90,7 @@ class FoldPredictions:
 
 
 @contextmanager
-def torch_single_thread() -> Iterator[None]:
+def limit_torch_to_one_thread() -> Iterator[None]:
     """Make PyTorch compute on one thread in the block, which is fastest for small things beside trials."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -100,7 +100,7 @@ def torch_single_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _keeps_draws(name: str, draws: Sequence[float]) -> bool:
+def _should_keep_draws(name: str, draws: Sequence[float]) -> bool:
     """Return whether a metric's draws are kept: not those of single groups, of which there may be many."""
     return name.removeprefix("val/") not in metrics.CELLS_BY_GROUP_METRIC and bool(np.isfinite(draws).all())
 
@@ -125,10 +125,12 @@ class FoldJoiner:
 
     def __init__(self, spec: StudySpec, dataset: Dataset) -> None:
         assert dataset.folds is not None
-        self._spec, self._facts, self._folds = spec, dataset.facts.for_split("val"), dataset.folds
-        self._target = torch.from_numpy(self._folds.samples.target)
-        self._bias = None if self._folds.samples.bias is None else torch.from_numpy(self._folds.samples.bias)
-        cells, same = holdout.cell_of_sample(self._folds.samples), self._folds.group_of_sample
+        self._spec, self._facts, self._folds = spec, dataset.facts.facts_of_split("val"), dataset.folds
+        self._target = torch.from_numpy(self._folds.non_test_samples.target)
+        self._bias = (
+            None if self._folds.non_test_samples.bias is None else torch.from_numpy(self._folds.non_test_samples.bias)
+        )
+        cells, same = holdout.cell_of_sample(self._folds.non_test_samples), self._folds.group_of_sample
         unit = np.arange(len(cells)) if same is None else np.unique(same, return_inverse=True)[1]
         first = np.unique(unit, return_index=True)[1]
         of_unit = bootstrap_strata(cells[first], self._cell_kinds()[first])
@@ -144,7 +146,7 @@ class FoldJoiner:
         found = kinds_of_cells(self._facts, torch.device("cpu"))[:, self._target, self._bias.clamp(min=0)].argmax(0)
         return torch.where(self._bias < 0, -1, found).numpy()
 
-    def new(self, record: StudyRecord) -> Iterator[FoldsJoined]:
+    def join_new_configurations(self, record: StudyRecord) -> Iterator[FoldsJoined]:
         """Yield an event for each configuration whose runs on all folds have ended since the last event."""
         for leader in Results(self._spec, record).trials_to_confirm():
             runs = [
@@ -153,19 +155,25 @@ class FoldJoiner:
             repeats = self._join_repeats(runs)
             known = record.joined_folds.get(leader.number)
             numbers = tuple(run.number for run in runs)
-            if repeats and len(repeats) * self._folds.count == len(runs) and (known is None or known.runs != numbers):
+            if (
+                repeats
+                and len(repeats) * self._folds.fold_count == len(runs)
+                and (known is None or known.runs != numbers)
+            ):
                 yield self._joined_event(leader.number, numbers, repeats)
 
     def _joined_event(self, number: int, runs: tuple[int, ...], repeats: Sequence[FoldPredictions]) -> FoldsJoined:
-        return FoldsJoined(number, runs, *self.judged(repeats))
+        return FoldsJoined(number, runs, *self.metrics_and_draws(repeats))
 
-    def judged(self, repeats: Sequence[FoldPredictions]) -> tuple[dict[str, float | None], dict[str, list[float]]]:
+    def metrics_and_draws(
+        self, repeats: Sequence[FoldPredictions]
+    ) -> tuple[dict[str, float | None], dict[str, list[float]]]:
         """Return the metrics of all samples together with their standard errors, and the draws of some of them.
 
         Args:
             repeats: predictions for the samples outside test, one for each time that all folds ran.
         """
-        with torch_single_thread():
+        with limit_torch_to_one_thread():
             return self._metrics_with_draws(repeats)
 
     def _metrics_with_draws(
@@ -187,17 +195,17 @@ class FoldJoiner:
             for name, found in known_draws.items()
         }
         known = {name: value if np.isfinite(value) else None for name, value in {**values, **errors}.items()}
-        finite = {name: found for name, found in draws.items() if _keeps_draws(name, found)}
+        finite = {name: found for name, found in draws.items() if _should_keep_draws(name, found)}
         return known, {name: [float(f"{value:.6g}") for value in found] for name, found in finite.items()}
 
     def _join_repeats(self, runs: Sequence[TrialRecord]) -> list[FoldPredictions]:
         """Return the joined predictions, one for each time that all folds ran."""
-        count, first = self._folds.count, max(self._spec.seeds) + 1
+        count, first = self._folds.fold_count, max(self._spec.seeds) + 1
         by_repeat: dict[int, list[TrialRecord]] = {}
         for run in runs:
             by_repeat.setdefault((run.seed - first) // count, []).append(run)
         return [
-            FoldPredictions.joined(
+            FoldPredictions.join_parts(
                 [FoldPredictions.from_text(run.fold_predictions or "") for run in of_repeat],
                 [self._folds.fold_of_sample == run.fold for run in of_repeat],
             )
@@ -214,7 +222,7 @@ class FoldJoiner:
         for verdict, members in zip(repeats, rows, strict=True):
             chosen = torch.from_numpy(members)
             bias, target = None if self._bias is None else self._bias[chosen], self._target[chosen]
-            scores = verdict.scores(members, target, self._facts.classes)
+            scores = verdict.class_scores(members, target, self._facts.classes)
             values = metrics.compute_metrics(
                 scores, torch.from_numpy(verdict.classes[members]), target, bias, self._facts
             )

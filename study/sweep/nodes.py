@@ -9,27 +9,27 @@ from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 from study.errors import UserError, did_you_mean
 from study.knobs import Scalar
-from study.spec.schema import Resources
+from study.spec.schema import TrialResources
 from study.sweep.failures import StudyCannotContinueError
 from study.sweep.job_payload import JobPayload
 
 if TYPE_CHECKING:
     from ray.tune import PlacementGroupFactory
 
-NODE, TYPE = "ray.io/node-id", "ray.io/accelerator-type"
+NODE_ID_LABEL, GPU_TYPE_LABEL = "ray.io/node-id", "ray.io/accelerator-type"
 """Labels of Ray: every node has the first, a node whose kind of GPU Ray recognises also the second."""
 
-ACCELERATOR = "accelerator_type:"
+ACCELERATOR_RESOURCE_PREFIX = "accelerator_type:"
 """Prefix of the resource that Ray also gives such a node, before the kind."""
 
-SOME = 0.001
+ACCELERATOR_RESOURCE_AMOUNT = 0.001
 """Amount of that resource that a trial takes: it says where a trial may run, not how many may."""
 
-JOINING = 60.0
+NODE_JOIN_TIMEOUT_S = 60.0
 """Seconds that a cluster gets until a node that a trial fits on has joined it."""
 
 
-NODE_ANSWERS = 2.0
+NODE_CONNECT_TIMEOUT_S = 2.0
 """Seconds within which a living node takes a connection."""
 
 
@@ -40,7 +40,7 @@ class NoNodeLeftError(StudyCannotContinueError):
         BaseException.__init__(self, f"no node is left that trials can run on: {'; '.join(reasons)}")
 
 
-class Node(TypedDict):
+class RayNode(TypedDict):
     """What is used of what Ray says of a node."""
 
     NodeID: str
@@ -51,7 +51,7 @@ class Node(TypedDict):
     NodeManagerPort: int
 
 
-class Nodes:
+class TrialNodes:
     """The nodes of a Ray cluster, as far as a study's trials are concerned.
 
     Args:
@@ -59,23 +59,23 @@ class Nodes:
         there: returns all nodes at this moment, as `ray.nodes` does.
     """
 
-    def __init__(self, resources: Resources, there: Callable[[], Iterable[Node]]) -> None:
+    def __init__(self, resources: TrialResources, there: Callable[[], Iterable[RayNode]]) -> None:
         self._resources, self._there = resources, there
         self._left_out: dict[str, str] = {}
 
-    def fitting(self) -> list[Node]:
+    def fitting_nodes(self) -> list[RayNode]:
         """Return the living nodes that a trial fits on, without those left out."""
-        return [node for node in self._alive() if node["NodeID"] not in self._left_out and self._fits(node)]
+        return [node for node in self._living_nodes() if node["NodeID"] not in self._left_out and self._fits_node(node)]
 
-    def available(self) -> dict[str, float]:
+    def available_resources(self) -> dict[str, float]:
         """Return what these nodes have of each resource, all together."""
         total: dict[str, float] = {}
-        for node in self.fitting():
+        for node in self.fitting_nodes():
             for name, amount in node["Resources"].items():
                 total[name] = total.get(name, 0.0) + amount
         return total
 
-    def place(self, alone: bool) -> tuple[dict[str, float], dict[str, str]]:
+    def trial_placement(self, alone: bool) -> tuple[dict[str, float], dict[str, str]]:
         """Return what Ray sets aside for a trial, and the labels of the nodes that it may choose from.
 
         Args:
@@ -86,16 +86,16 @@ class Nodes:
         bundle = {"CPU": resources.cpu, "GPU": gpu}
         if kind := resources.accelerator:
             if any(
-                f"{ACCELERATOR}{kind}" in node["Resources"] for node in self._alive()
+                f"{ACCELERATOR_RESOURCE_PREFIX}{kind}" in node["Resources"] for node in self._living_nodes()
             ) or not self._has_labelled_node(kind):
-                bundle[f"{ACCELERATOR}{kind}"] = SOME
+                bundle[f"{ACCELERATOR_RESOURCE_PREFIX}{kind}"] = ACCELERATOR_RESOURCE_AMOUNT
             else:
-                labels[TYPE] = kind
+                labels[GPU_TYPE_LABEL] = kind
         if self._left_out:
-            labels[NODE] = f"!in({','.join(self._left_out)})"  # no blanks: Ray 2.60 stops reading at one
+            labels[NODE_ID_LABEL] = f"!in({','.join(self._left_out)})"  # no blanks: Ray 2.60 stops reading at one
         return bundle, labels
 
-    def leave_out(self, machine: str, host: str, reason: str) -> bool:
+    def leave_out_node(self, machine: str, host: str, reason: str) -> bool:
         """Place no more trials on a node.
 
         Args:
@@ -110,16 +110,16 @@ class Nodes:
         self._left_out[machine] = f"{host}: {reason}"
         return True
 
-    def check_left(self) -> None:
+    def check_node_left(self) -> None:
         """Check that a trial can still be placed.
 
         Raises:
             NoNodeLeftError: each node that it fits on was left out.
         """
-        if self._left_out and not self.fitting():
+        if self._left_out and not self.fitting_nodes():
             raise NoNodeLeftError(self._left_out.values())
 
-    def wait(self, grows: bool, tell: Callable[[str], None], stopping: Callable[[], bool]) -> None:
+    def wait_for_fitting_node(self, grows: bool, tell: Callable[[str], None], stopping: Callable[[], bool]) -> None:
         """Wait until the cluster has a node that a trial fits on; where it grows by itself, only say that it has none.
 
         Args:
@@ -130,34 +130,34 @@ class Nodes:
         Raises:
             UserError: no such node joined it.
         """
-        if self.fitting():
+        if self.fitting_nodes():
             return
         if grows:
-            tell(f"{self._missing_text()}. Trials wait until one has joined")
+            tell(f"{self._missing_resources_text()}. Trials wait until one has joined")
             return
-        tell(f"{self._missing_text()}. Waiting {JOINING:g} s for one to join")
-        deadline = time.monotonic() + JOINING
-        while not self.fitting() and not stopping():
+        tell(f"{self._missing_resources_text()}. Waiting {NODE_JOIN_TIMEOUT_S:g} s for one to join")
+        deadline = time.monotonic() + NODE_JOIN_TIMEOUT_S
+        while not self.fitting_nodes() and not stopping():
             if time.monotonic() > deadline:
                 grow = "for a cluster that grows by itself say search.concurrency"
-                raise UserError(f"{self._missing_text()}; {grow}")
+                raise UserError(f"{self._missing_resources_text()}; {grow}")
             time.sleep(0.2)
 
-    def _alive(self) -> list[Node]:
+    def _living_nodes(self) -> list[RayNode]:
         return [node for node in self._there() if node["Alive"]]
 
     def _has_labelled_node(self, kind: str) -> bool:
-        return any(node.get("Labels", {}).get(TYPE) == kind for node in self._alive())
+        return any(node.get("Labels", {}).get(GPU_TYPE_LABEL) == kind for node in self._living_nodes())
 
-    def _fits(self, node: Node) -> bool:
+    def _fits_node(self, node: RayNode) -> bool:
         resources, has = self._resources, node["Resources"]
         if resources.cpu > has.get("CPU", 0.0) or resources.gpu > has.get("GPU", 0.0):
             return False
         return resources.accelerator is None or resources.accelerator in gpu_kinds(node)
 
-    def _missing_text(self) -> str:
+    def _missing_resources_text(self) -> str:
         """Return what a trial takes that no node has, and what there is."""
-        resources, nodes = self._resources, self._alive()
+        resources, nodes = self._resources, self._living_nodes()
         takes = f"resources.cpu: {resources.cpu:g}" + (f", gpu: {resources.gpu:g}" if resources.gpu else "")
         if not (kind := resources.accelerator):
             most = max((node["Resources"].get("GPU", 0.0), node["Resources"].get("CPU", 0.0)) for node in nodes)
@@ -167,13 +167,17 @@ class Nodes:
         return f"{takes}, accelerator: {kind}: no node of the cluster has it; {did_you_mean(kind, there)}{told}"
 
 
-def gpu_kinds(node: Node) -> set[str]:
+def gpu_kinds(node: RayNode) -> set[str]:
     """Return the kinds of GPU that Ray says a node has, as `H100`, by its resources and its label."""
-    found = {name.removeprefix(ACCELERATOR) for name in node["Resources"] if name.startswith(ACCELERATOR)}
-    return found | {label for label in (node.get("Labels", {}).get(TYPE),) if label}
+    found = {
+        name.removeprefix(ACCELERATOR_RESOURCE_PREFIX)
+        for name in node["Resources"]
+        if name.startswith(ACCELERATOR_RESOURCE_PREFIX)
+    }
+    return found | {label for label in (node.get("Labels", {}).get(GPU_TYPE_LABEL),) if label}
 
 
-def placement_group(config: Mapping[str, JobPayload | Scalar]) -> "PlacementGroupFactory":
+def placement_group_of_config(config: Mapping[str, JobPayload | Scalar]) -> "PlacementGroupFactory":
     """Return what Ray sets aside for a trial with this configuration of Tune's.
 
     Tune calls a copy of this, which knows nothing of the study but what the configuration holds.
@@ -191,7 +195,7 @@ def _cached_placement_group(place: str) -> "PlacementGroupFactory":
     return make([bundle], **({"bundle_label_selector": [labels]} if labels else {}))
 
 
-def is_out_of_reach(machine: str | None, nodes: Iterable[Node]) -> bool:
+def is_node_unreachable(machine: str | None, nodes: Iterable[RayNode]) -> bool:
     """Return whether the node of a process that died or fell silent is dead, or takes no connection.
 
     Ray itself learns of that half a minute or a minute later.
@@ -204,7 +208,7 @@ def is_out_of_reach(machine: str | None, nodes: Iterable[Node]) -> bool:
     if node is None or not node["Alive"]:
         return node is not None
     try:
-        socket.create_connection((node["NodeManagerAddress"], node["NodeManagerPort"]), NODE_ANSWERS).close()
+        socket.create_connection((node["NodeManagerAddress"], node["NodeManagerPort"]), NODE_CONNECT_TIMEOUT_S).close()
     except OSError:
         return True
     return False

@@ -13,19 +13,19 @@ from optuna.trial import TrialState as OptunaTrialState
 from study.home.events import TrialState
 from study.knobs import Params, Scalar
 from study.spec import StudySpec
-from study.spec.configuration import configuration_identity
-from study.spec.objective import Score
-from study.spec.optuna_distributions import space_distributions, value_at
+from study.spec.configuration import configuration_key
+from study.spec.objective import TrialScore
+from study.spec.optuna_distributions import distributions_of_space, value_at_unit_coordinate
 
 
 @dataclass(frozen=True)
-class TrialEnd:
+class ConfigurationOutcome:
     """The outcome of a configuration: `state`, its score at each epoch that has one, and at its end if complete."""
 
     number: int
     state: TrialState
-    course: Sequence[tuple[int, Score]] = ()
-    score: Score | None = None
+    score_by_epoch: Sequence[tuple[int, TrialScore]] = ()
+    final_score: TrialScore | None = None
 
 
 class OptunaHistory:
@@ -40,9 +40,9 @@ class OptunaHistory:
     """
 
     def __init__(self, spec: StudySpec) -> None:
-        self.distributions = space_distributions(spec.space)
+        self.distributions = distributions_of_space(spec.space)
         self.directions = [
-            StudyDirection.MAXIMIZE if mode == "max" else StudyDirection.MINIMIZE for mode in spec.objective.modes
+            StudyDirection.MAXIMIZE if mode == "max" else StudyDirection.MINIMIZE for mode in spec.objective.directions
         ]
         self.trials: dict[int, FrozenTrial] = {}
         self._known: set[frozenset[tuple[str, bool, Scalar]]] = set()
@@ -50,31 +50,31 @@ class OptunaHistory:
         self._running: dict[int, FrozenTrial] = {}
         self._ended: dict[int, FrozenTrial] = {}
         self._complete: list[FrozenTrial] = []
-        self._best: list[tuple[Score, FrozenTrial]] = []
+        self._best: list[tuple[TrialScore, FrozenTrial]] = []
 
     def add_trial(self, number: int, params: Params) -> None:
         """Add a trial with these parameters, which was decided on."""
         self._running[number] = self._store_trial(number, params, partial(create_trial, state=OptunaTrialState.RUNNING))
-        self._known.add(configuration_identity(params))
+        self._known.add(configuration_key(params))
 
-    def at(self, key: str, unit: float) -> Scalar:
+    def value_at_coordinate(self, key: str, unit: float) -> Scalar:
         """Return the value of a key at a coordinate from 0 to 1; uniform coordinates give the space's distribution."""
-        return value_at(self.distributions[key], unit)
+        return value_at_unit_coordinate(self.distributions[key], unit)
 
     def has_params(self, params: Params) -> bool:
         """Return whether a trial with these parameters was decided on."""
-        return configuration_identity(params) in self._known
+        return configuration_key(params) in self._known
 
-    def tell(self, end: TrialEnd) -> None:
+    def add_outcome(self, end: ConfigurationOutcome) -> None:
         """Add how a trial ended; do nothing if it was not running."""
         if self._running.pop(end.number, None) is None:
             return
-        score = end.score if end.state == "complete" else None
+        score = end.final_score if end.state == "complete" else None
         pruned = end.state == "pruned"
         state = OptunaTrialState.COMPLETE if score else OptunaTrialState.PRUNED if pruned else OptunaTrialState.FAIL
         one = len(self.directions) == 1  # with several metrics Optuna knows no intermediate values
-        course = {epoch: score.values[0] for epoch, score in end.course} if one else None
-        values, limits = (score.values, self._constraint_values(score)) if score else (None, None)
+        course = {epoch: score.values[0] for epoch, score in end.score_by_epoch} if one else None
+        values, limits = (score.values, self._constraint_violations(score)) if score else (None, None)
         make = partial(create_trial, state=state, values=values, intermediate_values=course, constraints=limits)
         trial = self._store_trial(end.number, self.trials[end.number].params, make)
         if score or pruned:
@@ -96,12 +96,12 @@ class OptunaHistory:
         seen = [*(trial for _, trial in ranked), *ended, *self._running.values()]
         return sorted({trial.number: trial for trial in seen}.values(), key=lambda trial: trial.number)
 
-    def _constraint_values(self, score: Score) -> dict[str, float]:
+    def _constraint_violations(self, score: TrialScore) -> dict[str, float]:
         """Return by how much each constraint is missed, below 0 where it is kept.
 
         A Gaussian process learns from the room that is left how far it may go, for each constraint on its own.
         """
-        return dict(zip(self._constraints, score.excesses, strict=True))
+        return dict(zip(self._constraints, score.constraint_violations, strict=True))
 
     def _store_trial(self, number: int, params: Params, make: Callable[..., FrozenTrial]) -> FrozenTrial:
         trial = make(params=dict(params), distributions={key: self.distributions[key] for key in params})
@@ -109,9 +109,15 @@ class OptunaHistory:
         self.trials[number] = trial
         return trial
 
-    def _insert_by_rank(self, score: Score, trial: FrozenTrial) -> None:
+    def _insert_by_rank(self, score: TrialScore, trial: FrozenTrial) -> None:
         """Put a complete trial in its place among the best."""
         if len(self.directions) == 1:
-            insort(self._best, (score, trial), key=lambda ranked: (ranked[0].violation, -ranked[0].gains[0]))
-        elif not any(other.dominates(score) for other, _ in self._best):
-            self._best = [ranked for ranked in self._best if not score.dominates(ranked[0])] + [(score, trial)]
+            insort(
+                self._best,
+                (score, trial),
+                key=lambda ranked: (ranked[0].total_violation, -ranked[0].values_to_maximise[0]),
+            )
+        elif not any(other.constrained_dominates(score) for other, _ in self._best):
+            self._best = [ranked for ranked in self._best if not score.constrained_dominates(ranked[0])] + [
+                (score, trial)
+            ]

@@ -30,42 +30,47 @@ from study.address import (
 )
 from study.errors import UserError
 from study.files import as_user_error_if_unwritable
-from study.spec.schema import Resources
-from study.sweep.own_ray import OwnRay, disconnect, own_ray
-from study.upstream.cgroup import processors
-from study.upstream.environment import LOOPBACK_ALONE, RECONNECT, ProcessKind, set_here
+from study.spec.schema import TrialResources
+from study.sweep.own_ray import RayProcesses, disconnect_from_ray, start_own_ray
+from study.upstream.cgroup import count_usable_processors
+from study.upstream.environment import (
+    KEEP_LOOPBACK_VARIABLES,
+    RECONNECT_TIMEOUT_VARIABLE,
+    ProcessKind,
+    set_variables_here,
+)
 from study.upstream.logging import hide_library_messages, is_verbose
 from study.upstream.ray_internals import (
-    end_without_ray,
-    gcs_answer,
-    is_job,
-    other_versions,
-    start_apart_and_quiet,
-    with_own_signals,
+    ask_gcs_with_token,
+    call_with_own_signals,
+    differing_versions,
+    end_process_without_ray,
+    is_ray_job,
+    start_ray_apart_and_quiet,
 )
 
-POLL_INTERVAL_S = 1.0
+CLUSTER_POLL_INTERVAL_S = 1.0
 """Seconds between two questions whether a cluster still answers."""
 
 CONNECTION_TIMEOUT_S = 5.0
 """Seconds that a machine gets to take a connection."""
 
-RAYS_OWN = 60.0
-"""Seconds after which Ray ends a driver whose head is gone, where `RECONNECT` does not set them."""
+RAY_RECONNECT_TIMEOUT_S = 60.0
+"""Seconds after which Ray ends a driver whose head is gone, where `RECONNECT_TIMEOUT_VARIABLE` does not set them."""
 
-SOONER = 10.0
+STOP_BEFORE_RAY_S = 10.0
 """Seconds by which a driver stops sooner: Ray would end the process without a message of the study's."""
 
-FINAL = 3.0
+FINAL_HEAD_LOSS_S = 3.0
 """Seconds after which a missing head counts as ended where it cannot come back: this driver is a job on its machine,
 without Redis."""
 
-RAYLET = "Ray's raylet on the driver's machine has ended"
+RAYLET_ENDED_TEXT = "Ray's raylet on the driver's machine has ended"
 
-HEAD = "Ray's head, on the driver's machine, has ended"
+HEAD_ENDED_TEXT = "Ray's head, on the driver's machine, has ended"
 
 
-class JoinedRay:
+class JoinedCluster:
     """A cluster that a driver has joined, as the two of its processes that the driver cannot be without.
 
     A head that keeps its state in Redis may come back, and drivers go on: so a head is missed for as long as Ray itself
@@ -78,41 +83,47 @@ class JoinedRay:
     def __init__(self, head: tuple[str, int], node: tuple[str, int]) -> None:
         self._head, self._node = head, node
         self._asked, self._missed_since = 0.0, float("inf")
-        is_final = is_job() and self._is_here() and not os.environ.get("RAY_REDIS_ADDRESS")
-        self._patience = FINAL if is_final else max(FINAL, _reconnect_timeout_s() - SOONER)
+        is_final = is_ray_job() and self._is_head_here() and not os.environ.get("RAY_REDIS_ADDRESS")
+        self._patience = (
+            FINAL_HEAD_LOSS_S if is_final else max(FINAL_HEAD_LOSS_S, _reconnect_timeout_s() - STOP_BEFORE_RAY_S)
+        )
         self._ended: str | None = None
 
     @property
-    def grace(self) -> float:
+    def grace_s(self) -> float:
         """Seconds that a driver gets to end by itself once something has ended."""
-        return 0.0 if self._ended in (RAYLET, HEAD) else 10.0
+        return 0.0 if self._ended in (RAYLET_ENDED_TEXT, HEAD_ENDED_TEXT) else 10.0
 
-    def ended(self) -> str | None:
+    def describe_ended_process(self) -> str | None:
         """Return which of them has ended; None while both answer, and while the head may come back."""
         now = time.monotonic()
-        if not self._ended and now - self._asked >= POLL_INTERVAL_S:
-            self._asked, missing = now, self.missing()
+        if not self._ended and now - self._asked >= CLUSTER_POLL_INTERVAL_S:
+            self._asked, missing = now, self.describe_missing_process()
             self._missed_since = min(self._missed_since, now) if missing else float("inf")
-            if missing in (RAYLET, HEAD) or now - self._missed_since >= self._patience:
+            if missing in (RAYLET_ENDED_TEXT, HEAD_ENDED_TEXT) or now - self._missed_since >= self._patience:
                 self._ended = missing
         return self._ended
 
-    def missing(self) -> str | None:
+    def describe_missing_process(self) -> str | None:
         """Return which of them does not answer at this moment."""
-        if _is_gone(self._node, is_here=True):
-            return HEAD if self._is_here() and _is_gone(self._head, is_here=True) else RAYLET
-        if _is_gone(self._head, self._is_here()):
+        if _is_connection_refused(self._node, is_here=True):
+            return (
+                HEAD_ENDED_TEXT
+                if self._is_head_here() and _is_connection_refused(self._head, is_here=True)
+                else RAYLET_ENDED_TEXT
+            )
+        if _is_connection_refused(self._head, self._is_head_here()):
             return f"Ray's head (its gcs_server, at {self._head[0]}:{self._head[1]}) does not answer any more"
         return None
 
-    def kill(self) -> None:
+    def kill_processes(self) -> None:
         """Do nothing: the cluster is not this process's."""
 
-    def _is_here(self) -> bool:
+    def _is_head_here(self) -> bool:
         return self._head[0] == self._node[0]
 
 
-def _is_gone(place: tuple[str, int], is_here: bool) -> bool:
+def _is_connection_refused(place: tuple[str, int], is_here: bool) -> bool:
     """Return whether nothing takes connections.
 
     On this machine the system takes them even for a busy process; only a refusal says that it has ended.
@@ -128,18 +139,18 @@ def _is_gone(place: tuple[str, int], is_here: bool) -> bool:
 
 def _reconnect_timeout_s() -> float:
     with suppress(ValueError):
-        return float(os.environ.get(RECONNECT, RAYS_OWN))
-    return RAYS_OWN
+        return float(os.environ.get(RECONNECT_TIMEOUT_VARIABLE, RAY_RECONNECT_TIMEOUT_S))
+    return RAY_RECONNECT_TIMEOUT_S
 
 
-GCS_PATIENCE = 5.0
+GCS_TIMEOUT_S = 5.0
 """Seconds that a cluster gets to answer whether it takes the token."""
 
-NODE_PATIENCE = 60.0
+NODE_TIMEOUT_S = 60.0
 """Seconds that a node of a cluster gets to answer: a process has to start on it."""
 
 
-MAPPED, STORE = 6 * 2**30, 0.3
+MAPPED_BYTES, OBJECT_STORE_SHARE = 6 * 2**30, 0.3
 """Address space of a Ray process: bytes, and the object store besides, as a share of the machine's memory. Measured:
 the largest of a study's processes had 13.0 GB where the memory was 23 GiB."""
 
@@ -148,7 +159,7 @@ class ClusterUnreachableError(UserError):
     """No Ray cluster answers at an address."""
 
 
-def check_machine(resources: Resources) -> None:
+def check_trial_fits_machine(resources: TrialResources) -> None:
     """Refuse a trial that this machine could never place; Ray would wait for ever.
 
     Raises:
@@ -160,9 +171,9 @@ def check_machine(resources: Resources) -> None:
             key = f"resources.{name.lower()}"
             raise UserError(f"{key}: {amount:g} given, this machine has {machine[name]:g}. Fewer: --set {key}=...")
     if resources.gpu:
-        _check_gpus(resources)
+        _check_gpus_usable(resources)
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    needed = MAPPED + STORE * psutil.virtual_memory().total
+    needed = MAPPED_BYTES + OBJECT_STORE_SHARE * psutil.virtual_memory().total
     if limit != resource.RLIM_INFINITY and limit < needed:
         raise UserError(
             f"ulimit -v: {limit / 2**30:.1f} GiB of addresses given, Ray takes {needed / 2**30:.1f} on this machine, "
@@ -170,7 +181,7 @@ def check_machine(resources: Resources) -> None:
         )
 
 
-def _check_gpus(resources: Resources) -> None:
+def _check_gpus_usable(resources: TrialResources) -> None:
     """Refuse GPUs that are counted but cannot be used, and another kind than the one that is asked for."""
     from study.training.device import gpu_name, why_no_gpu
 
@@ -183,23 +194,23 @@ def _check_gpus(resources: Resources) -> None:
             raise UserError(f"resources.accelerator: {kind} given, this machine's GPU is: {there}")
 
 
-def n_trials_at_once(resources: Resources, concurrency: int | None) -> int:
+def count_trials_at_once(resources: TrialResources, concurrency: int | None) -> int:
     """Return how many trials of a study (`search.concurrency`) would run at once on this machine, 0 where none fits."""
     machine = _machine_resources(resources)
     if resources.cpu > machine["CPU"] or resources.gpu > machine["GPU"]:
         return 0
-    return Slots(lambda: machine, resources, concurrency, grows=False)()
+    return TrialSlots(lambda: machine, resources, concurrency, grows=False)()
 
 
-def _machine_resources(resources: Resources) -> dict[str, float]:
+def _machine_resources(resources: TrialResources) -> dict[str, float]:
     """Return this machine's CPUs and GPUs; count no GPUs for a trial without one, as PyTorch takes seconds for that."""
-    machine = {"CPU": float(processors()), "GPU": 0.0}
+    machine = {"CPU": float(count_usable_processors()), "GPU": 0.0}
     if resources.gpu:
-        machine["GPU"] = float(gpus())
+        machine["GPU"] = float(count_gpus())
     return machine
 
 
-def gpus() -> int:
+def count_gpus() -> int:
     """Return the number of GPUs that trials can be placed on; each MIG slice is one, though CUDA shows one alone."""
     import torch
 
@@ -207,29 +218,29 @@ def gpus() -> int:
     return len(visible) if all(name.startswith("MIG-") for name in visible) else torch.cuda.device_count()
 
 
-def ignore_text(text: str) -> None:
+def discard_text(text: str) -> None:
     """Ignore a text."""
 
 
-def set_variables(address: str | None) -> None:
+def set_ray_variables(address: str | None) -> None:
     """Set the variables of Ray in this process, before Ray is imported, which reads some of them then.
 
     Args:
-        address: see `ray_runtime`.
+        address: see `start_or_join_ray`.
     """
-    set_here(ProcessKind.DRIVER, *([ProcessKind.OWN_RAY] if address is None else []))
+    set_variables_here(ProcessKind.DRIVER, *([ProcessKind.OWN_RAY] if address is None else []))
     if address is None or is_loopback(_resolved_address(address).rpartition(":")[0]):
-        os.environ |= LOOPBACK_ALONE  # whatever the user has set
+        os.environ |= KEEP_LOOPBACK_VARIABLES  # whatever the user has set
 
 
 @contextmanager
-def ray_runtime(
+def start_or_join_ray(
     address: str | None,
     home: Path | None,
     gpus: int | None = None,
-    tell: Callable[[str], None] = ignore_text,
+    tell: Callable[[str], None] = discard_text,
     stopping: Callable[[], bool] = bool,
-) -> Iterator[OwnRay | JoinedRay]:
+) -> Iterator[RayProcesses | JoinedCluster]:
     """Provide Ray until the block is left: that of the cluster at an address, else one of its own.
 
     Args:
@@ -244,26 +255,26 @@ def ray_runtime(
         KeyboardInterrupt: the start is to be given up.
         UserError: a cluster cannot be reached; or a node of it does not see the home.
     """
-    set_variables(address)
+    set_ray_variables(address)
     import ray  # noqa: F401 (it sets up the loggers)
 
     hide_library_messages("ray", "ray.tune", level=logging.CRITICAL)
     if address is None:
-        with own_ray(gpus, tell, stopping) as own:
+        with start_own_ray(gpus, tell, stopping) as own:
             yield own
         return
     joined = None
     try:
-        _connect(address)
-        joined = _joined_ray()
+        _connect_to_cluster(address)
+        joined = _find_joined_cluster()
         if home is not None:
-            check_nodes(home)
+            check_nodes_see_home(home)
         yield joined
     finally:
-        end_without_ray() if joined and joined.missing() else disconnect()
+        end_process_without_ray() if joined and joined.describe_missing_process() else disconnect_from_ray()
 
 
-def _connect(address: str) -> None:
+def _connect_to_cluster(address: str) -> None:
     """Connect to a cluster.
 
     Raises:
@@ -275,10 +286,10 @@ def _connect(address: str) -> None:
     logs = is_verbose()
     join = partial(ray.init, address=address, log_to_driver=logs, configure_logging=False, namespace="study")
     try:
-        with start_apart_and_quiet(logs=logs):
-            with_own_signals(join)
+        with start_ray_apart_and_quiet(logs=logs):
+            call_with_own_signals(join)
     except Exception as error:  # Ray raises what it likes, bare Exception too
-        if (differing := other_versions(str(error))) is not None:
+        if (differing := differing_versions(str(error))) is not None:
             raise ClusterUnreachableError(
                 f"--address {address}: {_version_mismatch_text(differing, str(error))}"
             ) from None
@@ -293,7 +304,7 @@ def _version_mismatch_text(differing: Mapping[str, tuple[str, str]], message: st
     """Return what is wrong with a cluster of another Ray or Python version, and what helps.
 
     Args:
-        differing: see `other_versions`.
+        differing: see `differing_versions`.
         message: Ray's own, shown where the versions are not known.
     """
     if not differing:
@@ -302,7 +313,7 @@ def _version_mismatch_text(differing: Mapping[str, tuple[str, str]], message: st
     remedies = []
     if "Ray" in differing:
         there, ours = differing["Ray"]
-        if not _is_allowed(there):
+        if not _is_ray_version_allowed(there):
             remedies.append(f"there: pip install 'ray[default,tune]=={ours}' (this study cannot run with Ray {there})")
         else:
             remedies.append(f"here: pip install 'ray[default,tune]=={there}', or there: 'ray[default,tune]=={ours}'")
@@ -312,7 +323,7 @@ def _version_mismatch_text(differing: Mapping[str, tuple[str, str]], message: st
     return f"its cluster runs {cluster}, this study {here}; they have to be the same. Install {'; and '.join(remedies)}"
 
 
-def _is_allowed(version: str) -> bool:
+def _is_ray_version_allowed(version: str) -> bool:
     """Return whether this package may be installed with a version of Ray."""
     try:
         needed = [Requirement(text) for text in requires("contrastive-study") or ()]
@@ -331,8 +342,8 @@ def check_cluster_answers(address: str) -> None:
     if not HOST_PORT_PATTERN.fullmatch(address := _resolved_address(address)):
         return
     sent = find_token() if os.environ.get("RAY_AUTH_MODE") == "token" else None
-    until = time.monotonic() + GCS_PATIENCE
-    while (answer := gcs_answer(address, sent, GCS_PATIENCE)) == "UNAVAILABLE" and time.monotonic() < until:
+    until = time.monotonic() + GCS_TIMEOUT_S
+    while (answer := ask_gcs_with_token(address, sent, GCS_TIMEOUT_S)) == "UNAVAILABLE" and time.monotonic() < until:
         time.sleep(0.5)
     if answer == "UNAVAILABLE":
         raise ClusterUnreachableError(f"--address {address}: no Ray cluster answers")
@@ -345,17 +356,17 @@ def _resolved_address(address: str) -> str:
     return os.environ.get("RAY_ADDRESS", address) if address == "auto" else address
 
 
-def _joined_ray() -> JoinedRay:
+def _find_joined_cluster() -> JoinedCluster:
     """Return the cluster that this process has joined."""
     import ray
 
     context = ray.get_runtime_context()
     host, _, port = context.gcs_address.rpartition(":")
     node = next(node for node in ray.nodes() if node["NodeID"] == context.get_node_id())
-    return JoinedRay((host.strip("[]"), int(port)), (node["NodeManagerAddress"], node["NodeManagerPort"]))
+    return JoinedCluster((host.strip("[]"), int(port)), (node["NodeManagerAddress"], node["NodeManagerPort"]))
 
 
-def check_nodes(home: Path) -> None:
+def check_nodes_see_home(home: Path) -> None:
     """Refuse a cluster with a node that does not see the home: checkpoints and weights lie there, and trials move.
 
     Raises:
@@ -370,7 +381,7 @@ def check_nodes(home: Path) -> None:
         )  # not by process id, which a process of another machine may have too
     os.close(file)
     try:
-        look = ray.remote(num_cpus=0, max_retries=0)(_exists)
+        look = ray.remote(num_cpus=0, max_retries=0)(_path_exists)
         asked = {
             look.options(scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)).remote(
                 marker
@@ -378,8 +389,8 @@ def check_nodes(home: Path) -> None:
             for node in ray.nodes()
             if node["Alive"]
         }
-        answered, silent = ray.wait(list(asked), num_returns=len(asked), timeout=NODE_PATIENCE)
-        failed = [*silent, *(reference for reference in answered if not _sees_home(reference))]
+        answered, silent = ray.wait(list(asked), num_returns=len(asked), timeout=NODE_TIMEOUT_S)
+        failed = [*silent, *(reference for reference in answered if not _node_sees_home(reference))]
         blind = [asked[reference] for reference in failed]
     finally:
         Path(marker).unlink(missing_ok=True)
@@ -389,11 +400,11 @@ def check_nodes(home: Path) -> None:
         )
 
 
-def _exists(path: str) -> bool:
+def _path_exists(path: str) -> bool:
     return Path(path).exists()
 
 
-def _sees_home(reference: Any) -> bool:
+def _node_sees_home(reference: Any) -> bool:
     """Return whether a node sees the file; True for one that is lost meanwhile, as no trial will run there."""
     import ray
 
@@ -403,7 +414,7 @@ def _sees_home(reference: Any) -> bool:
         return True
 
 
-class Slots:
+class TrialSlots:
     """The number of trials at once: as many as the resources of this moment allow, or fewer where the study says so.
 
     On a cluster that grows by itself, `concurrency` may be more than fits now, so that it grows.
@@ -414,13 +425,13 @@ class Slots:
         grows: whether nodes come and go.
     """
 
-    POLL_INTERVAL_S = 2.0
+    CLUSTER_POLL_INTERVAL_S = 2.0
     """Seconds between two looks at a cluster, whose nodes come and go."""
 
     def __init__(
         self,
         available: Callable[[], Mapping[str, float]],
-        resources: Resources,
+        resources: TrialResources,
         concurrency: int | None,
         *,
         grows: bool,
@@ -434,14 +445,14 @@ class Slots:
     def __call__(self) -> int:
         if self._grows and self._concurrency:
             return self._concurrency
-        if self._fits is None or (self._grows and time.monotonic() - self._looked > self.POLL_INTERVAL_S):
+        if self._fits is None or (self._grows and time.monotonic() - self._looked > self.CLUSTER_POLL_INTERVAL_S):
             available = self._available()
             fits = (math.floor(available.get(name, 0.0) / amount + 1e-9) for name, amount in self._amounts.items())
             self._fits, self._looked = min(fits), time.monotonic()
         return max(1, min(self._fits, self._concurrency or self._fits))
 
 
-CLUSTER_TIMEOUT_S = 5.0
+CLUSTER_CONNECT_TIMEOUT_S = 5.0
 """Seconds that a cluster gets to take a connection; Ray by itself would try for a minute."""
 
 
@@ -458,19 +469,19 @@ def cluster_resources(address: str, home: Path | None) -> dict[str, float]:
     check_cluster_address(address)
     if parts := HOST_PORT_PATTERN.fullmatch(address):
         try:
-            socket.create_connection((parts["host"].strip("[]"), int(parts["port"])), CLUSTER_TIMEOUT_S).close()
+            socket.create_connection((parts["host"].strip("[]"), int(parts["port"])), CLUSTER_CONNECT_TIMEOUT_S).close()
         except OSError as error:
             raise UserError(f"--address {address}: nothing answers there: {error.strerror or error}") from None
     import ray
 
-    with ray_runtime(address, home):
+    with start_or_join_ray(address, home):
         there = ray.cluster_resources()
         alive = sum(node["Alive"] for node in ray.nodes())
         return {"nodes": alive, "cpus": there.get("CPU", 0.0), "gpus": there.get("GPU", 0.0)}
 
 
-class StartsRay(Protocol):
-    """Function that starts or joins Ray for a driver, see `ray_runtime`."""
+class RayStarter(Protocol):
+    """Function that starts or joins Ray for a driver, see `start_or_join_ray`."""
 
     def __call__(
         self,
@@ -479,7 +490,7 @@ class StartsRay(Protocol):
         gpus: int | None,
         tell: Callable[[str], None],
         stopping: Callable[[], bool],
-    ) -> AbstractContextManager[OwnRay | JoinedRay]: ...
+    ) -> AbstractContextManager[RayProcesses | JoinedCluster]: ...
 
 
 class SharedRay:
@@ -492,7 +503,7 @@ class SharedRay:
 
     def __init__(self) -> None:
         self._open = ExitStack()
-        self._ray: OwnRay | JoinedRay | None = None
+        self._ray: RayProcesses | JoinedCluster | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -510,22 +521,22 @@ class SharedRay:
         gpus: int | None,
         tell: Callable[[str], None],
         stopping: Callable[[], bool],
-    ) -> Iterator[OwnRay | JoinedRay]:
-        """Provide the shared Ray, see `ray_runtime`; the arguments of later studies change nothing."""
+    ) -> Iterator[RayProcesses | JoinedCluster]:
+        """Provide the shared Ray, see `start_or_join_ray`; the arguments of later studies change nothing."""
         if address is not None:
-            with ray_runtime(address, home, gpus, tell, stopping) as joined:
+            with start_or_join_ray(address, home, gpus, tell, stopping) as joined:
                 yield joined
             return
         if self._ray is None:
-            self._ray = self._open.enter_context(ray_runtime(address, home, gpus, tell, stopping))
+            self._ray = self._open.enter_context(start_or_join_ray(address, home, gpus, tell, stopping))
         try:
             yield self._ray
         finally:
-            if self._ray is not None and not self._ray.ended():
-                free_everything()
+            if self._ray is not None and not self._ray.describe_ended_process():
+                free_workers()
 
 
-def free_everything() -> None:
+def free_workers() -> None:
     """End the workers that a study leaves behind, and free what they took; Tune would wait for each of them."""
     from ray import PlacementGroupID
     from ray.util.placement_group import PlacementGroup, placement_group_table, remove_placement_group

@@ -26,7 +26,7 @@ from study.home.folder import StudyFolder
 from study.home.record import StudyRecord, finite_metrics, has_test_metrics
 from study.ranking import Results
 from study.spec import StudySpec
-from study.spec.reference_models import requested_references
+from study.spec.reference_models import requested_reference_names
 from study.text import escape_control
 from study.upstream.child_process import end_with_parent, python_command
 
@@ -37,16 +37,18 @@ if TYPE_CHECKING:
 PROCESS_NICENESS = 5
 """Niceness of that process: trials come first."""
 
-POLL_INTERVAL_S = 0.1
+RESULTS_POLL_INTERVAL_S = 0.1
 """Seconds between two looks at the results, when only references are left."""
 
-FITTING_PROGRAM = "from study.sweep.reference_process import main; main(*sys.argv[1:])"
+FITTING_PROGRAM = (
+    "from study.sweep.reference_process import fit_and_print_references; fit_and_print_references(*sys.argv[1:])"
+)
 """Program of that process. Arguments: the folder, whether test is read, and names."""
 
-ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+ONE_THREAD_VARIABLES = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
-def reads_test_split(spec: StudySpec, record: StudyRecord) -> bool:
+def should_read_test_split(spec: StudySpec, record: StudyRecord) -> bool:
     """Return whether the test split is read with the references, as with the baseline."""
     return "test" in spec.data_facts.splits and (
         Results(spec, record).confirm_settings.top > 0 or spec.train.report_test
@@ -55,8 +57,8 @@ def reads_test_split(spec: StudySpec, record: StudyRecord) -> bool:
 
 def missing_references(spec: StudySpec, record: StudyRecord) -> list[str]:
     """Return the names of the references that are still to be fitted."""
-    names, known = list(requested_references(spec)), record.reference_events
-    tests = bool(names) and reads_test_split(spec, record)
+    names, known = list(requested_reference_names(spec)), record.reference_events
+    tests = bool(names) and should_read_test_split(spec, record)
     return [
         name
         for name in names
@@ -78,10 +80,10 @@ class ReferenceFitter:
         if not self._left:
             return
         self._complaints = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115  # until `close`
-        tests = "yes" if reads_test_split(agenda.spec, agenda.record) else "no"
+        tests = "yes" if should_read_test_split(agenda.spec, agenda.record) else "no"
         self._process = subprocess.Popen(
             python_command(FITTING_PROGRAM, str(folder.path), tests, *self._left),
-            env={**os.environ, **ONE_THREAD},
+            env={**os.environ, **ONE_THREAD_VARIABLES},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=self._complaints,
@@ -99,7 +101,7 @@ class ReferenceFitter:
                 self._lines.put(line)
         self._lines.put(None)
 
-    def poll(self) -> None:
+    def pass_on_results(self) -> None:
         """Tell the agenda what has come.
 
         Raises:
@@ -109,33 +111,33 @@ class ReferenceFitter:
             while self._left:
                 line = self._lines.get_nowait()
                 if line is None:
-                    ended = self._how_it_ended()
+                    ended = self._process_end_text()
                     events = [ReferenceFitted(name, reason=ended) for name in self._left]
                 else:
                     events = [ReferenceFitted(**json.loads(line))]
                 for event in events:
                     self._left.remove(event.name)
-                    self._agenda.referenced(event)
+                    self._agenda.record_reference(event)
 
-    def _how_it_ended(self) -> str:
+    def _process_end_text(self) -> str:
         assert self._process
         code = self._process.wait()
         self._complaints.seek(0)
         last = [line for line in self._complaints if line.strip()][-1:]
         return escape_control(": ".join([f"its process ended with {code}", *map(str.strip, last)]))
 
-    def finish(self, tell: Callable[[str], None]) -> None:
+    def wait_until_fitted(self, tell: Callable[[str], None]) -> None:
         """Wait for what is left, unless the study stops; `tell`: is told that it waits.
 
         Raises:
             StudyCannotContinueError: the ledger cannot be written.
         """
-        self.poll()
+        self.pass_on_results()
         if self._left:
             tell(f"fitting what needs no search: {', '.join(self._left)}")
         while self._left and self._agenda.stopping is None:
-            time.sleep(POLL_INTERVAL_S)
-            self.poll()
+            time.sleep(RESULTS_POLL_INTERVAL_S)
+            self.pass_on_results()
 
     def close(self) -> None:
         """End the process; what it has not told is fitted another time."""
@@ -160,7 +162,7 @@ def fit_references(spec: StudySpec, tests: bool, names: list[str], tell: Callabl
         try:
             if dataset is None:
                 dataset = data.load(spec.data_sections[0])
-            parts = parts or list(_split_rows(spec, dataset, tests))
+            parts = parts or list(_iterate_split_rows(spec, dataset, tests))
             metrics, draws = _measure_reference(name, spec, dataset, parts)
             event = ReferenceFitted(
                 name, dict(finite_metrics(metrics)), round(time.process_time() - begun, 3), draws=draws
@@ -173,18 +175,18 @@ def fit_references(spec: StudySpec, tests: bool, names: list[str], tell: Callabl
         begun = time.process_time()
 
 
-def _split_rows(spec: StudySpec, dataset: data.Dataset, tests: bool) -> Iterator[Mapping[str, "ReferenceRows"]]:
+def _iterate_split_rows(spec: StudySpec, dataset: data.Dataset, tests: bool) -> Iterator[Mapping[str, "ReferenceRows"]]:
     """Yield the rows of each split, for each fold or once, as trials have them; with a frozen network, its features."""
     import torch
 
-    from study.training.features import with_frozen_features
-    from study.training.loop import with_data_share
+    from study.training.features import replace_inputs_with_frozen_features
+    from study.training.loop import reduce_to_data_share
     from study.training.reference_fitting import ReferenceRows
 
     model, share = spec.model_sections[0], spec.train.data_share
     for fold in range(spec.folds) if spec.folds else (None,):
         part = dataset if fold is None else select_fold(dataset, fold)
-        part = with_data_share(with_frozen_features(model, part, torch.device("cpu")), share)
+        part = reduce_to_data_share(replace_inputs_with_frozen_features(model, part, torch.device("cpu")), share)
         facts = models.facts_without_maps(model, part.facts)
         judged = {split: part.splits[split] for split in ("val", *(["test"] if tests else []))}
         yield {
@@ -196,12 +198,17 @@ def _split_rows(spec: StudySpec, dataset: data.Dataset, tests: bool) -> Iterator
 def _measure_reference(
     name: str, spec: StudySpec, dataset: data.Dataset, parts: Sequence[Mapping[str, "ReferenceRows"]]
 ) -> tuple[Mapping[str, float], dict[str, list[float]] | None]:
-    """Return the metrics of a reference, and with folds the draws of `FoldJoiner.judged`.
+    """Return the metrics of a reference, and with folds the draws of `FoldJoiner.metrics_and_draws`.
 
     With folds, validation metrics are those of all samples outside test together; test metrics are means over folds.
     """
     from study.sweep.joined_folds import FoldJoiner, FoldPredictions
-    from study.training.reference_fitting import fit_and_measure, fit_reference, measure, predictions_and_losses
+    from study.training.reference_fitting import (
+        fit_and_measure,
+        fit_reference,
+        measure_reference,
+        predictions_and_losses,
+    )
 
     if dataset.folds is None:
         (rows,) = parts
@@ -212,16 +219,16 @@ def _measure_reference(
     for rows in parts:
         model = fit_reference(name, rows["train"], spec.seed)
         verdicts.append(FoldPredictions(*predictions_and_losses(model, rows["val"], spec.seed)))
-        on_test = measure(model, {split: rows[split] for split in rows if split == "test"}, spec.seed)
+        on_test = measure_reference(model, {split: rows[split] for split in rows if split == "test"}, spec.seed)
         for metric, value in on_test.items():
             tested.setdefault(metric, []).append(value)
     members = [dataset.folds.fold_of_sample == fold for fold in range(len(parts))]
-    found, draws = FoldJoiner(spec, dataset).judged([FoldPredictions.joined(verdicts, members)])
+    found, draws = FoldJoiner(spec, dataset).metrics_and_draws([FoldPredictions.join_parts(verdicts, members)])
     together = {metric: math.nan if value is None else value for metric, value in found.items()}
     return {**together, **{metric: fmean(values) for metric, values in tested.items()}}, draws
 
 
-def main(folder: str, tests: str, *names: str) -> None:
+def fit_and_print_references(folder: str, tests: str, *names: str) -> None:
     """Print the events of references, a line for each."""
     end_with_parent()
     os.nice(PROCESS_NICENESS)

@@ -1,4 +1,6 @@
-"""The samplers, which suggest the parameters of a search; `study.spec.sampler_facts` says what each can search."""
+"""The samplers, which suggest the parameters of a search; `study.spec.sampler_capabilities` says what each can
+search.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -12,33 +14,33 @@ from optuna.trial import FrozenTrial, Trial
 from study.knobs import Scalar
 from study.ranking.as_optuna import FixedTrialsStorage, ignore_experimental_warnings
 from study.spec import StudySpec
-from study.spec.optuna_distributions import value_at
+from study.spec.optuna_distributions import value_at_unit_coordinate
 from study.spec.schema import SamplerName
-from study.spec.space import grid_cells
+from study.spec.space import iterate_grid_cells
 
 if TYPE_CHECKING:
     from study.sweep.optuna_history import OptunaHistory
 
 
-class Strategy(ABC):
+class SearchStrategy(ABC):
     """Base of every sampler, which suggests parameters.
 
     A suggestion depends on the study's seed, the trial's number, and the history: on what was adopted and ended, in
     that order, and never on how often something was suggested.
 
-    A sampler is one such class, a row of `STRATEGIES`, and an entry in `study.spec.sampler_facts`. This one is all that
-    the row `"halves": Halves` needs:
+    A sampler is one such class, a row of `STRATEGIES`, and an entry in `study.spec.sampler_capabilities`. This one is
+    all that the row `"halves": Halves` needs:
 
         from random import Random
 
 
-        class Halves(Strategy):
+        class Halves(SearchStrategy):
             \"\"\"Draws from the lower half of each range until a trial is complete, then from the upper one.\"\"\"
 
-            def suggest(self, number: int) -> dict[str, Scalar] | None:
-                draw, lower = Random(self._seed(number)), not self._history.select_trials(1, 0, pruned=False)
+            def suggest_params(self, number: int) -> dict[str, Scalar] | None:
+                draw, lower = Random(self._seed_of_attempt(number)), not self._history.select_trials(1, 0, pruned=False)
                 return self._space.suggest_params(
-                    lambda key, domain: self._history.at(key, (draw.random() + (not lower)) / 2)
+                    lambda key, domain: self._history.value_at_coordinate(key, (draw.random() + (not lower)) / 2)
                 )
     """
 
@@ -46,15 +48,15 @@ class Strategy(ABC):
         self._spec, self._history, self._space = spec, history, spec.space
 
     @abstractmethod
-    def suggest(self, number: int) -> dict[str, Scalar] | None:
+    def suggest_params(self, number: int) -> dict[str, Scalar] | None:
         """Return parameters for the trial of this number, None where everything was tried."""
 
-    def _seed(self, number: int, attempt: int = 0) -> int:
+    def _seed_of_attempt(self, number: int, attempt: int = 0) -> int:
         """Return the seed of all that is drawn for this trial, another one for each attempt."""
         return (self._spec.search.seed * 1_000_003 + number + attempt * 500_009) % 2**32
 
 
-class OptunaStrategy(Strategy):
+class OptunaStrategy(SearchStrategy):
     """Base of strategies that ask one of Optuna's samplers.
 
     Optuna's sampler is asked for each trial with a seed of its own, in a study of its own that holds a part of the
@@ -62,42 +64,42 @@ class OptunaStrategy(Strategy):
     times.
     """
 
-    ATTEMPTS = 5
+    MAX_SUGGESTION_ATTEMPTS = 5
 
-    def suggest(self, number: int) -> dict[str, Scalar]:
-        seen = self._window()
-        for attempt in range(self.ATTEMPTS):
-            params = self._drawn(number, self._seed(number, attempt), seen)
+    def suggest_params(self, number: int) -> dict[str, Scalar]:
+        seen = self._seen_trials()
+        for attempt in range(self.MAX_SUGGESTION_ATTEMPTS):
+            params = self._draw_params(number, self._seed_of_attempt(number, attempt), seen)
             if not self._history.has_params(params):
                 break
         return params
 
-    def _drawn(self, number: int, seed: int, seen: Sequence[FrozenTrial]) -> dict[str, Scalar]:
-        trial = self._study(self._sampler(seed), number, seen).ask()
-        return self._space.suggest_params(lambda key, domain: self._value(trial, key, seed))
+    def _draw_params(self, number: int, seed: int, seen: Sequence[FrozenTrial]) -> dict[str, Scalar]:
+        trial = self._make_optuna_study(self._make_sampler(seed), number, seen).ask()
+        return self._space.suggest_params(lambda key, domain: self._suggest_value(trial, key, seed))
 
-    def _study(self, sampler: BaseSampler, number: int = 0, seen: Sequence[FrozenTrial] = ()) -> Study:
+    def _make_optuna_study(self, sampler: BaseSampler, number: int = 0, seen: Sequence[FrozenTrial] = ()) -> Study:
         """Return a study with this sampler that holds these trials and will ask for the trial of this number."""
         return optuna.create_study(
             storage=FixedTrialsStorage(seen, number), sampler=sampler, directions=self._history.directions
         )
 
     @abstractmethod
-    def _sampler(self, seed: int) -> BaseSampler:
+    def _make_sampler(self, seed: int) -> BaseSampler:
         """Return a new sampler of Optuna's."""
 
-    def _window(self) -> Sequence[FrozenTrial]:
+    def _seen_trials(self) -> Sequence[FrozenTrial]:
         """Return the trials that the sampler sees."""
         return ()
 
-    def _value(self, trial: Trial, key: str, seed: int) -> Scalar:
+    def _suggest_value(self, trial: Trial, key: str, seed: int) -> Scalar:
         """Return the value that the trial's sampler gives to a key.
 
         The sampler itself is asked: `Trial.suggest_categorical` would take true for 1.
         """
         distribution = self._history.distributions[key]
         if distribution.single():
-            return value_at(distribution, 0.5)
+            return value_at_unit_coordinate(distribution, 0.5)
         if key in trial.relative_params:
             drawn: Scalar = trial.relative_params[key]
             return drawn
@@ -106,27 +108,27 @@ class OptunaStrategy(Strategy):
         return value
 
 
-class GridStrategy(Strategy):
+class GridStrategy(SearchStrategy):
     """Grid search: every cell of the grid once, in the file's order; what was given to the study is not run again."""
 
     def __init__(self, spec: StudySpec, history: "OptunaHistory") -> None:
         super().__init__(spec, history)
-        self._cells = grid_cells(self._space)
+        self._cells = iterate_grid_cells(self._space)
         self._next = next(self._cells, None)
 
-    def suggest(self, number: int) -> dict[str, Scalar] | None:
+    def suggest_params(self, number: int) -> dict[str, Scalar] | None:
         while self._next is not None and self._history.has_params(self._next):
             self._next = next(self._cells, None)
         return self._next
 
 
-class SobolStrategy(Strategy):
+class SobolStrategy(SearchStrategy):
     """Sobol's sequence, scrambled (Owen 1998) by the search's seed: a point for each trial, a coordinate for each key.
 
     A trial takes the coordinates of the keys that it has.
     """
 
-    def suggest(self, number: int) -> dict[str, Scalar]:
+    def suggest_params(self, number: int) -> dict[str, Scalar]:
         from scipy.stats.qmc import Sobol  # its import takes a while
 
         if not self._space.domains:
@@ -136,13 +138,13 @@ class SobolStrategy(Strategy):
         if position:
             points.fast_forward(position)
         units = dict(zip(self._space.domains, points.random(1)[0].tolist(), strict=True))
-        return self._space.suggest_params(lambda key, domain: self._history.at(key, units[key]))
+        return self._space.suggest_params(lambda key, domain: self._history.value_at_coordinate(key, units[key]))
 
 
 class RandomStrategy(OptunaStrategy):
     """Random search, which draws each trial independently of the others."""
 
-    def _sampler(self, seed: int) -> BaseSampler:
+    def _make_sampler(self, seed: int) -> BaseSampler:
         return RandomSampler(seed=seed)
 
 
@@ -153,31 +155,31 @@ class TPEStrategy(OptunaStrategy):
     keeps away from those that run.
     """
 
-    BEST, NEWEST = 100, 200
+    BEST_TRIALS_SEEN, NEWEST_TRIALS_SEEN = 100, 200
 
-    def _sampler(self, seed: int) -> BaseSampler:
+    def _make_sampler(self, seed: int) -> BaseSampler:
         with ignore_experimental_warnings():
             return TPESampler(
                 seed=seed, multivariate=True, group=bool(self._space.conditional_keys()), constant_liar=True
             )
 
-    def _window(self) -> Sequence[FrozenTrial]:
-        return self._history.select_trials(self.BEST, self.NEWEST, pruned=True)
+    def _seen_trials(self) -> Sequence[FrozenTrial]:
+        return self._history.select_trials(self.BEST_TRIALS_SEEN, self.NEWEST_TRIALS_SEEN, pruned=True)
 
 
 class GPStrategy(OptunaStrategy):
     """Gaussian process, which draws where it expects the most improvement, from the best and newest complete trials."""
 
-    BEST, NEWEST = 50, 50
+    BEST_TRIALS_SEEN, NEWEST_TRIALS_SEEN = 50, 50
 
-    def _sampler(self, seed: int) -> BaseSampler:
+    def _make_sampler(self, seed: int) -> BaseSampler:
         return GPSampler(seed=seed, warn_independent_sampling=False)
 
-    def _window(self) -> Sequence[FrozenTrial]:
-        return self._history.select_trials(self.BEST, self.NEWEST, pruned=False)
+    def _seen_trials(self) -> Sequence[FrozenTrial]:
+        return self._history.select_trials(self.BEST_TRIALS_SEEN, self.NEWEST_TRIALS_SEEN, pruned=False)
 
 
-STRATEGIES: Mapping[SamplerName, type[Strategy]] = {
+STRATEGIES: Mapping[SamplerName, type[SearchStrategy]] = {
     "gp": GPStrategy,
     "grid": GridStrategy,
     "qmc": SobolStrategy,

@@ -21,11 +21,11 @@ from study.knobs import Params, Scalar
 from study.ranking import mean_score
 from study.ranking.epochs import BestEpochTracker, scores_by_epoch
 from study.spec import StudySpec
-from study.spec.configuration import find_invalid_values, is_same_configuration
-from study.spec.objective import Score
-from study.spec.space import grid_cells
+from study.spec.configuration import are_same_configuration, invalid_value_messages
+from study.spec.objective import TrialScore
+from study.spec.space import iterate_grid_cells
 from study.sweep.early_stopping import EarlyStopping
-from study.sweep.optuna_history import OptunaHistory, TrialEnd
+from study.sweep.optuna_history import ConfigurationOutcome, OptunaHistory
 from study.sweep.samplers import STRATEGIES
 
 
@@ -41,7 +41,7 @@ class SearchLimits:
         self._gpu = (spec.spec_of_file or spec).resources.gpu
 
     @property
-    def spent(self) -> str | None:
+    def reached_limit(self) -> str | None:
         """Limit that is reached, None if none is."""
         search, record = self._search, self._record
         if record.extended_n_configurations is not None:
@@ -60,9 +60,10 @@ MAX_DRAWS = 100
 class UntriedSuggestions:
     """The source of a search's parameters, which hears how they did.
 
-    Each suggestion depends only on the seed, the trial's number and the history: on the `ask`, `adopt` and `tell`
-    before it in their order, where an `adopt` stands for the `ask` that gave these parameters. So a resumed study goes
-    on as an uninterrupted one would. A pruned trial is told as pruned with its intermediate values, a failed one as
+    Each suggestion depends only on the seed, the trial's number and the history: on the `ask`, `add_decided_params` and
+    `tell` before it in their order, where an `add_decided_params` stands for the `ask` that gave these parameters. So a
+    resumed study goes on as an uninterrupted one would. A pruned trial is told as pruned with its intermediate values,
+    a failed one as
     failed: neither is ever a complete trial with a low-budget value.
     """
 
@@ -72,37 +73,39 @@ class UntriedSuggestions:
         self._history = OptunaHistory(spec)
         self._strategy = STRATEGIES[spec.search.sampler](spec, self._history)
 
-    def ask(self, number: int) -> dict[str, Scalar] | None:
+    def suggest_untried_params(self, number: int) -> dict[str, Scalar] | None:
         """Return parameters that no trial has, for the trial of this number; None where every configuration has one."""
-        params = self._strategy.suggest(number)
+        params = self._strategy.suggest_params(number)
         if params is not None and self._history.has_params(params):
             params = self._draw_untried(number)
         if params is not None:
-            self.adopt(number, params)
+            self.add_decided_params(number, params)
         return params
 
     def _draw_untried(self, number: int) -> dict[str, Scalar] | None:
         """Draw from the configurations that no trial has, where the strategy has nothing new; None: there is none."""
         draw = random.Random(f"{self._seed} {number}")
         for _ in range(MAX_DRAWS):
-            params = self._space.suggest_params(lambda key, domain: self._history.at(key, draw.random()))
+            params = self._space.suggest_params(
+                lambda key, domain: self._history.value_at_coordinate(key, draw.random())
+            )
             if not self._history.has_params(params):
                 return params
         with suppress(ValueError):  # a range without steps: its configurations have no end
-            left = [cell for cell in grid_cells(self._space, every=True) if not self._history.has_params(cell)]
+            left = [cell for cell in iterate_grid_cells(self._space, every=True) if not self._history.has_params(cell)]
             return draw.choice(left) if left else None
         return None
 
-    def adopt(self, number: int, params: Params) -> None:
+    def add_decided_params(self, number: int, params: Params) -> None:
         """Add a trial whose parameters were decided elsewhere; one outside the space is left out."""
         if self._space.contains(params):
             self._history.add_trial(number, params)
 
-    def tell(self, end: TrialEnd) -> None:
+    def add_outcome(self, end: ConfigurationOutcome) -> None:
         """Tell how an ended configuration did; ignore one that was never adopted."""
-        self._history.tell(end)
+        self._history.add_outcome(end)
 
-    def history(self) -> list[FrozenTrial]:
+    def optuna_trials(self) -> list[FrozenTrial]:
         """Return the trials as Optuna sees them, with the ledger's numbers."""
         return list(self._history.trials.values())
 
@@ -144,14 +147,14 @@ class SearchStage:
         """Decision on each trial at its last epoch that was heard."""
         self._replay_record()
 
-    def next(self) -> NextTrial | None:
+    def next_trial(self) -> NextTrial | None:
         """Return the next trial to decide on, to be followed by `decided`; None: the search adds no more."""
         for decision in list(self._wanted):
             self._wanted.remove(decision)
             if self.record.trials[decision.repeats or 0].state not in ("pruned", "failed"):
                 return decision
         spec, number = self.spec, len(self.record.trials)
-        if spec.final_seeds is not None or self.over is not None:
+        if spec.final_seeds is not None or self.end_reason is not None:
             return None
         if self._decided < len(self._given):
             has_baseline = spec.search.baseline is not None and self._decided == 0
@@ -159,7 +162,7 @@ class SearchStage:
             return NextTrial(stage, self._given[self._decided], spec.seed, fold=self._next_fold)
         if self._enqueued:
             return NextTrial("search", self._enqueued[0], spec.seed, enqueued=True, fold=self._next_fold)
-        params = self._sampler.ask(number)
+        params = self._sampler.suggest_untried_params(number)
         if params is None:
             self._exhausted = True
             return None
@@ -168,18 +171,18 @@ class SearchStage:
     @property
     def _next_fold(self) -> int | None:
         """Fold of the next configuration."""
-        return self.spec.runs(self._decided)[0][1]
+        return self.spec.runs_of_configuration(self._decided)[0][1]
 
     @property
-    def over(self) -> str | None:
+    def end_reason(self) -> str | None:
         """Why no further configuration is tried, None if one is."""
         if self._decided >= self.record.max_configurations(self.spec.trials):
             return "trials"
         if self.record.has_search_end_request:
             return "a user"
-        return SPACE_EXHAUSTED if self._exhausted else self._limits.spent
+        return SPACE_EXHAUSTED if self._exhausted else self._limits.reached_limit
 
-    def decided(self, trial: TrialRecord, asked: bool = True) -> None:
+    def note_decided_trial(self, trial: TrialRecord, asked: bool = True) -> None:
         """Note that a trial of `next` is in the record.
 
         Args:
@@ -189,33 +192,33 @@ class SearchStage:
             return
         given = trial.is_enqueued or self._decided < len(self._given)
         if not asked or given:
-            self._sampler.adopt(trial.number, trial.params)
+            self._sampler.add_decided_params(trial.number, trial.params)
         if trial.is_enqueued:
             self._enqueued.popleft()
-        for seed, fold in self.spec.runs(self._decided)[1:]:
+        for seed, fold in self.spec.runs_of_configuration(self._decided)[1:]:
             self._wanted.append(NextTrial("replicate", trial.params, seed, repeats=trial.number, fold=fold))
         self._decided += 1
 
-    def enqueued(self, params: Params) -> None:
+    def queue_configuration(self, params: Params) -> None:
         """Queue a configuration that a user asked for, and that the record has: it is tried next."""
         self._enqueued.append(params)
 
-    def refusal_reason(self, request: DriverRequest) -> str | None:
+    def request_refusal_reason(self, request: DriverRequest) -> str | None:
         """Return why a request cannot be met, None if it can."""
         if request.kind == "stop":
             return self._why_not_stoppable(request.trial)
         if self.spec.final_seeds is not None:
             return "a final training has no search"
-        if self.over is not None:
+        if self.end_reason is not None:
             return "the search is over"
         if request.kind == "end":
             return None
-        if not self.spec.space.contains(request.params) or find_invalid_values(self.spec.space, request.params):
+        if not self.spec.space.contains(request.params) or invalid_value_messages(self.spec.space, request.params):
             return "the search could not give this configuration"
         tried = self.record.trials_of_stages("baseline", "search")
-        if known := [trial for trial in tried if is_same_configuration(trial.params, request.params)]:
+        if known := [trial for trial in tried if are_same_configuration(trial.params, request.params)]:
             return f"trial {known[0].number} has this configuration"
-        is_enqueued = any(is_same_configuration(one, request.params) for one in self._enqueued)
+        is_enqueued = any(are_same_configuration(one, request.params) for one in self._enqueued)
         return "it is enqueued already" if is_enqueued else None
 
     def _why_not_stoppable(self, number: int) -> str | None:
@@ -236,9 +239,9 @@ class SearchStage:
         """
         prune = False
         if trial.stage == "search":
-            score = self._score(trial.number, trial.reports if reports is None else reports)
+            score = self._score_of_reports(trial.number, trial.reports if reports is None else reports)
             prune = score is not None and self.rule.should_prune(trial.number, epoch, score)
-        if any(is_same_configuration(trial.params, params) for params in self.spec.incumbents):
+        if any(are_same_configuration(trial.params, params) for params in self.spec.incumbents):
             prune = False  # others are compared with incumbents, which run whole as the baseline does
         self.to_prune[trial.number] = prune
         return prune
@@ -248,7 +251,7 @@ class SearchStage:
             return trial
         return self.record.trials[trial.repeated_trial]
 
-    def _score(self, number: int, reports: Sequence[EpochMetrics]) -> Score | None:
+    def _score_of_reports(self, number: int, reports: Sequence[EpochMetrics]) -> TrialScore | None:
         """Return the score that a trial would have had it ended after its last report.
 
         Epochs come one by one, or again after a loss.
@@ -261,7 +264,7 @@ class SearchStage:
         choice.update(reports[-1])
         return choice.chosen_score
 
-    def ended(self, trial: TrialRecord) -> None:
+    def note_ended_trial(self, trial: TrialRecord) -> None:
         """Note that a trial has ended, and score its configuration once all its trials have."""
         self._ended.add(trial.number)
         self._choices.pop(trial.number, None)
@@ -269,17 +272,17 @@ class SearchStage:
         if leader.stage not in ("baseline", "search") or leader.number not in self._ended:
             return
         seeds = [leader, *self.record.repeat_trials(leader.number, "replicate")]
-        short = leader.state == "complete" and len(seeds) < len(self.spec.runs())
+        short = leader.state == "complete" and len(seeds) < len(self.spec.runs_of_configuration())
         if short or not all(seed.number in self._ended for seed in seeds):
             return
         state: TrialState = next((seed.state for seed in seeds if seed.state != "complete"), "complete")
         score = mean_score(self.spec.objective, seeds) if state == "complete" else None
         course = list(scores_by_epoch(self.spec.objective, leader.reports))
-        self._sampler.tell(TrialEnd(leader.number, state, course, score))
+        self._sampler.add_outcome(ConfigurationOutcome(leader.number, state, course, score))
 
-    def history(self) -> list[FrozenTrial]:
+    def optuna_trials(self) -> list[FrozenTrial]:
         """Return the trials as Optuna sees them, with the ledger's numbers."""
-        return self._sampler.history()
+        return self._sampler.optuna_trials()
 
     def _replay_record(self) -> None:
         """Bring sampler, early stopping and budget to where the record is, in the order in which it happened."""
@@ -287,13 +290,13 @@ class SearchStage:
         past: dict[int, list[EpochMetrics]] = {}
         for event, number, epoch, report in self.record.history:
             if event == "enqueued":
-                self.enqueued(self.record.enqueued_configurations[number])
+                self.queue_configuration(self.record.enqueued_configurations[number])
                 continue
             trial = trials[number]
             if event == "trial":
-                self.decided(trial, asked=False)
+                self.note_decided_trial(trial, asked=False)
             elif event == "ended" and trial.state in ENDED_STATES:
-                self.ended(trial)
+                self.note_ended_trial(trial)
             elif report is not None and epoch < full:
                 reports = past.setdefault(number, [])
                 reports[epoch - 1 :] = [report]

@@ -27,18 +27,18 @@ from study.home.record import StudyRecord, TrialRecord, infinite_metrics_note
 from study.knobs import Section
 from study.sweep.agenda import Agenda, StudyCannotContinueError, TrialJob
 from study.sweep.failures import (
-    HUNG,
-    NODE_LOST,
-    PROCESS_DIED,
-    Failure,
+    HUNG_FAILURE,
+    NODE_LOST_FAILURE,
+    PROCESS_DIED_FAILURE,
     NodeUnusableError,
     TrialFailedError,
-    to_failure,
+    TrialFailure,
+    failure_of_error,
 )
-from study.sweep.fair_share import Share
+from study.sweep.fair_share import ClusterShare
 from study.sweep.host_memory import MemoryLimit, OomDetector
 from study.sweep.job_payload import JobPayload
-from study.sweep.nodes import Nodes, is_out_of_reach
+from study.sweep.nodes import TrialNodes, is_node_unreachable
 from study.sweep.reference_process import ReferenceFitter
 from study.training import function_loading
 
@@ -52,7 +52,7 @@ class RequestInbox:
     def __init__(self, agenda: Agenda, folder: Path) -> None:
         self._agenda, self._folder, self._looked = agenda, folder, -REQUESTS_POLL_INTERVAL_S
 
-    def poll(self) -> None:
+    def obey_new_requests(self) -> None:
         """Obey new requests; do nothing within `REQUESTS_POLL_INTERVAL_S` of the last call.
 
         Raises:
@@ -73,9 +73,9 @@ class RequestInbox:
             if self._agenda.stopping:
                 return
             if request is None:
-                self._agenda.refuse(request_id(path), "its file cannot be read as a request")
+                self._agenda.refuse_request(request_id(path), "its file cannot be read as a request")
             else:
-                self._agenda.obey(request)
+                self._agenda.obey_request(request)
             remove_request(path)
 
 
@@ -85,10 +85,10 @@ HANG_FACTOR, MIN_HANG_S = 10.0, 60.0
 UNUSUAL_EPOCH_FACTOR = 10.0
 """Factor that is allowed for an unusual epoch: start, first epoch, last epoch, reading the test split."""
 
-N_NEWEST_EPOCHS = 101
+MEDIAN_EPOCH_COUNT = 101
 """Number of newest epochs whose median is the usual epoch."""
 
-MAX_CHECK_GAP_S = 5.0
+MAX_COUNTED_GAP_S = 5.0
 """Most seconds that count between two looks: while this process itself was stopped, it could hear no report."""
 
 
@@ -113,51 +113,51 @@ class HangDetector:
                 if (seconds := report.get("time/epoch")) is not None:
                     self._note_epoch_seconds(trial.device.get("name", ""), seconds)
 
-    def heard(self, name: str, epoch: int | None = None, seconds: float | None = None, kind: str = "") -> None:
+    def note_report(self, name: str, epoch: int | None = None, seconds: float | None = None, kind: str = "") -> None:
         """Note that a trial has reported: an epoch and the seconds that it took, or its start (None).
 
         Args:
             kind: name of the device that it runs on.
         """
-        self._advance_clock()
+        self._advance_running_clock()
         self._heard[name] = self._now, epoch is None or epoch + 1 == self._last
         self._kinds[name] = kind
         if seconds is not None:
             self._note_epoch_seconds(kind, seconds)
 
-    def hanging(self, running: Iterable[str]) -> list[str]:
+    def find_hanging_trials(self, running: Iterable[str]) -> list[str]:
         """Return the running trials that have not reported for too long; each is returned once."""
-        self._advance_clock()
+        self._advance_running_clock()
         self._heard = {name: self._heard.get(name, (self._now, True)) for name in running}
         self._kinds = {name: kind for name, kind in self._kinds.items() if name in self._heard}
         usual = {kind: self._hang_seconds(kind) for kind in {"", *self._kinds.values()}}
         hanging = [
             name
             for name, (at, slow) in self._heard.items()
-            if self._now - at > self._allowed_silence(usual[self._kinds.get(name, "")], slow)
+            if self._now - at > self._allowed_silence_s(usual[self._kinds.get(name, "")], slow)
         ]
         self._heard |= {name: (float("inf"), True) for name in hanging}
         return hanging
 
-    def _advance_clock(self) -> None:
+    def _advance_running_clock(self) -> None:
         now = time.monotonic()
-        self._now, self._looked = self._now + min(now - self._looked, MAX_CHECK_GAP_S), now
+        self._now, self._looked = self._now + min(now - self._looked, MAX_COUNTED_GAP_S), now
 
     def _note_epoch_seconds(self, kind: str, seconds: float) -> None:
-        self._epochs.setdefault(kind, deque(maxlen=N_NEWEST_EPOCHS)).append(seconds)
+        self._epochs.setdefault(kind, deque(maxlen=MEDIAN_EPOCH_COUNT)).append(seconds)
 
     def _hang_seconds(self, kind: str) -> float:
         """Return the seconds without a report after which a trial on a kind of device hangs."""
         known = [self._epochs[kind]] if kind in self._epochs else list(self._epochs.values())
         return max([MIN_HANG_S, *(HANG_FACTOR * statistics.median(epochs) for epochs in known)])
 
-    def _allowed_silence(self, usual: float, slow: bool) -> float:
+    def _allowed_silence_s(self, usual: float, slow: bool) -> float:
         if self._limit is not None:
             return self._limit
         return UNUSUAL_EPOCH_FACTOR * usual if slow else usual
 
 
-def trial_error(trial: TuneTrial) -> BaseException:
+def error_of_tune_trial(trial: TuneTrial) -> BaseException:
     """Return the error that ended a trial's run, as Ray raised it; only its text where it cannot be unpickled here."""
     with suppress(Exception):  # an exception's class may do anything when it is made anew
         error = cloudpickle.loads(Path(trial.pickled_error_file or "").read_bytes())
@@ -168,24 +168,24 @@ def trial_error(trial: TuneTrial) -> BaseException:
     return RuntimeError("unknown")
 
 
-def actor_handle(trial: TuneTrial) -> Any:
+def actor_handle_of_trial(trial: TuneTrial) -> Any:
     """Return the handle of the process of a running trial of Tune."""
     return trial.temporary_state.ray_actor
 
 
-def actor_id(trial: TuneTrial) -> str:
+def actor_id_of_trial(trial: TuneTrial) -> str:
     """Return a name of that process, the same for all of its handles."""
-    return f"{hash(actor_handle(trial)):x}"
+    return f"{hash(actor_handle_of_trial(trial)):x}"
 
 
 HANG_CHECK_INTERVAL_S = 1.0
 """Seconds between two looks for trials that hang; Tune's loop turns with every report, perhaps of a thousand trials."""
 
 
-POLL_INTERVAL_S = 0.25
+TURN_POLL_INTERVAL_S = 0.25
 """Seconds between two looks whether it is the study's turn."""
 
-ROOM_PATIENCE_S = 300.0
+FREE_PROCESS_WAIT_S = 300.0
 """Seconds after which a trial that has no process is given the next that comes free. Before, its own may be starting,
 and Tune would end it: where trials end more often than processes start, none would ever finish its start."""
 
@@ -197,14 +197,14 @@ class JobSearcher(Searcher):
         self,
         agenda: Agenda,
         folder: StudyFolder,
-        nodes: Nodes,
+        nodes: TrialNodes,
         slots: Callable[[], int],
-        share: Share | None = None,
+        share: ClusterShare | None = None,
     ) -> None:
         super().__init__()
         self._agenda, self._spec, self._folder, self._nodes = agenda, agenda.spec, folder, nodes
         function = agenda.spec.function
-        self._function = function_loading.import_place(function, folder.path) if function else None
+        self._function = function_loading.function_import_folder(function, folder.path) if function else None
         self._slots, self._share = slots, share
         self._working_folder: str | None = None
         with suppress(FileNotFoundError):  # a job's, removed by Ray
@@ -214,13 +214,13 @@ class JobSearcher(Searcher):
 
     def suggest(self, trial_id: str) -> Any:
         job = None
-        if self.has_room():
-            job = self._agenda.next()
+        if self.has_room_for_trial():
+            job = self._agenda.next_job()
             if self._share is not None:
-                self._share.wants(isinstance(job, TrialJob))
+                self._share.note_wants_more(isinstance(job, TrialJob))
         if isinstance(job, TrialJob):
-            place = json.dumps(self._nodes.place(job.trial.needs_gpu_alone))
-            given = {**job.trial.params, "train.seed": job.trial.seed, "job": self._payload(job), "place": place}
+            place = json.dumps(self._nodes.trial_placement(job.trial.needs_gpu_alone))
+            given = {**job.trial.params, "train.seed": job.trial.seed, "job": self._make_payload(job), "place": place}
             self._under_way[trial_id], self._ended = given, None
             return given
         if job == "done" or not self._under_way:  # else Tune would ask for ten minutes, and end no process meanwhile
@@ -231,31 +231,31 @@ class JobSearcher(Searcher):
         self._ended = None
         return {**ended, "job": replace(ended["job"], kind="release")}
 
-    def has_room(self) -> bool:
+    def has_room_for_trial(self) -> bool:
         """Return whether one more trial may be under way."""
         under_way = len(self._under_way)
-        return under_way < (self._slots() if self._share is None else self._share.limit(under_way))
+        return under_way < (self._slots() if self._share is None else self._share.trial_limit(under_way))
 
-    def _payload(self, job: TrialJob) -> JobPayload:
+    def _make_payload(self, job: TrialJob) -> JobPayload:
         """Return what a worker is told of a job."""
         trial, folder = job.trial, self._folder
-        goal, document = self._spec.objective, self._document(job.trial)
+        goal, document = self._spec.objective, self._trial_document(job.trial)
         return JobPayload(
             kind=job.kind,
             trial=trial.number,
             run=trial.attempt,
-            heard=trial.n_epochs,
-            document=json.dumps(document),
+            reported_epochs=trial.n_epochs,
+            sections_json=json.dumps(document),
             device=self._spec.resources.device,
             gpu=self._spec.resources.gpu,
             alone=trial.needs_gpu_alone,
             whole=trial.needs_gpu_alone or self._spec.resources.gpu == 1,
             checkpoint=folder.checkpoint_file(trial.number),
             model=folder.model_file(trial.number) if job.needs_model_file else None,
-            goal=json.dumps(asdict(goal)) if job.needs_chosen_weights(self._spec) else None,
+            objective_json=json.dumps(asdict(goal)) if job.needs_chosen_weights(self._spec) else None,
             function=self._function,
-            needed=[] if self._spec.train.with_val else goal.needed_metrics,
-            fresh=self._function is not None and function_loading.needs_own_process(document["method"]),
+            required_metrics=[] if self._spec.train.with_val else goal.needed_metrics,
+            fresh=self._function is not None and function_loading.needs_process_per_trial(document["method"]),
             output=folder.output_file(trial.number),
             own_runs=folder.trial_mlflow_folder(trial.number),
             fold=trial.fold,
@@ -263,7 +263,7 @@ class JobSearcher(Searcher):
             is_judged=trial.fold is not None and trial.stage == "confirm" and self._function is None,
         )
 
-    def _document(self, trial: TrialRecord) -> Mapping[str, Section]:
+    def _trial_document(self, trial: TrialRecord) -> Mapping[str, Section]:
         return self._spec.trial_document({**trial.params, "train.seed": trial.seed})
 
     def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
@@ -281,7 +281,7 @@ class JobSearcher(Searcher):
         return Searcher, ()  # Tune pickles what it is given; see save
 
 
-def _job_payload(trial: TuneTrial) -> JobPayload:
+def _payload_of_tune_trial(trial: TuneTrial) -> JobPayload:
     job = trial.config["job"]
     assert isinstance(job, JobPayload)
     return job
@@ -290,8 +290,8 @@ def _job_payload(trial: TuneTrial) -> JobPayload:
 class WorkerProcess(NamedTuple):
     """A process that runs trials, as it told with its first one: HOST:PID, Ray's id of its node, and its device."""
 
-    node: str
-    machine: str | None
+    host_and_pid: str
+    node_id: str | None
     device: Mapping[str, str]
 
 
@@ -308,15 +308,15 @@ class ReportingScheduler(FIFOScheduler):
         self,
         agenda: Agenda,
         folder: StudyFolder,
-        nodes: Nodes | None = None,
+        nodes: TrialNodes | None = None,
         tell: Callable[[str], object] = str,
-        share: Share | None = None,
+        share: ClusterShare | None = None,
         references: ReferenceFitter | None = None,
     ) -> None:
         super().__init__()
         self._references = references
         self._agenda, self._folder, self._tell, self._share = agenda, folder, tell, share
-        self._nodes = nodes or Nodes(agenda.spec.resources, ray.nodes)
+        self._nodes = nodes or TrialNodes(agenda.spec.resources, ray.nodes)
         self._watch = HangDetector(agenda.spec.resources.hang, agenda.record, agenda.spec.epochs)
         self._inbox = RequestInbox(agenda, folder.requests_folder)
         self._hung: set[str] = set()
@@ -333,23 +333,23 @@ class ReportingScheduler(FIFOScheduler):
         self._new[trial.trial_id] = time.monotonic(), trial
 
     def wait_for_turn(self) -> None:
-        """Do for `POLL_INTERVAL_S`, outside Tune's loop, what is to be done while other studies have all room."""
-        self._poll()
+        """Do for `TURN_POLL_INTERVAL_S`, outside Tune's loop, what is to be done while other studies have all room."""
+        self._poll_requests_and_references()
         if self._share is not None:
-            self._share.runs(0)
-        time.sleep(POLL_INTERVAL_S)
+            self._share.note_running_trials(0)
+        time.sleep(TURN_POLL_INTERVAL_S)
 
-    def _poll(self) -> None:
-        self._inbox.poll()
+    def _poll_requests_and_references(self) -> None:
+        self._inbox.obey_new_requests()
         if self._references is not None:
-            self._references.poll()
+            self._references.pass_on_results()
 
     def choose_trial_to_run(self, tune_controller: Any) -> TuneTrial | None:
         """Return the trial that gets the next process that comes free, before new ones; None: none does.
 
         Tune asks in each turn of its loop.
         """
-        self._poll()
+        self._poll_requests_and_references()
         for name, (_, trial) in list(self._new.items()):
             if trial.status == TuneTrial.RUNNING and name not in self._begun:
                 self._note_trial_start(trial)
@@ -360,27 +360,29 @@ class ReportingScheduler(FIFOScheduler):
         pending = [(made, trial) for made, trial in self._new.values() if trial.status == TuneTrial.PENDING]
         if self._share is not None:
             live = tune_controller.get_live_trials()
-            self._share.runs(sum(trial.status == TuneTrial.RUNNING for trial in live), waiting=bool(pending))
-        waited = (trial for made, trial in pending if now - made > ROOM_PATIENCE_S)
-        return min(waited, key=lambda trial: _job_payload(trial).trial, default=None)
+            self._share.note_running_trials(
+                sum(trial.status == TuneTrial.RUNNING for trial in live), waiting=bool(pending)
+            )
+        waited = (trial for made, trial in pending if now - made > FREE_PROCESS_WAIT_S)
+        return min(waited, key=lambda trial: _payload_of_tune_trial(trial).trial, default=None)
 
     def _end_hanging_trials(self, live: Iterable[TuneTrial]) -> None:
         running = {trial.trial_id: trial for trial in live if trial.status == TuneTrial.RUNNING}
-        for name in self._watch.hanging(running):
+        for name in self._watch.find_hanging_trials(running):
             self._hung.add(name)
-            ray.kill(actor_handle(running[name]))  # Tune hears of it as of any process that dies
-        self._deaths.look(self._actors[name] for name in running if name in self._actors)
+            ray.kill(actor_handle_of_trial(running[name]))  # Tune hears of it as of any process that dies
+        self._deaths.update_readings(self._actors[name] for name in running if name in self._actors)
         self._looked = time.monotonic()
 
     def on_trial_result(self, tune_controller: Any, trial: TuneTrial, result: Mapping[str, Any]) -> str:
-        job, agenda = _job_payload(trial), self._agenda
+        job, agenda = _payload_of_tune_trial(trial), self._agenda
         number, record = job.trial, agenda.record.trials[job.trial]
-        process = self._actors[trial.trial_id] = actor_id(trial)
+        process = self._actors[trial.trial_id] = actor_id_of_trial(trial)
         if "node" in result:
             node, machine, told = result["node"], result["machine"], json.loads(result.get("device", "{}"))
             self._workers[process] = WorkerProcess(node, machine, told)
             if memory := result.get("memory"):
-                self._deaths.began(process, node, MemoryLimit(**json.loads(memory)), machine)
+                self._deaths.note_process(process, node, MemoryLimit(**json.loads(memory)), machine)
             self._begun.add(trial.trial_id)
         device = self._workers.get(process, UNKNOWN_WORKER).device
         metrics = json.loads(result.get("metrics", "{}"))
@@ -388,44 +390,44 @@ class ReportingScheduler(FIFOScheduler):
             self._told_infinite = True
             self._tell(f"warning: trial {number}: {large}")
         epoch, seconds, kind = result.get("epoch"), metrics.get("time/epoch"), device.get("name", "")
-        self._watch.heard(trial.trial_id, epoch, seconds, kind)
+        self._watch.note_report(trial.trial_id, epoch, seconds, kind)
         if agenda.stopping or job.run != record.attempt:
             return str(TrialScheduler.STOP)
         goes_on = True
         if "diverged" in result:
-            told = agenda.untested if job.kind == "test" else agenda.failed
-            told(number, Failure("DIVERGED", f"diverged: {result['diverged']}"))
+            told = agenda.record_test_failure if job.kind == "test" else agenda.record_trial_failure
+            told(number, TrialFailure("DIVERGED", f"diverged: {result['diverged']}"))
         elif "untested" in result:
-            agenda.untested(number, Failure("BUG", result["untested"]))
+            agenda.record_test_failure(number, TrialFailure("BUG", result["untested"]))
         elif job.kind == "test":
-            agenda.tested(number, metrics)
+            agenda.record_test_metrics(number, metrics)
         elif "predicted" in result:
             self._note_trial_start(trial)
-            agenda.judged(number, result["predicted"])
+            agenda.record_fold_predictions(number, result["predicted"])
         elif "epoch" in result:
             self._note_trial_start(trial)
-            goes_on = agenda.reported(number, result["epoch"], metrics)
+            goes_on = agenda.record_epoch(number, result["epoch"], metrics)
         elif record.state != "running":
-            goes_on = agenda.started(number, result["node"], result["behind"], result.get("note"), device)
+            goes_on = agenda.record_trial_start(number, result["node"], result["behind"], result.get("note"), device)
         self._remove_trial_files(number)
         return str(TrialScheduler.CONTINUE if goes_on else TrialScheduler.STOP)
 
     def _note_trial_start(self, trial: TuneTrial) -> None:
         """Note the start of a trial that begins at epoch 1 in a known process, which does not report its start."""
-        process = self._actors[trial.trial_id] = actor_id(trial)
-        job, worker = _job_payload(trial), self._workers.get(process)
+        process = self._actors[trial.trial_id] = actor_id_of_trial(trial)
+        job, worker = _payload_of_tune_trial(trial), self._workers.get(process)
         current = job.run == self._agenda.record.trials[job.trial].attempt and not self._agenda.stopping
-        if job.kind == "train" and not job.heard and worker and current and trial.trial_id not in self._begun:
+        if job.kind == "train" and not job.reported_epochs and worker and current and trial.trial_id not in self._begun:
             self._begun.add(trial.trial_id)
-            self._agenda.started(job.trial, worker.node, device=worker.device)
+            self._agenda.record_trial_start(job.trial, worker.host_and_pid, device=worker.device)
 
     def on_trial_complete(self, tune_controller: Any, trial: TuneTrial, result: Mapping[str, Any]) -> None:
         """Fail a trial whose function returned before its last epoch; the agenda knows of every other end already."""
-        job, agenda = _job_payload(trial), self._agenda
+        job, agenda = _payload_of_tune_trial(trial), self._agenda
         record = agenda.record.trials[job.trial]
         current = job.run == record.attempt and not agenda.stopping
         if job.kind == "train" and record.state == "running" and current:
-            agenda.failed(job.trial, Failure("BUG", "ended before its last epoch"))
+            agenda.record_trial_failure(job.trial, TrialFailure("BUG", "ended before its last epoch"))
 
     def on_trial_error(self, tune_controller: Any, trial: TuneTrial) -> None:
         """Pass on that the trial function raised, or that its process died.
@@ -433,10 +435,10 @@ class ReportingScheduler(FIFOScheduler):
         Raises:
             StudyCannotContinueError: the disk is full or fails, or no node is left.
         """
-        job = _job_payload(trial)
+        job = _payload_of_tune_trial(trial)
         if job.kind == "release":
             return
-        number, error = job.trial, trial_error(trial)
+        number, error = job.trial, error_of_tune_trial(trial)
         broken = getattr(error, "cause", None) or error
         if isinstance(broken, NodeUnusableError):
             self._exclude_node(broken.machine, broken.host, broken.reason)
@@ -445,16 +447,16 @@ class ReportingScheduler(FIFOScheduler):
         if self._agenda.stopping or job.run != self._agenda.record.trials[number].attempt:
             return
         running = sum(trial.state == "running" for trial in self._agenda.record.trials.values())
-        cause = self._failure_cause(trial, error).with_remedy(self._agenda.spec, others=running > 1)
-        self._write_error(number, error)
+        cause = self._failure_of_error(trial, error).with_memory_remedy(self._agenda.spec, others=running > 1)
+        self._write_trial_error(number, error)
         if job.kind == "train":
-            self._agenda.failed(number, cause)
+            self._agenda.record_trial_failure(number, cause)
         else:
-            self._agenda.untested(number, cause)
+            self._agenda.record_test_failure(number, cause)
         self._remove_trial_files(number)
-        self._nodes.check_left()
+        self._nodes.check_node_left()
 
-    def _write_error(self, number: int, error: BaseException) -> None:
+    def _write_trial_error(self, number: int, error: BaseException) -> None:
         try:
             broken = getattr(error, "cause", None)
             self._folder.write_error(number, broken.text if isinstance(broken, TrialFailedError) else str(error))
@@ -463,21 +465,21 @@ class ReportingScheduler(FIFOScheduler):
 
     def _exclude_node(self, machine: str, host: str, reason: str) -> None:
         """Place no more trials on a node, and tell the user once."""
-        if self._nodes.leave_out(machine, host, reason):
-            self._agenda.unusable(host, reason)
+        if self._nodes.leave_out_node(machine, host, reason):
+            self._agenda.record_unusable_node(host, reason)
             self._tell(f"{host} is not used: {reason}")
 
-    def _failure_cause(self, trial: TuneTrial, error: BaseException) -> Failure:
+    def _failure_of_error(self, trial: TuneTrial, error: BaseException) -> TrialFailure:
         """Return what ended a trial's run; a process that vanished may have lost its node, or been ended for memory."""
-        found = HUNG if trial.trial_id in self._hung else to_failure(error)
-        if found not in (HUNG, PROCESS_DIED):
+        found = HUNG_FAILURE if trial.trial_id in self._hung else failure_of_error(error)
+        if found not in (HUNG_FAILURE, PROCESS_DIED_FAILURE):
             return found
         process, nodes = self._actors.pop(trial.trial_id, ""), ray.nodes()
-        if is_out_of_reach(self._workers.get(process, UNKNOWN_WORKER).machine, nodes):
-            return NODE_LOST
+        if is_node_unreachable(self._workers.get(process, UNKNOWN_WORKER).node_id, nodes):
+            return NODE_LOST_FAILURE
         hosts = {str(node.get("NodeManagerHostname")) for node in nodes}
-        why = self._deaths.oom_cause(process, hosts) if found == PROCESS_DIED else None
-        return Failure("OOM", why) if why else found
+        why = self._deaths.find_oom_cause(process, hosts) if found == PROCESS_DIED_FAILURE else None
+        return TrialFailure("OOM", why) if why else found
 
     def _remove_trial_files(self, number: int) -> None:
         """Remove the state of a trial that has ended."""

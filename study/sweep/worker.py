@@ -19,14 +19,14 @@ from study.data.folds import select_fold
 from study.models import initial_weights
 from study.sweep import job_course
 from study.sweep.failures import NodeUnusableError
-from study.sweep.fresh_process import run_fresh
+from study.sweep.fresh_process import run_job_in_fresh_process
 from study.sweep.host_memory import MemoryLimit
 from study.sweep.job_payload import JobPayload, TuneConfig
 from study.training import FunctionTrial, Trial, TrialConfig, features
-from study.training.device import CPU, NoDeviceError, free_memory
-from study.upstream.environment import ProcessKind, set_here
+from study.training.device import CPU_DEVICE, NoDeviceError, free_gpu_memory
+from study.upstream.environment import ProcessKind, set_variables_here
 
-set_here(ProcessKind.TRIAL)
+set_variables_here(ProcessKind.TRIAL)
 
 
 def run_job(config: TuneConfig, *, datasets: Mapping[str, ObjectRef], weights: Mapping[str, tuple[str, str]]) -> None:
@@ -35,7 +35,7 @@ def run_job(config: TuneConfig, *, datasets: Mapping[str, ObjectRef], weights: M
     Args:
         config: of the trial.
         datasets: the study's data by `data.section_key` of their sections, and features of frozen networks by
-            `features.features_key`: references to one copy each in the machine's shared memory.
+            `features.data_key_with_features`: references to one copy each in the machine's shared memory.
         weights: where the driver found the weights that trials begin from, see
             `study.models.initial_weights.locate_weights`.
 
@@ -48,52 +48,52 @@ def run_job(config: TuneConfig, *, datasets: Mapping[str, ObjectRef], weights: M
     job = config["job"]
     if job.kind == "release":
         raise WorkerReleasedError
-    listener, memory = ToTune(job.heard), MemoryLimit.here()
+    listener, memory = TuneListener(job.reported_epochs), MemoryLimit.of_this_process()
     try:
         if job.fresh:
-            run_fresh(job, listener)
+            run_job_in_fresh_process(job, listener)
         else:
-            _run(job, datasets, weights, listener)
+            _run_in_this_process(job, datasets, weights, listener)
     except Exception as error:
         told = job_course.error_for_driver(error, job.device, memory)
         raise (_node_unusable_error(str(told)) if isinstance(told, NoDeviceError) else told) from None
     finally:
         with suppress(RuntimeError):  # from a GPU that has failed; the error that ended the trial must not be hidden
-            free_memory()  # the process stays for other trials
+            free_gpu_memory()  # the process stays for other trials
         listener.is_over.set()
 
 
-def _run(
+def _run_in_this_process(
     job: JobPayload,
     datasets: Mapping[str, ObjectRef],
     weights: Mapping[str, tuple[str, str]],
-    listener: job_course.Listener,
+    listener: job_course.JobListener,
 ) -> None:
     """Run a job in this process."""
     initial_weights.use_located_weights(weights)
-    config = TrialConfig.from_document(json.loads(job.document))
+    config = TrialConfig.from_document(json.loads(job.sections_json))
     job_course.prepare_process(job, config)
     if job.function is None:
-        _search_last(job.driver_folder)
+        _move_to_end_of_path(job.driver_folder)
         key = data.section_key(config.data)
-        given = datasets.get(features.features_key(config.model, key)) or datasets[key]
+        given = datasets.get(features.data_key_with_features(config.model, key)) or datasets[key]
         dataset = select_fold(ray.get(given), job.fold)
-        job_course.run(partial(Trial, config, dataset, job.device, begins=job.kind != "test"), job, listener)
+        job_course.run_trial_job(partial(Trial, config, dataset, job.device, begins=job.kind != "test"), job, listener)
         return
-    job_course.log_into_trial_folder(job)
-    trial = FunctionTrial(config, job.function, job.needed, job.device, fold=job.fold)
+    job_course.log_mlflow_into_trial_folder(job)
+    trial = FunctionTrial(config, job.function, job.required_metrics, job.device, fold=job.fold)
     try:
-        job_course.run(lambda: trial, job, listener)
+        job_course.run_trial_job(lambda: trial, job, listener)
     finally:
-        trial.unload()
+        trial.unload_function()
 
 
-def _search_last(folder: str | None) -> None:
+def _move_to_end_of_path(folder: str | None) -> None:
     """Move a folder to the end of `sys.path`: it must not hide a library."""
     sys.path.sort(key=lambda place: place == folder)
 
 
-CLEAN_UP_S = 600.0
+CLEAN_UP_TIMEOUT_S = 600.0
 """Seconds that a trial which is stopped gets to end, to free its GPU or to clean up."""
 
 
@@ -101,7 +101,7 @@ class WorkerReleasedError(Exception):
     """This process is given back: Tune keeps none whose trial has failed."""
 
 
-class ToTune:
+class TuneListener:
     """Listener that reports to Ray Tune.
 
     Args:
@@ -112,34 +112,34 @@ class ToTune:
         self._heard = heard
         self.is_over = threading.Event()
 
-    def starts(self, behind: int, note: str | None, device: Mapping[str, str]) -> None:
-        self._tell(tell_start, self._heard, behind, note, device)
+    def on_start(self, behind: int, note: str | None, device: Mapping[str, str]) -> None:
+        self._report_to_tune(report_start, self._heard, behind, note, device)
 
-    def reports(self, metrics: Mapping[str, float], epoch: int | None = None) -> None:
-        self._tell(tell, metrics, epoch)
+    def on_report(self, metrics: Mapping[str, float], epoch: int | None = None) -> None:
+        self._report_to_tune(report_metrics, metrics, epoch)
 
-    def judges(self, predicted: str) -> None:
-        self._tell(tune.report, {"predicted": predicted})
+    def on_fold_predictions(self, predicted: str) -> None:
+        self._report_to_tune(tune.report, {"predicted": predicted})
 
-    def diverged(self, why: str) -> None:
-        self._tell(tune.report, {"diverged": why})
+    def on_divergence(self, why: str) -> None:
+        self._report_to_tune(tune.report, {"diverged": why})
 
-    def has_no_test_metrics(self, why: str) -> None:
-        self._tell(tune.report, {"untested": why})
+    def on_no_test_metrics(self, why: str) -> None:
+        self._report_to_tune(tune.report, {"untested": why})
 
-    def _tell(self, report: Callable[..., None], *told: Any) -> None:
-        """Report, and end this process `CLEAN_UP_S` after Tune has stopped the trial, unless that ends by then.
+    def _report_to_tune(self, report: Callable[..., None], *told: Any) -> None:
+        """Report, and end this process `CLEAN_UP_TIMEOUT_S` after Tune has stopped the trial, unless that ends by then.
 
         Tune drops a trial for which a process is not free in time, and tells nobody; of a process that died it tells.
         """
         try:
             report(*told)
         except SystemExit:
-            threading.Thread(target=lambda: self.is_over.wait(CLEAN_UP_S) or os._exit(1), daemon=True).start()
+            threading.Thread(target=lambda: self.is_over.wait(CLEAN_UP_TIMEOUT_S) or os._exit(1), daemon=True).start()
             raise
 
 
-def tell(metrics: Mapping[str, float], epoch: int | None = None) -> None:
+def report_metrics(metrics: Mapping[str, float], epoch: int | None = None) -> None:
     """Report the metrics of an epoch, or of the test split (None), as JSON.
 
     Tune would flatten a nested report twice, and keep six statistics of each number.
@@ -152,21 +152,24 @@ def _node_unusable_error(why: str) -> NodeUnusableError:
     return NodeUnusableError(ray.get_runtime_context().get_node_id(), socket.gethostname(), why)
 
 
-_is_known = False
+_is_place_reported = False
 """Whether the driver was told where this process is."""
 
 
-def tell_start(heard: int, behind: int = 0, note: str | None = None, device: Mapping[str, str] | None = None) -> None:
+def report_start(heard: int, behind: int = 0, note: str | None = None, device: Mapping[str, str] | None = None) -> None:
     """Report that a trial begins, where the driver cannot know where or after which epoch.
 
     That is so in a process's first job, and for a trial that had reported before. A report costs as much as a very
     short trial.
     """
-    global _is_known
-    if _is_known and not heard and not note:
+    global _is_place_reported
+    if _is_place_reported and not heard and not note:
         return
     place = {"node": f"{socket.gethostname()}:{os.getpid()}", "machine": ray.get_runtime_context().get_node_id()}
     # text, as Tune would flatten a nested value
-    place |= {"device": json.dumps(device or {"name": CPU}), "memory": json.dumps(asdict(MemoryLimit.here()))}
+    place |= {
+        "device": json.dumps(device or {"name": CPU_DEVICE}),
+        "memory": json.dumps(asdict(MemoryLimit.of_this_process())),
+    }
     tune.report({**place, "behind": behind, "note": note})
-    _is_known = True
+    _is_place_reported = True

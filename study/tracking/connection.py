@@ -18,22 +18,22 @@ from study.address import is_loopback
 from study.errors import UserError, disk_remedy, find_disk_error
 from study.home.folder import Home, sqlite_path, sqlite_uri
 from study.text import redact_credentials
-from study.upstream.environment import FILE_STORE, ProcessKind, set_here
+from study.upstream.environment import FILE_STORE_VARIABLE, ProcessKind, set_variables_here
 from study.upstream.logging import hide_library_messages
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
 
-FoundItem = TypeVar("FoundItem", covariant=True)
+FoundItemType = TypeVar("FoundItemType", covariant=True)
 
 
-class SearchPage(Protocol[FoundItem]):
+class MlflowSearchPage(Protocol[FoundItemType]):
     """A page of what a search of MLflow's client finds; `token` asks for the next one, empty: there is none."""
 
     @property
     def token(self) -> str | None: ...
 
-    def __iter__(self) -> Iterator[FoundItem]: ...
+    def __iter__(self) -> Iterator[FoundItemType]: ...
 
 
 MIN_PASSWORD_CHARACTERS, DEFAULT_PASSWORD = 12, "password1234"
@@ -48,16 +48,16 @@ OTHER_CREDENTIAL_VARIABLES = (
 """Variables that let MLflow authenticate by something else than a password."""
 
 
-def connect(uri: str, timeout: int = 30) -> "MlflowClient":
+def connect_to_mlflow(uri: str, timeout: int = 30) -> "MlflowClient":
     """Return a client of an MLflow that has answered; make or migrate its database.
 
     Args:
         timeout: seconds that a request of this process may take, where the environment does not set it.
 
     Raises:
-        Exception: whatever MLflow, its database or the network raise; see `format_error`.
+        Exception: whatever MLflow, its database or the network raise; see `format_mlflow_error`.
     """
-    set_here(ProcessKind.MLFLOW_CLIENT)
+    set_variables_here(ProcessKind.MLFLOW_CLIENT)
     os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", str(timeout))
     os.environ["MLFLOW_HTTP_REQUEST_MAX_RETRIES"] = "0"  # a request that is repeated unseen may make two runs
     from mlflow import MlflowClient
@@ -65,13 +65,13 @@ def connect(uri: str, timeout: int = 30) -> "MlflowClient":
     hide_library_messages("alembic", "mlflow", "urllib3")
     hide_library_messages("mlflow.store.db.utils", level=logging.CRITICAL)  # it shows the traceback of what it raises
     if path := sqlite_path(uri):
-        _create_database(path)
+        _create_sqlite_database(path)
     client = MlflowClient(uri)
     client.search_experiments(max_results=1)
     return client
 
 
-def _create_database(path: Path) -> None:
+def _create_sqlite_database(path: Path) -> None:
     """Make an SQLite database that is not there, whole or not at all.
 
     One that a killed process began would be of no use: MLflow says for ever that its tables exist already.
@@ -82,7 +82,7 @@ def _create_database(path: Path) -> None:
         return
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
-        with sqlite_fsync_once(part):
+        with sync_sqlite_once(part):
             MlflowClient(sqlite_uri(part)).search_experiments(max_results=1)
         with suppress(OSError):  # another process has made it; or the file system has no links, and MLflow makes it
             os.link(part, path)
@@ -107,7 +107,7 @@ def check_uri_is_supported(uri: str) -> None:
     if scheme in SERVER_SCHEMES or scheme.partition("+")[0] in DATABASE_SCHEMES:
         return
     if scheme in ("", "file"):
-        if os.environ.get(FILE_STORE, "").lower() in ("true", "1"):
+        if os.environ.get(FILE_STORE_VARIABLE, "").lower() in ("true", "1"):
             return
         why = "is a folder, in which MLflow keeps runs no more"
     elif any(plugin.name == scheme for plugin in entry_points(group="mlflow.tracking_store")):
@@ -161,7 +161,7 @@ UNREACHABLE_REASONS = {
 """Messages about a server that cannot be reached, by what the libraries say."""
 
 
-def iterate_search(search: Callable[[str | None], SearchPage[FoundItem]]) -> Iterator[FoundItem]:
+def iterate_search_pages(search: Callable[[str | None], MlflowSearchPage[FoundItemType]]) -> Iterator[FoundItemType]:
     """Yield all that a search of MLflow's client finds.
 
     Args:
@@ -179,7 +179,7 @@ def is_unknown_route(error: Exception) -> bool:
     return getattr(error, "error_code", None) == "ENDPOINT_NOT_FOUND"
 
 
-def format_error(error: Exception, uri: str) -> str:
+def format_mlflow_error(error: Exception, uri: str) -> str:
     """Return an error of MLflow in one line."""
     if problem := find_disk_error(error):
         place = problem.filename or sqlite_path(uri) or redact_credentials(uri)
@@ -200,7 +200,7 @@ def format_error(error: Exception, uri: str) -> str:
     return text[:300]
 
 
-def open_mlflow(home: Home, timeout: int = 30) -> "MlflowClient":
+def open_mlflow_of_home(home: Home, timeout: int = 30) -> "MlflowClient":
     """Return a client of the MLflow that a home's runs go to, which has answered.
 
     A database of its own is made or migrated, and says where its artifacts are, also if the home was moved.
@@ -209,30 +209,31 @@ def open_mlflow(home: Home, timeout: int = 30) -> "MlflowClient":
         timeout: seconds that a request of this process may take, where the environment does not set it.
 
     Raises:
-        Exception: whatever MLflow, its database or the network raise; see `study.tracking.connection.format_error`.
+        Exception: whatever MLflow, its database or the network raise; see
+            `study.tracking.connection.format_mlflow_error`.
     """
-    client = connect(home.tracking_uri, timeout)
+    client = connect_to_mlflow(home.tracking_uri, timeout)
     if home.owns_tracking:
-        relocate_artifacts(home.database_file, home.artifacts_folder)
+        correct_artifact_locations(home.database_file, home.artifacts_folder)
     return client
 
 
-def prepare_database(home: Home) -> None:
-    """Prepare the database of a home of its own for an MLflow server; see `open_mlflow`.
+def prepare_mlflow_database(home: Home) -> None:
+    """Prepare the database of a home of its own for an MLflow server; see `open_mlflow_of_home`.
 
     Raises:
         UserError: it is damaged (says how it is made again), or it cannot be written.
     """
     if not home.database_file.exists():
         return
-    if why := find_damage(home.database_file):
+    if why := find_database_damage(home.database_file):
         names = [folder.name for folder in home.list_studies()]
         remedy = f". Its runs come back with: study resume {' and: study resume '.join(names)}" if names else ""
         raise UserError(f"{home.database_file}: damaged: {why}{remedy}")
     try:
-        relocate_artifacts(home.database_file, home.artifacts_folder)
+        correct_artifact_locations(home.database_file, home.artifacts_folder)
     except Exception as error:  # whatever SQLite raises
-        raise UserError(f"{home.database_file}: {format_error(error, home.tracking_uri)}") from None
+        raise UserError(f"{home.database_file}: {format_mlflow_error(error, home.tracking_uri)}") from None
 
 
 # What follows is all that touches MLflow's tables, without MLflow, whose import takes seconds.
@@ -261,7 +262,7 @@ EXPERIMENTS_QUERY = """
 
 
 @contextmanager
-def sqlite_fsync_once(path: Path) -> Iterator[None]:
+def sync_sqlite_once(path: Path) -> Iterator[None]:
     """Wait for the disk only once, at the end of the block, while an SQLite database is being made.
 
     Otherwise each of the fifty steps in which MLflow makes its tables waits for it, which takes seconds.
@@ -285,7 +286,7 @@ def sqlite_fsync_once(path: Path) -> Iterator[None]:
         os.fsync(file.fileno())
 
 
-def relocate_artifacts(database: Path, artifacts: Path) -> None:
+def correct_artifact_locations(database: Path, artifacts: Path) -> None:
     """Correct where a database says that its artifacts are, if its home was elsewhere when they were logged.
 
     Otherwise they would be lost with a home that was moved, and a copy would write among those of the original.
@@ -294,7 +295,7 @@ def relocate_artifacts(database: Path, artifacts: Path) -> None:
         sqlite3.Error: the database is damaged or cannot be written.
     """
     here = artifacts.as_uri()
-    with closing(_open_database(database)) as connection, connection:  # all or nothing
+    with closing(_open_existing_database(database)) as connection, connection:  # all or nothing
         places = {location.removesuffix(f"/{name}") for name, location in connection.execute(EXPERIMENTS_QUERY)}
         for there in places - {here}:
             if not there.startswith("file:///") or not there.endswith(f"/{artifacts.name}"):
@@ -306,14 +307,14 @@ def relocate_artifacts(database: Path, artifacts: Path) -> None:
                 )
 
 
-def find_damage(database: Path) -> str | None:
+def find_database_damage(database: Path) -> str | None:
     """Return what is wrong with a database's file; None if nothing is, or if it cannot be read just now."""
     if not database.exists():
         return None
     if not database.stat().st_size:
         return "it is empty"
     try:
-        with closing(_open_database(database)) as connection:
+        with closing(_open_existing_database(database)) as connection:
             answers = [answer for (answer,) in connection.execute("PRAGMA quick_check")]
     except sqlite3.OperationalError:  # locked by another process, or the disk does not answer
         return None
@@ -325,16 +326,16 @@ def find_damage(database: Path) -> str | None:
     )
 
 
-def set_aside_database(database: Path) -> tuple[str, Path] | None:
+def move_damaged_database_aside(database: Path) -> tuple[str, Path] | None:
     """Move a damaged database out of the way, to a name beside it.
 
     Returns:
         What was wrong with it, and where it is kept; None if nothing was.
     """
-    if find_damage(database) is None:
+    if find_database_damage(database) is None:
         return None
     with _set_aside_lock(database):
-        why = find_damage(database)  # another process may have moved it meanwhile
+        why = find_database_damage(database)  # another process may have moved it meanwhile
         if why is None:
             return None
         names = (database.with_name(f"{database.name}.damaged-{number}") for number in range(1, 10_000))
@@ -346,7 +347,7 @@ def set_aside_database(database: Path) -> tuple[str, Path] | None:
         return why, aside
 
 
-def _open_database(database: Path) -> sqlite3.Connection:
+def _open_existing_database(database: Path) -> sqlite3.Connection:
     """Connect to a database that exists."""
     return sqlite3.connect(f"{database.as_uri()}?mode=rw", timeout=SQLITE_BUSY_TIMEOUT_S, uri=True)
 

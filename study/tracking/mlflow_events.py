@@ -18,13 +18,13 @@ from study.metrics import group_names
 from study.ranking import Candidate, Results, ablation_steps, epochs
 from study.ranking.summary import result_metric_values, result_seeds, summarise, summary_lines
 from study.spec import StudySpec
-from study.spec.yaml_document import as_mapping
+from study.spec.yaml_document import mapping_or_empty
 from study.text import escape_control, escape_markdown, format_parameter
 from study.tracking import own_runs
 from study.tracking.run_store import (
     NOTE_TAG,
     REFERENCE_TAG,
-    MetricPoint,
+    MetricValue,
     RunUpdate,
     reference_run_key,
     to_dataset_input,
@@ -42,8 +42,8 @@ def study_params(spec: StudySpec) -> dict[str, str]:
 
     A domain reads as its `low`, `high` ... or its choices; what is not set is left out.
     """
-    document = {section: as_mapping(values) for section, values in spec.to_document().items()}
-    fixed = {key: value for key, value in spec.trial_settings.items() if key not in spec.search.space}
+    document = {section: mapping_or_empty(values) for section, values in spec.to_document().items()}
+    fixed = {key: value for key, value in spec.base_values_by_key.items() if key not in spec.search.space}
     flat = {f"search.{name}": value for name, value in _flatten_search(document["search"])}
     resources = {f"resources.{name}": value for name, value in document["resources"].items()}
     every = {**fixed, **flat, **resources}
@@ -76,7 +76,10 @@ def _flatten_search(search: Section) -> list[tuple[str, Value]]:
     flat: list[tuple[str, Value]] = []
     for name, value in search.items():
         if name == "space":
-            flat += [(f"space.{key}", _domain_text(as_mapping(domain))) for key, domain in as_mapping(value).items()]
+            flat += [
+                (f"space.{key}", _domain_text(mapping_or_empty(domain)))
+                for key, domain in mapping_or_empty(value).items()
+            ]
         elif name in NESTED_SEARCH_SECTIONS and isinstance(value, Mapping):
             flat += [(f"{name}.{key}", part) for key, part in value.items()]
         else:
@@ -103,7 +106,7 @@ def study_description(
     what = "Final training of one configuration" if spec.final_seeds is not None else "Search"
     titles = record.sessions[-1].dataset if record.sessions else None
     text: list[str] = [
-        escape_markdown(f"{what} for {spec.objective.aims}."),
+        escape_markdown(f"{what} for {spec.objective.metrics_and_directions_text}."),
         escape_markdown(f"On {titles or spec.base['data']['name']}; {record.state}."),
     ]
     if parts:
@@ -265,16 +268,16 @@ class EventTranslator:
     def _set_tags(self, key: str, tags: Mapping[str, object]) -> None:
         change = self._update_of(key)
         change.tags |= {name: truncate_value(value) for name, value in tags.items()}
-        change.untag -= tags.keys()
+        change.removed_tags -= tags.keys()
 
     def _remove_tags(self, key: str, names: Iterable[str]) -> None:
         change = self._update_of(key)
-        change.untag |= set(names)
-        change.tags = {name: value for name, value in change.tags.items() if name not in change.untag}
+        change.removed_tags |= set(names)
+        change.tags = {name: value for name, value in change.tags.items() if name not in change.removed_tags}
 
     def _on_created(self, event: events.StudyCreated) -> None:
         change = self._update_of(STUDY_RUN_KEY)
-        change.name, change.start = self._spec.name, to_milliseconds(event.time)
+        change.name, change.start_ms = self._spec.name, to_milliseconds(event.time)
         change.params |= study_params(self._spec)
         self._set_tags(
             STUDY_RUN_KEY,
@@ -286,7 +289,7 @@ class EventTranslator:
         self._set_tags(STUDY_RUN_KEY, tags)
         self._set_tags(STUDY_RUN_KEY, {NOTE_TAG: study_description(Results(self._spec, self.record))})
         self._remove_tags(STUDY_RUN_KEY, [EXCLUDED_NODES_TAG])
-        self._update_of(STUDY_RUN_KEY).inputs = [
+        self._update_of(STUDY_RUN_KEY).dataset_inputs = [
             to_dataset_input(json.loads(key), told) for key, told in self._data_sets().items()
         ]
         self._begin_run(STUDY_RUN_KEY)
@@ -296,7 +299,7 @@ class EventTranslator:
         """Give a reference a run of its own, which ends as it begins."""
         key = reference_run_key(event.name)
         change = self._update_of(key)
-        change.parent, change.name, change.start = (
+        change.parent, change.name, change.start_ms = (
             STUDY_RUN_KEY,
             key,
             to_milliseconds(event.time - (event.seconds or 0.0)),
@@ -311,7 +314,7 @@ class EventTranslator:
         key, stage = str(event.trial), event.stage
         change = self._update_of(key)
         change.parent = str(event.repeats) if stage == "replicate" else STUDY_RUN_KEY
-        change.name, change.start = self._run_name(event.trial), to_milliseconds(event.time)
+        change.name, change.start_ms = self._run_name(event.trial), to_milliseconds(event.time)
         tags: dict[str, object] = {"study.kind": "trial", "study.trial": key, "study.stage": stage}
         if event.fold is not None:
             tags["study.fold"] = event.fold
@@ -338,7 +341,7 @@ class EventTranslator:
         document = self._spec.trial_document({**event.params, **own})
         change.params |= trial_params(self._spec, document)
         if told := self._data_sets().get(data.section_key(document["data"])):
-            change.inputs = [to_dataset_input(document["data"], told)]
+            change.dataset_inputs = [to_dataset_input(document["data"], told)]
         if key not in self._progress.open:
             self._progress.open.append(key)
 
@@ -399,7 +402,9 @@ class EventTranslator:
     def _add_own_runs(self, folder: Path, event: events.TrialEnded) -> None:
         """Add the runs that the trial's function logged; if they cannot be read, tag the trial's run with why."""
         try:
-            found = own_runs.read_own_runs(folder, event.trial, RUN_STATUS[event.state], to_milliseconds(event.time))
+            found = own_runs.read_runs_logged_by_function(
+                folder, event.trial, RUN_STATUS[event.state], to_milliseconds(event.time)
+            )
         except Exception as error:  # whatever MLflow makes of files that were cut off
             self._set_tags(str(event.trial), {"study.own_runs_unread": escape_control(error_message(error))})
             return
@@ -425,7 +430,9 @@ class EventTranslator:
             trial = self.record.trials[trial.repeated_trial]
         seeds = [trial, *self.record.repeat_trials(trial.number, "replicate")]
         complete = [seed for seed in seeds if seed.state == "complete"]
-        if len(seeds) < max(2, len(self._spec.runs())) or any(seed.state not in ENDED_STATES for seed in seeds):
+        if len(seeds) < max(2, len(self._spec.runs_of_configuration())) or any(
+            seed.state not in ENDED_STATES for seed in seeds
+        ):
             return
         spreads = ranking.statistics_by_metric(self._spec.objective, complete).items() if complete else ()
         values = {
@@ -449,7 +456,7 @@ class EventTranslator:
         self._tag_runs("study.baseline", filter(None, [results.baseline]))
         if self._spec.objective.has_several_metrics:
             self._tag_runs("study.front", [found for found, _ in results.front])
-            self._set_tags(STUDY_RUN_KEY, {"study.chosen_by": self._spec.objective.rule})
+            self._set_tags(STUDY_RUN_KEY, {"study.chosen_by": self._spec.objective.front_choice_text})
         self._set_tags(STUDY_RUN_KEY, {NOTE_TAG: study_description(results)})
         self._end_run(STUDY_RUN_KEY, event.time, event.state)
 
@@ -475,7 +482,7 @@ class EventTranslator:
         for name in self.record.reference_events:
             key, is_best = reference_run_key(name), name == best
             self._set_tags(key, {"study.best": "true"}) if is_best else self._remove_tags(key, ["study.best"])
-            self._update_of(key).rename = (BEST_RUN_PREFIX if is_best else "") + key
+            self._update_of(key).new_name = (BEST_RUN_PREFIX if is_best else "") + key
 
     def _tag_runs(self, tag: str, candidates: Iterable[Candidate], sign: str = "") -> None:
         """Tag the runs of configurations and put a sign before their names; take both from those of earlier ones."""
@@ -485,18 +492,18 @@ class EventTranslator:
         for key in dict.fromkeys([*self._progress.marked.get(tag, ()), *runs]):
             self._set_tags(key, {tag: "true"}) if key in runs else self._remove_tags(key, [tag])
             if sign:
-                self._update_of(key).rename = (sign if key in runs else "") + self._run_name(int(key))
+                self._update_of(key).new_name = (sign if key in runs else "") + self._run_name(int(key))
         self._progress.marked[tag] = runs
 
     def _end_run(self, key: str, time: float, state: TrialOutcome | StudyOutcome) -> None:
         change = self._update_of(key)
-        change.status, change.end = RUN_STATUS[state], to_milliseconds(time)
+        change.status, change.end_ms = RUN_STATUS[state], to_milliseconds(time)
         if key in self._progress.open:
             self._progress.open.remove(key)
 
     def _begin_run(self, key: str) -> None:
         change = self._update_of(key)
-        change.status, change.end = "RUNNING", None
+        change.status, change.end_ms = "RUNNING", None
 
     def _add_metrics(self, key: str, metrics: Mapping[str, float | None], time: float, step: int) -> None:
         """Add metrics, the study's own first, then those measured on data: the UI compares a run's first ones.
@@ -511,8 +518,8 @@ class EventTranslator:
             return name not in own, is_other, name.startswith("baseline/"), not name.startswith(("val/", "test/"))
 
         names = sorted(metrics, key=place)
-        points = [MetricPoint(name, value, at, step) for name in names if (value := metrics[name]) is not None]
-        self._update_of(key).points += points
+        points = [MetricValue(name, value, at, step) for name in names if (value := metrics[name]) is not None]
+        self._update_of(key).metric_values += points
 
 
 EXCLUDED_NODES_TAG = "study.unusable_nodes"

@@ -13,10 +13,10 @@ from study.catalogue import REFERENCE_METHOD
 from study.data.table_columns import ColumnEncoding
 from study.errors import UserError, did_you_mean
 from study.home.folder import Home, StudyFolder
-from study.models.published_weights import PACKAGED, weights_of
-from study.tracking.connection import format_error, is_unknown_route, open_mlflow
+from study.models.published_weights import PACKAGED_WEIGHTS, weights_names_of
+from study.tracking.connection import format_mlflow_error, is_unknown_route, open_mlflow_of_home
 from study.tracking.tracking_state import STUDY_RUN_KEY, TrackingState
-from study.trained import Description
+from study.trained import ModelDescription
 from study.trained.model_files import ModelFiles
 
 if TYPE_CHECKING:
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from mlflow.models import ModelSignature
     from mlflow.types.schema import ColSpec
 
-REQUIREMENTS = ("mlflow", "numpy", "pandas", "pillow", "safetensors", "torch", "torchvision")
+MODEL_REQUIREMENTS = ("mlflow", "numpy", "pandas", "pillow", "safetensors", "torch", "torchvision")
 """Libraries that a model needs where it is loaded; the package's code is saved with it."""
 
 
-def save_model(path: Path, model: ModelFiles, description: Description, form: "Form") -> None:
+def save_pyfunc_model(path: Path, model: ModelFiles, description: ModelDescription, form: "Form") -> None:
     """Write a model: weights and description, the package's code, signature and requirements.
 
     Args:
@@ -38,7 +38,7 @@ def save_model(path: Path, model: ModelFiles, description: Description, form: "F
     """
     import mlflow.pyfunc
 
-    files = {"description": model.description, "weights": model.weights, "network": model.network}
+    files = {"description": model.description, "weights": model.weights, "network": model.frozen_network}
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*An input example was not provided")  # the signature replaces it
         mlflow.pyfunc.save_model(
@@ -50,14 +50,14 @@ def save_model(path: Path, model: ModelFiles, description: Description, form: "F
             signature=_model_signature(description),
             pip_requirements=[
                 f"{library}=={version(library).partition('+')[0]}"
-                for library in _model_requirements(description, model.network is not None)
+                for library in _model_requirements(description, model.frozen_network is not None)
             ],
         )
     for cache in path.rglob("__pycache__"):
         shutil.rmtree(cache)
 
 
-def _model_requirements(description: Description, whole: bool) -> list[str]:
+def _model_requirements(description: ModelDescription, whole: bool) -> list[str]:
     """Return the libraries that the model needs, also for a frozen network's weights and for scikit-learn's models.
 
     Args:
@@ -65,12 +65,12 @@ def _model_requirements(description: Description, whole: bool) -> list[str]:
     """
     model = description.config["model"]
     fitted = ["scikit-learn", "skops"] if description.config["method"]["name"] == REFERENCE_METHOD else []
-    package = PACKAGED[model["name"]].package if model["name"] in PACKAGED else ""
-    brings = package and not whole and model.get("frozen") and model["weights"] in weights_of(model["name"])
-    return [*REQUIREMENTS, *fitted, *([package.replace("_", "-")] if brings and find_spec(package) else [])]
+    package = PACKAGED_WEIGHTS[model["name"]].package if model["name"] in PACKAGED_WEIGHTS else ""
+    brings = package and not whole and model.get("frozen") and model["weights"] in weights_names_of(model["name"])
+    return [*MODEL_REQUIREMENTS, *fitted, *([package.replace("_", "-")] if brings and find_spec(package) else [])]
 
 
-def _model_signature(description: Description) -> "ModelSignature":
+def _model_signature(description: ModelDescription) -> "ModelSignature":
     """Return the columns in and out, by name."""
     from mlflow.models import ModelSignature
     from mlflow.types.schema import ColSpec, DataType, Schema
@@ -80,14 +80,14 @@ def _model_signature(description: Description) -> "ModelSignature":
         inputs = Schema([kind])
     else:
         kind = ColSpec(DataType.long, "row")
-        inputs = Schema([_column_spec(column) for column in description.encoding])
-    numbers = ["confidence", *(f"p({name})" for name in description.classes)]
+        inputs = Schema([_column_spec_of_encoding(column) for column in description.encoding])
+    numbers = ["confidence", *(f"p({name})" for name in description.class_names_or_numbers)]
     chosen, problem = ColSpec(DataType.string, "class"), ColSpec(DataType.string, "problem")
     outputs = Schema([kind, chosen, *(ColSpec(DataType.double, name) for name in numbers), problem])
     return ModelSignature(inputs, outputs)
 
 
-def _column_spec(column: ColumnEncoding) -> "ColSpec":
+def _column_spec_of_encoding(column: ColumnEncoding) -> "ColSpec":
     """Return the type of a column: any type for numbers and truth values, else text.
 
     MLflow refuses whole numbers where fractions are declared; the model itself reports what is no number.
@@ -95,7 +95,7 @@ def _column_spec(column: ColumnEncoding) -> "ColSpec":
     from mlflow.types.schema import AnyType, ColSpec, DataType
 
     any_type = cast(DataType, AnyType())  # MLflow's own type leaves it out
-    return ColSpec(any_type if column.values is None or column.is_truth else DataType.string, column.name)
+    return ColSpec(any_type if column.values is None or column.is_boolean else DataType.string, column.name)
 
 
 CANDIDATE_ALIAS = "candidate"
@@ -116,18 +116,18 @@ def register_model_version(home: Home, folder: StudyFolder, name: str, model: Mo
     if STUDY_RUN_KEY not in progress.runs:
         return None
     try:
-        client = open_mlflow(home)
-        description = Description.read(model.description)
-        if not _is_registered(client, name, description, model):
-            _register_version(client, name, progress, model, description)
+        client = open_mlflow_of_home(home)
+        description = ModelDescription.read_file(model.description)
+        if not _is_model_registered(client, name, description, model):
+            _log_and_register_version(client, name, progress, model, description)
     except UserError as error:
         return str(error)
     except Exception as error:  # whatever MLflow, its database or the network raise
-        return format_error(error, home.tracking_uri)
+        return format_mlflow_error(error, home.tracking_uri)
     return None
 
 
-def download_model(home: Home, uri: str, folder: Path) -> Path:
+def download_registered_model(home: Home, uri: str, folder: Path) -> Path:
     """Fetch a registered model into a folder.
 
     Args:
@@ -145,7 +145,7 @@ def download_model(home: Home, uri: str, folder: Path) -> Path:
     name, alias, number = named.groups()
     client, registered = None, None
     try:
-        client = open_mlflow(home)
+        client = open_mlflow_of_home(home)
         from mlflow.artifacts import download_artifacts
 
         registered = client.get_model_version_by_alias(name, alias) if alias else client.get_model_version(name, number)
@@ -154,7 +154,7 @@ def download_model(home: Home, uri: str, folder: Path) -> Path:
         )
     except Exception as error:  # whatever MLflow, its database or the network raise
         absent = _missing_model_message(error, client, name) if client and not registered else None
-        raise UserError(f"{uri}: {absent or format_error(error, home.tracking_uri)}") from None
+        raise UserError(f"{uri}: {absent or format_mlflow_error(error, home.tracking_uri)}") from None
     descriptions = sorted((place / "artifacts").glob("*.json"))
     if len(descriptions) != 1:
         raise UserError(f"{uri}: is not a model that study train registered")
@@ -174,7 +174,7 @@ def _missing_model_message(error: Exception, client: "MlflowClient", name: str) 
     return f"not in the registry. {name} has the aliases: {', '.join(aliases) or 'none'}; versions: {numbers or 'none'}"
 
 
-def _is_registered(client: "MlflowClient", name: str, description: Description, model: ModelFiles) -> bool:
+def _is_model_registered(client: "MlflowClient", name: str, description: ModelDescription, model: ModelFiles) -> bool:
     tag = {
         "study.model": description.weights_digest,
         "study.id": description.told["study_id"],
@@ -186,11 +186,11 @@ def _is_registered(client: "MlflowClient", name: str, description: Description, 
 
 def _frozen_network_tag(model: ModelFiles) -> dict[str, str]:
     """Return the tag of a model with the weights of its frozen network inside."""
-    return {} if model.network is None else {"study.network": model.network.name}
+    return {} if model.frozen_network is None else {"study.network": model.frozen_network.name}
 
 
-def _register_version(
-    client: "MlflowClient", name: str, progress: TrackingState, model: ModelFiles, description: Description
+def _log_and_register_version(
+    client: "MlflowClient", name: str, progress: TrackingState, model: ModelFiles, description: ModelDescription
 ) -> None:
     from mlflow.exceptions import MlflowException
 
@@ -202,8 +202,8 @@ def _register_version(
         "study.model": description.weights_digest,
         **_frozen_network_tag(model),
     }
-    if worst := description.worst_group:
-        tags["study.worst_group"] = " ".join(worst.sentences())[:MAX_DESCRIPTION_CHARACTERS]
+    if worst := description.worst_groups:
+        tags["study.worst_group"] = " ".join(worst.sentences())[:MAX_VERSION_DESCRIPTION_CHARACTERS]
     source, model_id = _log_model(client, name, progress.experiment, run_id, model, description, tags)
     try:
         client.create_registered_model(name)
@@ -212,7 +212,7 @@ def _register_version(
             raise
     card = model.card.read_text(encoding="utf-8")
     version = client.create_model_version(
-        name, source, run_id, tags, description=card[:MAX_DESCRIPTION_CHARACTERS], model_id=model_id
+        name, source, run_id, tags, description=card[:MAX_VERSION_DESCRIPTION_CHARACTERS], model_id=model_id
     )
     client.set_registered_model_alias(name, CANDIDATE_ALIAS, version.version)
 
@@ -223,7 +223,7 @@ def _log_model(
     experiment: str,
     run_id: str,
     model: ModelFiles,
-    description: Description,
+    description: ModelDescription,
     tags: dict[str, str],
 ) -> tuple[str, str | None]:
     """Log a model on a run; return where its files are, and its id.
@@ -241,13 +241,13 @@ def _log_model(
         if not is_unknown_route(error):
             raise
         with tempfile.TemporaryDirectory(prefix="study-model-") as folder:
-            save_model(Path(folder) / "model", model, description, Form("model", run_id))
+            save_pyfunc_model(Path(folder) / "model", model, description, Form("model", run_id))
             client.log_artifacts(run_id, str(Path(folder) / "model"), "model")
         return f"{client.get_run(run_id).info.artifact_uri}/model", None
     try:
         with tempfile.TemporaryDirectory(prefix="study-model-") as folder:
             form = Form(logged.artifact_location, run_id, model_uuid=logged.model_id, model_id=logged.model_id)
-            save_model(Path(folder) / "model", model, description, form)
+            save_pyfunc_model(Path(folder) / "model", model, description, form)
             client.log_model_artifacts(logged.model_id, str(Path(folder) / "model"))
         client.finalize_logged_model(logged.model_id, LoggedModelStatus.READY)
         client.log_outputs(run_id, [LoggedModelOutput(logged.model_id, step=0)])
@@ -257,5 +257,5 @@ def _log_model(
     return logged.artifact_location, logged.model_id
 
 
-MAX_DESCRIPTION_CHARACTERS = 5000
+MAX_VERSION_DESCRIPTION_CHARACTERS = 5000
 """Most characters of a description that every MLflow takes."""

@@ -8,8 +8,14 @@ from typing import TYPE_CHECKING
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import empty_ledger_message
-from study.tracking.connection import format_error, is_unknown_route, iterate_search, open_mlflow, prepare_database
-from study.tracking.tracking_state import TrackingState, study_id
+from study.tracking.connection import (
+    format_mlflow_error,
+    is_unknown_route,
+    iterate_search_pages,
+    open_mlflow_of_home,
+    prepare_mlflow_database,
+)
+from study.tracking.tracking_state import TrackingState, study_id_of_ledger
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -32,22 +38,22 @@ def remove_study_runs(home: Home, folder: StudyFolder) -> int:
     if home.owns_tracking and not home.database_file.exists():
         return 0
     if home.owns_tracking:
-        prepare_database(home)
-    study = study_id(folder.ledger_file)
+        prepare_mlflow_database(home)
+    study = study_id_of_ledger(folder.ledger_file)
     if not study:
         raise UserError(
             f"{empty_ledger_message(folder.ledger_file)}, and so is which runs in MLflow are its own. Remove it by hand"
         )
     try:
-        return _remove_everywhere(home, folder, study)
+        return _remove_from_all_experiments(home, folder, study)
     except Exception as error:  # whatever MLflow, its database or the network raise
         raise UserError(
-            f"{folder.name}: its runs are still in MLflow: {format_error(error, home.tracking_uri)}"
+            f"{folder.name}: its runs are still in MLflow: {format_mlflow_error(error, home.tracking_uri)}"
         ) from None
 
 
-def _remove_everywhere(home: Home, folder: StudyFolder, study: str) -> int:
-    client = open_mlflow(home)
+def _remove_from_all_experiments(home: Home, folder: StudyFolder, study: str) -> int:
+    client = open_mlflow_of_home(home)
     named = client.get_experiment_by_name(folder.name)
     noted = TrackingState.load(folder.tracking_file, home.tracking_uri)
     experiments = {noted.experiment, named.experiment_id if named else ""} - {""}
@@ -55,10 +61,10 @@ def _remove_everywhere(home: Home, folder: StudyFolder, study: str) -> int:
 
 
 def _remove_from_experiment(home: Home, client: "MlflowClient", experiment_id: str, study: str) -> int:
-    runs = list(_run_ids(client, experiment_id, f"tags.`study.id` = '{study}'"))
+    runs = list(_iterate_run_ids(client, experiment_id, f"tags.`study.id` = '{study}'"))
     models = _delete_model_versions(client, experiment_id, study, set(runs))
     experiment = client.get_experiment(experiment_id)
-    is_whole = len(runs) == sum(1 for _ in _run_ids(client, experiment_id))
+    is_whole = len(runs) == sum(1 for _ in _iterate_run_ids(client, experiment_id))
     if home.owns_tracking and is_whole and experiment.lifecycle_stage == "active":
         client.rename_experiment(experiment_id, f"{experiment.name[:200]}, deleted, {study}")  # frees the name
         client.delete_experiment(experiment_id)
@@ -87,17 +93,17 @@ def _delete_model_versions(client: "MlflowClient", experiment_id: str, study: st
             client.delete_model_version(version.name, version.version)
             if not client.search_model_versions(f"name = '{version.name}'"):
                 client.delete_registered_model(version.name)
-    model_ids = [model.model_id for model in _logged_models(client, experiment_id, study)]
+    model_ids = [model.model_id for model in _iterate_logged_models(client, experiment_id, study)]
     for model_id in model_ids:
         client.delete_logged_model(model_id)
     return model_ids
 
 
-def _logged_models(client: "MlflowClient", experiment_id: str, study: str) -> Iterator["LoggedModel"]:
+def _iterate_logged_models(client: "MlflowClient", experiment_id: str, study: str) -> Iterator["LoggedModel"]:
     from mlflow.exceptions import MlflowException
 
     try:
-        for model in iterate_search(lambda token: client.search_logged_models([experiment_id], page_token=token)):
+        for model in iterate_search_pages(lambda token: client.search_logged_models([experiment_id], page_token=token)):
             if model.tags.get("study.id") == study:
                 yield model
     except MlflowException as error:
@@ -105,9 +111,11 @@ def _logged_models(client: "MlflowClient", experiment_id: str, study: str) -> It
             raise
 
 
-def _run_ids(client: "MlflowClient", experiment_id: str, query: str = "") -> Iterator[str]:
+def _iterate_run_ids(client: "MlflowClient", experiment_id: str, query: str = "") -> Iterator[str]:
     """Yield the id of every run that is not marked as deleted."""
     from mlflow.entities import ViewType
 
     of = [experiment_id], query, ViewType.ACTIVE_ONLY, 1000
-    yield from (run.info.run_id for run in iterate_search(lambda token: client.search_runs(*of, page_token=token)))
+    yield from (
+        run.info.run_id for run in iterate_search_pages(lambda token: client.search_runs(*of, page_token=token))
+    )

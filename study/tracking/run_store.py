@@ -17,11 +17,11 @@ from study.data.dataset import DatasetSummary, original_fingerprint
 from study.knobs import Section
 from study.spec import StudySpec
 from study.text import escape_control
-from study.tracking.connection import iterate_search
+from study.tracking.connection import iterate_search_pages
 from study.tracking.tracking_state import FINAL_VIEW_KEY, SEARCH_VIEW_KEY, STUDY_RUN_KEY
 
 
-class MetricPoint(NamedTuple):
+class MetricValue(NamedTuple):
     """One value of a metric.
 
     Attributes:
@@ -31,7 +31,7 @@ class MetricPoint(NamedTuple):
 
     name: str
     value: float
-    time: int
+    time_ms: int
     step: int
 
 
@@ -47,7 +47,7 @@ class RunUpdate:
         name: of the run, if it does not exist yet; `rename`: its new name, None: as it is.
         start: when it began, in milliseconds since the epoch, if it does not exist yet.
         inputs: data sets that it reads.
-        tags: to set; `untag`: to remove.
+        tags: to set; `removed_tags`: to remove.
         status: one of MLflow's, None: as it is; a new run is RUNNING.
         end: when it ended, in milliseconds since the epoch; None while it runs.
         files: folders whose content becomes its artifacts, each with the artifact folder that it goes to (None: the
@@ -57,29 +57,29 @@ class RunUpdate:
     key: str
     parent: str | None = None
     name: str = ""
-    rename: str | None = None
-    start: int = 0
+    new_name: str | None = None
+    start_ms: int = 0
     tags: dict[str, str] = field(default_factory=dict)
-    untag: set[str] = field(default_factory=set)
+    removed_tags: set[str] = field(default_factory=set)
     params: dict[str, str] = field(default_factory=dict)
-    points: list[MetricPoint] = field(default_factory=list)
-    inputs: list[DatasetInput] = field(default_factory=list)
+    metric_values: list[MetricValue] = field(default_factory=list)
+    dataset_inputs: list[DatasetInput] = field(default_factory=list)
     status: str | None = None
-    end: int | None = None
+    end_ms: int | None = None
     files: list[tuple[Path, str | None]] = field(default_factory=list)
 
 
-MAX_VALUE_CHARACTERS = 5000
+MAX_PARAM_CHARACTERS = 5000
 """Most characters of a parameter or tag that every MLflow takes."""
 
 
 def truncate_value(value: object) -> str:
-    """Return a value as text that every MLflow takes, cut to `MAX_VALUE_CHARACTERS` with a note of its length."""
+    """Return a value as text that every MLflow takes, cut to `MAX_PARAM_CHARACTERS` with a note of its length."""
     text = escape_control(str(value))
-    if len(text) <= MAX_VALUE_CHARACTERS:
+    if len(text) <= MAX_PARAM_CHARACTERS:
         return text
     end = f" ... (cut: {len(text)} characters in all)"
-    return text[: MAX_VALUE_CHARACTERS - len(end)] + end
+    return text[: MAX_PARAM_CHARACTERS - len(end)] + end
 
 
 def to_milliseconds(time: float) -> int:
@@ -87,7 +87,7 @@ def to_milliseconds(time: float) -> int:
     return int(time * 1000)
 
 
-MAX_TITLE_CHARACTERS, MAX_DIGEST_CHARACTERS = 500, 36
+MAX_DATASET_NAME_CHARACTERS, MAX_DATASET_DIGEST_CHARACTERS = 500, 36
 """Most characters of a data set's name and digest that MLflow takes."""
 
 
@@ -100,7 +100,10 @@ def to_dataset_input(section: Section, told: DatasetSummary) -> DatasetInput:
     """
     kind, source = _dataset_source(str(section["name"]), told["sources"])
     profile = json.dumps({"rows": told["rows"], "shape": told.get("shape")})
-    title, digest = told["title"][:MAX_TITLE_CHARACTERS], original_fingerprint(told["digest"])[:MAX_DIGEST_CHARACTERS]
+    title, digest = (
+        told["title"][:MAX_DATASET_NAME_CHARACTERS],
+        original_fingerprint(told["digest"])[:MAX_DATASET_DIGEST_CHARACTERS],
+    )
     found = Dataset(title, digest, kind, source, profile=profile)
     return DatasetInput(found, [InputTag("mlflow.data.context", ", ".join(told["rows"]))])
 
@@ -127,7 +130,7 @@ def reference_run_key(name: str) -> str:
     return f"reference {name}"
 
 
-UI_TAGS = {"mlflow.experimentKind": "custom_model_development"}
+EXPERIMENT_KIND_TAGS = {"mlflow.experimentKind": "custom_model_development"}
 """Tags that make the MLflow UI open an experiment on its training runs."""
 
 NOTE_TAG = "mlflow.note.content"
@@ -189,7 +192,7 @@ def saved_view_tags(spec: StudySpec) -> dict[str, str]:
                 ["tags.`study.kind` = 'trial'", *(f"tags.`study.stage` != '{stage}'" for stage in left_out)]
             ),
             "orderByKey": metrics[0],
-            "orderByAsc": goal.modes[0] == "min",
+            "orderByAsc": goal.directions[0] == "min",
             "groupBy": groups,
             "selectedColumns": columns,
         }
@@ -204,21 +207,21 @@ SEARCH_STAGES, RERUN_STAGES = ("baseline", "search", "replicate"), ("confirm", "
 PRIMARY_METRIC_TAG = "mlflow.experiment.primaryMetric.name"
 """Tag of an experiment: the metric of the UI's first charts and of its parallel coordinates."""
 
-REQUESTS_AT_ONCE = 8
+MAX_PARALLEL_REQUESTS = 8
 """Requests that a server gets at the same time, each for another run."""
 
 
-class RunStore:
+class MlflowRunStore:
     """Runs, each known by its key; see `TrackingState.runs`.
 
     Args:
         at_once: requests at the same time.
     """
 
-    def __init__(self, client: MlflowClient, at_once: int = REQUESTS_AT_ONCE) -> None:
+    def __init__(self, client: MlflowClient, at_once: int = MAX_PARALLEL_REQUESTS) -> None:
         self.client, self._at_once = client, at_once
 
-    def experiment(self, spec: StudySpec, artifacts: str | None) -> str:
+    def find_or_make_experiment(self, spec: StudySpec, artifacts: str | None) -> str:
         """Return the id of a study's experiment; make it if there is none, restore it if it was marked as deleted.
 
         The UI's charts begin with the study's metric.
@@ -231,10 +234,10 @@ class RunStore:
             description = SEARCH_DESCRIPTION if spec.final_seeds is None else FINAL_DESCRIPTION
             tags = {
                 PRIMARY_METRIC_TAG: spec.metric,
-                NOTE_TAG: description.format(aims=spec.objective.aims),
+                NOTE_TAG: description.format(aims=spec.objective.metrics_and_directions_text),
                 **saved_view_tags(spec),
             }
-            return str(self.client.create_experiment(spec.name, artifacts, UI_TAGS | tags))
+            return str(self.client.create_experiment(spec.name, artifacts, EXPERIMENT_KIND_TAGS | tags))
         if experiment.lifecycle_stage == "deleted":
             self.client.restore_experiment(experiment.experiment_id)
         for tag, view in saved_view_tags(spec).items():
@@ -249,9 +252,9 @@ class RunStore:
         Args:
             runs: id by key, in the order of their making.
         """
-        return any(self._is_deleted(run_id) for run_id in {*list(runs.values())[:1], *list(runs.values())[-1:]})
+        return any(self._is_run_deleted(run_id) for run_id in {*list(runs.values())[:1], *list(runs.values())[-1:]})
 
-    def _is_deleted(self, run_id: str) -> bool:
+    def _is_run_deleted(self, run_id: str) -> bool:
         try:
             return self.client.get_run(run_id).info.lifecycle_stage == "deleted"
         except MlflowException as error:
@@ -259,7 +262,7 @@ class RunStore:
                 return True
             raise
 
-    def find(self, experiment: str, study: str, since: int = 0) -> Iterator[tuple[str, str]]:
+    def find_runs(self, experiment: str, study: str, since: int = 0) -> Iterator[tuple[str, str]]:
         """Yield key and id of a study's runs, in the order of their making.
 
         Args:
@@ -268,15 +271,15 @@ class RunStore:
         """
         query = f"tags.`study.id` = '{study}' and attributes.start_time >= {since}"
         of = [experiment], query, ViewType.ACTIVE_ONLY, 1000, ["attributes.start_time ASC"]
-        for run in iterate_search(lambda token: self.client.search_runs(*of, page_token=token)):
-            yield _run_key(run.data.tags), run.info.run_id
+        for run in iterate_search_pages(lambda token: self.client.search_runs(*of, page_token=token)):
+            yield _run_key_of_tags(run.data.tags), run.info.run_id
 
-    def attach(self, run_id: str, path: Path, folder: str | None) -> None:
+    def log_artifacts(self, run_id: str, path: Path, folder: str | None) -> None:
         """Log a file, or all in a folder, as artifacts of a run."""
         log = self.client.log_artifacts if path.is_dir() else self.client.log_artifact
         log(run_id, str(path), folder)
 
-    def write(self, experiment: str, changes: list[RunUpdate], runs: dict[str, str]) -> None:
+    def apply_updates(self, experiment: str, changes: list[RunUpdate], runs: dict[str, str]) -> None:
         """Apply changes: runs are made after those that they are nested under, and the study's run ends last.
 
         Args:
@@ -297,50 +300,54 @@ class RunStore:
         if change.key not in runs:
             nesting = {"mlflow.parentRunId": runs[change.parent]} if change.parent else {}
             tags = change.tags | nesting
-            made = self.client.create_run(experiment, change.start, tags, change.name)
+            made = self.client.create_run(experiment, change.start_ms, tags, change.name)
             runs[change.key], change.tags = made.info.run_id, {}
             change.status = None if change.status == "RUNNING" else change.status
-            change.untag = set()
+            change.removed_tags = set()
 
     def _log_inputs(self, change: RunUpdate, runs: Mapping[str, str]) -> None:
-        if change.inputs:
-            self.client.log_inputs(runs[change.key], change.inputs)
+        if change.dataset_inputs:
+            self.client.log_inputs(runs[change.key], change.dataset_inputs)
 
-    def _new_points(self, change: RunUpdate, run_id: str) -> list[MetricPoint]:
+    def _metric_values_to_log(self, change: RunUpdate, run_id: str) -> list[MetricValue]:
         """Return the points but those that are no numbers and there: MLflow below 3.16 fails at a second one."""
-        odd = {point.name for point in change.points if math.isnan(point.value)}
+        odd = {point.name for point in change.metric_values if math.isnan(point.value)}
         there = {
             (name, point.step)
             for name in odd
             for point in self.client.get_metric_history(run_id, name)
             if math.isnan(point.value)
         }
-        return [point for point in change.points if not (math.isnan(point.value) and (point.name, point.step) in there)]
+        return [
+            point
+            for point in change.metric_values
+            if not (math.isnan(point.value) and (point.name, point.step) in there)
+        ]
 
     def _apply_update(self, experiment: str, change: RunUpdate, runs: dict[str, str]) -> None:
         is_new = change.key not in runs
         self._create_run(experiment, change, runs)
         run_id = runs[change.key]
-        for name in change.untag & self.client.get_run(run_id).data.tags.keys() if change.untag else ():
+        for name in change.removed_tags & self.client.get_run(run_id).data.tags.keys() if change.removed_tags else ():
             self.client.delete_tag(run_id, name)
-        points = change.points if is_new else self._new_points(change, run_id)
+        points = change.metric_values if is_new else self._metric_values_to_log(change, run_id)
         self.client.log_batch(
             run_id,
-            [Metric(point.name, point.value, point.time, point.step) for point in points],
+            [Metric(point.name, point.value, point.time_ms, point.step) for point in points],
             [Param(key, value) for key, value in change.params.items()],
             [RunTag(key, value) for key, value in change.tags.items()],
         )
         if change.key != STUDY_RUN_KEY:
             self._log_inputs(change, runs)
-        if change.rename is not None:
-            self.client.update_run(run_id, name=change.rename)
-        if change.end is not None:
-            self.client.set_terminated(run_id, change.status, change.end)
+        if change.new_name is not None:
+            self.client.update_run(run_id, name=change.new_name)
+        if change.end_ms is not None:
+            self.client.set_terminated(run_id, change.status, change.end_ms)
         elif change.status is not None:
             self.client.update_run(run_id, change.status)
 
 
-def _run_key(tags: Mapping[str, str]) -> str:
+def _run_key_of_tags(tags: Mapping[str, str]) -> str:
     """Return the key of a run, by its tags."""
     name = tags.get(REFERENCE_TAG)
     return tags.get(OWN_RUN_TAG) or (reference_run_key(name) if name else tags.get("study.trial", STUDY_RUN_KEY))

@@ -16,24 +16,24 @@ from study.home.folder import Home, StudyFolder
 from study.home.ledger import LedgerTail
 from study.spec import StudySpec
 from study.text import print_text
-from study.tracking.connection import format_error
+from study.tracking.connection import format_mlflow_error
 from study.tracking.tracking_state import STUDY_RUN_KEY, TrackingState
 
 if TYPE_CHECKING:
-    from study.tracking.writer import Writer
+    from study.tracking.writer import LedgerToMlflowWriter
 
 BATCH_INTERVAL_S = 2.0
 """Seconds between two looks at the ledger: each that finds something costs about 10 ms, however little it is."""
 
-REST_PER_WRITE, MAX_REST_S = 3.0, 5.0
-"""After writing, the thread pauses `REST_PER_WRITE` times as long as it wrote, at most `MAX_REST_S`, and not while it
-is behind: a server on the same machine shares its cores with the trials, and events that wait for each other take fewer
-requests."""
+PAUSE_PER_WRITE_TIME, MAX_PAUSE_S = 3.0, 5.0
+"""After writing, the thread pauses `PAUSE_PER_WRITE_TIME` times as long as it wrote, at most `MAX_PAUSE_S`, and not
+while it is behind: a server on the same machine shares its cores with the trials, and events that wait for each other
+take fewer requests."""
 
 FINISH_TIMEOUT_S, TROUBLED_TIMEOUT_S = 120.0, 5.0
 """Seconds that the end of a study waits for MLflow, and for one that does not answer."""
 
-NOTICE_DELAY_S = 3.0
+WAIT_NOTICE_DELAY_S = 3.0
 """Seconds of that wait before the user is told."""
 
 LAST_REQUEST_GRACE_S = 1.0
@@ -47,17 +47,17 @@ MAX_HEAD_START_S = 30.0
 database takes seconds of the process that starts the trials."""
 
 
-def rest_seconds(spent: float) -> float:
+def pause_seconds(spent: float) -> float:
     """Return the seconds until the next look at the ledger, given the seconds that the last writing took."""
-    return max(BATCH_INTERVAL_S, min(MAX_REST_S, REST_PER_WRITE * spent))
+    return max(BATCH_INTERVAL_S, min(MAX_PAUSE_S, PAUSE_PER_WRITE_TIME * spent))
 
 
-class Tracker:
-    """A thread that follows one study's ledger from `start` to `finish`."""
+class MlflowTracker:
+    """A thread that follows one study's ledger from `start` to `finish_writing`."""
 
     def __init__(self, home: Home, folder: StudyFolder, spec: StudySpec) -> None:
         self._home, self._folder, self._spec = home, folder, spec
-        self._writer: Writer | None = None
+        self._writer: LedgerToMlflowWriter | None = None
         self._finish, self._given_up = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._follow_ledger, name="tracking", daemon=True)
         self._trouble: str | None = None
@@ -74,7 +74,7 @@ class Tracker:
         progress = self._load_state()
         return progress.offset != self._folder.ledger_file.stat().st_size or not progress.attached
 
-    def is_lost(self) -> bool:
+    def has_lost_runs(self) -> bool:
         """Return whether MLflow lacks runs that it had; to be called without `start`.
 
         Raises:
@@ -87,11 +87,11 @@ class Tracker:
             remedy = f". Move {database} away, then study resume {name} makes its runs again"
             raise StudyStoppedError(
                 f"{name} is complete, but whether MLflow has all of it cannot be told: "
-                f"{format_error(error, self._home.tracking_uri)}{remedy if self._home.owns_tracking else ''}"
+                f"{format_mlflow_error(error, self._home.tracking_uri)}{remedy if self._home.owns_tracking else ''}"
             ) from error
         return self.is_behind
 
-    def start(self, head_start: float = 0.0, say: Callable[[str], object] | None = None) -> None:
+    def start_following(self, head_start: float = 0.0, say: Callable[[str], object] | None = None) -> None:
         """Begin to follow the ledger.
 
         Args:
@@ -103,7 +103,7 @@ class Tracker:
         self._head_start = head_start if self._home.owns_tracking else 0.0
         self._thread.start()
 
-    def finish(self, say: Callable[[str], object] = print_text) -> str | None:
+    def finish_writing(self, say: Callable[[str], object] = print_text) -> str | None:
         """Write the rest of the ledger; give up after a while, sooner if MLflow did not answer lately.
 
         Args:
@@ -116,7 +116,7 @@ class Tracker:
         began, told_so = time.monotonic(), False
         while self._thread.is_alive() and time.monotonic() < self._finish_deadline(began):
             self._thread.join(0.1)
-            if not told_so and time.monotonic() - began > NOTICE_DELAY_S:
+            if not told_so and time.monotonic() - began > WAIT_NOTICE_DELAY_S:
                 say(f"MLflow gets the rest; this waits {FINISH_TIMEOUT_S:.0f} s at most ...")
                 told_so = True
         problem = (self._trouble or "it is slow") if self._thread.is_alive() else None
@@ -124,12 +124,14 @@ class Tracker:
         self._thread.join(LAST_REQUEST_GRACE_S)
         return problem
 
-    def abandon(self) -> None:
-        """Write no more, before `finish`: the study is another driver's now."""
+    def abandon_ledger(self) -> None:
+        """Write no more, before `finish_writing`: the study is another driver's now."""
         self._given_up.set()
 
-    def attach(self, files: Mapping[Path, str | None], lead: Mapping[str, Sequence[str]] | None = None) -> str | None:
-        """Log files as artifacts of the study's run, after `finish` or without `start`.
+    def log_artifacts(
+        self, files: Mapping[Path, str | None], lead: Mapping[str, Sequence[str]] | None = None
+    ) -> str | None:
+        """Log files as artifacts of the study's run, after `finish_writing` or without `start`.
 
         Args:
             files: each with the artifact folder that it goes to (None: the topmost).
@@ -141,9 +143,9 @@ class Tracker:
         if STUDY_RUN_KEY not in self._load_state().runs:
             return None
         try:
-            self._connect_writer().attach(files, lead)
+            self._connect_writer().log_artifacts(files, lead)
         except Exception as error:  # as in _follow_ledger
-            return format_error(error, self._home.tracking_uri)
+            return format_mlflow_error(error, self._home.tracking_uri)
         return None
 
     def _finish_deadline(self, began: float) -> float:
@@ -174,11 +176,11 @@ class Tracker:
                 self._trouble = None
                 if last:
                     return
-                self._finish.wait(rest_seconds(time.monotonic() - began))
+                self._finish.wait(pause_seconds(time.monotonic() - began))
             except Exception as error:  # whatever MLflow, its database or the network raise: try again later
                 if self._trouble is None:
                     self._troubled = time.monotonic()
-                self._trouble = format_error(error, self._home.tracking_uri)
+                self._trouble = format_mlflow_error(error, self._home.tracking_uri)
                 self._warn_once_if_unreachable()
                 self._writer = None
                 self._given_up.wait(RETRY_INTERVAL_S)
@@ -192,20 +194,20 @@ class Tracker:
     def _write_batch(self, to_the_end: bool) -> bool:
         """Write some events; return whether to go on at once, as there may be many more or this is the end."""
         writer = self._connect_writer()
-        from study.tracking.writer import EVENTS_AT_ONCE
+        from study.tracking.writer import EVENTS_PER_BATCH
 
         if self._given_up.is_set():  # while MLflow was opened: another driver may be writing the same events
             return False
         try:
-            return writer.write_new() >= (1 if to_the_end else EVENTS_AT_ONCE)
+            return writer.write_next_events() >= (1 if to_the_end else EVENTS_PER_BATCH)
         except Exception:
             self._since = self._since or writer.reached
             raise
 
-    def _connect_writer(self) -> "Writer":
+    def _connect_writer(self) -> "LedgerToMlflowWriter":
         if self._writer is None:
-            from study.tracking.writer import Writer
+            from study.tracking.writer import LedgerToMlflowWriter
 
-            self._writer = Writer(self._home, self._folder, self._spec, self._since)
+            self._writer = LedgerToMlflowWriter(self._home, self._folder, self._spec, self._since)
             self.notes += self._writer.notes
         return self._writer

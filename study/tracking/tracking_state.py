@@ -13,7 +13,7 @@ from study.files import read_json, write_atomically
 from study.home.folder import Home, StudyFolder, sqlite_path
 from study.home.ledger import LedgerTail
 from study.text import redact_credentials
-from study.tracking.connection import format_error, open_mlflow, relocate_artifacts
+from study.tracking.connection import correct_artifact_locations, format_mlflow_error, open_mlflow_of_home
 
 STUDY_RUN_KEY = "study"
 """Key of the study's own run; those of its trials are their numbers, as text."""
@@ -66,18 +66,18 @@ class TrackingState:
         write_atomically(path, json.dumps(vars(self)))
 
 
-def study_id(ledger: Path) -> str:
+def study_id_of_ledger(ledger: Path) -> str:
     """Return the id of a study, from its ledger's first line; empty where that is missing or lost."""
     with suppress(ValueError):  # damage after that line does not matter
         return str(next(LedgerTail(ledger).new_entries(), {}).get("id", ""))
     return ""
 
 
-REFRESH_TIMEOUT_S = 5
+REFRESH_REQUEST_TIMEOUT_S = 5
 """Seconds that a request may take where someone waits."""
 
 
-def refresh_artifacts(home: Home, folder: StudyFolder, files: Mapping[Path, str | None]) -> str | None:
+def replace_study_artifacts(home: Home, folder: StudyFolder, files: Mapping[Path, str | None]) -> str | None:
     """Log files as artifacts of the study's run in place of those that it has; others may be writing to that run.
 
     Args:
@@ -92,16 +92,16 @@ def refresh_artifacts(home: Home, folder: StudyFolder, files: Mapping[Path, str 
     own = next(home.artifacts_folder.glob(f"*/{run_id}/artifacts"), None) if home.owns_tracking else None
     try:
         if own is not None:  # what its client would do, without MLflow, whose import takes seconds
-            relocate_artifacts(home.database_file, home.artifacts_folder)
+            correct_artifact_locations(home.database_file, home.artifacts_folder)
             for path, artifact_folder in files.items():
                 (place := own / (artifact_folder or "")).mkdir(parents=True, exist_ok=True)
                 shutil.copy2(path, place)
             return None
-        client = open_mlflow(home, REFRESH_TIMEOUT_S)
+        client = open_mlflow_of_home(home, REFRESH_REQUEST_TIMEOUT_S)
         for path, artifact_folder in files.items():
             client.log_artifact(run_id, str(path), artifact_folder)
     except Exception as error:  # whatever MLflow, its database or the network raise
-        return format_error(error, home.tracking_uri)
+        return format_mlflow_error(error, home.tracking_uri)
     return None
 
 
@@ -109,12 +109,12 @@ def refresh_artifacts(home: Home, folder: StudyFolder, files: Mapping[Path, str 
 # `tests/tracking/test_pages.py` says what of MLflow this depends on.
 
 
-def experiments_page(uri: str) -> str:
+def experiments_page_url(uri: str) -> str:
     """Return the address of a server's list of experiments, without a password that may be in the server's address."""
     return mlflow_experiments_page(redact_credentials(uri))
 
 
-def run_page(uri: str, experiment: str, run_id: str, artifact: str = "") -> str:
+def run_page_url(uri: str, experiment: str, run_id: str, artifact: str = "") -> str:
     """Return the address of a run, or of one of its artifacts, as `report/report.html`.
 
     Args:
@@ -125,12 +125,12 @@ def run_page(uri: str, experiment: str, run_id: str, artifact: str = "") -> str:
     return f"{page}{f'/artifacts/{quote(artifact)}' if artifact else ''}?{MLFLOW_TRAINING_MODE}"
 
 
-def trials_page(experiment: str, is_final: bool) -> str:
+def trials_page_url(experiment: str, is_final: bool) -> str:
     """Return the address, on the server that shows the link, of an experiment's search, or of its final trainings."""
     view = FINAL_VIEW_KEY if is_final else SEARCH_VIEW_KEY
     return f"#/experiments/{experiment}/runs?viewStateShareKey={view}&{MLFLOW_TRAINING_MODE}"
 
 
-def is_server(uri: str) -> bool:
+def is_mlflow_server(uri: str) -> bool:
     """Return whether an MLflow has pages: a server, not a database."""
     return uri.startswith(("http://", "https://"))

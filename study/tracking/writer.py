@@ -12,16 +12,22 @@ from study.home.record import StudyRecord
 from study.ranking import Results
 from study.spec import StudySpec
 from study.text import redact_credentials
-from study.tracking.connection import open_mlflow, relocate_artifacts, set_aside_database
+from study.tracking.connection import correct_artifact_locations, move_damaged_database_aside, open_mlflow_of_home
 from study.tracking.mlflow_events import EventTranslator, study_description
-from study.tracking.run_store import NOTE_TAG, REQUESTS_AT_ONCE, RunStore, RunUpdate, to_milliseconds
-from study.tracking.tracking_state import STUDY_RUN_KEY, TrackingState, run_page, study_id, trials_page
+from study.tracking.run_store import MAX_PARALLEL_REQUESTS, NOTE_TAG, MlflowRunStore, RunUpdate, to_milliseconds
+from study.tracking.tracking_state import (
+    STUDY_RUN_KEY,
+    TrackingState,
+    run_page_url,
+    study_id_of_ledger,
+    trials_page_url,
+)
 
-EVENTS_AT_ONCE = 500
+EVENTS_PER_BATCH = 500
 """Most events that are brought at once."""
 
 
-class Writer:
+class LedgerToMlflowWriter:
     """Writer of one study's events to MLflow, from where its progress file says.
 
     It is used until something goes wrong; the next one then goes on from what that file says. Between the two MLflow
@@ -41,9 +47,9 @@ class Writer:
 
     def __init__(self, home: Home, folder: StudyFolder, spec: StudySpec, since: int | None = None) -> None:
         self._home, self._folder, self._spec, self._since = home, folder, spec, since
-        damaged = set_aside_database(home.database_file) if home.owns_tracking else None
+        damaged = move_damaged_database_aside(home.database_file) if home.owns_tracking else None
         is_server = home.tracking_uri.startswith(("http:", "https:"))
-        self._store = RunStore(open_mlflow(home), REQUESTS_AT_ONCE if is_server else 1)
+        self._store = MlflowRunStore(open_mlflow_of_home(home), MAX_PARALLEL_REQUESTS if is_server else 1)
         self._progress = TrackingState.load(folder.tracking_file, home.tracking_uri)
         if line_checksum(folder.ledger_file, self._progress.offset) != self._progress.last:
             self._progress = TrackingState(self._progress.uri)  # the ledger lost its end, and may have another now
@@ -51,8 +57,8 @@ class Writer:
         else:
             cut = []
         self._above = self._state_of_searched_study()
-        is_lost = self._lacks_runs()
-        self.notes = cut + _problem_notes(home, folder, damaged, is_lost)
+        is_lost = self._has_lost_runs()
+        self.notes = cut + _mlflow_problem_notes(home, folder, damaged, is_lost)
         if is_lost:
             self._progress = TrackingState(self._progress.uri, former=self._progress.former | self._progress.runs)
             self._progress.save(folder.tracking_file)
@@ -65,9 +71,9 @@ class Writer:
         self._sure = False
         self.reached: int | None = None
 
-    def write_new(self) -> int:
-        """Write the next events of the ledger, at most `EVENTS_AT_ONCE`; return how many there were."""
-        events = list(islice(self._tail.new_entries(), EVENTS_AT_ONCE))
+    def write_next_events(self) -> int:
+        """Write the next events of the ledger, at most `EVENTS_PER_BATCH`; return how many there were."""
+        events = list(islice(self._tail.new_entries(), EVENTS_PER_BATCH))
         if not events:
             return 0
         time = events[0]["time"]
@@ -77,11 +83,11 @@ class Writer:
         progress = self._progress
         if not progress.experiment:
             own = (self._home.artifacts_folder / self._spec.name).as_uri() if self._home.owns_tracking else None
-            progress.experiment = self._above.experiment or self._store.experiment(self._spec, own)
+            progress.experiment = self._above.experiment or self._store.find_or_make_experiment(self._spec, own)
         if not self._sure:
             self._adopt_existing_runs(self.reached)
         changes = self._events.translate(events)
-        self._store.write(progress.experiment, changes, progress.runs)
+        self._store.apply_updates(progress.experiment, changes, progress.runs)
         self._restore_artifacts()
         for key, path, place in ((change.key, *file) for change in changes for file in change.files):
             self._log_artifact(key, path, place)
@@ -97,7 +103,7 @@ class Writer:
         progress.save(self._folder.tracking_file)
         return len(events)
 
-    def attach(self, files: Mapping[Path, str | None], lead: Mapping[str, Sequence[str]] | None = None) -> None:
+    def log_artifacts(self, files: Mapping[Path, str | None], lead: Mapping[str, Sequence[str]] | None = None) -> None:
         """Log files as artifacts of the study's run, each in the artifact folder given (None: the topmost).
 
         Args:
@@ -108,16 +114,18 @@ class Writer:
         for path, folder in files.items():
             self._log_artifact(STUDY_RUN_KEY, path, folder)
         shown = {path.name: f"{folder}/{path.name}" if folder else path.name for path, folder in files.items()}
-        links = {"the trials": trials_page(progress.experiment, self._spec.final_seeds is not None)}
+        links = {"the trials": trials_page_url(progress.experiment, self._spec.final_seeds is not None)}
         links |= {
-            name: run_page("", progress.experiment, run_id, shown[name]) for name in LINKED_ARTIFACTS if name in shown
+            name: run_page_url("", progress.experiment, run_id, shown[name])
+            for name in LINKED_ARTIFACTS
+            if name in shown
         }
         text = study_description(Results(self._spec, self._events.record), lead, links)
-        self._store.write(progress.experiment, [RunUpdate(STUDY_RUN_KEY, tags={NOTE_TAG: text})], progress.runs)
+        self._store.apply_updates(progress.experiment, [RunUpdate(STUDY_RUN_KEY, tags={NOTE_TAG: text})], progress.runs)
         progress.attached = True
         self._progress.save(self._folder.tracking_file)
 
-    def _lacks_runs(self) -> bool:
+    def _has_lost_runs(self) -> bool:
         """Return whether MLflow lacks runs that it had.
 
         In a home's own database each is looked for: its page has a button that deletes one.
@@ -125,7 +133,9 @@ class Writer:
         runs, experiment = self._progress.runs, self._progress.experiment
         if not self._home.owns_tracking or not runs or self._store.has_lost_runs(runs):
             return self._store.has_lost_runs(runs)
-        there = {run_id for _, run_id in self._store.find(experiment, study_id(self._folder.ledger_file))}
+        there = {
+            run_id for _, run_id in self._store.find_runs(experiment, study_id_of_ledger(self._folder.ledger_file))
+        }
         return not set(runs.values()) <= there
 
     def _state_of_searched_study(self) -> TrackingState:
@@ -137,7 +147,10 @@ class Writer:
         folder = next((one for one in self._home.list_studies() if one.name == origin.get("study")), None)
         if folder is None or self._spec.final_seeds is None or folder.name == self._spec.name:
             return TrackingState()
-        found, own = TrackingState.load(folder.tracking_file, self._home.tracking_uri), study_id(folder.ledger_file)
+        found, own = (
+            TrackingState.load(folder.tracking_file, self._home.tracking_uri),
+            study_id_of_ledger(folder.ledger_file),
+        )
         if (
             STUDY_RUN_KEY not in found.runs
             or origin.get("study_id", own) != own
@@ -153,8 +166,8 @@ class Writer:
         them.
         """
         if self._home.owns_tracking:
-            relocate_artifacts(self._home.database_file, self._home.artifacts_folder)
-        self._store.attach(self._progress.runs[key], path, place)
+            correct_artifact_locations(self._home.database_file, self._home.artifacts_folder)
+        self._store.log_artifacts(self._progress.runs[key], path, place)
 
     def _restore_artifacts(self) -> None:
         """Give runs that were made again the artifacts that they had: they have other ids now, and another place."""
@@ -169,7 +182,7 @@ class Writer:
     def _adopt_existing_runs(self, since: int) -> None:
         """Add the runs that MLflow has; of two of one key keep the first, and delete the other."""
         runs = self._progress.runs
-        for key, run_id in list(self._store.find(self._progress.experiment, self._study, since - CLOCK_MARGIN_MS)):
+        for key, run_id in list(self._store.find_runs(self._progress.experiment, self._study, since - CLOCK_MARGIN_MS)):
             if runs.setdefault(key, run_id) != run_id:
                 self._store.client.delete_run(run_id)
 
@@ -181,7 +194,9 @@ CLOCK_MARGIN_MS = 60_000
 """Milliseconds by which a clock may have been set back."""
 
 
-def _problem_notes(home: Home, folder: StudyFolder, damaged: tuple[str, Path] | None, is_lost: bool) -> list[str]:
+def _mlflow_problem_notes(
+    home: Home, folder: StudyFolder, damaged: tuple[str, Path] | None, is_lost: bool
+) -> list[str]:
     """Return what was wrong with MLflow."""
     again = f"the runs of {folder.name} are made again from its ledger"
     others = ", those of other studies with: study resume NAME" if home.owns_tracking else ""

@@ -3,11 +3,11 @@
 from typing import TYPE_CHECKING
 
 from study.catalogue import lazy_getattr
-from study.trained.description import Description
+from study.trained.description import ModelDescription
 
 if TYPE_CHECKING:
-    from study.trained.classifier import Classifier
+    from study.trained.classifier import TrainedClassifier
 
-__all__ = ["Classifier", "Description"]
+__all__ = ["ModelDescription", "TrainedClassifier"]
 
-__getattr__ = lazy_getattr({"Classifier": "study.trained.classifier"})  # needs PyTorch
+__getattr__ = lazy_getattr({"TrainedClassifier": "study.trained.classifier"})  # needs PyTorch

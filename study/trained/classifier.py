@@ -17,12 +17,12 @@ from study.errors import UserError
 from study.files import safe_path_below
 from study.methods import Method
 from study.models import initial_weights
-from study.trained.description import Description
+from study.trained.description import ModelDescription
 from study.training import features
-from study.training.device import ResidentSplit, resolve_device
-from study.training.evaluation import Evaluator, build_networks
+from study.training.device import DeviceSplit, resolve_device
+from study.training.evaluation import SplitEvaluator, build_networks
 
-BATCHES, PASSES, LONG_ENOUGH = (8, 64, 512, 4096), 3, 0.1
+TIMING_BATCH_SIZES, TIMING_PASSES, MIN_PASS_S = (8, 64, 512, 4096), 3, 0.1
 """Samples whose time is measured, more until a pass takes so many seconds; and the number of passes."""
 
 
@@ -40,7 +40,7 @@ def _size_text(what: str, module: torch.nn.Module, file: Path) -> str:
     return f"{what}: {f'{count:,} parameters, ' if count else ''}{file.stat().st_size / 1e6:.3g} MB on disk"
 
 
-class Classifier:
+class TrainedClassifier:
     """Networks with their trained weights.
 
     Args:
@@ -52,19 +52,19 @@ class Classifier:
         UserError: the weights are missing, were changed, or do not fit the description; or that device cannot be used.
     """
 
-    def __init__(self, description: Description, folder: Path, device: str | None = None) -> None:
+    def __init__(self, description: ModelDescription, folder: Path, device: str | None = None) -> None:
         self.description, self.facts = description, description.facts
         self.device = resolve_device(device)
-        state = load_weights(description, folder)
+        state = load_model_weights(description, folder)
         self._network, self._sizes = None, list[str]()
-        with description.frozen_network(folder):
+        with description.use_frozen_network(folder):
             try:
                 config = description.trial_config
-                self._train, self._seen = config.train, models.facts_of_inputs(config.model, self.facts)
+                self._train, self._seen = config.train, models.facts_of_network_inputs(config.model, self.facts)
                 if description.frozen is not None:
-                    self._network = features.build_backbone(config.model, self.facts, self.device)
+                    self._network = features.build_frozen_backbone(config.model, self.facts, self.device)
                     self._sizes.append(
-                        _size_text("Frozen network", self._network, initial_weights.find_file(config.model)[0])
+                        _size_text("Frozen network", self._network, initial_weights.find_weights_file(config.model)[0])
                     )
                 modules = build_networks(config, self._seen, begins=False)
                 modules.load_state_dict(dict(state))
@@ -77,20 +77,20 @@ class Classifier:
         self._method = cast(Method, modules["method"])
 
     @classmethod
-    def load(cls, path: Path, device: str | None = None) -> "Classifier":
+    def load_from_description(cls, path: Path, device: str | None = None) -> "TrainedClassifier":
         """Load the model of a description's file.
 
         Raises:
-            UserError: as `Description.read` and the constructor.
+            UserError: as `ModelDescription.read_file` and the constructor.
         """
-        return cls(Description.read(path), path.parent, device)
+        return cls(ModelDescription.read_file(path), path.parent, device)
 
     @property
-    def classes(self) -> tuple[str, ...]:
+    def class_names(self) -> tuple[str, ...]:
         """Names of the classes, in the order of the scores."""
-        return self.description.classes
+        return self.description.class_names_or_numbers
 
-    def probabilities(self, inputs: NDArray[np.generic]) -> NDArray[np.float32]:
+    def predict_probabilities(self, inputs: NDArray[np.generic]) -> NDArray[np.float32]:
         """Return the probability of each class: the softmax of the scores, not calibrated.
 
         Args:
@@ -103,43 +103,43 @@ class Classifier:
             UserError: the inputs do not have the model's shape or type, or its method decides by more than its scores.
         """
         self._check_inputs(inputs)
-        return self._scores(inputs).softmax(1).float().cpu().numpy()
+        return self._class_scores(inputs).softmax(1).float().cpu().numpy()
 
-    def size_and_time(self) -> str:
+    def describe_size_and_time(self) -> str:
         """Say how large the model is, and how long a sample takes: the time is measured, on one thread of this CPU."""
         facts, generator, threads = self.facts, np.random.default_rng(0), torch.get_num_threads()
         torch.set_num_threads(1)
         try:
-            for samples in BATCHES:
+            for samples in TIMING_BATCH_SIZES:
                 noise: NDArray[Any] = generator.integers(0, 256, (samples, *facts.shape), np.uint8)
                 inputs = noise.astype(np.float32) if facts.is_table else noise
-                if (seconds := min(self._processor_seconds(inputs) for _ in range(PASSES))) > LONG_ENOUGH:
+                if (seconds := min(self._cpu_seconds(inputs) for _ in range(TIMING_PASSES))) > MIN_PASS_S:
                     break
         finally:
             torch.set_num_threads(threads)
         sample = "row" if facts.is_table else f"picture of {facts.shape[1]} x {facts.shape[2]} pixels"
         return (
             f"{'. '.join(self._sizes)}. A {sample} takes {seconds / samples * 1000:.2g} ms of one thread of the CPU "
-            f"({cpu_name()}): the fastest of {PASSES} passes over {samples} of noise, where the training ended; "
+            f"({cpu_name()}): the fastest of {TIMING_PASSES} passes over {samples} of noise, where the training ended; "
             f"reading {'cells' if facts.is_table else 'and decoding files'} comes on top."
         )
 
-    def _processor_seconds(self, inputs: NDArray[Any]) -> float:
+    def _cpu_seconds(self, inputs: NDArray[Any]) -> float:
         """Return the processor's time for these samples in this thread, whatever else the machine does."""
         began = time.thread_time()
-        self._scores(inputs)
+        self._class_scores(inputs)
         return time.thread_time() - began
 
-    def _scores(self, inputs: NDArray[Any]) -> torch.Tensor:
+    def _class_scores(self, inputs: NDArray[Any]) -> torch.Tensor:
         """Return the scores of samples (N, classes)."""
         no_labels = np.zeros(len(inputs), dtype=np.int64)
         if self._network is not None:
             all_of_them = range(len(inputs))
-            rows = features.feature_batches(self._network, inputs, all_of_them, self.facts, self.device)
+            rows = features.compute_feature_batches(self._network, inputs, all_of_them, self.facts, self.device)
             inputs = np.concatenate([batch for _, batch in rows])
-        resident = {"given": ResidentSplit(Split(inputs, no_labels), self._seen.for_split("train"), self.device)}
-        evaluation = Evaluator(self._networks, resident, self._seen, self._train)
-        return evaluation.scores("encoder", evaluation.features("given"))
+        resident = {"given": DeviceSplit(Split(inputs, no_labels), self._seen.facts_of_split("train"), self.device)}
+        evaluation = SplitEvaluator(self._networks, resident, self._seen, self._train)
+        return evaluation.class_scores("encoder", evaluation.compute_features("given"))
 
     def _check_inputs(self, inputs: NDArray[np.generic]) -> None:
         if self._method.equalizes_odds:
@@ -155,7 +155,7 @@ class Classifier:
             )
 
 
-def load_weights(description: Description, folder: Path) -> Mapping[str, torch.Tensor]:
+def load_model_weights(description: ModelDescription, folder: Path) -> Mapping[str, torch.Tensor]:
     """Return a model's weights by name, on the CPU.
 
     Raises:

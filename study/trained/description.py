@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from study import files
-from study.data import Encoding, Facts
+from study.data import Facts, TableEncoding
 from study.data.table_columns import ColumnEncoding
 from study.errors import UserError
 from study.files import safe_path_below, write_atomically
@@ -20,12 +20,12 @@ from study.metrics.worst_group_statement import GroupCounts, WorstGroup, find_wo
 from study.models import initial_weights
 from study.training import TrialConfig
 
-FORMAT = 1
+DESCRIPTION_FORMAT_VERSION = 1
 """Version of the file's format."""
 
 
 @dataclass(frozen=True)
-class Description:
+class ModelDescription:
     """A trained model.
 
     Attributes:
@@ -44,18 +44,18 @@ class Description:
     weights: str
     weights_digest: str
     told: Mapping[str, Any]
-    encoding: Encoding | None = None
+    encoding: TableEncoding | None = None
     frozen: Mapping[str, str] | None = None
 
-    def network_file(self, folder: Path) -> Path | None:
+    def frozen_network_file(self, folder: Path) -> Path | None:
         """Return the file of the frozen network's weights among a model's files; None: they are not inside."""
         if self.frozen is None:
             return None
-        path = safe_path_below(folder, network_file_name(self.frozen))
+        path = safe_path_below(folder, frozen_network_file_name(self.frozen))
         return path if path.exists() else None
 
     @contextmanager
-    def frozen_network(self, folder: Path) -> Iterator[None]:
+    def use_frozen_network(self, folder: Path) -> Iterator[None]:
         """Have the frozen network's weights within the block: those among the model's files, else this machine's.
 
         Args:
@@ -67,9 +67,9 @@ class Description:
         if self.frozen is None:
             yield
             return
-        section, inside = self.config["model"], self.network_file(folder)
-        with nullcontext() if inside is None else initial_weights.weights_at(section, inside):
-            now = initial_weights.describe(section)
+        section, inside = self.config["model"], self.frozen_network_file(folder)
+        with nullcontext() if inside is None else initial_weights.use_weights_file(section, inside):
+            now = initial_weights.describe_weights_file(section)
             if now["sha256"] != self.frozen["sha256"]:
                 raise UserError(
                     f"the model takes features of {self.frozen['name']}, whose weights are not those here: sha256 was "
@@ -83,24 +83,26 @@ class Description:
         return TrialConfig.from_document(self.config)
 
     @property
-    def classes(self) -> tuple[str, ...]:
+    def class_names_or_numbers(self) -> tuple[str, ...]:
         """Names of the classes, in the order of the scores; their numbers where the data set names none."""
         return self.facts.class_names or tuple(map(str, range(self.facts.classes)))
 
     @property
-    def worst_group(self) -> WorstGroup | None:
+    def worst_groups(self) -> WorstGroup | None:
         """Groups that the model serves worst, on the split that it is described on; None where that is not known."""
         if (counts := self.told.get("groups")) is not None:
             return find_worst_group(GroupCounts(**counts), self.facts.class_names, self.facts.bias_names)
         return None
 
-    def write(self, path: Path) -> None:
+    def write_file(self, path: Path) -> None:
         """Write the description to a file in one step."""
-        values = {"format": FORMAT, **asdict(self)}
-        write_atomically(path, json.dumps({**values, "digest": files.sha256_of_values(_plain(values))}, indent=2))
+        values = {"format": DESCRIPTION_FORMAT_VERSION, **asdict(self)}
+        write_atomically(
+            path, json.dumps({**values, "digest": files.sha256_of_values(_plain_json_values(values))}, indent=2)
+        )
 
     @classmethod
-    def read(cls, path: Path) -> "Description":
+    def read_file(cls, path: Path) -> "ModelDescription":
         """Read a description.
 
         Raises:
@@ -113,28 +115,34 @@ class Description:
             raise UserError(f"{path}: cannot be read: {error.strerror}") from None
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise UserError(f"{path}: is not a description of a model, or cut short") from None
-        if version != FORMAT:
-            raise UserError(f"{path}: format {version}, this version of study reads {FORMAT}. Update study")
+        if version != DESCRIPTION_FORMAT_VERSION:
+            raise UserError(
+                f"{path}: format {version}, this version of study reads {DESCRIPTION_FORMAT_VERSION}. Update study"
+            )
         if recorded_digest != files.sha256_of_values({"format": version, **values}):
             raise UserError(f"{path}: was changed after it was written. Take the file that study train wrote")
-        facts: dict[str, Any] = {key: _tuple(value) for key, value in values.pop("facts").items() if key != "alike"}
+        facts: dict[str, Any] = {
+            key: _list_to_tuple(value) for key, value in values.pop("facts").items() if key != "alike"
+        }
         told = values.pop("encoding", None)
         encoding = (
-            None if told is None else tuple(ColumnEncoding(**{**of, "values": _tuple(of["values"])}) for of in told)
+            None
+            if told is None
+            else tuple(ColumnEncoding(**{**of, "values": _list_to_tuple(of["values"])}) for of in told)
         )
         return cls(facts=Facts(**facts), encoding=encoding, **values)
 
 
-def network_file_name(frozen: Mapping[str, str]) -> str:
+def frozen_network_file_name(frozen: Mapping[str, str]) -> str:
     """Return the name of the file of a frozen network's weights among a model's files."""
     return f"network-{frozen['sha256'][:16]}{Path(frozen['file']).suffix}"
 
 
-def _tuple(value: Any) -> Any:
+def _list_to_tuple(value: Any) -> Any:
     """Return a list as the tuple that it was before JSON."""
     return tuple(value) if isinstance(value, list) else value
 
 
-def _plain(values: Any) -> Any:
+def _plain_json_values(values: Any) -> Any:
     """Return values as JSON gives them back: tuples as lists, keys as text."""
     return json.loads(json.dumps(values))

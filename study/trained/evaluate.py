@@ -14,8 +14,8 @@ from study import data
 from study.data import holdout, table_columns
 from study.data.dataset import Dataset, Facts, Split
 from study.data.folds import select_fold
-from study.data.table_columns import Faults
-from study.data.table_format import TABLES
+from study.data.table_columns import FaultsByRow
+from study.data.table_format import TABLE_SUFFIXES
 from study.errors import UserError
 from study.files import safe_path_below
 from study.home import events
@@ -25,19 +25,19 @@ from study.home.record import StudyRecord, finite_metrics
 from study.metrics import group_names
 from study.metrics.worst_group_statement import GroupCounts, WorstGroup, class_recall_sentences, find_worst_group
 from study.spec import load_study
-from study.spec.key_errors import Problems, check_section
-from study.spec.load import drop_removed_keys
-from study.spec.search_checks import trial_faults
-from study.spec.section_models import section_model
-from study.spec.yaml_document import Document, apply_overrides, as_mapping
+from study.spec.key_errors import ProblemCollector, validate_section
+from study.spec.load import drop_keys_of_earlier_versions
+from study.spec.search_checks import all_trial_faults
+from study.spec.section_models import make_section_model
+from study.spec.yaml_document import YamlDocument, apply_overrides, mapping_or_empty
 from study.text import list_few_names, quoted
-from study.trained import Description
-from study.trained.classifier import load_weights
-from study.trained.model_files import test_fingerprint
+from study.trained import ModelDescription
+from study.trained.classifier import load_model_weights
+from study.trained.model_files import test_split_fingerprint
 from study.training import DivergedError, Trial, TrialConfig
 from study.training.device import resolve_device
 
-ALL = "all"
+ALL_SAMPLES_SPLIT = "all"
 """Split of every sample with a class, of data that are not the model's own."""
 
 
@@ -57,12 +57,12 @@ class EvaluationResult:
     metrics: Mapping[str, float | None]
     samples: int
     worst_group: WorstGroup | None
-    left_out: Faults
-    foreign_bias: Sequence[str]
-    of_classes: Sequence[str]
+    left_out: FaultsByRow
+    unknown_bias_classes: Sequence[str]
+    class_sentences: Sequence[str]
 
 
-def evaluate(
+def evaluate_model(
     home: Home,
     model: Path,
     split: str,
@@ -80,7 +80,7 @@ def evaluate(
 
     Args:
         model: the description's file.
-        split: of the data, or `ALL`.
+        split: of the data, or `ALL_SAMPLES_SPLIT`.
         study: a study file whose data are used, or a table or folder that is read as the model's own was; None: the
             model's own.
         assignments: overrides of keys of the data, `data.rho=0.9`.
@@ -89,13 +89,13 @@ def evaluate(
 
     Raises:
         UserError: the device, the model or the data cannot be used, the data are not of the model's kind, have
-            classes that it does not know, no such split, or are the model's own and the split is `ALL`.
+            classes that it does not know, no such split, or are the model's own and the split is `ALL_SAMPLES_SPLIT`.
     """
-    description = Description.read(model)
+    description = ModelDescription.read_file(model)
     assignments = list(assignments)
     section = _data_section(description, study, assignments)
     is_own_section = data.section_key(section) == data.section_key(
-        as_mapping(_own_document(description).values["data"])
+        mapping_or_empty(_document_of_training_data(description).values["data"])
     )
     if description.facts.bias_edges and section.get("bias") and section.get("bias_bins", ()) in (None, "quartiles"):
         section = {**section, "bias_bins": list(description.facts.bias_edges)}  # not the quartiles of other rows
@@ -109,19 +109,19 @@ def evaluate(
             "\n".join(["--strict: the model cannot take every row", *table_columns.summarise_faults(left_out)])
         )
     foreign = unknown_bias_classes(dataset.facts, description.facts)
-    dataset = renumber_classes(dataset, description.facts)
+    dataset = renumber_classes_as_model(dataset, description.facts)
     used = {**description.config, "data": section}
-    if dataset.facts.bias_classes is None and any(trial_faults(used, dataset.facts)):
-        dataset = _of_unknown_bias(dataset, description.facts)  # the method needs it to train, which is over
-    if faults := list(trial_faults(used, replace(dataset.facts, some_bias=description.facts.some_bias))):
+    if dataset.facts.bias_classes is None and any(all_trial_faults(used, dataset.facts)):
+        dataset = _with_unknown_bias(dataset, description.facts)  # the method needs it to train, which is over
+    if faults := list(all_trial_faults(used, replace(dataset.facts, some_bias=description.facts.some_bias))):
         raise UserError("\n".join(f"the model: {'.'.join(at)}: {why}" for at, why in faults))
-    known = description.told["test_fingerprint"] if split in ("test", ALL) else None
-    is_own = known is not None and test_fingerprint(dataset) == known
-    if split == ALL:
+    known = description.told["test_fingerprint"] if split in ("test", ALL_SAMPLES_SPLIT) else None
+    is_own = known is not None and test_split_fingerprint(dataset) == known
+    if split == ALL_SAMPLES_SPLIT:
         if is_own or is_own_section:
             raise UserError("--split all: these are the model's own data, and it was trained on a part of them")
-        dataset = _with_all_samples(dataset)
-    _check_split(description.facts, dataset.facts, split)
+        dataset = _add_all_samples_split(dataset)
+    _check_split_fits_model(description.facts, dataset.facts, split)
     if config.train.with_val:
         if split == "val":
             better = "" if is_own_section else ", and of new data it has none: --split all takes every sample"
@@ -129,69 +129,69 @@ def evaluate(
         config = replace(config, train=replace(config.train, with_val=False))
     # the network that inferred groups for the training is no part of the model
     config = replace(config, train=replace(config.train, inferred_groups="none"))
-    load_weights(description, model.parent)  # refuses what was not written by study
+    load_model_weights(description, model.parent)  # refuses what was not written by study
     place = str(resolve_device(device))
     noted = _note_test_reading(home, description) if is_own and split == "test" else nullcontext()
-    with description.frozen_network(model.parent), noted:
+    with description.use_frozen_network(model.parent), noted:
         trial = Trial(config, dataset, place, begins=False)
-        trial.load(safe_path_below(model.parent, description.weights))
+        trial.load_model(safe_path_below(model.parent, description.weights))
         try:
             measured = finite_metrics(trial.evaluate(split, final=True))
-            groups, classes = _worst_group(trial, split, measured), _class_sentences(trial, split, measured)
+            groups, classes = _worst_group(trial, split, measured), _lowest_class_sentences(trial, split, measured)
             return EvaluationResult(measured, len(dataset.splits[split]), groups, left_out, foreign, classes)
         except DivergedError as diverged:
             raise UserError(f"{model}: {diverged}: the model cannot be measured on these data") from None
 
 
-def groups_in_words(model: Path, metrics: Iterable[str]) -> dict[str, str]:
+def group_metrics_in_words(model: Path, metrics: Iterable[str]) -> dict[str, str]:
     """Return the class and bias class, in the model's names, of each metric that is of one group."""
-    facts = Description.read(model).facts
+    facts = ModelDescription.read_file(model).facts
     told = {name: group_names.group_metric_in_words(name, facts.class_names, facts.bias_names) for name in metrics}
     return {name: words for name, words in told.items() if words}
 
 
-def is_user_data(place: str) -> bool:
+def is_path_of_user_data(place: str) -> bool:
     """Tell whether a path is that of a table or of a folder, not of a study file."""
-    return os.path.isdir(place) or Path(place).suffix.lower() in TABLES
+    return os.path.isdir(place) or Path(place).suffix.lower() in TABLE_SUFFIXES
 
 
-def _data_section(description: Description, study: str | None, assignments: list[str]) -> dict[str, Any]:
+def _data_section(description: ModelDescription, study: str | None, assignments: list[str]) -> dict[str, Any]:
     """Return the complete `data` section: the model's own or a study file's, with overrides."""
     for assignment in assignments:
         if not assignment.startswith("data."):
             raise UserError(f"--set {assignment}: only keys of the data can be set, the model is evaluated as it is")
-    if study is not None and not is_user_data(study):
+    if study is not None and not is_path_of_user_data(study):
         return dict(load_study(study, assignments).base["data"])
-    document = _own_document(description)
+    document = _document_of_training_data(description)
     if study is None and not assignments:
-        return dict(as_mapping(document.values["data"]))
+        return dict(mapping_or_empty(document.values["data"]))
     if study is not None:
         own = str(description.config["data"]["name"])
         if all(knob.key != "path" for knob in data.data_knobs(own)):
             raise UserError(f"--data {study}: the model learned {own}, which has no files of yours; give a study file")
-        document.set("data.path", study, "--data")
+        document.override_key("data.path", study, "--data")
     apply_overrides(document, assignments)
-    values = dict(as_mapping(document.values["data"]))
+    values = dict(mapping_or_empty(document.values["data"]))
     name = str(values.pop("name"))
-    problems = Problems(document)
-    checked = check_section(section_model("data", data.data_knobs(name)), values, ("data",), problems)
-    problems.raise_any()
+    problems = ProblemCollector(document)
+    checked = validate_section(make_section_model("data", data.data_knobs(name)), values, ("data",), problems)
+    problems.raise_if_any()
     return {"name": name, **(checked or {})}
 
 
-def _own_document(description: Description) -> Document:
+def _document_of_training_data(description: ModelDescription) -> YamlDocument:
     """Return a document with the `data` section that a model was trained on, without keys of earlier versions."""
     by_number = ("aligned", "by_number")  # the class of each bias class, which the model's facts have
     own = {key: value for key, value in description.config["data"].items() if (key, value) != by_number}
-    document = Document("the model", {"data": own})
-    problems = Problems(document)
-    document.values = drop_removed_keys(document.values, problems)
-    problems.raise_any()
+    document = YamlDocument("the model", {"data": own})
+    problems = ProblemCollector(document)
+    document.values = drop_keys_of_earlier_versions(document.values, problems)
+    problems.raise_if_any()
     return document
 
 
-def _with_all_samples(dataset: Dataset) -> Dataset:
-    """Return the data set with a further split `ALL`: every sample that has a class."""
+def _add_all_samples_split(dataset: Dataset) -> Dataset:
+    """Return the data set with a further split `ALL_SAMPLES_SPLIT`: every sample that has a class."""
 
     def joined(name: str) -> Any:
         arrays = [getattr(dataset.splits[split], name) for split in dataset.facts.splits]
@@ -201,11 +201,11 @@ def _with_all_samples(dataset: Dataset) -> Dataset:
         Split(*map(joined, ("inputs", "target", "bias", "condition"))), joined("target") >= 0
     )
     known = dataset.facts.bias_splits if whole.bias is None else None
-    facts = replace(dataset.facts, splits=(*dataset.facts.splits, ALL), bias_splits=known)
-    return Dataset(facts, {**dataset.splits, ALL: whole})
+    facts = replace(dataset.facts, splits=(*dataset.facts.splits, ALL_SAMPLES_SPLIT), bias_splits=known)
+    return Dataset(facts, {**dataset.splits, ALL_SAMPLES_SPLIT: whole})
 
 
-def _check_split(model: Facts, facts: Facts, split: str) -> None:
+def _check_split_fits_model(model: Facts, facts: Facts, split: str) -> None:
     for what, own, other in (("classes", model.classes, facts.classes), ("shape", model.shape, facts.shape)):
         if own != other:
             raise UserError(f"data: {what} {other} given, the model was trained on {own}")
@@ -217,22 +217,22 @@ def _check_split(model: Facts, facts: Facts, split: str) -> None:
 
 def _worst_group(trial: Trial, split: str, measured: Mapping[str, float | None]) -> WorstGroup | None:
     """Return the groups that the model serves worst, by the counts of this evaluation."""
-    facts, cells = trial.dataset.facts.for_split(split), trial.evaluate.counts[split]
-    right, samples = cells.cells.sums.tolist(), cells.cells.samples.long().tolist()
+    facts, cells = trial.dataset.facts.facts_of_split(split), trial.evaluate.counts[split]
+    right, samples = cells.accuracy_statistics.sums.tolist(), cells.accuracy_statistics.samples.long().tolist()
     unknown = int(cells.table[:, -1].sum()) if facts.bias_classes else None
     found = GroupCounts(split, samples, right, unknown, measured[f"{split}/accuracy"])
     return find_worst_group(found, facts.class_names, facts.bias_names)
 
 
-def _class_sentences(trial: Trial, split: str, measured: Mapping[str, float | None]) -> list[str]:
+def _lowest_class_sentences(trial: Trial, split: str, measured: Mapping[str, float | None]) -> list[str]:
     """Return sentences on the class with the lowest accuracy, and on a threshold that is off."""
-    confusion = trial.evaluate.counts[split].by_class.long().tolist()
+    confusion = trial.evaluate.counts[split].counts_by_class.long().tolist()
     names = trial.dataset.facts.class_names or [f"class {number}" for number in range(len(confusion))]
     return class_recall_sentences(names, confusion, measured.get(f"{split}/auc"))
 
 
 @contextmanager
-def _note_test_reading(home: Home, description: Description) -> Iterator[None]:
+def _note_test_reading(home: Home, description: ModelDescription) -> Iterator[None]:
     """Note a successful reading of the test split in the ledger of the model's study, if it is in this home."""
     name = str(description.told["study"])
     folder = next((study for study in home.list_studies() if study.name == name), None)
@@ -250,10 +250,10 @@ def _note_test_reading(home: Home, description: Description) -> Iterator[None]:
         ledger.close()
 
 
-Names = Sequence[str] | None
+OptionalNames = Sequence[str] | None
 
 
-def renumber_classes(dataset: Dataset, model: Facts) -> Dataset:
+def renumber_classes_as_model(dataset: Dataset, model: Facts) -> Dataset:
     """Return the data set with each class and bias class numbered as the model numbers the one of this name.
 
     Names that the data lack are fine. Where either side has no names its numbers stay as they are, and the data's bias
@@ -275,8 +275,8 @@ def renumber_classes(dataset: Dataset, model: Facts) -> Dataset:
             f"these "
             "rows, or write the model's names if they mean the same"
         )
-    target = _renumbering(facts.class_names, model.class_names)
-    bias = _renumbering(facts.bias_names, model.bias_names)
+    target = _model_numbers_of_names(facts.class_names, model.class_names)
+    bias = _model_numbers_of_names(facts.bias_names, model.bias_names)
     if target is not None:
         facts = replace(facts, classes=model.classes, class_names=model.class_names)
     if bias is not None:
@@ -296,7 +296,7 @@ def renumber_classes(dataset: Dataset, model: Facts) -> Dataset:
     return Dataset(facts, splits)
 
 
-def _of_unknown_bias(dataset: Dataset, model: Facts) -> Dataset:
+def _with_unknown_bias(dataset: Dataset, model: Facts) -> Dataset:
     """Return the data set with the model's bias classes, of which no sample's is known."""
     splits = {name: replace(split, bias=np.full(len(split), -1)) for name, split in dataset.splits.items()}
     return Dataset(replace(_with_model_bias(dataset.facts, model), bias_splits=None, some_bias=True), splits)
@@ -312,11 +312,11 @@ def unknown_bias_classes(facts: Facts, model: Facts) -> list[str]:
     return _unknown_names(facts.bias_names, model.bias_names)
 
 
-def _unknown_names(given: Names, known: Names) -> list[str]:
+def _unknown_names(given: OptionalNames, known: OptionalNames) -> list[str]:
     return [name for name in given or () if known and name not in known]
 
 
-def _renumbering(given: Names, known: Names) -> NDArray[np.int64] | None:
+def _model_numbers_of_names(given: OptionalNames, known: OptionalNames) -> NDArray[np.int64] | None:
     """Return the model's number for each of the data's, with -1 (not known) for -1 and where the model has none.
 
     None: the numbers stay.

@@ -6,17 +6,17 @@ from typing import Any
 from study import models, ranking
 from study.catalogue import REFERENCE_METHOD
 from study.data import Dataset, Facts
-from study.data.cells import count_split
-from study.data.positive_class import positive_class
+from study.data.cells import count_cells_of_split
+from study.data.positive_class import positive_class_name
 from study.home.record import TrialRecord
 from study.metrics import METRICS, group_names, is_standard_error
 from study.metrics.worst_group_statement import GroupCounts, find_worst_group, wilson_interval
 from study.ranking import RELATIVE_TOLERANCE, Results, SeedStatistics, epochs
 from study.spec import StudySpec
-from study.spec.schema import Origin
+from study.spec.schema import ExportOrigin
 from study.text import escape_markdown, pluralise, rows_as_markdown
 
-MISSING = "not defined"
+UNDEFINED_NUMBER_TEXT = "not defined"
 """Text in place of a number that is not defined."""
 
 
@@ -24,16 +24,16 @@ def _over_seeds_text(trials: Sequence[TrialRecord]) -> str:
     return f"over {pluralise(len(trials), 'seed')}"
 
 
-def described_split(trial: TrialRecord) -> str:
+def split_of_card(trial: TrialRecord) -> str:
     """Return the split that a final model is described on."""
     return "test" if trial.test_metrics else "val"
 
 
-def group_counts(spec: StudySpec, trial: TrialRecord, dataset: Dataset) -> GroupCounts | None:
+def group_counts_of_split(spec: StudySpec, trial: TrialRecord, dataset: Dataset) -> GroupCounts | None:
     """Return the counts of the groups on that split; None without bias labels there."""
-    split = described_split(trial)
-    samples, facts = dataset.splits.get(split), dataset.facts.for_split(split)
-    found = None if samples is None else count_split(samples, facts)
+    split = split_of_card(trial)
+    samples, facts = dataset.splits.get(split), dataset.facts.facts_of_split(split)
+    found = None if samples is None else count_cells_of_split(samples, facts)
     if found is None or not found.cells:
         return None
     values = _metric_values(spec, trial)
@@ -46,7 +46,7 @@ def _metric_values(spec: StudySpec, trial: TrialRecord) -> dict[str, float | Non
     return {**epochs.chosen_metrics(spec.objective, trial), **trial.test_metrics}
 
 
-FAIRNESS = (
+FAIRNESS_METRICS = (
     "equalized_odds_difference",
     "equalized_odds",
     "equal_opportunity",
@@ -76,9 +76,9 @@ def model_card(
     parts = [
         f"# {results.spec.name}",
         f"{made} on seeds {seeds}. "
-        f"The weights are those of seed {trial.seed}, {_why_this_seed(results.spec, dataset)}.",
+        f"The weights are those of seed {trial.seed}, {_why_this_seed_text(results.spec, dataset)}.",
         *_worst_group_sentences(results.spec, trial, dataset),
-        *_beginning(results, whole),
+        *_initial_weights_sentences(results, whole),
         *(["## Size and time", size] if size else []),
         "## Data",
         *_data_sentences(results.spec, dataset, description),
@@ -93,14 +93,14 @@ def model_card(
         "## Groups",
         *_group_sections(results.spec, trials, trial, dataset),
         "## How it was chosen",
-        *_choice_sentences(results),
+        *_configuration_choice_sentences(results),
         "## Limits",
         *_limit_sentences(results.spec, dataset),
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _beginning(results: Results, whole: bool) -> Iterator[str]:
+def _initial_weights_sentences(results: Results, whole: bool) -> Iterator[str]:
     """Yield which weights training began from, or stays on, where it was not random ones."""
     model = results.spec.base["model"]
     is_frozen = model.get("frozen")
@@ -118,7 +118,7 @@ def _beginning(results: Results, whole: bool) -> Iterator[str]:
         )
 
 
-def _why_this_seed(spec: StudySpec, dataset: Dataset) -> str:
+def _why_this_seed_text(spec: StudySpec, dataset: Dataset) -> str:
     if spec.folds:
         return (
             "the first of them: it was trained on all samples outside test (data.folds), and nothing is left to choose"
@@ -137,7 +137,7 @@ def _data_sentences(spec: StudySpec, dataset: Dataset, description: str) -> Iter
     yield f"{escape_markdown(section)}; fingerprint {dataset.fingerprint}. {counts}."
     if dataset.facts.class_names:
         yield f"Classes: {', '.join(map(escape_markdown, dataset.facts.class_names))}."
-    if positive := positive_class(dataset.facts.class_names):
+    if positive := positive_class_name(dataset.facts.class_names):
         yield f"Positive class: {escape_markdown(positive)}; the true positive rate is of it."
     if dataset.facts.bias_names:
         yield f"Bias (sensitive, spurious) classes: {', '.join(map(escape_markdown, dataset.facts.bias_names))}."
@@ -154,7 +154,7 @@ def _metric_rows(spec: StudySpec, trials: Sequence[TrialRecord], trial: TrialRec
 
 
 def _worst_group_sentences(spec: StudySpec, trial: TrialRecord, dataset: Dataset) -> Iterator[str]:
-    found, facts = group_counts(spec, trial, dataset), dataset.facts
+    found, facts = group_counts_of_split(spec, trial, dataset), dataset.facts
     if found and (worst := find_worst_group(found, facts.class_names, facts.bias_names)):
         yield escape_markdown(" ".join(worst.sentences()))
 
@@ -163,12 +163,12 @@ def _group_sections(
     spec: StudySpec, trials: Sequence[TrialRecord], trial: TrialRecord, dataset: Dataset
 ) -> Iterator[str]:
     """Yield accuracy of each (class, bias class) group, with intervals; and the gaps between groups."""
-    split = described_split(trial)
-    facts = dataset.facts.for_split(split)
+    split = split_of_card(trial)
+    facts = dataset.facts.facts_of_split(split)
     if not facts.bias_classes:
         yield "The data have no bias labels on this split, so how the model treats groups is not known."
         return
-    found = group_counts(spec, trial, dataset)
+    found = group_counts_of_split(spec, trial, dataset)
     rows = list(_group_rows(spec, trials, found, facts)) if found else []
     if rows:
         yield (
@@ -181,11 +181,11 @@ def _group_sections(
     else:
         yield f"There are {facts.classes} x {facts.bias_classes} groups, too many to list. The gaps are between these."
     values = _metric_values(spec, trial)
-    known = {name: values[f"{split}/{name}"] for name in FAIRNESS if f"{split}/{name}" in values}
+    known = {name: values[f"{split}/{name}"] for name in FAIRNESS_METRICS if f"{split}/{name}" in values}
     if known:
         gaps = (f"- {name} {_number_text(value)}: {METRICS[name].description}" for name, value in known.items())
         yield "Gaps, 0 is fair:\n\n" + "\n".join(gaps)
-        cells = count_split(dataset.splits[split], facts).cells or ()
+        cells = count_cells_of_split(dataset.splits[split], facts).cells or ()
         yield escape_markdown(f"On {split} {group_names.compared_groups_sentence(cells, facts.class_names)}")
 
 
@@ -200,8 +200,8 @@ def _group_rows(
         yield [*names, str(samples), _spread_text(spread), _number_text(right / samples), f"{low:.3f} to {high:.3f}"]
 
 
-def _choice_sentences(results: Results) -> Iterator[str]:
-    origin: Origin = results.spec.origin or {}
+def _configuration_choice_sentences(results: Results) -> Iterator[str]:
+    origin: ExportOrigin = results.spec.origin or {}
     if origin.get("baseline"):
         yield f"Configuration: the baseline of the study `{origin['study']}`, as its file gives it: no search chose it."
     elif "reference" in origin:
@@ -259,9 +259,9 @@ def _limit_sentences(spec: StudySpec, dataset: Dataset) -> Iterator[str]:
 
 def _spread_text(spread: SeedStatistics | None) -> str:
     if spread is None:
-        return MISSING
+        return UNDEFINED_NUMBER_TEXT
     return f"{spread.mean:.4f}" + ("" if spread.standard_deviation is None else f" ± {spread.standard_deviation:.4f}")
 
 
 def _number_text(value: float | None) -> str:
-    return MISSING if value is None else f"{value:.4f}"
+    return UNDEFINED_NUMBER_TEXT if value is None else f"{value:.4f}"

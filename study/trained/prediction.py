@@ -7,24 +7,24 @@ from typing import TYPE_CHECKING
 
 from study import data
 from study.data import label_files, table_columns, table_format
-from study.data.image_files import ENDINGS, decode_readable
-from study.data.label_files import find_on_disk
-from study.data.table_columns import Encoding
-from study.data.table_format import FOUND, TABLES
+from study.data.image_files import IMAGE_SUFFIXES, decode_readable_images
+from study.data.label_files import find_file_on_disk
+from study.data.table_columns import TableEncoding
+from study.data.table_format import ALL_DETECTED, TABLE_SUFFIXES
 from study.errors import UserError, did_you_mean
 from study.text import list_few_names, quoted
-from study.trained.classifier import Classifier
-from study.trained.prediction_table import Prediction, Predictions, Sample, make_predictions
+from study.trained.classifier import TrainedClassifier
+from study.trained.prediction_table import Prediction, Predictions, SampleId, make_predictions
 
 if TYPE_CHECKING:
     import pandas as pd
 
-IMAGES_AT_ONCE = 1024
+IMAGES_PER_BATCH = 1024
 """Images in memory at a time."""
 
 
-def predict(
-    classifier: Classifier, inputs: Iterable[Path], column: str | None = None, id_column: str | None = None
+def predict_inputs(
+    classifier: TrainedClassifier, inputs: Iterable[Path], column: str | None = None, id_column: str | None = None
 ) -> Predictions:
     """Predict the class of each sample in these files; of several inputs, unreadable ones become samples without one.
 
@@ -40,11 +40,13 @@ def predict(
     paths = list(inputs)
     ids: Sequence[str] = ()
     if id_column is not None:
-        if len(paths) != 1 or paths[0].suffix.lower() not in TABLES or paths[0].is_dir():
-            raise UserError(f"--id {id_column}: is for one table, or one list of images ({' or '.join(TABLES)})")
+        if len(paths) != 1 or paths[0].suffix.lower() not in TABLE_SUFFIXES or paths[0].is_dir():
+            raise UserError(
+                f"--id {id_column}: is for one table, or one list of images ({' or '.join(TABLE_SUFFIXES)})"
+            )
         own = table_format.format_from_keys(classifier.description.config["data"])
-        known = own if classifier.facts.is_table else FOUND
-        ids = label_files.read_text_table(paths[0], (id_column,), known)[id_column].tolist()
+        known = own if classifier.facts.is_table else ALL_DETECTED
+        ids = label_files.read_table_as_text(paths[0], (id_column,), known)[id_column].tolist()
     if not classifier.facts.is_table:
         found = _predict_files(classifier, paths, column)
     elif column is not None:
@@ -54,12 +56,12 @@ def predict(
     return replace(found, id_column=id_column, ids=ids)
 
 
-def _predict_table(classifier: Classifier, paths: Sequence[Path]) -> Predictions:
+def _predict_table(classifier: TrainedClassifier, paths: Sequence[Path]) -> Predictions:
     """Predict the class of each row of the one table in `paths`."""
-    if len(paths) != 1 or paths[0].suffix.lower() not in TABLES:
+    if len(paths) != 1 or paths[0].suffix.lower() not in TABLE_SUFFIXES:
         given = list_few_names([str(path) for path in paths])
-        raise UserError(f"{given}: the model takes the rows of one table ({' or '.join(TABLES)})")
-    encoding, section = _encoding(classifier), classifier.description.config["data"]
+        raise UserError(f"{given}: the model takes the rows of one table ({' or '.join(TABLE_SUFFIXES)})")
+    encoding, section = _encoding_of_classifier(classifier), classifier.description.config["data"]
     known = table_format.format_from_keys(section)
     frame = label_files.read_user_table(paths[0], section, table_columns.text_dtypes(encoding))
     header = label_files.read_header(paths[0], known)
@@ -67,21 +69,21 @@ def _predict_table(classifier: Classifier, paths: Sequence[Path]) -> Predictions
     return predict_rows(classifier, frame, str(paths[0]), table_format.detect_format(paths[0], known).decimal)
 
 
-def _predict_files(classifier: Classifier, inputs: Sequence[Path], column: str | None) -> Predictions:
+def _predict_files(classifier: TrainedClassifier, inputs: Sequence[Path], column: str | None) -> Predictions:
     files, lost = list[Path](), dict[Path, UserError]()
     for path in inputs:
         try:
-            files += _image_files(path, _image_column(classifier, column))
+            files += _image_files(path, _image_column_of_list(classifier, column))
         except UserError as error:
             lost[path] = error
     if lost and not files:
         raise next(iter(lost.values()))
     found = predict_images(classifier, files)
-    reasons: dict[Sample, str] = {path: str(error).removeprefix(f"{path}: ") for path, error in lost.items()}
+    reasons: dict[SampleId, str] = {path: str(error).removeprefix(f"{path}: ") for path, error in lost.items()}
     return replace(found, samples=[*found.samples, *lost], unreadable={**found.unreadable, **reasons})
 
 
-def predict_images(classifier: Classifier, files: Sequence[Path]) -> Predictions:
+def predict_images(classifier: TrainedClassifier, files: Sequence[Path]) -> Predictions:
     """Predict the class of each image file, made square and resized as images were in training.
 
     Raises:
@@ -93,21 +95,23 @@ def predict_images(classifier: Classifier, files: Sequence[Path]) -> Predictions
             f"the model takes inputs of shape {facts.shape}, not square colour images. For its kind of data use study "
             "evaluate"
         )
-    frame = data.image_frame(classifier.description.config["data"])
+    frame = data.image_square_mode(classifier.description.config["data"])
     rows: list[Prediction] = []
-    unreadable: dict[Sample, str] = {}
-    for start in range(0, len(files), IMAGES_AT_ONCE):
-        part = files[start : start + IMAGES_AT_ONCE]
-        inputs, reasons = decode_readable(part, facts.shape[1], frame)
+    unreadable: dict[SampleId, str] = {}
+    for start in range(0, len(files), IMAGES_PER_BATCH):
+        part = files[start : start + IMAGES_PER_BATCH]
+        inputs, reasons = decode_readable_images(part, facts.shape[1], frame)
         unreadable |= {part[index]: reason for index, reason in reasons.items()}
         readable = [index for index in range(len(part)) if index not in reasons]
         if readable:
-            probabilities = classifier.probabilities(inputs[readable])
-            rows += make_predictions(classifier.classes, [part[index] for index in readable], probabilities)
-    return Predictions("file", files, classifier.classes, rows, unreadable, _worst_group_warning(classifier))
+            probabilities = classifier.predict_probabilities(inputs[readable])
+            rows += make_predictions(classifier.class_names, [part[index] for index in readable], probabilities)
+    return Predictions("file", files, classifier.class_names, rows, unreadable, _worst_group_warning(classifier))
 
 
-def predict_rows(classifier: Classifier, frame: "pd.DataFrame", place: str, decimal: str | None = None) -> Predictions:
+def predict_rows(
+    classifier: TrainedClassifier, frame: "pd.DataFrame", place: str, decimal: str | None = None
+) -> Predictions:
     """Predict the class of each row of a table, whose columns are encoded as those of the training rows.
 
     Args:
@@ -117,9 +121,9 @@ def predict_rows(classifier: Classifier, frame: "pd.DataFrame", place: str, deci
     Raises:
         UserError: it has no rows, lacks a column, or the model does not know how its columns were encoded.
     """
-    encoding = _encoding(classifier)
+    encoding = _encoding_of_classifier(classifier)
     names = [str(name) for name in frame.columns]
-    if lacking := list(table_columns.absent_columns(names, encoding)):
+    if lacking := list(table_columns.missing_columns(names, encoding)):
         needed = list_few_names([column.name for column in encoding])
         problem = f"no column {', '.join(map(quoted, lacking))}. {did_you_mean(lacking[0], names)}"
         raise UserError(f"{place}: {problem}It has: {list_few_names(names)}. The model takes: {needed}")
@@ -128,19 +132,21 @@ def predict_rows(classifier: Classifier, frame: "pd.DataFrame", place: str, deci
     if frame.empty:
         raise UserError(f"{place}: has no rows")
     section = classifier.description.config["data"]
-    frame = label_files.blank_marks(frame.set_axis(names, axis=1), section.get("missing_marks") or ())
+    frame = label_files.blank_missing_marks(frame.set_axis(names, axis=1), section.get("missing_marks") or ())
     inputs, problems = table_columns.encode_rows(frame, encoding, decimal or section.get("decimal") or ".")
     sound = [row for row in range(len(frame)) if row not in problems]
     rows: list[Prediction] = []
     if sound:
-        probabilities = classifier.probabilities(inputs[sound])
-        rows = make_predictions(classifier.classes, [row + 1 for row in sound], probabilities)
+        probabilities = classifier.predict_probabilities(inputs[sound])
+        rows = make_predictions(classifier.class_names, [row + 1 for row in sound], probabilities)
     samples = range(1, len(frame) + 1)
-    unreadable: dict[Sample, str] = {row + 1: "; ".join(map(str, cells)) for row, cells in problems.items()}
-    return Predictions("row", samples, classifier.classes, rows, unreadable, _worst_group_warning(classifier), problems)
+    unreadable: dict[SampleId, str] = {row + 1: "; ".join(map(str, cells)) for row, cells in problems.items()}
+    return Predictions(
+        "row", samples, classifier.class_names, rows, unreadable, _worst_group_warning(classifier), problems
+    )
 
 
-def _encoding(classifier: Classifier) -> Encoding:
+def _encoding_of_classifier(classifier: TrainedClassifier) -> TableEncoding:
     if classifier.description.encoding is None:
         name = classifier.description.config["data"]["name"]
         raise UserError(
@@ -150,27 +156,27 @@ def _encoding(classifier: Classifier) -> Encoding:
     return classifier.description.encoding
 
 
-def _worst_group_warning(classifier: Classifier) -> str | None:
-    worst = classifier.description.worst_group
+def _worst_group_warning(classifier: TrainedClassifier) -> str | None:
+    worst = classifier.description.worst_groups
     return None if worst is None else worst.first_sentence()
 
 
-def _image_column(classifier: Classifier, column: str | None) -> str:
+def _image_column_of_list(classifier: TrainedClassifier, column: str | None) -> str:
     """Return the column of a list of image files."""
     return column or str(classifier.description.config["data"].get("file", "file"))
 
 
 def _image_files(path: Path, column: str) -> list[Path]:
-    if path.suffix.lower() in TABLES and not path.is_dir():
-        listed = label_files.read_text_table(path, (column,), FOUND)[column].tolist()
-        label_files.check_files(listed, path, column)
-        return [find_on_disk(path.parent, name) for name in listed]
+    if path.suffix.lower() in TABLE_SUFFIXES and not path.is_dir():
+        listed = label_files.read_table_as_text(path, (column,), ALL_DETECTED)[column].tolist()
+        label_files.check_file_names(listed, path, column)
+        return [find_file_on_disk(path.parent, name) for name in listed]
     if path.is_file():
         return [path]
     if not path.is_dir():
         raise UserError(f"{path}: no such file or folder")
-    named = (file for file in label_files.list_visible(path) if file.suffix.lower() in ENDINGS)
+    named = (file for file in label_files.list_visible_files(path) if file.suffix.lower() in IMAGE_SUFFIXES)
     images = [file for file in named if file.is_file() or not file.exists()]  # a link may lead nowhere
     if not images:
-        raise UserError(f"{path}: holds no images ({', '.join(ENDINGS)})")
+        raise UserError(f"{path}: holds no images ({', '.join(IMAGE_SUFFIXES)})")
     return images

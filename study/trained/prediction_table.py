@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from study.data import table_columns
-from study.data.table_columns import Faults
+from study.data.table_columns import FaultsByRow
 from study.text import escape_formula, pluralise
 
 if TYPE_CHECKING:
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 SampleKind = Literal["file", "row"]
 """Kind of a sample: an image's file, or a row of a table, counted from 1 without the header."""
 
-Sample = Path | int
+SampleId = Path | int
 
 
-SHOWN = 10
+MAX_SHOWN_SAMPLES = 10
 """Unreadable samples that are named for one reason."""
 
 
@@ -32,7 +32,7 @@ SHOWN = 10
 class Prediction:
     """The predicted class of a sample, and the probability of each class."""
 
-    sample: Sample
+    sample: SampleId
     class_name: str
     probabilities: dict[str, float]
 
@@ -58,22 +58,22 @@ class Predictions:
     """
 
     kind: SampleKind
-    samples: Sequence[Sample]
+    samples: Sequence[SampleId]
     classes: Sequence[str]
-    rows: Sequence[Prediction]
-    unreadable: Mapping[Sample, str]
+    predictions: Sequence[Prediction]
+    unreadable: Mapping[SampleId, str]
     warning: str | None = None
-    faults: Faults = field(default_factory=dict)
+    faults: FaultsByRow = field(default_factory=dict)
     id_column: str | None = None
     ids: Sequence[str] = ()
 
-    def row_ids(self) -> list[str]:
+    def ids_of_predictions(self) -> list[str]:
         """Return the id of each of `rows`; none where none was asked for."""
         return [name for sample, name in zip(self.samples, self.ids, strict=False) if sample not in self.unreadable]
 
     def to_document(self) -> list[dict[str, Any]]:
         """Return the rows as plain values."""
-        named = [{"id": name} for name in self.row_ids()] or [{}] * len(self.rows)
+        named = [{"id": name} for name in self.ids_of_predictions()] or [{}] * len(self.predictions)
         return [
             {
                 **name,
@@ -82,10 +82,10 @@ class Predictions:
                 "confidence": row.confidence,
                 "probabilities": row.probabilities,
             }
-            for name, row in zip(named, self.rows, strict=True)
+            for name, row in zip(named, self.predictions, strict=True)
         ]
 
-    def frame(self) -> "pd.DataFrame":
+    def to_data_frame(self) -> "pd.DataFrame":
         """Return a row per sample, in their order, by `kind`: `class`, `confidence`, and `p(CLASS)` for each class.
 
         These are missing where the sample could not be read.
@@ -93,12 +93,12 @@ class Predictions:
         import pandas as pd
 
         columns = ["class", "confidence", *(f"p({name})" for name in self.classes)]
-        lacking, read = (None, *[float("nan")] * (len(columns) - 1)), iter(self.rows)
-        values = [lacking if sample in self.unreadable else _row_values(next(read)) for sample in self.samples]
+        lacking, read = (None, *[float("nan")] * (len(columns) - 1)), iter(self.predictions)
+        values = [lacking if sample in self.unreadable else _prediction_values(next(read)) for sample in self.samples]
         return pd.DataFrame(values, list(self.samples), columns).rename_axis(self.kind)
 
 
-def _row_values(row: Prediction) -> tuple[Any, ...]:
+def _prediction_values(row: Prediction) -> tuple[Any, ...]:
     return (row.class_name, row.confidence, *row.probabilities.values())
 
 
@@ -109,10 +109,10 @@ def predictions_csv(predictions: Predictions) -> str:
     """
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    ids = [[escape_formula(name)] for name in predictions.row_ids()] or [[]] * len(predictions.rows)
+    ids = [[escape_formula(name)] for name in predictions.ids_of_predictions()] or [[]] * len(predictions.predictions)
     first = [escape_formula(predictions.id_column)] if predictions.id_column is not None else []
     writer.writerow([*first, predictions.kind, "class", "confidence", *(f"p({name})" for name in predictions.classes)])
-    for name, row in zip(ids, predictions.rows, strict=True):
+    for name, row in zip(ids, predictions.predictions, strict=True):
         sample = str(row.sample)
         sample = sample if escape_formula(sample) == sample else f"./{sample}"
         numbers = (f"{value:.6f}" for value in (row.confidence, *row.probabilities.values()))
@@ -124,25 +124,25 @@ def unreadable_lines(predictions: Predictions) -> list[str]:
     """Return lines about the samples that could not be read; none where all could.
 
     There is one for each column and kind of fault of a table's rows; and one for each file, of one reason the first
-    `SHOWN`, then how many more.
+    `MAX_SHOWN_SAMPLES`, then how many more.
     """
     of_files = predictions.kind == "file"
     lines = [f"left out: {line}" for line in table_columns.summarise_faults(predictions.faults)]
     told: Counter[str] = Counter()
     for sample, reason in predictions.unreadable.items() if of_files else ():
         told[reason] += 1
-        if told[reason] <= SHOWN:
+        if told[reason] <= MAX_SHOWN_SAMPLES:
             lines.append(f"not readable: {sample} ({reason})")
     for reason, count in told.items():
-        if count > SHOWN:
-            lines.append(f"not readable: {pluralise(count - SHOWN, 'more file')} ({reason})")
+        if count > MAX_SHOWN_SAMPLES:
+            lines.append(f"not readable: {pluralise(count - MAX_SHOWN_SAMPLES, 'more file')} ({reason})")
     bad, samples_in_all = len(predictions.unreadable), len(predictions.samples)
     what = f"{predictions.kind}{'s' * (samples_in_all > 1)} could not be read{' as images' if of_files else ''}"
     return [*lines, f"error: {bad} of {samples_in_all} {what}"] if bad else []
 
 
 def make_predictions(
-    names: Sequence[str], samples: Iterable[Sample], probabilities: NDArray[np.float32]
+    names: Sequence[str], samples: Iterable[SampleId], probabilities: NDArray[np.float32]
 ) -> list[Prediction]:
     """Return a prediction for each sample from the probabilities of its classes, (N, classes)."""
     return [

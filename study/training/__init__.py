@@ -6,13 +6,13 @@ from study.catalogue import lazy_getattr
 from study.training.config import TrainOptions, TrialConfig
 
 if TYPE_CHECKING:
-    from study.training.checkpoint import PAUSE_PER_WRITE, UnusableCheckpointError
+    from study.training.checkpoint import MIN_PAUSE_PER_WRITE_TIME, UnusableCheckpointError
     from study.training.diverged import DivergedError
     from study.training.function_trial import FunctionTrial
     from study.training.trial import Trial
 
 __all__ = [
-    "PAUSE_PER_WRITE",
+    "MIN_PAUSE_PER_WRITE_TIME",
     "DivergedError",
     "FunctionTrial",
     "TrainOptions",
@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 __getattr__ = lazy_getattr(
-    dict.fromkeys(("PAUSE_PER_WRITE", "UnusableCheckpointError"), "study.training.checkpoint")
+    dict.fromkeys(("MIN_PAUSE_PER_WRITE_TIME", "UnusableCheckpointError"), "study.training.checkpoint")
     | {"DivergedError": "study.training.diverged", "Trial": "study.training.trial"}
     | {"FunctionTrial": "study.training.function_trial"}
 )

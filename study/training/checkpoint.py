@@ -76,10 +76,10 @@ class ChosenWeights:
         self._weights = dict(state["weights"])
 
 
-PAUSE_PER_WRITE = 20.0
+MIN_PAUSE_PER_WRITE_TIME = 20.0
 """After a write there is none for so many times its duration: checkpoints cost at most 5% of a trial."""
 
-FIRST_WRITE_S = 0.05
+ASSUMED_FIRST_WRITE_S = 0.05
 """Seconds that a write is assumed to take before the first one."""
 
 
@@ -87,7 +87,7 @@ class UnusableCheckpointError(UserError):
     """A file that a trial cannot resume from: it is damaged, or of another configuration, other data or code."""
 
 
-class Stateful(Protocol):
+class HasStateDict(Protocol):
     """A part of a trial whose state can be saved: a module, an optimizer, `ChosenWeights` ..."""
 
     def state_dict(self) -> Any: ...
@@ -104,7 +104,7 @@ class CheckpointContent(TypedDict):
     random: dict[str, Tensor]
 
 
-class Checkpoint:
+class TrialCheckpointFile:
     """The file of one running trial.
 
     Args:
@@ -119,15 +119,15 @@ class Checkpoint:
         self,
         path: Path,
         made_from: Section,
-        states: Mapping[str, Stateful],
+        states: Mapping[str, HasStateDict],
         generators: Mapping[str, torch.Generator],
         pause: float = 0.0,
     ) -> None:
         self._path, self._made_from, self._pause = path, made_from, pause
         self._states, self._generators = states, generators
-        self._due = time.perf_counter() + pause * FIRST_WRITE_S
+        self._due = time.perf_counter() + pause * ASSUMED_FIRST_WRITE_S
 
-    def restore(self) -> int:
+    def restore_state(self) -> int:
         """Restore the state that `save` wrote; return the epoch after which it was written, 0 where there is no file.
 
         Raises:
@@ -150,7 +150,7 @@ class Checkpoint:
             ) from None
         return content["epoch"]
 
-    def save(self, epoch: int) -> None:
+    def save_if_due(self, epoch: int) -> None:
         """Write the state after an epoch, if it is time, in one step: a reader sees the whole file or the one before.
 
         Raises:
@@ -160,7 +160,7 @@ class Checkpoint:
         if began < self._due:
             return
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        content = _without_shared_storage({name: stateful.state_dict() for name, stateful in self._states.items()})
+        content = _copy_tensor_parts({name: stateful.state_dict() for name, stateful in self._states.items()})
         random = {name: generator.get_state() for name, generator in self._generators.items()} | {
             "torch": torch.get_rng_state()
         }
@@ -174,14 +174,14 @@ class Checkpoint:
         self._due = ended + self._pause * (ended - began)
 
 
-def _without_shared_storage(content: Any) -> Any:
+def _copy_tensor_parts(content: Any) -> Any:
     """Copy each tensor that is part of a larger storage, since a file would hold all of that storage."""
     if isinstance(content, torch.Tensor):
         in_more = content.untyped_storage().nbytes() > content.numel() * content.element_size()
         return content.clone() if in_more else content
     if isinstance(content, dict):
-        return {name: _without_shared_storage(value) for name, value in content.items()}
-    return [_without_shared_storage(value) for value in content] if type(content) is list else content
+        return {name: _copy_tensor_parts(value) for name, value in content.items()}
+    return [_copy_tensor_parts(value) for value in content] if type(content) is list else content
 
 
 def read_checkpoint(path: Path, made_from: Section) -> CheckpointContent | None:

@@ -12,9 +12,9 @@ from study.knobs import REMOVED_KEYS, Range, Section
 FUNCTION_TRAIN_KEYS = ("epochs", "seed", "threads")
 """Keys of `train` that mean something to a training function of the user's own."""
 
-SECTIONS = ("data", "model", "method", "train")
+TRIAL_SECTIONS = ("data", "model", "method", "train")
 
-MOST_THREADS = 1024
+MAX_THREADS = 1024
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ class TrainOptions:
     seed: Annotated[int, Range(low=0, high=2**32 - 1), Doc("seed of initialisation and batch order")] = 0
     threads: Annotated[
         int,
-        Range(low=1, high=MOST_THREADS),
+        Range(low=1, high=MAX_THREADS),
         Doc("CPU threads of the trial, by default `resources.cpu`; results are the same bits only for the same number"),
     ] = 1
 
@@ -177,7 +177,7 @@ class TrialConfig:
     @classmethod
     def from_document(cls, document: Mapping[str, Section]) -> "TrialConfig":
         """Build it from nested sections, as a trial of a study or `to_document` has them."""
-        section = {key: value for key, value in document["train"].items() if key not in REMOVED_OF_TRAIN}
+        section = {key: value for key, value in document["train"].items() if key not in REMOVED_TRAIN_KEYS}
         train = {key: tuple(value) if isinstance(value, list) else value for key, value in section.items()}
         made: Callable[..., TrainOptions] = TrainOptions
         return cls(dict(document["data"]), dict(document["model"]), dict(document["method"]), made(**train))
@@ -188,7 +188,7 @@ class TrialConfig:
         return {"data": dict(self.data), "model": dict(self.model), "method": dict(self.method), "train": train}
 
 
-def depends_on_epochs(sections: Mapping[str, Section]) -> bool:
+def depends_on_epoch_count(sections: Mapping[str, Section]) -> bool:
     """Return whether what a trial does in an epoch depends on how many there are.
 
     If it does not, each epoch computes what it computes in a longer trial, bit for bit.
@@ -201,7 +201,7 @@ def depends_on_epochs(sections: Mapping[str, Section]) -> bool:
     return falls or methods.method_needs(method).total is not None
 
 
-REMOVED_OF_TRAIN = {
+REMOVED_TRAIN_KEYS = {
     key.removeprefix("train."): off for key, (off, _) in REMOVED_KEYS.items() if key.startswith("train.")
 }
 """Keys of `train` that earlier versions had, with the value that left each off."""

@@ -15,10 +15,10 @@ def log_losses(scores: Tensor, target: Tensor) -> Tensor:
     return -scores.double().log_softmax(1).gather(1, target.clamp(min=0)[:, None])[:, 0]
 
 
-SHRINKAGE = 10.0
+CELL_PRIOR_SAMPLES = 10.0
 """k: for a cell, what is expected of it counts as much as so many samples of its own."""
 
-CLASS_SHRINKAGE = 1.0
+CLASS_PRIOR_SAMPLES = 1.0
 """For what sets a class apart, that nothing does counts as much as so many samples of the class."""
 
 
@@ -46,60 +46,63 @@ class CellStatistics:
     squares: Tensor | None = None
 
     @cached_property
-    def shrunk(self) -> Tensor:
+    def shrunk_values(self) -> Tensor:
         """(sum + k prior) / (samples + k) of each cell, (Y, S): an empty one has its prior."""
-        return (self.sums + SHRINKAGE * self._prior) / (self.samples + SHRINKAGE)
+        return (self.sums + CELL_PRIOR_SAMPLES * self._prior_of_cells) / (self.samples + CELL_PRIOR_SAMPLES)
 
     @cached_property
-    def cell_variance(self) -> Tensor:
+    def variance_of_shrunk_values(self) -> Tensor:
         """Variance of the `shrunk` value of each cell, (Y, S): of the cell's own value, and of its prior."""
-        inverse, pull = self._effects.covariance, self._effects.pull
-        of_class = (pull @ inverse * pull).sum(1) + 1 / self._effects.class_weights
+        inverse, pull = self._mixed_model_effects.covariance, self._mixed_model_effects.pull
+        of_class = (pull @ inverse * pull).sum(1) + 1 / self._mixed_model_effects.class_weights
         of_prior = inverse.diagonal()[:, None] - 2 * (pull @ inverse).T + of_class  # (kinds, Y)
         spread = (self.kind_of_cell * of_prior[..., None]).sum(0)
         return self._variance_at_known_prior + self._scale_of_prior.square() * spread
 
     @cached_property
-    def mean_variance(self) -> Tensor:
+    def variance_of_shrunk_mean(self) -> Tensor:
         """Variance of the mean of `shrunk` over all cells, a scalar: cells share the effects of kinds and classes."""
         of_classes = self._scale_of_prior.sum(1)
-        of_kinds = (self.kind_of_cell * self._scale_of_prior).sum((1, 2)) - of_classes @ self._effects.pull
-        of_priors = of_kinds @ self._effects.covariance @ of_kinds
-        of_priors = of_priors + (of_classes.square() / self._effects.class_weights).sum()
+        of_kinds = (self.kind_of_cell * self._scale_of_prior).sum((1, 2)) - of_classes @ self._mixed_model_effects.pull
+        of_priors = of_kinds @ self._mixed_model_effects.covariance @ of_kinds
+        of_priors = of_priors + (of_classes.square() / self._mixed_model_effects.class_weights).sum()
         return (self._variance_at_known_prior.sum() + of_priors) / self.samples.numel() ** 2
 
     @cached_property
-    def _effects(self) -> "_Effects":
+    def _mixed_model_effects(self) -> "_MixedModelEffects":
         """Solution of the mixed model.
 
         A cell's mean weighs samples / (samples + k), inversely to the variance that it has around its prior: among tiny
         cells a kind's effect is the mean of all their samples, among large ones the mean over cells. That of a kind
         whose cells are all empty is the mean of all samples, as if there were one of it.
         """
-        share = 1 / (self.samples + SHRINKAGE)
+        share = 1 / (self.samples + CELL_PRIOR_SAMPLES)
         weights = (self.kind_of_cell * (self.samples * share)).sum(2)  # (kinds, Y)
         sums = (self.kind_of_cell * (self.sums * share)).sum(2)
-        class_weights = weights.sum(0) + CLASS_SHRINKAGE / SHRINKAGE
+        class_weights = weights.sum(0) + CLASS_PRIOR_SAMPLES / CELL_PRIOR_SAMPLES
         pull = (weights / class_weights).T  # of a kind's effect on that of each class, (Y, kinds)
-        without = (weights.sum(1) == 0) / SHRINKAGE
+        without = (weights.sum(1) == 0) / CELL_PRIOR_SAMPLES
         matrix = torch.diag(weights.sum(1) + without) - weights @ pull
         overall = self.sums.sum() / self.samples.sum()
         covariance = torch.linalg.inv_ex(matrix).inverse
         of_kinds = covariance @ (sums.sum(1) - sums.sum(0) @ pull + without * overall)
         of_classes = sums.sum(0) / class_weights - pull @ of_kinds
-        return _Effects(of_kinds, of_classes, covariance, pull, class_weights)
+        return _MixedModelEffects(of_kinds, of_classes, covariance, pull, class_weights)
 
     @cached_property
-    def _prior(self) -> Tensor:
+    def _prior_of_cells(self) -> Tensor:
         """What is expected of each cell, (Y, S): no share below 0 or above 1, and no loss below 0."""
-        prior = self._spread(self._effects.of_kinds) + self._effects.of_classes[:, None]
+        prior = (
+            self._spread_kinds_to_cells(self._mixed_model_effects.of_kinds)
+            + self._mixed_model_effects.of_classes[:, None]
+        )
         return prior.clamp(min=0.0, max=1.0 if self.squares is None else None)
 
     @cached_property
-    def _cautious_prior(self) -> Tensor:
+    def _cautious_prior_of_cells(self) -> Tensor:
         """The prior, (Y, S), as if its kind had one more sample, half right: 0 of 2 right does not make 0 certain."""
-        samples = self._spread((self.kind_of_cell * self.samples).sum((1, 2)))
-        return (samples * self._prior + 0.5) / (samples + 1)
+        samples = self._spread_kinds_to_cells((self.kind_of_cell * self.samples).sum((1, 2)))
+        return (samples * self._prior_of_cells + 0.5) / (samples + 1)
 
     @cached_property
     def sample_variance(self) -> Tensor:
@@ -109,33 +112,33 @@ class CellStatistics:
         certain.
         """
         assert self.squares is not None
-        off = self.squares - 2 * self._prior * self.sums + self.samples * self._prior.square()
+        off = self.squares - 2 * self._prior_of_cells * self.sums + self.samples * self._prior_of_cells.square()
         samples, off = ((self.kind_of_cell * of).sum((1, 2)) for of in (self.samples, off))
-        return (off + self._effects.of_kinds.square()) / samples.clamp(min=1)
+        return (off + self._mixed_model_effects.of_kinds.square()) / samples.clamp(min=1)
 
     @cached_property
     def _variance_at_known_prior(self) -> Tensor:
         """Variance of each cell's value around its shrunk one if the prior were known, (Y, S)."""
         if self.squares is not None:
-            return self._spread(self.sample_variance) / (self.samples + SHRINKAGE)
-        value = (self.sums + SHRINKAGE * self._cautious_prior) / (self.samples + SHRINKAGE)
-        return value * (1 - value) / (self.samples + SHRINKAGE + 1)
+            return self._spread_kinds_to_cells(self.sample_variance) / (self.samples + CELL_PRIOR_SAMPLES)
+        value = (self.sums + CELL_PRIOR_SAMPLES * self._cautious_prior_of_cells) / (self.samples + CELL_PRIOR_SAMPLES)
+        return value * (1 - value) / (self.samples + CELL_PRIOR_SAMPLES + 1)
 
     @cached_property
     def _scale_of_prior(self) -> Tensor:
         """By how much a cell's value is off where its prior is off by its standard deviation in the model, (Y, S)."""
         if self.squares is not None:
-            variance = self._spread(self.sample_variance) / SHRINKAGE
+            variance = self._spread_kinds_to_cells(self.sample_variance) / CELL_PRIOR_SAMPLES
         else:
-            variance = self._cautious_prior * (1 - self._cautious_prior) / (SHRINKAGE + 1)
-        return variance.sqrt() * SHRINKAGE / (self.samples + SHRINKAGE)
+            variance = self._cautious_prior_of_cells * (1 - self._cautious_prior_of_cells) / (CELL_PRIOR_SAMPLES + 1)
+        return variance.sqrt() * CELL_PRIOR_SAMPLES / (self.samples + CELL_PRIOR_SAMPLES)
 
-    def _spread(self, of_kinds: Tensor) -> Tensor:
+    def _spread_kinds_to_cells(self, of_kinds: Tensor) -> Tensor:
         """Give each cell the value of its kind, (kinds,) to (Y, S)."""
         return (of_kinds[:, None, None] * self.kind_of_cell).sum(0)
 
 
-class _Effects(NamedTuple):
+class _MixedModelEffects(NamedTuple):
     """Effects of kinds and classes on a cell's mean, and how sure they are.
 
     Attributes:
@@ -179,7 +182,7 @@ class PredictionCounts:
 
     table: Tensor
     kind_of_cell: Tensor
-    lost: Tensor | None = None
+    loss_sums: Tensor | None = None
 
     @classmethod
     def from_predictions(
@@ -206,62 +209,64 @@ class PredictionCounts:
         return cls(table.double(), kinds_of_cells(facts, target.device), lost)
 
     @cached_property
-    def by_group(self) -> Tensor:
+    def counts_by_group(self) -> Tensor:
         """Samples with a bias label, (Y, S, outputs)."""
         return self.table[:, :-1]
 
     @cached_property
     def group_accuracy(self) -> Tensor:
         """Accuracy of each (class, bias class) cell, (Y, S), NaN for empty ones."""
-        return self.by_group.diagonal(dim1=0, dim2=2).T / self.by_group.sum(2)
+        return self.counts_by_group.diagonal(dim1=0, dim2=2).T / self.counts_by_group.sum(2)
 
     @cached_property
-    def cells(self) -> CellStatistics:
+    def accuracy_statistics(self) -> CellStatistics:
         """(class, bias class) cells of right predictions."""
-        return CellStatistics(self.by_group.diagonal(dim1=0, dim2=2).T, self.by_group.sum(2), self.kind_of_cell)
+        return CellStatistics(
+            self.counts_by_group.diagonal(dim1=0, dim2=2).T, self.counts_by_group.sum(2), self.kind_of_cell
+        )
 
     @cached_property
-    def losses(self) -> CellStatistics:
+    def log_loss_statistics(self) -> CellStatistics:
         """(class, bias class) cells of log losses; only for counts with scores."""
-        assert self.lost is not None
-        sums, squares = self.lost[..., :-1]
-        return CellStatistics(sums, self.by_group.sum(2), self.kind_of_cell, squares)
+        assert self.loss_sums is not None
+        sums, squares = self.loss_sums[..., :-1]
+        return CellStatistics(sums, self.counts_by_group.sum(2), self.kind_of_cell, squares)
 
     @cached_property
-    def losses_of_classes(self) -> CellStatistics:
+    def log_loss_statistics_by_class(self) -> CellStatistics:
         """Log losses of all samples by class, as cells of one bias class, (Y, 1), each of its own kind."""
-        assert self.lost is not None
-        sums, squares = self.lost.sum(2, keepdim=True)
+        assert self.loss_sums is not None
+        sums, squares = self.loss_sums.sum(2, keepdim=True)
         kinds = torch.eye(len(sums), dtype=sums.dtype, device=sums.device)[..., None]
-        return CellStatistics(sums, self.by_class.sum(1, keepdim=True), kinds, squares)
+        return CellStatistics(sums, self.counts_by_class.sum(1, keepdim=True), kinds, squares)
 
     @cached_property
-    def by_class(self) -> Tensor:
+    def counts_by_class(self) -> Tensor:
         """All samples, (Y, outputs)."""
         return self.table.sum(1)
 
     @cached_property
     def class_accuracy(self) -> Tensor:
         """Accuracy of each class, its recall, (Y,), NaN for empty ones."""
-        return self.by_class.diagonal() / self.by_class.sum(1)
+        return self.counts_by_class.diagonal() / self.counts_by_class.sum(1)
 
     @cached_property
-    def aligned(self) -> Tensor:
+    def aligned_mask(self) -> Tensor:
         """1 where the bias class is one of the class's own, else 0, (Y, S); only for data where that is known."""
         return self.kind_of_cell[1]
 
-    def accuracy(self, cells: Tensor) -> Tensor:
+    def accuracy_in_cells(self, cells: Tensor) -> Tensor:
         """Compute the accuracy in the cells where (Y, S) holds 1, NaN if they are empty."""
-        return (self.cells.sums * cells).sum() / (self.cells.samples * cells).sum()
+        return (self.accuracy_statistics.sums * cells).sum() / (self.accuracy_statistics.samples * cells).sum()
 
 
-def nanmin(values: Tensor) -> Tensor:
+def min_without_nan(values: Tensor) -> Tensor:
     """Return the smallest value that is not NaN; NaN where there is none."""
     least = values.nan_to_num(nan=torch.inf).amin()
     return torch.where(least.isinf(), torch.nan, least)
 
 
-def nanrange(values: Tensor) -> Tensor:
+def range_without_nan(values: Tensor) -> Tensor:
     """Return the largest difference along the first dimension without NaN; NaN where fewer than two values are left."""
     high, low = values.nan_to_num(nan=-torch.inf).amax(0), values.nan_to_num(nan=torch.inf).amin(0)
     return torch.where((~values.isnan()).sum(0) > 1, high - low, torch.nan)

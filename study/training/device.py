@@ -27,19 +27,24 @@ from study.errors import UserError
 from study.methods import BatchLabels
 from study.metrics import EPOCH_PHASES
 from study.training.config import TrainOptions
-from study.training.gpu_errors import OLDER, TORCH, find_pattern, gpu_fault
+from study.training.gpu_errors import (
+    CUDA_TORCH_ADVICE,
+    OLDER_CUDA_TORCH_ADVICE,
+    find_gpu_error_pattern,
+    unusable_gpu_reason,
+)
 
-SETTINGS = {"PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"}
+ALLOCATOR_VARIABLES = {"PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"}
 """Variables that configure PyTorch's allocator, read where it is first used; what a user has set stays."""
 
-CONTEXT = 512 * 2**20
+CUDA_CONTEXT_BYTES = 512 * 2**20
 """Bytes that CUDA itself takes for a process, outside of what PyTorch counts; set aside where a card is shared."""
 
-MOST_FOR_CONTEXT = 0.1
+MAX_CONTEXT_SHARE = 0.1
 """Largest share of a trial's part of the card that is set aside."""
 
 
-def limit_memory(share: float) -> None:
+def limit_gpu_memory(share: float) -> None:
     """Limit this process to a share, in (0, 1], of each card that it sees.
 
     Beyond it allocation raises `torch.OutOfMemoryError` here, and the card's other processes keep their memory. If the
@@ -48,29 +53,29 @@ def limit_memory(share: float) -> None:
     """
     if share <= 0 or not torch.cuda.is_available():
         return
-    if not SETTINGS & os.environ.keys():
+    if not ALLOCATOR_VARIABLES & os.environ.keys():
         os.environ["PYTORCH_ALLOC_CONF"] = "expandable_segments:True"
         os.environ.setdefault("TORCH_CUDA_EXPANDABLE_SEGMENTS_IPC", "0")  # no tensor goes to another process
     for device in range(torch.cuda.device_count()):
         total = torch.cuda.get_device_properties(device).total_memory
-        torch.cuda.set_per_process_memory_fraction(allowed_bytes(share, total) / total, device)
+        torch.cuda.set_per_process_memory_fraction(allowed_gpu_bytes(share, total) / total, device)
 
 
-def allowed_bytes(share: float, total: int) -> float:
+def allowed_gpu_bytes(share: float, total: int) -> float:
     """Return the bytes that a trial's tensors may take with a share of a card of `total` bytes."""
     if share >= 1:
         return total
-    return share * total - min(CONTEXT, MOST_FOR_CONTEXT * share * total)
+    return share * total - min(CUDA_CONTEXT_BYTES, MAX_CONTEXT_SHARE * share * total)
 
 
-def free_memory() -> None:
+def free_gpu_memory() -> None:
     """Give the card back what earlier trials of this process have left."""
     if torch.cuda.is_initialized():
         gc.collect()
         torch.cuda.empty_cache()
 
 
-def available_bytes(device: torch.device) -> float:
+def available_gpu_bytes(device: torch.device) -> float:
     """Return the bytes of a GPU that this process may still take: of its share, and of what is free on the card."""
     index = torch.cuda.current_device() if device.index is None else device.index
     unused, total = torch.cuda.mem_get_info(index)
@@ -79,18 +84,18 @@ def available_bytes(device: torch.device) -> float:
     return min(unused + kept, torch.cuda.get_per_process_memory_fraction(index) * total - held)
 
 
-WORKSPACE = "CUBLAS_WORKSPACE_CONFIG"
-FIXED = ":4096:8"
+CUBLAS_WORKSPACE_VARIABLE = "CUBLAS_WORKSPACE_CONFIG"
+DETERMINISTIC_CUBLAS_WORKSPACE = ":4096:8"
 """Eight buffers of 4 MiB, with which cuBLAS is deterministic (cuBLAS library, Results Reproducibility)."""
 
 
 def set_cublas_workspace(options: TrainOptions) -> None:
     """Set what a process needs before it uses CUDA, where `train.deterministic` says so."""
     if options.deterministic:
-        os.environ.setdefault(WORKSPACE, FIXED)
+        os.environ.setdefault(CUBLAS_WORKSPACE_VARIABLE, DETERMINISTIC_CUBLAS_WORKSPACE)
 
 
-def demand_determinism(options: TrainOptions, device: torch.device) -> None:
+def apply_determinism(options: TrainOptions, device: torch.device) -> None:
     """Let PyTorch use only deterministic algorithms where `train.deterministic` says so, else restore what was before.
 
     On the CPU nothing changes: what a trial computes there is the same in every run. On CUDA an operation without a
@@ -102,27 +107,27 @@ def demand_determinism(options: TrainOptions, device: torch.device) -> None:
     """
     if options.deterministic and device.type == "cuda":
         set_cublas_workspace(options)
-        _settings_before()
+        _determinism_settings_before()
         torch.set_deterministic_debug_mode("error")  # `use_deterministic_algorithms` imports the compiler, for seconds
         torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
         torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = True, False
-    elif _settings_before.cache_info().currsize:
-        mode, filled, deterministic, benchmark = _settings_before()
+    elif _determinism_settings_before.cache_info().currsize:
+        mode, filled, deterministic, benchmark = _determinism_settings_before()
         torch.set_deterministic_debug_mode(mode)
         torch.utils.deterministic.fill_uninitialized_memory = filled  # type: ignore[attr-defined]
         torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = deterministic, benchmark
-        _settings_before.cache_clear()
+        _determinism_settings_before.cache_clear()
 
 
 @cache
-def _settings_before() -> tuple[int, bool, bool, bool]:
+def _determinism_settings_before() -> tuple[int, bool, bool, bool]:
     """Cache the settings that held when a trial first demanded determinism."""
     cudnn = torch.backends.cudnn
     filled = torch.utils.deterministic.fill_uninitialized_memory  # type: ignore[attr-defined]
     return torch.get_deterministic_debug_mode(), filled, cudnn.deterministic, cudnn.benchmark
 
 
-def global_generators(device: torch.device) -> dict[str, torch.Generator]:
+def global_cuda_generators(device: torch.device) -> dict[str, torch.Generator]:
     """Return PyTorch's own generator on a GPU, which operations use that are given none; empty for the CPU."""
     if device.type != "cuda":
         return {}
@@ -130,9 +135,9 @@ def global_generators(device: torch.device) -> dict[str, torch.Generator]:
     return {"cuda": torch.cuda.default_generators[device.index or torch.cuda.current_device()]}
 
 
-CPU, CUDA = "cpu", "cuda"
+CPU_DEVICE, CUDA_DEVICE = "cpu", "cuda"
 
-DRIVERS = {11: 450, 12: 525, 13: 580}
+MIN_DRIVER_OF_CUDA = {11: 450, 12: 525, 13: 580}
 """Oldest branch of NVIDIA's driver that each major version of CUDA runs with (CUDA Toolkit release notes, table of
 minor version compatibility).
 """
@@ -149,34 +154,35 @@ class GpuMemoryFullError(NoDeviceError):
     """Other processes hold a GPU's memory; where trials share it, they may be trials."""
 
 
-def best_device() -> torch.device:
+def best_available_device() -> torch.device:
     """Return a GPU if one works, else the CPU: for commands whose user asked for neither."""
     if not torch.cuda.is_available():
-        return torch.device(CPU)
+        return torch.device(CPU_DEVICE)
     try:
-        check_gpus()
+        check_visible_gpus()
     except NoDeviceError:
-        return torch.device(CPU)
-    return torch.device(CUDA)
+        return torch.device(CPU_DEVICE)
+    return torch.device(CUDA_DEVICE)
 
 
 def resolve_device(asked: str | None) -> torch.device:
-    """Return the device of a user's option: `cpu`, `cuda` or `cuda:1`, which is tried; None or `auto`: `best_device`.
+    """Return the device of a user's option: `cpu`, `cuda` or `cuda:1`, which is tried; None or `auto`:
+    `best_available_device`.
 
     Raises:
         NoDeviceError: that GPU cannot be used.
         UserError: there is no such device.
     """
     if asked in (None, "auto"):
-        return best_device()
-    if not re.fullmatch(rf"{CPU}|{CUDA}(:\d+)?", str(asked)):
+        return best_available_device()
+    if not re.fullmatch(rf"{CPU_DEVICE}|{CUDA_DEVICE}(:\d+)?", str(asked)):
         raise UserError(f"device: {asked!r} given, allowed are auto, cpu, cuda and cuda:NUMBER")
     device = torch.device(str(asked))
-    if device.type == CUDA:
+    if device.type == CUDA_DEVICE:
         count = torch.cuda.device_count()
         if (device.index or 0) >= max(count, 1):
             raise UserError(f"device: {asked!r} given, this process sees {count} GPU{'s' if count > 1 else ''}")
-        check_gpus()
+        check_visible_gpus()
     return device
 
 
@@ -186,22 +192,22 @@ def why_no_gpu() -> str | None:
     No card is touched, and none of their memory taken.
     """
     if torch.version.cuda is None and torch.version.hip is None:
-        return f"this torch was built for the CPU alone. Remedy: {TORCH}"
+        return f"this torch was built for the CPU alone. Remedy: {CUDA_TORCH_ADVICE}"
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         if torch.cuda.is_available():
             return None
-    driver, needed = driver_version(), min_driver_version()
+    driver, needed = nvidia_driver_version(), min_nvidia_driver_version()
     if driver and needed and int(driver.split(".")[0]) < needed:
         return (
             f"its driver {driver} is too old for this torch (CUDA {torch.version.cuda}). Remedy: a driver of R{needed} "
-            f"or newer, or {OLDER}"
+            f"or newer, or {OLDER_CUDA_TORCH_ADVICE}"
         )
     said = _why_no_cuda() or " ".join(str(warning.message) for warning in caught) or "torch gives no reason"
     return f"{said[:300]}. Remedy: check that nvidia-smi works; in a container, that it was given the GPUs"
 
 
-def check_gpus() -> None:
+def check_visible_gpus() -> None:
     """Allocate, multiply and synchronise once on each card that this process sees.
 
     Raises:
@@ -219,9 +225,9 @@ def _check_gpu(index: int) -> None:
     called = f"GPU {index}"
     try:
         called = gpu_name(index)
-        if not has_code_for(index):
+        if not has_gpu_code_for(index):
             raise NoDeviceError(f"{called}: {_no_code_text(index)}")
-        ones = torch.ones((TRIAL_MATRIX_ROWS, TRIAL_MATRIX_ROWS), device=torch.device(CUDA, index))
+        ones = torch.ones((TRIAL_MATRIX_ROWS, TRIAL_MATRIX_ROWS), device=torch.device(CUDA_DEVICE, index))
         ones @ ones
         torch.cuda.synchronize(index)
     except RuntimeError as error:
@@ -233,11 +239,11 @@ def _first_use_error(called: str, index: int, error: RuntimeError) -> NoDeviceEr
     text = " ".join(str(error).split())
     if "no kernel image" in text:
         return NoDeviceError(f"{called}: {_no_code_text(index)}")
-    sign = find_pattern(text)
+    sign = find_gpu_error_pattern(text)
     if isinstance(error, torch.OutOfMemoryError) or (sign and sign.meaning == "memory"):
-        told = f"another process holds its memory{_free_memory_text(index)}"
+        told = f"another process holds its memory{_gpu_memory_text(index)}"
         return GpuMemoryFullError(f"{called}: {told}. Remedy: nvidia-smi names it; end it, or use other cards")
-    why = gpu_fault(error) or f"{text[:300]}. Remedy: nvidia-smi and the system's log (dmesg) say more"
+    why = unusable_gpu_reason(error) or f"{text[:300]}. Remedy: nvidia-smi and the system's log (dmesg) say more"
     return NoDeviceError(f"{called}: {why}")
 
 
@@ -245,11 +251,11 @@ def _no_code_text(index: int) -> str:
     major, minor = torch.cuda.get_device_capability(index)
     return (
         f"this torch (CUDA {torch.version.cuda}) has no code for its compute capability {major}.{minor}, but for "
-        f"{', '.join(built_architectures())}. Remedy: another card, or {OLDER}"
+        f"{', '.join(built_gpu_architectures())}. Remedy: another card, or {OLDER_CUDA_TORCH_ADVICE}"
     )
 
 
-def _free_memory_text(index: int) -> str:
+def _gpu_memory_text(index: int) -> str:
     try:
         free, total = torch.cuda.mem_get_info(index)
     except RuntimeError:  # what tells how much is free needs some itself
@@ -267,20 +273,22 @@ def _why_no_cuda() -> str:
 
 
 def gpu_name(index: int) -> str:
-    """Return a card's name, without torch's long warning if it has no code for it, which `check_gpus` reports."""
+    """Return a card's name, without torch's long warning if it has no code for it, which `check_visible_gpus`
+    reports.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return torch.cuda.get_device_name(index)
 
 
-def has_code_for(index: int) -> bool:
+def has_gpu_code_for(index: int) -> bool:
     """Tell whether torch has code for a card: code for an older one of its generation and PTX also run."""
     if torch.version.hip:
         return True
-    return is_compatible(torch.cuda.get_device_capability(index), built_architectures())
+    return is_gpu_code_compatible(torch.cuda.get_device_capability(index), built_gpu_architectures())
 
 
-def is_compatible(capability: tuple[int, int], built: tuple[str, ...]) -> bool:
+def is_gpu_code_compatible(capability: tuple[int, int], built: tuple[str, ...]) -> bool:
     """Tell whether code for these architectures (`sm_75`, `compute_120`) runs on a card of that capability."""
     major, minor = capability
     matches = [re.fullmatch(r"(sm|compute)_(\d+)(\d)[a-z]?", name) for name in built]
@@ -292,19 +300,19 @@ def is_compatible(capability: tuple[int, int], built: tuple[str, ...]) -> bool:
     )
 
 
-def built_architectures() -> tuple[str, ...]:
+def built_gpu_architectures() -> tuple[str, ...]:
     """List what this torch has code for, as `sm_75`; empty where it was built for the CPU alone. Needs no card."""
     flags = getattr(torch._C, "_cuda_getArchFlags", None)  # torch.cuda.get_arch_list tells nothing without a card
     return tuple((flags() or "").split()) if flags else ()
 
 
-def min_driver_version() -> int | None:
+def min_nvidia_driver_version() -> int | None:
     """Return the oldest branch of NVIDIA's driver that this torch runs with, as 580; None: unknown, or no CUDA."""
-    return DRIVERS.get(int(torch.version.cuda.split(".")[0])) if torch.version.cuda else None
+    return MIN_DRIVER_OF_CUDA.get(int(torch.version.cuda.split(".")[0])) if torch.version.cuda else None
 
 
 @cache
-def driver_version() -> str | None:
+def nvidia_driver_version() -> str | None:
     """Read the version of NVIDIA's driver on this machine, as `580.65.06`; None: there is none.
 
     It takes no card's memory.
@@ -328,15 +336,15 @@ def describe_device(device: torch.device) -> dict[str, str]:
         `name`; of a GPU also its compute `capability`, `cuda` (or `rocm`), for which torch was built, and `driver`,
             where it is known.
     """
-    if device.type != CUDA:
+    if device.type != CUDA_DEVICE:
         return {"name": device.type}
     major, minor = torch.cuda.get_device_capability(device)
-    told = {"name": torch.cuda.get_device_name(device), "driver": driver_version()}
+    told = {"name": torch.cuda.get_device_name(device), "driver": nvidia_driver_version()}
     told |= {"cuda": torch.version.cuda, "rocm": torch.version.hip, "capability": f"{major}.{minor}"}
     return {key: value for key, value in told.items() if value}
 
 
-class ResidentSplit:
+class DeviceSplit:
     """A split's arrays as tensors on the device, where a batch is an indexing.
 
     On the CPU they are the split's own memory, shared by every trial of a machine; on a GPU the inputs of one array lie
@@ -348,7 +356,7 @@ class ResidentSplit:
 
     def __init__(self, split: Split, facts: Facts, device: torch.device) -> None:
         self.device = device
-        self._copy = self._of(split.inputs)
+        self._copy = self._copy_on_device(split.inputs)
         self.inputs, self.target = self._copy.tensor, to_device(split.target, device)
         self._rows = None if split.rows is None else to_device(split.rows, self.inputs.device)
         self.bias = None if split.bias is None else to_device(split.bias, device)
@@ -364,7 +372,7 @@ class ResidentSplit:
         return BatchLabels(self.target, self.bias, self.condition)
 
     @property
-    def samples(self) -> Tensor:
+    def sample_inputs(self) -> Tensor:
         """Inputs of the samples alone, as they are stored: a copy where `inputs` also holds other samples."""
         return self.inputs if self._rows is None else self.inputs[self._rows]
 
@@ -379,24 +387,24 @@ class ResidentSplit:
         """Yield the positions of all samples as batches on the device."""
         yield from torch.arange(len(self), device=self.device).split(size)
 
-    def pixels(self, index: Tensor) -> Tensor:
+    def pixels_of_samples(self, index: Tensor) -> Tensor:
         """Return samples by position: images as floats in [0, 1], (B, C, H, W); rows of a table as they are."""
-        chosen = self._chosen(index)
+        chosen = self._select_inputs(index)
         return chosen.float().div_(255.0) if chosen.dtype == torch.uint8 else chosen.float()
 
-    def normalised(self, pixels: Tensor) -> Tensor:
+    def normalise_pixels(self, pixels: Tensor) -> Tensor:
         """Normalise pixels for the network; rows of a table are returned as they are."""
         return pixels if self.inputs.dtype != torch.uint8 else pixels.sub(self._mean).div_(self._deviation)
 
-    def _of(self, array: NDArray[np.generic]) -> "DeviceCopy":
+    def _copy_on_device(self, array: NDArray[np.generic]) -> "DeviceCopy":
         """Return the copy of the inputs that batches are taken from."""
-        return shared_copy(array, self.device)
+        return shared_device_copy(array, self.device)
 
-    def _chosen(self, index: Tensor) -> Tensor:
+    def _select_inputs(self, index: Tensor) -> Tensor:
         """Return the inputs at these positions, as they are stored, on the device."""
-        return self.inputs[self._row(index)]
+        return self.inputs[self._input_row(index)]
 
-    def _row(self, index: Tensor) -> Tensor:
+    def _input_row(self, index: Tensor) -> Tensor:
         """Return where in `inputs` the samples at these positions are."""
         return index if self._rows is None else self._rows[index]
 
@@ -409,15 +417,15 @@ class DeviceCopy:
     tensor: Tensor
 
 
-_copies: WeakValueDictionary[tuple[int, torch.device], DeviceCopy] = WeakValueDictionary()
+_shared_copies: WeakValueDictionary[tuple[int, torch.device], DeviceCopy] = WeakValueDictionary()
 
 
-def shared_copy(array: NDArray[np.generic], device: torch.device) -> DeviceCopy:
+def shared_device_copy(array: NDArray[np.generic], device: torch.device) -> DeviceCopy:
     """Return the one copy of an array on a device, which lives as long as somebody holds it."""
     place = (id(array), device)
-    found = _copies.get(place)
+    found = _shared_copies.get(place)
     if found is None:
-        found = _copies[place] = DeviceCopy(array, to_device(array, device))
+        found = _shared_copies[place] = DeviceCopy(array, to_device(array, device))
     return found
 
 
@@ -428,10 +436,10 @@ def to_device(array: NDArray[np.generic], device: torch.device) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(array)).to(device)
 
 
-MIB = 2**20
+BYTES_PER_MIB = 2**20
 
 
-class EpochClock:
+class EpochProfiler:
     """The clock of one trial: measures an epoch's time by phase, its speed, and the peak of memory.
 
     On CUDA a phase's time is the device's, between two events; only `end_epoch` waits for the device, once. Time in
@@ -452,7 +460,7 @@ class EpochClock:
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
-        kind: type[HostPhase | CudaPhase] = CudaPhase if device.type == "cuda" else HostPhase
+        kind: type[HostPhaseTimer | CudaPhaseTimer] = CudaPhaseTimer if device.type == "cuda" else HostPhaseTimer
         self._phases = {name: kind() for name in EPOCH_PHASES}
         # the bound method of the dictionary is the fastest way from a name to its phase
         self.phase = self._phases.__getitem__
@@ -480,10 +488,10 @@ class EpochClock:
         self._started = now
         busy = times["time/data"] + times["time/training"]
         figures["speed/images_per_second"] = images / busy if busy else float("nan")
-        return figures | {"memory/peak_mib": peak_memory(self._device)}
+        return figures | {"memory/peak_mib": peak_memory_mib(self._device)}
 
 
-class HostPhase:
+class HostPhaseTimer:
     """A part of an epoch: the time that is spent inside `with phase:`, by the host's clock. Phases do not nest."""
 
     def __init__(self) -> None:
@@ -501,8 +509,8 @@ class HostPhase:
         return total
 
 
-class CudaPhase:
-    """A part of an epoch as `HostPhase`, timed by events on the current stream; not for use in a CUDA graph.
+class CudaPhaseTimer:
+    """A part of an epoch as `HostPhaseTimer`, timed by events on the current stream; not for use in a CUDA graph.
 
     The events are made once and used in every epoch.
     """
@@ -512,10 +520,10 @@ class CudaPhase:
         self._used = 0
 
     def __enter__(self) -> None:
-        self._record()
+        self._record_event()
 
     def __exit__(self, *problem: object) -> None:
-        self._record()
+        self._record_event()
 
     def take_seconds(self) -> float:
         """Return the time spent inside since the last call."""
@@ -523,24 +531,24 @@ class CudaPhase:
         self._used = 0
         return sum(began.elapsed_time(ended) for began, ended in pairs) / 1000
 
-    def _record(self) -> None:
+    def _record_event(self) -> None:
         if self._used == len(self._events):
             self._events.append(torch.cuda.Event(enable_timing=True))
         self._events[self._used].record()
         self._used += 1
 
 
-def peak_memory(device: torch.device) -> float:
+def peak_memory_mib(device: torch.device) -> float:
     """Return MiB: on CUDA the peak of tensors since it was last reset, else the process's peak resident memory."""
     if device.type == "cuda":
-        return torch.cuda.max_memory_allocated(device) / MIB
+        return torch.cuda.max_memory_allocated(device) / BYTES_PER_MIB
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / (MIB if sys.platform == "darwin" else 1024)  # macOS counts bytes, Linux KiB
+    return peak / (BYTES_PER_MIB if sys.platform == "darwin" else 1024)  # macOS counts bytes, Linux KiB
 
 
-TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3
+MALLOPT_TRIM_THRESHOLD, MALLOPT_MMAP_THRESHOLD = -1, -3
 """Parameters of glibc's `mallopt` with these names (malloc.h)."""
-KEPT_BYTES = 2**30
+MAX_KEPT_BYTES = 2**30
 
 
 def keep_freed_memory() -> None:
@@ -552,5 +560,5 @@ def keep_freed_memory() -> None:
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
     if mallopt is not None:
-        mallopt(TRIM_THRESHOLD, KEPT_BYTES)
-        mallopt(MMAP_THRESHOLD, KEPT_BYTES)
+        mallopt(MALLOPT_TRIM_THRESHOLD, MAX_KEPT_BYTES)
+        mallopt(MALLOPT_MMAP_THRESHOLD, MAX_KEPT_BYTES)

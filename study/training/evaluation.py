@@ -12,13 +12,13 @@ from torch.nn import functional
 from study import methods, models
 from study.data.dataset import Facts
 from study.methods import BatchLabels, Method
-from study.methods.debiasing import EARLY
+from study.methods.debiasing import EARLY_LAYERS_SOURCE
 from study.training import augment, metrics, probes
-from study.training.augment import evaluation_resize, output_shape
+from study.training.augment import augmented_shape, resize_for_evaluation
 from study.training.config import TrainOptions, TrialConfig
 from study.training.counts import PredictionCounts, log_losses
-from study.training.device import ResidentSplit
-from study.training.diverged import check_features
+from study.training.device import DeviceSplit
+from study.training.diverged import check_features_are_finite
 
 
 def build_networks(config: TrialConfig, facts: Facts, begins: bool = True) -> nn.ModuleDict:
@@ -32,10 +32,10 @@ def build_networks(config: TrialConfig, facts: Facts, begins: bool = True) -> nn
         `method`: the method with its networks; `probes`: a linear probe for each of its encoders, by name.
     """
     torch.manual_seed(config.train.seed)
-    trained = facts.for_split("train")
-    if config.method.get("bias_source") == EARLY:
+    trained = facts.facts_of_split("train")
+    if config.method.get("bias_source") == EARLY_LAYERS_SOURCE:
         trained = replace(trained, bias_classes=facts.classes)  # a sample's bias is the class that it looks like
-    seen = replace(trained, shape=augment.output_shape(config.train.augmentation, facts.shape, config.train))
+    seen = replace(trained, shape=augment.augmented_shape(config.train.augmentation, facts.shape, config.train))
     method = methods.build_method(config.method, trained, lambda: models.build_network(config.model, seen, begins))
     encoders = method.encoders().items()
     probes = nn.ModuleDict({name: nn.Linear(encoder.features, facts.classes) for name, encoder in encoders})
@@ -59,19 +59,19 @@ def evaluation_batch_size(options: TrainOptions, views: int, shape: tuple[int, .
         views: of each sample in a step.
         shape: of a sample of the data.
     """
-    trained = output_shape(options.augmentation, shape, options)
+    trained = augmented_shape(options.augmentation, shape, options)
     side = options.evaluation_size
     evaluated = (side, side) if side is not None and len(shape) == 3 else shape[-2:]
     pixels = min(options.batch_size, options.micro_batch or options.batch_size) * views * math.prod(trained[-2:])
     return max(2, min(MAX_BATCH_SAMPLES, max(pixels, MIN_BATCH_PIXELS) // math.prod(evaluated)))
 
 
-PENALTY = 1.5e-4
+FITTED_PROBE_L2 = 1.5e-4
 """Factor of the squared weights of a fitted probe: the best of 0.5e-4, 1.5e-4 and 5e-4 on folders of pictures, see
 `tests/benchmarks/results/draft-space.md`."""
 
 
-class Evaluator:
+class SplitEvaluator:
     """Evaluates networks on splits.
 
     Args:
@@ -89,7 +89,7 @@ class Evaluator:
     def __init__(
         self,
         networks: nn.ModuleDict,
-        splits: Mapping[str, ResidentSplit],
+        splits: Mapping[str, DeviceSplit],
         facts: Facts,
         options: TrainOptions,
         inferred: Callable[[], Mapping[str, Tensor]] = dict,
@@ -113,15 +113,15 @@ class Evaluator:
         """
         values: dict[str, Tensor] = {}
         for name in self._method.encoders():
-            check_features(features := self.features(split, name), split)
+            check_features_are_finite(features := self.compute_features(split, name), split)
             prefix = f"{split}/" if name == "encoder" else f"{split}/{name}_"
-            scores = self.scores(name, features)
+            scores = self.class_scores(name, features)
             ruling = split in ("val", "test") and name == "encoder"
-            predicted, data = self._predicted(split, name, scores), self._splits[split]
+            predicted, data = self._predict_classes(split, name, scores), self._splits[split]
             of_encoder = self._split_metrics(split, scores, predicted, errors=ruling)
             if final and name == "encoder":
                 self.counts[split] = PredictionCounts.from_predictions(
-                    predicted, data.target, data.bias, self._facts.for_split(split)
+                    predicted, data.target, data.bias, self._facts.facts_of_split(split)
                 )
             if final and self._options.final:
                 of_encoder |= self._final_probe_metrics(split, name, features)
@@ -129,13 +129,13 @@ class Evaluator:
         return dict(zip(values, torch.stack([value.double() for value in values.values()]).tolist(), strict=True))
 
     @torch.no_grad()
-    def features(self, split: str, encoder: str = "encoder") -> Tensor:
+    def compute_features(self, split: str, encoder: str = "encoder") -> Tensor:
         """Compute the encoder's features of a whole split, (N, F) float32, not normalised."""
         data, module = self._splits[split], self._method.eval().encoders()[encoder]
         size, device = self._options.evaluation_size, data.target.device
         with torch.autocast(device.type, torch.bfloat16, enabled=self._options.precision == "bfloat16"):
             parts = [
-                module(data.normalised(evaluation_resize(data.pixels(index), size))).float()
+                module(data.normalise_pixels(resize_for_evaluation(data.pixels_of_samples(index), size))).float()
                 for index in data.batches_in_order(self.batch)
             ]
         return torch.cat(parts)
@@ -149,14 +149,16 @@ class Evaluator:
         """
         for name in self._method.encoders():
             if name != "encoder" or self._method.own_classifier() is None:
-                unit = functional.normalize(self.features("train", name), dim=1)
-                fitted = probes.fit_lbfgs(unit, labels.target, self._facts.classes, 0, PENALTY, weights=labels.weight)
+                unit = functional.normalize(self.compute_features("train", name), dim=1)
+                fitted = probes.fit_lbfgs_probe(
+                    unit, labels.target, self._facts.classes, 0, FITTED_PROBE_L2, weights=labels.weight
+                )
                 online = cast(nn.Linear, self._online[name])
                 online.weight.copy_(fitted.weight)
                 online.bias.copy_(fitted.offset)
 
     @torch.no_grad()
-    def scores(self, encoder: str, features: Tensor) -> Tensor:
+    def class_scores(self, encoder: str, features: Tensor) -> Tensor:
         """Classify features (B, F) by the method's own classifier or the online probe: (B, classes)."""
         own = self._method.own_classifier() if encoder == "encoder" else None
         return own(features) if own else self._online[encoder](functional.normalize(features, dim=1))
@@ -164,23 +166,23 @@ class Evaluator:
     @torch.no_grad()
     def predictions_and_losses(self, split: str) -> tuple[Tensor, Tensor]:
         """Return the predicted class of each sample, as in its metrics, and -log p of its own class, each (N,)."""
-        scores = self.scores("encoder", self.features(split))
-        return self._predicted(split, "encoder", scores), log_losses(scores, self._splits[split].target)
+        scores = self.class_scores("encoder", self.compute_features(split))
+        return self._predict_classes(split, "encoder", scores), log_losses(scores, self._splits[split].target)
 
-    def _predicted(self, split: str, encoder: str, scores: Tensor) -> Tensor:
+    def _predict_classes(self, split: str, encoder: str, scores: Tensor) -> Tensor:
         """Predict classes (N,): of the highest score, or by thresholds that equalize odds on the training split."""
         train, data = self._splits["train"], self._splits[split]
         if not self._method.equalizes_odds or data.bias is None or train.bias is None:
             return scores.argmax(1)
         from study.training import postprocess  # fairlearn, which no other trial needs
 
-        thresholds = postprocess.fit_thresholds(
-            self.scores(encoder, self.features("train", encoder)), train.target, train.bias
+        thresholds = postprocess.fit_equalized_odds_thresholds(
+            self.class_scores(encoder, self.compute_features("train", encoder)), train.target, train.bias
         )
         return thresholds.predict(scores, data.bias, self._options.seed)
 
     def _split_metrics(self, split: str, scores: Tensor, predicted: Tensor, errors: bool = False) -> dict[str, Tensor]:
-        data, facts, inferred = self._splits[split], self._facts.for_split(split), self._inferred().get(split)
+        data, facts, inferred = self._splits[split], self._facts.facts_of_split(split), self._inferred().get(split)
         return metrics.compute_metrics(scores, predicted, data.target, data.bias, facts, inferred, errors)
 
     def _final_probe_metrics(self, split: str, encoder: str, features: Tensor) -> dict[str, Tensor]:
@@ -200,24 +202,24 @@ class Evaluator:
     def _final_probe(self, encoder: str, name: str) -> probes.ProbeClassifier:
         """Return a probe of `train.final`, fitted once for all splits."""
         if (encoder, name) not in self._fitted:
-            train, of_train = self.features("train", encoder), self._splits["train"]
+            train, of_train = self.compute_features("train", encoder), self._splits["train"]
             if name == "ridge":
                 assert of_train.condition is not None
-                fitted = probes.fit_ridge(train, of_train.condition)
+                fitted = probes.fit_ridge_probe(train, of_train.condition)
             else:
-                fitted = probes.PROBES[name](train, of_train.target, self._facts.classes, self._options.seed)
+                fitted = probes.PROBE_FITTERS[name](train, of_train.target, self._facts.classes, self._options.seed)
             self._fitted[encoder, name] = fitted
         return self._fitted[encoder, name]
 
     def probe_tensors(self) -> dict[str, Tensor]:
         """Return the tensors of the probes that were fitted to these networks, except those that hold all features."""
-        kept = {key: fitted for key, fitted in self._fitted.items() if key[1] in probes.KEPT_PROBES}
+        kept = {key: fitted for key, fitted in self._fitted.items() if key[1] in probes.STORED_PROBE_CLASSES}
         return {".".join((*key, name)): tensor for key, fitted in kept.items() for name, tensor in vars(fitted).items()}
 
-    def load_probes(self, kept: Mapping[str, Tensor]) -> None:
+    def load_probe_tensors(self, kept: Mapping[str, Tensor]) -> None:
         """Replace the fitted probes, as the networks have changed, by those that `probe_tensors` returned."""
         tensors: dict[tuple[str, str], dict[str, Tensor]] = {}
         for key, tensor in kept.items():
             encoder, name, field = key.rsplit(".", 2)
             tensors.setdefault((encoder, name), {})[field] = tensor
-        self._fitted = {key: probes.KEPT_PROBES[key[1]](**of) for key, of in tensors.items()}
+        self._fitted = {key: probes.STORED_PROBE_CLASSES[key[1]](**of) for key, of in tensors.items()}

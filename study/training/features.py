@@ -22,33 +22,33 @@ import torch
 from numpy.typing import NDArray
 
 from study import models
-from study.data.cache import FOLDER, load_cached, open_database
+from study.data.cache import PREPARED_FOLDER, load_or_build_dataset, open_one_table_database
 from study.data.dataset import Dataset, Facts, FoldAssignment, Split
 from study.data.folds import select_fold
 from study.data.source import writable_folder
 from study.models.backbone_network import Backbone
 from study.models.frozen_networks import frozen_network_section
 from study.models.network_keys import columns_before_features
-from study.training.device import ResidentSplit, keep_freed_memory
+from study.training.device import DeviceSplit, keep_freed_memory
 
-BATCH = 64
+FEATURE_BATCH_IMAGES = 64
 """Images that go through the network at a time."""
 
-MEASURED = 16
+COST_MEASUREMENT_IMAGES = 16
 """Images of the batch whose pace predicts the time."""
 
-STORES = "features"
+FEATURE_STORES_FOLDER = "features"
 """Folder of the files with the rows of each network, in the folder of prepared data."""
 
-OnRows = Callable[[int, int], object]
+FeatureProgressCallback = Callable[[int, int], object]
 """Function that is told how many of all images have their features."""
 
 
-Inputs = Mapping[str, NDArray[np.float16]]
+FeaturesBySplit = Mapping[str, NDArray[np.float16]]
 """Rows (N, E + L + F) by split."""
 
 
-def features_key(model: Mapping[str, Any], data: str) -> str:
+def data_key_with_features(model: Mapping[str, Any], data: str) -> str:
     """Return the key under which trials with a `model` section find their data: `data`, the data set's own.
 
     Where the network is frozen, a longer text, equal for sections with the same features.
@@ -56,17 +56,17 @@ def features_key(model: Mapping[str, Any], data: str) -> str:
     return f"{data} {json.dumps(frozen_network_section(model), sort_keys=True)}" if model.get("frozen") else data
 
 
-def with_frozen_features(
+def replace_inputs_with_frozen_features(
     model: Mapping[str, Any],
     dataset: Dataset,
     device: torch.device,
-    on_rows: OnRows = lambda done, total: None,
-    elsewhere: Callable[[Dataset], Inputs] | None = None,
+    on_rows: FeatureProgressCallback = lambda done, total: None,
+    elsewhere: Callable[[Dataset], FeaturesBySplit] | None = None,
 ) -> Dataset:
     """Replace the inputs of a data set by a frozen network's features, float16 (N, E + L + F).
 
-    See `study.models.backbone_network.Backbone.rows`. The data set is returned as it is where no network is frozen, or
-    where it has these features already. The state of torch's generators stays as it is.
+    See `study.models.backbone_network.Backbone.feature_rows`. The data set is returned as it is where no network is
+    frozen, or where it has these features already. The state of torch's generators stays as it is.
 
     Args:
         on_rows: is called while they are computed.
@@ -78,32 +78,34 @@ def with_frozen_features(
     if not model.get("frozen") or dataset.facts.is_table:
         return dataset
     if dataset.folds is not None:
-        return _with_features_of_fold(model, dataset, dataset.folds, device, on_rows, elsewhere)
+        return _replace_fold_inputs_with_features(model, dataset, dataset.folds, device, on_rows, elsewhere)
 
     def build() -> dict[str, Split]:
-        inputs = elsewhere(dataset) if elsewhere else load_or_compute(model, dataset, device, on_rows)
+        inputs = elsewhere(dataset) if elsewhere else load_or_compute_features(model, dataset, device, on_rows)
         return {name: replace(split, inputs=inputs[name], rows=None) for name, split in dataset.splits.items()}
 
-    options = {"network": _network_key(model, dataset.facts), "data": dataset.fingerprint}
-    return load_cached("features", options, models.facts_of_inputs(model, dataset.facts), build)
+    options = {"network": _feature_network_key(model, dataset.facts), "data": dataset.fingerprint}
+    return load_or_build_dataset("features", options, models.facts_of_network_inputs(model, dataset.facts), build)
 
 
-def load_or_compute(model: Mapping[str, Any], dataset: Dataset, device: torch.device, on_rows: OnRows) -> Inputs:
+def load_or_compute_features(
+    model: Mapping[str, Any], dataset: Dataset, device: torch.device, on_rows: FeatureProgressCallback
+) -> FeaturesBySplit:
     """Read the features of a data set's images that are kept, and compute and keep the others.
 
-    Arguments and errors as of `with_frozen_features`.
+    Arguments and errors as of `replace_inputs_with_frozen_features`.
     """
-    width = models.facts_of_inputs(model, dataset.facts).shape[0]
-    kept = FeatureStore(model, _network_key(model, dataset.facts), dataset.facts, width, device)
+    width = models.facts_of_network_inputs(model, dataset.facts).shape[0]
+    kept = FeatureStore(model, _feature_network_key(model, dataset.facts), dataset.facts, width, device)
     total, done, inputs = sum(map(len, dataset.splits.values())), 0, {}
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         for name, split in dataset.splits.items():
-            inputs[name] = kept.rows_of_split(split, partial(_report_progress, on_rows, done, total))
+            inputs[name] = kept.rows_of_split(split, partial(_report_feature_progress, on_rows, done, total))
             done += len(split)
     return inputs
 
 
-def _network_key(model: Mapping[str, Any], facts: Facts) -> dict[str, Any]:
+def _feature_network_key(model: Mapping[str, Any], facts: Facts) -> dict[str, Any]:
     """Return all that features depend on besides the images."""
     section, begun = frozen_network_section(model), models.describe_weights(model)
     assert begun is not None  # a frozen network has weights
@@ -111,17 +113,19 @@ def _network_key(model: Mapping[str, Any], facts: Facts) -> dict[str, Any]:
     return network | {"mean": facts.mean, "deviation": facts.deviation}
 
 
-def _with_features_of_fold(
+def _replace_fold_inputs_with_features(
     model: Mapping[str, Any],
     dataset: Dataset,
     folds: FoldAssignment,
     device: torch.device,
-    on_rows: OnRows,
-    elsewhere: Callable[[Dataset], Inputs] | None,
+    on_rows: FeatureProgressCallback,
+    elsewhere: Callable[[Dataset], FeaturesBySplit] | None,
 ) -> Dataset:
     """Replace the inputs of a data set with folds; the features of all samples are kept once, each fold is a view."""
-    whole = with_frozen_features(model, replace(select_fold(dataset, None), folds=None), device, on_rows, elsewhere)
-    folds = replace(folds, samples=whole.splits["train"])
+    whole = replace_inputs_with_frozen_features(
+        model, replace(select_fold(dataset, None), folds=None), device, on_rows, elsewhere
+    )
+    folds = replace(folds, non_test_samples=whole.splits["train"])
     parts = {name: "train" if name == "val" else name for name in dataset.splits}
     splits = {name: replace(dataset.splits[name], inputs=whole.splits[parts[name]].inputs) for name in parts}
     facts = replace(whole.facts, splits=tuple(splits))
@@ -143,7 +147,7 @@ class FeatureCost:
     seconds: float
     megabytes: float
 
-    def words(self, network: str) -> str:
+    def describe_cost(self, network: str) -> str:
         """Describe it for `study plan`."""
         return (
             f"features: {self.pictures} pictures go through {network} once, in about {self.seconds:.0f} s here at the "
@@ -151,23 +155,25 @@ class FeatureCost:
         )
 
 
-def estimate_cost(model: Mapping[str, Any], facts: Facts, pictures: int, device: torch.device) -> FeatureCost:
+def estimate_feature_cost(model: Mapping[str, Any], facts: Facts, pictures: int, device: torch.device) -> FeatureCost:
     """Estimate the cost of computing the features of so many images, measured with a batch of noise.
 
     Raises:
         UserError: the weights are not there or do not fit.
     """
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []), torch.inference_mode():
-        encoder = build_backbone(model, facts, device)
-        batch = torch.randn(MEASURED, *facts.shape).to(device).contiguous(memory_format=torch.channels_last)
-        width = encoder.rows(batch).shape[1]
+        encoder = build_frozen_backbone(model, facts, device)
+        batch = (
+            torch.randn(COST_MEASUREMENT_IMAGES, *facts.shape).to(device).contiguous(memory_format=torch.channels_last)
+        )
+        width = encoder.feature_rows(batch).shape[1]
         began = time.perf_counter()
-        encoder.rows(batch).cpu()  # which waits for the device
-        seconds = (time.perf_counter() - began) * pictures / MEASURED
+        encoder.feature_rows(batch).cpu()  # which waits for the device
+        seconds = (time.perf_counter() - began) * pictures / COST_MEASUREMENT_IMAGES
     return FeatureCost(pictures, seconds, 2 * 2 * width * pictures / 1e6)
 
 
-def build_backbone(model: Mapping[str, Any], facts: Facts, device: torch.device) -> Backbone:
+def build_frozen_backbone(model: Mapping[str, Any], facts: Facts, device: torch.device) -> Backbone:
     """Build the frozen network of a `model` section with its weights.
 
     Raises:
@@ -182,7 +188,7 @@ def build_backbone(model: Mapping[str, Any], facts: Facts, device: torch.device)
     return encoder.eval()
 
 
-def feature_batches(
+def compute_feature_batches(
     encoder: Backbone, pictures: NDArray[np.generic], places: Sequence[int], facts: Facts, device: torch.device
 ) -> Iterator[tuple[Sequence[int], NDArray[np.float16]]]:
     """Compute the rows (B, M + E + L + F) of the pictures (N, C, H, W) at these places, none infinite; yield batches.
@@ -190,17 +196,17 @@ def feature_batches(
     Args:
         facts: of the pictures.
     """
-    resident = ResidentSplit(Split(pictures, np.zeros(len(pictures), np.int64)), facts, torch.device("cpu"))
+    resident = DeviceSplit(Split(pictures, np.zeros(len(pictures), np.int64)), facts, torch.device("cpu"))
     most = torch.finfo(torch.float16).max
-    for start in range(0, len(places), BATCH):
-        batch = places[start : start + BATCH]
+    for start in range(0, len(places), FEATURE_BATCH_IMAGES):
+        batch = places[start : start + FEATURE_BATCH_IMAGES]
         with torch.inference_mode():
-            images = resident.normalised(resident.pixels(torch.tensor(batch))).to(device)
-            rows = encoder.rows(images.contiguous(memory_format=torch.channels_last))
+            images = resident.normalise_pixels(resident.pixels_of_samples(torch.tensor(batch))).to(device)
+            rows = encoder.feature_rows(images.contiguous(memory_format=torch.channels_last))
         yield batch, rows.float().clamp(-most, most).half().cpu().numpy()
 
 
-def _report_progress(on_rows: OnRows, before: int, total: int, count: int) -> None:
+def _report_feature_progress(on_rows: FeatureProgressCallback, before: int, total: int, count: int) -> None:
     on_rows(before + count, total)
 
 
@@ -227,29 +233,32 @@ class FeatureStore:
             on_rows: is told how many there are so far.
         """
         keys = [
-            hashlib.blake2b(np.ascontiguousarray(picture).data, digest_size=16).digest() for picture in split.samples
+            hashlib.blake2b(np.ascontiguousarray(picture).data, digest_size=16).digest()
+            for picture in split.sample_inputs
         ]
         found = np.empty((len(keys), self._width), np.float16)
-        with closing(self._database()) as database:
-            lacking = [at for at, key in enumerate(keys) if not _read_row(database, key, found[at])]
+        with closing(self._open_database()) as database:
+            lacking = [at for at, key in enumerate(keys) if not _read_stored_row(database, key, found[at])]
             on_rows(len(keys) - len(lacking))
             if not lacking:
                 return found
-            encoder = build_backbone(self._model, self._facts, self._device)
+            encoder = build_frozen_backbone(self._model, self._facts, self._device)
             done = len(keys) - len(lacking)
-            for places, rows in feature_batches(encoder, split.samples, lacking, self._facts, self._device):
+            for places, rows in compute_feature_batches(
+                encoder, split.sample_inputs, lacking, self._facts, self._device
+            ):
                 found[places] = rows
-                _keep_rows(database, ((keys[at], found[at].tobytes()) for at in places))
+                _store_rows(database, ((keys[at], found[at].tobytes()) for at in places))
                 done += len(places)
                 on_rows(done)
         return found
 
-    def _database(self) -> sqlite3.Connection:
-        place: Path = writable_folder(os.path.join(FOLDER, STORES)) / f"{self._name}.sqlite"
-        return open_database(place, "rows (picture BLOB PRIMARY KEY, row BLOB)", 60)
+    def _open_database(self) -> sqlite3.Connection:
+        place: Path = writable_folder(os.path.join(PREPARED_FOLDER, FEATURE_STORES_FOLDER)) / f"{self._name}.sqlite"
+        return open_one_table_database(place, "rows (picture BLOB PRIMARY KEY, row BLOB)", 60)
 
 
-def _read_row(database: sqlite3.Connection, key: bytes, row: NDArray[np.float16]) -> bool:
+def _read_stored_row(database: sqlite3.Connection, key: bytes, row: NDArray[np.float16]) -> bool:
     """Fill in a row that is kept; return whether it is."""
     found = database.execute("SELECT row FROM rows WHERE picture = ?", (key,)).fetchone()
     if found is None or len(found[0]) != row.nbytes:
@@ -258,6 +267,6 @@ def _read_row(database: sqlite3.Connection, key: bytes, row: NDArray[np.float16]
     return True
 
 
-def _keep_rows(database: sqlite3.Connection, rows: Iterable[tuple[bytes, bytes]]) -> None:
+def _store_rows(database: sqlite3.Connection, rows: Iterable[tuple[bytes, bytes]]) -> None:
     with database:
         database.executemany("INSERT OR REPLACE INTO rows VALUES (?, ?)", rows)

@@ -23,16 +23,16 @@ from typing import Any
 from study.errors import UserError, error_message
 from study.files import FileDigest
 from study.knobs import Section
-from study.methods.own_function import REUSE
+from study.methods.own_function import REUSE_PROCESS_KEY
 
-PICKLE = "pickle:"
-FILE = "function.pkl"
+PICKLE_PREFIX = "pickle:"
+PICKLED_FUNCTION_FILE = "function.pkl"
 """File of a pickled function in its study's folder."""
 
-TAKEN = ("config", "seed", "epochs", "checkpoint", "fold", "folds")
+FUNCTION_ARGUMENTS = ("config", "seed", "epochs", "checkpoint", "fold", "folds")
 """Arguments that a function may take, each by its name; it must take `config`, and `fold` with `data.folds`."""
 
-Function = Callable[..., Iterator[Section]]
+TrainingFunction = Callable[..., Iterator[Section]]
 
 
 def pickle_digest(content: bytes) -> str:
@@ -40,16 +40,16 @@ def pickle_digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:24]
 
 
-def import_place(function: str, folder: Path) -> str:
+def function_import_folder(function: str, folder: Path) -> str:
     """Return where other processes find a function: the folder of its module's top, or the study's folder for a pickle.
 
     Raises:
         UserError: there is no such module here.
     """
-    if function.startswith(PICKLE):
+    if function.startswith(PICKLE_PREFIX):
         return str(folder)
     top = function.partition(":")[0].partition(".")[0]
-    _search_in(os.getcwd())
+    _append_to_module_path(os.getcwd())
     try:
         found = importlib.util.find_spec(top)
     except (ImportError, ValueError):
@@ -63,17 +63,17 @@ def import_place(function: str, folder: Path) -> str:
     return str(Path(file).parent) if file else os.getcwd()
 
 
-def source_files(function: str, where: str) -> list[FileDigest]:
+def function_source_files(function: str, where: str) -> list[FileDigest]:
     """Describe the file that defines a function: `name`, `file` and `sha256`.
 
     The list is empty for a pickle, whose name is its digest, and for a function that is in no file.
 
     Args:
-        where: as `import_place` returns it.
+        where: as `function_import_folder` returns it.
     """
-    if function.startswith(PICKLE):
+    if function.startswith(PICKLE_PREFIX):
         return []
-    _search_in(where)
+    _append_to_module_path(where)
     try:
         found = importlib.util.find_spec(function.partition(":")[0])
         file = Path(found.origin or "") if found else Path()
@@ -83,23 +83,25 @@ def source_files(function: str, where: str) -> list[FileDigest]:
     return [{"name": function, "file": file.name, "sha256": hashlib.sha256(content).hexdigest()}]
 
 
-def load_function(function: str, where: str) -> Function:
+def load_function(function: str, where: str) -> TrainingFunction:
     """Load a function and check it.
 
     Args:
-        where: as `import_place` returns it.
+        where: as `function_import_folder` returns it.
 
     Raises:
         UserError: it cannot be loaded, or is no generator function that takes a configuration.
     """
     loaded = (
-        _unpickle_function(function, Path(where)) if function.startswith(PICKLE) else _import_function(function, where)
+        _unpickle_function(function, Path(where))
+        if function.startswith(PICKLE_PREFIX)
+        else _import_function(function, where)
     )
-    check_function(loaded, f"method.function: {function!r}")
+    check_training_function(loaded, f"method.function: {function!r}")
     return loaded
 
 
-def unload(function: str, where: str) -> None:
+def unload_function(function: str, where: str) -> None:
     """Remove a function's modules from this process, so that a later trial imports them anew.
 
     These are its own module and all that lie in a folder of the user's own: `where`, and the folders in which Python
@@ -108,35 +110,37 @@ def unload(function: str, where: str) -> None:
     removed, too.
 
     Args:
-        where: as `import_place` returns it.
+        where: as `function_import_folder` returns it.
     """
-    own = "" if function.startswith(PICKLE) else function.partition(":")[0].partition(".")[0]
+    own = "" if function.startswith(PICKLE_PREFIX) else function.partition(":")[0].partition(".")[0]
     library = os.path.dirname(os.__file__)
     ahead = sys.path[: sys.path.index(library)] if library in sys.path else []
-    folders = {os.path.realpath(path) for path in (*ahead, where) if not _is_installed(Path(path))}
+    folders = {os.path.realpath(path) for path in (*ahead, where) if not _is_site_packages(Path(path))}
     tops: dict[str, list[str]] = {}
     for name in sys.modules:
         tops.setdefault(name.partition(".")[0], []).append(name)
     for top, names in tops.items():
         found = _module_files(top) if top in sys.modules else []
-        mine = top not in _STAY and (top == own or (bool(found) and _package_folder(found[0]) in folders))
+        mine = top not in _NEVER_UNLOADED_MODULES and (
+            top == own or (bool(found) and _top_package_folder(found[0]) in folders)
+        )
         if mine and not any(file.endswith((".so", ".pyd")) for name in names for file in _module_files(name)):
             for name in names:
                 del sys.modules[name]
     gc.collect()  # a module and its functions refer to each other; a class that a pickle made is found as long as it is
-    _freeze_libraries()
+    _exclude_libraries_from_gc()
 
 
 @cache
-def _freeze_libraries() -> None:
+def _exclude_libraries_from_gc() -> None:
     """Exclude what is there now from Python's search for garbage, which takes tenths of a second, once."""
     gc.freeze()
 
 
-_STAY = ("study", "__main__", "__mp_main__")
+_NEVER_UNLOADED_MODULES = ("study", "__main__", "__mp_main__")
 
 
-def _is_installed(folder: Path) -> bool:
+def _is_site_packages(folder: Path) -> bool:
     """Tell whether packages are installed in a folder."""
     return bool({"site-packages", "dist-packages"} & set(folder.parts)) or any(folder.glob("*.dist-info"))
 
@@ -149,23 +153,23 @@ def _module_files(name: str) -> list[str]:
 
 
 @cache
-def _package_folder(file: str) -> str:
+def _top_package_folder(file: str) -> str:
     """Return the folder of a file, or of the package that it belongs to, with links resolved."""
     folder, name = os.path.split(file)
     return os.path.realpath(os.path.dirname(folder) if name.startswith("__init__.") else folder)
 
 
-def needs_own_process(method: Section) -> bool:
+def needs_process_per_trial(method: Section) -> bool:
     """Tell whether each trial of a `method` section, which names a function, gets a process of its own."""
-    return not method.get(REUSE, False)
+    return not method.get(REUSE_PROCESS_KEY, False)
 
 
-def has_parameter(function: Function, name: str) -> bool:
-    """Tell whether a function takes this one of `TAKEN`."""
+def takes_argument(function: TrainingFunction, name: str) -> bool:
+    """Tell whether a function takes this one of `FUNCTION_ARGUMENTS`."""
     return name in inspect.signature(function).parameters
 
 
-def check_function(function: Any, named: str) -> None:
+def check_training_function(function: Any, named: str) -> None:
     """Refuse what is not a training function.
 
     Args:
@@ -178,14 +182,16 @@ def check_function(function: Any, named: str) -> None:
     if not inspect.isgeneratorfunction(function):
         raise UserError(f"{named}: is no generator function, as in {how}")
     parameters = inspect.signature(function).parameters
-    needed = [key for key, given in parameters.items() if given.default is given.empty and given.kind not in _REST]
-    if unknown := [key for key in needed if key not in TAKEN or parameters[key].kind is _POSITIONAL]:
-        raise UserError(f"{named}: takes {', '.join(unknown)}; it may take {', '.join(TAKEN)}")
+    needed = [
+        key for key, given in parameters.items() if given.default is given.empty and given.kind not in _VARIADIC_KINDS
+    ]
+    if unknown := [key for key in needed if key not in FUNCTION_ARGUMENTS or parameters[key].kind is _POSITIONAL_ONLY]:
+        raise UserError(f"{named}: takes {', '.join(unknown)}; it may take {', '.join(FUNCTION_ARGUMENTS)}")
     if "config" not in parameters:
         raise UserError(f"{named}: does not take config, as in {how}")
 
 
-def check_fold_argument(name: str, arguments: Sequence[str], folds: int | None) -> None:
+def check_takes_fold(name: str, arguments: Sequence[str], folds: int | None) -> None:
     """Refuse a function with these arguments that is not told which of the folds validates.
 
     Raises:
@@ -198,15 +204,15 @@ def check_fold_argument(name: str, arguments: Sequence[str], folds: int | None) 
         )
 
 
-_REST = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-_POSITIONAL = inspect.Parameter.POSITIONAL_ONLY
+_VARIADIC_KINDS = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+_POSITIONAL_ONLY = inspect.Parameter.POSITIONAL_ONLY
 
 
 def _import_function(function: str, where: str) -> Any:
     module, _, name = function.partition(":")
     if not module or not name:
         raise UserError(f"method.function: {function!r} given, allowed is MODULE:NAME")
-    _search_in(where)
+    _append_to_module_path(where)
     try:
         found = importlib.import_module(module)
     except (Exception, SystemExit) as error:  # whatever the user's code does when it is imported
@@ -221,12 +227,12 @@ def _import_function(function: str, where: str) -> Any:
 
 def _unpickle_function(function: str, folder: Path) -> Any:
     """Load a function of a notebook or a script from its study's folder."""
-    file = folder / FILE
+    file = folder / PICKLED_FUNCTION_FILE
     try:
         content = file.read_bytes()
     except OSError as error:
         raise UserError(f"{file}: cannot be read ({error.strerror}): the function of this study lies there") from None
-    if f"{PICKLE}{pickle_digest(content)}" != function:
+    if f"{PICKLE_PREFIX}{pickle_digest(content)}" != function:
         raise UserError(f"{file}: is not the function that this study was made with")
     try:
         return pickle.loads(content)
@@ -234,7 +240,7 @@ def _unpickle_function(function: str, folder: Path) -> Any:
         raise UserError(f"{file}: cannot be read here ({type(error).__name__}: {error_message(error)})") from error
 
 
-def _search_in(folder: str) -> None:
+def _append_to_module_path(folder: str) -> None:
     """Add a folder to those in which modules are looked for, after all others."""
     if folder not in sys.path:
         sys.path.append(folder)

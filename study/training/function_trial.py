@@ -19,24 +19,24 @@ import torch
 from study.errors import UserError
 from study.files import replace_atomically, write_atomically
 from study.knobs import Section
-from study.methods.own_function import OURS
+from study.methods.own_function import RESERVED_KEYS
 from study.metrics import is_shown_in_percent
-from study.training.checkpoint import FIRST_WRITE_S, ChoiceState, EpochChooser, UnusableCheckpointError
+from study.training.checkpoint import ASSUMED_FIRST_WRITE_S, ChoiceState, EpochChooser, UnusableCheckpointError
 from study.training.config import TrialConfig
-from study.training.device import EpochClock, best_device
+from study.training.device import EpochProfiler, best_available_device
 from study.training.diverged import DivergedError
 from study.training.function_loading import (
-    PICKLE,
-    TAKEN,
-    Function,
-    check_fold_argument,
-    has_parameter,
+    FUNCTION_ARGUMENTS,
+    PICKLE_PREFIX,
+    TrainingFunction,
+    check_takes_fold,
     load_function,
-    unload,
+    takes_argument,
+    unload_function,
 )
-from study.upstream.scratch import TRIAL, scratch_folder
+from study.upstream.scratch import TRIAL_FOLDER_PREFIX, make_scratch_folder
 
-HEAD = ".study-head.json"
+CHECKPOINT_HEAD_FILE = ".study-head.json"
 """File in the archive that describes the folder; a function's own file of this name is not kept."""
 
 
@@ -61,12 +61,12 @@ class FolderCheckpoint:
         path: of the file.
         scratch: the folder.
         made_from: plain values that say which trial it is.
-        pause: see `study.training.checkpoint.Checkpoint`.
+        pause: see `study.training.checkpoint.TrialCheckpointFile`.
     """
 
     def __init__(self, path: Path, scratch: Path, made_from: Section, pause: float = 0.0) -> None:
         self._path, self._scratch, self._made_from, self._pause = path, scratch, made_from, pause
-        self._due = time.perf_counter() + pause * FIRST_WRITE_S
+        self._due = time.perf_counter() + pause * ASSUMED_FIRST_WRITE_S
 
     def saved_epoch(self) -> int:
         """Return the epoch after which the file was written; 0 without a file. Raises UnusableCheckpointError."""
@@ -79,62 +79,67 @@ class FolderCheckpoint:
             with zipfile.ZipFile(self._path) as archive:
                 if damaged := archive.testzip():
                     raise ValueError(f"checksum of {damaged}")
-                read = dict(json.loads(archive.read(HEAD)))
+                read = dict(json.loads(archive.read(CHECKPOINT_HEAD_FILE)))
             made_from, head = read["made_from"], CheckpointHead(epoch=int(read["epoch"]), beside=read.get("beside"))
         except (OSError, ValueError, LookupError, TypeError, zipfile.BadZipFile) as error:
             raise UnusableCheckpointError(
                 f"{self._path}: is damaged ({' '.join(str(error).split())[:100]}); remove it"
             ) from None
-        if made_from != self._digest:
+        if made_from != self._made_from_digest:
             raise UnusableCheckpointError(
                 f"{self._path}: is the state of a trial of another configuration or function; remove it"
             )
         return head
 
-    def restore(self) -> tuple[int, SavedValues | None]:
+    def restore_folder(self) -> tuple[int, SavedValues | None]:
         """Fill the folder; return the epoch of the file, and what was kept beside it (0 and None without a file)."""
         head = self._read_head()
         if head["epoch"]:
             with zipfile.ZipFile(self._path) as archive:
-                archive.extractall(self._scratch, [name for name in archive.namelist() if name != HEAD])
+                archive.extractall(self._scratch, [name for name in archive.namelist() if name != CHECKPOINT_HEAD_FILE])
         return head["epoch"], head["beside"]
 
-    def save(self, epoch: int, beside: SavedValues) -> None:
+    def save_folder_if_due(self, epoch: int, beside: SavedValues) -> None:
         """Write the folder and plain values beside it, if it is time, in one step."""
         began = time.perf_counter()
         if began < self._due:
             return
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with replace_atomically(self._path) as part, zipfile.ZipFile(part, "w", strict_timestamps=False) as archive:
-            archive.writestr(HEAD, json.dumps({"epoch": epoch, "made_from": self._digest, "beside": beside}))
+            archive.writestr(
+                CHECKPOINT_HEAD_FILE,
+                json.dumps({"epoch": epoch, "made_from": self._made_from_digest, "beside": beside}),
+            )
             for file in sorted(self._scratch.rglob("*")):
-                if file.exists() and (name := file.relative_to(self._scratch)) != Path(HEAD):  # a link may lead nowhere
+                if file.exists() and (name := file.relative_to(self._scratch)) != Path(
+                    CHECKPOINT_HEAD_FILE
+                ):  # a link may lead nowhere
                     archive.write(file, name)
         ended = time.perf_counter()
         self._due = ended + self._pause * (ended - began)
 
     @property
-    def _digest(self) -> str:
+    def _made_from_digest(self) -> str:
         return hashlib.sha256(json.dumps(self._made_from, sort_keys=True).encode()).hexdigest()
 
 
-METRIC = re.compile(r"(train|val|test)/\w+")
+METRIC_NAME_PATTERN = re.compile(r"(train|val|test)/\w+")
 
 
 class FunctionTrialError(UserError):
     """A function yields something that cannot be used, or stops too early; the message says what."""
 
 
-def seed_all(seed: int) -> None:
+def seed_all_generators(seed: int) -> None:
     """Seed Python's, NumPy's and PyTorch's random numbers."""
     random.seed(seed)
     np.random.seed(seed)
     torch.manual_seed(seed)
 
 
-def load_seeded(function: str, where: str) -> Function:
+def load_function_with_seed(function: str, where: str) -> TrainingFunction:
     """Load a function by `function_loading.load_function`, with seeds set, since a module may draw when imported."""
-    seed_all(0)
+    seed_all_generators(0)
     return load_function(function, where)
 
 
@@ -151,7 +156,7 @@ class FunctionTrial:
         needed: names of metrics that each epoch must have.
         device: whose memory is reported; by default a GPU if one works. The function chooses its own: on a node it sees
             the GPUs that the trial takes, and none otherwise.
-        function: if it is loaded already, see `load_seeded`.
+        function: if it is loaded already, see `load_function_with_seed`.
         fold: on which of `data.folds` it is validated; None: there are none.
 
     Raises:
@@ -164,27 +169,27 @@ class FunctionTrial:
         where: str,
         needed: Sequence[str] = (),
         device: str | None = None,
-        function: Function | None = None,
+        function: TrainingFunction | None = None,
         fold: int | None = None,
     ) -> None:
         self.config, self._needed, self._where = config, needed, where
-        self.device = torch.device(device) if device else best_device()
+        self.device = torch.device(device) if device else best_available_device()
         named = str(config.method["function"])
-        self._function = function or load_seeded(named, where)
-        self._name = self._function.__name__ if named.startswith(PICKLE) else named
+        self._function = function or load_function_with_seed(named, where)
+        self._name = self._function.__name__ if named.startswith(PICKLE_PREFIX) else named
         self._fold, folds = fold, config.data.get("folds")
         self._folds = folds if isinstance(folds, int) else None
-        self._takes = [name for name in TAKEN if has_parameter(self._function, name)]
-        check_fold_argument(self._name, self._takes, self._folds)
+        self._takes = [name for name in FUNCTION_ARGUMENTS if takes_argument(self._function, name)]
+        check_takes_fold(self._name, self._takes, self._folds)
         self._test: dict[str, float] = {}
 
-    def run(
+    def train_epochs(
         self,
         resume: Path | None = None,
         pause: float = 0.0,
         choice: EpochChooser | None = None,
     ) -> Iterator[dict[str, float]]:
-        """Call the function, and yield the metrics of each epoch; see `TrainingLoop.run`.
+        """Call the function, and yield the metrics of each epoch; see `TrainingLoop.train_epochs`.
 
         The function is asked for `train.epochs` epochs, and for none after them. If it takes
         `checkpoint`, it is given a folder, which holds what it held after the epoch that the trial resumes from, and
@@ -200,19 +205,23 @@ class FunctionTrial:
         """
         epochs, seed = self.config.train.epochs, self.config.train.seed
         torch.set_num_threads(self.config.train.threads)
-        seed_all(seed)
-        with scratch_folder(TRIAL) as mine:
+        seed_all_generators(seed)
+        with make_scratch_folder(TRIAL_FOLDER_PREFIX) as mine:
             (scratch := mine / "checkpoint").mkdir()
-            kept = FolderCheckpoint(resume, scratch, self._identity(), pause) if self._resumes and resume else None
-            done, before = kept.restore() if kept else (0, None)
+            kept = (
+                FolderCheckpoint(resume, scratch, self._checkpoint_identity(), pause)
+                if self._can_resume and resume
+                else None
+            )
+            done, before = kept.restore_folder() if kept else (0, None)
             if before:
                 self._test = before["test"]
                 if choice and before["choice"]:
                     choice.load_state_dict(before["choice"])
-            own = {key: value for key, value in self.config.method.items() if key not in OURS}
+            own = {key: value for key, value in self.config.method.items() if key not in RESERVED_KEYS}
             given = {"config": own, "seed": seed, "epochs": epochs, "checkpoint": scratch}
             given |= {"fold": self._fold, "folds": self._folds}
-            clock = EpochClock(self.device)
+            clock = EpochProfiler(self.device)
             running = self._function(**{name: given[name] for name in self._takes})
             with closing(running):  # type: ignore[type-var]  # its own clean-up finds the folder, whatever ends the trial
                 for epoch in range(done + 1, epochs + 1):
@@ -226,28 +235,28 @@ class FunctionTrial:
                     shown |= {name: cost[name] for name in ("time/epoch", "memory/peak_mib")}
                     beside: SavedValues = {"test": self._test, "choice": choice.state_dict() if choice else None}
                     if epoch == epochs:
-                        with self._contain_exit(epoch):  # a trial that is told as complete has cleaned up
+                        with self._fail_on_exit(epoch):  # a trial that is told as complete has cleaned up
                             running.close()  # type: ignore[attr-defined]
                     yield shown
                     if kept and epoch < epochs:
-                        kept.save(epoch, beside)
+                        kept.save_folder_if_due(epoch, beside)
 
     # `function_loading.function_frames` knows this method by its name
     def _next_yield(self, running: Iterator[Any], epoch: int) -> Any:
         """Return what the function yields for an epoch; see `run`."""
-        with self._contain_exit(epoch):
-            yielded = next(running, _NOTHING)
-        if yielded is _NOTHING:
+        with self._fail_on_exit(epoch):
+            yielded = next(running, _NO_YIELD)
+        if yielded is _NO_YIELD:
             epochs = self.config.train.epochs
             raise FunctionTrialError(
                 f"{self._name}: ended after {epoch - 1} of {epochs} epochs (train.epochs): it yields once for each"
             )
         return yielded
 
-    def unload(self) -> None:
+    def unload_function(self) -> None:
         """Remove the function, its modules and what they hold from this process; the trial is unusable afterwards."""
         del self._function
-        unload(str(self.config.method["function"]), self._where)
+        unload_function(str(self.config.method["function"]), self._where)
 
     def saved_epoch(self, path: Path) -> int:
         """Return the epoch in a file, see `TrainingLoop.saved_epoch`.
@@ -255,16 +264,16 @@ class FunctionTrial:
         Raises:
             UnusableCheckpointError: it is damaged, or another trial's.
         """
-        return FolderCheckpoint(path, Path(), self._identity()).saved_epoch() if self._resumes else 0
+        return FolderCheckpoint(path, Path(), self._checkpoint_identity()).saved_epoch() if self._can_resume else 0
 
-    def save(self, path: Path) -> None:
+    def save_model(self, path: Path) -> None:
         """Write the values of the test split, as safetensors of one number each, in one step."""
         from safetensors.numpy import save
 
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, save({name: np.array(value) for name, value in self._test.items()}))
 
-    def load(self, path: Path) -> None:
+    def load_model(self, path: Path) -> None:
         """Load the values that `save` wrote.
 
         Raises:
@@ -291,15 +300,15 @@ class FunctionTrial:
         return {name: value for name, value in self._test.items() if name.startswith(f"{split}/")}
 
     @property
-    def _resumes(self) -> bool:
+    def _can_resume(self) -> bool:
         return "checkpoint" in self._takes
 
-    def _identity(self) -> Section:
+    def _checkpoint_identity(self) -> Section:
         document: Section = json.loads(json.dumps(self.config.to_document()))
         return document
 
     @contextmanager
-    def _contain_exit(self, epoch: int) -> Iterator[None]:
+    def _fail_on_exit(self, epoch: int) -> Iterator[None]:
         """Turn what would end the process, as `sys.exit()` does, into a failed trial.
 
         In the main thread, where a user's Ctrl-C comes, a KeyboardInterrupt is left alone.
@@ -321,12 +330,12 @@ class FunctionTrial:
             )
         metrics = {}
         for name, value in yielded.items():
-            if not METRIC.fullmatch(str(name)):
+            if not METRIC_NAME_PATTERN.fullmatch(str(name)):
                 raise FunctionTrialError(
                     f"{self._name}: yielded {name!r}, allowed are train/NAME, val/NAME and test/NAME, NAME of letters, "
                     "digits and underscores"
                 )
-            metrics[str(name)] = self._number(name, value, epoch)
+            metrics[str(name)] = self._metric_as_number(name, value, epoch)
         if missing := [name for name in self._needed if name not in metrics]:
             there = ", ".join(metrics) or "nothing"
             raise FunctionTrialError(
@@ -336,14 +345,18 @@ class FunctionTrial:
             if name in metrics and not math.isfinite(metrics[name]):
                 raise DivergedError(f"{name} is {metrics[name]} in epoch {epoch}")
         for name, value in metrics.items():
-            if is_shown_in_percent(name) and not -_ROUNDING <= value <= 1 + _ROUNDING and not math.isnan(value):
+            if (
+                is_shown_in_percent(name)
+                and not -_METRIC_TOLERANCE <= value <= 1 + _METRIC_TOLERANCE
+                and not math.isnan(value)
+            ):
                 raise FunctionTrialError(
                     f"{self._name}: yielded {value:g} for {name!r} in epoch {epoch}, allowed is a fraction from 0 to "
                     "1, which tables print in percent"
                 )
         return metrics
 
-    def _number(self, name: str, value: Any, epoch: int) -> float:
+    def _metric_as_number(self, name: str, value: Any, epoch: int) -> float:
         try:
             if not isinstance(value, str | bytes | bytearray):
                 return float(value)
@@ -355,5 +368,5 @@ class FunctionTrial:
         raise FunctionTrialError(f"{self._name}: yielded {type(value).__name__} for {name!r} in epoch {epoch}, {why}")
 
 
-_ROUNDING = 1e-6
-_NOTHING = object()
+_METRIC_TOLERANCE = 1e-6
+_NO_YIELD = object()

@@ -24,33 +24,39 @@ from study.data.dataset import Dataset, Facts, Split, derived_fingerprint
 from study.files import sha256_of_file, write_atomically
 from study.knobs import Value
 from study.methods import Batch, BatchLabels, Method
-from study.methods.sample_weights import add_weights, mean_cross_entropy
-from study.models.frozen_networks import LayersOnFrozen
+from study.methods.sample_weights import add_sample_weights, weighted_mean_cross_entropy
+from study.models.frozen_networks import LayersOnFrozenNetwork
 from study.training import augment, checkpoint, features, optimization
-from study.training.checkpoint import Checkpoint, ChosenWeights, EpochChooser, Stateful, UnusableCheckpointError
+from study.training.checkpoint import (
+    ChosenWeights,
+    EpochChooser,
+    HasStateDict,
+    TrialCheckpointFile,
+    UnusableCheckpointError,
+)
 from study.training.config import TrialConfig
 from study.training.device import (
     DeviceCopy,
-    EpochClock,
-    ResidentSplit,
-    available_bytes,
-    best_device,
-    demand_determinism,
-    global_generators,
+    DeviceSplit,
+    EpochProfiler,
+    apply_determinism,
+    available_gpu_bytes,
+    best_available_device,
+    global_cuda_generators,
     keep_freed_memory,
-    shared_copy,
+    shared_device_copy,
 )
-from study.training.diverged import check_loss, check_networks
-from study.training.evaluation import Evaluator, build_networks
-from study.training.optimization import build_adam, build_optimizer, build_scheduler, parameter_groups
+from study.training.diverged import check_loss_is_finite, check_networks_are_finite
+from study.training.evaluation import SplitEvaluator, build_networks
+from study.training.optimization import make_adam, make_lr_scheduler, make_optimizer, parameter_groups
 
-WARM_UP = 3
+CUDA_GRAPH_WARM_UP_BATCHES = 3
 """Full batches before the recording that run as they are, on a stream of their own: libraries choose and allocate."""
 
-Step = Callable[[Batch], Tensor]
+TrainingStep = Callable[[Batch], Tensor]
 
 
-class RecordedStep:
+class CudaGraphStep:
     """A training step recorded once as a CUDA graph, then launched as one (`train.graph`).
 
     Every full batch runs the graph, with the batch copied to where the graph reads it; any other batch runs the step as
@@ -69,7 +75,7 @@ class RecordedStep:
 
     def __init__(
         self,
-        step: Step,
+        step: TrainingStep,
         method: Method,
         size: int,
         optimizers: Iterable[Optimizer],
@@ -78,7 +84,7 @@ class RecordedStep:
     ) -> None:
         self._step, self._method, self._size, self._is_asked = step, method, size, is_asked
         self._stream = torch.cuda.Stream(device)
-        self._is_plain, self._warm, self._recording = False, 0, method.recording()
+        self._is_plain, self._warm, self._recording = False, 0, method.cuda_graph_key()
         self._graph: torch.cuda.CUDAGraph | None = None
         self._batch: Batch | None = None
         self._value: Tensor | None = None
@@ -91,13 +97,13 @@ class RecordedStep:
         """Return the step's loss times its samples; the tensor is written anew by the next call."""
         if len(batch.index) != self._size or self._is_plain:
             return self._step(batch)
-        self._discard_if_changed(self._method.recording())
-        if self._warm < WARM_UP:
+        self._discard_if_changed(self._method.cuda_graph_key())
+        if self._warm < CUDA_GRAPH_WARM_UP_BATCHES:
             self._warm += 1
-            return self._run_aside(batch)
+            return self._run_on_side_stream(batch)
         if self._graph is None or self._batch is None or self._value is None:
-            return self._record(batch) if self._is_asked else self._record_if_possible(batch)
-        for ours, theirs in zip(_tensors(self._batch), _tensors(batch), strict=True):
+            return self._record_graph(batch) if self._is_asked else self._record_if_possible(batch)
+        for ours, theirs in zip(_device_tensors(self._batch), _device_tensors(batch), strict=True):
             ours.copy_(theirs, non_blocking=True)
         self._graph.replay()
         return self._value
@@ -108,7 +114,7 @@ class RecordedStep:
             self._warm, self._recording = 0, recording
             self._graph = self._batch = self._value = None
 
-    def _run_aside(self, batch: Batch) -> Tensor:
+    def _run_on_side_stream(self, batch: Batch) -> Tensor:
         here = torch.cuda.current_stream(self._stream.device)
         self._stream.wait_stream(here)
         with torch.cuda.stream(self._stream):
@@ -120,18 +126,18 @@ class RecordedStep:
         """Record the step, or run it as it is if recording fails; a recording that fails has run nothing."""
         device = self._stream.device
         needed = torch.cuda.max_memory_allocated(device) - torch.cuda.memory_allocated(device)
-        if 2 * needed <= available_bytes(device):
+        if 2 * needed <= available_gpu_bytes(device):
             try:
-                return self._record(batch)
+                return self._record_graph(batch)
             except RuntimeError as error:
                 first = str(error).splitlines()[0]
                 warnings.warn(f"the training step runs without a CUDA graph (train.graph): {first}", stacklevel=2)
         self._is_plain, self._graph, self._batch = True, None, None
         return self._step(batch)
 
-    def _record(self, batch: Batch) -> Tensor:
+    def _record_graph(self, batch: Batch) -> Tensor:
         # in memory of its own, without what lies on the host: no step that can be recorded asks for it
-        self._batch = Batch(batch.views.clone(), batch.labels.map(torch.clone), batch.index.clone())
+        self._batch = Batch(batch.views.clone(), batch.labels.map_tensors(torch.clone), batch.index.clone())
         self._graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(self._graph, stream=self._stream):
             self._value = self._step(self._batch)
@@ -139,7 +145,7 @@ class RecordedStep:
         return self._value
 
 
-def _tensors(batch: Batch) -> list[Tensor]:
+def _device_tensors(batch: Batch) -> list[Tensor]:
     """List the batch's tensors that lie on the device."""
     return [tensor for tensor in (batch.views, batch.index, *vars(batch.labels).values()) if tensor is not None]
 
@@ -149,14 +155,14 @@ MAX_DEVICE_MEMORY_SHARE = 0.25
 rest is for networks and what they compute.
 """
 
-AHEAD = 2
+MAX_STEPS_AHEAD = 2
 """Steps that the host may be ahead of the device: each holds a batch in pinned memory and one on the device."""
 
-HOST = torch.device("cpu")
+HOST_DEVICE = torch.device("cpu")
 
 
-class StreamedSplit(ResidentSplit):
-    """A split whose inputs stay in the host's memory; all else, values included, is as in `ResidentSplit`.
+class StreamedSplit(DeviceSplit):
+    """A split whose inputs stay in the host's memory; all else, values included, is as in `DeviceSplit`.
 
     While a batch of `batches` or `batches_in_order` is worked on, the next one is copied through pinned memory on a
     stream of its own. Only the host waits for the device, where it is more than two steps ahead.
@@ -171,23 +177,23 @@ class StreamedSplit(ResidentSplit):
 
     def batches(self, order: Tensor, size: int) -> Iterator[Tensor]:
         on_host, on_device = order.split(size), order.to(self.device).split(size)
-        batch = self._start_copy(on_host[0])
+        batch = self._start_copy_to_device(on_host[0])
         for place, index in enumerate(on_device):
             self._index, self._batch = index, batch
             if place + 1 < len(on_host):
-                batch = self._start_copy(on_host[place + 1])
+                batch = self._start_copy_to_device(on_host[place + 1])
             yield index
         self._index = self._batch = None
 
     def batches_in_order(self, size: int) -> Iterator[Tensor]:
         yield from self.batches(torch.arange(len(self)), size)
 
-    def _of(self, array: NDArray[np.generic]) -> DeviceCopy:
-        return shared_copy(array, HOST)
+    def _copy_on_device(self, array: NDArray[np.generic]) -> DeviceCopy:
+        return shared_device_copy(array, HOST_DEVICE)
 
-    def _chosen(self, index: Tensor) -> Tensor:
+    def _select_inputs(self, index: Tensor) -> Tensor:
         batch = self._batch if index is self._index else None
-        values, arrived = batch or self._start_copy(index.cpu())
+        values, arrived = batch or self._start_copy_to_device(index.cpu())
         if arrived is not None:
             here = torch.cuda.current_stream(self.device)
             here.wait_event(arrived)
@@ -195,36 +201,36 @@ class StreamedSplit(ResidentSplit):
             self._used.append(here.record_event())
         return values
 
-    def _start_copy(self, index: Tensor) -> tuple[Tensor, torch.cuda.Event | None]:
+    def _start_copy_to_device(self, index: Tensor) -> tuple[Tensor, torch.cuda.Event | None]:
         """Start to copy inputs at these positions (B,) on the host to the device; return also the event of arrival."""
         if self._stream is None:
-            return self.inputs[self._row(index)], None
-        while len(self._used) > AHEAD:
+            return self.inputs[self._input_row(index)], None
+        while len(self._used) > MAX_STEPS_AHEAD:
             self._used.popleft().synchronize()
         shape = (len(index), *self.inputs.shape[1:])
         pinned = torch.empty(shape, dtype=self.inputs.dtype, pin_memory=True)
-        torch.index_select(self.inputs, 0, self._row(index), out=pinned)
+        torch.index_select(self.inputs, 0, self._input_row(index), out=pinned)
         with torch.cuda.stream(self._stream):
             return pinned.to(self.device, non_blocking=True), self._stream.record_event()
 
 
-SHARE_SEED = 0
-"""Seed of `with_data_share`: all trials of a study, whatever their own seed, train on the same samples."""
+DATA_SHARE_SEED = 0
+"""Seed of `reduce_to_data_share`: all trials of a study, whatever their own seed, train on the same samples."""
 
 
-def with_data_share(dataset: Dataset, share: float) -> Dataset:
+def reduce_to_data_share(dataset: Dataset, share: float) -> Dataset:
     """Reduce the training samples to this share (`train.data_share`), exact to one sample in each cell."""
     if share == 1.0:
         return dataset
     train = dataset.splits["train"]
-    _, chosen = holdout.stratified_split(holdout.cell_of_sample(train), share, SHARE_SEED)
+    _, chosen = holdout.stratified_split(holdout.cell_of_sample(train), share, DATA_SHARE_SEED)
     splits = {**dataset.splits, "train": holdout.select_samples(train, chosen)}
     return replace(
         dataset, splits=splits, stored_fingerprint=derived_fingerprint(dataset.fingerprint, f"{share} of train")
     )
 
 
-def with_val(dataset: Dataset) -> Dataset:
+def append_val_to_train(dataset: Dataset) -> Dataset:
     """Append the validation samples to the training samples, and drop the validation split (`train.with_val`).
 
     A data set without one is returned as it is.
@@ -233,11 +239,11 @@ def with_val(dataset: Dataset) -> Dataset:
         return dataset
     train, val = dataset.splits["train"], dataset.splits["val"]
     splits = {name: split for name, split in dataset.splits.items() if name != "val"}
-    splits["train"] = holdout.concatenate(train, val)
+    splits["train"] = holdout.concatenate_samples(train, val)
     return replace(dataset, splits=splits, stored_fingerprint=derived_fingerprint(dataset.fingerprint, "val in train"))
 
 
-FITTED = ".probes.safetensors"
+FITTED_PROBES_SUFFIX = ".probes.safetensors"
 """Ending of the file beside a model's weights with the probes of `train.final`."""
 
 
@@ -261,7 +267,7 @@ class TrainingState:
     scheduler: LambdaLR
     order_generator: torch.Generator
     augmentation_generator: torch.Generator
-    checkpoint: Checkpoint | None
+    checkpoint: TrialCheckpointFile | None
     chosen_weights: ChosenWeights | None
     epochs_done: int
 
@@ -278,7 +284,7 @@ class TrainingLoop:
     Args:
         config: what to train.
         dataset: its data; it is read, never written.
-        device: one that works; by default a GPU if one works, see `study.training.device.best_device`.
+        device: one that works; by default a GPU if one works, see `study.training.device.best_available_device`.
         begins: the networks begin from the weights that `model.weights` names, if it names any; False: `load` follows.
 
     Attributes:
@@ -289,36 +295,36 @@ class TrainingLoop:
     def __init__(self, config: TrialConfig, dataset: Dataset, device: str | None = None, begins: bool = True) -> None:
         self.config, self.options = config, config.train
         self._weights = models.describe_weights(config.model) if begins else None
-        self.device = torch.device(device) if device else best_device()
-        dataset = features.with_frozen_features(config.model, dataset, self.device)
-        self._apart = with_data_share(dataset, self.options.data_share)
-        self.dataset = with_val(self._apart) if self.options.with_val else self._apart
-        demand_determinism(self.options, self.device)
+        self.device = torch.device(device) if device else best_available_device()
+        dataset = features.replace_inputs_with_frozen_features(config.model, dataset, self.device)
+        self._apart = reduce_to_data_share(dataset, self.options.data_share)
+        self.dataset = append_val_to_train(self._apart) if self.options.with_val else self._apart
+        apply_determinism(self.options, self.device)
         torch.set_num_threads(self.options.threads)
         if self.device.type == "cpu":
             keep_freed_memory()
         torch.backends.cudnn.benchmark = not torch.are_deterministic_algorithms_enabled()  # shapes are few
-        facts = dataset.facts.for_split("train")
+        facts = dataset.facts.facts_of_split("train")
         self._networks = build_networks(config, dataset.facts, begins)
         self.method, self.probes = cast(Method, self._networks["method"]), cast(nn.ModuleDict, self._networks["probes"])
         optimization.use_micro_batches(self.method, self.options)
         self._networks.to(self.device).to(memory_format=torch.channels_last)
-        self._splits = {name: self._resident(split, facts) for name, split in self.dataset.splits.items()}
+        self._splits = {name: self._place_split(split, facts) for name, split in self.dataset.splits.items()}
         for part in self._networks.modules():
-            if isinstance(part, LayersOnFrozen):
-                part.fit_scaling(self._splits["train"].samples)
+            if isinstance(part, LayersOnFrozenNetwork):
+                part.fit_scaling(self._splits["train"].sample_inputs)
         self._augmentation = augment.build_augmentation(self.options.augmentation, facts.shape, self.options)
         networks_and_data = self._networks, self._splits, dataset.facts
-        self.evaluate = Evaluator(*networks_and_data, self.options, lambda: self.inferred)
+        self.evaluate = SplitEvaluator(*networks_and_data, self.options, lambda: self.inferred_groups_by_split)
         self._shapes = {name: list(tensor.shape) for name, tensor in self._networks.state_dict().items()}
 
-    def run(
+    def train_epochs(
         self,
         resume: Path | None = None,
         pause: float = 0.0,
         choice: EpochChooser | None = None,
     ) -> Iterator[dict[str, float]]:
-        """Train, and yield the metrics of each epoch: `train/*`, `val/*`, and what it cost (see `EpochClock`).
+        """Train, and yield the metrics of each epoch: `train/*`, `val/*`, and what it cost (see `EpochProfiler`).
 
         Args:
             resume: a file that is written after each epoch but the last, once its metrics were taken: the caller knows
@@ -335,10 +341,10 @@ class TrainingLoop:
             OSError: `resume` cannot be written.
         """
         if self.method.fits is not None:
-            return self._fitted(self.method.fits)
-        return self._epochs(self._begin(resume, pause, choice))
+            return self._fit_at_once(self.method.fits)
+        return self._remaining_epochs(self._make_or_restore_state(resume, pause, choice))
 
-    def _fitted(self, name: str) -> Iterator[dict[str, float]]:
+    def _fit_at_once(self, name: str) -> Iterator[dict[str, float]]:
         """Yield the one epoch of a model that is fitted at once, to the training split as it is."""
         from study.methods.fitted import ReferenceMethod
         from study.training.reference_fitting import (  # scikit-learn, which no other trial needs
@@ -346,7 +352,7 @@ class TrainingLoop:
             fit_reference,
         )
 
-        train, clock = self.dataset.splits["train"], EpochClock(self.device)
+        train, clock = self.dataset.splits["train"], EpochProfiler(self.device)
         with clock.phase("training"):
             facts = models.facts_without_maps(self.config.model, self.dataset.facts)
             rows = ReferenceRows.for_fitting(train, facts, self.options.seed)
@@ -356,26 +362,31 @@ class TrainingLoop:
             values = [self.evaluate(split, final=True).items() for split in self._reported_splits]
         yield dict(chain.from_iterable(values)) | clock.end_epoch(images=len(train))
 
-    def _epochs(self, state: TrainingState) -> Iterator[dict[str, float]]:
+    def _remaining_epochs(self, state: TrainingState) -> Iterator[dict[str, float]]:
         """Yield the epochs after a state; see `run`."""
         options = self.options
-        step, clock = self._step(state.optimizer, state.probe_optimizer), EpochClock(self.device)
+        step, clock = self._make_step(state.optimizer, state.probe_optimizer), EpochProfiler(self.device)
         for epoch in range(state.epochs_done + 1, options.epochs + 1):
-            values = self.epoch(state, epoch, step, clock)
+            values = self.train_one_epoch(state, epoch, step, clock)
             yield values
             if state.checkpoint is not None and epoch < options.epochs:
-                state.checkpoint.save(epoch)
+                state.checkpoint.save_if_due(epoch)
 
-    def epoch(self, state: TrainingState, epoch: int, step: Step, clock: EpochClock) -> dict[str, float]:
+    def train_one_epoch(
+        self, state: TrainingState, epoch: int, step: TrainingStep, clock: EpochProfiler
+    ) -> dict[str, float]:
         """Train the `epoch`-th epoch and return its metrics; raises `DivergedError` as `run`."""
-        self.evaluate.load_probes({})
+        self.evaluate.load_probe_tensors({})
         self.method.begin_epoch(epoch, self.options.epochs)
         self.method.train()
         total, count = torch.zeros((), device=self.device), 0
-        for index, on_host in self.batches(state.order_generator):
+        for index, on_host in self.random_batches(state.order_generator):
             with clock.phase("data"):
                 batch = Batch(
-                    self.views(index, state.augmentation_generator), state.labels.select(index), index, on_host
+                    self.views_of_samples(index, state.augmentation_generator),
+                    state.labels.select_samples(index),
+                    index,
+                    on_host,
                 )
             with clock.phase("training"):
                 total += step(batch)
@@ -385,24 +396,28 @@ class TrainingLoop:
             values = self._epoch_metrics(state, epoch, float(total) / count, batch)
         return values | clock.end_epoch(images=count)
 
-    def _begin(self, resume: Path | None, pause: float, choice: EpochChooser | None) -> TrainingState:
+    def _make_or_restore_state(self, resume: Path | None, pause: float, choice: EpochChooser | None) -> TrainingState:
         """Make the state that `run` begins with, from `run`'s arguments; restore it from `resume` if that is there."""
         options, method = self.options, self.method
-        _ = self.inferred  # what stands in for labels is trained before the clock runs
-        labels = add_weights(self._training_labels(), self.config.method)
-        method.begin(labels)
-        optimizer = build_optimizer(parameter_groups(method, options), options, self.device)
-        probe_optimizer = build_adam(self.probes.parameters(), options.probe_learning_rate, options, self.device)
-        scheduler = build_scheduler(optimizer, options)
-        states: dict[str, Stateful] = {"method": method, "probes": self.probes, "optimizer": optimizer}
+        _ = self.inferred_groups_by_split  # what stands in for labels is trained before the clock runs
+        labels = add_sample_weights(self._labels_known_to_method(), self.config.method)
+        method.prepare_training(labels)
+        optimizer = make_optimizer(parameter_groups(method, options), options, self.device)
+        probe_optimizer = make_adam(self.probes.parameters(), options.probe_learning_rate, options, self.device)
+        scheduler = make_lr_scheduler(optimizer, options)
+        states: dict[str, HasStateDict] = {"method": method, "probes": self.probes, "optimizer": optimizer}
         states |= {"probe_optimizer": probe_optimizer, "rates": scheduler}
         chosen = ChosenWeights(self._networks, choice) if choice else None
         kept_too = {"chosen": chosen} if chosen else {}
         order_generator = torch.Generator().manual_seed(options.seed)
         augmentation_generator = torch.Generator(self.device).manual_seed(options.seed)
-        generators = {"order": order_generator, "chance": augmentation_generator} | global_generators(self.device)
-        regular = Checkpoint(resume, self._identity(), states | kept_too, generators, pause) if resume else None
-        epochs_done = regular.restore() if regular else 0
+        generators = {"order": order_generator, "chance": augmentation_generator} | global_cuda_generators(self.device)
+        regular = (
+            TrialCheckpointFile(resume, self._checkpoint_identity(), states | kept_too, generators, pause)
+            if resume
+            else None
+        )
+        epochs_done = regular.restore_state() if regular else 0
         return TrainingState(
             labels,
             optimizer,
@@ -423,8 +438,8 @@ class TrainingLoop:
             batch: the last one.
         """
         values, chosen, last = {"train/loss": loss}, state.chosen_weights, epoch == self.options.epochs
-        check_loss(loss, epoch)
-        check_networks(self._networks.parameters(), self.method.encoders().values(), epoch)
+        check_loss_is_finite(loss, epoch)
+        check_networks_are_finite(self._networks.parameters(), self.method.encoders().values(), epoch)
         if self.options.probe == "fitted":
             self.evaluate.fit_probes(state.labels)
         for split in self._reported_splits:
@@ -441,14 +456,14 @@ class TrainingLoop:
             values = finals | values
         return values
 
-    def _step(self, optimizer: Optimizer, probe_optimizer: Optimizer) -> Step:
+    def _make_step(self, optimizer: Optimizer, probe_optimizer: Optimizer) -> TrainingStep:
         """Return a function that trains on a batch and returns its loss times its samples.
 
         Args:
             optimizer, probe_optimizer: optimizers of the method and of the probes.
         """
         options, method = self.options, self.method
-        recordable = options.micro_batch is None and method.recording() is not None
+        recordable = options.micro_batch is None and method.cuda_graph_key() is not None
         recorded = self.device.type == "cuda" and options.graph is not False and recordable
 
         def step(batch: Batch) -> Tensor:
@@ -466,7 +481,7 @@ class TrainingLoop:
             return loss.detach() * len(batch.index)
 
         if recorded:
-            return RecordedStep(
+            return CudaGraphStep(
                 step, method, options.batch_size, (optimizer, probe_optimizer), self.device, bool(options.graph)
             )
         return step
@@ -477,10 +492,10 @@ class TrainingLoop:
         Raises:
             UnusableCheckpointError: it is damaged, or another trial's.
         """
-        content = checkpoint.read_checkpoint(resume, self._identity())
+        content = checkpoint.read_checkpoint(resume, self._checkpoint_identity())
         return content["epoch"] if content else 0
 
-    def save(self, path: Path) -> None:
+    def save_model(self, path: Path) -> None:
         """Write networks and their online probes, safetensors, in one step: a reader sees the whole file or none.
 
         Before it, write the probes of `train.final` that were fitted to these networks to a file beside it.
@@ -492,10 +507,10 @@ class TrainingLoop:
         if fitted := self.evaluate.probe_tensors():
             made_from = {"weights": hashlib.sha256(content).hexdigest(), "data": self.dataset.fingerprint}
             tensors = {name: tensor.contiguous() for name, tensor in fitted.items()}
-            write_atomically(path.with_suffix(FITTED), save(tensors, made_from))
+            write_atomically(path.with_suffix(FITTED_PROBES_SUFFIX), save(tensors, made_from))
         write_atomically(path, content)
 
-    def load(self, path: Path) -> None:
+    def load_model(self, path: Path) -> None:
         """Load the weights that `save` wrote for this configuration.
 
         Raises:
@@ -510,36 +525,38 @@ class TrainingLoop:
             does_not_fit = isinstance(error, RuntimeError)
             what = "does not fit these data or this version of study" if does_not_fit else "is damaged or cut short"
             raise UnusableCheckpointError(f"{path}: {what} ({' '.join(str(error).split())[:200]})") from None
-        self.evaluate.load_probes(self._fitted_probes(path))
+        self.evaluate.load_probe_tensors(self._load_fitted_probes(path))
 
-    def _fitted_probes(self, path: Path) -> dict[str, Tensor]:
+    def _load_fitted_probes(self, path: Path) -> dict[str, Tensor]:
         """Load the probes that lie beside weights; none where they were fitted to others, or to other data."""
         from safetensors import SafetensorError, safe_open
 
         try:
-            with safe_open(path.with_suffix(FITTED), "pt", str(self.device)) as kept:
+            with safe_open(path.with_suffix(FITTED_PROBES_SUFFIX), "pt", str(self.device)) as kept:
                 made_from = {"weights": sha256_of_file(path), "data": self.dataset.fingerprint}
                 names = kept.keys() if kept.metadata() == made_from else ()
                 return {name: kept.get_tensor(name) for name in names}
         except (SafetensorError, OSError):
             return {}
 
-    def _resident(self, split: Split, facts: Facts) -> ResidentSplit:
+    def _place_split(self, split: Split, facts: Facts) -> DeviceSplit:
         """Place the split on the device, or in the host's memory where it takes more than `MAX_DEVICE_MEMORY_SHARE`."""
-        if self.device.type == "cuda" and split.inputs.nbytes > MAX_DEVICE_MEMORY_SHARE * available_bytes(self.device):
+        if self.device.type == "cuda" and split.inputs.nbytes > MAX_DEVICE_MEMORY_SHARE * available_gpu_bytes(
+            self.device
+        ):
             return StreamedSplit(split, facts, self.device)
-        return ResidentSplit(split, facts, self.device)
+        return DeviceSplit(split, facts, self.device)
 
-    def _training_labels(self) -> BatchLabels:
+    def _labels_known_to_method(self) -> BatchLabels:
         """Return what the method knows of the training samples: all that the data say."""
         return self._splits["train"].labels
 
     @cached_property
-    def inferred(self) -> Mapping[str, Tensor]:
+    def inferred_groups_by_split(self) -> Mapping[str, Tensor]:
         """Class of each sample's inferred group, (N,), by split; here none is inferred."""
         return {}
 
-    def batches(self, order: torch.Generator) -> Iterator[tuple[Tensor, Tensor]]:
+    def random_batches(self, order: torch.Generator) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield positions of the training samples in random order, on the device and on the host.
 
         A last batch of one sample is left out, with `train.drop_last` any last batch that is not full.
@@ -551,21 +568,21 @@ class TrainingLoop:
             if len(index) >= min(least, len(train)):
                 yield index, on_host
 
-    def split(self, name: str) -> ResidentSplit:
+    def device_split(self, name: str) -> DeviceSplit:
         """Return a split on the device."""
         return self._splits[name]
 
-    def views(self, index: Tensor, chance: torch.Generator) -> Tensor:
+    def views_of_samples(self, index: Tensor, chance: torch.Generator) -> Tensor:
         """Return the views of the samples as the network sees them, (V, B, ...)."""
         train = self._splits["train"]
-        return train.normalised(self._augmentation(train.pixels(index), chance, self.method.views))
+        return train.normalise_pixels(self._augmentation(train.pixels_of_samples(index), chance, self.method.views))
 
     def _probe_loss(self, features: dict[str, Tensor], labels: BatchLabels) -> Tensor | float:
         """Sum the losses of the probes that learn online and are looked at, on features that pass no gradient on."""
         if self.options.probe == "fitted":
             return 0.0
         parts = [
-            mean_cross_entropy(self.probes[name](functional.normalize(part.detach().float(), dim=1)), labels)
+            weighted_mean_cross_entropy(self.probes[name](functional.normalize(part.detach().float(), dim=1)), labels)
             for name, part in features.items()
             if name != "encoder" or self.method.own_classifier() is None
         ]
@@ -576,7 +593,7 @@ class TrainingLoop:
         """Splits whose metrics an epoch has."""
         return [name for name in self._splits if name == "val" or (self.options.report_test and name != "train")]
 
-    def _identity(self) -> dict[str, Value]:
+    def _checkpoint_identity(self) -> dict[str, Value]:
         """Return what a checkpoint must have been made from for this trial to resume from it."""
         begun = {"weights": self._weights} if self._weights else {}
         made_from: dict[str, Value] = {

@@ -13,8 +13,8 @@ from torch import Tensor
 
 from study.data.dataset import Facts
 from study.metrics import CELLS_BY_GROUP_METRIC, METRICS, available_metrics
-from study.training.counts import PredictionCounts, nanmin, nanrange
-from study.training.standard_errors import ERRORS
+from study.training.counts import PredictionCounts, min_without_nan, range_without_nan
+from study.training.standard_errors import STANDARD_ERROR_FUNCTIONS
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class ScoredPredictions:
 
 def accuracy(outcome: ScoredPredictions) -> Tensor:
     """Compute the share of right predictions."""
-    by_class = outcome.counts.by_class
+    by_class = outcome.counts.counts_by_class
     return by_class.diagonal().sum() / by_class.sum()
 
 
@@ -52,17 +52,17 @@ def balanced_accuracy(outcome: ScoredPredictions) -> Tensor:
 
 def worst_class_accuracy(outcome: ScoredPredictions) -> Tensor:
     """Return the smallest accuracy of a class that the split has."""
-    return nanmin(outcome.counts.class_accuracy)
+    return min_without_nan(outcome.counts.class_accuracy)
 
 
 def aligned_accuracy(outcome: ScoredPredictions) -> Tensor:
     """Compute the accuracy on the samples whose bias class is one of their class's own."""
-    return outcome.counts.accuracy(outcome.counts.aligned)
+    return outcome.counts.accuracy_in_cells(outcome.counts.aligned_mask)
 
 
 def conflicting_accuracy(outcome: ScoredPredictions) -> Tensor:
     """Compute the accuracy on the samples whose bias class is none of their class's own."""
-    return outcome.counts.accuracy(1 - outcome.counts.aligned)
+    return outcome.counts.accuracy_in_cells(1 - outcome.counts.aligned_mask)
 
 
 def unbiased_accuracy(outcome: ScoredPredictions) -> Tensor:
@@ -72,17 +72,17 @@ def unbiased_accuracy(outcome: ScoredPredictions) -> Tensor:
 
 def worst_group_accuracy(outcome: ScoredPredictions) -> Tensor:
     """Return the smallest accuracy of a (class, bias class) cell that the split has."""
-    return nanmin(outcome.counts.group_accuracy)
+    return min_without_nan(outcome.counts.group_accuracy)
 
 
 def shrunk_unbiased_accuracy(outcome: ScoredPredictions) -> Tensor:
     """Average the shrunk accuracies of all cells, empty ones too; see `CellStatistics`."""
-    return outcome.counts.cells.shrunk.mean()
+    return outcome.counts.accuracy_statistics.shrunk_values.mean()
 
 
 def shrunk_worst_group_accuracy(outcome: ScoredPredictions) -> Tensor:
     """Return the smallest shrunk accuracy of a cell; see `CellStatistics`."""
-    return outcome.counts.cells.shrunk.amin()
+    return outcome.counts.accuracy_statistics.shrunk_values.amin()
 
 
 def conflicting_or_overall_accuracy(outcome: ScoredPredictions) -> Tensor:
@@ -105,7 +105,7 @@ def equalized_odds(outcome: ScoredPredictions) -> Tensor:
     It is the mean over classes y, outputs c and pairs of bias classes (s, s') of |P(c | y, s) - P(c | y, s')|, over the
     pairs whose two groups the split has; NaN where there is no such pair for one of the classes.
     """
-    cells = outcome.counts.by_group
+    cells = outcome.counts.counts_by_group
     counts = cells.sum(2, keepdim=True)
     present = (counts > 0).sum(1, keepdim=True)
     # Sorted values give the sum of all pairs' differences without a tensor of pairs: the k-th of n is added once for
@@ -122,48 +122,48 @@ def equalized_odds_difference(outcome: ScoredPredictions) -> Tensor:
 
     With two classes it is fairlearn's `equalized_odds_difference`; NaN where `equalized_odds` is.
     """
-    cells = outcome.counts.by_group
-    return nanrange((cells / cells.sum(2, keepdim=True)).transpose(0, 1)).amax()
+    cells = outcome.counts.counts_by_group
+    return range_without_nan((cells / cells.sum(2, keepdim=True)).transpose(0, 1)).amax()
 
 
 def equal_opportunity(outcome: ScoredPredictions) -> Tensor:
     """Compute the largest difference between bias classes in the true positive rate; class 1 is positive (Hardt)."""
-    return nanrange(outcome.counts.group_accuracy[1])
+    return range_without_nan(outcome.counts.group_accuracy[1])
 
 
 def demographic_parity(outcome: ScoredPredictions) -> Tensor:
     """Compute the largest difference between bias classes in the rate of an output, over all outputs."""
-    by_bias = outcome.counts.by_group.sum(0)
-    return nanrange(by_bias / by_bias.sum(1, keepdim=True)).amax()
+    by_bias = outcome.counts.counts_by_group.sum(0)
+    return range_without_nan(by_bias / by_bias.sum(1, keepdim=True)).amax()
 
 
 def accuracy_parity(outcome: ScoredPredictions) -> Tensor:
     """Compute the largest difference in accuracy between bias classes (WCL paper 6.2 calls it equalized odds)."""
-    cells = outcome.counts.cells
-    return nanrange(cells.sums.sum(0) / cells.samples.sum(0))
+    cells = outcome.counts.accuracy_statistics
+    return range_without_nan(cells.sums.sum(0) / cells.samples.sum(0))
 
 
 def log_loss(outcome: ScoredPredictions) -> Tensor:
     """Average -log p of each sample's class over all samples, p being the softmax of the scores."""
-    cells = outcome.counts.losses_of_classes
+    cells = outcome.counts.log_loss_statistics_by_class
     return cells.sums.sum() / cells.samples.sum()
 
 
 def balanced_log_loss(outcome: ScoredPredictions) -> Tensor:
     """Average the mean log losses of the classes that the split has."""
-    cells = outcome.counts.losses_of_classes
+    cells = outcome.counts.log_loss_statistics_by_class
     return (cells.sums / cells.samples).nanmean()
 
 
 def unbiased_log_loss(outcome: ScoredPredictions) -> Tensor:
     """Average the mean log losses of the (class, bias class) cells that the split has."""
-    cells = outcome.counts.losses
+    cells = outcome.counts.log_loss_statistics
     return (cells.sums / cells.samples).nanmean()
 
 
 def shrunk_unbiased_log_loss(outcome: ScoredPredictions) -> Tensor:
     """Average the shrunk log losses of all cells, empty ones too; see `CellStatistics`."""
-    return outcome.counts.losses.shrunk.mean()
+    return outcome.counts.log_loss_statistics.shrunk_values.mean()
 
 
 def auc(outcome: ScoredPredictions) -> Tensor:
@@ -182,7 +182,7 @@ def auc(outcome: ScoredPredictions) -> Tensor:
     return wins / (positive.sum() * negatives)
 
 
-COMPUTED: Mapping[str, Callable[[ScoredPredictions], Tensor]] = {
+METRIC_FUNCTIONS: Mapping[str, Callable[[ScoredPredictions], Tensor]] = {
     "accuracy": accuracy,
     "top5_accuracy": top5_accuracy,
     "balanced_accuracy": balanced_accuracy,
@@ -248,8 +248,9 @@ def compute_metrics(
         by_groups[True] = replace(outcome, counts=counts)
     names = available_metrics(facts, inferred=inferred is not None)
     names = [name for name in names if scores is not None or not METRICS[name].needs_scores]
-    values = {name: COMPUTED[name](by_groups[METRICS[name].needs_inferred_groups]) for name in names}
-    ruling = [name for name in names if errors and name in ERRORS]
+    values = {name: METRIC_FUNCTIONS[name](by_groups[METRICS[name].needs_inferred_groups]) for name in names}
+    ruling = [name for name in names if errors and name in STANDARD_ERROR_FUNCTIONS]
     return values | {
-        f"{name}_standard_error": ERRORS[name](by_groups[METRICS[name].needs_inferred_groups].counts) for name in ruling
+        f"{name}_standard_error": STANDARD_ERROR_FUNCTIONS[name](by_groups[METRICS[name].needs_inferred_groups].counts)
+        for name in ruling
     }

@@ -20,10 +20,10 @@ from study.training.config import TrainOptions
 # SymPy and Triton among them, seconds of each process's first epoch. Here nothing is compiled, so the wrappers
 # are taken off.
 
-Function = TypeVar("Function", bound=Callable[..., Any])
+FunctionType = TypeVar("FunctionType", bound=Callable[..., Any])
 
 
-def unwrap(function: Function) -> Function:
+def unwrap_function(function: FunctionType) -> FunctionType:
     """Return the function inside PyTorch's wrapper, where it has one."""
     return getattr(function, "__wrapped__", function)
 
@@ -31,22 +31,22 @@ def unwrap(function: Function) -> Function:
 class EagerOptimizer(Optimizer):
     """Optimizer whose calls do not import the compiler; it must be the first base class."""
 
-    state_dict = unwrap(Optimizer.state_dict)
-    load_state_dict = unwrap(Optimizer.load_state_dict)
-    add_param_group = unwrap(Optimizer.add_param_group)
-    zero_grad = unwrap(Optimizer.zero_grad)
+    state_dict = unwrap_function(Optimizer.state_dict)
+    load_state_dict = unwrap_function(Optimizer.load_state_dict)
+    add_param_group = unwrap_function(Optimizer.add_param_group)
+    zero_grad = unwrap_function(Optimizer.zero_grad)
 
 
 class Adam(EagerOptimizer, torch.optim.Adam):
     """`torch.optim.Adam`, bit for bit."""
 
-    step = torch.no_grad()(unwrap(torch.optim.Adam.step))
+    step = torch.no_grad()(unwrap_function(torch.optim.Adam.step))
 
 
 class SGD(EagerOptimizer, torch.optim.SGD):
     """`torch.optim.SGD`, bit for bit."""
 
-    step = torch.no_grad()(unwrap(torch.optim.SGD.step))
+    step = torch.no_grad()(unwrap_function(torch.optim.SGD.step))
 
 
 class LBFGS(EagerOptimizer, torch.optim.LBFGS):
@@ -90,16 +90,18 @@ class LARS(EagerOptimizer):
         for group in self.param_groups:
             moving = [tensor for tensor in group["params"] if tensor.grad is not None]
             if moving:
-                self._step(moving, *(group[key] for key in ("lr", "momentum", "weight_decay", "trust")))
+                self._update_tensors(moving, *(group[key] for key in ("lr", "momentum", "weight_decay", "trust")))
         return loss
 
-    def _step(self, moving: list[Tensor], rate: float | Tensor, momentum: float, decay: float, trust: float) -> None:
+    def _update_tensors(
+        self, moving: list[Tensor], rate: float | Tensor, momentum: float, decay: float, trust: float
+    ) -> None:
         grads = [tensor.grad for tensor in moving if tensor.grad is not None]
         # computing all norms at once copies from the host, which a recorded step (its rate is a tensor) must not do
-        norms = _each_norm if isinstance(rate, Tensor) else torch._foreach_norm
+        norms = _norms_of_tensors if isinstance(rate, Tensor) else torch._foreach_norm
         length, slope = (torch.stack(list(norms(tensors))) for tensors in (moving, grads))
         rates = trust * length / (slope + decay * length + LARS_EPSILON)
-        velocity = [self._velocity(tensor) for tensor in moving]
+        velocity = [self._momentum_buffer(tensor) for tensor in moving]
         torch._foreach_mul_(velocity, momentum)
         torch._foreach_addcmul_(velocity, grads, list(rates.unbind()))
         torch._foreach_addcmul_(velocity, moving, list((rates * decay).unbind()))
@@ -108,7 +110,7 @@ class LARS(EagerOptimizer):
         else:
             torch._foreach_add_(moving, velocity, alpha=-rate)
 
-    def _velocity(self, tensor: Tensor) -> Tensor:
+    def _momentum_buffer(self, tensor: Tensor) -> Tensor:
         state = self.state[tensor]
         if not state:
             state["momentum_buffer"] = torch.zeros_like(tensor)
@@ -116,7 +118,7 @@ class LARS(EagerOptimizer):
         return velocity
 
 
-def _each_norm(tensors: list[Tensor]) -> list[Tensor]:
+def _norms_of_tensors(tensors: list[Tensor]) -> list[Tensor]:
     return [torch.linalg.vector_norm(tensor) for tensor in tensors]
 
 
@@ -142,26 +144,26 @@ def cosine_rate(rate: float, epoch: int, options: TrainOptions) -> float:
     return floor + (rate - floor) * (1 + math.cos(math.pi * min(epoch / options.epochs, 1.0))) / 2
 
 
-SCHEDULES: dict[str, Callable[[float, int, TrainOptions], float]] = {
+LEARNING_RATE_SCHEDULES: dict[str, Callable[[float, int, TrainOptions], float]] = {
     "constant": constant_rate,
     "steps": step_rate,
     "cosine": cosine_rate,
 }
 
 
-def rate_at(rate: float, epoch: int, options: TrainOptions) -> float:
+def learning_rate_at(rate: float, epoch: int, options: TrainOptions) -> float:
     """Return the learning rate of an epoch, counted from 0, where the largest is `rate`.
 
     It is the schedule's or that of a line through rate / warmup_epochs in the first epoch and `rate` in the epoch
     number warmup_epochs, whichever is smaller (CCL-K protocol).
     """
-    scheduled = SCHEDULES[options.schedule](rate, epoch, options)
+    scheduled = LEARNING_RATE_SCHEDULES[options.schedule](rate, epoch, options)
     if epoch >= options.warmup_epochs:
         return scheduled
     return min(scheduled, rate * (epoch + 1) / options.warmup_epochs)
 
 
-def build_adam(
+def make_adam(
     parameters: ParamsT, rate: float, options: TrainOptions, device: torch.device, decay: float = 0.0
 ) -> Optimizer:
     """Build Adam; on CUDA with one launch for all parameters."""
@@ -171,12 +173,12 @@ def build_adam(
     )
 
 
-def build_optimizer(parameters: ParamsT, options: TrainOptions, device: torch.device) -> Optimizer:
+def make_optimizer(parameters: ParamsT, options: TrainOptions, device: torch.device) -> Optimizer:
     """Build the optimizer of `train.optimizer` for these parameters on a device."""
     rate, momentum, decay = options.learning_rate, options.momentum, options.weight_decay
     match options.optimizer:
         case "adam":
-            return build_adam(parameters, rate, options, device, decay)
+            return make_adam(parameters, rate, options, device, decay)
         case "sgd":
             fused = device.type == "cuda" or None
             return SGD(parameters, lr=rate, momentum=momentum, weight_decay=decay, fused=fused)
@@ -185,12 +187,12 @@ def build_optimizer(parameters: ParamsT, options: TrainOptions, device: torch.de
 
 
 def parameter_groups(networks: nn.Module, options: TrainOptions) -> ParamsT:
-    """Group the parameters for `build_optimizer`: encoders with an `lr_factor` or no decay have groups of their own.
+    """Group the parameters for `make_optimizer`: encoders with an `lr_factor` or no decay have groups of their own.
 
     Of encoders within encoders the inner one decides.
     """
     own = {
-        id(tensor): (encoder.lr_factor, encoder.decays)
+        id(tensor): (encoder.lr_factor, encoder.uses_weight_decay)
         for encoder in networks.modules()
         if isinstance(encoder, Encoder)
         for tensor in encoder.parameters()
@@ -207,22 +209,24 @@ def parameter_groups(networks: nn.Module, options: TrainOptions) -> ParamsT:
     ]
 
 
-def build_scheduler(of: Optimizer, options: TrainOptions) -> LambdaLR:
+def make_lr_scheduler(of: Optimizer, options: TrainOptions) -> LambdaLR:
     """Build the schedule of `train.schedule` for an optimizer: step it once after each epoch.
 
     Its state dict, and the optimizer's, hold all that a trial resumed at an epoch needs to continue with the same
     rates.
     """
     for group in of.param_groups:
-        group["initial_lr"] = 1.0  # what LambdaLR multiplies by: so the rates are those of `rate_at` to the last bit
+        group["initial_lr"] = (
+            1.0  # what LambdaLR multiplies by: so the rates are those of `learning_rate_at` to the last bit
+        )
 
     def rates(factor: float) -> Callable[[int], float]:
-        return lambda epoch: factor * rate_at(options.learning_rate, epoch, options)
+        return lambda epoch: factor * learning_rate_at(options.learning_rate, epoch, options)
 
     return LambdaLR(of, [rates(group.get("lr_factor", 1.0)) for group in of.param_groups])
 
 
-NORMS = nn.modules.batchnorm._BatchNorm
+BATCH_NORM_CLASS = nn.modules.batchnorm._BatchNorm
 
 
 def use_micro_batches(method: Method, options: TrainOptions) -> None:
@@ -250,27 +254,29 @@ class MicroBatchedForward:
 
     def __init__(self, module: nn.Module, rows: int) -> None:
         self._forward, self._rows = module.forward, rows
-        self._norms = [part for part in module.modules() if isinstance(part, NORMS)]
+        self._norms = [part for part in module.modules() if isinstance(part, BATCH_NORM_CLASS)]
 
     def __call__(self, inputs: Tensor) -> Any:
         if len(inputs) <= self._rows or not torch.is_grad_enabled():
             return self._forward(inputs)
         parts = inputs.tensor_split(-(-len(inputs) // self._rows))
-        outputs = [self._again_later(part) for part in parts]
+        outputs = [self._forward_with_recomputation(part) for part in parts]
         if isinstance(outputs[0], Tensor):
             return torch.cat(outputs)
         return tuple(torch.cat(each) for each in zip(*outputs, strict=True))
 
-    def _again_later(self, part: Tensor) -> Any:
+    def _forward_with_recomputation(self, part: Tensor) -> Any:
         """Return the output for a part; recompute later what its gradient needs, with the same random numbers."""
-        return unwrap(checkpoint.checkpoint)(self._forward, part, use_reentrant=False, context_fn=self._contexts)
+        return unwrap_function(checkpoint.checkpoint)(
+            self._forward, part, use_reentrant=False, context_fn=self._recomputation_contexts
+        )
 
-    def _contexts(self) -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
-        return nullcontext(), _not_counted(self._norms)
+    def _recomputation_contexts(self) -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
+        return nullcontext(), _keep_running_statistics(self._norms)
 
 
 @contextmanager
-def _not_counted(norms: Sequence[NORMS]) -> Iterator[None]:
+def _keep_running_statistics(norms: Sequence[BATCH_NORM_CLASS]) -> Iterator[None]:
     """Keep running statistics as they are: they have had this part before."""
     kept = [(norm, norm.momentum, norm.num_batches_tracked) for norm in norms]
     for norm in norms:

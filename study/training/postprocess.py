@@ -14,12 +14,12 @@ from torch import Tensor
 
 from study.errors import UserError
 
-Array = NDArray[np.number]
+NumberArray = NDArray[np.number]
 
 
 @dataclass(frozen=True)
 class EqualizedOddsThresholds:
-    """A randomised threshold for each bias class; see `fit_thresholds`."""
+    """A randomised threshold for each bias class; see `fit_equalized_odds_thresholds`."""
 
     optimizer: ThresholdOptimizer
     bias_classes: frozenset[int]
@@ -28,14 +28,14 @@ class EqualizedOddsThresholds:
         """Predict classes 0 or 1, int64 (N,) on the scores' device.
 
         Args:
-            scores: logits, (N, 2), from the classifier whose scores `fit_thresholds` had.
+            scores: logits, (N, 2), from the classifier whose scores `fit_equalized_odds_thresholds` had.
             bias: bias classes, (N,).
             seed: of the draws between two thresholds.
 
         Raises:
-            UserError: a bias class that `fit_thresholds` did not see.
+            UserError: a bias class that `fit_equalized_odds_thresholds` did not see.
         """
-        groups = _numpy(bias)
+        groups = _to_numpy(bias)
         if unseen := sorted(set(groups.tolist()) - self.bias_classes):
             raise UserError(
                 f"equalized odds: bias classes {unseen} are not among those that the thresholds were fitted to, "
@@ -45,7 +45,7 @@ class EqualizedOddsThresholds:
         return torch.as_tensor(np.asarray(predicted).astype(np.int64), device=scores.device)
 
 
-def fit_thresholds(scores: Tensor, target: Tensor, bias: Tensor) -> EqualizedOddsThresholds:
+def fit_equalized_odds_thresholds(scores: Tensor, target: Tensor, bias: Tensor) -> EqualizedOddsThresholds:
     """Fit the thresholds of highest accuracy with which true and false positive rates are equal in all bias classes.
 
     Args:
@@ -62,29 +62,32 @@ def fit_thresholds(scores: Tensor, target: Tensor, bias: Tensor) -> EqualizedOdd
             "choose a data set or a target with two classes"
         )
     labelled = (target >= 0) & (bias >= 0)
-    labels, groups = _numpy(target[labelled]), _numpy(bias[labelled])
-    _check_groups(labels, groups)
+    labels, groups = _to_numpy(target[labelled]), _to_numpy(bias[labelled])
+    _check_each_group_has_both_classes(labels, groups)
     optimizer = ThresholdOptimizer(
-        estimator=_Margins(), constraints="equalized_odds", prefit=True, predict_method="decision_function"
+        estimator=_ScoreMarginClassifier(),
+        constraints="equalized_odds",
+        prefit=True,
+        predict_method="decision_function",
     )
     optimizer.fit(_score_margin(scores[labelled]), labels, sensitive_features=groups)
     return EqualizedOddsThresholds(optimizer, frozenset(groups.tolist()))
 
 
-class _Margins(BaseEstimator):
+class _ScoreMarginClassifier(BaseEstimator):
     """The classifier that fairlearn asks for: its inputs are the scores already."""
 
-    def fit(self, inputs: Array, target: Array) -> "_Margins":
+    def fit(self, inputs: NumberArray, target: NumberArray) -> "_ScoreMarginClassifier":
         return self
 
-    def decision_function(self, inputs: Array) -> Array:
+    def decision_function(self, inputs: NumberArray) -> NumberArray:
         return np.asarray(inputs)[:, 0]
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
 
 
-def _check_groups(labels: Array, groups: Array) -> None:
+def _check_each_group_has_both_classes(labels: NumberArray, groups: NumberArray) -> None:
     if not len(labels):
         raise UserError("equalized odds by thresholds: no sample has both a class and a bias class")
     if labels.max() > 1:
@@ -98,9 +101,9 @@ def _check_groups(labels: Array, groups: Array) -> None:
             )
 
 
-def _score_margin(scores: Tensor) -> Array:
-    return _numpy(scores[:, 1].double() - scores[:, 0].double())[:, None]
+def _score_margin(scores: Tensor) -> NumberArray:
+    return _to_numpy(scores[:, 1].double() - scores[:, 0].double())[:, None]
 
 
-def _numpy(values: Tensor) -> Array:
+def _to_numpy(values: Tensor) -> NumberArray:
     return values.detach().cpu().numpy()

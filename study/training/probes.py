@@ -26,7 +26,7 @@ ProbeClassifier = Callable[[Tensor], Tensor]
 
 @dataclass(frozen=True)
 class LogisticClassifier:
-    """Classifier that `fit_lbfgs` fits."""
+    """Classifier that `fit_lbfgs_probe` fits."""
 
     weight: Tensor
     offset: Tensor
@@ -36,8 +36,8 @@ class LogisticClassifier:
 
 
 @dataclass(frozen=True)
-class PerceptronClassifier:
-    """Classifier that `fit_mlp` fits."""
+class MlpClassifier:
+    """Classifier that `fit_mlp_probe` fits."""
 
     centre: Tensor
     scale: Tensor
@@ -54,7 +54,7 @@ class PerceptronClassifier:
 
 @dataclass(frozen=True)
 class RidgeRegression:
-    """Regression that `fit_ridge` fits."""
+    """Regression that `fit_ridge_probe` fits."""
 
     inputs: Tensor
     outputs: Tensor
@@ -64,14 +64,14 @@ class RidgeRegression:
         return (queries.detach().double() - self.inputs) @ self.weight + self.outputs
 
 
-KEPT_PROBES: dict[str, Callable[..., ProbeClassifier]] = {
+STORED_PROBE_CLASSES: dict[str, Callable[..., ProbeClassifier]] = {
     "lbfgs": LogisticClassifier,
-    "mlp": PerceptronClassifier,
+    "mlp": MlpClassifier,
     "ridge": RidgeRegression,
 }
 """Classes of fitted probes, by the name in `train.final`; each is built from its tensors by name."""
 
-MOST_VOTES = 2**24
+MAX_SIMILARITIES_AT_ONCE = 2**24
 """Similarities held at a time: 64 MiB."""
 
 
@@ -90,7 +90,7 @@ def labelled_samples(features: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     return features.detach()[known].float(), target[known]
 
 
-def fit_knn(
+def fit_knn_probe(
     features: Tensor, target: Tensor, classes: int, seed: int, neighbours: int = 200, temperature: float = 0.5
 ) -> ProbeClassifier:
     """Classify by a vote of the nearest training samples by cosine, the nearer the more (DCL and HCL's evaluation).
@@ -109,15 +109,17 @@ def fit_knn(
         counted = weight.new_zeros(len(queries), classes).scatter_add_(1, labels[nearest], weight)
         return (counted / weight.sum(1, keepdim=True)).float()
 
-    return lambda features: torch.cat([votes(chunk) for chunk in features.split(max(1, MOST_VOTES // len(labels)))])
+    return lambda features: torch.cat(
+        [votes(chunk) for chunk in features.split(max(1, MAX_SIMILARITIES_AT_ONCE // len(labels)))]
+    )
 
 
-JITTER = 1e-7
+CHOLESKY_JITTER = 1e-7
 # The curvature of the cross entropy is p (1 - p) times the covariance; at the end p is near 0 or 1 for most samples.
-CURVATURE = 1e-3
+LOGISTIC_CURVATURE = 1e-3
 
 
-def fit_lbfgs(
+def fit_lbfgs_probe(
     features: Tensor,
     target: Tensor,
     classes: int,
@@ -164,7 +166,7 @@ def _covariance_root(rows: Tensor, l2: float) -> Tensor:
     """Return L with L L' = covariance of the centred rows + l2 / CURVATURE, lower triangular (F, F)."""
     covariance = (rows.T @ rows).double() / len(rows)
     diagonal = covariance.diagonal()
-    diagonal += l2 / CURVATURE + JITTER * diagonal.mean() + torch.finfo(rows.dtype).tiny
+    diagonal += l2 / LOGISTIC_CURVATURE + CHOLESKY_JITTER * diagonal.mean() + torch.finfo(rows.dtype).tiny
     return torch.linalg.cholesky(covariance).to(rows.dtype)
 
 
@@ -173,7 +175,7 @@ def _solve_weight(searched: Tensor, root: Tensor) -> Tensor:
     return torch.linalg.solve_triangular(root, searched, upper=False, left=False)
 
 
-def fit_mlp(
+def fit_mlp_probe(
     features: Tensor,
     target: Tensor,
     classes: int,
@@ -205,7 +207,7 @@ def fit_mlp(
                 cross_entropy(network(rows[indices]), labels[indices]).backward()
                 optimizer.step()
 
-    return PerceptronClassifier(centre, scale, *(parameter.detach() for parameter in network.parameters()))
+    return MlpClassifier(centre, scale, *(parameter.detach() for parameter in network.parameters()))
 
 
 def _linear_layer(inputs: int, outputs: int, generator: torch.Generator) -> nn.Linear:
@@ -217,18 +219,18 @@ def _linear_layer(inputs: int, outputs: int, generator: torch.Generator) -> nn.L
     return layer
 
 
-PROBES: dict[str, Callable[[Tensor, Tensor, int, int], ProbeClassifier]] = {
-    "knn": fit_knn,
-    "lbfgs": fit_lbfgs,
-    "mlp": fit_mlp,
+PROBE_FITTERS: dict[str, Callable[[Tensor, Tensor, int, int], ProbeClassifier]] = {
+    "knn": fit_knn_probe,
+    "lbfgs": fit_lbfgs_probe,
+    "mlp": fit_mlp_probe,
 }
 """Classifiers by the name in `train.final`."""
 
 
-CHUNK = 8192
+ROWS_PER_CHUNK = 8192
 
 
-def fit_ridge(features: Tensor, condition: Tensor, l2: float = 1e-6) -> Callable[[Tensor], Tensor]:
+def fit_ridge_probe(features: Tensor, condition: Tensor, l2: float = 1e-6) -> Callable[[Tensor], Tensor]:
     """Fit the linear map with offset that minimises the mean squared error + l2 * ||W||^2, in closed form, in float64.
 
     It tells how well a continuous attribute can be read off the features (CCL-K paper Table 3: colour MSE).
@@ -245,7 +247,7 @@ def fit_ridge(features: Tensor, condition: Tensor, l2: float = 1e-6) -> Callable
     count, width = len(features), condition.shape[1]
     product = inputs.new_zeros(features.shape[1], features.shape[1])
     moment = inputs.new_zeros(features.shape[1], width)
-    for rows, values in zip(features.split(CHUNK), condition.split(CHUNK), strict=True):
+    for rows, values in zip(features.split(ROWS_PER_CHUNK), condition.split(ROWS_PER_CHUNK), strict=True):
         centred = rows.detach().double() - inputs
         product += centred.T @ centred
         moment += centred.T @ (values.double() - outputs)
@@ -255,14 +257,14 @@ def fit_ridge(features: Tensor, condition: Tensor, l2: float = 1e-6) -> Callable
 
 
 def mean_squared_error(predict: Callable[[Tensor], Tensor], features: Tensor, condition: Tensor) -> Tensor:
-    """Average the squared error of `fit_ridge`'s predictions over samples and attributes, a float64 scalar.
+    """Average the squared error of `fit_ridge_probe`'s predictions over samples and attributes, a float64 scalar.
 
     In squared units of the condition as it is stored. A higher value means that less of it is in the features.
     """
-    pairs = zip(features.split(CHUNK), condition.split(CHUNK), strict=True)
+    pairs = zip(features.split(ROWS_PER_CHUNK), condition.split(ROWS_PER_CHUNK), strict=True)
     errors = [(predict(rows) - values.double()).square().sum() for rows, values in pairs]
     return torch.stack(errors).sum() / condition.numel()
 
 
 def _mean_in_chunks(values: Tensor) -> Tensor:
-    return torch.stack([chunk.detach().double().sum(0) for chunk in values.split(CHUNK)]).sum(0) / len(values)
+    return torch.stack([chunk.detach().double().sum(0) for chunk in values.split(ROWS_PER_CHUNK)]).sum(0) / len(values)

@@ -20,14 +20,14 @@ from sklearn.utils.class_weight import compute_sample_weight
 
 from study.data import holdout
 from study.data.dataset import Facts, Split
-from study.methods.fitted import class_scores
+from study.methods.fitted import score_classes
 from study.training import metrics
 from study.training.counts import log_losses
 
-ITERATIONS = {"rows": 2000, "images": 200}
+MAX_LOGISTIC_ITERATIONS = {"rows": 2000, "images": 200}
 """Maximum number of steps of a logistic regression, of rows and of pixels."""
 
-MOST_ROWS = 10_000
+MAX_FITTED_ROWS = 10_000
 """Rows, drawn by the seed, that ExponentiatedGradient takes at most, as it fits dozens of regressions; so does all that
 is fitted to images.
 """
@@ -50,16 +50,16 @@ class ReferenceRows:
     @classmethod
     def from_split(cls, split: Split, facts: Facts) -> "ReferenceRows":
         """Convert a split of data with these facts, to judge by."""
-        return cls(to_rows(split.samples, facts), split.target, split.bias, facts)
+        return cls(samples_to_rows(split.sample_inputs, facts), split.target, split.bias, facts)
 
     @classmethod
     def for_fitting(cls, split: Split, facts: Facts, seed: int) -> "ReferenceRows":
-        """Convert the samples to fit to: those with a class; of images at most `MOST_ROWS`, drawn by the seed."""
+        """Convert the samples to fit to: those with a class; of images at most `MAX_FITTED_ROWS`, drawn by the seed."""
         index = np.flatnonzero(split.target >= 0)
-        index = index if split.inputs.dtype == np.float32 else draw_positions(index, seed)
+        index = index if split.inputs.dtype == np.float32 else draw_row_positions(index, seed)
         return cls.from_split(holdout.select_samples(split, index), facts)
 
-    def select(self, index: NDArray[np.generic]) -> "ReferenceRows":
+    def select_rows(self, index: NDArray[np.generic]) -> "ReferenceRows":
         """Select rows by index or mask."""
         bias = None if self.bias is None else self.bias[index]
         return replace(self, inputs=self.inputs[index], target=self.target[index], bias=bias)
@@ -70,19 +70,19 @@ class ReferenceRows:
         return self.inputs.dtype == np.float32
 
     @property
-    def regression(self) -> LogisticRegression:
+    def unfitted_logistic_regression(self) -> LogisticRegression:
         """Logistic regression to fit to them, without weights yet."""
-        return LogisticRegression(max_iter=ITERATIONS["images" if self.are_images else "rows"])
+        return LogisticRegression(max_iter=MAX_LOGISTIC_ITERATIONS["images" if self.are_images else "rows"])
 
 
-def draw_positions(places: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
-    """Draw `MOST_ROWS` of these places, in their order; all where there are no more."""
-    if len(places) <= MOST_ROWS:
+def draw_row_positions(places: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
+    """Draw `MAX_FITTED_ROWS` of these places, in their order; all where there are no more."""
+    if len(places) <= MAX_FITTED_ROWS:
         return places
-    return np.sort(np.random.default_rng(seed).choice(places, MOST_ROWS, replace=False))
+    return np.sort(np.random.default_rng(seed).choice(places, MAX_FITTED_ROWS, replace=False))
 
 
-def to_rows(samples: NDArray[np.generic], facts: Facts) -> NDArray[np.generic]:
+def samples_to_rows(samples: NDArray[np.generic], facts: Facts) -> NDArray[np.generic]:
     """Convert samples (N, ...) to rows (N, F).
 
     A table stays as it is, pixels are scaled to [0, 1] and normalised; of a frozen network's features those of its last
@@ -95,7 +95,7 @@ def to_rows(samples: NDArray[np.generic], facts: Facts) -> NDArray[np.generic]:
     return scaled.reshape(len(samples), -1)
 
 
-Fit = Callable[[ReferenceRows, int], Any]
+ReferenceFit = Callable[[ReferenceRows, int], Any]
 """Function that fits a model of scikit-learn or fairlearn to rows, with a seed."""
 
 
@@ -106,19 +106,19 @@ def majority(train: ReferenceRows, seed: int) -> DummyClassifier:
 
 def logistic_regression(train: ReferenceRows, seed: int) -> LogisticRegression:
     """Fit a logistic regression with scikit-learn's penalty, samples as they are."""
-    return train.regression.fit(train.inputs, train.target)
+    return train.unfitted_logistic_regression.fit(train.inputs, train.target)
 
 
 def logistic_regression_class_balanced(train: ReferenceRows, seed: int) -> LogisticRegression:
     """Fit a logistic regression in which each class weighs alike."""
-    return train.regression.set_params(class_weight="balanced").fit(train.inputs, train.target)
+    return train.unfitted_logistic_regression.set_params(class_weight="balanced").fit(train.inputs, train.target)
 
 
 def logistic_regression_cell_balanced(train: ReferenceRows, seed: int) -> LogisticRegression:
     """Fit a logistic regression in which each cell of class and bias class weighs alike."""
     assert train.bias is not None
     cells = train.target * (train.bias.max() + 1) + train.bias
-    return train.regression.fit(train.inputs, train.target, compute_sample_weight("balanced", cells))
+    return train.unfitted_logistic_regression.fit(train.inputs, train.target, compute_sample_weight("balanced", cells))
 
 
 def hist_gradient_boosting_class_balanced(train: ReferenceRows, seed: int) -> HistGradientBoostingClassifier:
@@ -144,16 +144,18 @@ def threshold_optimizer(train: ReferenceRows, seed: int) -> ThresholdOptimizer:
 
 def exponentiated_gradient(train: ReferenceRows, seed: int) -> ExponentiatedGradient:
     """Fit a random choice among logistic regressions with equal odds; errors weigh alike (Agarwal et al. 2018)."""
-    train = train.select(draw_positions(np.arange(len(train.target)), seed))
+    train = train.select_rows(draw_row_positions(np.arange(len(train.target)), seed))
     positive = float(train.target.mean())
     errors = ErrorRate(costs={"fp": positive, "fn": 1 - positive})
-    regression = train.regression.set_params(solver="newton-cholesky")  # the same, and faster with few columns
+    regression = train.unfitted_logistic_regression.set_params(
+        solver="newton-cholesky"
+    )  # the same, and faster with few columns
     model = ExponentiatedGradient(regression, EqualizedOdds(), objective=errors)
     model.fit(train.inputs, train.target, sensitive_features=train.bias)
     return model
 
 
-FITTERS: Mapping[str, Fit] = {
+REFERENCE_FITTERS: Mapping[str, ReferenceFit] = {
     fit.__name__: fit
     for fit in (
         majority,
@@ -172,13 +174,13 @@ def fit_reference(name: str, train: ReferenceRows, seed: int) -> Any:
     """Fit the model of scikit-learn or fairlearn of this name.
 
     Args:
-        name: of `FITTERS`.
+        name: of `REFERENCE_FITTERS`.
         train: what it is fitted to, see `ReferenceRows.for_fitting`.
         seed: of all that it draws.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # few steps, or one library's use of another: nothing that a user can mend
-        return FITTERS[name](train, seed)
+        return REFERENCE_FITTERS[name](train, seed)
 
 
 def fit_and_measure(
@@ -194,12 +196,12 @@ def fit_and_measure(
         The metrics that need no scores, or all where the model ranks classes, as `SPLIT/NAME`, with their standard
         errors.
     """
-    return measure(fit_reference(name, train, seed), judged, seed)
+    return measure_reference(fit_reference(name, train, seed), judged, seed)
 
 
-def measure(model: Any, judged: Mapping[str, ReferenceRows], seed: int) -> dict[str, float]:
+def measure_reference(model: Any, judged: Mapping[str, ReferenceRows], seed: int) -> dict[str, float]:
     """Compute the metrics of a fitted model, see `fit_and_measure`."""
-    return {key: value for split, rows in judged.items() for key, value in _split_metrics(model, rows, split, seed)}
+    return {key: value for split, rows in judged.items() for key, value in _metrics_of_split(model, rows, split, seed)}
 
 
 def predictions_and_losses(
@@ -209,18 +211,18 @@ def predictions_and_losses(
 
     The second is None where the model does not rank classes.
     """
-    ranking, target = _scores(model, rows), torch.as_tensor(np.asarray(rows.target))
+    ranking, target = _class_scores(model, rows), torch.as_tensor(np.asarray(rows.target))
     losses = None if ranking is None else log_losses(ranking, target).float().numpy()
-    return _predict(model, rows, seed), losses
+    return _predict_classes(model, rows, seed), losses
 
 
-def _scores(model: Any, rows: ReferenceRows) -> torch.Tensor | None:
+def _class_scores(model: Any, rows: ReferenceRows) -> torch.Tensor | None:
     if isinstance(model, ThresholdOptimizer | ExponentiatedGradient):
         return None
-    return torch.as_tensor(class_scores(model, rows.inputs, rows.facts.classes))
+    return torch.as_tensor(score_classes(model, rows.inputs, rows.facts.classes))
 
 
-def _predict(model: Any, rows: ReferenceRows, seed: int) -> NDArray[np.int64]:
+def _predict_classes(model: Any, rows: ReferenceRows, seed: int) -> NDArray[np.int64]:
     if isinstance(model, ThresholdOptimizer):
         found = model.predict(rows.inputs, sensitive_features=rows.bias, random_state=seed)
     elif isinstance(model, ExponentiatedGradient):
@@ -230,13 +232,13 @@ def _predict(model: Any, rows: ReferenceRows, seed: int) -> NDArray[np.int64]:
     return np.asarray(found).astype(np.int64)
 
 
-def _split_metrics(model: Any, rows: ReferenceRows, split: str, seed: int) -> list[tuple[str, float]]:
+def _metrics_of_split(model: Any, rows: ReferenceRows, split: str, seed: int) -> list[tuple[str, float]]:
     found = metrics.compute_metrics(
-        _scores(model, rows),
-        torch.as_tensor(_predict(model, rows, seed)),
+        _class_scores(model, rows),
+        torch.as_tensor(_predict_classes(model, rows, seed)),
         torch.as_tensor(np.asarray(rows.target)),
         None if rows.bias is None else torch.as_tensor(np.asarray(rows.bias)),
-        rows.facts.for_split(split),
+        rows.facts.facts_of_split(split),
         errors=True,
     )
     return [(f"{split}/{name}", float(value)) for name, value in found.items()]

@@ -13,7 +13,7 @@ from torch import Tensor
 from study.training.counts import CellStatistics, PredictionCounts
 
 
-def pooled_error(right: Tensor, samples: Tensor) -> Tensor:
+def binomial_error(right: Tensor, samples: Tensor) -> Tensor:
     """Return the binomial error of the share of right predictions; any shape, NaN without samples."""
     share = (right + 0.5) / (samples + 1)
     return torch.where(samples > 0, (share * (1 - share) / samples).sqrt(), torch.nan)
@@ -32,34 +32,36 @@ def error_of_smallest(values: Tensor, errors: Tensor) -> Tensor:
 
 def accuracy(counts: PredictionCounts) -> Tensor:
     """Estimate the error of the accuracy on all samples."""
-    return pooled_error(counts.by_class.diagonal().sum(), counts.by_class.sum())
+    return binomial_error(counts.counts_by_class.diagonal().sum(), counts.counts_by_class.sum())
 
 
 def balanced_accuracy(counts: PredictionCounts) -> Tensor:
     """Estimate the error of the mean accuracy over classes."""
-    return error_of_mean(pooled_error(counts.by_class.diagonal(), counts.by_class.sum(1)))
+    return error_of_mean(binomial_error(counts.counts_by_class.diagonal(), counts.counts_by_class.sum(1)))
 
 
 def worst_class_accuracy(counts: PredictionCounts) -> Tensor:
     """Estimate the error of the smallest accuracy of a class."""
-    return error_of_smallest(counts.class_accuracy, pooled_error(counts.by_class.diagonal(), counts.by_class.sum(1)))
+    return error_of_smallest(
+        counts.class_accuracy, binomial_error(counts.counts_by_class.diagonal(), counts.counts_by_class.sum(1))
+    )
 
 
 def unbiased_accuracy(counts: PredictionCounts) -> Tensor:
     """Estimate the error of the mean accuracy over cells that are not empty."""
-    return error_of_mean(pooled_error(counts.cells.sums, counts.cells.samples))
+    return error_of_mean(binomial_error(counts.accuracy_statistics.sums, counts.accuracy_statistics.samples))
 
 
 def aligned_accuracy(counts: PredictionCounts) -> Tensor:
     """Estimate the error of the accuracy on aligned samples."""
-    cells, which = counts.cells, counts.aligned
-    return pooled_error((cells.sums * which).sum(), (cells.samples * which).sum())
+    cells, which = counts.accuracy_statistics, counts.aligned_mask
+    return binomial_error((cells.sums * which).sum(), (cells.samples * which).sum())
 
 
 def conflicting_accuracy(counts: PredictionCounts) -> Tensor:
     """Estimate the error of the accuracy on conflicting samples."""
-    cells, which = counts.cells, 1 - counts.aligned
-    return pooled_error((cells.sums * which).sum(), (cells.samples * which).sum())
+    cells, which = counts.accuracy_statistics, 1 - counts.aligned_mask
+    return binomial_error((cells.sums * which).sum(), (cells.samples * which).sum())
 
 
 def conflicting_or_overall_accuracy(counts: PredictionCounts) -> Tensor:
@@ -70,20 +72,24 @@ def conflicting_or_overall_accuracy(counts: PredictionCounts) -> Tensor:
 
 def worst_group_accuracy(counts: PredictionCounts) -> Tensor:
     """Estimate the error of the smallest accuracy of a cell."""
-    return error_of_smallest(counts.group_accuracy, pooled_error(counts.cells.sums, counts.cells.samples))
+    return error_of_smallest(
+        counts.group_accuracy, binomial_error(counts.accuracy_statistics.sums, counts.accuracy_statistics.samples)
+    )
 
 
 def shrunk_unbiased_accuracy(counts: PredictionCounts) -> Tensor:
     """Estimate the error of the mean over shrunk cells: root of its posterior variance, priors' included (Morris)."""
-    return counts.cells.mean_variance.sqrt()
+    return counts.accuracy_statistics.variance_of_shrunk_mean.sqrt()
 
 
 def shrunk_worst_group_accuracy(counts: PredictionCounts) -> Tensor:
     """Estimate the error of the smallest shrunk cell: root of its posterior variance."""
-    return error_of_smallest(counts.cells.shrunk, counts.cells.cell_variance.sqrt())
+    return error_of_smallest(
+        counts.accuracy_statistics.shrunk_values, counts.accuracy_statistics.variance_of_shrunk_values.sqrt()
+    )
 
 
-def _of_mean_loss(cells: CellStatistics, weight: Tensor) -> Tensor:
+def _error_of_weighted_mean_loss(cells: CellStatistics, weight: Tensor) -> Tensor:
     """Return the error of the weighted mean of the cells' mean losses; weight (Y, S), 0 leaves a cell out: a scalar."""
     of_samples = (cells.sample_variance[:, None, None] * cells.kind_of_cell).sum(0)
     variance = (weight.square() * of_samples / cells.samples.clamp(min=1)).sum()
@@ -92,26 +98,28 @@ def _of_mean_loss(cells: CellStatistics, weight: Tensor) -> Tensor:
 
 def log_loss(counts: PredictionCounts) -> Tensor:
     """Estimate the error of the mean log loss of all samples."""
-    return _of_mean_loss(counts.losses_of_classes, counts.losses_of_classes.samples)
+    return _error_of_weighted_mean_loss(
+        counts.log_loss_statistics_by_class, counts.log_loss_statistics_by_class.samples
+    )
 
 
 def balanced_log_loss(counts: PredictionCounts) -> Tensor:
     """Estimate the error of the mean over classes of their log losses."""
-    cells = counts.losses_of_classes
-    return _of_mean_loss(cells, (cells.samples > 0).double())
+    cells = counts.log_loss_statistics_by_class
+    return _error_of_weighted_mean_loss(cells, (cells.samples > 0).double())
 
 
 def unbiased_log_loss(counts: PredictionCounts) -> Tensor:
     """Estimate the error of the mean log loss over cells that are not empty."""
-    return _of_mean_loss(counts.losses, (counts.losses.samples > 0).double())
+    return _error_of_weighted_mean_loss(counts.log_loss_statistics, (counts.log_loss_statistics.samples > 0).double())
 
 
 def shrunk_unbiased_log_loss(counts: PredictionCounts) -> Tensor:
     """Estimate the error of the mean log loss over shrunk cells: root of its posterior variance."""
-    return counts.losses.mean_variance.sqrt()
+    return counts.log_loss_statistics.variance_of_shrunk_mean.sqrt()
 
 
-ERRORS: Mapping[str, Callable[[PredictionCounts], Tensor]] = {
+STANDARD_ERROR_FUNCTIONS: Mapping[str, Callable[[PredictionCounts], Tensor]] = {
     "accuracy": accuracy,
     "balanced_accuracy": balanced_accuracy,
     "worst_class_accuracy": worst_class_accuracy,

@@ -10,16 +10,16 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from study import models
-from study.data.cache import load_cached
+from study.data.cache import load_or_build_dataset
 from study.data.dataset import Dataset, Facts, Split
 from study.errors import UserError
 from study.knobs import Section, Value, to_options
-from study.methods import UNKNOWN, BatchLabels
+from study.methods import UNKNOWN_LABEL, BatchLabels
 from study.methods.debiasing import (
-    EARLY,
-    LABELS,
-    MODEL,
-    SOME_LABELS,
+    BIAS_MODEL_SOURCE,
+    EARLY_LAYERS_SOURCE,
+    LABELS_SOURCE,
+    SOME_LABELS_SOURCE,
     BiasModelOptions,
     SomeLabelsOptions,
     StandInOptions,
@@ -30,12 +30,12 @@ from study.training.device import to_device
 from study.training.diverged import DivergedError
 from study.training.loop import TrainingLoop
 
-PLAIN = {"name": "cross_entropy"}
-OUTPUT_BATCH_SIZE = 256
+PLAIN_METHOD_SECTION = {"name": "cross_entropy"}
+STAND_IN_BATCH_SIZE = 256
 
 
 @dataclass(frozen=True)
-class StandIn:
+class StandInNetwork:
     """A classifier that is trained to stand in for labels that the data do not have.
 
     It is trained once on a machine: its outputs are kept beside the prepared data, by all that they depend on. The
@@ -73,29 +73,29 @@ class StandIn:
             key |= {"made_from": self.dataset_id, "torch": torch.__version__}
             key |= {"weights": begun} if (begun := models.describe_weights(config.model)) else {}
             name = "bias_features" if self.keeps_features else "bias_guess"
-            return load_cached(name, key, facts, lambda: self._train(device)).splits
+            return load_or_build_dataset(name, key, facts, lambda: self._train_and_save(device)).splits
 
-    def _train(self, device: torch.device) -> dict[str, Split]:
+    def _train_and_save(self, device: torch.device) -> dict[str, Split]:
         loop = TrainingLoop(self.config, self.dataset, str(device))
         try:
-            for _ in loop.run():
+            for _ in loop.train_epochs():
                 pass
         except DivergedError as problem:
             raise DivergedError(f"the network that stands in for bias labels: {problem}") from None
-        return {split: self._outputs(loop, split) for split in self.splits}
+        return {split: self._outputs_as_table(loop, split) for split in self.splits}
 
-    def _outputs(self, loop: TrainingLoop, split: str) -> Split:
-        features = loop.evaluate.features(split)
-        logits = loop.evaluate.scores("encoder", features)
+    def _outputs_as_table(self, loop: TrainingLoop, split: str) -> Split:
+        features = loop.evaluate.compute_features(split)
+        logits = loop.evaluate.class_scores("encoder", features)
         kept = features if self.keeps_features else logits
         return Split(kept.float().cpu().numpy(), logits.argmax(1).cpu().numpy())
 
 
-OBSERVED = 2048
+MAX_STAND_IN_EVALUATION_SAMPLES = 2048
 """Samples that a stand-in network is evaluated on: few are enough, nobody looks at its metrics."""
 
 
-def known_labels(labels: BatchLabels, config: TrialConfig, dataset: Dataset) -> BatchLabels:
+def labels_known_to_method(labels: BatchLabels, config: TrialConfig, dataset: Dataset) -> BatchLabels:
     """Return the labels of the training split as the `method` section lets its method know them.
 
     The bias may be known for all samples, for some, or inferred by a network. The state of torch's generators stays as
@@ -108,38 +108,38 @@ def known_labels(labels: BatchLabels, config: TrialConfig, dataset: Dataset) -> 
         UserError: fewer than two samples would have a known bias, or no folder for data can be written.
         DivergedError: the loss of the network that stands in for labels is not finite.
     """
-    source = config.method.get("bias_source", LABELS)
-    if source == SOME_LABELS:
-        return _with_some_labels(labels, config, dataset)
-    if source == EARLY:
+    source = config.method.get("bias_source", LABELS_SOURCE)
+    if source == SOME_LABELS_SOURCE:
+        return _keep_some_bias_labels(labels, config, dataset)
+    if source == EARLY_LAYERS_SOURCE:
         return replace(labels, bias=infer_bias_classes(config.model, dataset, "train", labels.target.device))
-    return _with_bias_model(labels, config, dataset) if source == MODEL else labels
+    return _add_bias_model_features(labels, config, dataset) if source == BIAS_MODEL_SOURCE else labels
 
 
-def _with_some_labels(labels: BatchLabels, config: TrialConfig, dataset: Dataset) -> BatchLabels:
+def _keep_some_bias_labels(labels: BatchLabels, config: TrialConfig, dataset: Dataset) -> BatchLabels:
     """Keep the bias of a share of the samples; the others have none, or one that is guessed (FSCL paper Table 5)."""
     source, train, facts = to_options(SomeLabelsOptions, config.method), dataset.splits["train"], dataset.facts
     if labels.bias is None or train.bias is None or facts.bias_classes is None:
         raise UserError("method.bias_source: some_labels needs bias labels, the data have none")
-    kept = _draw_known(train.bias, source.known_bias, config.train.seed)
-    some_bias = labels.bias.where(to_device(kept, labels.bias.device), UNKNOWN)
+    kept = _draw_samples_with_bias(train.bias, source.known_bias, config.train.seed)
+    some_bias = labels.bias.where(to_device(kept, labels.bias.device), UNKNOWN_LABEL)
     if source.unknown_bias == "sup_con" or kept.all():
         return replace(labels, bias=some_bias)
-    inputs = train.samples
+    inputs = train.sample_inputs
     part = Split(inputs[kept], train.bias[kept])
-    observed = Split(part.inputs[:OBSERVED], part.target[:OBSERVED])
+    observed = Split(part.inputs[:MAX_STAND_IN_EVALUATION_SAMPLES], part.target[:MAX_STAND_IN_EVALUATION_SAMPLES])
     splits = {"train": part, "val": observed, "all": Split(inputs, np.zeros_like(train.target))}
     facts = replace(facts, classes=facts.bias_classes, bias_classes=None, condition=None, splits=tuple(splits))
     prepared = to_options(StandInOptions, config.method)
     training = _stand_in_train_options(config, prepared.bias_epochs, prepared.bias_learning_rate, config.train.seed)
-    own = TrialConfig({}, config.model, PLAIN, training)
+    own = TrialConfig({}, config.model, PLAIN_METHOD_SECTION, training)
     made_from = f"{dataset.fingerprint}, bias of {source.known_bias}"
-    network = StandIn(own, Dataset(facts, splits), made_from, ("all",), keeps_features=False)
+    network = StandInNetwork(own, Dataset(facts, splits), made_from, ("all",), keeps_features=False)
     guess = to_device(network.load_or_train(labels.bias.device)["all"].target, labels.bias.device)
-    return replace(labels, bias=some_bias.where(some_bias != UNKNOWN, guess))
+    return replace(labels, bias=some_bias.where(some_bias != UNKNOWN_LABEL, guess))
 
 
-def _with_bias_model(labels: BatchLabels, config: TrialConfig, dataset: Dataset) -> BatchLabels:
+def _add_bias_model_features(labels: BatchLabels, config: TrialConfig, dataset: Dataset) -> BatchLabels:
     """Add features of a network that sees too little of an image to learn more than its bias (FairKL paper B.2.4)."""
     model = {"name": "bagnet", "receptive_field": to_options(BiasModelOptions, config.method).bias_field}
     there = [name for name in ("train", "val") if name in dataset.splits]  # `train.with_val` leaves no val
@@ -147,15 +147,15 @@ def _with_bias_model(labels: BatchLabels, config: TrialConfig, dataset: Dataset)
     facts = replace(dataset.facts, bias_classes=None, condition=None, splits=tuple(splits))
     prepared = to_options(StandInOptions, config.method)
     training = _stand_in_train_options(config, prepared.bias_epochs, prepared.bias_learning_rate, seed=0)
-    own = TrialConfig({}, model, PLAIN, training)
-    network = StandIn(own, Dataset(facts, splits), dataset.fingerprint, ("train",), keeps_features=True)
+    own = TrialConfig({}, model, PLAIN_METHOD_SECTION, training)
+    network = StandInNetwork(own, Dataset(facts, splits), dataset.fingerprint, ("train",), keeps_features=True)
     device = labels.target.device
     return replace(labels, bias=None, bias_features=to_device(network.load_or_train(device)["train"].inputs, device))
 
 
-def _draw_known(bias: NDArray[np.int64], share: float, seed: int) -> NDArray[np.bool_]:
+def _draw_samples_with_bias(bias: NDArray[np.int64], share: float, seed: int) -> NDArray[np.bool_]:
     """Draw which samples keep their bias, (N,): this share of those that have one."""
-    labelled = np.flatnonzero(bias != UNKNOWN)
+    labelled = np.flatnonzero(bias != UNKNOWN_LABEL)
     count = round(share * len(labelled))
     if count < 2:
         problem = f"{share} of {len(labelled)} training samples is {count}"
@@ -168,7 +168,7 @@ def _draw_known(bias: NDArray[np.int64], share: float, seed: int) -> NDArray[np.
 def _stand_in_train_options(config: TrialConfig, epochs: int, rate: float, seed: int) -> TrainOptions:
     return TrainOptions(
         epochs=epochs,
-        batch_size=OUTPUT_BATCH_SIZE,
+        batch_size=STAND_IN_BATCH_SIZE,
         learning_rate=rate,
         seed=seed,
         threads=config.train.threads,
@@ -181,7 +181,7 @@ STAND_IN_LEARNING_RATE = 0.001
 STAND_IN_SEED = 0
 
 GROUP_MODELS: Mapping[str, tuple[Section, int]] = {
-    "early": (PLAIN, 8),
+    "early": (PLAIN_METHOD_SECTION, 8),
     "gce": ({"name": "generalized_cross_entropy", "q": 0.7}, 12),
 }
 """For each name in `train.inferred_groups`, the `method` section of a classification method that needs classes alone,
@@ -191,12 +191,12 @@ is easy already (LfF, Nam et al. 2020).
 """
 
 
-def inferred_groups(config: TrialConfig, dataset: Dataset, device: torch.device) -> dict[str, Tensor]:
+def infer_groups(config: TrialConfig, dataset: Dataset, device: torch.device) -> dict[str, Tensor]:
     """Infer groups without bias labels; empty where none are asked for.
 
     A network that was trained to follow the bias gives each sample a class. A sample's group is its own class with that
     one, as in uLA (Tsirigotis et al., NeurIPS 2023); where the two differ, the bias leads away from the class. The
-    network learns from the training split alone and is kept as `StandIn` says. It depends on the data, `model`,
+    network learns from the training split alone and is kept as `StandInNetwork` says. It depends on the data, `model`,
     `train.inferred_groups`, `train.bias_model_epochs` and the number of threads, and on nothing else of a trial: trials
     that differ in their method and training are judged by the same groups.
 
@@ -211,14 +211,14 @@ def inferred_groups(config: TrialConfig, dataset: Dataset, device: torch.device)
     if own.inferred_groups == "none":
         return {}
     judged = tuple(name for name in dataset.splits if name != "train")
-    if own.inferred_groups == EARLY:
+    if own.inferred_groups == EARLY_LAYERS_SOURCE:
         return {name: infer_bias_classes(config.model, dataset, name, device) for name in judged}
     method, epochs = GROUP_MODELS[own.inferred_groups]
     train = _stand_in_train_options(config, own.bias_model_epochs or epochs, STAND_IN_LEARNING_RATE, STAND_IN_SEED)
     splits = {name: replace(split, bias=None, condition=None) for name, split in dataset.splits.items()}
     facts = replace(dataset.facts, bias_classes=None, condition=None)
     of_network = TrialConfig({}, config.model, method, train)
-    network = StandIn(of_network, Dataset(facts, splits), dataset.fingerprint, judged, keeps_features=False)
+    network = StandInNetwork(of_network, Dataset(facts, splits), dataset.fingerprint, judged, keeps_features=False)
     return {name: to_device(split.target, device) for name, split in network.load_or_train(device).items()}
 
 
@@ -228,10 +228,10 @@ class Trial(TrainingLoop):
     See `TrainingLoop`; `train.inferred_groups` says how groups are inferred.
     """
 
-    def _training_labels(self) -> BatchLabels:
-        return known_labels(super()._training_labels(), self.config, self.dataset)
+    def _labels_known_to_method(self) -> BatchLabels:
+        return labels_known_to_method(super()._labels_known_to_method(), self.config, self.dataset)
 
     @cached_property
-    def inferred(self) -> Mapping[str, Tensor]:
+    def inferred_groups_by_split(self) -> Mapping[str, Tensor]:
         """Class of each sample's inferred group, (N,), by split."""
-        return inferred_groups(self.config, self._apart, self.device)
+        return infer_groups(self.config, self._apart, self.device)

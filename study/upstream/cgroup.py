@@ -9,11 +9,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-ROOT = Path("/")
+FILE_SYSTEM_ROOT = Path("/")
 """The root of the file system."""
 
 
-class Files(NamedTuple):
+class CgroupFiles(NamedTuple):
     """The names of a version's files, and of what is counted in them.
 
     Attributes:
@@ -24,15 +24,15 @@ class Files(NamedTuple):
     """
 
     folder: str
-    limit: str
-    used: str
-    idle: str
-    events: str
+    limit_file: str
+    usage_file: str
+    idle_counter: str
+    events_file: str
 
 
-VERSIONS = {
-    "": Files("sys/fs/cgroup", "memory.max", "memory.current", "inactive_file", "memory.events"),
-    "memory": Files(
+CGROUP_FILES_BY_CONTROLLER = {
+    "": CgroupFiles("sys/fs/cgroup", "memory.max", "memory.current", "inactive_file", "memory.events"),
+    "memory": CgroupFiles(
         "sys/fs/cgroup/memory",
         "memory.limit_in_bytes",
         "memory.usage_in_bytes",
@@ -43,23 +43,23 @@ VERSIONS = {
 """Files by the name of the controller in `/proc/self/cgroup`; version 2 has none there."""
 
 
-def memory_limit() -> int | None:
+def memory_limit_bytes() -> int | None:
     """Return the bytes that this process's group, or one around it, may hold; None: there is no limit."""
-    limits = (_read_number(folder / files.limit) for folder, files in _groups())
+    limits = (_read_number_file(folder / files.limit_file) for folder, files in _memory_groups())
     return min((limit for limit in limits if limit is not None), default=None)
 
 
-def free_memory() -> int | None:
+def free_memory_bytes() -> int | None:
     """Return the bytes left within these limits, with idle files, as kubelet reckons; None: there is no limit."""
     left = []
-    for folder, files in _groups():
-        limit, used = _read_number(folder / files.limit), _read_number(folder / files.used)
+    for folder, files in _memory_groups():
+        limit, used = _read_number_file(folder / files.limit_file), _read_number_file(folder / files.usage_file)
         if limit is not None and used is not None:
-            left.append(limit - used + (read_count(folder / "memory.stat", files.idle) or 0))
+            left.append(limit - used + (read_named_count(folder / "memory.stat", files.idle_counter) or 0))
     return min(left, default=None)
 
 
-def kill_counter_file() -> Path | None:
+def oom_kill_counter_file() -> Path | None:
     """Return the file that counts the OOM kills of this process's group; None: there is no such file.
 
     Where a group has none, as the topmost, it is the file that counts those of the machine.
@@ -69,16 +69,18 @@ def kill_counter_file() -> Path | None:
         >>> counter is None or kills(counter) >= 0
         True
     """
-    own = ((folder / files.events) for folder, files in _groups())
-    return next((file for file in (*own, ROOT / "proc/vmstat") if count_kills(file) is not None), None)
+    own = ((folder / files.events_file) for folder, files in _memory_groups())
+    return next(
+        (file for file in (*own, FILE_SYSTEM_ROOT / "proc/vmstat") if read_oom_kill_count(file) is not None), None
+    )
 
 
-def count_kills(counter: Path) -> int | None:
+def read_oom_kill_count(counter: Path) -> int | None:
     """Return the number of OOM kills in a file by now; None: it does not say, or is gone."""
-    return read_count(counter, "oom_kill")
+    return read_named_count(counter, "oom_kill")
 
 
-def read_count(file: Path, name: str) -> int | None:
+def read_named_count(file: Path, name: str) -> int | None:
     """Return a number of a file whose lines are a name and a number each; None: it has none of that name."""
     with suppress(OSError, ValueError):
         told = dict(line.split() for line in file.read_text(encoding="ascii").splitlines())
@@ -86,10 +88,10 @@ def read_count(file: Path, name: str) -> int | None:
     return None
 
 
-def processors() -> int:
+def count_usable_processors() -> int:
     """Return how many processors of this machine this process may use, by its affinity and its groups' quotas."""
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    for folder, names in _folders({"": ("sys/fs/cgroup", "cpu.max"), "cpu": ("sys/fs/cgroup/cpu", "cpu.cfs_")}):
+    for folder, names in _group_folders({"": ("sys/fs/cgroup", "cpu.max"), "cpu": ("sys/fs/cgroup/cpu", "cpu.cfs_")}):
         with suppress(OSError, ValueError):
             if names.endswith("_"):
                 parts = [(folder / f"{names}{part}_us").read_text(encoding="ascii") for part in ("quota", "period")]
@@ -100,15 +102,15 @@ def processors() -> int:
     return max(1, allowed)
 
 
-def _groups() -> Iterator[tuple[Path, Files]]:
+def _memory_groups() -> Iterator[tuple[Path, CgroupFiles]]:
     """Yield this process's group and those around it for memory, each with its version's files."""
-    return _folders({name: (files.folder, files) for name, files in VERSIONS.items()})
+    return _group_folders({name: (files.folder, files) for name, files in CGROUP_FILES_BY_CONTROLLER.items()})
 
 
-Named = TypeVar("Named")
+NamedType = TypeVar("NamedType")
 
 
-def _folders(versions: Mapping[str, tuple[str, Named]]) -> Iterator[tuple[Path, Named]]:
+def _group_folders(versions: Mapping[str, tuple[str, NamedType]]) -> Iterator[tuple[Path, NamedType]]:
     """Yield the folders of this process's group and of those around it, each with what is named for its version.
 
     A container may see its own group as the topmost, but read another path of it.
@@ -117,7 +119,7 @@ def _folders(versions: Mapping[str, tuple[str, Named]]) -> Iterator[tuple[Path, 
         versions: by the name of the controller, the folder of its groups and what is named.
     """
     try:
-        lines = (ROOT / "proc/self/cgroup").read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = (FILE_SYSTEM_ROOT / "proc/self/cgroup").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return
     for line in lines:
@@ -125,12 +127,12 @@ def _folders(versions: Mapping[str, tuple[str, Named]]) -> Iterator[tuple[Path, 
         place, named = next((versions[name] for name in controllers.split(",") if name in versions), (None, None))
         if place is None or named is None:
             continue
-        top = ROOT / place
+        top = FILE_SYSTEM_ROOT / place
         own = top / path.lstrip("/")
         yield from ((folder, named) for folder in (own, *own.parents) if folder.is_relative_to(top))
 
 
-def _read_number(file: Path) -> int | None:
+def _read_number_file(file: Path) -> int | None:
     with suppress(OSError, ValueError):  # no such file, or it contains `max`
         return int(file.read_text(encoding="ascii"))
     return None

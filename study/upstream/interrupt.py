@@ -17,21 +17,21 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs
 
-IS_HELD = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+IGNORES_HANGUP = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
 """Whether this process is to outlive its terminal, as with `nohup`."""
 
-NUMBERS = (signal.SIGINT, signal.SIGTERM, *(() if IS_HELD else (signal.SIGHUP,)))
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, *(() if IGNORES_HANGUP else (signal.SIGHUP,)))
 """The signals that stop a command; SIGHUP comes when a terminal is closed."""
 
 
-AGAIN = 0.05
+RESEND_DELAY_S = 0.05
 """Seconds after which a signal that was dropped, or came while a library was being loaded, is sent again."""
 
-LOADING = 10.0
+MAX_LOADING_WAIT_S = 10.0
 """Most seconds that a signal waits for a library that is being loaded."""
 
 
-class DroppedInterrupts:
+class DroppedInterruptResender:
     """Hook for `sys.unraisablehook`: a KeyboardInterrupt that Python drops is sent again soon, without a message.
 
     Args:
@@ -45,53 +45,57 @@ class DroppedInterrupts:
 
     def __call__(self, lost: "UnraisableHookArgs") -> None:
         if issubclass(lost.exc_type, KeyboardInterrupt):
-            self._come_again()
+            self._schedule_resend()
         else:
             self.before(lost)
 
-    def interrupt(self, frame: FrameType | None) -> None:
-        """Raise KeyboardInterrupt; while `frame` loads a library, for `LOADING` at most, send a SIGINT soon instead."""
+    def raise_interrupt(self, frame: FrameType | None) -> None:
+        """Raise KeyboardInterrupt; while `frame` loads a library, for `MAX_LOADING_WAIT_S` at most, send a SIGINT soon
+        instead.
+        """
         now = time.monotonic()
-        self._waits_until = self._waits_until or now + LOADING
-        if now > self._waits_until or not _is_loading(frame):
+        self._waits_until = self._waits_until or now + MAX_LOADING_WAIT_S
+        if now > self._waits_until or not _is_importing(frame):
             self._waits_until = None
             raise KeyboardInterrupt
-        self._come_again()
+        self._schedule_resend()
 
-    def _come_again(self) -> None:
+    def _schedule_resend(self) -> None:
         self._turn += 1
-        _thread.start_new_thread(self._send, (self._turn,))  # a signal's handler may not wait for `threading`'s locks
+        _thread.start_new_thread(
+            self._resend_signal, (self._turn,)
+        )  # a signal's handler may not wait for `threading`'s locks
 
-    def call_off(self) -> None:
+    def cancel_resend(self) -> None:
         """Cancel a signal that is to be sent again: it was obeyed."""
         self._turn += 1
 
-    def _send(self, turn: int) -> None:
-        time.sleep(AGAIN)
+    def _resend_signal(self, turn: int) -> None:
+        time.sleep(RESEND_DELAY_S)
         if turn == self._turn and callable(signal.getsignal(signal.SIGINT)):
             signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
 
-class Interrupt:
+class InterruptHandler:
     """Handler of signals that raises KeyboardInterrupt, and remembers that one has come.
 
     Args:
         dropped: raises it.
     """
 
-    came = False
+    has_come = False
 
-    def __init__(self, dropped: DroppedInterrupts) -> None:
+    def __init__(self, dropped: DroppedInterruptResender) -> None:
         self._dropped = dropped
 
     def __call__(self, signum: int, frame: FrameType | None) -> None:
-        self.came = True
+        self.has_come = True
         if signum == signal.SIGHUP:
-            ignore_from_now_on(signum)
-        self._dropped.interrupt(frame)
+            ignore_signal(signum)
+        self._dropped.raise_interrupt(frame)
 
 
-def _is_loading(frame: FrameType | None) -> bool:
+def _is_importing(frame: FrameType | None) -> bool:
     """Return whether a module is being imported by this frame or one that called it."""
     while frame and frame.f_code.co_filename != "<frozen importlib._bootstrap>":
         frame = frame.f_back
@@ -99,47 +103,51 @@ def _is_loading(frame: FrameType | None) -> bool:
 
 
 @contextmanager
-def resend_dropped_interrupts() -> Iterator[DroppedInterrupts]:
-    """Use a `DroppedInterrupts` in the block; signals still to be sent again at its begin or end are cancelled."""
+def resend_dropped_interrupts_in_block() -> Iterator[DroppedInterruptResender]:
+    """Use a `DroppedInterruptResender` in the block; signals still to be sent again at its begin or end are
+    cancelled.
+    """
     before = sys.unraisablehook
-    if isinstance(before, DroppedInterrupts):
-        before.call_off()
-    sys.unraisablehook = mine = DroppedInterrupts(before)
+    if isinstance(before, DroppedInterruptResender):
+        before.cancel_resend()
+    sys.unraisablehook = mine = DroppedInterruptResender(before)
     try:
         yield mine
     finally:
         sys.unraisablehook = before
-        mine.call_off()
+        mine.cancel_resend()
 
 
-def ignore_from_now_on(signum: int) -> None:
+def ignore_signal(signum: int) -> None:
     """Ignore this signal from now on: the system sends SIGHUP when a terminal is closed, and then its shell again."""
     signal.signal(signum, signal.SIG_IGN)
 
 
-def raise_on_signals() -> None:
-    """Make each of `NUMBERS` a KeyboardInterrupt from now on, remembered, and raised again where Python drops it."""
+def raise_interrupt_on_signals() -> None:
+    """Make each of `STOP_SIGNALS` a KeyboardInterrupt from now on, remembered, and raised again where Python drops
+    it.
+    """
     dropped = sys.unraisablehook  # a process may begin many commands, as a notebook's does
-    if not isinstance(dropped, DroppedInterrupts):
-        sys.unraisablehook = dropped = DroppedInterrupts(dropped)
-    handler = Interrupt(dropped)
-    for number in NUMBERS:
+    if not isinstance(dropped, DroppedInterruptResender):
+        sys.unraisablehook = dropped = DroppedInterruptResender(dropped)
+    handler = InterruptHandler(dropped)
+    for number in STOP_SIGNALS:
         signal.signal(number, handler)
 
 
-def has_signal_come() -> bool:
-    """Return whether one of the signals has come since `raise_on_signals`."""
-    handlers = [signal.getsignal(number) for number in NUMBERS]
-    return any(isinstance(handler, Interrupt) and handler.came for handler in handlers)
+def has_stop_signal_come() -> bool:
+    """Return whether one of the signals has come since `raise_interrupt_on_signals`."""
+    handlers = [signal.getsignal(number) for number in STOP_SIGNALS]
+    return any(isinstance(handler, InterruptHandler) and handler.has_come for handler in handlers)
 
 
 @contextmanager
-def signals_ignored() -> Iterator[None]:
+def ignore_stop_signals() -> Iterator[None]:
     """Ignore these signals in the block, as for a clean-up that has to finish."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {number: signal.signal(number, signal.SIG_IGN) for number in NUMBERS}
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in STOP_SIGNALS}
     try:
         yield
     finally:

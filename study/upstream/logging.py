@@ -5,18 +5,18 @@ import os
 import sys
 import warnings
 
-VERBOSE = "STUDY_VERBOSE"
+VERBOSE_VARIABLE = "STUDY_VERBOSE"
 """Variable that is set, to anything, where all are shown; processes that this one starts inherit it."""
 
 
 def is_verbose() -> bool:
     """Return whether libraries may print all messages, and errors show their traceback."""
-    return bool(os.environ.get(VERBOSE))
+    return bool(os.environ.get(VERBOSE_VARIABLE))
 
 
-def let_through() -> None:
+def show_library_messages() -> None:
     """Show on standard error what libraries log, from INFO on, and their warnings of future changes."""
-    os.environ[VERBOSE] = "1"
+    os.environ[VERBOSE_VARIABLE] = "1"
     warnings.simplefilter("default", FutureWarning)
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(name)s %(levelname)s: %(message)s")
 

@@ -21,26 +21,26 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
-from study.upstream.environment import LOOPBACK_ALONE
+from study.upstream.environment import KEEP_LOOPBACK_VARIABLES
 
-NODES = "/nodes?view=summary&nocache=1"
+DASHBOARD_NODES_PATH = "/nodes?view=summary&nocache=1"
 """Path at which the head's dashboard answers with its nodes, see `study.cluster.head`; its cache would give the answer
 to the question before."""
 
-LOG = "/api/v0/logs/file"
+DASHBOARD_LOG_FILE_PATH = "/api/v0/logs/file"
 """Path at which the head's dashboard serves a file below a node's logs to whoever has the token; it follows links."""
-NO_FILE, NO_NODE = "A file is not found", "Agent for node id"
+NO_FILE_ANSWER, NO_NODE_ANSWER = "A file is not found", "Agent for node id"
 """Beginnings of its answers where there is no such file, or no such node."""
 
-LOGS = "/api/v0/logs"
+DASHBOARD_LOG_LIST_PATH = "/api/v0/logs"
 """Path at which the dashboard lists such files by a pattern: `data.result`, by kind."""
 
-CLIENT_LOGGERS = ("ray", "ray.dashboard.modules.dashboard_sdk", "ray.dashboard.modules.job.sdk")
+JOB_CLIENT_LOGGERS = ("ray", "ray.dashboard.modules.dashboard_sdk", "ray.dashboard.modules.job.sdk")
 """Loggers with which the client of Ray's jobs says what it uploads where."""
 
 
 @contextmanager
-def start_apart_and_quiet(*, logs: bool) -> Iterator[None]:
+def start_ray_apart_and_quiet(*, logs: bool) -> Iterator[None]:
     """Make the `ray.init` of the block start processes that a signal to this one's group does not reach, and no thread
     that prints what happens to them.
 
@@ -68,13 +68,13 @@ def start_apart_and_quiet(*, logs: bool) -> Iterator[None]:
             setattr(*place, part)
 
 
-POLL_INTERVAL_S = 0.02
+RAY_CALL_POLL_INTERVAL_S = 0.02
 """Seconds between two looks whether a call into Ray has ended."""
 
-Result = TypeVar("Result")
+ReturnType = TypeVar("ReturnType")
 
 
-def with_own_signals(call: Callable[[], Result], meanwhile: Callable[[], object] = bool) -> Result:
+def call_with_own_signals(call: Callable[[], ReturnType], meanwhile: Callable[[], object] = bool) -> ReturnType:
     """Make a call into Ray that sets a handler of SIGTERM, and keep this process's handler.
 
     Ray's would end the process in the midst of a report, or by SIGABRT. The call is made in a thread: there Ray's
@@ -86,7 +86,7 @@ def with_own_signals(call: Callable[[], Result], meanwhile: Callable[[], object]
     """
     if threading.current_thread() is not threading.main_thread():
         return call()
-    made: Future[Result] = Future()
+    made: Future[ReturnType] = Future()
 
     def make() -> None:
         try:
@@ -94,23 +94,23 @@ def with_own_signals(call: Callable[[], Result], meanwhile: Callable[[], object]
         except BaseException as error:
             made.set_exception(error)
 
-    _call_queue().put(make)
+    _permanent_thread_queue().put(make)
     try:
         while not made.done():
             with suppress(TimeoutError):
-                made.exception(POLL_INTERVAL_S)
-            _take_signals_back()
+                made.exception(RAY_CALL_POLL_INTERVAL_S)
+            _restore_python_signal_handler()
             meanwhile()
         return made.result()
     except KeyboardInterrupt:
-        _call_queue.cache_clear()  # this one may wait for ever
+        _permanent_thread_queue.cache_clear()  # this one may wait for ever
         raise
     finally:
-        _take_signals_back()
+        _restore_python_signal_handler()
 
 
 @cache
-def _call_queue() -> "SimpleQueue[Callable[[], None]]":
+def _permanent_thread_queue() -> "SimpleQueue[Callable[[], None]]":
     """Return the queue of calls for a thread that lives as long as this process.
 
     On Linux the processes that Ray starts end with the thread that started them.
@@ -125,34 +125,34 @@ def _call_queue() -> "SimpleQueue[Callable[[], None]]":
     return calls
 
 
-def _take_signals_back() -> None:
+def _restore_python_signal_handler() -> None:
     """Make the system call Python's handler of SIGTERM again, whatever handler C++ has set."""
     signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGTERM))
 
 
-MISMATCH, VERSION = "Version mismatch", re.compile(r"^\s*(Ray|Python): *(\S+)", re.MULTILINE)
+VERSION_MISMATCH_TEXT, VERSION_LINE_PATTERN = "Version mismatch", re.compile(r"^\s*(Ray|Python): *(\S+)", re.MULTILINE)
 """Beginning of Ray's error where a cluster has another Ray or Python than this process, and a line in it that names a
 version: of the cluster first, then of this process."""
 
 
-def other_versions(message: str) -> dict[str, tuple[str, str]] | None:
+def differing_versions(message: str) -> dict[str, tuple[str, str]] | None:
     """Return the versions in such an error that differ, by name: the cluster's, this process's; None: another error.
 
     The result is empty where the message does not give them as expected.
     """
-    if MISMATCH not in message:
+    if VERSION_MISMATCH_TEXT not in message:
         return None
     told: dict[str, list[str]] = {}
-    for name, version in VERSION.findall(message):
+    for name, version in VERSION_LINE_PATTERN.findall(message):
         told.setdefault(name, []).append(version)
     return {name: (found[0], found[1]) for name, found in told.items() if len(found) == 2 and found[0] != found[1]}
 
 
-WHO = "/ray.rpc.NodeInfoGcsService/GetClusterId"
+CLUSTER_ID_METHOD = "/ray.rpc.NodeInfoGcsService/GetClusterId"
 """Question that the GCS answers to whoever has the token; it and its answer are messages of gRPC's."""
 
 
-def gcs_answer(address: str, token: str | None, patience: float) -> str:
+def ask_gcs_with_token(address: str, token: str | None, patience: float) -> str:
     """Return the answer of the GCS at HOST:PORT to a token, as gRPC's status.
 
     `ray.init` would try for minutes, and print each time.
@@ -170,7 +170,7 @@ def gcs_answer(address: str, token: str | None, patience: float) -> str:
     sent = [("authorization", f"Bearer {token}")] if token else []
     channel = grpc.insecure_channel(address, [("grpc.enable_http_proxy", 0)])
     try:
-        channel.unary_unary(WHO)(b"", timeout=patience, metadata=sent)
+        channel.unary_unary(CLUSTER_ID_METHOD)(b"", timeout=patience, metadata=sent)
     except grpc.RpcError as error:
         return str(error.code().name)
     finally:
@@ -178,7 +178,7 @@ def gcs_answer(address: str, token: str | None, patience: float) -> str:
     return "OK"
 
 
-AGENTS_PORTS = (
+AGENT_PORT_OPTIONS = (
     "dashboard-agent-listen-port",
     "dashboard-agent-grpc-port",
     "metrics-export-port",
@@ -187,7 +187,7 @@ AGENTS_PORTS = (
 """Options of `ray start`. Ports that are not given the agents choose and write into files, and Ray's node ends itself
 if that takes longer than 15 s on a busy machine."""
 
-BELOW = "ray"
+RAY_SUBFOLDER = "ray"
 """Name of Ray's own folder in a private one. Ray opens its folder to everybody, so it is not given the private one."""
 
 
@@ -199,59 +199,60 @@ def count_memory_kills_as_deaths() -> None:
     ray.exceptions.OutOfMemoryError.preempted = False  # type: ignore[attr-defined]
 
 
-def command_on_loopback() -> None:
+def run_ray_command_on_loopback() -> None:
     """Run Ray's command line, with this process's arguments, for nodes on loopback.
 
     `ray start` then takes a loopback address as given, instead of the machine's. It also starts more than one node
-    there: Ray reads the variable of `LOOPBACK_ALONE`, which is for the processes of a node, when it is imported.
+    there: Ray reads the variable of `KEEP_LOOPBACK_VARIABLES`, which is for the processes of a node, when it is
+        imported.
     """
-    os.environ |= dict.fromkeys(LOOPBACK_ALONE, "1")
+    os.environ |= dict.fromkeys(KEEP_LOOPBACK_VARIABLES, "1")
     (command,) = entry_points(group="console_scripts", name="ray")
     main = command.load()
     from ray._private import services
 
-    os.environ |= LOOPBACK_ALONE
+    os.environ |= KEEP_LOOPBACK_VARIABLES
     if not hasattr(services, "resolve_ip_for_localhost"):
         sys.exit("this version of Ray would listen at the machine's address, for everybody")
     services.resolve_ip_for_localhost = lambda host: host
     main()
 
 
-JOB = "RAY_JOB_CONFIG_JSON_ENV_VAR"
+RAY_JOB_VARIABLE = "RAY_JOB_CONFIG_JSON_ENV_VAR"
 """Variable in which a Ray job finds the environment of its processes; a Ray of a driver's own cannot make that one."""
 
 
-def is_job() -> bool:
+def is_ray_job() -> bool:
     """Return whether this process was started by Ray's jobs."""
-    return JOB in os.environ
+    return RAY_JOB_VARIABLE in os.environ
 
 
-def job_logs() -> Path | None:
+def job_logs_folder() -> Path | None:
     """Return the folder of Ray's logs on this node, where a job's output is written; None: this is no job."""
     try:
         path = Path(os.readlink("/proc/self/fd/1"))
     except OSError:
         return None
-    return path.parent if is_job() and path.name.startswith("job-driver-") else None
+    return path.parent if is_ray_job() and path.name.startswith("job-driver-") else None
 
 
 # A Ray of a driver's own, tested by `tests/upstream/test_own_ray_internals.py`.
 
-HOOK = "RAY_RUNTIME_ENV_HOOK"
+RUNTIME_ENV_HOOK_VARIABLE = "RAY_RUNTIME_ENV_HOOK"
 """Variable that names a function which asks for one, too."""
 
-PLACE = "RAY_TMPDIR"
-"""Variable that names the folder in which Ray makes its own, `BELOW`."""
+RAY_FOLDER_VARIABLE = "RAY_TMPDIR"
+"""Variable that names the folder in which Ray makes its own, `RAY_SUBFOLDER`."""
 
 
-def end_at_once(status: int = 1) -> None:
+def end_process_at_once(status: int = 1) -> None:
     """End this process before any of Ray in it can wait for a Ray that is dead."""
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(status)
 
 
-def end_without_ray(status: int = 1) -> None:
+def end_process_without_ray(status: int = 1) -> None:
     """Make this process end with this status and without contacting a Ray that is dead.
 
     What of Ray is in this process would wait for answers, some of it for ever: its libraries at exit, and its objects
@@ -261,8 +262,8 @@ def end_without_ray(status: int = 1) -> None:
 
     gc.disable()
     atexit.unregister(ray.shutdown)
-    atexit.register(end_at_once, status)
+    atexit.register(end_process_at_once, status)
 
 
-SESSION = len(f"/{BELOW}/session_2026-11-22_18-13-19_621094_{2**22}/sockets/plasma_store")
+MAX_SESSION_PATH_CHARACTERS = len(f"/{RAY_SUBFOLDER}/session_2026-11-22_18-13-19_621094_{2**22}/sockets/plasma_store")
 """Characters that Ray adds to that folder in the longest path of a socket."""

@@ -15,7 +15,7 @@ from study.commands import own_functions as functions
 from study.home.folder import Home
 from study.spec import StudySpec
 from study.training import FunctionTrial
-from study.training.function_loading import PICKLE, load_function
+from study.training.function_loading import PICKLE_PREFIX, load_function
 
 SPACE = {"rate": (0.1, 0.9)}
 
@@ -139,8 +139,8 @@ def test_what_cannot_be_used_is_told(changes: dict[str, Any], message: str) -> N
 def test_the_direction_of_any_metric_can_be_given() -> None:
     assert made(own_functions.train, metric="val/score", maximize=False)[0].mode == "min"
     spec, _ = made(own_functions.train, metric=["val/score", "val/f1", "val/loss"], maximize=[False, True, False])
-    assert spec.objective.modes == ("min", "max", "min")
-    assert made(own_functions.train, metric=["val/accuracy", "val/loss"])[0].objective.modes == ("max", "min")
+    assert spec.objective.directions == ("min", "max", "min")
+    assert made(own_functions.train, metric=["val/accuracy", "val/loss"])[0].objective.directions == ("max", "min")
 
 
 @pytest.mark.parametrize("function", [own_functions.returns, own_functions.wants_more, print, 3])
@@ -177,8 +177,8 @@ def test_a_pickled_function_is_in_its_studys_folder_and_goes_to_studies_made_fro
     assert (folder.path / "function.pkl").stat().st_mode & 0o777 == 0o600
     assert functions.check_and_pickle_function(home, spec) == content
     assert spec.function is not None
-    assert spec.function.startswith(PICKLE)
-    first = next(functions.build_function_trial(home, spec, "cpu").run())
+    assert spec.function.startswith(PICKLE_PREFIX)
+    first = next(functions.build_function_trial(home, spec, "cpu").train_epochs())
     assert first["val/accuracy"] == 0.35
     with pytest.raises(study.UserError, match=r"no study in .* has this function, which was defined in a notebook"):
         functions.check_and_pickle_function(Home(tmp_path / "other"), spec)
@@ -193,10 +193,10 @@ def test_the_pages_resumable_function_goes_on_where_it_was_cut_off(tmp_path: Pat
     spec, content = made(names["resumable"], name="resumable", space={"rate": (0.001, 1.0)})
     home = Home(tmp_path)
     home.create_study(spec, functions.check_and_pickle_function(home, spec, content))
-    whole = [epoch["val/accuracy"] for epoch in functions.build_function_trial(home, spec, "cpu").run()]
+    whole = [epoch["val/accuracy"] for epoch in functions.build_function_trial(home, spec, "cpu").train_epochs()]
     running_trial: FunctionTrial = functions.build_function_trial(home, spec, "cpu")
-    cut = running_trial.run(tmp_path / "state.pt")
+    cut = running_trial.train_epochs(tmp_path / "state.pt")
     next(cut), next(cut)
     cut.close()  # type: ignore[attr-defined]
-    rest = functions.build_function_trial(home, spec, "cpu").run(tmp_path / "state.pt")
+    rest = functions.build_function_trial(home, spec, "cpu").train_epochs(tmp_path / "state.pt")
     assert [epoch["val/accuracy"] for epoch in rest] == whole[1:]

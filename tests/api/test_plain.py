@@ -11,7 +11,7 @@ from study.api import run_study
 from study.api.run_study import build_function_study
 from study.errors import UserError
 from study.spec import StudySpec
-from study.spec.yaml_document import parse_yaml
+from study.spec.yaml_document import parse_study_yaml
 
 PAIRS = [
     (np.int64(3), 3),
@@ -48,7 +48,7 @@ def kinds(value: Any) -> Any:
 @pytest.mark.parametrize("where", ["fixed", "set"])
 def test_values_keep_their_kind(given: Any, wanted: Any, where: str) -> None:
     spec = made(fixed={"a": given}) if where == "fixed" else made(set={"method.a": given})
-    value = parse_yaml(spec.to_yaml(), "written").values["method"]["a"]
+    value = parse_study_yaml(spec.to_yaml(), "written").values["method"]["a"]
     assert value == wanted
     assert kinds(value) == kinds(wanted)
 
@@ -67,14 +67,14 @@ def test_values_keep_their_kind(given: Any, wanted: Any, where: str) -> None:
     ids=str,
 )
 def test_what_is_searched_keeps_its_kind(given: Any, wanted: Any) -> None:
-    domain = parse_yaml(made(space={"key": given}).to_yaml(), "written").values["search"]["space"]["method.key"]
+    domain = parse_study_yaml(made(space={"key": given}).to_yaml(), "written").values["search"]["space"]["method.key"]
     assert domain == wanted
     assert kinds(domain) == kinds(wanted)
 
 
 def test_a_baseline_keeps_its_kind() -> None:
     spec = made(space={"layers": [1, 2], "wide": [True, False]}, baseline={"layers": np.int64(1), "wide": np.True_})
-    baseline = parse_yaml(spec.to_yaml(), "written").values["search"]["baseline"]
+    baseline = parse_study_yaml(spec.to_yaml(), "written").values["search"]["baseline"]
     assert baseline == {"method.layers": 1, "method.wide": True}
     assert kinds(baseline) == {"method.layers": int, "method.wide": bool}
 

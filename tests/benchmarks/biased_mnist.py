@@ -42,7 +42,7 @@ def run(rho: float, cell: dict[str, Any], epochs: int, seed: int) -> dict[str, f
     of = config(rho, cell, epochs, seed)
     trial = Trial(of, data.load(of.data), "cpu")
     try:
-        *_, last = trial.run()
+        *_, last = trial.train_epochs()
     except DivergedError as problem:
         return {"test/accuracy": float("nan"), "diverged": str(problem)}  # type: ignore[dict-item]
     return trial.evaluate("test") | {"time/epoch": last["time/epoch"], "val/accuracy": last["val/accuracy"]}

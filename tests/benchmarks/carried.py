@@ -116,9 +116,9 @@ def stand_in(crowd: Any) -> type:
 
 def study(trials: int, every: float, seconds: float, sync: float) -> None:
     """One study of so many trials at once; prints what is found as JSON."""
-    from study.upstream.environment import ProcessKind, set_here
+    from study.upstream.environment import ProcessKind, set_variables_here
 
-    set_here(ProcessKind.DRIVER, ProcessKind.OWN_RAY)  # before Ray is imported, as a driver does it
+    set_variables_here(ProcessKind.DRIVER, ProcessKind.OWN_RAY)  # before Ray is imported, as a driver does it
     import ray
 
     from study import data
@@ -127,7 +127,7 @@ def study(trials: int, every: float, seconds: float, sync: float) -> None:
     from study.home.record import StudyRecord
     from study.spec import load_study
     from study.sweep import driver
-    from study.tracking import Tracker
+    from study.tracking import MlflowTracker
 
     def slow(descriptor: int) -> None:
         time.sleep(sync / 1000)
@@ -142,10 +142,10 @@ def study(trials: int, every: float, seconds: float, sync: float) -> None:
     spec = load_study("fairkl_digits", [*given, f"resources.cpu={cores / trials}", f"search.concurrency={trials}"])
     home = Home.locate()
     folder = home.create_study(spec)
-    datasets, ledger = data.load_all(spec.data_sections), Ledger(folder.ledger_file)
+    datasets, ledger = data.load_datasets(spec.data_sections), Ledger(folder.ledger_file)
     record = StudyRecord.load_without_closing(folder.ledger_file)
-    tracker = Tracker(home, folder, spec)
-    tracker.start()
+    tracker = MlflowTracker(home, folder, spec)
+    tracker.start_following()
     survive, crowds = driver.count_memory_kills_as_deaths, list[Any]()
 
     def survive_among_the_crowd() -> None:
@@ -177,7 +177,7 @@ def study(trials: int, every: float, seconds: float, sync: float) -> None:
 
     driver.count_memory_kills_as_deaths = survive_among_the_crowd
     threading.Thread(target=measure, daemon=True).start()
-    driver.drive(folder, spec, datasets, ledger, record)
+    driver.drive_study(folder, spec, datasets, ledger, record)
     raise SystemExit("the study ended before it was measured")
 
 

@@ -276,7 +276,7 @@ def trained(case: Case, cell: str, row: Row, seed: int) -> dict[str, Any]:
     if row.is_old:
         small_networks.SmallConvNet = lambda shape, width: Old(*OLD[AS_IT_WAS])
     trial = Trial(spec.trial_config({}, seed), data.load(spec.base["data"]), "cpu")
-    *_, last = trial.run()
+    *_, last = trial.train_epochs()
     test = trial.evaluate("test", final=True)
     small_networks.SmallConvNet = own
     figures = {name: test[f"test/{name}"] for name in KEPT if f"test/{name}" in test}

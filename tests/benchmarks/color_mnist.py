@@ -75,7 +75,7 @@ def run(row: Row, epochs: int, seed: int) -> dict[str, float]:
     of = config(row, epochs, seed)
     trial = Trial(of, data.load(of.data), "cpu")
     started = time.perf_counter()
-    *_, last = trial.run() if row.trained else [{}]
+    *_, last = trial.train_epochs() if row.trained else [{}]
     seconds = time.perf_counter() - started
     found = trial.evaluate("val", final=True) | trial.evaluate("test", final=True)
     own = {key: value for key, value in last.items() if key.startswith(("train/", "speed/"))}

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from study.spec import StudySpec, load_study
-from study.spec.objective import Score
-from study.sweep.optuna_history import TrialEnd
+from study.spec.objective import TrialScore
+from study.sweep.optuna_history import ConfigurationOutcome
 from study.sweep.search_stage import UntriedSuggestions
 
 SPACE = "{method.alpha: {low: 0.0, high: 1.0}, method.lambda: {low: 0.0, high: 1.0}}"
@@ -53,14 +53,14 @@ def study(sampler: str, told: str, seed: int) -> StudySpec:
 def regret(sampler: str, told: str, seed: int, trials: int, best: float) -> float:
     search, kept = UntriedSuggestions(study(sampler, told, seed)), [best - 1]
     for number in range(trials):
-        params = search.ask(number)
+        params = search.suggest_untried_params(number)
         assert params is not None
         x, y = params["method.alpha"], params["method.lambda"]
         value, missed = metric(x, y), excesses(x, y)
         if max(missed) <= 0:
             kept.append(value)
         limits = missed if told == "signed" else (sum(max(0.0, excess) for excess in missed),)
-        search.tell(TrialEnd(number, "complete", (), Score((value,), (value,), limits)))
+        search.add_outcome(ConfigurationOutcome(number, "complete", (), TrialScore((value,), (value,), limits)))
     return best - max(kept)
 
 

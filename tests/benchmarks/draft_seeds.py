@@ -69,9 +69,9 @@ def write(name: str, place: Path) -> None:
         follows = split != "test" and generator.random() < SHARE
         colour = int(classes[row]) if follows else int(generator.integers(0, 10))
         strokes = np.zeros((SIDE, SIDE), np.uint8) if name.startswith("cifar") else enlarged(images[row])
-        picture = colour_bias.paint_strokes(strokes[None].astype(np.float32) / 255, np.array([colour]))[0].transpose(
-            1, 2, 0
-        )
+        picture = colour_bias.paint_digits_on_colour(strokes[None].astype(np.float32) / 255, np.array([colour]))[
+            0
+        ].transpose(1, 2, 0)
         if name.startswith("cifar"):
             picture[8:-8, 8:-8] = enlarged(images[row].transpose(1, 2, 0))[8:-8, 8:-8]
         Image.fromarray(picture).save(place / f"{number:04}.png")
@@ -110,7 +110,7 @@ def measure(names: Sequence[str], out: Path, seeds: int, seeds_of_64: int) -> No
                         continue
                     trial = Trial(spec.trial_config(dict(params), seed), dataset, "cpu")
                     started = time.process_time()
-                    *_, last = trial.run()
+                    *_, last = trial.train_epochs()
                     row |= {"seconds": time.process_time() - started, "val": last[METRIC]}
                     row |= {"test": trial.evaluate("test")[TEST]}
                     with out.open("a") as lines:

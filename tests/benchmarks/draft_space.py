@@ -65,7 +65,7 @@ def framed(place: Path, share: float, seed: int) -> None:
     for name, part, kept in (("learn", rows[:IMAGES], share), ("held_out", rows[IMAGES:], 0.0)):
         images, classes = photographs.inputs[part].copy(), photographs.target[part]
         colours = np.where(generator.random(len(part)) < kept, classes, generator.integers(0, 10, len(part)))
-        ground = colour_bias.paint_strokes(np.zeros((len(part), *images.shape[2:]), np.float32), colours)
+        ground = colour_bias.paint_digits_on_colour(np.zeros((len(part), *images.shape[2:]), np.float32), colours)
         inner = np.zeros(images.shape[2:], bool)
         inner[4:-4, 4:-4] = True
         save(place / name, np.where(inner, images, ground), classes, colours)

@@ -170,7 +170,7 @@ def install() -> PartClock:
     from study.sweep.agenda import Agenda
     from study.sweep.search_stage import UntriedSuggestions
     from study.sweep.tune_adapters import AgendaStopper, JobSearcher, ReportingScheduler
-    from study.tracking import Tracker
+    from study.tracking import MlflowTracker
 
     clock = PartClock()
     for owner, names, part in (
@@ -189,5 +189,5 @@ def install() -> PartClock:
         for name in names:
             clock.time(owner, name, part)
     clock.time_property(Agenda, "is_over", "agenda and record")
-    clock.keep_at_end(Tracker, "_follow_ledger")
+    clock.keep_at_end(MlflowTracker, "_follow_ledger")
     return clock

@@ -78,7 +78,7 @@ def trained(name: str, rate: str, row: str, split: int) -> dict[str, Any]:
         of = config(name, row, method, variant, split, EPOCHS[name])
         trial = Trial(of, changed(data.load(of.data), variant.columns), "cpu")
         val, figures = [], []
-        for epoch, reported in enumerate(trial.run(), start=1):
+        for epoch, reported in enumerate(trial.train_epochs(), start=1):
             if epoch > EPOCHS[name] - LAST[name]:
                 val.append(reported["val/accuracy"])
                 figures.append(measured(trial.evaluate("test", final=True), word))

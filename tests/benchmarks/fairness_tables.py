@@ -131,7 +131,7 @@ def best(name: str, row: str, variant: Variant, seed: int, epochs: int) -> Figur
     for method in ROWS[row]:
         of = config(name, row, method, variant, seed, epochs)
         trial = Trial(of, changed(data.load(of.data), variant.columns), "cpu")
-        *_, last = trial.run()
+        *_, last = trial.train_epochs()
         test = trial.evaluate("test", final=True)
         figures = {
             "accuracy": 100 * test[f"test/{word}accuracy"],

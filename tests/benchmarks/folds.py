@@ -270,7 +270,7 @@ class Samples:
         if name in overtuning.FOLDERS:
             of_folds = [dataset for _, dataset in overtuning.of_splits(name, range(PARTS))]
             parts = [dataset.splits["val"] for dataset in of_folds]
-            learn, facts = reduce(holdout.concatenate, parts), of_folds[0].facts
+            learn, facts = reduce(holdout.concatenate_samples, parts), of_folds[0].facts
             numbers = np.repeat(np.arange(PARTS), [len(part) for part in parts])
         elif name in SAMPLED:
             whole = sampled(name)
@@ -280,7 +280,7 @@ class Samples:
             document = {"name": "biased_digits", "rho": 0.95, "val": "biased", "seed": DIGITS[name], "folds": PARTS}
             whole = data.load(document)
             assert whole.folds is not None
-            learn, numbers, facts = whole.folds.samples, whole.folds.fold_of_sample, whole.facts
+            learn, numbers, facts = whole.folds.non_test_samples, whole.folds.fold_of_sample, whole.facts
         assert learn.bias is not None
         return cls(
             learn.target * (facts.bias_classes or 1) + learn.bias, numbers, kinds_of_cells(facts, torch.device("cpu"))
@@ -301,7 +301,7 @@ class Samples:
         sums, counts = (
             torch.from_numpy(of @ one_hot).view(-1, *self.alike.shape[1:]) for of in (weights * values, weights)
         )
-        return torch.vmap(lambda sums, counts: CellStatistics(sums, counts, self.alike).shrunk.mean())(
+        return torch.vmap(lambda sums, counts: CellStatistics(sums, counts, self.alike).shrunk_values.mean())(
             sums, counts
         ).numpy()
 
@@ -340,7 +340,7 @@ def pool(name: str, kept: Sequence[overtuning.Line], metric: str) -> Pool:
         found = []
         for place in places:
             cells = samples.cells(on(place, fold(place), seed), folds[fold(place)].astype(float), is_loss)
-            found.append([sign * float(cells.shrunk.mean()), float(cells.mean_variance.sqrt())])
+            found.append([sign * float(cells.shrunk_values.mean()), float(cells.variance_of_shrunk_mean.sqrt())])
         return np.array(found)
 
     whole = [np.sum([on(place, fold, judge) for fold in range(PARTS)], 0) for place in places]

@@ -26,7 +26,7 @@ import torch
 from numpy.typing import NDArray
 
 from study.spec import load_study
-from study.spec.objective import Score
+from study.spec.objective import TrialScore
 from study.sweep.early_stopping import EarlyStopping
 
 FILE = Path(__file__).with_suffix(".jsonl")
@@ -43,7 +43,7 @@ def record(file: Path, names: Sequence[str], count: int) -> None:
             if (name, fold, place) in have:
                 continue
             trial = make(0)
-            reports = list(trial.run())
+            reports = list(trial.train_epochs())
             line = {"of": name, "split": fold, "place": place, "source": source}
             line |= {metric: [round(report[f"val/{metric}"], 4) for report in reports] for metric in METRICS}
             overtuning.add(file, line | {"test": trial.evaluate("test")[folds.tested(name)]})
@@ -90,7 +90,7 @@ class Curves:
         for place, (one, fold) in enumerate(zip(offered, turn, strict=True)):
             for epoch in range(1, epochs if stops else 1):
                 value = (float(self.values[fold, one, epoch - 1]),)
-                if rule.should_prune(place, epoch, Score(value, value)):
+                if rule.should_prune(place, epoch, TrialScore(value, value)):
                     ran[place] = epoch
                     break
         last, joined = self.values[turn, offered, -1], self.values[:, :, -1].mean(0)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from study.sweep import job_course
-from study.sweep.fresh_process import run_fresh
+from study.sweep.fresh_process import run_job_in_fresh_process
 from study.sweep.job_payload import JobPayload
 from study.training import FunctionTrial, TrainOptions, TrialConfig
 
@@ -33,13 +33,13 @@ def empty(config, epochs):
 class Silent:
     """Hears nothing."""
 
-    def starts(self, behind: int, note: str | None, device: Mapping[str, str]) -> None: ...
+    def on_start(self, behind: int, note: str | None, device: Mapping[str, str]) -> None: ...
 
-    def reports(self, metrics: Mapping[str, float], epoch: int | None = None) -> None: ...
+    def on_report(self, metrics: Mapping[str, float], epoch: int | None = None) -> None: ...
 
-    def diverged(self, why: str) -> None: ...
+    def on_divergence(self, why: str) -> None: ...
 
-    def has_no_test_metrics(self, why: str) -> None: ...
+    def on_no_test_metrics(self, why: str) -> None: ...
 
 
 def job(folder: Path, device: str) -> JobPayload:
@@ -58,8 +58,8 @@ def job(folder: Path, device: str) -> JobPayload:
         kind="train",
         trial=0,
         run=0,
-        heard=0,
-        document=json.dumps(config.to_document()),
+        reported_epochs=0,
+        sections_json=json.dumps(config.to_document()),
         device=device,
         gpu=gpu,
         alone=False,
@@ -72,11 +72,11 @@ def job(folder: Path, device: str) -> JobPayload:
 
 def in_this_process(given: JobPayload) -> None:
     """As trials run that share one."""
-    config = TrialConfig.from_document(json.loads(given.document))
+    config = TrialConfig.from_document(json.loads(given.sections_json))
     job_course.prepare_process(given, config)
-    trial = FunctionTrial(config, str(given.function), given.needed, given.device)
-    job_course.run(trial, given, Silent())
-    trial.unload()
+    trial = FunctionTrial(config, str(given.function), given.required_metrics, given.device)
+    job_course.run_trial_job(trial, given, Silent())
+    trial.unload_function()
 
 
 def seconds(run: Callable[[], None], count: int) -> list[float]:
@@ -99,7 +99,7 @@ def main() -> None:
         folder = Path(place)
         (folder / "an_empty_function.py").write_text(FUNCTION)
         one = job(folder, "cuda" if given.gpu else "cpu")
-        first, *fresh = seconds(lambda: run_fresh(one, Silent()), given.trials + 1)
+        first, *fresh = seconds(lambda: run_job_in_fresh_process(one, Silent()), given.trials + 1)
         (_, *reused) = seconds(lambda: in_this_process(one), given.trials + 1)
     print(
         f"first {first:.2f} s, fresh {statistics.median(fresh):.3f} s ({min(fresh):.3f} to {max(fresh):.3f}),", end=" "

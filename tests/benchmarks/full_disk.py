@@ -34,7 +34,7 @@ from study.driver import session  # noqa: E402
 from study.home.folder import Home  # noqa: E402
 from study.home.record import StudyRecord  # noqa: E402
 from study.sweep.ray_runtime import SharedRay  # noqa: E402
-from study.tracking.connection import open_mlflow  # noqa: E402
+from study.tracking.connection import open_mlflow_of_home  # noqa: E402
 
 SIZE = 1 << 30
 
@@ -84,9 +84,9 @@ def main() -> int:
     few_figures()
     wrong, found = 0, Counter[str]()
     with disk() as place, SharedRay() as ray:
-        session.ray_runtime = ray  # type: ignore[assignment]
+        session.start_or_join_ray = ray  # type: ignore[assignment]
         home = Home(place / "undisturbed")
-        open_mlflow(home)
+        open_mlflow_of_home(home)
         shutil.copy(home.database_file, empty := place / "empty.db")
         begun = used(home)
         assert study(home) == "complete"

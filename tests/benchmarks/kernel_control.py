@@ -77,7 +77,7 @@ Found = Mapping[str, Mapping[int, Mapping[str, float]]]
 @contextmanager
 def changed_weights(row: Row, seed: int, seen: list[tuple[float, float, float]]) -> Iterator[None]:
     """While it is open, W is made as `row` has it; of each step column sum, effective negatives, share without any."""
-    own, chance = cclk._weights, torch.Generator().manual_seed(seed)
+    own, chance = cclk._conditional_weights_of_views, torch.Generator().manual_seed(seed)
 
     def weights(views: Tensor, bias: Tensor | None, condition: Tensor | None, *of: Any) -> list[Tensor]:
         given = bias if condition is None else condition
@@ -92,11 +92,11 @@ def changed_weights(row: Row, seed: int, seen: list[tuple[float, float, float]])
             seen.append((float(total.mean()), float(effective), float((total == 0).float().mean())))
         return made
 
-    cclk._weights = weights
+    cclk._conditional_weights_of_views = weights
     try:
         yield
     finally:
-        cclk._weights = own
+        cclk._conditional_weights_of_views = own
 
 
 def trained(row: Row, seed: int) -> dict[str, float]:
@@ -108,7 +108,7 @@ def trained(row: Row, seed: int) -> dict[str, float]:
     began = time.process_time()
     with changed_weights(row, seed, seen):
         trial = Trial(spec.trial_config({}, seed), data.load(spec.base["data"]), "cpu")
-        epochs = len(list(trial.run()))
+        epochs = len(list(trial.train_epochs()))
     test = trial.evaluate("test", final=True)
     figures = {"accuracy": 100 * test["test/lbfgs_accuracy"], "mse": SQUARED * test["test/condition_mse"]}
     last = seen[-(len(seen) // epochs) :]

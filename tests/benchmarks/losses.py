@@ -30,7 +30,7 @@ from study.losses.eps_sup_info_nce import eps_sup_info_nce
 from study.losses.fair_kl import fair_kl
 from study.losses.fair_sup_con import fair_sup_con
 from study.losses.info_nce import info_nce
-from study.losses.pairs import gram
+from study.losses.pairs import gram_matrix
 from study.losses.sup_con import sup_con
 
 Loss = Callable[[Tensor, Tensor, Tensor], Tensor]
@@ -38,7 +38,7 @@ DIMENSIONS = 128
 
 
 def shared(views: Tensor, target: Tensor, bias: Tensor) -> Tensor:
-    inputs = {"target": target, "similarity": gram(views)}
+    inputs = {"target": target, "similarity": gram_matrix(views)}
     loss: Tensor = eps_sup_info_nce(views, **inputs, epsilon=EPSILON) + fair_kl(views, bias=bias, **inputs)
     return loss
 

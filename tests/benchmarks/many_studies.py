@@ -65,7 +65,7 @@ def wait(there: Submissions, epochs: int, large: int = 60, small: int = 4) -> No
         told = [f"{moment - at:.0f} s" for moment in (opened, first, closed)]
         print(f"| {name} | {' | '.join(told)} | {meanwhile[0]} until its first, {meanwhile[1]} until its end |")
     driver_requests.submit_request(there.folder("large").requests_folder, DriverRequest("end"))
-    there.until(lambda: all(job.is_over for job in there.jobs.all()), patience=900)
+    there.until(lambda: all(job.is_over for job in there.jobs.all_driver_jobs()), patience=900)
     for name in ("large", *submitted):
         ends = [trial for _, _, trial in there.events(name, "ended")]
         assert sorted(ends) == sorted(set(ends)) == sorted(there.record(name).trials), name

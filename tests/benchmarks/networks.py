@@ -98,7 +98,7 @@ def folder(place: Path, side: int) -> None:
     for row, (image, colour) in enumerate(zip(digits.images[order], colours, strict=True)):
         small = Image.fromarray((image * (255 / 16)).astype(np.uint8))
         strokes = np.asarray(small.resize((side, side), Image.Resampling.BICUBIC), dtype=np.float32) / 255
-        picture = colour_bias.paint_strokes(strokes[None], np.array([colour]))[0]
+        picture = colour_bias.paint_digits_on_colour(strokes[None], np.array([colour]))[0]
         names.append(f"{row:04}.png")
         Image.fromarray(picture.transpose(1, 2, 0)).save(place / names[-1])
     table = pd.DataFrame({"file": names, "digit": target, "colour": colours, "split": split})
@@ -132,7 +132,7 @@ def measured(file: Path, network: str, size: int | None, seeds: int, *more: str)
         spec = load_study(str(file), [*assignments(size), *FAIR, *model, *more])
         trial = Trial(spec.trial_config({}, seed), loaded(file, size), "cpu")
         started = time.process_time()
-        epochs = len(list(trial.run()))
+        epochs = len(list(trial.train_epochs()))
         spent.append((time.process_time() - started) / epochs)
         found.append(f"{100 * trial.evaluate('test')['test/accuracy']:.0f}")
     small_networks.SmallConvNet = own

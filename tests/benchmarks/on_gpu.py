@@ -100,7 +100,7 @@ def trained(job: Job, state: Path, until: float, rehearse: bool) -> dict[str, An
     trial = Trial(spec.trial_config({}, job.seed), data.load(spec.base["data"]), DEVICE)
     began, done = time.perf_counter(), torch.load(state, weights_only=True)["epoch"] if state.exists() else 0
     last: Mapping[str, float] = {}
-    for epoch, last in enumerate(trial.run(state), start=done + 1):  # noqa: B007 - read behind the loop
+    for epoch, last in enumerate(trial.train_epochs(state), start=done + 1):  # noqa: B007 - read behind the loop
         if time.monotonic() > until and epoch < spec.epochs:
             return None
     test = trial.evaluate("test", final=True)

@@ -44,9 +44,9 @@ def value(params: dict[str, Any], report: int) -> float:
 def study(trials: int, reports: int, seconds: float, tracking: str, slots: int, parts: bool) -> dict[str, float]:
     """This project, tracked: everything of `study run` but the trial; `slots` trials at once, 0: one per core."""
 
-    from study.upstream.environment import ProcessKind, set_here
+    from study.upstream.environment import ProcessKind, set_variables_here
 
-    set_here(ProcessKind.DRIVER, ProcessKind.OWN_RAY)  # before Ray is imported, as a driver does it
+    set_variables_here(ProcessKind.DRIVER, ProcessKind.OWN_RAY)  # before Ray is imported, as a driver does it
     import study.sweep.worker as worker
     from study import data
     from study.home.folder import Home
@@ -54,15 +54,15 @@ def study(trials: int, reports: int, seconds: float, tracking: str, slots: int, 
     from study.home.record import StudyRecord
     from study.spec import load_study
     from study.sweep import own_ray
-    from study.sweep.driver import drive
-    from study.tracking import Tracker
+    from study.sweep.driver import drive_study
+    from study.tracking import MlflowTracker
 
     def job(config: dict[str, Any], **_: Any) -> None:
-        worker.tell_start(heard=0)
+        worker.report_start(heard=0)
         for report in range(1, reports + 1):
             time.sleep(seconds / reports)
             extra = {f"train/figure_{number}": 0.5 for number in range(METRICS - 1)}
-            worker.tell({"val/accuracy": value(config, report), **extra}, report)
+            worker.report_metrics({"val/accuracy": value(config, report), **extra}, report)
 
     own_ray.run_job = job  # type: ignore[assignment]
     space = ", ".join(f"{key}: {{low: {low}, high: {high}}}" for key, (low, high) in SPACE.items())
@@ -73,12 +73,12 @@ def study(trials: int, reports: int, seconds: float, tracking: str, slots: int, 
     spec = load_study("fairkl_digits", [*given, "search.early_stopping={}", f"train.epochs={reports}"])
     home = Home.locate()
     folder = home.create_study(spec)
-    datasets, ledger = data.load_all(spec.data_sections), Ledger(folder.ledger_file)
+    datasets, ledger = data.load_datasets(spec.data_sections), Ledger(folder.ledger_file)
     record = StudyRecord.load_without_closing(folder.ledger_file)
     clock = driver_parts.install() if parts else None
-    tracker = Tracker(home, folder, spec) if tracking != "none" else None
+    tracker = MlflowTracker(home, folder, spec) if tracking != "none" else None
     if tracker:
-        tracker.start()
+        tracker.start_following()
     cpu: dict[str, float] = {}
     ends, append = 0, ledger.append
 
@@ -95,9 +95,9 @@ def study(trials: int, reports: int, seconds: float, tracking: str, slots: int, 
 
     ledger.append = noting  # type: ignore[method-assign]
     with driver_parts.shown(spec, record) if parts else nullcontext():
-        drive(folder, spec, datasets, ledger, record)
+        drive_study(folder, spec, datasets, ledger, record)
     drained = time.perf_counter()
-    if tracker and (trouble := tracker.finish()):
+    if tracker and (trouble := tracker.finish_writing()):
         raise SystemExit(trouble)
     first = min(trial.started_at or 0.0 for trial in record.trials.values())
     ended = [trial.ended_at or 0.0 for trial in record.trials.values()]

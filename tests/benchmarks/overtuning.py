@@ -41,10 +41,10 @@ from torch.nn import functional
 from study import data
 from study.data import Dataset
 from study.spec import StudySpec, load_study
-from study.spec.configuration import is_same_configuration
+from study.spec.configuration import are_same_configuration
 from study.training import Trial
 from study.training.counts import CellStatistics
-from study.training.standard_errors import pooled_error
+from study.training.standard_errors import binomial_error
 
 FILE = Path(__file__).with_suffix(".jsonl")
 FOLDERS = ("digits-95", "mnist-95", "digits-98")
@@ -96,8 +96,8 @@ def drawn(count: int) -> list[dict[str, float]]:
 def measured(trial: Trial, test: str = "test/accuracy") -> Line:
     """Train it; its line, without what names it. `right`: of each validation sample, as bits in hexadecimal."""
     started = time.perf_counter()
-    report = list(trial.run())[-1]
-    scores = trial.evaluate.scores("encoder", trial.evaluate.features("val")).float()
+    report = list(trial.train_epochs())[-1]
+    scores = trial.evaluate.class_scores("encoder", trial.evaluate.compute_features("val")).float()
     split = trial.dataset.splits["val"]
     assert split.bias is not None
     target = torch.from_numpy(split.target)
@@ -224,12 +224,12 @@ def debias_all() -> Iterator[Pool]:
     kept = np.load(FILE.parent / "curves" / "debias_all.npz")
     params = [json.loads(text) for text in kept["params"]]
     given = load_study("debias_all").search.enqueue
-    incumbents = [place for place, each in enumerate(params) if any(is_same_configuration(each, one) for one in given)]
+    incumbents = [place for place, each in enumerate(params) if any(are_same_configuration(each, one) for one in given)]
     names = list(kept["metrics"])
     for values in kept["values"][:, 1:, -1].astype(float):  # without the baseline
         value, test = (values[:, names.index(f"{split}/accuracy")] for split in ("val", "test"))
         samples = torch.full((len(value),), 360.0)
-        error = pooled_error(torch.from_numpy(value) * samples, samples).numpy()
+        error = binomial_error(torch.from_numpy(value) * samples, samples).numpy()
         yield Pool("debias_all, unbiased", value, error, test, [place - 1 for place in incumbents])
 
 
@@ -253,7 +253,7 @@ def recorded(of: str, split: int, cells: Sequence[Sequence[int]]) -> Iterator[tu
             total, against = float(samples.sum()), float((samples * (1 - aligned)).sum())
             own = (accuracy[place] * total - conflicting[place] * against) / (total - against)
             share = aligned * min(own, 1.0) + (1 - aligned) * conflicting[place]
-        errors.append(float(CellStatistics(samples * share, samples).mean_variance.sqrt()))
+        errors.append(float(CellStatistics(samples * share, samples).variance_of_shrunk_mean.sqrt()))
     value = columns["val/shrunk_unbiased_accuracy"]
     test = columns["test/accuracy" if aligned is not None else "test/unbiased_accuracy"]
     whole = Pool(of, value, np.array(errors), test, [0])

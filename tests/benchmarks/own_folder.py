@@ -71,7 +71,7 @@ def square(strokes: NDArray[np.float32], places: NDArray[np.int64]) -> NDArray[n
     return pictures
 
 
-PAINT: dict[str, Paint] = {"colour": colour_bias.paint_strokes, "square": square}
+PAINT: dict[str, Paint] = {"colour": colour_bias.paint_digits_on_colour, "square": square}
 
 DRAWS = {
     "digits-95": Draw(0.95, 0),
@@ -158,7 +158,7 @@ def judged(place: Path) -> dict[str, Any]:
             config = spec.trial_config(record_of_trial.params, record_of_trial.seed)
             config = replace(config, train=replace(config.train, inferred_groups="none"))  # none of the held-out ones
             trial = Trial(config, dataset, "cpu")
-            trial.load(own.model_file(record_of_trial.number))
+            trial.load_model(own.model_file(record_of_trial.number))
             values.append(round(100 * trial.evaluate("test")["test/accuracy"], 1))
         return values
 

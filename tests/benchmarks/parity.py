@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from study import methods
-from study.losses.loss_catalogue import losses, regularisers
+from study.losses.loss_catalogue import losses_by_name, regularisers_by_name
 from study.methods import Batch, BatchLabels
 
 MOST = 1e-4
@@ -36,7 +36,7 @@ def _losses(device: str) -> Iterator[tuple[str, float, float]]:
     rows, extra = functional.normalize(torch.randn(2, 2, 256, 128, generator=generator, dtype=torch.float64), dim=3)
     labels = {"target": torch.arange(256) % 10, "bias": torch.arange(256) // 7 % 10}
     inputs = labels | {"biased_views": extra, "bias_features": extra[0], "condition": extra[:, :, :3]}
-    for name, function in (losses() | regularisers()).items():
+    for name, function in (losses_by_name() | regularisers_by_name()).items():
         known = set(function.__annotations__) - ({"bias_features"} if name == "fair_kl" else set())
         given = {key: value for key, value in inputs.items() if key in known}
         exact = rows.clone().requires_grad_()
@@ -52,7 +52,7 @@ def _losses(device: str) -> Iterator[tuple[str, float, float]]:
 
 
 def _methods(device: str) -> Iterator[tuple[str, float, float]]:
-    for name in methods.names():
+    for name in methods.method_names():
         section = {key: knob.default for key, knob in methods.method_knobs({"name": name}).items()} | {"name": name}
         if list(methods.unmet_needs(section, FACTS)):
             continue

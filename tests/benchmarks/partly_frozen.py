@@ -39,7 +39,7 @@ def main() -> None:
             model = WHOLE if trained == "whole" else {**FROZEN, "trained_stages": trained}
             epochs, weight_decay = (5, 1e-4) if trained == "whole" else (6, 0.1)
             training = {"epochs": epochs, "weight_decay": weight_decay}
-            dataset = features.with_frozen_features(model, pictures, photographs.CPU)
+            dataset = features.replace_inputs_with_frozen_features(model, pictures, photographs.CPU)
             for factor in chosen.factors or FACTORS[trained]:
                 given = dataset, {**model, "lr_factor": factor}, METHOD, {"schedule": "cosine", **training}
                 print(name, trained, factor, *photographs.trials(*given, chosen.seeds), flush=True)

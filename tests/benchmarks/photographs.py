@@ -118,7 +118,7 @@ def marked(images: NDArray[np.uint8], marks: NDArray[np.int64], kind: str) -> ND
     """Images (N, 3, 32, 32) with their marks (N,)."""
     images = images.copy()
     if kind == "frame":
-        ground = colour_bias.paint_strokes(np.zeros((len(images), *images.shape[2:]), np.float32), marks)
+        ground = colour_bias.paint_digits_on_colour(np.zeros((len(images), *images.shape[2:]), np.float32), marks)
         inner = np.zeros(images.shape[2:], bool)
         inner[4:-4, 4:-4] = True
         return np.where(inner, images, ground)
@@ -156,7 +156,7 @@ def regressions(dataset: Dataset) -> dict[str, tuple[list[float], float]]:
         seconds, chosen = time.process_time() - began, max(scores, key=scores.__getitem__)
         found[f"regression, {name}, default strength"] = fitted[1.0], seconds / 5
         found[f"regression, {name}, chosen strength"] = fitted[chosen], seconds
-        (on_test,) = regression(holdout.concatenate(train, val), chosen, alike, test)
+        (on_test,) = regression(holdout.concatenate_samples(train, val), chosen, alike, test)
         both = f"regression, {name}, chosen strength, on validation too"
         found[both] = accuracies(on_test, dataset), time.process_time() - began
     return found
@@ -191,9 +191,9 @@ def trials(
         options = {"epochs": 20, "batch_size": 64, "learning_rate": 0.001, "seed": seed, **train}
         document = {"data": {}, "model": dict(model), "method": section, "train": options}
         trial = Trial(TrialConfig.from_document(document), dataset, "cpu")
-        for _ in trial.run():
+        for _ in trial.train_epochs():
             pass
-        scores = trial.evaluate.scores("encoder", trial.evaluate.features("test"))
+        scores = trial.evaluate.class_scores("encoder", trial.evaluate.compute_features("test"))
         values.append(accuracies(scores.argmax(1).numpy(), dataset))
     return [float(value) for value in np.mean(values, 0)], (time.process_time() - began) / seeds
 
@@ -214,7 +214,7 @@ def measured(name: str, seeds: int, known: Collection[str]) -> Iterator[tuple[st
         document = spec.trial_document(spec.search.enqueue[0])
         model, method, train = ({**document[part]} for part in ("model", "method", "train"))
         began = time.process_time()
-        rows = features.with_frozen_features(model, data.load(spec.base["data"]), CPU)
+        rows = features.replace_inputs_with_frozen_features(model, data.load(spec.base["data"]), CPU)
         if "features" not in known:
             yield "features", [], time.process_time() - began
         for head, (network, own, training) in (HEADS | (ON_ONE if name == ONE else {})).items():

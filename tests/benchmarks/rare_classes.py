@@ -9,8 +9,8 @@ without the bias among the inputs. Each is fitted on four of five folds in turn;
 folds together, or of one fold. Regret is in points of accuracy over all cells, and of recall of the worst class, on
 6,000 new rows that have each pair of class and bias class as often.
 
-Printed are the mean regrets by each metric and by each `CLASS_SHRINKAGE` of `study.training.counts`, and what a search
-loses whose configurations run on one fold each, in turn, and whose best 3 or 5 are judged on all folds.
+Printed are the mean regrets by each metric and by each `CLASS_PRIOR_SAMPLES` of `study.training.counts`, and what a
+search loses whose configurations run on one fold each, in turn, and whose best 3 or 5 are judged on all folds.
 """
 
 import argparse
@@ -152,12 +152,12 @@ def values(of: Fitted, rows: NDArray[np.bool_]) -> Iterator[tuple[str, Array]]:
     losses = [of.cells(one, rows, is_loss=True) for one in of.losses]
     accuracies = [of.cells(one, rows, is_loss=False) for one in of.right]
     for shrinkage in SHRINKAGES:
-        with patch("study.training.counts.CLASS_SHRINKAGE", shrinkage):
+        with patch("study.training.counts.CLASS_PRIOR_SAMPLES", shrinkage):
             name = f"class shrinkage {shrinkage:g}" if shrinkage < 1e9 else "no effect of classes"
             for word, cells in (("log loss", losses), ("accuracy", accuracies)):
                 anew = [CellStatistics(one.sums, one.samples, one.kind_of_cell, one.squares) for one in cells]
                 sign = 1 if word == "log loss" else -1
-                yield f"shrunk {word}, {name}", sign * np.array([float(one.shrunk.mean()) for one in anew])
+                yield f"shrunk {word}, {name}", sign * np.array([float(one.shrunk_values.mean()) for one in anew])
     yield "unbiased log loss", np.array([float((one.sums / one.samples).nanmean()) for one in losses])
     of_class = [one.sums.sum(1) / one.samples.sum(1) for one in losses]
     yield "balanced log loss", np.array([float(one.nanmean()) for one in of_class])

@@ -133,7 +133,7 @@ def table(rows: list[dict[str, Any]]) -> None:
     print(
         "\n| table | best reference | search less it, points | 95% interval | least and most |\n|---|---|---|---|---|"
     )
-    others = [source for source in sources if source in REFERENCES and not REFERENCES[source].needs_group]
+    others = [source for source in sources if source in REFERENCES and not REFERENCES[source].predicts_by_group]
     for name, found in by.items():
         cells = {source: np.array([100 * row["measured"][source]["cell_mean"] for row in found]) for source in sources}
         best = max(others, key=lambda source: cells[source].mean())

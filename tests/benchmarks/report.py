@@ -130,15 +130,15 @@ def read_back(runs: int, epochs: int, trials: int) -> None:
 
     from study.home.folder import Home
     from study.home.record import StudyRecord
-    from study.tracking.writer import Writer
+    from study.tracking.writer import LedgerToMlflowWriter
 
     os.environ.pop("MLFLOW_TRACKING_URI", None)
     with tempfile.TemporaryDirectory() as path:
         home, spec = Home(Path(path) / "home"), study_of(runs, epochs)
         folder = home.create_study(spec)
         write(folder.ledger_file, runs, epochs)
-        writer = Writer(home, folder, spec)
-        while writer.write_new():
+        writer = LedgerToMlflowWriter(home, folder, spec)
+        while writer.write_next_events():
             pass
         client = MlflowClient(home.tracking_uri)
         experiment = client.get_experiment_by_name(spec.name)

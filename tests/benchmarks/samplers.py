@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from study.spec import StudySpec, load_study
-from study.spec.objective import Score
-from study.sweep.optuna_history import TrialEnd
+from study.spec.objective import TrialScore
+from study.sweep.optuna_history import ConfigurationOutcome
 from study.sweep.search_stage import UntriedSuggestions
 
 EPOCHS, COUNT, ASKED = 20, 4, 30
@@ -40,7 +40,7 @@ def study(sampler: str, metrics: int) -> StudySpec:
     return load_study("fairkl_digits", [*given, "search.baseline=null", "search.trials=100000"])
 
 
-def told(spec: StudySpec, number: int, params: dict[str, Any], noise: np.random.Generator) -> TrialEnd:
+def told(spec: StudySpec, number: int, params: dict[str, Any], noise: np.random.Generator) -> ConfigurationOutcome:
     """A trial whose metrics are smooth in its parameters, with noise."""
     accuracy = float(np.exp(-((params["method.lambda"] - 1) ** 2) - np.log10(params["method.alpha"] * 10) ** 2))
     pruned = number % 2 == 1
@@ -49,16 +49,16 @@ def told(spec: StudySpec, number: int, params: dict[str, Any], noise: np.random.
         share = epoch / EPOCHS
         odds = accuracy * params["method.epsilon"]
         report = {"val/accuracy": accuracy * share + noise.normal() / 50, "val/equalized_odds": odds * share}
-        course.append((epoch, spec.objective.score(report)))
+        course.append((epoch, spec.objective.score_of_report(report)))
     scored = [(epoch, score) for epoch, score in course if score is not None]
-    last: Score = scored[-1][1]
-    return TrialEnd(number, "pruned" if pruned else "complete", scored, None if pruned else last)
+    last: TrialScore = scored[-1][1]
+    return ConfigurationOutcome(number, "pruned" if pruned else "complete", scored, None if pruned else last)
 
 
-def history(spec: StudySpec, trials: int) -> Iterator[tuple[int, dict[str, Any], TrialEnd]]:
+def history(spec: StudySpec, trials: int) -> Iterator[tuple[int, dict[str, Any], ConfigurationOutcome]]:
     noise, draw = np.random.default_rng(0), UntriedSuggestions(study("random", 1))
     for number in range(trials):
-        params = draw.ask(number)
+        params = draw.suggest_untried_params(number)
         assert params is not None
         yield number, params, told(spec, number, params, noise)
 
@@ -68,14 +68,14 @@ def measure(name: str, trials: int, metrics: int) -> dict[str, Any]:
     past, sampler, noise = list(history(spec, trials)), UntriedSuggestions(spec), np.random.default_rng(1)
     began = time.perf_counter()
     for number, params, end in past:
-        sampler.adopt(number, params)
-        sampler.tell(end)
-    replay, spent, worked, running = time.perf_counter() - began, [], [], deque[TrialEnd]()
+        sampler.add_decided_params(number, params)
+        sampler.add_outcome(end)
+    replay, spent, worked, running = time.perf_counter() - began, [], [], deque[ConfigurationOutcome]()
     for number in range(trials, trials + ASKED + COUNT):
         began, worked_before = time.perf_counter(), time.process_time()
         if len(running) == COUNT:
-            sampler.tell(running.popleft())
-        params = sampler.ask(number)
+            sampler.add_outcome(running.popleft())
+        params = sampler.suggest_untried_params(number)
         spent.append(1000 * (time.perf_counter() - began))
         worked.append(1000 * (time.process_time() - worked_before))
         assert params is not None

@@ -74,9 +74,13 @@ def values(scores: Tensor, split: Split, facts: Facts) -> Iterator[tuple[str, fl
         yield name, float(found[name]), float(found[f"{name}_standard_error"])
 
     def losses(temperature: float) -> CellStatistics:
-        return PredictionCounts.from_predictions(scores.argmax(1), target, bias, facts, scores / temperature).losses
+        return PredictionCounts.from_predictions(
+            scores.argmax(1), target, bias, facts, scores / temperature
+        ).log_loss_statistics
 
-    fitted = minimize_scalar(lambda log: float(losses(np.exp(log)).shrunk.mean()), bounds=(-3, 4), method="bounded").x
+    fitted = minimize_scalar(
+        lambda log: float(losses(np.exp(log)).shrunk_values.mean()), bounds=(-3, 4), method="bounded"
+    ).x
     yield TEMPERED, *worth(losses(np.exp(fitted)))
     off = scores.double().softmax(1) - functional.one_hot(target, facts.classes)
     counts = PredictionCounts.from_predictions(scores.argmax(1), target, bias, facts)
@@ -85,12 +89,12 @@ def values(scores: Tensor, split: Split, facts: Facts) -> Iterator[tuple[str, fl
         functional.one_hot(bias, facts.bias_classes or 1).double(),
     )
     sums, squares = (at[0] @ (at[1] * off.square().sum(1)[:, None] ** power) for power in (1, 2))
-    yield BRIER, *worth(CellStatistics(sums, counts.cells.samples, counts.kind_of_cell, squares))
+    yield BRIER, *worth(CellStatistics(sums, counts.accuracy_statistics.samples, counts.kind_of_cell, squares))
 
 
 def worth(cells: CellStatistics) -> tuple[float, float]:
     """The mean of the shrunk cells, and its standard error."""
-    return float(cells.shrunk.mean()), float(cells.mean_variance.sqrt())
+    return float(cells.shrunk_values.mean()), float(cells.variance_of_shrunk_mean.sqrt())
 
 
 def cell_mean(predicted: Tensor, split: Split, facts: Facts) -> float:
@@ -119,10 +123,10 @@ def configurations(spec: StudySpec, count: int) -> Iterator[tuple[str, Mapping[s
     assert spec.search.baseline is not None
     given = [("baseline", spec.search.baseline), *(("first", params) for params in spec.search.enqueue)]
     for number, (_, params) in enumerate(given):
-        sampler.adopt(number, params)
+        sampler.add_decided_params(number, params)
     yield from given
     for number in range(len(given), count):
-        drawn = sampler.ask(number)
+        drawn = sampler.suggest_untried_params(number)
         assert drawn is not None
         yield "search", dict(drawn)
 
@@ -131,16 +135,16 @@ def measured(spec: StudySpec, dataset: Dataset, params: Mapping[str, Any]) -> di
     """Train one configuration; its line, without what names it; None: it diverged."""
     trial, found, errors = Trial(spec.trial_config(params, 0), dataset, "cpu"), dict[str, list[float]](), {}
     try:
-        for epoch, _ in enumerate(trial.run()):
+        for epoch, _ in enumerate(trial.train_epochs()):
             if epoch >= spec.epochs - LAST:
-                scores = trial.evaluate.scores("encoder", trial.evaluate.features("val")).float()
+                scores = trial.evaluate.class_scores("encoder", trial.evaluate.compute_features("val")).float()
                 for name, value, error in values(scores, dataset.splits["val"], dataset.facts):
                     found.setdefault(name, []).append(round(value, 6))
                     errors[name] = round(error, 6)
     except DivergedError as problem:
         print(problem)
         return None
-    of_test = trial.evaluate.scores("encoder", trial.evaluate.features("test")).float()
+    of_test = trial.evaluate.class_scores("encoder", trial.evaluate.compute_features("test")).float()
     line = {"params": dict(params), "test": cell_mean(of_test.argmax(1), dataset.splits["test"], dataset.facts)}
     return {**line, "values": found, "errors": errors}
 

@@ -99,7 +99,9 @@ def digits(number: int) -> Dataset:
 
 def small(split: Split, share: float, number: int) -> Split:
     """A share of Biased-MNIST's split, stratified, at half the size."""
-    _, members = holdout.stratified_split(split.target * len(colour_bias.COLOURS) + split.bias, share, number)
+    _, members = holdout.stratified_split(
+        split.target * len(colour_bias.BACKGROUND_COLOURS) + split.bias, share, number
+    )
     fewer = holdout.select_samples(split, members)
     pixels = fewer.inputs.reshape(len(fewer), 3, 14, 2, 14, 2).mean((3, 5))
     return replace(fewer, inputs=np.round(pixels).astype(np.uint8))
@@ -190,10 +192,10 @@ def curves(of: Set, number: int, seed: int, tried: Sequence[Mapping[str, float]]
     for place, configuration in enumerate(tried):
         loop = trial(of, dataset, configuration, seed)
         try:
-            for epoch, _ in enumerate(loop.run()):
+            for epoch, _ in enumerate(loop.train_epochs()):
                 for split in JUDGED:
-                    scores = loop.evaluate.scores("encoder", loop.evaluate.features(split))
-                    values = judged(scores, dataset.splits[split], dataset, loop.inferred.get(split))
+                    scores = loop.evaluate.class_scores("encoder", loop.evaluate.compute_features(split))
+                    values = judged(scores, dataset.splits[split], dataset, loop.inferred_groups_by_split.get(split))
                     for name in SHOWN[split]:
                         found[place, epoch, COLUMNS.index(f"{split}/{name}")] = values.get(name, np.nan)
         except DivergedError as problem:

@@ -17,7 +17,7 @@ import ray
 
 from study import data, methods
 from study.data import Dataset, Split
-from study.sweep.ray_runtime import ray_runtime
+from study.sweep.ray_runtime import start_or_join_ray
 from study.training import Trial, TrialConfig
 
 MIB = 2**20
@@ -47,12 +47,12 @@ def train(boxed: list[Any], copy: bool) -> dict[str, float]:
     tiny = np.zeros((300, 3, 28, 28), np.uint8)
     dataset: Dataset = ray.get(boxed[0])
     warm = Split(tiny, np.arange(300) % 10, np.arange(300) % 10)
-    list(Trial(config, Dataset(dataset.facts, dict.fromkeys(dataset.splits, warm)), "cpu").run())
+    list(Trial(config, Dataset(dataset.facts, dict.fromkeys(dataset.splits, warm)), "cpu").train_epochs())
     before = own()
     if copy:
         parts = {key: Split(one.inputs.copy(), one.target, one.bias) for key, one in dataset.splits.items()}
         dataset = Dataset(dataset.facts, parts)
-    for _ in Trial(config, dataset, "cpu").run():
+    for _ in Trial(config, dataset, "cpu").train_epochs():
         break
     resident = memory("/proc/self/smaps_rollup", "Rss")
     return {"resident": resident, "own": own(), "own that came with the data": own() - before}
@@ -65,7 +65,7 @@ def main() -> None:
     given = parser.parse_args()
     dataset = data.load({"name": "biased_mnist"})
     size = sum(split.inputs.nbytes + split.target.nbytes for split in dataset.splits.values()) / MIB
-    with ray_runtime(None, Path.cwd()):
+    with start_or_join_ray(None, Path.cwd()):
         before = shared()
         reference = ray.put(dataset)
         print(f"data {size:.0f} MiB; the machine's shared memory grew by {shared() - before:.0f} MiB")

@@ -38,7 +38,7 @@ def steps(
 
 def _step(trial: Trial, device: str) -> dict[str, Any]:
     count = len(trial.dataset.splits["train"]) // BATCH
-    epochs = trial.run()
+    epochs = trial.train_epochs()
     next(epochs)
     if device == "cpu":
         told: dict[str, Any] = {}

@@ -27,7 +27,7 @@ from study.home.events import EpochReported, SessionClosed, SessionOpened, Trial
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
 from study.spec import StudySpec
-from study.tracking import Tracker
+from study.tracking import MlflowTracker
 
 METRICS = {"val/accuracy": 0.5} | {f"train/figure_{number}": 0.5 for number in range(14)}
 SIZES = ((1000, 1), (30, 20), (300, 10))
@@ -59,13 +59,13 @@ def follow(home: Home, trials: int, rate: float) -> str:
     """How long the end of a study waits, and what the process computes, ledger and all."""
     spec = quickstart("train.epochs=10", "search.early_stopping={}", "name=followed")
     folder = home.create_study(spec)
-    tracker = Tracker(home, folder, spec)
-    tracker.start()
-    tracker.is_lost()  # MLflow is imported, and its database made
+    tracker = MlflowTracker(home, folder, spec)
+    tracker.start_following()
+    tracker.has_lost_runs()  # MLflow is imported, and its database made
     busy = time.process_time()
     write(folder, trials, 10, rate)
     ended = time.perf_counter()
-    problem = tracker.finish()
+    problem = tracker.finish_writing()
     waited, busy = time.perf_counter() - ended, time.process_time() - busy
     return (
         f"{trials} trials of 10 reports, {rate:g} a second: waited {waited:.1f} s, {busy:.1f} s CPU; {problem or 'all'}"
@@ -74,14 +74,14 @@ def follow(home: Home, trials: int, rate: float) -> str:
 
 def measure(home: Home, where: str, trials: int, reports: int) -> str:
     """One row of the table."""
-    from study.tracking.writer import Writer
+    from study.tracking.writer import LedgerToMlflowWriter
 
     spec = quickstart(f"train.epochs={reports}", "search.early_stopping={}", f"name=drain-{trials}-{reports}")
     folder = make(home, spec, trials, reports)
     began = time.perf_counter()
-    writer = Writer(home, folder, spec)
+    writer = LedgerToMlflowWriter(home, folder, spec)
     connected, busy = time.perf_counter(), time.process_time()
-    while writer.write_new():
+    while writer.write_next_events():
         pass
     wall, busy = time.perf_counter() - connected, time.process_time() - busy
     return (

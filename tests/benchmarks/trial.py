@@ -39,7 +39,7 @@ from torchvision.transforms import Compose, Normalize, ToTensor
 from study import data, methods, models
 from study.data import Dataset, Split
 from study.errors import UserError
-from study.losses.loss_catalogue import losses, regularisers
+from study.losses.loss_catalogue import losses_by_name, regularisers_by_name
 from study.training import Trial, TrialConfig
 
 sys.path.append(str(Path(__file__).parents[1] / "support"))
@@ -104,7 +104,7 @@ def plain(network: str, of: Dataset) -> float:
     optimizer, beside = torch.optim.Adam(encoder.parameters()), torch.optim.Adam(probe.parameters())
     workers = (os.cpu_count() or 1) if CUDA else 1
     loader = DataLoader(PilImages(of.splits["train"]), 256, shuffle=True, num_workers=workers, pin_memory=CUDA)
-    loss_function, fair_kl = losses()[options.method["name"]], regularisers()["fair_kl"]
+    loss_function, fair_kl = losses_by_name()[options.method["name"]], regularisers_by_name()["fair_kl"]
     for _ in range(2):
         started = time.perf_counter()
         for images, target, bias in loader:
@@ -127,7 +127,7 @@ def plain(network: str, of: Dataset) -> float:
 
 def ours(network: str, of: Dataset, **train: Any) -> dict[str, float]:
     """The measured figures of a trial's second epoch."""
-    *_, last = Trial(config(network, **train), of, DEVICE).run()
+    *_, last = Trial(config(network, **train), of, DEVICE).train_epochs()
     return last
 
 
@@ -204,7 +204,7 @@ def parity(images: int) -> Iterator[dict[str, Any]]:
     curves = []
     for device in ("cpu", "cuda"):
         trial = Trial(config("simple_conv_net", precision="float32", threads=os.cpu_count() or 1), of, device)
-        curves.append([epoch["train/loss"] for epoch in trial.run()])
+        curves.append([epoch["train/loss"] for epoch in trial.train_epochs()])
     apart = max(abs(one - other) / abs(one) for one, other in zip(*curves, strict=True))
     yield {"loss": "trial of 2 epochs", "value": apart, "fits": apart < 1e-2}
 
@@ -231,7 +231,7 @@ def packing(images: int) -> Iterator[dict[str, Any]]:
 
 def one(images: int) -> None:
     """Train one trial and print the seconds of its epochs."""
-    epochs = Trial(config("simple_conv_net" if CUDA else "lenet"), dataset("lenet", images), DEVICE).run()
+    epochs = Trial(config("simple_conv_net" if CUDA else "lenet"), dataset("lenet", images), DEVICE).train_epochs()
     print(sum(epoch["time/epoch"] for epoch in epochs))
 
 

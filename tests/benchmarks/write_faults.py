@@ -120,13 +120,13 @@ def main() -> int:
     from study.home.folder import Home
     from study.home.record import StudyRecord
     from study.sweep.ray_runtime import SharedRay
-    from study.tracking.connection import open_mlflow
+    from study.tracking.connection import open_mlflow_of_home
 
     few_figures()
     drawn, wrong, met = random.Random(given.seed), 0, 0
     with tempfile.TemporaryDirectory(prefix="write-faults-") as folder, SharedRay() as ray:
-        session.ray_runtime = ray  # type: ignore[assignment]
-        open_mlflow(empty := Home(Path(folder) / "empty"))
+        session.start_or_join_ray = ray  # type: ignore[assignment]
+        open_mlflow_of_home(empty := Home(Path(folder) / "empty"))
         shutil.copy(empty.database_file, database := Path(folder) / "empty.db")
         home = Home(Path(folder) / "undisturbed" / "home")
         with FailingWrites(home.path.parent).counted() as counted:

@@ -12,13 +12,13 @@ from typer.testing import CliRunner
 from study.cli import COMMAND_BY_SYNONYM, COMMANDS_BY_APP, app
 from study.commands import status
 from study.errors import StudyStoppedError, UserError
-from study.upstream.logging import VERBOSE, hide_library_messages
+from study.upstream.logging import VERBOSE_VARIABLE, hide_library_messages
 
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("STUDY_HOME", str(tmp_path))
-    monkeypatch.setenv(VERBOSE, "")
+    monkeypatch.setenv(VERBOSE_VARIABLE, "")
     return tmp_path
 
 
@@ -37,7 +37,7 @@ def test_what_is_no_bug_is_one_line(home: Path, monkeypatch: pytest.MonkeyPatch,
     assert done.status == code
     assert done.err.startswith(f"error: {error.filename or ''}" if isinstance(error, OSError) else "error: ")
     assert done.err.count("\n") == 1
-    monkeypatch.setenv(VERBOSE, "1")
+    monkeypatch.setenv(VERBOSE_VARIABLE, "1")
     done = answer("list")
     assert done.status == code
     assert done.err.startswith("Traceback")

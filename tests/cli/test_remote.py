@@ -96,7 +96,7 @@ def test_a_followed_driver_ends_with_its_own_exit_status_and_what_to_type(
         monkeypatch.setattr(cluster, "state", state)
         monkeypatch.setattr(cluster, "exit_code", code)
 
-    monkeypatch.setattr(cluster, "follow", follow)
+    monkeypatch.setattr(cluster, "follow_log", follow)
     found, out, err = typed("confirm", "mine", "--top", "1", "-f", *THERE)
     assert (found, err) == (status, "")
     assert "a line\n" in out
@@ -109,7 +109,7 @@ def test_ctrl_c_detaches_and_says_how_to_follow_and_stop(cluster: type[Jobs], mo
         yield "a line\n"
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cluster, "follow", follow)
+    monkeypatch.setattr(cluster, "follow_log", follow)
     status, out, _ = typed("resume", "mine", "--follow", *THERE)
     assert status == 130
     assert out.splitlines()[-2:] == [
@@ -163,7 +163,7 @@ def test_an_exported_configuration_needs_no_data_here(
     def describe(self: StudySpec, section: Any) -> Any:
         raise UserError("/data/photos: not found")
 
-    monkeypatch.setattr(StudySpec, "describe", describe)
+    monkeypatch.setattr(StudySpec, "facts_of_data", describe)
     status, _, err = typed("train", str(best), "--seeds", "6", "--epochs", "3", *THERE)
     assert (status, err) == (0, "")
     ((job, _, metadata, environment, spec),) = cluster.started

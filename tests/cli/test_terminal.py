@@ -20,11 +20,11 @@ from study.upstream import interrupt
 def app(standalone_mode):
     try:
         print("ready", flush=True)
-        time.sleep(3 if interrupt.IS_HELD else 60)
+        time.sleep(3 if interrupt.IGNORES_HANGUP else 60)
     except KeyboardInterrupt:
         print("stopping", flush=True)
     print("over", file=sys.stderr)
-    open(sys.argv[1], "w").write("held" if interrupt.IS_HELD else "stopped")
+    open(sys.argv[1], "w").write("held" if interrupt.IGNORES_HANGUP else "stopped")
     raise SystemExit(130)
 
 cli.app = app

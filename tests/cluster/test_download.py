@@ -8,8 +8,14 @@ from typing import Any
 import pytest
 from helpers import Told, quickstart, write_ledger
 
-from study.cluster.log_share import LogShare
-from study.cluster.mirror import RECENT_LEDGER_LINES, FetchOptions, Manifest, RemoteFileChangedError, download_study
+from study.cluster.log_share import StudyLogShare
+from study.cluster.mirror import (
+    RECENT_LEDGER_LINES,
+    FetchOptions,
+    RemoteFileChangedError,
+    ShareManifest,
+    download_study,
+)
 from study.errors import UserError
 from study.home.events import SearchExtended
 from study.home.folder import Home, StudyFolder
@@ -25,10 +31,10 @@ class There:
         self.study = Home(folder / "home").create_study(quickstart("name=mine"))
         write_ledger(self.study.ledger_file, Told("baseline", [0.5] * RECENT_LEDGER_LINES))
         (folder / "logs").mkdir()
-        self.share, self._told = LogShare(self.study, folder / "logs"), folder / "logs/study/mine/manifest.json"
+        self.share, self._told = StudyLogShare(self.study, folder / "logs"), folder / "logs/study/mine/manifest.json"
         self.here = StudyFolder(folder / "here" / "mine")
         self.asked: list[tuple[str, int]] = []
-        self.share.create()
+        self.share.create_share()
 
     def read(self, name: str, lines: int, most: int) -> Iterator[bytes]:
         self.asked.append((name, lines))
@@ -36,12 +42,12 @@ class There:
         yield data if lines == -1 else b"".join(data.splitlines(keepends=True)[-lines:])
 
     def document(self) -> dict[str, Any]:
-        self.share.renew()
+        self.share.renew_manifest()
         told: dict[str, Any] = json.loads(self._told.read_text())
         return told
 
     def download(self, wish: FetchOptions = ALL) -> list[str]:
-        return download_study(self.read, Manifest.of("mine", self.document()), self.here.path, wish)
+        return download_study(self.read, ShareManifest.from_document("mine", self.document()), self.here.path, wish)
 
     def add(self, folder: StudyFolder, count: int = 1) -> None:
         ledger = Ledger(folder.ledger_file)
@@ -111,7 +117,7 @@ def test_what_is_not_as_the_cluster_says_is_not_put_in_its_place(there: There, n
     changed[5] ^= 1
     file.write_bytes(changed)
     with pytest.raises(RemoteFileChangedError, match=f"{name}: "):
-        download_study(there.read, Manifest.of("mine", document), there.here.path, ALL)
+        download_study(there.read, ShareManifest.from_document("mine", document), there.here.path, ALL)
     assert not (there.here.path / name).exists()
     assert not [*there.here.path.rglob(".*")]
 
@@ -131,9 +137,9 @@ def test_no_name_leads_out_of_the_folder(there: There, name: str) -> None:
     document = there.document()
     document["files"][name] = {"bytes": 1, "sha256": "0"}
     with pytest.raises(UserError, match="cannot be read"):
-        Manifest.of("mine", document)
+        ShareManifest.from_document("mine", document)
 
 
 def test_another_form_of_the_ledger_is_named(there: There) -> None:
     with pytest.raises(UserError, match=r"mine: is in form 9 on the cluster, whose study 7\.1 made it"):
-        Manifest.of("mine", there.document() | {"format": 9, "study": "7.1"})
+        ShareManifest.from_document("mine", there.document() | {"format": 9, "study": "7.1"})

@@ -23,7 +23,7 @@ def head(monkeypatch: pytest.MonkeyPatch) -> Iterator[ClusterHead]:
         def answer(self) -> None:
             asked = urlsplit(self.path)
             query = dict(parse_qsl(asked.query))
-            if asked.path == ray_internals.LOGS:
+            if asked.path == ray_internals.DASHBOARD_LOG_LIST_PATH:
                 body = json.dumps({"data": {"result": {"internal": [*HELD.keys() & {query["glob"]}]}}}).encode()
             else:
                 body = HELD.get(query["filename"], b"")
@@ -35,7 +35,7 @@ def head(monkeypatch: pytest.MonkeyPatch) -> Iterator[ClusterHead]:
 
 @pytest.mark.slow
 def test_of_an_empty_answer_the_list_of_files_is_asked(head: ClusterHead) -> None:
-    with pytest.raises(RemoteFileNotFoundError), closing(head.file("node", "missing")) as blocks:
+    with pytest.raises(RemoteFileNotFoundError), closing(head.read_log_file("node", "missing")) as blocks:
         next(blocks)
-    assert b"".join(head.file("node", "empty")) == b""
-    assert b"".join(head.file("node", "whole")) == b"a file"
+    assert b"".join(head.read_log_file("node", "empty")) == b""
+    assert b"".join(head.read_log_file("node", "whole")) == b"a file"

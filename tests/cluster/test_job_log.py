@@ -23,13 +23,13 @@ class Jobs:
     def __init__(self, end: Exception | None, outcome: Any = None) -> None:
         self._end, self._outcome = end, outcome
 
-    def follow(self, job: str) -> Iterator[str]:
+    def follow_log(self, job: str) -> Iterator[str]:
         yield "0:00  lo"
         yield "ading data\n0:0"
         if self._end:
             raise self._end
 
-    def wait(self, job: str) -> Any:
+    def wait_for_job(self, job: str) -> Any:
         if isinstance(self._outcome, Exception):
             raise self._outcome
         return self._outcome
@@ -41,17 +41,17 @@ def test_a_lost_connection_says_what_to_type(error: Exception) -> None:
     with pytest.raises(
         StudyStoppedError, match=f"connection to {NOBODY} was lost. mine may go on or not.*study status mine"
     ):
-        shown.extend(job_log.follow_log(Jobs(error), "study-mine", "mine"))
+        shown.extend(job_log.follow_job_log(Jobs(error), "study-mine", "mine"))
     assert "".join(shown).startswith("0:00  loading data\n")
     with pytest.raises(StudyStoppedError, match="study-data-1 may go on there or not"):
-        list(job_log.follow_log(Jobs(error), "study-data-1"))
+        list(job_log.follow_job_log(Jobs(error), "study-data-1"))
 
 
 def test_a_head_that_is_gone_once_the_log_has_ended_is_a_lost_connection() -> None:
     with pytest.raises(StudyStoppedError, match="was lost"):
-        job_log.wait_for_end(Jobs(None, UserError("no Ray dashboard answers there")), "study-mine", "mine")
+        job_log.wait_for_job_end(Jobs(None, UserError("no Ray dashboard answers there")), "study-mine", "mine")
     ended = SimpleNamespace(state="succeeded")
-    assert job_log.wait_for_end(Jobs(None, ended), "study-mine", "mine") is ended
+    assert job_log.wait_for_job_end(Jobs(None, ended), "study-mine", "mine") is ended
 
 
 @pytest.mark.slow
@@ -64,11 +64,11 @@ def test_a_connection_that_is_cut_and_says_nothing_is_found_out(monkeypatch: pyt
         yield "another\n"
 
     with answering(401) as server:  # it is there, whatever it says
-        assert list(job_log.log_chunks(silent(0.3), f"http://{server.rpartition('@')[2]}")) == [
+        assert list(job_log.iterate_log_chunks(silent(0.3), f"http://{server.rpartition('@')[2]}")) == [
             "a line\n",
             "another\n",
         ]
     shown: list[str] = []
     with pytest.raises(OSError, match="refused"):
-        shown.extend(job_log.log_chunks(silent(60), NOBODY))
+        shown.extend(job_log.iterate_log_chunks(silent(60), NOBODY))
     assert shown == ["a line\n"]

@@ -14,9 +14,9 @@ import pytest
 from command import Command
 
 from study.cluster.driver_job import DRIVER_MODULE
-from study.cluster.local import LocalCluster, cluster_processes, joined_node_names
+from study.cluster.local import LocalCluster, find_cluster_processes, joined_node_names
 from study.home.folder import Home
-from study.upstream.ray_internals import BELOW
+from study.upstream.ray_internals import RAY_SUBFOLDER
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -27,7 +27,7 @@ LONG = ["--set", "search.trials=40", "--set", "train.epochs=40", "--set", "searc
 def command(tmp_path: Path) -> Iterator[Command]:
     command = Command(tmp_path / "home", tmp_path, patience=600)
     yield command
-    LocalCluster.left(Home(command.home)).stop()
+    LocalCluster.remaining_of_home(Home(command.home)).stop_cluster()
 
 
 def left(command: Command, scratch: str) -> list[object]:
@@ -35,7 +35,7 @@ def left(command: Command, scratch: str) -> list[object]:
     folder = command.home / ".cluster"
     files = [path.name for path in folder.iterdir() if path.suffix != ".log"]
     return [
-        *cluster_processes(str(folder), scratch),
+        *find_cluster_processes(str(folder), scratch),
         *files,
         *([scratch] if scratch and Path(scratch).exists() else []),
     ]
@@ -72,8 +72,10 @@ def test_a_signal_in_the_midst_leaves_nothing(number: signal.Signals, command: C
     while not (state.exists() and "head" in state.read_text(encoding="utf-8")):
         time.sleep(0.05)
         assert process.poll() is None
-    scratch = LocalCluster.of(Home(command.home)).scratch
-    while len(cluster_processes(str(folder), scratch)) < 3:  # MLflow, the head, and the first that the head has started
+    scratch = LocalCluster.of_home(Home(command.home)).scratch
+    while (
+        len(find_cluster_processes(str(folder), scratch)) < 3
+    ):  # MLflow, the head, and the first that the head has started
         time.sleep(0.05)
         assert process.poll() is None
     process.send_signal(number)
@@ -88,8 +90,8 @@ def test_a_head_that_is_killed_ends_the_driver_and_the_followed_log_with_a_line_
     up = command("cluster", "up", "--nodes", "1", "--json")
     assert (up.returncode, up.stderr) == (0, "")
     address = json.loads(up.stdout)["dashboard"]
-    cluster = LocalCluster.of(Home(command.home))
-    shell = cluster.environment()
+    cluster = LocalCluster.of_home(Home(command.home))
+    shell = cluster.client_environment()
     follows = command.start("submit", "quickstart", *LONG, "--address", address, "--follow", **shell)
     command.wait_for(
         "quickstart", lambda record: sum(trial.state == "complete" for trial in record.trials.values()) > 0
@@ -104,7 +106,7 @@ def test_a_head_that_is_killed_ends_the_driver_and_the_followed_log_with_a_line_
     assert err.count("\n") == 1
 
     psutil.wait_procs([driver], timeout=120)
-    (log,) = Path(cluster.scratch).glob(f"{BELOW}/session_2*/logs/job-driver-study-quickstart.log")
+    (log,) = Path(cluster.scratch).glob(f"{RAY_SUBFOLDER}/session_2*/logs/job-driver-study-quickstart.log")
     words = log.read_text(encoding="utf-8").splitlines()[-1]
     assert words.startswith("error: Ray's head, on the driver's machine, has ended. Nothing is lost; ") or (
         words.startswith("error: Ray's head (its gcs_server, at 127.0.0.1:") and "Nothing is lost" in words
@@ -127,7 +129,7 @@ def test_a_head_that_is_killed_ends_the_driver_and_the_followed_log_with_a_line_
 
 def drivers(cluster: LocalCluster) -> list[psutil.Process]:
     """The processes that run studies as jobs of a cluster."""
-    ours = {one.pid for one in cluster_processes(cluster.mark, cluster.scratch)}
+    ours = {one.pid for one in find_cluster_processes(cluster.cluster_mark, cluster.scratch)}
     every = [one for one in psutil.process_iter(["cmdline"]) if one.pid in ours]
     return [one for one in every if (one.info["cmdline"] or [])[1:4] == ["-m", DRIVER_MODULE, "run"]]
 
@@ -137,7 +139,7 @@ def test_another_process_that_has_a_number_of_the_clusters_is_left_alone(
     change: dict[str, str], command: Command
 ) -> None:
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, start_new_session=True) as other:
-        cluster = LocalCluster.of(Home(command.home))
+        cluster = LocalCluster.of_home(Home(command.home))
         cluster.path.mkdir(parents=True)
         cluster.token_file.write_text("secret")
         process = {"name": "head", "pid": other.pid, "began": "1", "machine": "", **change}
@@ -154,7 +156,7 @@ def test_another_process_that_has_a_number_of_the_clusters_is_left_alone(
 def test_a_killed_node_is_missed_within_seconds(command: Command) -> None:
     done = command("cluster", "up", "--nodes", "2")
     assert done.returncode == 0, done.stderr
-    cluster = LocalCluster.of(Home(command.home))
+    cluster = LocalCluster.of_home(Home(command.home))
     top = next(psutil.Process(part.pid) for part in cluster.processes if part.name == "node-1")
     next(one for one in top.children(recursive=True) if one.name() == "raylet").kill()
     deadline = time.monotonic() + 60

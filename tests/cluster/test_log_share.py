@@ -11,7 +11,7 @@ import pytest
 from helpers import Told, quickstart, write_ledger
 
 from study.cluster import log_share as shares
-from study.cluster.log_share import LogShare, prune_shares
+from study.cluster.log_share import StudyLogShare, remove_shares_of_missing_studies
 from study.errors import UserError
 from study.home.events import SessionClosed
 from study.home.folder import Home, StudyFolder
@@ -50,7 +50,7 @@ def test_it_leads_to_the_study_and_tells_its_files_with_their_digests(folder: St
         (folder.path / name).parent.mkdir(exist_ok=True)
         (folder.path / name).write_text("text")
     (folder.path / "report" / "link").symlink_to("/etc/hostname")
-    LogShare(folder, logs).create()
+    StudyLogShare(folder, logs).create_share()
     told = manifest(logs)
     assert {*told["files"]} == {"study.yaml", "ledger.jsonl", "errors/trial-00003.txt", "report/page.html"}
     for name, file in told["files"].items():
@@ -60,31 +60,31 @@ def test_it_leads_to_the_study_and_tells_its_files_with_their_digests(folder: St
 
 
 def test_of_a_ledger_its_whole_lines_are_told_as_it_grows(folder: StudyFolder, logs: Path) -> None:
-    share = LogShare(folder, logs)
-    share.create()
+    share = StudyLogShare(folder, logs)
+    share.create_share()
     ledger = Ledger(folder.ledger_file)
     ledger.append(SessionClosed(state="interrupted"))
     ledger.close()
     whole = folder.ledger_file.read_bytes()
     with folder.ledger_file.open("ab") as file:
         file.write(b'{"event":"opened","half')
-    share.renew()
+    share.renew_manifest()
     told = manifest(logs)["files"]["ledger.jsonl"]
     assert told == {"bytes": len(whole), "sha256": hashlib.sha256(whole).hexdigest()}
 
 
 def test_the_windows_of_studies_that_are_no_more_go(folder: StudyFolder, logs: Path) -> None:
-    LogShare(folder, logs).create()
-    prune_shares(logs / "study")
+    StudyLogShare(folder, logs).create_share()
+    remove_shares_of_missing_studies(logs / "study")
     assert (logs / "study/mine/manifest.json").exists()
     shutil.rmtree(folder.path)
-    prune_shares(logs / "study")
+    remove_shares_of_missing_studies(logs / "study")
     assert not (logs / "study/mine").exists()
 
 
 def test_only_its_user_can_enter_it(folder: StudyFolder, logs: Path) -> None:
     (logs / "study").mkdir(mode=0o777)
-    LogShare(folder, logs).create()
+    StudyLogShare(folder, logs).create_share()
     modes = [path.stat().st_mode & 0o777 for path in (logs / "study", logs / "study/mine")]
     assert [*modes, (logs / "study/mine/manifest.json").stat().st_mode & 0o777] == [0o700, 0o700, 0o600]
 
@@ -93,7 +93,7 @@ def test_a_place_that_somebody_else_made_is_not_used(folder: StudyFolder, logs: 
     (tmp_path / "theirs").mkdir()
     (logs / "study").symlink_to(tmp_path / "theirs")
     with pytest.raises(UserError, match="is not this user's own folder"):
-        LogShare(folder, logs).create()
+        StudyLogShare(folder, logs).create_share()
     assert not os.listdir(tmp_path / "theirs")
 
 
@@ -101,7 +101,7 @@ def test_a_study_runs_where_it_cannot_be_shown(
     folder: StudyFolder, logs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (logs / "study").write_text("a file")
-    monkeypatch.setattr(shares, "job_logs", lambda: logs)
-    with shares.shared_while_running(folder):
+    monkeypatch.setattr(shares, "job_logs_folder", lambda: logs)
+    with shares.share_study_while_running(folder):
         pass
     assert "cannot be read from outside the cluster" in capsys.readouterr().out

@@ -18,10 +18,10 @@ class Jobs:
     def __init__(self, address: str) -> None:
         self.address, self.head = address, self
 
-    def last(self, name: str) -> SimpleNamespace:
+    def last_job_of_study(self, name: str) -> SimpleNamespace:
         return SimpleNamespace(id=f"study-{name}-2")
 
-    def log(self, job: str) -> str:
+    def driver_log(self, job: str) -> str:
         return f"log of {job}\n"
 
 

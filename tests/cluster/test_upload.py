@@ -7,19 +7,19 @@ from pathlib import Path
 import pytest
 from helpers import quickstart
 
-from study.cluster.job_client import SUBMITTED_STUDY_FILE, folder_size, upload_folder
+from study.cluster.job_client import SUBMITTED_STUDY_FILE, count_files_and_bytes, make_upload_folder
 from study.errors import UserError
 from study.spec import StudySpec, load_study
 
 
 def test_the_code_the_study_files_and_the_study_and_nothing_else() -> None:
     spec = quickstart("search.trials=7")
-    with upload_folder(spec) as folder:
+    with make_upload_folder(spec) as folder:
         names = {path.name for path in folder.iterdir()}
         suffixes = {path.suffix for path in folder.rglob("*") if path.is_file()}
         hidden = [path for path in folder.rglob("*") if path.name.startswith((".", "__pycache__"))]
         again = load_study(str(folder / SUBMITTED_STUDY_FILE))
-        files, taken = folder_size(folder)
+        files, taken = count_files_and_bytes(folder)
     assert names == {"study", "search_spaces", SUBMITTED_STUDY_FILE}
     assert suffixes == {".py", ".yaml", ".j2"}
     assert not hidden
@@ -44,9 +44,9 @@ def test_data_that_would_not_be_found_there_are_told_before(tmp_path: Path, monk
 
     whole = str(tmp_path / "here" / "mine.csv")
     for allowed in ("shared.csv", whole):
-        with upload_folder(spec(allowed)):
+        with make_upload_folder(spec(allowed)):
             pass
-    with pytest.raises(UserError, match=f"--set data.path={whole}"), upload_folder(spec("mine.csv")):
+    with pytest.raises(UserError, match=f"--set data.path={whole}"), make_upload_folder(spec("mine.csv")):
         pass
 
 
@@ -60,13 +60,13 @@ def test_what_lies_about_is_left(tmp_path: Path) -> None:
     for name in (".env", "token", "data.npz", "key.pem", ".hidden.py"):
         (source / name).write_text("secret")
     (source / "link.py").symlink_to("/etc/hostname")
-    module._copy_code(source, tmp_path / "target")
+    module._copy_package_code(source, tmp_path / "target")
     assert [path.name for path in (tmp_path / "target").rglob("*") if path.is_file()] == ["code.py"]
 
 
 @pytest.mark.slow
 def test_the_upload_runs_by_itself(tmp_path: Path) -> None:
-    with upload_folder(quickstart()) as folder:
+    with make_upload_folder(quickstart()) as folder:
         command = [sys.executable, "-m", "study", "plan", SUBMITTED_STUDY_FILE, "--fast"]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0, done.stderr

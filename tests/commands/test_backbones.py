@@ -39,9 +39,12 @@ def url(tmp_path: Path) -> Iterator[str]:
 
 def test_every_architecture_has_weights_whose_file_can_be_checked(root: Path) -> None:
     rows = backbones.list_weights()
-    assert {row.architecture for row in rows} == {*published_weights.PACKAGED, *published_weights.architectures()}
+    assert {row.architecture for row in rows} == {
+        *published_weights.PACKAGED_WEIGHTS,
+        *published_weights.list_architectures(),
+    }
     assert len({row.architecture for row in rows if row.default}) == sum(row.default for row in rows)
-    assert not any(row.there for row in rows if row.architecture not in published_weights.PACKAGED)
+    assert not any(row.there for row in rows if row.architecture not in published_weights.PACKAGED_WEIGHTS)
     for row in rows:
         source = published_weights.find_weights(row.architecture, row.weights).source
         assert source.sha256 is not None
@@ -104,21 +107,21 @@ def test_a_study_without_its_weights_is_planned_but_does_not_start(root: Path, t
     with pytest.raises(
         UserError, match=r"resnet18-f37072fd\.pth: not found\. `study models prepare resnet18` downloads it"
     ):
-        run.start(home, spec, lambda *_: None)  # type: ignore[arg-type,return-value]
+        run.run_new_study(home, spec, lambda *_: None)  # type: ignore[arg-type,return-value]
     assert not list(home.list_studies())
 
 
 def test_weights_that_have_changed_since_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     spec, found = quickstart(), record()
     now = {"name": "mine.pth", "file": "mine.pth", "sha256": "b" * 64}
-    monkeypatch.setattr(StudySpec, "weights", [now])
-    assert driver.initial_weights(spec, found) == [now]
+    monkeypatch.setattr(StudySpec, "initial_weight_files", [now])
+    assert driver.check_initial_weights(spec, found) == [now]
     for before, problem in (({"weights": [now]}, None), ({}, None), ({"weights": [now | {"sha256": "a"}]}, "changed")):
         found.sessions[:] = [SessionOpened(owner="ada", **before)]
         if problem is None:
-            assert driver.initial_weights(spec, found) == [now]
+            assert driver.check_initial_weights(spec, found) == [now]
         else:
             with pytest.raises(
                 UserError, match=r"mine\.pth, from which its trials begin, has changed: sha256 is b+, was a"
             ):
-                driver.initial_weights(spec, found)
+                driver.check_initial_weights(spec, found)

@@ -27,7 +27,7 @@ def told(folder: StudyFolder, *assignments: str, record: StudyRecord | None = No
 def test_trials_are_placed_otherwise_and_stay_the_same(folder: StudyFolder) -> None:
     found = told(folder, "resources.cpu=4", "search.concurrency=3", "resources.hang=15m")
     assert found == {"resources.cpu": 4, "search.concurrency": 3, "resources.hang": 900}
-    placed = folder.load_checked_spec().with_placement(found)
+    placed = folder.load_checked_spec().replace_placement(found)
     assert (placed.resources.cpu, placed.search.concurrency) == (4, 3)
     assert placed.base["train"]["threads"] == 2, "as many threads as before: other results otherwise"
     assert placed.hash == SPEC.hash

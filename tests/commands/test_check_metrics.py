@@ -92,5 +92,5 @@ def test_a_cell_without_samples_is_warned_of_more_than_one_of_one_sample(tmp_pat
 def test_run_refuses_before_it_makes_anything(tmp_path: Path) -> None:
     home = Home(tmp_path / "home")
     with pytest.raises(UserError, match=EMPTY):
-        run.start(home, study(tmp_path, searched("equalized_odds")), lambda *_: nullcontext(lambda _: None))
+        run.run_new_study(home, study(tmp_path, searched("equalized_odds")), lambda *_: nullcontext(lambda _: None))
     assert home.list_studies() == []

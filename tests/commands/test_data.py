@@ -23,7 +23,7 @@ def test_the_list_says_which_files_are_there(root: Path) -> None:
     write_cifar10_jpeg(root)
     write_mnist(root, 2, 2)
     after = rows()
-    assert list(before) == data.names()
+    assert list(before) == data.dataset_names()
     for name in ("cifar10", "corrupted_cifar10", "biased_mnist", "color_mnist"):
         assert (before[name].there, after[name].there) == (False, True)
     assert before["biased_digits"].there
@@ -95,7 +95,7 @@ def test_the_commands(root: Path) -> None:
     from typer.testing import CliRunner
 
     listed = CliRunner().invoke(app, ["data", "list", "--json"])
-    assert [row["name"] for row in json.loads(listed.stdout)] == data.names()
+    assert [row["name"] for row in json.loads(listed.stdout)] == data.dataset_names()
     prepared = CliRunner().invoke(app, ["data", "prepare", "biased_digits", "--set", "rho=0.9", "--json"])
     given = {"rho": 0.9, "seed": 0, "val": "unbiased", "val_share": 0.2, "folds": None}
     assert json.loads(prepared.stdout)["options"] == given

@@ -13,7 +13,7 @@ from study.commands.delete import delete_study
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
-from study.tracking import Tracker
+from study.tracking import MlflowTracker
 
 
 @pytest.fixture
@@ -32,9 +32,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, empty_database: Path) 
 def track(home: Home) -> None:
     """Bring the studies into MLflow."""
     for folder in home.list_studies():
-        tracker = Tracker(home, folder, folder.load_spec())
-        tracker.start()
-        assert tracker.finish() is None
+        tracker = MlflowTracker(home, folder, folder.load_spec())
+        tracker.start_following()
+        assert tracker.finish_writing() is None
 
 
 def runs(home: Home) -> dict[str, int]:

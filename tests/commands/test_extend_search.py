@@ -110,7 +110,7 @@ def ended_by_a_user(home: Path, spec: StudySpec, dies: bool) -> StudyFolder:
 
     def at_the_fifth(trial: TrialRecord, epoch: int) -> float | None:
         if trial.number == 4:
-            course.agenda.obey(DriverRequest("end"))
+            course.agenda.obey_request(DriverRequest("end"))
             if dies:
                 raise Killed
         return score(trial, epoch)

@@ -17,7 +17,7 @@ from study.commands.guide import (
     split_passages,
 )
 from study.errors import UserError
-from study.methods import names
+from study.methods import method_names
 from study.metrics import CELLS_BY_GROUP_METRIC, METRICS
 
 
@@ -155,7 +155,7 @@ def test_what_users_ask_is_answered_by_what_is_shown_whole(question: str, answer
 @pytest.mark.slow
 def test_each_metric_and_method_is_found_first_with_what_it_is() -> None:
     every = [passage for page, text in read_pages().items() for passage in split_passages(page, text)]
-    asked = [name for name in (*METRICS, *names()) if "_" in name and name not in CELLS_BY_GROUP_METRIC]
+    asked = [name for name in (*METRICS, *method_names()) if "_" in name and name not in CELLS_BY_GROUP_METRIC]
     assert [name for name in asked if search_passages([f"val/{name}"], every)[0].name != name] == []
     assert "group_Y_S_accuracy" in [passage.name for passage in search_passages(["group_0_3_accuracy"], every)[:9]]
 

@@ -79,7 +79,7 @@ def test_a_file_for_any_methods_can_be_planned_and_is_right_for_editors(gpu: boo
     validator = Draft202012Validator(
         json.loads((shipped_files_folder() / json_schema.SCHEMA_FILE_NAME).read_text(encoding="utf-8"))
     )
-    several = [[name] for name in methods.names() if name not in ("laftr", "equalized_odds_postprocessing")]
+    several = [[name] for name in methods.method_names() if name not in ("laftr", "equalized_odds_postprocessing")]
     for chosen in [*several, ["wcl", "eps_sup_info_nce", "cross_entropy"]]:
         path = write_study_file(of(*chosen, data="biased_digits", gpu=gpu, trials=5), None, True, nobody())
         spec = load_study("mine.yaml", profile="cpu" if gpu else "gpu")

@@ -15,7 +15,7 @@ def test_cards_are_those_that_are_visible(
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     if visible:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
-    monkeypatch.setattr(ray_runtime, "gpus", lambda: 3)
+    monkeypatch.setattr(ray_runtime, "count_gpus", lambda: 3)
     monkeypatch.setattr(device, "why_no_gpu", lambda: None)
     assert first_visible_gpus(2) == chosen
     with pytest.raises(UserError, match="--gpus 4: this machine has 3"):

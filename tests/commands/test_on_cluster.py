@@ -11,7 +11,7 @@ from helpers import Told, append_event, quickstart, write_ledger
 
 from study.address import MIN_TOKEN_CHARACTERS
 from study.cluster.head import DashboardUnreachableError, unreachable_error
-from study.cluster.log_share import LogShare
+from study.cluster.log_share import StudyLogShare
 from study.commands import fetch as fetching
 from study.commands.final_training import final_training_spec, find_model_files
 from study.commands.on_cluster import RemoteStudies, export_from_cluster
@@ -30,13 +30,13 @@ class There:
         write_ledger(self.study.ledger_file, *(trained or searched))
         (self.study.path / "models").mkdir()
         (self.study.path / "models/trial-00001.safetensors").write_bytes(b"weights")
-        self.share, self.head, self.home = LogShare(self.study, head.logs), head, Home(folder / "laptop")
-        self.share.create()
+        self.share, self.head, self.home = StudyLogShare(self.study, head.logs), head, Home(folder / "laptop")
+        self.share.create_share()
         head.jobs.append(job("mine"))
 
     def add(self, folder: StudyFolder, state: str = "interrupted") -> None:
         append_event(folder.ledger_file, "closed", state=state)
-        self.share.renew()
+        self.share.renew_manifest()
 
     def fetch(self, **options: object) -> fetching.FetchOutcome:
         return fetching.fetch_study(self.home, "mine", self.head.address, **options)  # type: ignore[arg-type]
@@ -122,7 +122,7 @@ def test_a_fetch_that_breaks_off_leaves_no_study_and_goes_on(there: There) -> No
 
 def test_a_study_without_models_is_fetched_with_them(there: There) -> None:
     shutil.rmtree(there.study.models_folder)
-    there.share.renew()
+    there.share.renew_manifest()
     assert "models: it has none" in fetching.fetch_outcome_lines(there.fetch(models=True))
 
 

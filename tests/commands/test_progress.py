@@ -14,7 +14,7 @@ from study.commands.progress import StudyPace, StudyProgress
 from study.commands.progress_view import ProgressView
 from study.home.record import StudyRecord
 from study.spec import StudySpec
-from study.sweep import LOADING, STOPPING
+from study.sweep import LOADING_DATA_STEP, STOPPING_MESSAGE
 
 SPEC = quickstart("search.trials=4", "search.confirm={top: 1, seeds: 2}", "train.epochs=4")
 LINE = re.compile(r"\d+:\d\d  .+(; best so far: .+)?(; about \d+:\d\d(:\d\d)? to go)?")
@@ -276,19 +276,19 @@ def test_a_terminal_keeps_one_line_and_what_is_told(monkeypatch: pytest.MonkeyPa
         SPEC, record(Told("baseline", [0.25] * 4))
     ) as tell:
         tell("preparing data")
-        tell(STOPPING)
+        tell(STOPPING_MESSAGE)
         time.sleep(0.05)
     text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", out.getvalue())
     lines = [line.split("\r")[-1] for line in text.rstrip("\n").split("\n")]
     last = "0:00  stopping: 7 waiting, 1 complete; best so far: baseline val/accuracy 25.0%; about 0:35 to go"
-    assert lines == [f"0:00  {STOPPING}", last]
+    assert lines == [f"0:00  {STOPPING_MESSAGE}", last]
 
 
 def test_before_a_study_is_there_its_step_alone_is_shown() -> None:
     plain, drawn = io.StringIO(), io.StringIO()
     for console in (Console(file=plain), Console(file=drawn, force_terminal=True)):
         with ProgressView(console)(SPEC, StudyRecord()) as tell:
-            tell(LOADING)
+            tell(LOADING_DATA_STEP)
     assert plain.getvalue() == "0:00  loading data\n"
     assert "loading data" in drawn.getvalue()
     assert "waiting" not in drawn.getvalue()

@@ -9,7 +9,7 @@ import pytest
 from study import data
 from study.data.dataset import Dataset, Facts, Split
 from study.errors import UserError
-from study.trained.evaluate import renumber_classes, unknown_bias_classes
+from study.trained.evaluate import renumber_classes_as_model, unknown_bias_classes
 
 
 def named(target: list[str], bias: list[str] | None, classes: tuple[str, ...], biases: tuple[str, ...] | None):
@@ -26,14 +26,14 @@ MODEL = named(["no", "yes"], ["f", "m"], ("no", "yes"), ("f", "m"))
 
 def test_classes_and_bias_classes_get_the_models_numbers_and_unknown_ones_stay_unknown():
     later = named(["no", "yes", "yes"], ["m", "f", ""], ("yes", "no"), ("m", "f"))
-    found = renumber_classes(later, MODEL.facts)
+    found = renumber_classes_as_model(later, MODEL.facts)
     assert found.splits["val"].target.tolist() == [0, 1, 1]
     assert found.splits["val"].bias.tolist() == [1, 0, -1]
     assert (found.facts.class_names, found.facts.bias_names) == (("no", "yes"), ("f", "m"))
 
 
 def test_names_that_the_data_lack_keep_their_place():
-    found = renumber_classes(named(["yes", "yes"], ["m", "m"], ("yes",), ("m",)), MODEL.facts)
+    found = renumber_classes_as_model(named(["yes", "yes"], ["m", "m"], ("yes",), ("m",)), MODEL.facts)
     assert (found.splits["val"].target.tolist(), found.splits["val"].bias.tolist()) == ([1, 1], [1, 1])
     assert (found.facts.classes, found.facts.bias_classes) == (2, 2)
 
@@ -41,24 +41,24 @@ def test_names_that_the_data_lack_keep_their_place():
 @pytest.mark.parametrize("nameless", [("class_names",), ("bias_names",), ("class_names", "bias_names")])
 def test_without_names_numbers_stay(nameless):
     facts = replace(MODEL.facts, **dict.fromkeys(nameless))
-    assert renumber_classes(MODEL, facts) is MODEL
-    assert renumber_classes(Dataset(facts, MODEL.splits), MODEL.facts).splits is MODEL.splits
+    assert renumber_classes_as_model(MODEL, facts) is MODEL
+    assert renumber_classes_as_model(Dataset(facts, MODEL.splits), MODEL.facts).splits is MODEL.splits
 
 
 def test_a_model_without_bias_takes_the_datas_bias_and_the_other_way_round():
     unbiased = named(["no", "yes"], None, ("no", "yes"), None)
-    assert renumber_classes(MODEL, unbiased.facts) is MODEL
-    assert renumber_classes(unbiased, MODEL.facts) is unbiased
+    assert renumber_classes_as_model(MODEL, unbiased.facts) is MODEL
+    assert renumber_classes_as_model(unbiased, MODEL.facts) is unbiased
 
 
 def test_a_foreign_bias_class_is_an_unknown_bias_and_a_foreign_class_is_refused_with_the_models():
     foreign = named(["no", "yes"], ["x", "m"], ("no", "yes"), ("m", "x"))
-    found = renumber_classes(foreign, MODEL.facts)
+    found = renumber_classes_as_model(foreign, MODEL.facts)
     assert found.splits["val"].bias.tolist() == [-1, 1]
     assert (found.facts.bias_names, found.facts.some_bias) == (("f", "m"), True)
     assert unknown_bias_classes(foreign.facts, MODEL.facts) == ["x"]
     with pytest.raises(UserError, match=r"classes 'a', 'b' given, the model was trained on the classes 'no', 'yes'"):
-        renumber_classes(named(["a"], ["m"], ("a", "b"), ("m",)), MODEL.facts)
+        renumber_classes_as_model(named(["a"], ["m"], ("a", "b"), ("m",)), MODEL.facts)
 
 
 @pytest.fixture
@@ -108,7 +108,7 @@ def test_names_in_another_order_are_the_same_data_in_the_models_numbers(people):
     turned = load(people.replace({"repaid": {"no": "z"}, "sex": {"f": "z"}}), split="part")
     model = replace(plain.facts, class_names=("z", "yes"), bias_names=("z", "m"))
     assert (turned.facts.class_names, turned.facts.bias_names) == (("yes", "z"), ("m", "z"))
-    assert renumber_classes(turned, model).fingerprint == plain.fingerprint
+    assert renumber_classes_as_model(turned, model).fingerprint == plain.fingerprint
 
 
 @pytest.mark.parametrize("keys", [{"bias": "repaid"}, {"bias": "sex+repaid"}, {"target": "sex+repaid"}])

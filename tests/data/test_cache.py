@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from study.data.cache import load_cached, scratch_array
-from study.data.dataset import Facts, Split, fingerprint
+from study.data.cache import allocate_array_on_disk, load_or_build_dataset
+from study.data.dataset import Facts, Split, fingerprint_of_splits
 from study.data.source import Source
 from study.errors import UserError
 
@@ -21,7 +21,7 @@ FACTS = Facts(classes=3, bias_classes=2, shape=(1, 2, 2), splits=("train", "val"
 def test_mapped_arrays_are_shared_not_copied_into_a_pickle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ray puts what goes out of band into shared memory, once for a machine."""
     monkeypatch.setenv("STUDY_DATA", str(tmp_path))
-    made = load_cached("one", {}, FACTS, lambda: {"train": split(4000), "val": split()})
+    made = load_or_build_dataset("one", {}, FACTS, lambda: {"train": split(4000), "val": split()})
     buffers: list[pickle.PickleBuffer] = []
     inside = pickle.dumps(made, protocol=5, buffer_callback=buffers.append)
     assert len(inside) < 5000
@@ -52,21 +52,21 @@ def entry(root: Path) -> Path:
 
 def test_it_is_built_once_and_then_mapped(root: Path) -> None:
     build = Build()
-    first, second = (load_cached("some", {"rho": 0.5}, FACTS, build) for _ in range(2))
+    first, second = (load_or_build_dataset("some", {"rho": 0.5}, FACTS, build) for _ in range(2))
     assert build.calls == 1
     assert isinstance(second.splits["train"].inputs.base, np.memmap)
     assert not second.splits["train"].inputs.flags.writeable
     for name, part in build().items():
         for field in ("inputs", "target", "bias"):
             assert np.array_equal(getattr(second.splits[name], field), getattr(part, field))
-    assert first.fingerprint == second.fingerprint == fingerprint(build())
+    assert first.fingerprint == second.fingerprint == fingerprint_of_splits(build())
 
 
 def test_other_settings_are_other_data(root: Path) -> None:
     build = Build()
     for key in ({"rho": 0.5}, {"rho": 0.6}, {"rho": 0.5, "version": 2}):
-        load_cached("some", key, FACTS, build)
-    load_cached("some", {"rho": 0.5}, replace(FACTS, classes=4), build)
+        load_or_build_dataset("some", key, FACTS, build)
+    load_or_build_dataset("some", {"rho": 0.5}, replace(FACTS, classes=4), build)
     assert build.calls == 4
 
 
@@ -74,7 +74,7 @@ def test_other_files_are_other_data(root: Path) -> None:
     build, source = Build(), Source("raw.bin")
     for content in (b"one", b"two", b"one"):
         (root / "raw.bin").write_bytes(content)
-        load_cached("some", {}, FACTS, build, [source])
+        load_or_build_dataset("some", {}, FACTS, build, [source])
     assert build.calls == 2
 
 
@@ -82,13 +82,13 @@ def test_other_files_are_other_data(root: Path) -> None:
 @pytest.mark.parametrize("how", ["cut short", "gone"])
 def test_a_damaged_entry_is_built_again(root: Path, file: str, how: str) -> None:
     build = Build()
-    load_cached("some", {}, FACTS, build)
+    load_or_build_dataset("some", {}, FACTS, build)
     path = entry(root) / file
     path.write_bytes(path.read_bytes()[:-1]) if how == "cut short" else path.unlink()
-    again = load_cached("some", {}, FACTS, build)
+    again = load_or_build_dataset("some", {}, FACTS, build)
     assert build.calls == 2
     assert np.array_equal(again.splits["train"].inputs, split().inputs)
-    load_cached("some", {}, FACTS, build)
+    load_or_build_dataset("some", {}, FACTS, build)
     assert build.calls == 2
 
 
@@ -97,17 +97,17 @@ def test_a_build_that_fails_leaves_nothing(root: Path) -> None:
         raise UserError("no")
 
     with pytest.raises(UserError):
-        load_cached("some", {}, FACTS, fails)
+        load_or_build_dataset("some", {}, FACTS, fails)
     assert not [path for path in (root / "prepared").iterdir() if path.is_dir()]
-    assert load_cached("some", {}, FACTS, Build()).splits
+    assert load_or_build_dataset("some", {}, FACTS, Build()).splits
 
 
 def test_a_killed_builds_leftovers_do_not_matter(root: Path) -> None:
-    load_cached("some", {}, FACTS, Build())
+    load_or_build_dataset("some", {}, FACTS, Build())
     left = entry(root)
     left.rename(left.with_name(f".{left.name}.part"))
     build = Build()
-    load_cached("some", {}, FACTS, build)
+    load_or_build_dataset("some", {}, FACTS, build)
     assert build.calls == 1
     assert [path.name for path in (root / "prepared").iterdir() if path.is_dir()] == [left.name]
 
@@ -117,13 +117,13 @@ def test_two_processes_build_once(root: Path) -> None:
     code = """if True:
         import sys, time
         import numpy as np
-        from study.data.cache import load_cached
+        from study.data.cache import load_or_build_dataset
         from study.data.dataset import Facts, Split
         def build():
             print("built", flush=True)
             time.sleep(1)
             return {"train": Split(np.zeros((2, 1, 1, 1), np.uint8), np.zeros(2, np.int64))}
-        load_cached("some", {}, Facts(1, None, (1, 1, 1), splits=("train",)), build)
+        load_or_build_dataset("some", {}, Facts(1, None, (1, 1, 1), splits=("train",)), build)
         print("read")
     """
     start = {"env": {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}, "stdout": subprocess.PIPE}
@@ -135,18 +135,18 @@ def test_two_processes_build_once(root: Path) -> None:
 def test_a_folder_that_cannot_be_written_is_made_up_for_in_the_users_own(root: Path) -> None:
     (root / "prepared").write_text("a file where the folder would be")
     build = Build()
-    load_cached("some", {}, FACTS, build)
-    load_cached("some", {}, FACTS, build)
+    load_or_build_dataset("some", {}, FACTS, build)
+    load_or_build_dataset("some", {}, FACTS, build)
     assert build.calls == 1
     assert entry(Path(os.environ["HOME"]) / ".cache/study").name.startswith("some-")
 
 
 def test_what_is_prepared_in_a_folder_that_cannot_be_written_is_used(root: Path) -> None:
-    load_cached("some", {}, FACTS, Build())
+    load_or_build_dataset("some", {}, FACTS, Build())
     (root / "prepared" / f".{entry(root).name}.lock").unlink()
     (root / "prepared").chmod(0o555)
     build = Build()
-    load_cached("some", {}, FACTS, build)
+    load_or_build_dataset("some", {}, FACTS, build)
     assert build.calls == 0
     assert len(list((root / "prepared").iterdir())) == 1  # not even a lock
 
@@ -158,7 +158,7 @@ def test_no_folder_to_write_is_the_users_to_mend(root: Path) -> None:
     (home / ".cache").write_text("")
     Path(os.environ["STUDY_HOME"]).write_text("")
     with pytest.raises(UserError, match=r"data/prepared: File exists.*study/prepared: .*Set STUDY_DATA"):
-        load_cached("some", {}, FACTS, Build())
+        load_or_build_dataset("some", {}, FACTS, Build())
 
 
 TRAIN = split()
@@ -181,28 +181,31 @@ TRAIN = split()
 def test_arrays_that_are_not_as_declared_are_refused(root: Path, wrong: Split, message: str) -> None:
     (root / "raw.bin").write_bytes(b"raw")
     with pytest.raises(UserError, match=rf"some \(made from .*raw.bin\): split train: {message}"):
-        load_cached("some", {}, FACTS, lambda: {"train": wrong, "val": split(2)}, [Source("raw.bin")])
+        load_or_build_dataset("some", {}, FACTS, lambda: {"train": wrong, "val": split(2)}, [Source("raw.bin")])
 
 
 def test_a_missing_split_is_refused(root: Path) -> None:
     with pytest.raises(UserError, match="has the splits train, train, val are needed"):
-        load_cached("some", {}, FACTS, lambda: {"train": split()})
+        load_or_build_dataset("some", {}, FACTS, lambda: {"train": split()})
 
 
 def test_no_class_is_allowed_in_training_where_that_is_declared(root: Path) -> None:
     facts = replace(FACTS, unlabelled=True)
     bare = replace(split(), target=np.array([0, 1, 2, -1]))
-    assert load_cached("some", {}, facts, lambda: {"train": bare, "val": split(2)}).splits["train"].target[3] == -1
+    assert (
+        load_or_build_dataset("some", {}, facts, lambda: {"train": bare, "val": split(2)}).splits["train"].target[3]
+        == -1
+    )
     with pytest.raises(UserError, match="split val: target of sample 3 is -1"):
-        load_cached("other", {}, facts, lambda: {"train": bare, "val": bare})
+        load_or_build_dataset("other", {}, facts, lambda: {"train": bare, "val": bare})
 
 
 def test_arrays_too_big_for_memory_are_built_on_disk(root: Path) -> None:
     def build() -> dict[str, Split]:
-        inputs = scratch_array((4, 1, 2, 2))
+        inputs = allocate_array_on_disk((4, 1, 2, 2))
         inputs[:] = split().inputs
         return {"train": replace(split(), inputs=inputs), "val": split(2)}
 
-    dataset = load_cached("some", {}, FACTS, build)
-    assert dataset.fingerprint == fingerprint(Build()())
+    dataset = load_or_build_dataset("some", {}, FACTS, build)
+    assert dataset.fingerprint == fingerprint_of_splits(Build()())
     assert len(list((root / "prepared").iterdir())) == 2  # the entry and its lock

@@ -19,7 +19,7 @@ FACTS = Facts(2, 2, (3, 4, 4), aligned=(0, 1))
 
 def test_by_hand() -> None:
     labels = SplitLabels(np.array([0, 0, 0, 1, -1]), np.array([0, 0, 1, 1, 0]))
-    assert cells.count_split(labels, FACTS) == cells.SplitCounts(
+    assert cells.count_cells_of_split(labels, FACTS) == cells.SplitCounts(
         samples=5,
         unlabelled=1,
         classes=[3, 1],
@@ -33,14 +33,14 @@ def test_by_hand() -> None:
 
 
 def test_without_bias_labels() -> None:
-    found = cells.count_split(SplitLabels(np.array([0, 1, 1])), Facts(3, None, (3, 4, 4)))
+    found = cells.count_cells_of_split(SplitLabels(np.array([0, 1, 1])), Facts(3, None, (3, 4, 4)))
     assert found == cells.SplitCounts(3, 0, [1, 2, 0])
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3)), min_size=1, max_size=60))
 def test_counts_add_up(pairs: list[tuple[int, int]]) -> None:
     target, bias = (np.array(part, np.int64) for part in zip(*pairs, strict=True))
-    found = cells.count_split(SplitLabels(target, bias), Facts(3, 4, (3, 4, 4)))
+    found = cells.count_cells_of_split(SplitLabels(target, bias), Facts(3, 4, (3, 4, 4)))
     assert np.sum(found.cells, axis=1).tolist() == found.classes
     assert sum(found.classes) == found.samples == len(pairs)
     filled = [count for row in found.cells for count in row if count]
@@ -50,7 +50,7 @@ def test_counts_add_up(pairs: list[tuple[int, int]]) -> None:
 
 def test_missing_files_are_said_and_nothing_is_got(root: Path) -> None:
     for name in ("biased_mnist", "waterbirds", "cifar10"):
-        found = cells.count_dataset({"name": name})
+        found = cells.count_cells_of_dataset({"name": name})
         assert found.unknown == f"its files are not here, see study data prepare {name}"
         assert found.splits == {}
     assert list(root.iterdir()) == []
@@ -59,12 +59,12 @@ def test_missing_files_are_said_and_nothing_is_got(root: Path) -> None:
 def test_a_damaged_file_is_said(root: Path) -> None:
     write_mnist(root, 3, 3)
     (root / "MNIST/raw/train-labels-idx1-ubyte.gz").write_bytes(b"")
-    assert "train-labels" in cells.count_dataset({"name": "biased_mnist"}).unknown
+    assert "train-labels" in cells.count_cells_of_dataset({"name": "biased_mnist"}).unknown
 
 
 def test_a_data_set_that_does_not_tell_its_labels(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(data.find_module("biased_digits"), "labels")
-    assert "does not tell its labels" in cells.count_dataset({"name": "biased_digits"}).unknown
+    monkeypatch.delattr(data.find_dataset_module("biased_digits"), "labels")
+    assert "does not tell its labels" in cells.count_cells_of_dataset({"name": "biased_digits"}).unknown
 
 
 @pytest.mark.parametrize(
@@ -80,8 +80,10 @@ def test_nothing_is_prepared_and_the_counts_are_those_of_what_is(root: Path, sec
     write_mnist(root, 20, 10)
     write_cifar10_jpeg(root)
     write_stl10(root)
-    found = cells.count_dataset(section)
+    found = cells.count_cells_of_dataset(section)
     assert json.loads(json.dumps(to_plain_value(found))) == to_plain_value(found)
     assert not (root / "prepared").exists()
     dataset = data.load(section)
-    assert found.splits == {name: cells.count_split(split, dataset.facts) for name, split in dataset.splits.items()}
+    assert found.splits == {
+        name: cells.count_cells_of_split(split, dataset.facts) for name, split in dataset.splits.items()
+    }

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from study.data.colour_bias import assign_colours, paint_strokes
+from study.data.colour_bias import assign_colours, paint_digits_on_colour
 
 
 def labels(counts: list[int]) -> np.ndarray:
@@ -37,7 +37,7 @@ def test_which_samples_conflict_is_drawn_by_the_generator() -> None:
 
 def test_the_ground_is_coloured_and_the_stroke_white() -> None:
     strokes = np.array([[[0.0, 1.0, 0.5]]], dtype=np.float32)
-    painted = paint_strokes(strokes, np.array([3]))
+    painted = paint_digits_on_colour(strokes, np.array([3]))
     assert painted.dtype == np.uint8
     assert painted.shape == (1, 3, 1, 3)
     assert painted[0, :, 0, 0].tolist() == [225, 225, 0]

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from study.data.table_columns import MISSING, encode_rows, fit_column
+from study.data.table_columns import MISSING_TEXT, encode_rows, fit_column_encoding
 
 TRAIN = pd.DataFrame(
     {"age": [20, 30, 40, 90], "job": ["cook", "nurse", "cook", "clerk"], "paid": ["True", "False", "True", "True"]}
 )
-ENCODING = tuple(fit_column(TRAIN[name], np.arange(3), False) for name in TRAIN)
+ENCODING = tuple(fit_column_encoding(TRAIN[name], np.arange(3), False) for name in TRAIN)
 
 
 def test_numbers_are_scaled_by_the_training_rows_and_texts_are_those_of_all_rows() -> None:
@@ -48,8 +48,8 @@ def test_a_cell_that_cannot_be_an_input_is_told_and_the_others_stay(cells: dict[
 
 
 def test_missing_values_are_filled_where_training_filled_them() -> None:
-    frame = pd.DataFrame({"age": [1.0, np.nan, 3.0], "job": ["a", MISSING, "b"]})
-    encoding = tuple(fit_column(frame[name], np.arange(3), True) for name in frame)
+    frame = pd.DataFrame({"age": [1.0, np.nan, 3.0], "job": ["a", MISSING_TEXT, "b"]})
+    encoding = tuple(fit_column_encoding(frame[name], np.arange(3), True) for name in frame)
     inputs, problems = encode_rows(pd.DataFrame({"age": [None, 2.0], "job": [None, "a"]}), encoding)
     assert problems == {}
     assert inputs.tolist() == [[0, 1, 0, 0], [0, 0, 1, 0]]
@@ -63,7 +63,7 @@ def test_missing_values_are_filled_where_training_filled_them() -> None:
 )
 def test_a_row_alone_is_as_it_was_among_the_others(values: list[float], words: list[str]) -> None:
     frame = pd.DataFrame({"number": values, "word": words[: len(values)]}).astype({"word": object})
-    encoding = tuple(fit_column(frame[name], np.arange(len(frame)), False) for name in frame)
+    encoding = tuple(fit_column_encoding(frame[name], np.arange(len(frame)), False) for name in frame)
     together, problems = encode_rows(frame, encoding)
     assert problems == {}
     assert np.isfinite(together).all()

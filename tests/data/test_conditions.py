@@ -11,15 +11,15 @@ from study.errors import UserError
 def test_rows_are_found_by_key(tmp_path):
     path = tmp_path / "a.npz"
     np.savez_compressed(path, keys=np.array(["b", "a", "c"]), values=np.arange(6).reshape(3, 2))
-    assert conditions.vector_width(path) == 2
-    assert conditions.read_vectors(path, ["c", "b"]).tolist() == [[4.0, 5.0], [0.0, 1.0]]
+    assert conditions.read_vector_width(path) == 2
+    assert conditions.read_condition_vectors(path, ["c", "b"]).tolist() == [[4.0, 5.0], [0.0, 1.0]]
 
 
 def test_a_key_is_found_however_its_accents_are_spelled(tmp_path):
     path = tmp_path / "a.npz"
     keys = ["Mu\u0308ller", "M\u00fcller", "Za\u0308hler"]
     np.savez(path, keys=np.array(keys), values=np.arange(3)[:, None])
-    assert conditions.read_vectors(path, [*keys, "Z\u00e4hler"]).tolist() == [[0.0], [1.0], [2.0], [2.0]]
+    assert conditions.read_condition_vectors(path, [*keys, "Z\u00e4hler"]).tolist() == [[0.0], [1.0], [2.0], [2.0]]
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_bad_files(tmp_path, arrays, message):
     path = tmp_path / "a.npz"
     np.savez(path, **arrays)
     with pytest.raises(UserError, match=message):
-        conditions.read_vectors(path, ["a"])
+        conditions.read_condition_vectors(path, ["a"])
 
 
 def test_a_file_cut_short_and_one_that_is_no_archive(tmp_path):
@@ -50,7 +50,7 @@ def test_a_file_cut_short_and_one_that_is_no_archive(tmp_path):
     truncate(path)
     for _ in range(2):
         with pytest.raises(UserError, match=r"a\.npz: not readable: .*An \.npz with"):
-            conditions.vector_width(path)
+            conditions.read_vector_width(path)
         path.write_text("no archive")
 
 
@@ -62,7 +62,7 @@ def test_a_byte_that_changed_is_told(tmp_path):
     for place in range(0, len(whole), 7):
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 255]) + whole[place + 1 :])
         try:
-            assert conditions.read_vectors(path, ["a"]).shape == (1, 100)
+            assert conditions.read_condition_vectors(path, ["a"]).shape == (1, 100)
         except UserError as error:
             told.append(str(error))
     assert len(told) > 50

@@ -11,7 +11,7 @@ import pytest
 from image_folders import load, rows, write
 
 from study.data import cache
-from study.data.cache import file_hashes, hash_content
+from study.data.cache import hash_content, hash_files
 from study.errors import UserError
 
 
@@ -63,22 +63,22 @@ def test_a_settled_file_is_read_once(workplace, settled):
     for file in files:
         file.write_text(file.name)
     settled()
-    first = file_hashes([*files, files[0], workplace / "nowhere"])
+    first = hash_files([*files, files[0], workplace / "nowhere"])
     assert first[0] == first[2] != first[1]
     assert first[3] == ""
     assert kept(workplace) == {str(file): one for file, one in zip(files, first, strict=False)}
     with closing(sqlite3.connect(workplace / "data" / cache.DIGESTS_FILE)) as database, database:
         database.execute("UPDATE digests SET digest = 'as kept'")
-    assert file_hashes(files) == ["as kept", "as kept"]
+    assert hash_files(files) == ["as kept", "as kept"]
     files[0].write_text("c")
     os.utime(files[0], ns=(files[1].stat().st_mtime_ns,) * 2)
-    assert file_hashes(files)[1] == "as kept" != file_hashes(files)[0]
+    assert hash_files(files)[1] == "as kept" != hash_files(files)[0]
 
 
 def test_a_file_that_was_just_written_is_not_kept(workplace):
     """Written again within the clock's tick it would have the same times."""
     (workplace / "a").write_text("a")
-    assert file_hashes([workplace / "a"])[0]
+    assert hash_files([workplace / "a"])[0]
     assert kept(workplace) == {}
 
 
@@ -86,7 +86,7 @@ def test_a_file_that_was_just_written_is_not_kept(workplace):
 def test_without_a_database_files_are_read(workplace, state, settled, monkeypatch):
     (workplace / "a").write_text("a")
     settled()
-    wanted = file_hashes([workplace / "a"])
+    wanted = hash_files([workplace / "a"])
     database = workplace / "data" / cache.DIGESTS_FILE
     if state == "damaged":
         database.write_bytes(b"no database at all" * 100)
@@ -97,14 +97,14 @@ def test_without_a_database_files_are_read(workplace, state, settled, monkeypatc
     else:
         monkeypatch.setenv("STUDY_DATA", str(workplace / "a"))
         monkeypatch.setenv("HOME", str(workplace / "a"))
-    assert file_hashes([workplace / "a"]) == file_hashes([workplace / "a"]) == wanted
+    assert hash_files([workplace / "a"]) == hash_files([workplace / "a"]) == wanted
     if state == "damaged":
         assert len(kept(workplace)) == 1  # made anew
 
 
 def test_what_is_no_file_is_not_waited_for(workplace):
     os.mkfifo(workplace / "pipe")
-    assert file_hashes([workplace / "pipe", workplace, workplace / "a\0b"]) == ["", "", ""]
+    assert hash_files([workplace / "pipe", workplace, workplace / "a\0b"]) == ["", "", ""]
 
 
 def test_labels_that_change_while_they_are_read_are_named(home, monkeypatch):

@@ -28,7 +28,12 @@ def test_the_example_of_the_protocol_is_a_data_set(monkeypatch: pytest.MonkeyPat
         data.describe(section).splits, (8, 3, 8, 8)
     )
     assert dataset.splits["val"].bias.tolist() == [0, 0, 1, 1] * 2
-    assert (data.sources(section), data.load_labels(section), data.notes(section), data.image_frame(section)) == (
+    assert (
+        data.sources(section),
+        data.load_labels(section),
+        data.user_file_notes(section),
+        data.image_square_mode(section),
+    ) == (
         (),
         None,
         [],
@@ -36,14 +41,14 @@ def test_the_example_of_the_protocol_is_a_data_set(monkeypatch: pytest.MonkeyPat
     )
 
 
-@pytest.mark.parametrize("name", data.names())
+@pytest.mark.parametrize("name", data.dataset_names())
 def test_each_has_a_line_for_users_and_keys_that_are_described(name: str) -> None:
-    assert (data.find_module(name).__doc__ or "").startswith(f"{name}: ")
+    assert (data.find_dataset_module(name).__doc__ or "").startswith(f"{name}: ")
     assert all(knob.description for knob in data.data_knobs(name))
 
 
 def test_files_of_a_users_own_are_called_by_their_name_wherever_they_are_named_from() -> None:
     facts = Facts(2, None, (1,))
     for path, title in (("birds.csv", "birds.csv"), ("/a/b/photos", "photos"), (".", Path.cwd().name)):
-        assert data.find_title({"name": "table", "path": path}, facts) == title
-    assert data.find_title({"name": "biased_digits"}, facts) == "biased_digits"
+        assert data.dataset_title({"name": "table", "path": path}, facts) == title
+    assert data.dataset_title({"name": "biased_digits"}, facts) == "biased_digits"

@@ -43,7 +43,7 @@ def without_folds(section: Mapping[str, Any]) -> dict[str, Any]:
 
 def keeps_equal(own: dict[str, object]) -> bool:
     """Whether equal rows of a table are one sample: in one of few values they are equal by chance."""
-    return any("they stay in one split" in note for note in data.notes(own))
+    return any("they stay in one split" in note for note in data.user_file_notes(own))
 
 
 @settings(
@@ -65,12 +65,12 @@ def test_no_sample_and_none_that_equals_it_is_on_two_sides(
     test = {tuple(row) for row in folds.raw_table.splits["test"].inputs}
     frame["code"] = np.unique(frame.word, return_inverse=True)[1]
     people = {key: {*some.person} for key, some in frame.round(4).groupby(["x", "y", "code"])}
-    assert len(folds.samples) + len(dataset.splits["test"]) == len(rows)
+    assert len(folds.non_test_samples) + len(dataset.splits["test"]) == len(rows)
     for fold in range(4):
         held, rest = (
-            {tuple(row) for row in folds.samples.inputs[folds.fold_of_sample == fold]}
+            {tuple(row) for row in folds.non_test_samples.inputs[folds.fold_of_sample == fold]}
             if one
-            else {tuple(row) for row in folds.samples.inputs[folds.fold_of_sample != fold]}
+            else {tuple(row) for row in folds.non_test_samples.inputs[folds.fold_of_sample != fold]}
             for one in (True, False)
         )
         assert held
@@ -114,7 +114,7 @@ def test_a_changed_validation_row_leaves_what_its_fold_trains_on(tmp_path: Path)
     own["features"] = ["x", "y", "z", "word"]
     frame.to_csv(own["path"], index=False)
     before = data.load(own)
-    row = int(np.flatnonzero(frame.z == before.folds.samples.inputs[3, 2])[0])
+    row = int(np.flatnonzero(frame.z == before.folds.non_test_samples.inputs[3, 2])[0])
     fold = int(before.folds.fold_of_sample[3])
     for column, value in (("z", 1e6), ("z", np.nan), ("word", "never seen")):
         changed = frame.copy()
@@ -122,9 +122,9 @@ def test_a_changed_validation_row_leaves_what_its_fold_trains_on(tmp_path: Path)
         changed.to_csv(own["path"], index=False)
         after = data.load(own)
         assert np.array_equal(after.folds.fold_of_sample, before.folds.fold_of_sample)
-        ours, theirs = (select_fold(one, fold).splits["train"].samples for one in (before, after))
+        ours, theirs = (select_fold(one, fold).splits["train"].sample_inputs for one in (before, after))
         assert ours.tobytes() == theirs.tobytes()
-        others = (select_fold(one, (fold + 1) % 4).splits["train"].samples for one in (before, after))
+        others = (select_fold(one, (fold + 1) % 4).splits["train"].sample_inputs for one in (before, after))
         assert len({one.tobytes() for one in others}) == 2, "where it trains, it counts"
 
 
@@ -135,11 +135,11 @@ def test_folds_of_images_share_their_pixels_and_leave_test_alone() -> None:
     held = []
     for fold in range(5):
         splits = select_fold(dataset, fold).splits
-        assert splits["train"].inputs is splits["val"].inputs is dataset.folds.samples.inputs
+        assert splits["train"].inputs is splits["val"].inputs is dataset.folds.non_test_samples.inputs
         assert not set(splits["train"].rows) & set(splits["val"].rows)
-        assert (splits["val"].target == dataset.folds.samples.target[splits["val"].rows]).all()
+        assert (splits["val"].target == dataset.folds.non_test_samples.target[splits["val"].rows]).all()
         held += splits["val"].rows.tolist()
-    assert sorted(held) == list(range(len(dataset.folds.samples)))
+    assert sorted(held) == list(range(len(dataset.folds.non_test_samples)))
     whole = select_fold(dataset, None)
     assert {name: len(split) for name, split in whole.splits.items()} == {"train": len(held), "test": 359}
     assert len({select_fold(dataset, fold).fingerprint for fold in (*range(5), None)}) == 6, (
@@ -171,7 +171,7 @@ def test_folds_beside_a_given_validation_split_are_refused(tmp_path: Path) -> No
     with pytest.raises(UserError, match=r"data\.folds: 4 given"):
         data.describe({**own, "split": "part"})
     divided = data.load({**own, "split": "part", "val": "biased"})
-    assert len(divided.folds.samples) == 20, "what is in train alone"
+    assert len(divided.folds.non_test_samples) == 20, "what is in train alone"
     with pytest.raises(UserError, match="at most"):
         data.load({**own, "split": "part", "val": "biased", "folds": 100})
 

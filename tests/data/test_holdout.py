@@ -36,15 +36,17 @@ COUNTS = st.lists(st.sampled_from([0, 0, 1, 2, 3, 10, 57]) | st.integers(0, 200)
 
 
 @given(counts=COUNTS.filter(any), share=SHARES, seed=st.integers(0, 99), kind=st.sampled_from(["biased", "unbiased"]))
-def test_every_kind_cuts_the_cells_of_a_split(counts: list[int], share: float, seed: int, kind: holdout.Kind) -> None:
+def test_every_kind_cuts_the_cells_of_a_split(
+    counts: list[int], share: float, seed: int, kind: holdout.ValKind
+) -> None:
     codes = np.random.default_rng(seed).permutation(np.repeat(np.arange(6), counts))
     condition = np.arange(len(codes), dtype=np.float32)[:, None]
     whole = Split(np.arange(len(codes))[:, None, None, None], codes // 2, codes % 2, condition)
     train, val = (
         holdout.select_samples(whole, part)
-        for part in holdout.split_by_kind(holdout.cell_of_sample(whole), share, kind, seed)
+        for part in holdout.split_by_val_kind(holdout.cell_of_sample(whole), share, kind, seed)
     )
-    labels = holdout.cut_off_val({"train": SplitLabels(whole.target, whole.bias)}, share, seed)
+    labels = holdout.add_held_out_val({"train": SplitLabels(whole.target, whole.bias)}, share, seed)
     for name, part in {"train": train, "val": val}.items():
         assert kind == "unbiased" or np.array_equal(labels[name].target, part.target)
         assert kind == "unbiased" or np.array_equal(labels[name].bias, part.bias)
@@ -77,5 +79,5 @@ def test_each_pair_of_class_and_bias_is_a_cell_of_its_own_and_unknown_bias_too(
 
 def test_without_bias_labels_the_classes_are_balanced() -> None:
     whole = Split(np.zeros((100, 1, 1, 1), np.uint8), np.repeat([0, 1], [80, 20]))
-    val = holdout.select_samples(whole, holdout.split_by_kind(holdout.cell_of_sample(whole), 0.2, "unbiased", 0)[1])
+    val = holdout.select_samples(whole, holdout.split_by_val_kind(holdout.cell_of_sample(whole), 0.2, "unbiased", 0)[1])
     assert np.bincount(val.target).tolist() == [10, 10]

@@ -190,8 +190,8 @@ def test_a_huge_image_that_cannot_be_shrunk_is_refused_with_the_limit(home):
 
 def test_large_images_are_in_memory_one_after_the_other(home, monkeypatch):
     """Small ones together, in as many threads as there are."""
-    monkeypatch.setattr(image_files, "LARGE", 200)
-    monkeypatch.setattr(image_files, "BLOCK", 1)
+    monkeypatch.setattr(image_files, "LARGE_IMAGE_PIXELS", 200)
+    monkeypatch.setattr(image_files, "FILES_PER_TASK", 1)
     monkeypatch.setattr(image_files.os, "cpu_count", lambda: 4)
     at_work, seen = [], []
 
@@ -204,7 +204,7 @@ def test_large_images_are_in_memory_one_after_the_other(home, monkeypatch):
         at_work.remove(image.width * image.height)
         return np.zeros((3, size, size), np.uint8)
 
-    monkeypatch.setattr(image_decoding, "to_square", square)
+    monkeypatch.setattr(image_decoding, "to_square_pixels", square)
     files = [picture(home / f"{side}-{copy}.png", 0, (side, side)) for side in (31, 20, 10) for copy in range(12)]
     image_files.decode_images(files, 4, "crop")
     assert len(seen) == 36
@@ -219,10 +219,10 @@ def test_the_usual_side_is_that_of_most_readable_images_and_reads_headers_alone(
     striped(files[16], 900, 800)
     truncate(files[24])
     os.mkfifo(home / "pipe.png")
-    assert image_files.median_side([*files, home / "pipe.png"]) == 30
-    assert image_files.median_side([home / "pipe.png", home / "absent.png"]) is None
-    assert image_files.median_side([]) is None
-    assert image_files.median_side([striped(home / "wide.png", 3000, 2000)]) == image_files.MAX_SIDE
+    assert image_files.median_image_side([*files, home / "pipe.png"]) == 30
+    assert image_files.median_image_side([home / "pipe.png", home / "absent.png"]) is None
+    assert image_files.median_image_side([]) is None
+    assert image_files.median_image_side([striped(home / "wide.png", 3000, 2000)]) == image_files.MAX_SIDE_PIXELS
 
 
 def test_photographs_are_told_from_drawings_grey_pictures_and_small_ones(home):
@@ -235,10 +235,10 @@ def test_photographs_are_told_from_drawings_grey_pictures_and_small_ones(home):
         files = [home / f"{kind}{number}.png" for number in range(len(images))]
         for image, file in zip(images, files, strict=True):
             image.save(file)
-        found[kind] = image_files.why_no_photographs(files)
-    found["drawn"] = image_files.why_no_photographs([striped(home / "drawn.png", 90, 60)])
+        found[kind] = image_files.reason_not_photographs(files)
+    found["drawn"] = image_files.reason_not_photographs([striped(home / "drawn.png", 90, 60)])
     assert found["shots"] is found["framed"] is None
     assert "28 pixels" in found["small"]
     assert found["grey"] == "no colours"
     assert found["drawn"] is not None
-    assert image_files.why_no_photographs([]) == "none can be read"
+    assert image_files.reason_not_photographs([]) == "none can be read"

@@ -39,7 +39,9 @@ def people(workplace) -> pd.DataFrame:
 def warned(frame: pd.DataFrame) -> list[str]:
     frame.to_csv("people.csv", index=False)
     section = {"name": "table", "path": "people.csv", "target": "repaid", "bias": "sex", "features": ["age"]}
-    return cells.count_warnings(cells.count_dataset(load_study_of("data.split=part").base["data"] | section))
+    return cells.warnings_from_counts(
+        cells.count_cells_of_dataset(load_study_of("data.split=part").base["data"] | section)
+    )
 
 
 def load_study_of(*assignments: str):

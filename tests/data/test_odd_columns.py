@@ -95,7 +95,7 @@ MARKED = np.arange(ROWS) % 30 == 0
 def test_what_is_odd_is_named_with_the_key_that_helps(values: object, says: str, helps: str) -> None:
     (found,) = find_odd_columns(pd.DataFrame({"x": values}), ["x"])
     assert found.problem.startswith(says)
-    assert found.what_helps == helps
+    assert found.remedy_text == helps
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_ordinary_numbers_are_not_odd(values: object) -> None:
 
 def test_an_id_that_repeats_is_a_group_and_groups_of_few_rows_are_named() -> None:
     (found,) = find_odd_columns(pd.DataFrame({"patient_id": np.arange(ROWS) // 3}), ["patient_id"])
-    assert found.what_helps == "data.group: patient_id"
+    assert found.remedy_text == "data.group: patient_id"
     bias = np.repeat([0, 1, -1, 0, 1], [9, 200, 5, 20, 40])
     labels = TableLabels(np.repeat([0, 1], [214, 60]), bias, 2, 2, None, ("no", "yes"), ("a", "b"))
     (few,) = find_small_groups("race", labels)

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from study import data
-from study.data.positive_class import guess_positive_class, positive_class_warnings
+from study.data.positive_class import guess_positive_class_name, positive_class_warnings
 from study.errors import UserError
 from study.training import metrics
 
@@ -88,7 +88,7 @@ def test_what_is_no_class_of_two_is_refused(
     ],
 )
 def test_names_may_tell_which_class_is_meant(names: tuple[str, ...], positive: str | None) -> None:
-    assert guess_positive_class(names) == positive
+    assert guess_positive_class_name(names) == positive
 
 
 @pytest.mark.parametrize(("keys", "warned"), [({}, True), ({"positive": "denied"}, False)])

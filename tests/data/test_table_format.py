@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from study.data import label_files, table_format
 from study.data.sets import table
-from study.data.table_format import FOUND, TableFormat, describe_format, detect_format, plain_number
+from study.data.table_format import ALL_DETECTED, TableFormat, describe_format, detect_format, to_plain_number
 from study.errors import UserError
 
 
@@ -27,7 +27,7 @@ def test_each_column_has_the_decimal_mark_that_all_its_numbers_need(tmp_path: Pa
         {"pay": ["4213,67", "1999,5"], "rent": ["5,5", None], "height": [171.9, 160.25], "y": ["a", "1,5"]}
     )
     frame.to_excel(path, index=False) if name == "t.xlsx" else frame.to_csv(path, index=False, sep=";")
-    read = label_files.read_typed(path)
+    read = label_files.read_typed_table(path)
     assert read["pay"].tolist() == [4213.67, 1999.5]
     assert read["height"].tolist() == [171.9, 160.25]
     assert read["rent"].isna().tolist() == [False, True]
@@ -73,13 +73,13 @@ def test_the_separator_is_what_cuts_header_and_lines_alike(tmp_path: Path, conte
 def test_the_encoding_is_told_by_the_bytes(tmp_path: Path, encoding: str, name: str) -> None:
     path = written(tmp_path, "Größe;Straße\n1,5;Köln\n2,5;Ulm\n", encoding)
     assert detect_format(path) == TableFormat(";", name, ",")
-    assert label_files.read_text_table(path, (), FOUND).to_dict("list") == {
+    assert label_files.read_table_as_text(path, (), ALL_DETECTED).to_dict("list") == {
         "Größe": ["1,5", "2,5"],
         "Straße": ["Köln", "Ulm"],
     }
-    assert label_files.column_names(path) == label_files.read_header(path) == ["Größe", "Straße"]
-    assert label_files.read_typed(path)["Größe"].tolist() == [1.5, 2.5]
-    assert label_files.row_place(path, 1) == "line 3"
+    assert label_files.read_column_names(path) == label_files.read_header(path) == ["Größe", "Straße"]
+    assert label_files.read_typed_table(path)["Größe"].tolist() == [1.5, 2.5]
+    assert label_files.row_location(path, 1) == "line 3"
     assert ("cp1252, as 'Größe' in line 1" in describe_format(path)[0]) is (name == "cp1252")
 
 
@@ -87,11 +87,11 @@ def test_what_is_no_text_is_refused(tmp_path: Path) -> None:
     for content in (bytes(range(256)) * 9, b"a,b\n\x81\x8d,\x8f\n", np.arange(9999).tobytes()):
         (path := tmp_path / "t.csv").write_bytes(content)
         with pytest.raises(UserError, match=r"t\.csv: "):
-            label_files.read_text_table(path, (), FOUND)
+            label_files.read_table_as_text(path, (), ALL_DETECTED)
     path = written(tmp_path, "имя;y\nЮля;1\n", "koi8-r")
-    assert label_files.column_names(path, table_format.format_from_keys({"encoding": "koi8-r"})) == ["имя", "y"]
+    assert label_files.read_column_names(path, table_format.format_from_keys({"encoding": "koi8-r"})) == ["имя", "y"]
     with pytest.raises(UserError, match=r"is not in utf-8, see line 1"):
-        label_files.column_names(path, table_format.format_from_keys({"encoding": "utf-8"}))
+        label_files.read_column_names(path, table_format.format_from_keys({"encoding": "utf-8"}))
     for encoding in ("no-such", "hex", "rot13", ""):
         with pytest.raises(UserError, match=r"data\.encoding: .* no encoding of texts"):
             table_format.format_from_keys({"encoding": encoding})
@@ -135,13 +135,13 @@ def test_a_point_that_may_stand_between_thousands_is_told(tmp_path: Path) -> Non
 def test_a_number_of_any_table_with_decimal_commas_is_that_number(value: float, digits: int, thousands: str) -> None:
     english = f"{value:,.{digits}f}"
     text = english.translate({ord(","): thousands, ord("."): ","})
-    assert float(plain_number(text, ",")) == float(english.replace(",", ""))
+    assert float(to_plain_number(text, ",")) == float(english.replace(",", ""))
 
 
 def test_a_slip_beside_a_decimal_comma_is_no_number() -> None:
     for text in ("1.5", "12.34,5", "1.2345", "1.234.56"):
         with pytest.raises(ValueError, match="float"):
-            float(plain_number(text, ","))
+            float(to_plain_number(text, ","))
 
 
 def test_a_sheet_is_read_as_if_it_were_saved_as_csv(tmp_path: Path) -> None:
@@ -153,20 +153,20 @@ def test_a_sheet_is_read_as_if_it_were_saved_as_csv(tmp_path: Path) -> None:
         frame.to_excel(book, sheet_name="Daten", index=False)
         frame.to_excel(book, sheet_name="Notizen", index=False)
     frame.to_csv(tmp_path / "t.csv", index=False)
-    pd.testing.assert_frame_equal(label_files.read_typed(path), label_files.read_typed(tmp_path / "t.csv"))
+    pd.testing.assert_frame_equal(label_files.read_typed_table(path), label_files.read_typed_table(tmp_path / "t.csv"))
     assert (
-        label_files.read_text_table(path, (), FOUND).to_dict()
-        == label_files.read_text_table(tmp_path / "t.csv", (), FOUND).to_dict()
+        label_files.read_table_as_text(path, (), ALL_DETECTED).to_dict()
+        == label_files.read_table_as_text(tmp_path / "t.csv", (), ALL_DETECTED).to_dict()
     )
     assert describe_format(path) == ["read as: sheet 'Daten', the first of 2 (the others are not read)"]
-    assert label_files.row_place(path, 2) == "row 4 of the sheet"
+    assert label_files.row_location(path, 2) == "row 4 of the sheet"
 
 
 def test_empty_rows_of_a_sheet_are_none_and_the_others_keep_their_number(tmp_path: Path) -> None:
     path = tmp_path / "t.xlsx"
     pd.DataFrame({"x": [1, None, 2], "y": ["a", None, "b\nc"]}).to_excel(path, index=False)
-    assert label_files.read_typed(path)["x"].tolist() == [1, 2]
-    assert label_files.row_place(path, 1) == "row 4 of the sheet"
+    assert label_files.read_typed_table(path)["x"].tolist() == [1, 2]
+    assert label_files.row_location(path, 1) == "row 4 of the sheet"
 
 
 def test_a_file_that_was_written_anew_is_looked_at_again(tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ def test_a_file_that_was_written_anew_is_looked_at_again(tmp_path: Path) -> None
 def test_a_row_is_placed_in_the_format_that_is_given(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_bytes(b"a;b\n" + b"1,5;x\n" * 30 + b"\n2,5 \x81;y\n")  # \x81 is a letter in Latin-1 alone
-    assert label_files.row_place(path, 30, TableFormat(encoding="latin-1")) == "line 33"
+    assert label_files.row_location(path, 30, TableFormat(encoding="latin-1")) == "line 33"
     options = table.Options(path=str(path), target="b", encoding="latin-1")
     with pytest.raises(UserError, match=r"a  holds numbers but for .*line 33"):
         table.describe(options)

@@ -31,7 +31,7 @@ def test_both_files_of_adult_are_put_together(root: Path) -> None:
     assert (target == 1 - bias).all()  # the made-up women earn more
     assert inputs.dtype == np.float32
     numbers, one_hot = inputs[:, :6], inputs[:, 6:]
-    assert (one_hot.sum(1) == len(people_tables.ADULT_CATEGORIES)).all()
+    assert (one_hot.sum(1) == len(people_tables.ADULT_CATEGORY_VALUES)).all()
     assert np.isin(one_hot, (0, 1)).all()
     assert (numbers[:, 0].argsort(kind="stable")[:40] == np.flatnonzero(target)).all()  # 37 before 39
 

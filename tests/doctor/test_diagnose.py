@@ -20,7 +20,7 @@ from study.doctor import health_checks
 from study.doctor.health_checks import Finding, run_isolated_check
 from study.home.folder import Home
 from study.text import redact_credentials
-from study.tracking.connection import connect
+from study.tracking.connection import connect_to_mlflow
 
 
 @pytest.fixture
@@ -128,7 +128,7 @@ def test_an_mlflow_that_is_not_there_yet_is_not_made(home: Home) -> None:
 @pytest.mark.slow
 def test_the_homes_own_database(home: Home) -> None:
     home.path.mkdir()
-    connect(home.tracking_uri)
+    connect_to_mlflow(home.tracking_uri)
     (found,) = health_checks.mlflow_findings(home)
     assert (found.state, found.told) == ("ok", f"{home.database_file}: answers")
     home.database_file.write_bytes(b"no database" * 100)

@@ -51,7 +51,7 @@ def test_room_on_a_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_containers_limit_is_its_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cgroup, "ROOT", grouped(tmp_path, limit=2**30))
+    monkeypatch.setattr(cgroup, "FILE_SYSTEM_ROOT", grouped(tmp_path, limit=2**30))
     (found,) = health_checks.memory_findings()
     assert found.state == "warning"
     assert "1.0 GiB" in found.told

@@ -65,28 +65,28 @@ def told(folder: StudyFolder) -> list[str]:
 
 def test_a_running_study_answers(folder: StudyFolder) -> None:
     with driven(folder):
-        done = ask_driver.enqueue(folder, TYPED)
-        assert done.done
-        assert done.words == "mine: the search tries this configuration next"
-        assert [one.words for one in ask_driver.stop_trials(folder, [2, 2])] == [
+        done = ask_driver.request_configuration(folder, TYPED)
+        assert done.is_met
+        assert done.message == "mine: the search tries this configuration next"
+        assert [one.message for one in ask_driver.request_trials_end(folder, [2, 2])] == [
             "mine: trial 2 ends at its next report"
         ]
-        assert ask_driver.end_search(folder).done
+        assert ask_driver.request_search_end(folder).is_met
     assert told(folder) == ["enqueued", "stopping", "ending"]
     assert not pending_requests(folder.requests_folder)
 
 
 def test_what_the_driver_refuses_is_an_error(folder: StudyFolder) -> None:
     with driven(folder):
-        ask_driver.enqueue(folder, TYPED)
+        ask_driver.request_configuration(folder, TYPED)
         with pytest.raises(UserError, match="mine: it is enqueued already"):
-            ask_driver.enqueue(folder, TYPED)
+            ask_driver.request_configuration(folder, TYPED)
 
 
 def test_enqueued_on_a_study_that_does_not_run_it_waits(folder: StudyFolder) -> None:
-    done = ask_driver.enqueue(folder, ["method.alpha=0.25"], like=1)
-    assert not done.done
-    assert done.words == (
+    done = ask_driver.request_configuration(folder, ["method.alpha=0.25"], like=1)
+    assert not done.is_met
+    assert done.message == (
         "mine: is not running. Once it is resumed, the search tries this configuration next: study resume mine"
     )
     assert [request.params for _, request in pending_requests(folder.requests_folder) if request] == [
@@ -120,7 +120,7 @@ def test_a_configuration_is_checked_before_it_is_asked_for(
     folder: StudyFolder, assignments: list[str], why: str
 ) -> None:
     with pytest.raises(UserError) as error:
-        ask_driver.enqueue(folder, assignments)
+        ask_driver.request_configuration(folder, assignments)
     assert why in str(error.value)
     assert not pending_requests(folder.requests_folder)
 
@@ -132,26 +132,26 @@ def test_keys_that_a_trial_does_not_have_are_told(tmp_path: Path) -> None:
     write_ledger(folder.ledger_file)
     given = ["method.lambda=0.1", "method.alpha=0.5"]
     with pytest.raises(UserError, match=r"method\.lambda: a trial with method\.epsilon 0\.1 does not have it"):
-        ask_driver.enqueue(folder, [*given, "method.epsilon=0.1"])
-    done = ask_driver.enqueue(folder, [*given, "method.epsilon=0.25"])
+        ask_driver.request_configuration(folder, [*given, "method.epsilon=0.1"])
+    done = ask_driver.request_configuration(folder, [*given, "method.epsilon=0.25"])
     assert done.request.params == {"method.alpha": 0.5, "method.epsilon": 0.25, "method.lambda": 0.1}
 
 
 def test_what_cannot_be_asked_is_told(folder: StudyFolder) -> None:
-    for ask in (lambda: ask_driver.stop_trials(folder, [2]), lambda: ask_driver.end_search(folder)):
+    for ask in (lambda: ask_driver.request_trials_end(folder, [2]), lambda: ask_driver.request_search_end(folder)):
         with pytest.raises(UserError, match=r"mine: is not running\. Its state: study status mine"):
             ask()
     with driven(folder):
         for number, why in ((0, "has ended, it is complete"), (7, "mine has 3 trials")):
             with pytest.raises(UserError, match=f"--trial {number}: {why}"):
-                ask_driver.stop_trials(folder, [2, number])
+                ask_driver.request_trials_end(folder, [2, number])
         with pytest.raises(UserError, match="--like 9: mine has 3 trials"):
-            ask_driver.enqueue(folder, TYPED, like=9)
+            ask_driver.request_configuration(folder, TYPED, like=9)
     append_event(folder.ledger_file, "ended", trial=2, state="complete")
     append_event(folder.ledger_file, "closed", state="complete", enough="trials")
     over = r"its search is over. To search on, once .*: study resume mine --trials \+10"
     with driven(folder), pytest.raises(UserError, match=over):
-        ask_driver.end_search(folder)
+        ask_driver.request_search_end(folder)
     assert told(folder) == []
 
 
@@ -161,7 +161,7 @@ def test_after_the_last_configuration_was_given_out_what_runs_is_told(tmp_path: 
     searched = Told("search", [0.1], "running", params=PARAMS)
     write_ledger(folder.ledger_file, Told("baseline", [0.2, 0.3], params={**PARAMS, "method.lambda": 0.0}), searched)
     with driven(folder), pytest.raises(UserError, match="tries nothing further, 1 of its trials have not ended"):
-        ask_driver.enqueue(folder, TYPED)
+        ask_driver.request_configuration(folder, TYPED)
 
 
 def test_a_search_that_is_over_goes_on_with_what_is_enqueued(folder: StudyFolder) -> None:
@@ -169,20 +169,20 @@ def test_a_search_that_is_over_goes_on_with_what_is_enqueued(folder: StudyFolder
     ledger.append(TrialEnded(trial=2, state="complete"))
     ledger.append(SessionClosed(state="complete", enough="plateau"))
     ledger.close()
-    done = ask_driver.enqueue(folder, TYPED)
-    assert done.words.startswith("mine: is not running. Once it is resumed, the search tries this configuration next")
+    done = ask_driver.request_configuration(folder, TYPED)
+    assert done.message.startswith("mine: is not running. Once it is resumed, the search tries this configuration next")
     with pytest.raises(UserError, match="mine: it is enqueued already"):
-        ask_driver.enqueue(folder, TYPED)
+        ask_driver.request_configuration(folder, TYPED)
     with pytest.raises(UserError, match="mine: trial 1 has this configuration"):
-        ask_driver.enqueue(folder, [], like=1)
-    ask_driver.enqueue(folder, ["method.alpha=0.75"], like=1)
+        ask_driver.request_configuration(folder, [], like=1)
+    ask_driver.request_configuration(folder, ["method.alpha=0.75"], like=1)
     record = StudyRecord.load_without_closing(folder.ledger_file)
     assert (record.state, record.extended_n_configurations) == ("interrupted", 5)
     assert not record.trials_by_state()["waiting"]
     ledger, spec = Ledger(folder.ledger_file), folder.load_spec()
     agenda = Agenda(spec, ledger, record, EarlyStopping(spec))
     RequestInbox(agenda, folder.requests_folder).obey_pending_requests()
-    tried = [job.trial for job in (agenda.next(), agenda.next()) if isinstance(job, TrialJob)]
+    tried = [job.trial for job in (agenda.next_job(), agenda.next_job()) if isinstance(job, TrialJob)]
     ledger.close()
     assert [trial.params["method.alpha"] for trial in tried] == [0.25, 0.75]
     assert [event["event"] for event in read_entries(folder.ledger_file)].count("extended") == 2

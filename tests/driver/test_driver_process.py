@@ -9,7 +9,7 @@ from pathlib import Path
 import driver_tasks
 import pytest
 
-from study.driver.driver_process import run_in_driver
+from study.driver.driver_process import run_in_driver_process
 from study.errors import StudyNotFoundError, StudyStoppedError
 from study.home.folder import Home
 from study.home.record import StudyRecord
@@ -37,7 +37,7 @@ def home(tmp_path: Path) -> Home:
 def test_a_driver_shows_its_study_and_gives_what_its_task_does(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [*sys.path, Path("no text"), "of this process"])
     seen = Seen()
-    given = run_in_driver(seen, home, driver_tasks.shows, "one", "two", "three", more={"key": 1})
+    given = run_in_driver_process(seen, home, driver_tasks.shows, "one", "two", "three", more={"key": 1})
     assert seen.told == ["begins quickstart new", "one", "two", "three", "ends"]
     assert (given["home"], given["is_odd"], given["more"]) == (home.path, True, {"key": 1})
     assert given["parent"] == os.getpid()
@@ -47,16 +47,16 @@ def test_a_driver_shows_its_study_and_gives_what_its_task_does(home: Home, monke
 
 def test_what_its_task_raises_is_raised_here(home: Home) -> None:
     with pytest.raises(StudyNotFoundError, match="no such study") as told:
-        run_in_driver(Seen(), home, driver_tasks.refuses)
+        run_in_driver_process(Seen(), home, driver_tasks.refuses)
     assert not getattr(told.value, "__notes__", [])
     with pytest.raises(ZeroDivisionError, match="by zero") as failed:
-        run_in_driver(Seen(), home, driver_tasks.fails, known=True)
+        run_in_driver_process(Seen(), home, driver_tasks.fails, known=True)
     assert "driver_tasks.py" in failed.value.__notes__[0], "where it came from"
 
 
 def test_an_error_that_cannot_be_sent_is_told_by_its_name(home: Home) -> None:
     with pytest.raises(StudyStoppedError, match="Odd: very odd") as failed:
-        run_in_driver(Seen(), home, driver_tasks.fails, known=False)
+        run_in_driver_process(Seen(), home, driver_tasks.fails, known=False)
     assert "driver_tasks.py" in failed.value.__notes__[0]
 
 
@@ -65,4 +65,4 @@ def test_an_error_that_cannot_be_sent_is_told_by_its_name(home: Home) -> None:
 )
 def test_one_that_ends_without_an_answer_is_told(home: Home, task: Callable[..., None], how: str) -> None:
     with pytest.raises(StudyStoppedError, match=rf"^the driver, process \d+, {how}, before its study began$"):
-        run_in_driver(Seen(), home, task)
+        run_in_driver_process(Seen(), home, task)

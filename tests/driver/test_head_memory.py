@@ -13,7 +13,12 @@ from groups import grouped
 import study
 from study.cluster.driver_job import DRIVER_MODULE
 from study.driver import head_memory
-from study.driver.head_memory import DRIVER, began_before, check_memory, free_memory
+from study.driver.head_memory import (
+    DRIVER_MEMORY_BYTES,
+    check_memory_for_driver,
+    free_machine_memory,
+    start_times_of_older_drivers,
+)
 from study.errors import UserError
 from study.upstream import cgroup
 
@@ -51,13 +56,13 @@ def _nobody_elses(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_drivers_that_began_before_are_counted_once_each(begin: Begin) -> None:
     first = begin()
     second, third = begin("fork"), begin()
-    assert began_before(first) == []
-    assert began_before(third) == [first.create_time(), second.create_time()]
+    assert start_times_of_older_drivers(first) == []
+    assert start_times_of_older_drivers(third) == [first.create_time(), second.create_time()]
 
 
 def test_a_driver_alone_begins_whatever_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(head_memory, "free_memory", lambda: 0)
-    check_memory()
+    monkeypatch.setattr(head_memory, "free_machine_memory", lambda: 0)
+    check_memory_for_driver()
 
 
 @pytest.mark.parametrize(("age", "needed"), [(0.0, 3), (600.0, 1)])
@@ -65,14 +70,14 @@ def test_a_driver_leaves_room_for_those_that_have_just_begun(
     begin: Begin, monkeypatch: pytest.MonkeyPatch, age: float, needed: int
 ) -> None:
     began = [begin().create_time() - age for _ in range(2)]
-    monkeypatch.setattr(head_memory, "began_before", lambda driver: began)
-    monkeypatch.setattr(head_memory, "free_memory", lambda: needed * DRIVER)
-    check_memory()
-    monkeypatch.setattr(head_memory, "free_memory", lambda: needed * DRIVER - 1)
+    monkeypatch.setattr(head_memory, "start_times_of_older_drivers", lambda driver: began)
+    monkeypatch.setattr(head_memory, "free_machine_memory", lambda: needed * DRIVER_MEMORY_BYTES)
+    check_memory_for_driver()
+    monkeypatch.setattr(head_memory, "free_machine_memory", lambda: needed * DRIVER_MEMORY_BYTES - 1)
     with pytest.raises(
         UserError, match=rf"GiB of memory are free on {os.uname().nodename}, .* takes 1 GiB, and 2 drivers"
     ):
-        check_memory()
+        check_memory_for_driver()
 
 
 def test_the_job_of_a_driver_is_the_command_itself() -> None:
@@ -84,7 +89,7 @@ def test_the_job_of_a_driver_is_the_command_itself() -> None:
 
 def test_what_a_container_has_of_files_is_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It gives them up when it needs the memory; a head that has read its data would else refuse further studies."""
-    monkeypatch.setattr(cgroup, "ROOT", grouped(tmp_path, limit=1000, used=995, idle=600))
-    assert free_memory() == 605
+    monkeypatch.setattr(cgroup, "FILE_SYSTEM_ROOT", grouped(tmp_path, limit=1000, used=995, idle=600))
+    assert free_machine_memory() == 605
     (tmp_path / "sys/fs/cgroup/pod/memory.stat").unlink()
-    assert free_memory() == 5
+    assert free_machine_memory() == 5

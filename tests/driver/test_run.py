@@ -27,8 +27,8 @@ def no_word(text: str) -> None:
 
 
 COMMANDS: dict[str, Callable[[Home], object]] = {
-    "resume": lambda home: run.resume(home, SPEC.name, lambda *_: nullcontext(no_word)),
-    "more trials": lambda home: run.resume(home, SPEC.name, lambda *_: nullcontext(no_word), "+5"),
+    "resume": lambda home: run.resume_study(home, SPEC.name, lambda *_: nullcontext(no_word)),
+    "more trials": lambda home: run.resume_study(home, SPEC.name, lambda *_: nullcontext(no_word), "+5"),
 }
 
 
@@ -36,7 +36,7 @@ COMMANDS: dict[str, Callable[[Home], object]] = {
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("lease", [False, True], ids=["at once", "after the lease"])
 def test_a_full_disk_is_told_with_its_place_and_the_way_on(tmp_path: Path, command: str, lease: bool) -> None:
-    data.load_all(SPEC.data_sections)  # whose libraries want to write, too, when they are loaded
+    data.load_datasets(SPEC.data_sections)  # whose libraries want to write, too, when they are loaded
     home = Home(tmp_path / "home")
     folder = home.create_study(SPEC)
     write_ledger(folder.ledger_file, *(Told("search", [0.5], state="complete") for _ in range(10)))
@@ -74,13 +74,13 @@ def test_what_is_refused_before_its_first_trial_leaves_nothing_behind(
     def refused(*given: object) -> None:
         raise refusal
 
-    monkeypatch.setattr("study.sweep.driver.drive", refused)
+    monkeypatch.setattr("study.sweep.driver.drive_study", refused)
     home = Home(tmp_path / "home")
     home.path.mkdir()
     write_home_format(home.path)
     shutil.copy(empty_database, home.database_file)
     spec = SPEC if begin == "start" else final_training_spec(SPEC, [0, 1], None, False)
-    command = run.start if begin == "start" else run.train
+    command = run.run_new_study if begin == "start" else run.train_final
     for _ in range(2 - stays):
         with pytest.raises(type(refusal), match=re.escape(str(refusal))):
             command(home, spec, lambda *_: nullcontext(no_word))
@@ -101,7 +101,7 @@ def test_a_signal_as_the_folder_is_made_is_told_as_a_study_that_goes_on(
 
     home = Home(tmp_path / "home")
     spec = SPEC if begin == "start" else final_training_spec(SPEC, [0, 1], None, False)
-    command = run.start if begin == "start" else run.train
+    command = run.run_new_study if begin == "start" else run.train_final
     monkeypatch.setattr(Path, "rename", renamed_as_it_came)
     with pytest.raises(StartInterruptedError, match=rf"go on with it: study resume {spec.name}$"):
         command(home, spec, lambda *_: nullcontext(no_word))
@@ -117,7 +117,7 @@ def test_a_signal_before_anything_of_a_session_is_kept_is_told_as_a_stop(
     def interrupted(*given: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("study.sweep.driver.check_same_data", interrupted)
+    monkeypatch.setattr("study.sweep.driver.check_data_unchanged", interrupted)
     home = Home(tmp_path / "home")
     folder = home.create_study(SPEC)
     write_ledger(folder.ledger_file, Told("baseline", [0.5]), Told("search", [0.7], state="failed"))
@@ -126,7 +126,7 @@ def test_a_signal_before_anything_of_a_session_is_kept_is_told_as_a_stop(
     with pytest.raises(
         StartInterruptedError, match=r"^stopped\. Nothing is lost; then go on with it: study resume quickstart$"
     ):
-        run.resume(home, SPEC.name, lambda *_: nullcontext(no_word))
+        run.resume_study(home, SPEC.name, lambda *_: nullcontext(no_word))
 
 
 @pytest.mark.slow
@@ -138,12 +138,12 @@ def test_a_study_that_was_stopped_before_its_report_gets_it_when_it_is_resumed(
     write_ledger(folder.ledger_file, Told("baseline", [0.5]), Told("search", [0.7]))
     append_event(folder.ledger_file, "closed", state="complete")
     shutil.copy(empty_database, home.database_file)
-    end = run.resume(home, SPEC.name, lambda *_: nullcontext(no_word))
-    assert (end.record.state, end.untracked, end.ran) == ("complete", None, False)
+    end = run.resume_study(home, SPEC.name, lambda *_: nullcontext(no_word))
+    assert (end.record.state, end.untracked_reason, end.has_run_trials) == ("complete", None, False)
     assert folder.report_page.exists()
     assert folder.best_file.exists()
     with pytest.raises(UserError, match="there is nothing to go on with"):
-        run.resume(home, SPEC.name, lambda *_: nullcontext(no_word))
+        run.resume_study(home, SPEC.name, lambda *_: nullcontext(no_word))
 
 
 def without_the_measured_time(card: str) -> str:
@@ -161,11 +161,11 @@ def test_a_final_training_without_its_card_gets_it_when_it_is_resumed(tmp_path: 
     shutil.copy(empty_database, home.database_file)
     card = without_the_measured_time(folder.card_file.read_text())
     folder.card_file.unlink()
-    end = run.resume(home, folder.name, lambda *_: nullcontext(no_word))
-    assert (end.record.state, end.untracked) == ("complete", None)
+    end = run.resume_study(home, folder.name, lambda *_: nullcontext(no_word))
+    assert (end.record.state, end.untracked_reason) == ("complete", None)
     assert without_the_measured_time(folder.card_file.read_text()) == card
     with pytest.raises(UserError, match="there is nothing to go on with"):
-        run.resume(home, folder.name, lambda *_: nullcontext(no_word))
+        run.resume_study(home, folder.name, lambda *_: nullcontext(no_word))
 
 
 @pytest.mark.slow
@@ -183,16 +183,16 @@ def test_a_final_training_that_is_complete_is_answered_without_a_driver(
     spec = folder.load_spec()
 
     def train(*seeds: int) -> run.RunEnd:
-        return run.train(home, replace(spec, final_seeds=seeds), lambda *_: nullcontext(no_word))
+        return run.train_final(home, replace(spec, final_seeds=seeds), lambda *_: nullcontext(no_word))
 
     with pytest.raises(UserError, match="with another configuration"):
-        run.train(home, final_training_spec(SPEC, [0, 1], folder.name, False), lambda *_: nullcontext(no_word))
-    run.resume(home, folder.name, lambda *_: nullcontext(no_word))
-    monkeypatch.setattr("study.sweep.driver.drive", begins)
+        run.train_final(home, final_training_spec(SPEC, [0, 1], folder.name, False), lambda *_: nullcontext(no_word))
+    run.resume_study(home, folder.name, lambda *_: nullcontext(no_word))
+    monkeypatch.setattr("study.sweep.driver.drive_study", begins)
     ledger, trained = folder.ledger_file.read_bytes(), spec.final_seeds or ()
     for seeds in (trained, trained[:1]):
         end = train(*seeds)
-        assert (end.record.state, end.ran, end.results.spec.final_seeds) == ("complete", False, trained)
+        assert (end.record.state, end.has_run_trials, end.results.spec.final_seeds) == ("complete", False, trained)
     assert folder.ledger_file.read_bytes() == ledger
     with pytest.raises(StudyStoppedError, match="a driver began"):
         train(*trained, max(trained) + 1)

@@ -34,7 +34,7 @@ def complete(home: Path, untracked: str | None = None, *, ran: bool = True) -> R
     append_event(folder.ledger_file, "closed", state="complete")
     record = StudyRecord.load(folder.ledger_file)
     export_best(folder, Results(SPEC, record), folder.best_file)
-    return RunEnd(folder, SPEC, record, untracked, ran=ran)
+    return RunEnd(folder, SPEC, record, untracked, has_run_trials=ran)
 
 
 @pytest.mark.parametrize("name", ["plain", "with space", "what?", "a&b;c", "it's", "$HOME", "*"])
@@ -185,7 +185,7 @@ def test_a_study_that_failed_says_how_what_failed_runs_again(
     assert not any(line.startswith("go on with it") for line in shown)
     if limit == 1:
         with pytest.raises(UserError, match=r"has failed, and all that is left is what failed. .* --failed"):
-            run.resume(Home(tmp_path), "quickstart", lambda *_: nullcontext(str))
+            run.resume_study(Home(tmp_path), "quickstart", lambda *_: nullcontext(str))
 
 
 def test_what_failed_waits_for_the_driver_where_it_is_to_run_again(

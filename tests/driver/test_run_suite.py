@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from study.analysis.tables import suite_tables
 from study.cli import app
 from study.driver import run_suite as suites
-from study.driver.run_suite import plan_suite, plan_text
+from study.driver.run_suite import plan_suite, suite_plan_text
 from study.driver.session import RunEnd
 from study.errors import StartInterruptedError, StudyStoppedError, UserError
 from study.home.events import SearchExtended, SessionClosed
@@ -39,18 +39,18 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         started.append(spec.name)
         cells = {cell.spec.name: cell for cell in small_suite(home.path.parent).cells}
         cell = cells[spec.name]
-        tell(home, cell, *VALUES[cell.method, cell.data, cell.number])
+        tell(home, cell, *VALUES[cell.method, cell.data, cell.search_number])
         folder = home.find_study(spec.name)
         return RunEnd(folder, spec, StudyRecord.load(folder.ledger_file), None)
 
     monkeypatch.setattr("study.driver.run.start_or_resume", run)
     monkeypatch.setattr("study.driver.run_suite.SharedRay", nullcontext)
-    monkeypatch.setattr("study.tracking.Tracker.is_behind", False)
+    monkeypatch.setattr("study.tracking.MlflowTracker.is_behind", False)
     return started
 
 
 def begin(home: Home, suite: Suite) -> suites.SuiteEnd:
-    return suites.run(home, suite, "small.yaml", lambda *_: nullcontext(), lambda _: None, None)
+    return suites.run_suite(home, suite, "small.yaml", lambda *_: nullcontext(), lambda _: None, None)
 
 
 @pytest.fixture(scope="module")
@@ -58,28 +58,28 @@ def complete(tmp_path_factory: pytest.TempPathFactory) -> Home:
     """A home in which the suite is complete; nothing is to change it."""
     folder = tmp_path_factory.mktemp("complete")
     home, suite = Home(folder / "home"), small_suite(folder)
-    for cell in suite.cells:
-        tell(home, cell, *VALUES[cell.method, cell.data, cell.number])
-    suites.write_memory(home, suite)
+    for cell in suite.studies:
+        tell(home, cell, *VALUES[cell.method, cell.data, cell.search_number])
+    suites.write_suite_file(home, suite)
     return home
 
 
 @pytest.mark.slow
 def test_every_search_runs_once_and_what_is_complete_is_left_alone(tmp_path: Path, home: Home, runs: list[str]) -> None:
     suite = small_suite(tmp_path)
-    tell(home, suite.cells[1], *VALUES["weak", "rho_95", 1])
+    tell(home, suite.studies[1], *VALUES["weak", "rho_95", 1])
     assert begin(home, suite) == suites.SuiteEnd(False, [], [])
-    names = [cell.spec.name for cell in suite.cells]
+    names = [cell.spec.name for cell in suite.studies]
     assert runs == [names[0], *names[2:]]
     assert begin(home, suite) == suites.SuiteEnd(False, [], [])
     assert len(runs) == 7
-    text = suite_tables.suite_to_markdown(suites.tables(home, suite))
+    text = suite_tables.suite_to_markdown(suites.suite_tables_so_far(home, suite))
     assert (home.suites_folder / "small" / "table.md").read_text() == text
 
 
 def test_an_address_that_no_study_of_it_could_use_begins_nothing(tmp_path: Path, home: Home, runs: list[str]) -> None:
     with pytest.raises(UserError, match="within a cluster's network"):
-        suites.run(home, small_suite(tmp_path), "small", nullcontext, print, "http://head:8265")
+        suites.run_suite(home, small_suite(tmp_path), "small", nullcontext, print, "http://head:8265")
     assert runs == []
 
 
@@ -89,7 +89,7 @@ def test_a_signal_ends_it_and_the_next_run_goes_on(
     suite = small_suite(tmp_path)
 
     def stopped(home: Home, spec: StudySpec, *rest: Any) -> RunEnd:
-        tell(home, suite.cells[0], closed="interrupted")
+        tell(home, suite.studies[0], closed="interrupted")
         folder = home.find_study(spec.name)
         return RunEnd(folder, spec, StudyRecord.load(folder.ledger_file), None)
 
@@ -147,8 +147,8 @@ def test_a_changed_file_is_refused_with_what_differs(tmp_path: Path, complete: H
 
 def test_more_of_it_is_no_change(tmp_path: Path, complete: Home) -> None:
     more = TEXT.replace("searches: 2", "searches: 3").replace("rules:", "  rho_99: {name: biased_digits}\nrules:")
-    suites.check_same_settings(complete, small_suite(tmp_path, more))
-    suites.check_same_settings(
+    suites.check_suite_unchanged(complete, small_suite(tmp_path, more))
+    suites.check_suite_unchanged(
         complete, small_suite(tmp_path, TEXT.replace("base:", "base:\n  resources: {cpu: 1, hang: 15m}"))
     )
 
@@ -156,7 +156,7 @@ def test_more_of_it_is_no_change(tmp_path: Path, complete: Home) -> None:
 def test_the_numbers_are_those_of_the_ledgers(tmp_path: Path, complete: Home) -> None:
     """By hand: the cell of weak on rho_80 by accuracy has the searches 0.61 and 0.65."""
     suite = small_suite(tmp_path)
-    whole = suite_tables.suite_to_plain_dict(suites.tables(complete, suite))
+    whole = suite_tables.suite_to_plain_dict(suites.suite_tables_so_far(complete, suite))
     by_accuracy, by_unbiased = whole["tables"]
     cell = by_accuracy["cells"][0]
     assert (cell["method"], cell["data"], cell["n"]) == ("weak", "rho_80", 2)
@@ -173,7 +173,7 @@ def test_the_numbers_are_those_of_the_ledgers(tmp_path: Path, complete: Home) ->
 
 
 def test_the_tables_in_print(tmp_path: Path, complete: Home) -> None:
-    found = suites.tables(complete, small_suite(tmp_path))
+    found = suites.suite_tables_so_far(complete, small_suite(tmp_path))
     text = suite_tables.suite_to_markdown(found)
     assert "| strong | **83.0 ± 2.0** | **74.0 ± 2.0** | **78.5 ± 1.4** |" in text
     assert "| weak | 63.0 ± 2.0 | 34.0 ± 2.0 | 48.5 ± 1.4 |" in text
@@ -194,10 +194,10 @@ def test_the_tables_in_print(tmp_path: Path, complete: Home) -> None:
 
 def test_what_is_missing_is_said(tmp_path: Path, home: Home) -> None:
     suite = small_suite(tmp_path)
-    tell(home, suite.cells[0], *VALUES["weak", "rho_80", 1])
-    tell(home, suite.cells[1], VALUES["weak", "rho_95", 1][0])
-    tell(home, suite.cells[2], closed="failed")
-    found = suites.tables(home, suite)
+    tell(home, suite.studies[0], *VALUES["weak", "rho_80", 1])
+    tell(home, suite.studies[1], VALUES["weak", "rho_95", 1][0])
+    tell(home, suite.studies[2], closed="failed")
+    found = suites.suite_tables_so_far(home, suite)
     by_accuracy, by_unbiased = found.tables
     assert by_accuracy.cells["weak", "rho_80"] is not None
     assert by_accuracy.cells["weak", "rho_80"].standard_error is None
@@ -217,10 +217,10 @@ SINGLE = TEXT.replace("  rho_95: {name: biased_digits, rho: 0.95}\n", "").replac
 
 def notes_of(home: Home, suite: Suite, values: Mapping[tuple[str, int], tuple[float, float]]) -> list[str]:
     """The notes of the first rule's table of what its picks had on two fresh seeds, by method and search."""
-    for cell in suite.cells:
-        if (cell.method, cell.number) in values:
-            tell(home, cell, values[cell.method, cell.number])
-    found = suites.tables(home, suite)
+    for cell in suite.studies:
+        if (cell.method, cell.search_number) in values:
+            tell(home, cell, values[cell.method, cell.search_number])
+    found = suites.suite_tables_so_far(home, suite)
     return suite_tables.rule_table_notes(suite, found.tables[0])
 
 
@@ -230,7 +230,7 @@ def test_one_data_set_has_no_average(tmp_path: Path, home: Home) -> None:
         home, suite, {key: (value, value + 0.01) for key, value in zip(ALL_FOUR, (0.6, 0.62, 0.8, 0.81), strict=True)}
     )
     assert verdict == "strong has the best mean, told apart from weak."
-    text = suite_tables.suite_to_markdown(suites.tables(home, suite))
+    text = suite_tables.suite_to_markdown(suites.suite_tables_so_far(home, suite))
     assert "| method | rho_80 |\n" in text
     assert "average" not in text
 
@@ -266,36 +266,36 @@ def test_a_search_that_looks_at_one_metric_is_said_to_suit_its_rule(tmp_path: Pa
 
 def test_a_search_that_went_on_beyond_its_budget_does_not_count(tmp_path: Path, home: Home) -> None:
     suite = small_suite(tmp_path)
-    tell(home, suite.cells[0], *VALUES["weak", "rho_80", 1], closed=None)
-    ledger = Ledger(home.find_study(suite.cells[0].spec.name).ledger_file)
+    tell(home, suite.studies[0], *VALUES["weak", "rho_80", 1], closed=None)
+    ledger = Ledger(home.find_study(suite.studies[0].spec.name).ledger_file)
     ledger.append(SearchExtended(trials=52))
     ledger.append(SessionClosed(state="complete", enough="trials"))
     ledger.close()
-    missing = suites.tables(home, suite).tables[0].results.missing_reasons["weak", "rho_80"]
+    missing = suites.suite_tables_so_far(home, suite).tables[0].results.missing_reasons["weak", "rho_80"]
     assert missing == {"searched beyond the budget": 1, "not yet": 1}
 
 
 def test_a_rule_that_the_data_cannot_have_is_said(tmp_path: Path, home: Home) -> None:
     inferred = TEXT.replace("{name: sup_con}", "{name: sup_con}\n    train: {inferred_groups: early}")
     suite = small_suite(tmp_path, inferred.replace("unbiased_accuracy]", "inferred_unbiased_accuracy]"))
-    table = suites.tables(home, suite).tables[1]
+    table = suites.suite_tables_so_far(home, suite).tables[1]
     assert table.results.missing_reasons["weak", "rho_80"] == {"lacks what the rule needs": 2}
     assert table.results.missing_reasons["strong", "rho_80"] == {"not yet": 2}
 
 
 def test_the_plan_says_how_far_it_is(tmp_path: Path, home: Home) -> None:
     suite = small_suite(tmp_path)
-    tell(home, suite.cells[0], *VALUES["weak", "rho_80", 1])
-    tell(home, suite.cells[4], closed="interrupted")
+    tell(home, suite.studies[0], *VALUES["weak", "rho_80", 1])
+    tell(home, suite.studies[4], closed="interrupted")
     planned = plan_suite(home, suite)
     assert planned["states"] == {"complete": 1, "interrupted": 1, "not yet": 6}
-    assert "| weak | rho_80 | 1 complete, 1 interrupted | 2 + at most 4 | 8 |" in plan_text(planned)
+    assert "| weak | rho_80 | 1 complete, 1 interrupted | 2 + at most 4 | 8 |" in suite_plan_text(planned)
     first = planned["places"][0]
     assert (first["searches_left"], first["trials_per_search"]) == (1, {"search": 2, "fresh": 4})
     assert first["epochs_left"]["most"] == 6 - 2
     assert first["trial_hours_left"] is not None
     assert planned["places"][2]["trial_hours_left"] is None
-    assert "how long they take is told once" in plan_text(planned)
+    assert "how long they take is told once" in suite_plan_text(planned)
 
 
 @pytest.fixture
@@ -336,8 +336,8 @@ def test_the_command_refuses(given: tuple[str, ...], message: str, command: Call
 def test_the_same_picks_by_another_test_metric(tmp_path: Path, complete: Home) -> None:
     def printed(judge: str) -> str:
         suite = small_suite(tmp_path, f"{TEXT}judge: {judge}\n")
-        suites.check_same_settings(complete, suite)
-        return suite_tables.suite_to_markdown(suites.tables(complete, suite))
+        suites.check_suite_unchanged(complete, suite)
+        return suite_tables.suite_to_markdown(suites.suite_tables_so_far(complete, suite))
 
     assert "test/accuracy in percent, of what a rule picks" in printed("test/accuracy")
     other = printed("test/worst_group_accuracy")

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from helpers import ROOT, quickstart
 
-from study.driver.ask_driver import stop
+from study.driver.ask_driver import stop_driver
 from study.errors import UserError
 from study.home.folder import Home
 from study.home.lease import Process, ProcessGoneError
@@ -54,14 +54,14 @@ def test_the_driver_is_stopped_and_waited_for(home: Home) -> None:
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as driver:
         assert driver.stdout is not None
         assert driver.stdout.readline() == "holds it\n"
-        assert stop(home, "mine").startswith(f"process {driver.pid} on ")
+        assert stop_driver(home, "mine").startswith(f"process {driver.pid} on ")
         assert not is_driver_running(ledger)
         assert driver.wait(20) == 7
 
 
 def test_a_study_that_does_not_run_is_told(home: Home) -> None:
     with pytest.raises(UserError, match="mine: is not running"):
-        stop(home, "mine")
+        stop_driver(home, "mine")
 
 
 def changed(of_bystander: dict[str, Any], name: str) -> dict[str, Any]:
@@ -95,7 +95,7 @@ def test_no_other_process_is_ended(home: Home, bystander: "subprocess.Popen[byte
     mine = json.loads(lease.read_text())
     lease.write_text(json.dumps(mine | changed(asdict(Process.from_pid(bystander.pid)), wrong)))
     with pytest.raises(UserError, match=told):
-        stop(home, "mine")
+        stop_driver(home, "mine")
     held.close()
     assert bystander.poll() is None
 
@@ -114,10 +114,10 @@ def test_a_damaged_lease_ends_nobody(home: Home, damage: dict[str, Any]) -> None
     held, lease = Ledger(ledger), ledger.with_name("lease.json")
     lease.write_text(json.dumps(json.loads(lease.read_text()) | damage))
     with pytest.raises(UserError, match=r"mine: was not stopped: .*lease\.json, .* is missing or damaged. .*try again"):
-        stop(home, "mine")
+        stop_driver(home, "mine")
     lease.unlink()
     with pytest.raises(UserError, match="missing or damaged"):
-        stop(home, "mine")
+        stop_driver(home, "mine")
     held.close()
 
 

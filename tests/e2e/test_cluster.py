@@ -18,7 +18,7 @@ from helpers import timeless
 from ray.job_submission import JobSubmissionClient
 from routes import PUBLIC, let_in, mlflow_lets_in, routes, spoken
 
-from study.cluster.local import LocalCluster, node_process
+from study.cluster.local import LocalCluster, node_part
 from study.home.folder import Home
 from study.home.record import StudyRecord
 
@@ -36,8 +36,8 @@ class Cluster:
         self.command = Command(home, work, patience=600)
         told = json.loads(self.command.done("cluster", "up", "--nodes", "2", "--json"))
         self.dashboard, self.address = told["dashboard"], told["address"]
-        self.local = LocalCluster.of(Home(home))
-        self.shell = self.local.environment()
+        self.local = LocalCluster.of_home(Home(home))
+        self.shell = self.local.client_environment()
         self.token = self.local.token_file.read_text(encoding="utf-8")
         self.shell["MLFLOW_TRACKING_PASSWORD"] = self.local.password_file.read_text(encoding="utf-8")
 
@@ -63,18 +63,18 @@ class Cluster:
 
     def add_node(self, name: str) -> None:
         """One more, of one CPU."""
-        self.local._start_and_wait([node_process(self.local, Home(self.command.home), name, 1, ())], print)
+        self.local._start_and_wait([node_part(self.local, Home(self.command.home), name, 1, ())], print)
 
     def kill(self, name: str) -> None:
         """As when a machine loses its power."""
-        next(one for one in self.local.processes if one.name == name).kill(signal.SIGKILL)
+        next(one for one in self.local.processes if one.name == name).signal_group(signal.SIGKILL)
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     found = Cluster(tmp_path_factory.mktemp("home"), tmp_path_factory.mktemp("work"))
     yield found
-    found.local.stop()
+    found.local.stop_cluster()
 
 
 def test_a_study_from_submission_to_its_end(cluster: Cluster) -> None:
@@ -291,7 +291,7 @@ def test_no_other_port_answers_without_the_token(
             agents += 1
             found += let_in(f"http://{host}:{port}", ray_routes["agent"], PUBLIC["agent"], token)
     assert found == []
-    assert agents >= 2 * len([one for one in cluster.local.alive() if one.name != "mlflow"])
+    assert agents >= 2 * len([one for one in cluster.local.living_processes() if one.name != "mlflow"])
 
 
 def test_mlflow_answers_nobody_without_the_password(cluster: Cluster, tmp_path: Path) -> None:

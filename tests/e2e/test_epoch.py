@@ -37,7 +37,7 @@ def assert_kept_weights_give_the_chosen_epoch(command: Command, spec: StudySpec,
     chosen = epochs.chosen_metrics(spec.objective, told)["epoch"]
     config = spec.trial_config(told.params, told.seed)
     trial = Trial(config, data.load(config.data), "cpu")
-    trial.load(command.folder(spec.name).model_file(told.number))
+    trial.load_model(command.folder(spec.name).model_file(told.number))
     reported = {**told.reports[-1], **told.reports[chosen - 1]}  # of train.final in the last one alone
     measured = trial.evaluate("val", final=True)
     assert {f"{probe}accuracy" for probe in ("", "knn_")} <= {name.removeprefix("val/") for name in measured}

@@ -31,7 +31,7 @@ class Laptop:
         self.cluster = Command(folder / "cluster", folder / "work", patience=600)
         up = self.cluster.done("cluster", "up", "--nodes", "1", "--json")
         self.url = json.loads(up)["dashboard"]
-        self.local = LocalCluster.of(Home(self.cluster.home))
+        self.local = LocalCluster.of_home(Home(self.cluster.home))
         self.command = Command(folder / "laptop", folder / "work", patience=600)
         self.shell = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(self.local.token_file)}
 
@@ -59,7 +59,7 @@ class Laptop:
 def laptop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laptop]:
     found = Laptop(tmp_path_factory.mktemp("there"))
     yield found
-    found.local.stop()
+    found.local.stop_cluster()
 
 
 @pytest.mark.long
@@ -113,14 +113,14 @@ def test_a_study_is_submitted_read_and_fetched(laptop: Laptop, monkeypatch: pyte
     for name, value in laptop.shell.items():
         monkeypatch.setenv(name, value)
     head = ClusterHead(laptop.url)
-    (job,) = head.jobs()
+    (job,) = head.driver_jobs()
     assert job.node is not None
     for _ in range(20):  # now and then Ray's answer is empty
         with pytest.raises(RemoteFileNotFoundError):
-            next(head.file(job.node, "study/mine/folder/nothing"))
+            next(head.read_log_file(job.node, "study/mine/folder/nothing"))
     with pytest.raises(NodeNotFoundError):
-        next(head.file("0" * 56, "study/mine/manifest.json"))
-    last = b"".join(head.file(job.node, "study/mine/folder/ledger.jsonl", lines=2))
+        next(head.read_log_file("0" * 56, "study/mine/manifest.json"))
+    last = b"".join(head.read_log_file(job.node, "study/mine/folder/ledger.jsonl", lines=2))
     assert last == b"".join(there.ledger_file.read_bytes().splitlines(keepends=True)[-2:])
     reading_needs_the_token(laptop, job.node)
 
@@ -128,9 +128,12 @@ def test_a_study_is_submitted_read_and_fetched(laptop: Laptop, monkeypatch: pyte
 def reading_needs_the_token(laptop: Laptop, node: str) -> None:
     """Also at a node's own agent, whose file server does not follow the link."""
     token, name = laptop.local.token_file.read_text(encoding="utf-8"), "study/mine/folder/study.yaml"
-    url = f"{laptop.url}{ray_internals.LOG}?{urlencode({'node_id': node, 'filename': name, 'lines': -1})}"
+    query = urlencode({"node_id": node, "filename": name, "lines": -1})
+    url = f"{laptop.url}{ray_internals.DASHBOARD_LOG_FILE_PATH}?{query}"
     assert [laptop.status_of(url, given) for given in (token, None, "w" * 64)] == [200, 401, 403]
-    request = urllib.request.Request(laptop.url + ray_internals.NODES, headers={"Authorization": f"Bearer {token}"})
+    request = urllib.request.Request(
+        laptop.url + ray_internals.DASHBOARD_NODES_PATH, headers={"Authorization": f"Bearer {token}"}
+    )
     with urllib.request.urlopen(request, timeout=60) as answer:
         (port,) = (
             one["raylet"]["dashboardAgentListenPort"]

@@ -19,10 +19,10 @@ from study.home.folder import Home
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
 from study.ranking import Results
-from study.tracking import Tracker, remove_study_runs, tracker
+from study.tracking import MlflowTracker, remove_study_runs, tracker
 from study.tracking.registry import register_model_version
-from study.trained import Classifier
-from study.trained.model_files import best_model
+from study.trained import TrainedClassifier
+from study.trained.model_files import best_model_files
 
 pytestmark = pytest.mark.timeout(900)
 
@@ -88,8 +88,8 @@ def test_what_happens_during_an_outage_arrives_once_and_in_order(
     monkeypatch.setattr(tracker, "FINISH_TIMEOUT_S", 400.0)
     home = Home(tmp_path / "home")
     folder = home.create_study(SPEC)
-    ledger, follower = Ledger(folder.ledger_file), Tracker(home, folder, SPEC)
-    follower.start()
+    ledger, follower = Ledger(folder.ledger_file), MlflowTracker(home, folder, SPEC)
+    follower.start_following()
     ledger.append(SessionOpened(**SESSION))
     outage = threading.Thread(target=fault, args=(server, postgres))
     longest, last = 0.0, 0
@@ -105,7 +105,7 @@ def test_what_happens_during_an_outage_arrives_once_and_in_order(
                 break
     ledger.append(SessionClosed(state="complete"))
     ledger.close()
-    assert follower.finish() is None
+    assert follower.finish_writing() is None
     assert longest < OUTAGE / 2, "a trial waited"
     runs = Runs(server.uri, SPEC.name)
     runs.agree_with(StudyRecord.load(folder.ledger_file))
@@ -139,15 +139,15 @@ def address(request: pytest.FixtureRequest, server: MlflowServer, monkeypatch: p
 def test_a_model_is_registered_fetched_and_removed(tmp_path: Path, address: str) -> None:
     home = Home(tmp_path / "home")
     folder = train(home)
-    model = best_model(folder, Results.load(folder))
+    model = best_model_files(folder, Results.load(folder))
     assert model is not None
-    follower = Tracker(home, folder, folder.load_spec())
-    follower.start()
-    assert follower.finish() is None
+    follower = MlflowTracker(home, folder, folder.load_spec())
+    follower.start_following()
+    assert follower.finish_writing() is None
     assert register_model_version(home, folder, "small-final", model) is None
     with find_model_files(home, "models:/small-final@candidate") as description:
-        found = Classifier.load(description, "cpu")
-    assert found.description == Classifier.load(model.description, "cpu").description
+        found = TrainedClassifier.load_from_description(description, "cpu")
+    assert found.description == TrainedClassifier.load_from_description(model.description, "cpu").description
     assert register_model_version(home, folder, "small-final", model) is None
     client = MlflowClient(address)
     assert len(client.search_model_versions("name = 'small-final'")) == 1

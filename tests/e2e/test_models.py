@@ -17,7 +17,7 @@ from PIL import Image
 from study import data
 from study.home.folder import Home
 from study.home.record import StudyRecord
-from study.trained import Classifier
+from study.trained import TrainedClassifier
 
 pytestmark = pytest.mark.slow
 
@@ -123,8 +123,10 @@ def test_it_serves_from_the_registry_in_another_process(served: Command, tmp_pat
     assert "/code/study/__init__.py" in done.stdout
     found = pd.read_csv(tmp_path / "found.csv")
     assert found["file"].tolist() == files
-    classifier = Classifier.load(served.folder("served").description_file(chosen(served)), "cpu")
-    expected = classifier.probabilities(inputs)
+    classifier = TrainedClassifier.load_from_description(
+        served.folder("served").description_file(chosen(served)), "cpu"
+    )
+    expected = classifier.predict_probabilities(inputs)
     np.testing.assert_allclose(found[[f"p({name})" for name in range(10)]], expected, rtol=1e-5, atol=1e-9)
     np.testing.assert_allclose(found["confidence"], expected.max(1), rtol=1e-5)
 

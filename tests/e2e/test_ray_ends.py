@@ -16,7 +16,7 @@ from command import Command
 from ended import assert_nothing_was_lost
 from helpers import computed
 
-from study.sweep.driver import STOPPING
+from study.sweep.driver import STOPPING_MESSAGE
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_a_signal_at_any_moment_of_the_start_is_exit_130_and_one_answer(
         process.send_signal(number)
         out, err = process.communicate(timeout=150)
         assert process.returncode == 130, (moment, out, err)
-        assert "stopped" in err or STOPPING in out or "study resume tiny" in out, (moment, out, err)
+        assert "stopped" in err or STOPPING_MESSAGE in out or "study resume tiny" in out, (moment, out, err)
         assert "Traceback" not in err
         answers.append((moment, out, err))
     folder = command.folder("tiny").path
@@ -99,5 +99,5 @@ def test_a_study_starts_on_a_machine_that_is_kept_busy(make_command: Callable[[]
             process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=200)
     assert (process.returncode, err) == (130, ""), out
-    assert STOPPING in out
+    assert STOPPING_MESSAGE in out
     assert "attempt" not in out

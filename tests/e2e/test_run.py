@@ -55,7 +55,7 @@ def test_sweep_and_single_process_give_the_same_bits(finished: Command) -> None:
     dataset = data.load(spec.data_sections[0])
     for number in (0, 1, max(record.trials)):
         trial = record.trials[number]
-        epochs = Trial(spec.trial_config(trial.params, trial.seed), dataset).run()
+        epochs = Trial(spec.trial_config(trial.params, trial.seed), dataset).train_epochs()
         for report, metrics in zip(trial.reports, epochs, strict=False):
             assert _timeless(metrics) == _timeless(report)
 

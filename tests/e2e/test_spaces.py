@@ -33,13 +33,13 @@ def test_each_trial_has_its_own_data_and_method(make_command: Callable[[], Comma
     command = make_command()
     command.done("run", "tiny.yaml", *(part for one in MIXED for part in ("--set", one)))
     spec, record = command.load("tiny")
-    loaded = data.load_all(spec.data_sections)
+    loaded = data.load_datasets(spec.data_sections)
     assert record.sessions[0].data == joint_fingerprint(loaded)
     trials = list(record.trials.values())
     assert len(trials) == 3
     for trial in trials:
         config = spec.trial_config(trial.params, trial.seed)
-        again = timeless(Trial(config, loaded[data.section_key(config.data)], "cpu").run())
+        again = timeless(Trial(config, loaded[data.section_key(config.data)], "cpu").train_epochs())
         assert [one["val/accuracy"] for one in again] == [one["val/accuracy"] for one in trial.reports]
     best = Results(spec, record).ranked_all[0]
     written = exported_spec(command.folder("tiny"), Results(spec, record), best, CandidateSelection())

@@ -18,7 +18,7 @@ from torch import nn
 
 from study.analysis.report.write_report import write_report
 from study.commands.export import export_best
-from study.data.cache import load_cached, scratch_array
+from study.data.cache import allocate_array_on_disk, load_or_build_dataset
 from study.data.dataset import Facts, Split
 from study.errors import StudyStoppedError, UserError, find_disk_error
 from study.files import write_output
@@ -26,8 +26,8 @@ from study.home.events import NodeExcluded
 from study.home.folder import Home
 from study.home.ledger import Ledger
 from study.ranking import Results
-from study.tracking.connection import connect, format_error
-from study.training.checkpoint import Checkpoint
+from study.tracking.connection import connect_to_mlflow, format_mlflow_error
+from study.training.checkpoint import TrialCheckpointFile
 from study.training.function_trial import FolderCheckpoint
 from study.training.loop import TrainingLoop
 
@@ -40,19 +40,19 @@ def network() -> nn.Module:
 
 
 def checkpoint(folder: Path) -> None:
-    Checkpoint(folder / "state.pt", {}, {"net": network()}, {}).save(1)
+    TrialCheckpointFile(folder / "state.pt", {}, {"net": network()}, {}).save_if_due(1)
 
 
 def weights(folder: Path) -> None:
     nothing_fitted = SimpleNamespace(probe_tensors=dict)
     of_network = SimpleNamespace(_networks=network(), evaluate=nothing_fitted)
-    TrainingLoop.save(of_network, folder / "one.safetensors")  # type: ignore[arg-type]
+    TrainingLoop.save_model(of_network, folder / "one.safetensors")  # type: ignore[arg-type]
 
 
 def kept_folder(folder: Path) -> None:
     (scratch := folder / "scratch").mkdir(exist_ok=True)
     os.truncate(scratch / "own" if (scratch / "own").exists() else touched(scratch / "own"), 50_000)
-    FolderCheckpoint(folder / "state.zip", scratch, {}).save(1, None)
+    FolderCheckpoint(folder / "state.zip", scratch, {}).save_folder_if_due(1, None)
 
 
 def touched(path: Path) -> Path:
@@ -64,11 +64,11 @@ def prepared(folder: Path) -> None:
     inputs = np.zeros((40_000, 1, 2, 2), np.uint8)
     split = Split(inputs, np.arange(40_000) % 3, np.arange(40_000) % 2)
     facts = Facts(classes=3, bias_classes=2, shape=(1, 2, 2), splits=("train",))
-    load_cached("one", {}, facts, lambda: {"train": split})
+    load_or_build_dataset("one", {}, facts, lambda: {"train": split})
 
 
 def nameless(folder: Path) -> None:
-    scratch_array((40_000, 4))
+    allocate_array_on_disk((40_000, 4))
 
 
 def ledger(folder: Path) -> None:
@@ -183,11 +183,11 @@ def test_mlflow_without_room_is_one_line(
 ) -> None:
     database = tmp_path / "mlflow.db"
     database.write_bytes(empty_database.read_bytes())
-    client = connect(f"sqlite:///{database}")
+    client = connect_to_mlflow(f"sqlite:///{database}")
     client.create_experiment("before")
     with full_disk(0), pytest.raises(Exception, match="disk") as raised:
         client.create_experiment("after")
-    line = format_error(raised.value, f"sqlite:///{database}")
+    line = format_mlflow_error(raised.value, f"sqlite:///{database}")
     assert line.startswith(f"{database}: ")
     assert line.count("\n") == 0
     assert line.endswith(("Make room there", "See that it can be written again"))

@@ -28,7 +28,7 @@ from simulated_gpu import launches
 from study.data.dataset import Facts, Split
 from study.training import augment
 from study.training.config import TrainOptions
-from study.training.device import ResidentSplit
+from study.training.device import DeviceSplit
 
 warnings.simplefilter("ignore")
 device = torch.device("cuda")
@@ -39,7 +39,7 @@ for case in CASES:
     shape = tuple(json.loads(shape.replace("(", "[").replace(",)", ")").replace(")", "]")))
     rows = np.zeros((64, *shape), np.uint8 if len(shape) == 3 else np.float32)
     facts = Facts(classes=2, bias_classes=None, shape=shape, mean=0.5, deviation=0.5)
-    split = ResidentSplit(Split(rows, np.zeros(64, np.int64)), facts, device)
+    split = DeviceSplit(Split(rows, np.zeros(64, np.int64)), facts, device)
     augmentation, index = augment.build_augmentation(name, shape, TrainOptions()), torch.arange(32, device=device)
     torch.cuda.set_sync_debug_mode("error")
     for views in (1, 2, 4):  # the first takes constants to the device

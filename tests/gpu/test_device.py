@@ -16,7 +16,7 @@ import json
 from study.errors import UserError
 from study.training import device
 
-told = {"best": str(device.best_device())}
+told = {"best": str(device.best_available_device())}
 for name in ("auto", "cuda", "cuda:1", "cuda:2", "cpu"):
     try:
         told[name] = device.describe_device(device.resolve_device(name)) | {"device": str(device.resolve_device(name))}

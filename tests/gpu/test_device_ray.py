@@ -16,15 +16,15 @@ from simulated_gpu import ROOT, gpu_environment, missing
 from study.home.folder import StudyFolder
 from study.home.ledger import read_entries
 from study.home.ledger_line import Entry
-from study.upstream.environment import ProcessKind, variables
+from study.upstream.environment import ProcessKind, variables_of_processes
 
 pytestmark = [pytest.mark.skipif(bool(missing()), reason=str(missing())), pytest.mark.long]
 
 SCRIPT = """
 import json, os, sys
-from study.upstream.environment import LOOPBACK_ALONE
+from study.upstream.environment import KEEP_LOOPBACK_VARIABLES
 
-os.environ |= LOOPBACK_ALONE
+os.environ |= KEEP_LOOPBACK_VARIABLES
 import ray
 from ray.cluster_utils import Cluster
 from study import data
@@ -34,7 +34,7 @@ from study.home.ledger import Ledger
 from study.home.record import StudyRecord
 from study.spec import load_study
 from study.sweep import nodes
-from study.sweep.driver import drive
+from study.sweep.driver import drive_study
 
 simulated, told = json.loads(sys.argv[1]), {}
 cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "num_gpus": 0, "node_ip_address": "127.0.0.1"})
@@ -43,13 +43,13 @@ for label, variables in (("H100", simulated), ("T4", {})):
         num_cpus=2, num_gpus=1, labels={"ray.io/accelerator-type": label}, env_vars=variables,
         node_ip_address="127.0.0.1",
     )
-nodes.JOINING = 1.0
+nodes.NODE_JOIN_TIMEOUT_S = 1.0
 
 def study(name, *assignments):
     spec = load_study("devices.yaml", assignments, name=name)
     home, told[name] = Home.locate(), []
     folder = home.create_study(spec)
-    datasets, ledger = data.load_all(spec.data_sections), Ledger(folder.ledger_file)
+    datasets, ledger = data.load_datasets(spec.data_sections), Ledger(folder.ledger_file)
     try:
         drive(
             folder,
@@ -120,7 +120,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, list[
         cwd=work,
         env={
             **os.environ,
-            **variables(ProcessKind.DRIVER, ProcessKind.LOCAL_NODE),
+            **variables_of_processes(ProcessKind.DRIVER, ProcessKind.LOCAL_NODE),
             "RAY_JEMALLOC_LIB_PATH": "",  # else Ray's own library is preloaded in place of the simulated device
             "STUDY_HOME": str(home),
             "PYTHONPATH": f"{ROOT}{os.pathsep}{work}",

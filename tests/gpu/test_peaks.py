@@ -13,7 +13,7 @@ import numpy as np, torch
 from study import methods, models
 from study.data.dataset import Dataset, Facts, Split
 from study.training import Trial, TrialConfig, evaluation, loop
-from study.training.evaluation import Evaluator
+from study.training.evaluation import SplitEvaluator
 
 loop.check_loss = loop.check_networks = evaluation.check_features = lambda *given: None  # no kernel gives a value
 FACTS = Facts(4, 4, (3, 64, 64), splits=("train", "val"))
@@ -66,7 +66,7 @@ import json, os
 import torch
 from study.training import device
 
-device.limit_memory(float(os.environ["SHARE"]))
+device.limit_gpu_memory(float(os.environ["SHARE"]))
 told = []
 for mib in (300, 200):
     try:
@@ -75,9 +75,9 @@ for mib in (300, 200):
     except torch.cuda.OutOfMemoryError as problem:
         told.append("MiB allowed" in str(problem))
 kept = None
-device.free_memory()
+device.free_gpu_memory()
 told.append(torch.cuda.memory_reserved())
-told.append(device.available_bytes(torch.device("cuda")) / 2**20)
+told.append(device.available_gpu_bytes(torch.device("cuda")) / 2**20)
 print(json.dumps(told))
 """
 

@@ -6,7 +6,7 @@ import pytest
 from simulated_gpu import missing, run_on_gpu
 from small import config, digits
 
-from study.spec.search_checks import section_faults
+from study.spec.search_checks import incompatible_sections_faults
 from study.training import Trial
 
 on_gpu = pytest.mark.skipif(bool(missing()), reason=str(missing()))
@@ -23,7 +23,7 @@ for name in ("check_loss", "check_networks"):  # of values that are not there
     setattr(loop, name, lambda *values: None)
 evaluation.check_features = lambda *values: None
 told = {}
-call = loop.RecordedStep.__call__
+call = loop.CudaGraphStep.__call__
 
 def counted(self, batch):
     torch.cuda.set_sync_debug_mode("error")
@@ -36,7 +36,7 @@ def counted(self, batch):
     told[case].append([began, launched, after["graph_launches"] - before["graph_launches"], rate.device.type])
     return value
 
-loop.RecordedStep.__call__ = counted
+loop.CudaGraphStep.__call__ = counted
 method = {"name": "eps_sup_info_nce", "regulariser": "fair_kl", "lambda": 1.0, "alpha": 0.1}
 cases = {"adam": {}, "sgd": {"optimizer": "sgd"}, "lars": {"optimizer": "lars"}, "clip": {"clip_norm": 1.0}}
 for case, train in cases.items():
@@ -69,7 +69,7 @@ from study.training import Trial, evaluation, loop
 for name in ("check_loss", "check_networks"):  # of values that are not there
     setattr(loop, name, lambda *values: None)
 evaluation.check_features = lambda *values: None
-probe_loss, room = Trial._probe_loss, loop.available_bytes
+probe_loss, room = Trial._probe_loss, loop.available_gpu_bytes
 
 def waiting(self, features, index):
     next(iter(features.values())).sum().item()
@@ -84,9 +84,9 @@ def trained(graph):
     return counts()["graph_launches"] - before, own
 
 told = {"recorded": trained(None), "not": trained(False)}
-loop.available_bytes = lambda device: 0
+loop.available_gpu_bytes = lambda device: 0
 told["no room"] = trained(None)
-loop.available_bytes, Trial._probe_loss = room, waiting
+loop.available_gpu_bytes, Trial._probe_loss = room, waiting
 told["waits"] = trained(None)
 try:
     trained(True)
@@ -113,7 +113,7 @@ def test_a_step_is_recorded_unasked_where_it_can_be() -> None:
 def problems(method: dict, **train: object) -> list[str]:
     sections = config(method, **train).to_document() | {"data": {"name": "digits"}}
     facts = digits().facts
-    return [why for place, why in section_faults(sections, facts) if place == ("train", "graph")]
+    return [why for place, why in incompatible_sections_faults(sections, facts) if place == ("train", "graph")]
 
 
 def test_what_cannot_be_recorded_is_refused() -> None:
@@ -125,7 +125,7 @@ def test_what_cannot_be_recorded_is_refused() -> None:
 
 def test_on_a_cpu_the_step_runs_as_it_is() -> None:
     recorded, plain = (
-        next(Trial(config({"name": "sup_con"}, graph=graph, epochs=1), digits(), "cpu").run())
+        next(Trial(config({"name": "sup_con"}, graph=graph, epochs=1), digits(), "cpu").train_epochs())
         for graph in (True, False)
     )
     assert recorded["train/loss"] == plain["train/loss"]

@@ -62,7 +62,7 @@ def test_the_suite_loads(tmp_path: Path) -> None:
     (block,) = (block for block in YAML if block.kind == "suite")
     (tmp_path / "mine.yaml").write_text(block.text)
     suite = load_suite(str(tmp_path / "mine.yaml"))
-    assert len(suite.cells) == 2 * 2 * 3
+    assert len(suite.studies) == 2 * 2 * 3
 
 
 @pytest.mark.slow

@@ -142,7 +142,7 @@ def driver(folder: StudyFolder, answers: None, monkeypatch: pytest.MonkeyPatch) 
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.readline()
-        monkeypatch.setattr(ask_driver, "LONGEST_STOP", 0.0)
+        monkeypatch.setattr(ask_driver, "STOP_TIMEOUT_S", 0.0)
         monkeypatch.setattr(ledger, "LOCK_TIMEOUT_S", 0.05)
         answer("resume", "mine")  # imports MLflow
         yield LeaseHolder("one", lease.machine_id(), "here", since=1.0, **asdict(Process.from_pid(process.pid)))

@@ -112,7 +112,7 @@ def test_mlflow_has_what_the_driver_has_however_it_was_brought(place: Path, seed
             assert run.status == RUN_STATUS[trial.state]
         elif trial.state == "running":
             assert run.status in (None, "RUNNING")
-        told = {point.step for point in run.points if point.name == "val/accuracy"}
+        told = {point.step for point in run.metric_values if point.name == "val/accuracy"}
         assert {epoch for epoch, value in enumerate(reported, 1) if value is not None} <= told
 
 
@@ -125,10 +125,12 @@ class Runs:
     def take(self, changes: list[RunUpdate]) -> None:
         for change in changes:
             run = self.runs.setdefault(change.key, RunUpdate(change.key, parent=change.parent))
-            run.tags = {name: value for name, value in (run.tags | change.tags).items() if name not in change.untag}
+            run.tags = {
+                name: value for name, value in (run.tags | change.tags).items() if name not in change.removed_tags
+            }
             run.params |= change.params
-            run.points += change.points
-            run.name, run.rename = change.name or run.name, change.rename or run.rename
-            run.start = change.start or run.start
+            run.metric_values += change.metric_values
+            run.name, run.new_name = change.name or run.name, change.new_name or run.new_name
+            run.start_ms = change.start_ms or run.start_ms
             if change.status:
-                run.status, run.end = change.status, change.end
+                run.status, run.end_ms = change.status, change.end_ms

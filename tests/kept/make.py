@@ -25,13 +25,13 @@ import study
 from study.api.notebook import create_progress_view
 from study.commands.ablate_study import AblationRequest as Ablation
 from study.driver import session
-from study.driver.run import ablate
+from study.driver.run import run_ablation
 from study.home.driver_requests import DriverRequest, submit_request
 from study.home.events import entry_to_event
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger, read_entries
 from study.knobs import read_knobs
-from study.spec.schema import Resources, Search
+from study.spec.schema import SearchOptions, TrialResources
 from study.sweep.ray_runtime import SharedRay
 from study.training.config import TrainOptions
 
@@ -175,7 +175,7 @@ def ruled() -> None:
 
 def ablated() -> None:
     digits("ablated", search__trials=6, search__sampler="qmc", search__confirm={"top": 1, "seeds": 3})
-    ablate(Home.locate(), "ablated", create_progress_view(True), Ablation())
+    run_ablation(Home.locate(), "ablated", create_progress_view(True), Ablation())
 
 
 def final() -> None:
@@ -257,7 +257,7 @@ def keep(folder: StudyFolder) -> None:
 def short(file: Path) -> str:
     """A resolved study file without what is the default, so that a key which goes need not go from it, too."""
     values = yaml.safe_load(file.read_text(encoding="utf-8"))
-    defaults = {"search": Search().model_dump(), "resources": Resources().model_dump()}
+    defaults = {"search": SearchOptions().model_dump(), "resources": TrialResources().model_dump()}
     defaults["train"] = {knob.key: knob.default for knob in read_knobs(TrainOptions)}
     for section, of in defaults.items():
         given = values.get(section, {})

@@ -287,14 +287,14 @@ def _decided(spec: StudySpec, events: Sequence[dict[str, Any]]) -> dict[str, Any
     agenda = Agenda(spec, ledger, record, EarlyStopping(spec))
     given = []
     for _ in range(ASKED):
-        job = agenda.next()
+        job = agenda.next_job()
         given.append(job if job is None or isinstance(job, str) else f"{job.kind} {job.trial.number}")
         if job is None or job == "done":
             break
     columns = {f"job {place}": job for place, job in enumerate(given)}
     for place, event in enumerate(ledger.events):
         columns |= _columns({key: value for key, value in event.items() if key != "time"}, f"event {place}")
-    return columns | {"enough": agenda.enough, "outcome": agenda.outcome}
+    return columns | {"enough": agenda.reached_limit, "outcome": agenda.outcome}
 
 
 def _no_sentences(part: Any) -> Any:

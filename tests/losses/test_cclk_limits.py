@@ -16,7 +16,7 @@ from small_batch import (
     log_sum,
 )
 
-from study.losses.cclk import fair_cclk, hard_negative_cclk, weakly_supervised_cclk, weight_measures
+from study.losses.cclk import fair_cclk, hard_negative_cclk, kernel_weight_diagnostics, weakly_supervised_cclk
 
 CONDITION = torch.randn(SAMPLES, 3, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
 
@@ -27,7 +27,11 @@ def test_sigma2_to_0_leaves_no_similar_condition() -> None:
     close(hard_negative_cclk(VIEWS, temperature=TEMPERATURE, sigma2=1e-9), 0.0)
     ours = weakly_supervised_cclk(VIEWS, bias=CONDITION, temperature=TEMPERATURE, sigma2=1e-9)
     close(ours, torch.log1p((log_sum(OTHERS) - math.log(1e-7)).exp()).mean())
-    assert weight_measures(CONDITION, sigma2=1e-9) == {"weightless_share": 1, "weight_sum": 0, "effective_negatives": 0}
+    assert kernel_weight_diagnostics(CONDITION, sigma2=1e-9) == {
+        "weightless_share": 1,
+        "weight_sum": 0,
+        "effective_negatives": 0,
+    }
 
 
 @pytest.mark.parametrize("loss", [fair_cclk, hard_negative_cclk])
@@ -37,7 +41,7 @@ def test_sigma2_to_infinity_is_info_nce_over_all_others(loss: object) -> None:
     share = (SAMPLES - 1) / (SAMPLES + 1e-3)
     expected = torch.log1p(share * (log_sum(NEGATIVES) - OTHER_VIEW).exp()).mean()
     torch.testing.assert_close(ours, expected, rtol=1e-6, atol=0)
-    measures = weight_measures(CONDITION, sigma2=1e12, ridge=1e-3)
+    measures = kernel_weight_diagnostics(CONDITION, sigma2=1e12, ridge=1e-3)
     assert measures["weightless_share"] == 0
     torch.testing.assert_close(float(measures["weight_sum"]), share, rtol=1e-6, atol=0)
     torch.testing.assert_close(float(measures["effective_negatives"]), SAMPLES - 1.0, rtol=1e-6, atol=0)
@@ -46,7 +50,10 @@ def test_sigma2_to_infinity_is_info_nce_over_all_others(loss: object) -> None:
 def test_a_narrow_kernel_keeps_its_weight_on_the_diagonal_which_the_released_form_leaves_out() -> None:
     """No sample is without any weight, and yet next to nothing is left."""
     colours = torch.rand(256, 3, generator=torch.Generator().manual_seed(0))
-    narrow, wide = weight_measures(colours, sigma2=0.01, ridge=0.01), weight_measures(colours, sigma2=100.0, ridge=0.1)
+    narrow, wide = (
+        kernel_weight_diagnostics(colours, sigma2=0.01, ridge=0.01),
+        kernel_weight_diagnostics(colours, sigma2=100.0, ridge=0.1),
+    )
     assert narrow["weightless_share"] == wide["weightless_share"] == 0
     assert narrow["weight_sum"] < 0.05 < 0.9 < wide["weight_sum"]
     assert narrow["effective_negatives"] < 4 < 100 < wide["effective_negatives"]

@@ -19,19 +19,19 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from study.losses.cclk import fair_info_nce, weakly_supervised_info_nce
-from study.losses.debiased import floored_share
+from study.losses.debiased import share_of_floored_rows
 from study.losses.eps_sup_info_nce import eps_sup_info_nce
 from study.losses.fair_kl import fair_kl
 from study.losses.info_nce import info_nce
 from study.losses.own_gradients import (
+    cell_sums_by_matmul,
+    cell_sums_in_turn,
     entry_gradients_by_matmul,
     entry_gradients_in_turn,
-    masked_pair_sums,
-    row_pair_sums,
-    sums_by_products,
-    sums_in_turn,
+    pair_softplus_of_masked_rows,
+    pair_softplus_of_row,
 )
-from study.losses.pairs import equality_mask, gram, group_index
+from study.losses.pairs import equality_mask, gram_matrix, index_label_groups
 from study.losses.sup_con import sup_con, sup_con_in
 
 
@@ -41,8 +41,8 @@ def test_info_nce_is_the_cross_entropy_of_the_other_view() -> None:
 
 def test_form_d_is_the_same_on_a_cpu_and_elsewhere() -> None:
     positive, negative = (LABEL[:, None] == LABEL) & OTHERS, LABEL[:, None] != LABEL
-    for row, ours in enumerate(zip(*masked_pair_sums(SCORES, positive, negative), strict=True)):
-        for one, theirs in zip(ours, row_pair_sums(SCORES[row], positive[row], negative[row]), strict=True):
+    for row, ours in enumerate(zip(*pair_softplus_of_masked_rows(SCORES, positive, negative), strict=True)):
+        for one, theirs in zip(ours, pair_softplus_of_row(SCORES[row], positive[row], negative[row]), strict=True):
             close(one, theirs)
 
 
@@ -51,7 +51,7 @@ def test_the_sums_of_fair_kl_are_the_same_on_a_cpu_and_elsewhere(soft: bool) -> 
     one_class = (LABEL[:, None] == LABEL).double()
     aligned = SCORES.sigmoid() if soft else (BIAS.repeat(2)[:, None] == BIAS.repeat(2)).double()
     matrices = SCORES, one_class, aligned
-    for ours, theirs in zip(sums_in_turn(*matrices), sums_by_products(*matrices, soft), strict=True):
+    for ours, theirs in zip(cell_sums_in_turn(*matrices), cell_sums_by_matmul(*matrices, soft), strict=True):
         close(ours, theirs)
     level, slope = torch.randn(2, 2, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     close(
@@ -61,7 +61,7 @@ def test_the_sums_of_fair_kl_are_the_same_on_a_cpu_and_elsewhere(soft: bool) -> 
 
 @pytest.mark.parametrize("label", [LABEL, LABEL - 1, LABEL * 2**40])
 def test_masks_are_the_same_on_a_cpu_and_elsewhere(label: Tensor) -> None:
-    close(equality_mask(label, torch.float64), equality_mask(group_index(label).double(), torch.float64))
+    close(equality_mask(label, torch.float64), equality_mask(index_label_groups(label).double(), torch.float64))
 
 
 def test_with_one_positive_each_all_forms_of_sup_con_agree() -> None:
@@ -70,9 +70,9 @@ def test_with_one_positive_each_all_forms_of_sup_con_agree() -> None:
 
 
 def test_floored_share_counts_the_rows_without_a_gradient_through_their_negatives() -> None:
-    assert floored_share(VIEWS, temperature=1.0, tau_plus=0.0) == 0
+    assert share_of_floored_rows(VIEWS, temperature=1.0, tau_plus=0.0) == 0
     agreeing = VIEWS[:1].expand_as(VIEWS)
-    assert floored_share(agreeing, temperature=0.05, tau_plus=0.3) == 1
+    assert share_of_floored_rows(agreeing, temperature=0.05, tau_plus=0.3) == 1
 
 
 def test_clusters_are_classes() -> None:
@@ -119,7 +119,7 @@ def test_soft_reference_against_its_four_cells() -> None:
 def test_a_shared_similarity_matrix_gives_the_same_value_and_gradient() -> None:
     def objective(share: bool) -> tuple[Tensor, Tensor]:
         views = VIEWS.clone().requires_grad_()
-        similarity = gram(views) if share else None
+        similarity = gram_matrix(views) if share else None
         loss = eps_sup_info_nce(views, target=TARGET, epsilon=0.25, similarity=similarity)
         loss = loss + fair_kl(views, target=TARGET, bias=BIAS, similarity=similarity)
         return loss, torch.autograd.grad(loss, views)[0]

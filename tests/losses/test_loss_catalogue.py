@@ -16,9 +16,9 @@ from study.losses.debiased import debiased_info_nce
 from study.losses.eps_sup_info_nce import eps_sup_info_nce
 from study.losses.fair_kl import fair_kl
 from study.losses.fair_sup_con import fair_sup_con
-from study.losses.loss_catalogue import classification_losses, losses, regularisers
+from study.losses.loss_catalogue import classification_losses_by_name, losses_by_name, regularisers_by_name
 
-EVERYTHING = {**losses(), **regularisers(), **classification_losses()}
+EVERYTHING = {**losses_by_name(), **regularisers_by_name(), **classification_losses_by_name()}
 INPUTS = {"target", "weight", "bias", "bias_features", "condition", "similarity"}
 """What a batch, its embeddings and a bias-capturing model can give any function."""
 
@@ -29,7 +29,7 @@ INPUTS |= {"biased_views", "confusion", "extra_positives", "negatives"}
 @pytest.mark.parametrize("name", EVERYTHING)
 def test_signatures_are_uniform(name: str) -> None:
     first, *rest = inspect.signature(EVERYTHING[name]).parameters.values()
-    assert first.name == ("logits" if name in classification_losses() else "views")
+    assert first.name == ("logits" if name in classification_losses_by_name() else "views")
     assert all(parameter.kind is parameter.KEYWORD_ONLY for parameter in rest)
     hyperparameters = {knob.key for knob in read_knobs(EVERYTHING[name])}
     assert {parameter.name for parameter in rest} - hyperparameters <= INPUTS
@@ -40,7 +40,8 @@ def test_signatures_are_uniform(name: str) -> None:
 def test_a_regulariser_shares_no_key_with_a_loss() -> None:
     """Both are set by method.KEY in one study file, so that one key may not mean two things."""
     keys = [
-        {knob.key for function in kind().values() for knob in read_knobs(function)} for kind in (losses, regularisers)
+        {knob.key for function in kind().values() for knob in read_knobs(function)}
+        for kind in (losses_by_name, regularisers_by_name)
     ]
     assert not keys[0] & keys[1]
 
@@ -74,7 +75,7 @@ class LargestTensor(TorchDispatchMode):
         (fair_sup_con, {"group_norm": True}),
         (bias_con, {}),
         (debiased_info_nce, {}),
-        (losses()["hard_negative_cclk"], {}),
+        (losses_by_name()["hard_negative_cclk"], {}),
     ],
 )
 def test_no_tensor_is_larger_than_the_similarity_matrix(loss: Callable[..., Tensor], options: dict[str, Any]) -> None:

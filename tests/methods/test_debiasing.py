@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from study.losses.loss_catalogue import losses, regularisers
+from study.losses.loss_catalogue import losses_by_name, regularisers_by_name
 from study.methods.debiasing import LossTerm, RegularisedLoss, TermWeights
 
 ROWS = functional.normalize(torch.randn(1, 12, 6, generator=torch.Generator().manual_seed(0)), dim=2)
@@ -50,20 +50,20 @@ def test_one_matrix_of_similarities_serves_both_terms() -> None:
     """Where loss and regulariser see the same rows: the value of two matrices."""
     method = {"temperature": 0.2, "epsilon": 0.3}
     terms = (
-        LossTerm.from_method(losses()["eps_sup_info_nce"], method),
-        LossTerm.from_method(regularisers()["fair_kl"], {}),
+        LossTerm.from_method(losses_by_name()["eps_sup_info_nce"], method),
+        LossTerm.from_method(regularisers_by_name()["fair_kl"], {}),
     )
     combined = RegularisedLoss(*terms, TermWeights(0.25, 2.0))
     apart = combined(ROWS, ROWS.clone(), LABELS, LABELS)
     torch.testing.assert_close(combined(ROWS, ROWS, LABELS, LABELS), apart)
-    loss = losses()["eps_sup_info_nce"](ROWS, target=LABELS["target"], **method)
-    assert apart == 0.25 * loss + 2.0 * regularisers()["fair_kl"](ROWS, **LABELS)
+    loss = losses_by_name()["eps_sup_info_nce"](ROWS, target=LABELS["target"], **method)
+    assert apart == 0.25 * loss + 2.0 * regularisers_by_name()["fair_kl"](ROWS, **LABELS)
 
 
 def test_a_term_takes_from_the_named_tensors_what_its_function_knows() -> None:
-    term = LossTerm.from_method(losses()["sup_con"], {"temperature": 0.5, "tau_plus": 0.1})
+    term = LossTerm.from_method(losses_by_name()["sup_con"], {"temperature": 0.5, "tau_plus": 0.1})
     assert term.options == {"temperature": 0.5}
-    assert term.tensors == {"target", "similarity"}
-    assert term(ROWS, {**LABELS, "condition": ROWS}) == losses()["sup_con"](
+    assert term.accepted_tensors == {"target", "similarity"}
+    assert term(ROWS, {**LABELS, "condition": ROWS}) == losses_by_name()["sup_con"](
         ROWS, target=LABELS["target"], temperature=0.5
     )

@@ -5,8 +5,8 @@ import torch
 from small import method_for_rows, rows
 from torch.nn import functional
 
-from study.losses.cclk import weight_measures
-from study.losses.debiased import floored_share
+from study.losses.cclk import kernel_weight_diagnostics
+from study.losses.debiased import share_of_floored_rows
 
 
 @pytest.mark.parametrize("name", ["debiased_info_nce", "hard_negative_info_nce"])
@@ -18,7 +18,7 @@ def test_the_share_of_floored_rows(name: str) -> None:
         views = functional.normalize(method.network.encoder(batch.views.flatten(0, 1)), dim=1).unflatten(0, (2, 64))
         beta = 1.0 if name == "hard_negative_info_nce" else None
         beta = method.loss.contrastive.options.get("beta", beta)
-        expected = floored_share(views, temperature=temperature, tau_plus=0.3, beta=beta)
+        expected = share_of_floored_rows(views, temperature=temperature, tau_plus=0.3, beta=beta)
         assert found == {"floored_share": expected}
         shares.append(float(expected.detach()))
     assert shares[0] != shares[1]
@@ -28,7 +28,7 @@ def test_further_positives_enter_the_floor() -> None:
     batch = rows(views=4)
     method = method_for_rows(name="debiased_info_nce", positives=2, temperature=0.1, tau_plus=0.3)
     views = functional.normalize(method.network.encoder(batch.views.flatten(0, 1)), dim=1).unflatten(0, (4, 64))
-    expected = floored_share(views[:2], extra_positives=views[2:], temperature=0.1, tau_plus=0.3)
+    expected = share_of_floored_rows(views[:2], extra_positives=views[2:], temperature=0.1, tau_plus=0.3)
     assert method.diagnose(batch) == {"floored_share": expected}
 
 
@@ -41,7 +41,7 @@ def test_the_share_of_samples_without_a_weight() -> None:
     assert method.diagnose(batch)["weightless_share"] == pytest.approx(1 / 64)
     itself = method_for_rows(name="hard_negative_cclk", kernel="cosine")
     features = itself.network.encoder(batch.views[0])
-    assert itself.diagnose(batch) == weight_measures(features, kernel="cosine")
+    assert itself.diagnose(batch) == kernel_weight_diagnostics(features, kernel="cosine")
     assert method_for_rows(name="fair_cclk", form="paper").diagnose(batch).keys() == {"weightless_share"}
 
 

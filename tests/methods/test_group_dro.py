@@ -6,12 +6,12 @@ import torch
 from small import method_for_rows, rows, steps
 from torch.nn import functional
 
-from study.methods import UNKNOWN, Batch, BatchLabels
+from study.methods import UNKNOWN_LABEL, Batch, BatchLabels
 
 
 def begun(batch: Batch, **given: float):
     method = method_for_rows(name="group_dro", **given)
-    method.begin(batch.labels)
+    method.prepare_training(batch.labels)
     return method
 
 
@@ -35,12 +35,12 @@ def test_a_step_by_hand() -> None:
 def test_groups_that_are_not_in_a_batch_or_not_in_the_data() -> None:
     batch = rows()
     there = batch.labels.target == batch.labels.bias
-    train = batch.labels.select((there | (batch.labels.target == 0)).nonzero()[:, 0])  # without group (1, 0)
+    train = batch.labels.select_samples((there | (batch.labels.target == 0)).nonzero()[:, 0])  # without group (1, 0)
     method = method_for_rows(name="group_dro", group_step=0.5)
-    method.begin(train)
+    method.prepare_training(train)
     torch.testing.assert_close(method.group_weights, torch.tensor([1 / 3, 1 / 3, 0.0, 1 / 3]))
     aligned = there.nonzero()[:, 0]
-    method(Batch(batch.views[:, aligned], batch.labels.select(aligned), aligned))[0].backward()
+    method(Batch(batch.views[:, aligned], batch.labels.select_samples(aligned), aligned))[0].backward()
     assert method.group_weights[2] == 0
     assert method.group_weights[1] < min(method.group_weights[0], method.group_weights[3])
     assert all(torch.isfinite(value.grad).all() for value in method.parameters())
@@ -49,8 +49,8 @@ def test_groups_that_are_not_in_a_batch_or_not_in_the_data() -> None:
 def test_samples_without_class_or_bias_change_nothing() -> None:
     batch = rows()
     target, bias = batch.labels.target.clone(), batch.labels.bias.clone()
-    target[40:50], bias[50:] = UNKNOWN, UNKNOWN
-    part = Batch(batch.views[:, :40], batch.labels.select(torch.arange(40)), torch.arange(40))
+    target[40:50], bias[50:] = UNKNOWN_LABEL, UNKNOWN_LABEL
+    part = Batch(batch.views[:, :40], batch.labels.select_samples(torch.arange(40)), torch.arange(40))
     whole = Batch(batch.views, BatchLabels(target, bias), batch.index)
     values = [begun(one, group_adjustment=1.0)(one)[0] for one in (part, whole)]
     torch.testing.assert_close(*values)

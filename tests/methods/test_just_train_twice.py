@@ -6,12 +6,12 @@ from small import digits, method_for_rows, rows, steps, trained
 from torch.nn import functional
 
 from study.errors import UserError
-from study.methods import UNKNOWN
+from study.methods import UNKNOWN_LABEL
 
 
 def begun(epoch: int, epochs: int = 4, **given: float):
     method, batch = method_for_rows(name="just_train_twice", identification=0.5, **given), rows()
-    method.begin(batch.labels)
+    method.prepare_training(batch.labels)
     method.begin_epoch(epoch, epochs)
     return method, batch
 
@@ -77,7 +77,7 @@ def test_one_epoch_cannot_train_twice() -> None:
 
 def test_unlabelled_samples_are_never_wrong() -> None:
     method, batch = begun(2)
-    batch.labels.target[:20] = UNKNOWN
+    batch.labels.target[:20] = UNKNOWN_LABEL
     method(batch)
     assert not method.wrong.values[:20].any()
 
@@ -86,7 +86,7 @@ def test_unlabelled_samples_are_never_wrong() -> None:
 def test_weights_that_are_loaded_are_evaluated_in_the_stage_that_they_were_saved_in(saved_in: int, tmp_path) -> None:
     trial, _ = trained({"name": "just_train_twice", "identification": 0.5}, digits(), epochs=2)
     trial.method.begin_epoch(saved_in, 2)
-    trial.save(tmp_path / "one.safetensors")
+    trial.save_model(tmp_path / "one.safetensors")
     fresh, _ = trained({"name": "just_train_twice", "identification": 0.5}, digits(), epochs=2, seed=3)
-    fresh.load(tmp_path / "one.safetensors")
+    fresh.load_model(tmp_path / "one.safetensors")
     assert fresh.evaluate("test") == trial.evaluate("test")

@@ -6,8 +6,8 @@ from torch.nn import functional
 
 from study import methods
 from study.data.dataset import Facts
-from study.methods import UNKNOWN
-from study.methods.classifiers import group_error
+from study.methods import UNKNOWN_LABEL
+from study.methods.classifiers import adversary_group_error
 
 
 def test_the_adversarys_loss_is_the_group_normalised_l1_of_the_paper() -> None:
@@ -16,16 +16,16 @@ def test_the_adversarys_loss_is_the_group_normalised_l1_of_the_paper() -> None:
     score = torch.randn(64, generator=torch.Generator().manual_seed(0))
     h = score.sigmoid()  # the probability of bias class 1
     expected = sum((h - bias)[(target == y) & (bias == a)].abs().mean() for y in (0, 1) for a in (0, 1))
-    found = group_error(torch.stack([torch.zeros(64), score], 1), target, bias, 2)
+    found = adversary_group_error(torch.stack([torch.zeros(64), score], 1), target, bias, 2)
     torch.testing.assert_close(found, expected)
 
 
 def test_unknown_labels_do_not_count() -> None:
     batch, logits = rows(), torch.randn(64, 2, generator=torch.Generator().manual_seed(0))
     target, bias = batch.labels.target.clone(), batch.labels.bias.clone()
-    target[40:50], bias[50:] = UNKNOWN, UNKNOWN
-    part = group_error(logits[:40], target[:40], bias[:40], 2)
-    torch.testing.assert_close(group_error(logits, target, bias, 2), part)
+    target[40:50], bias[50:] = UNKNOWN_LABEL, UNKNOWN_LABEL
+    part = adversary_group_error(logits[:40], target[:40], bias[:40], 2)
+    torch.testing.assert_close(adversary_group_error(logits, target, bias, 2), part)
 
 
 def test_the_network_climbs_what_the_adversary_descends() -> None:
@@ -39,7 +39,7 @@ def test_the_network_climbs_what_the_adversary_descends() -> None:
     pairs = zip(method.adversary.parameters(), plain.adversary.parameters(), strict=True)
     assert all(torch.equal(one.grad, other.grad) for one, other in pairs)  # the adversary's own is not weighted
     through = method.network.encoder(batch.views[0])
-    error = group_error(method.adversary.layers(torch.cat([through, _one_hot(batch)], 1)), *_labels(batch), 2)
+    error = adversary_group_error(method.adversary.layers(torch.cat([through, _one_hot(batch)], 1)), *_labels(batch), 2)
     towards = torch.autograd.grad(error, list(method.network.parameters()))
     assert value.shape == (64, 2)
     for one, other, up in zip(method.network.parameters(), plain.network.parameters(), towards, strict=True):

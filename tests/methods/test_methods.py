@@ -11,21 +11,21 @@ from torch.nn import functional
 from study import methods
 from study.data import Facts
 from study.errors import UserError
-from study.losses.loss_catalogue import classification_losses, losses, needs_two_views
-from study.methods import UNKNOWN, Batch, BatchLabels
+from study.losses.loss_catalogue import classification_losses_by_name, losses_by_name, needs_two_views
+from study.methods import UNKNOWN_LABEL, Batch, BatchLabels
 
-CONTRASTIVE = sorted(set(methods.names()) & set(losses()))
+CONTRASTIVE = sorted(set(methods.method_names()) & set(losses_by_name()))
 PLAIN = Facts(classes=3, bias_classes=None, shape=(5,))
 IMAGES = Facts(classes=3, bias_classes=None, shape=(3, 16, 16))
 
 
 def test_every_loss_is_a_method_but_the_two_halves_of_wcl() -> None:
-    assert set(losses()) - set(methods.names()) == {"biased_triplet", "difficulty_weighted_info_nce"}
-    assert {"cross_entropy", *classification_losses()} <= set(methods.names())
+    assert set(losses_by_name()) - set(methods.method_names()) == {"biased_triplet", "difficulty_weighted_info_nce"}
+    assert {"cross_entropy", *classification_losses_by_name()} <= set(methods.method_names())
 
 
 @pytest.mark.parametrize("regulariser", ["none", "end", "fair_kl"])
-@pytest.mark.parametrize("name", [*CONTRASTIVE, "cross_entropy", *classification_losses()])
+@pytest.mark.parametrize("name", [*CONTRASTIVE, "cross_entropy", *classification_losses_by_name()])
 def test_every_method_trains_every_weight_of_its_network(name: str, regulariser: str) -> None:
     given = {"regulariser": regulariser} | ({"lambda": 1.0} if regulariser != "none" else {})
     method = build(name, head="mlp" if name in CONTRASTIVE else "none", **given)
@@ -50,11 +50,11 @@ def test_the_loss_sees_the_head_and_a_regulariser_the_features() -> None:
     method = build("sup_con", head="mlp", regulariser="fair_kl", **{"lambda": 2.0, "alpha": 0.5})
     batch = batch_for(method)
     features, embeddings = method.network(batch.views[0])
-    loss = losses()["sup_con"](functional.normalize(embeddings, dim=1)[None], target=batch.labels.target)
-    from study.losses.loss_catalogue import regularisers
+    loss = losses_by_name()["sup_con"](functional.normalize(embeddings, dim=1)[None], target=batch.labels.target)
+    from study.losses.loss_catalogue import regularisers_by_name
 
     unit = functional.normalize(features, dim=1)[None]
-    debias = regularisers()["fair_kl"](unit, target=batch.labels.target, bias=batch.labels.bias)
+    debias = regularisers_by_name()["fair_kl"](unit, target=batch.labels.target, bias=batch.labels.bias)
     torch.testing.assert_close(method(batch)[0], 0.5 * loss + 2.0 * debias)
 
 
@@ -62,7 +62,7 @@ def test_fscl_dagger_is_the_loss_of_two_views_without_the_target() -> None:
     method = build("fair_sup_con", views=2, use_target=False)
     batch = batch_for(method)
     views = functional.normalize(method.network(batch.views.flatten(0, 1))[1], dim=1).unflatten(0, (2, 12))
-    torch.testing.assert_close(method(batch)[0], losses()["fair_sup_con"](views, bias=batch.labels.bias))
+    torch.testing.assert_close(method(batch)[0], losses_by_name()["fair_sup_con"](views, bias=batch.labels.bias))
 
 
 def test_more_positives_of_dcl_are_further_views() -> None:
@@ -70,7 +70,7 @@ def test_more_positives_of_dcl_are_further_views() -> None:
     assert method.views == 5
     batch = batch_for(method)
     views = functional.normalize(method.network(batch.views.flatten(0, 1))[1], dim=1).unflatten(0, (5, 12))
-    expected = losses()["debiased_info_nce"](views[:2], extra_positives=views[2:])
+    expected = losses_by_name()["debiased_info_nce"](views[:2], extra_positives=views[2:])
     torch.testing.assert_close(method(batch)[0], expected)
 
 
@@ -82,7 +82,7 @@ def test_a_bias_balanced_cross_entropy_is_added_with_its_weight() -> None:
     counts = torch.zeros(2, 3)
     for target, bias in zip(batch.labels.target, batch.labels.bias, strict=True):
         counts[bias, target] += 1
-    entropy = classification_losses()["bias_balanced_cross_entropy"](
+    entropy = classification_losses_by_name()["bias_balanced_cross_entropy"](
         both.own_classifier()(both.network.encoder(batch.views[0])),
         target=batch.labels.target,
         bias=batch.labels.bias,
@@ -127,19 +127,19 @@ def test_an_adversary_of_the_classifier_stage_acts_in_the_last_epochs() -> None:
 def test_where_the_bias_is_unknown_the_loss_is_sup_con() -> None:
     method = build("fair_sup_con", bias_source="some_labels", unknown_bias="sup_con")
     whole = batch_for(method)
-    some = torch.where(whole.index < 5, whole.labels.bias, UNKNOWN)
+    some = torch.where(whole.index < 5, whole.labels.bias, UNKNOWN_LABEL)
     value = method(Batch(whole.views, BatchLabels(whole.labels.target, some), whole.index))[0]
     rows = functional.normalize(method.network.encoder(whole.views[0]), dim=1)[None]
     target = whole.labels.target
-    told = losses()["fair_sup_con"](rows[:, :5], target=target[:5], bias=some[:5])
-    rest = losses()["sup_con"](rows[:, 5:], target=target[5:], temperature=0.1)
+    told = losses_by_name()["fair_sup_con"](rows[:, :5], target=target[:5], bias=some[:5])
+    rest = losses_by_name()["sup_con"](rows[:, 5:], target=target[5:], temperature=0.1)
     torch.testing.assert_close(value, (5 * told + 7 * rest) / 12)
 
 
 def test_without_the_target_no_part_of_the_loss_sees_classes() -> None:
     method = build("fair_sup_con", use_target=False, bias_source="some_labels", unknown_bias="sup_con")
     whole = batch_for(method)
-    some = torch.where(whole.index < 5, whole.labels.bias, UNKNOWN)
+    some = torch.where(whole.index < 5, whole.labels.bias, UNKNOWN_LABEL)
     values = {
         method(Batch(whole.views, BatchLabels(target, some), whole.index))[0].item()
         for target in (whole.labels.target, 2 - whole.labels.target, whole.index % 2)
@@ -162,14 +162,14 @@ def test_an_adversary_needs_labels_not_a_model() -> None:
 def test_a_batch_without_a_class_has_a_finite_cross_entropy() -> None:
     method = build("cross_entropy")
     batch = batch_for(method)
-    assert method(Batch(batch.views, BatchLabels(torch.full((12,), UNKNOWN)), batch.index))[0] == 0
+    assert method(Batch(batch.views, BatchLabels(torch.full((12,), UNKNOWN_LABEL)), batch.index))[0] == 0
 
 
 def test_the_condition_of_hard_negatives_is_the_representation() -> None:
     method = build("hard_negative_cclk", head="mlp")
     batch = batch_for(method)
     features, embeddings = (part.unflatten(0, (2, 12)) for part in method.network(batch.views.flatten(0, 1)))
-    expected = losses()["hard_negative_cclk"](functional.normalize(embeddings, dim=2), condition=features)
+    expected = losses_by_name()["hard_negative_cclk"](functional.normalize(embeddings, dim=2), condition=features)
     torch.testing.assert_close(method(batch)[0], expected)
 
 
@@ -182,7 +182,7 @@ def test_clusters_of_the_condition_stand_in_for_classes() -> None:
     same = ids[:, None] == ids[None]
     assert near[same].mean() < near[~same].mean()
     views = functional.normalize(method.network(batch.views.flatten(0, 1))[1], dim=1).unflatten(0, (2, 12))
-    torch.testing.assert_close(method(batch)[0], losses()["fair_info_nce"](views, bias=ids))
+    torch.testing.assert_close(method(batch)[0], losses_by_name()["fair_info_nce"](views, bias=ids))
 
 
 def test_soft_con_with_labels_is_bias_con_up_to_its_mean() -> None:
@@ -190,7 +190,7 @@ def test_soft_con_with_labels_is_bias_con_up_to_its_mean() -> None:
     method = build("soft_con")
     batch = batch_for(method)
     rows = functional.normalize(method.network.encoder(batch.views[0]), dim=1)[None]
-    expected = losses()["bias_con"](rows, target=batch.labels.target, bias=batch.labels.bias)
+    expected = losses_by_name()["bias_con"](rows, target=batch.labels.target, bias=batch.labels.bias)
     torch.testing.assert_close(method(batch)[0], expected)
 
 

@@ -22,7 +22,7 @@ METHODS = [
 def test_a_step(given: dict) -> None:
     method = method_for_rows(**given)
     batch = rows(views=method.views)
-    method.begin(batch.labels)
+    method.prepare_training(batch.labels)
     method.to("meta")
     labels = BatchLabels(batch.labels.target.to("meta"), batch.labels.bias.to("meta"))
     valueless = Batch(batch.views.to("meta"), labels, batch.index.to("meta"))

@@ -16,8 +16,8 @@ from torch.nn import functional
 
 from study import methods
 from study.data.dataset import Dataset, Facts, Split
-from study.methods import UNKNOWN, BatchLabels
-from study.methods.sample_weights import add_weights, mean_cross_entropy
+from study.methods import UNKNOWN_LABEL, BatchLabels
+from study.methods.sample_weights import add_sample_weights, weighted_mean_cross_entropy
 from study.training import Trial
 from study.training.config import TrainOptions, TrialConfig
 
@@ -28,7 +28,7 @@ LOGITS = torch.randn(20, 3, generator=torch.Generator().manual_seed(0))
 
 
 def weight(labels: BatchLabels = LABELS, **powers: float) -> torch.Tensor:
-    found = add_weights(labels, powers).weight
+    found = add_sample_weights(labels, powers).weight
     assert found is not None
     return found
 
@@ -43,7 +43,7 @@ def test_at_one_they_are_scikit_learns_balanced_weights_of_classes_and_of_cells(
 def test_a_power_lies_between_none_and_balanced() -> None:
     root = torch.tensor(compute_sample_weight("balanced", TARGET.numpy())).float().sqrt()
     torch.testing.assert_close(weight(class_weights=0.5), root / root.mean())
-    assert add_weights(LABELS, {"class_weights": 0.0, "cell_weights": 0.0}) is LABELS
+    assert add_sample_weights(LABELS, {"class_weights": 0.0, "cell_weights": 0.0}) is LABELS
 
 
 @pytest.mark.parametrize("power", [0.3, 1.0])
@@ -55,20 +55,20 @@ def test_beside_weights_of_cells_those_of_classes_even_out_what_is_left_between_
 
 
 def test_a_sample_without_class_counts_nowhere_and_one_of_unknown_bias_weighs_as_the_average() -> None:
-    more = BatchLabels(torch.cat([TARGET, torch.tensor([UNKNOWN])]), torch.cat([BIAS, torch.tensor([0])]))
+    more = BatchLabels(torch.cat([TARGET, torch.tensor([UNKNOWN_LABEL])]), torch.cat([BIAS, torch.tensor([0])]))
     torch.testing.assert_close(weight(more, class_weights=1.0)[:-1], weight(class_weights=1.0))
-    guessed = BatchLabels(torch.cat([TARGET, torch.tensor([1])]), torch.cat([BIAS, torch.tensor([UNKNOWN])]))
+    guessed = BatchLabels(torch.cat([TARGET, torch.tensor([1])]), torch.cat([BIAS, torch.tensor([UNKNOWN_LABEL])]))
     found = weight(guessed, cell_weights=1.0)
     torch.testing.assert_close(found[:-1], weight(cell_weights=1.0))
     assert found[-1] == 1
-    nobody = BatchLabels(torch.full((4,), UNKNOWN), torch.full((4,), UNKNOWN))
-    assert add_weights(nobody, {"class_weights": 1.0, "cell_weights": 1.0}) is nobody
+    nobody = BatchLabels(torch.full((4,), UNKNOWN_LABEL), torch.full((4,), UNKNOWN_LABEL))
+    assert add_sample_weights(nobody, {"class_weights": 1.0, "cell_weights": 1.0}) is nobody
 
 
 def test_the_weighted_cross_entropy_is_scikit_learns_and_torchs() -> None:
-    labels = add_weights(LABELS, {"class_weights": 1.0})
+    labels = add_sample_weights(LABELS, {"class_weights": 1.0})
     assert labels.weight is not None
-    value = float(mean_cross_entropy(LOGITS, labels))
+    value = float(weighted_mean_cross_entropy(LOGITS, labels))
     probabilities = LOGITS.double().softmax(1).numpy()
     assert value == pytest.approx(log_loss(TARGET, probabilities, sample_weight=labels.weight), rel=1e-6)
     of_class = torch.tensor([20 / (3 * count) for count in (12, 4, 4)])
@@ -86,10 +86,10 @@ CLASSIFICATION: list[dict[str, Any]] = [
 @pytest.mark.parametrize("section", CLASSIFICATION, ids=lambda section: "-".join(section.values()))
 def test_a_sample_of_weight_two_counts_as_two_samples(section: Mapping[str, Any]) -> None:
     method, batch = method_for_rows(**section), rows(16)
-    method.begin(batch.labels)
+    method.prepare_training(batch.labels)
     labels = replace(batch.labels, weight=torch.tensor([2.0, 0.0] * 8))
     twice = torch.arange(0, 16, 2).repeat_interleave(2)
-    repeated = replace(batch, views=batch.views[:, twice], labels=batch.labels.select(twice))
+    repeated = replace(batch, views=batch.views[:, twice], labels=batch.labels.select_samples(twice))
     torch.testing.assert_close(method(replace(batch, labels=labels))[0], method(repeated)[0])
 
 
@@ -102,7 +102,7 @@ def test_every_method_with_a_classifier_takes_them(name: str) -> None:
     values = []
     for given in (None, torch.ones(32), torch.linspace(0, 2, 32)):
         method = method_for_rows(name=name)
-        method.begin(batch.labels)
+        method.prepare_training(batch.labels)
         method.begin_epoch(2, 4)
         values.append(method(replace(batch, labels=replace(batch.labels, weight=given)))[0])
     torch.testing.assert_close(values[0], values[1])
@@ -122,7 +122,7 @@ def trained(method: Mapping[str, Any]) -> dict[str, float]:
     whole = {"name": method["name"]} | {key: knob.default for key, knob in methods.method_knobs(method).items()}
     model = {"name": "linear", "features": 8, "head": "none"}
     options = TrainOptions(epochs=80, batch_size=600, learning_rate=0.05, probe_learning_rate=0.3)
-    *_, last = Trial(TrialConfig({}, model, {**whole, **method}, options), imbalanced(), "cpu").run()
+    *_, last = Trial(TrialConfig({}, model, {**whole, **method}, options), imbalanced(), "cpu").train_epochs()
     return last
 
 

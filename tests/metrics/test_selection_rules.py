@@ -5,7 +5,7 @@ import pytest
 from study.data.dataset import Facts
 from study.metrics import METRICS
 from study.metrics.selection_rules import SELECTION_RULES, SelectionRule
-from study.spec.objective import Constraint
+from study.spec.objective import MetricConstraint
 
 
 @pytest.mark.parametrize("rule", SELECTION_RULES, ids=lambda rule: rule.name)
@@ -17,7 +17,7 @@ def test_a_rule_chooses_by_a_metric_of_which_more_is_better(rule: SelectionRule)
 def test_limits_are_constraints_of_other_metrics() -> None:
     for rule in SELECTION_RULES:
         if rule.limit:
-            assert Constraint.parse(rule.limit).metric in METRICS.keys() - {rule.metric}
+            assert MetricConstraint.from_text(rule.limit).metric in METRICS.keys() - {rule.metric}
 
 
 def test_names_differ() -> None:

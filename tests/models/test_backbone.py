@@ -141,7 +141,7 @@ def test_published_weights_that_are_missing_or_damaged_say_the_command(
     message = rf"`study models prepare {SMALL}` downloads it; without a network, put the file of http\S+ at {file}"
     with pytest.raises(UserError, match=message):
         models.describe_weights(section("imagenet"))
-    assert models.why_unsuited(section("imagenet"), PHOTOS) is None  # a study can be planned without the file
+    assert models.why_network_unsuited(section("imagenet"), PHOTOS) is None  # a study can be planned without the file
     assert models.build_encoder(section("imagenet"), PHOTOS, False).features == 1024
 
 
@@ -159,7 +159,7 @@ def test_published_weights_that_are_missing_or_damaged_say_the_command(
     ],
 )
 def test_what_cannot_serve_is_refused_in_words(more: dict[str, Any], facts: Facts, message: str) -> None:
-    assert re.search(message, str(models.why_unsuited({"name": "torchvision", **more}, facts)))
+    assert re.search(message, str(models.why_network_unsuited({"name": "torchvision", **more}, facts)))
 
 
 def test_with_weights_the_stem_is_that_of_published_ones_by_default() -> None:
@@ -170,7 +170,7 @@ def test_with_weights_the_stem_is_that_of_published_ones_by_default() -> None:
 @pytest.mark.slow
 def test_weights_that_change_while_a_study_runs_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also with the size and times of before."""
-    monkeypatch.setattr(initial_weights, "_received_places", {})
+    monkeypatch.setattr(initial_weights, "_located_files", {})
     file = tmp_path / "mine.safetensors"
     save_file(classifier(SMALL).state_dict(), file)
     initial_weights.use_located_weights(initial_weights.locate_weights([section(str(file))]))
@@ -187,7 +187,7 @@ def test_weights_that_change_while_a_study_runs_are_refused(tmp_path: Path, monk
 def test_a_process_in_another_folder_finds_what_the_first_one_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(initial_weights, "_received_places", {})
+    monkeypatch.setattr(initial_weights, "_located_files", {})
     monkeypatch.chdir(tmp_path)
     save_file(classifier(SMALL).state_dict(), "mine.safetensors")
     places = initial_weights.locate_weights([section("mine.safetensors"), {"name": "lenet"}])

@@ -12,7 +12,7 @@ PHOTOS = Facts(3, 2, (3, 64, 48))
 
 def test_features_of_efficientnet_lite0_are_those_of_timms_definition() -> None:
     section = {"name": "efficientnet_lite0", "weights": "imagenet", "normalisation": "data"}
-    file, _ = initial_weights.find_file(section)
+    file, _ = initial_weights.find_weights_file(section)
     theirs = timm.create_model("tf_efficientnet_lite0")
     theirs.load_state_dict(dict(zip(theirs.state_dict(), torch.load(file, weights_only=True).values(), strict=True)))
     theirs.reset_classifier(0)

@@ -6,7 +6,7 @@ from torch import nn
 
 from study import models
 from study.data.dataset import Facts
-from study.models.encoder import build_head
+from study.models.encoder import build_projection_head
 from study.models.network_keys import HeadOptions
 
 FACTS = Facts(10, 10, (3, 28, 28))
@@ -44,7 +44,7 @@ PROTOCOLS = [
     ("features", "options", "layers", "count"), [one[1:] for one in PROTOCOLS], ids=[one[0] for one in PROTOCOLS]
 )
 def test_heads_are_the_protocols(features: int, options: HeadOptions, layers: list[str], count: int) -> None:
-    head = build_head(options, features)
+    head = build_projection_head(options, features)
     assert [type(part).__name__ for part in head] == layers
     assert sum(tensor.numel() for tensor in head.parameters()) == count
     assert head(torch.randn(5, features)).shape == (5, 128)

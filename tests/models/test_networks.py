@@ -63,7 +63,7 @@ def parameters(module: nn.Module) -> int:
 
 
 def test_every_network_is_tested_here() -> None:
-    assert {model["name"] for model, _, _ in CASES} == set(models.names())
+    assert {model["name"] for model, _, _ in CASES} == set(models.network_names())
 
 
 @cases
@@ -111,7 +111,7 @@ def test_channels_last_gives_the_same_features(model: dict[str, Any], facts: Fac
 
 
 def wrong() -> Iterator[tuple[dict[str, Any], Facts, str]]:
-    images = [name for name in models.names() if name not in ("linear", "mlp")]
+    images = [name for name in models.network_names() if name not in ("linear", "mlp")]
     yield from (
         ({"name": name}, TABLE, "images, not rows of 11 numbers. Networks for this data: linear, mlp$")
         for name in images
@@ -131,7 +131,7 @@ def wrong() -> Iterator[tuple[dict[str, Any], Facts, str]]:
 def test_data_of_another_kind_is_refused_in_words(model: dict[str, Any], facts: Facts, message: str) -> None:
     with pytest.raises(UserError, match=f"^model.name: {model['name']} .*{message}"):
         models.build_encoder(model, facts)
-    assert str(models.why_unsuited(model, facts)).startswith(model["name"])
+    assert str(models.why_network_unsuited(model, facts)).startswith(model["name"])
 
 
 def test_simple_conv_net_is_the_protocols() -> None:
@@ -191,7 +191,7 @@ def test_a_bagnet_feature_sees_its_patch_and_nothing_else(field: int) -> None:
     facts = Facts(2, None, (2, side, side))
     encoder = seeded({"name": "bagnet", "receptive_field": field, "width": 6}, facts).eval()
     images = samples(facts, 2).requires_grad_()
-    patches = encoder.patches(images)
+    patches = encoder.patch_features(images)
     count = (side - field) // stride + 1
     assert patches.shape == (2, 48, count, count)
     for row, column in {(0, 0), (count - 1, count - 1), (count // 2, 0), (0, count - 1)}:

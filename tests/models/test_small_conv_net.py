@@ -32,7 +32,7 @@ def test_it_learns_digits_of_32_pixels_in_a_few_epochs() -> None:
     method = {"name": "eps_sup_info_nce", "temperature": 0.1, "regulariser": "fair_kl", "alpha": 0.01, "lambda": 0.5}
     chosen = config(method, epochs=6, batch_size=64, learning_rate=0.001, seed=1)
     assert chosen.model == {"name": "small_conv_net", "width": 8}
-    *_, last = Trial(chosen, digits_of(32), "cpu").run()
+    *_, last = Trial(chosen, digits_of(32), "cpu").train_epochs()
     assert last["val/accuracy"] > 0.6
 
 

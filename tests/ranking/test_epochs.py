@@ -15,7 +15,7 @@ from study.home.record import EpochMetrics, TrialRecord
 from study.ranking import Results, SeedStatistics, epochs
 from study.ranking.epochs import LAST_EPOCH_TEXT, BestEpochTracker, scores_by_epoch
 from study.ranking.summary import BEST_ON_TEST_TEXT, metrics_at_other_epochs
-from study.spec.objective import Constraint, Objective
+from study.spec.objective import MetricConstraint, Objective
 
 UP = Objective(("val/accuracy",), ("max",), (), 1)
 NUMBERS = st.floats(-1, 1) | st.sampled_from([0.0, 0.25, 0.5])
@@ -31,7 +31,7 @@ def trial(*values: float | None, **further: list[float | None]) -> TrialRecord:
     return TrialRecord(0, "search", {}, 0, state="complete", reports=reports)
 
 
-def smooth(window: int, *limits: Constraint) -> Objective:
+def smooth(window: int, *limits: MetricConstraint) -> Objective:
     return Objective(("val/accuracy",), ("max",), limits, window)
 
 
@@ -55,7 +55,7 @@ def test_the_choice_is_that_of_a_slow_search(
     values: list[float | None], window: int, limit: float | None, data: st.DataObject
 ) -> None:
     gaps = data.draw(st.lists(st.none() | NUMBERS, min_size=len(values), max_size=len(values)))
-    limits = () if limit is None else (Constraint("val/gap", "<=", limit),)
+    limits = () if limit is None else (MetricConstraint("val/gap", "<=", limit),)
     goal, told = smooth(window, *limits), trial(*values, gap=gaps)
     epoch, value = slow(values, gaps, window, limit)
     score = ranking.mean_score(goal, [told])
@@ -87,7 +87,7 @@ def test_another_scale_chooses_the_same_epoch(whole: list[int]) -> None:
 
 @given(COURSES, st.integers(1, 6), st.integers(0, 12))
 def test_a_choice_goes_on_from_its_kept_state(values: list[float | None], window: int, cut: int) -> None:
-    reports, goal = trial(*values).reports, smooth(window, Constraint("val/accuracy", "<=", 0.3))
+    reports, goal = trial(*values).reports, smooth(window, MetricConstraint("val/accuracy", "<=", 0.3))
     whole, first = BestEpochTracker(goal), BestEpochTracker(goal)
     heard = [whole.update(report) for report in reports]
     before = [first.update(report) for report in reports[:cut]]

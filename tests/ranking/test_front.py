@@ -13,9 +13,9 @@ from study.home.record import StudyRecord
 from study.ranking import Results
 from study.ranking.selection import CandidateSelection, select_candidates
 from study.spec import StudySpec
-from study.spec.load import check_and_complete
+from study.spec.load import check_and_complete_document
 from study.spec.objective import SIGNIFICANT_DIGITS
-from study.spec.yaml_document import Document
+from study.spec.yaml_document import YamlDocument
 
 GAP = "val/equalized_odds"
 TWO = f"search.metric=[val/accuracy, {GAP}]"
@@ -103,10 +103,10 @@ def test_of_three_metrics_the_front_is_what_nothing_beats_and_the_best_is_on_it(
 
     expected = {place for place in kept if not any(beats(points[other], points[place]) for other in kept)}
     on_front = Results(spec, found).front
-    if on_front[0][1].violation == 0:
+    if on_front[0][1].total_violation == 0:
         assert {candidate.trial.number for candidate, _ in on_front} == expected
     assert best(found, spec) in {candidate.trial.number for candidate, _ in on_front}
-    gains = [score.gains[0] for _, score in on_front]
+    gains = [score.values_to_maximise[0] for _, score in on_front]
     assert gains == sorted(gains, reverse=True)
 
 
@@ -117,7 +117,7 @@ def test_the_last_bits_of_a_sum_neither_choose_nor_take_from_the_front() -> None
     assert front(found, spec) == [1, 2], "0.3 and 0.1 both"
     assert best(found, spec) == 1
     one = searched((0.5, 0.3), (0.9, noisy))
-    assert Results(spec_of(f"search.constraints=['{GAP} <= 0.3']", ALONE), one).ranked_all[0].score.violation == 0
+    assert Results(spec_of(f"search.constraints=['{GAP} <= 0.3']", ALONE), one).ranked_all[0].score.total_violation == 0
     assert 10**-SIGNIFICANT_DIGITS < 1e-9
 
 
@@ -184,7 +184,7 @@ def test_in_a_study_of_before_as_many_run_again_as_did() -> None:
     spec = spec_of("search.confirm={top: 2, seeds: 2}")
     document = spec.to_document()
     assert document["search"]["confirm"].pop("front") == 10
-    before = check_and_complete(Document("study.yaml", document), of_folder=True)
+    before = check_and_complete_document(YamlDocument("study.yaml", document), of_folder=True)
     assert before.to_document() == document
     assert before.hash != spec.hash
     fresh = {0: [(0.3, 0.9)] * 2, 15: [LINE[14]] * 2, 14: [LINE[13]] * 2}

@@ -21,8 +21,8 @@ from study.ranking import Results
 from study.ranking.selection import CandidateSelection, select_candidates
 from study.spec import StudySpec
 from study.spec.load import spec_of_resolved
-from study.spec.yaml_document import parse_yaml
-from study.training.standard_errors import pooled_error
+from study.spec.yaml_document import parse_study_yaml
+from study.training.standard_errors import binomial_error
 
 PLAIN = (*WHOLE, "search.metric=val/accuracy")
 
@@ -119,7 +119,7 @@ def test_the_errors_of_two_on_the_same_samples_are_rather_too_large() -> None:
             right = [(each < 0.8).sum() for each in (luck, own)]
             gaps.append((right[0] - right[1]) / 60)
             errors.append(
-                np.hypot(*(float(pooled_error(torch.tensor(float(one)), torch.tensor(60.0))) for one in right))
+                np.hypot(*(float(binomial_error(torch.tensor(float(one)), torch.tensor(60.0))) for one in right))
             )
         shared[alike] = [float(np.std(gaps)), float(np.mean(errors))]
     true, told_error = shared[0.0]
@@ -160,7 +160,7 @@ def test_a_mark_in_the_file_says_which_is_one(marked: int) -> None:
     )
     assert spec.incumbents == [(OURS, OTHER)[marked]]
     assert spec.search.enqueue == [OURS, OTHER]
-    again = spec_of_resolved(parse_yaml(spec.to_yaml(), "study.yaml"))
+    again = spec_of_resolved(parse_study_yaml(spec.to_yaml(), "study.yaml"))
     assert (again.incumbents, again.hash) == (spec.incumbents, spec.hash)
     found = record(*incumbents(0.5, 0.7, 0.7, 0.71))
     assert best(spec, found) == 1 + marked

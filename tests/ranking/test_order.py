@@ -14,7 +14,7 @@ from scipy.special import ndtri
 from study import ranking
 from study.home.record import StudyRecord
 from study.ranking import Results, SeedStatistics, seed_statistics
-from study.training.standard_errors import pooled_error
+from study.training.standard_errors import binomial_error
 
 SPEC = quickstart("search.confirm={top: 2, seeds: 2}")
 FAIR = quickstart("search.confirm={top: 2, seeds: 2}", "search.metric=val/equalized_odds")
@@ -145,7 +145,7 @@ def test_the_interval_of_a_value_holds_for_small_splits_and_few_seeds(samples: i
     scale = (1 + of_seeds**2 + of_items**2) ** 0.5
     hard = rng.normal(0, of_items, (times, 1, samples)) + rng.normal(0, of_seeds, (times, seeds, 1))
     right = (ndtri(share) * scale + hard + rng.normal(size=(times, seeds, samples)) > 0).sum(2)
-    errors = pooled_error(torch.from_numpy(right).double(), torch.full(right.shape, float(samples)).double()).mean(1)
+    errors = binomial_error(torch.from_numpy(right).double(), torch.full(right.shape, float(samples)).double()).mean(1)
     found = [
         SeedStatistics(float(row.mean()), float(row.std(ddof=1)), seeds, float(error))
         for row, error in zip(right / samples, errors, strict=True)

@@ -52,7 +52,7 @@ def test_each_rule_picks_the_best_by_its_own_metric() -> None:
         "unbiased_accuracy": 2,
     }
     assert [found[name].rank for name in ("accuracy", "balanced_accuracy", "worst_class_accuracy")] == [1, 3, 4]
-    assert found["accuracy where equalized_odds <= 0.1"].score.violation == 0
+    assert found["accuracy where equalized_odds <= 0.1"].score.total_violation == 0
     assert {name for name, pick in found.items() if pick.rule.is_study_objective} == {"accuracy"}
     assert {pick.n_candidates for pick in found.values()} == {4}
 
@@ -74,7 +74,7 @@ def test_what_the_trials_do_not_report_is_no_rule_of_theirs() -> None:
 def test_where_no_configuration_keeps_a_limit_the_one_that_misses_it_by_least_is_picked() -> None:
     trials = record(searched(0.9, 0, 0, 0, 0.4), searched(0.5, 0, 0, 0, 0.2))
     pick = by_name(trials)["accuracy where equalized_odds <= 0.1"]
-    assert (pick.trial_number, pick.score.violation) == (1, pytest.approx(0.1))
+    assert (pick.trial_number, pick.score.total_violation) == (1, pytest.approx(0.1))
 
 
 def test_the_studys_own_rule_is_there_whatever_it_is() -> None:

@@ -182,14 +182,16 @@ def test_all_who_read_a_study_take_the_same_for_its_result(written: study.Study,
     }
     key = f"reference {best.reference}" if best.reference else str(best.trial)
     assert [each for each, run in runs.items() if run.tags.get("study.best")] == [key]
-    assert {point.value for point in runs[STUDY_RUN_KEY].points if point.name == f"best/{metric}"} == {value}
+    assert {point.value for point in runs[STUDY_RUN_KEY].metric_values if point.name == f"best/{metric}"} == {value}
 
     other = Results(replace(written.spec, name="other"), written.record)
     columns = printed_comparison(compare_studies([results, other]))
     rows = dict(zip(columns[""], columns["mine"], strict=True))
     assert rows[f"best {metric}"].startswith(format_metric(metric, value))
     assert (
-        REFERENCES[best.reference].words in rows["best trial"] if best.reference else str(result) in rows["best trial"]
+        REFERENCES[best.reference].description in rows["best trial"]
+        if best.reference
+        else str(result) in rows["best trial"]
     )
     assert rows["without a search"] == (results.best_reference and results.best_reference.name_in_sentence)
 

@@ -12,7 +12,7 @@ from study.home.folder import Home
 @pytest.fixture(autouse=True)
 def tracked(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is told and not run has nothing that MLflow lacks."""
-    monkeypatch.setattr("study.tracking.Tracker.is_behind", False)
+    monkeypatch.setattr("study.tracking.MlflowTracker.is_behind", False)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from study import methods
 from study.errors import UserError
 from study.spec import StudySpec, load_study
 from study.spec.domain import Domain
-from study.spec.trial_sections import Sections, find_forms
+from study.spec.trial_sections import TrialSections, find_section_forms
 
 VAL = {"val": "unbiased", "val_share": 0.2, "folds": None}
 
@@ -34,7 +34,7 @@ refused = partial(helpers.refused, of=searching)
 def first(spec: StudySpec, **given: Any) -> dict[str, Any]:
     """The parameters of a trial with these names, the first end elsewhere."""
     names = {key.replace("_", ".", 1): value for key, value in given.items()}
-    return spec.space.suggest_params(lambda key, domain: names.get(key, domain.ends()[0]))
+    return spec.space.suggest_params(lambda key, domain: names.get(key, domain.boundary_values()[0]))
 
 
 LOSSES = """{
@@ -47,7 +47,7 @@ LABELLED = "search.alternatives={method: {with_ce: {name: bias_con, cross_entrop
 
 def test_a_key_is_searched_where_the_trials_method_has_it() -> None:
     spec = searching(LOSSES, LABELLED)
-    found = {name: set(first(spec, method_name=name)) for name in spec.search.space["method.name"].ends()}
+    found = {name: set(first(spec, method_name=name)) for name in spec.search.space["method.name"].boundary_values()}
     assert found == {
         "eps_sup_info_nce": {"method.name", "method.epsilon", "method.alpha"},
         "sup_con": {"method.name", "method.alpha"},
@@ -135,7 +135,7 @@ def test_networks_are_searched_with_their_own_keys() -> None:
     with_head = first(spec, model_name="simple_conv_net", model_head="mlp")
     assert with_head["model.head_hidden"] == 16
     assert ("model.width" in with_head) == ("width" in spec.trial_document(with_head)["model"])
-    assert spec.space.integers >= {"model.head_hidden"}
+    assert spec.space.integer_keys >= {"model.head_hidden"}
 
 
 SETS = """{data.name: {choices: [strong, weak]}, data.seed: {choices: [0, 1], when: {data.name: [weak]}},
@@ -178,18 +178,18 @@ SWITCHES = {
 }
 
 
-@pytest.mark.parametrize("name", methods.names())
+@pytest.mark.parametrize("name", methods.method_names())
 def test_a_key_has_one_default_whatever_the_others_are(name: str) -> None:
     """Else a resolved file, in which a section has the keys of all its forms, could not say which."""
-    sections = Sections({"method": {"name": name}}, {})
-    found = find_forms(sections, {key: Domain(choices=names) for key, names in SWITCHES.items()})
+    sections = TrialSections({"method": {"name": name}}, {})
+    found = find_section_forms(sections, {key: Domain(choices=names) for key, names in SWITCHES.items()})
     defaults: dict[str, Any] = {}
-    for form in found.all:
+    for form in found.all_forms:
         for key, knob in form.knobs.items():
             assert defaults.setdefault(key, knob.default) == knob.default
 
 
-@pytest.mark.parametrize("name", methods.names())
+@pytest.mark.parametrize("name", methods.method_names())
 def test_only_the_switches_above_decide_which_keys_there_are(name: str) -> None:
     """And they take names: a trial's section is completed anew for these alone."""
     start = methods.method_knobs({"name": name})

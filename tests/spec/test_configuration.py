@@ -4,7 +4,7 @@ import pytest
 from helpers import quickstart
 
 from study.errors import UserError
-from study.spec.configuration import find_invalid_values, parse_configuration
+from study.spec.configuration import invalid_value_messages, parse_configuration
 
 TYPED = ["method.alpha=1", "method.lambda=1", "method.epsilon=0"]
 BATCHES = "search.space.train.batch_size={low: 64, high: 256, step: 64}"
@@ -17,7 +17,7 @@ def test_values_have_the_kind_of_their_key_however_they_are_typed() -> None:
     assert kinds == dict.fromkeys(("method.alpha", "method.lambda", "method.epsilon"), float) | {
         "train.batch_size": int
     }
-    assert list(find_invalid_values(spec.space, {**params, "train.batch_size": 64.0})) == ["train.batch_size"]
+    assert list(invalid_value_messages(spec.space, {**params, "train.batch_size": 64.0})) == ["train.batch_size"]
 
 
 @pytest.mark.parametrize("number", ["1" + "0" * 400, "1e400", "-.inf", ".nan"])

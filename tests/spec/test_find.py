@@ -8,7 +8,7 @@ from helpers import QUICKSTART
 
 from study.errors import UserError
 from study.spec import load_study
-from study.spec.load import check_name
+from study.spec.load import check_study_name
 from study.spec.yaml_document import find_study_file, shipped_study_files
 
 
@@ -42,7 +42,7 @@ READ_ANOTHER_WAY = ["%2e%2e%2fa", "a%2fb", "a%00", "a\\b", "a\uff0e\uff0e\uff0fb
 @pytest.mark.parametrize("name", [*NO_NAMES, *READ_ANOTHER_WAY])
 def test_a_name_that_could_not_be_a_folders_is_refused(name: str) -> None:
     with pytest.raises(UserError, match="cannot be a study's name"):
-        check_name(name)
+        check_study_name(name)
     with pytest.raises(UserError, match="cannot be a study's name: letters"):
         load_study("quickstart", name=name)
 

@@ -8,9 +8,9 @@ from helpers import quickstart
 
 from study.errors import UserError
 from study.spec import StudySpec, load_study
-from study.spec.domain import MAX_GRID_CELLS, Domain, grid_values
-from study.spec.sampler_facts import SAMPLERS
-from study.spec.space import grid_cells, grid_size
+from study.spec.domain import MAX_GRID_CELLS, Domain, grid_values_of_domain
+from study.spec.sampler_capabilities import SAMPLER_CAPABILITIES
+from study.spec.space import count_grid_cells, iterate_grid_cells
 from study.sweep.search_stage import UntriedSuggestions
 
 
@@ -30,7 +30,7 @@ def spec_of(sampler: str, space: str, *assignments: str) -> StudySpec:
     ],
 )
 def test_the_values_of_a_key(domain: Domain, whole: bool, expected: list[object]) -> None:
-    found = grid_values(domain, whole)
+    found = grid_values_of_domain(domain, whole)
     assert found == expected
     assert [type(one) for one in found] == [type(one) for one in expected]
 
@@ -41,7 +41,7 @@ def test_cells_come_in_the_files_order_and_leave_out_what_does_not_apply() -> No
         "train.optimizer: {choices: [sgd, adam]}, method.lambda: {low: 0, high: 1, step: 1}, "
         "train.momentum: {choices: [0.5, 0.9], when: {train.optimizer: [sgd]}}",
     ).space
-    assert list(grid_cells(space)) == [
+    assert list(iterate_grid_cells(space)) == [
         {"train.optimizer": "sgd", "method.lambda": 0.0, "train.momentum": 0.5},
         {"train.optimizer": "sgd", "method.lambda": 0.0, "train.momentum": 0.9},
         {"train.optimizer": "sgd", "method.lambda": 1.0, "train.momentum": 0.5},
@@ -49,14 +49,14 @@ def test_cells_come_in_the_files_order_and_leave_out_what_does_not_apply() -> No
         {"train.optimizer": "adam", "method.lambda": 0.0},
         {"train.optimizer": "adam", "method.lambda": 1.0},
     ]
-    assert grid_size(space) == 6
+    assert count_grid_cells(space) == 6
 
 
 def test_a_large_grid_is_not_listed_to_be_counted() -> None:
     steps = "{low: 0.0, high: 1.0, step: 0.001}"
     space = spec_of("random", f"method.alpha: {steps}, method.lambda: {steps}, method.epsilon: {steps}").space
-    assert grid_size(space) == MAX_GRID_CELLS + 1
-    assert len(list(islice(grid_cells(space), 5))) == 5
+    assert count_grid_cells(space) == MAX_GRID_CELLS + 1
+    assert len(list(islice(iterate_grid_cells(space), 5))) == 5
 
 
 STEPS = "{low: 0.0, high: 1.0, step: 0.001}"
@@ -90,7 +90,7 @@ def test_what_a_sampler_cannot_search_is_told_at_load(
     assert len(str(error.value).splitlines()) == 1
 
 
-@pytest.mark.parametrize("sampler", [name for name, can in SAMPLERS.items() if not can.every_cell])
+@pytest.mark.parametrize("sampler", [name for name, can in SAMPLER_CAPABILITIES.items() if not can.tries_every_cell])
 @pytest.mark.parametrize(
     ("domain", "message"),
     [
@@ -111,7 +111,7 @@ def test_gp_does_not_list_the_whole_numbers_of_a_wide_range(tmp_path: Path) -> N
     wide = "{low: 0, high: 9007199254740992}"
     with pytest.raises(UserError, match=r"search.space.method.x: the range 0 to 9007199254740992 has more than"):
         own(tmp_path, "gp", wide)
-    assert UntriedSuggestions(own(tmp_path, "tpe", wide)).ask(0) is not None
+    assert UntriedSuggestions(own(tmp_path, "tpe", wide)).suggest_untried_params(0) is not None
 
 
 def own(tmp_path: Path, sampler: str, domain: str) -> StudySpec:

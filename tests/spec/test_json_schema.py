@@ -13,12 +13,12 @@ import study
 from study import cli
 from study.errors import UserError
 from study.spec import json_schema, load_study
-from study.spec.json_schema import declared_knobs, section_names
-from study.spec.sampler_facts import SAMPLERS
+from study.spec.json_schema import declared_knobs, names_of_section
+from study.spec.sampler_capabilities import SAMPLER_CAPABILITIES
 from study.spec.schema import SamplerName
 from study.spec.yaml_document import read_study_file, shipped_files_folder, shipped_study_files
 from study.sweep.samplers import STRATEGIES
-from study.training.config import SECTIONS
+from study.training.config import TRIAL_SECTIONS
 
 PACKAGE = Path(study.__file__).parent
 QUICKSTART = read_study_file(shipped_study_files()["quickstart"]).values
@@ -29,7 +29,7 @@ SHIPPED = (shipped_files_folder() / json_schema.SCHEMA_FILE_NAME).read_text(enco
 
 @cache
 def text() -> str:
-    return json_schema.schema_text()
+    return json_schema.study_file_schema_text()
 
 
 @cache
@@ -63,12 +63,12 @@ def test_the_shipped_file_has_the_names_that_there_are() -> None:
     """After a new name: study schema -o search_spaces/study.schema.json"""
     kinds = json.loads(SHIPPED)["$defs"]
     for section in ("data", "model", "method"):
-        assert kinds[f"{section}_name"]["anyOf"][0]["enum"] == section_names(section)
-    assert kinds["Search"]["properties"]["sampler"]["enum"] == list(SAMPLERS)
+        assert kinds[f"{section}_name"]["anyOf"][0]["enum"] == names_of_section(section)
+    assert kinds["Search"]["properties"]["sampler"]["enum"] == list(SAMPLER_CAPABILITIES)
 
 
 def test_what_is_declared_of_samplers_is_of_those_that_there_are() -> None:
-    assert set(STRATEGIES) == set(SAMPLERS) == set(get_args(SamplerName))
+    assert set(STRATEGIES) == set(SAMPLER_CAPABILITIES) == set(get_args(SamplerName))
 
 
 def test_the_command_writes_it_where_it_can(tmp_path: Path) -> None:
@@ -144,11 +144,11 @@ def test_usual_mistakes_are_refused(path: tuple[str, ...], value: Any) -> None:
     assert problems(changed(path, value)) != []
 
 
-@pytest.mark.parametrize("section", SECTIONS)
+@pytest.mark.parametrize("section", TRIAL_SECTIONS)
 def test_every_key_of_every_entry_says_what_it_is(section: str) -> None:
     silent = [
         f"{name}: {knob.key}"
-        for name in (section_names(section) if section != "train" else [""])
+        for name in (names_of_section(section) if section != "train" else [""])
         for knobs in declared_knobs(section, name).values()
         for knob in knobs
         if not knob.description

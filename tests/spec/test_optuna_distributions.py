@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from scipy.stats import kstest
 
-from study.spec.optuna_distributions import unit_coordinate, value_at
+from study.spec.optuna_distributions import unit_coordinate_of_value, value_at_unit_coordinate
 
 RANGES = [
     FloatDistribution(-1.0, 3.0),
@@ -24,26 +24,28 @@ UNITS = [(index + 0.5) / 2000 for index in range(2000)]
 def test_a_value_is_in_its_range_and_its_coordinate_gives_it_again(
     distribution: FloatDistribution | IntDistribution, coordinate: float
 ) -> None:
-    value = value_at(distribution, coordinate)
+    value = value_at_unit_coordinate(distribution, coordinate)
     assert distribution._contains(value)
     assert type(value) is (int if isinstance(distribution, IntDistribution) else float)
-    assert 0 <= unit_coordinate(distribution, value) <= 1
-    assert value_at(distribution, unit_coordinate(distribution, value)) == pytest.approx(value)
+    assert 0 <= unit_coordinate_of_value(distribution, value) <= 1
+    assert value_at_unit_coordinate(distribution, unit_coordinate_of_value(distribution, value)) == pytest.approx(value)
 
 
 def test_the_ends_of_a_range_are_those_of_its_coordinates() -> None:
     for one in RANGES:
-        assert (value_at(one, 0.0), value_at(one, 1.0)) == pytest.approx((one.low, one.high))
+        assert (value_at_unit_coordinate(one, 0.0), value_at_unit_coordinate(one, 1.0)) == pytest.approx(
+            (one.low, one.high)
+        )
 
 
 def test_every_choice_and_step_has_the_same_share() -> None:
     for one in (RANGES[2], RANGES[4], CategoricalDistribution(["a", None, 1, 2.5])):
-        found = [value_at(one, coordinate) for coordinate in UNITS]
+        found = [value_at_unit_coordinate(one, coordinate) for coordinate in UNITS]
         assert {found.count(value) for value in set(found)} == {2000 // len(set(found))}
 
 
 def test_a_log_range_is_even_on_its_log_scale() -> None:
-    found = [value_at(RANGES[1], coordinate) for coordinate in UNITS]
+    found = [value_at_unit_coordinate(RANGES[1], coordinate) for coordinate in UNITS]
     assert kstest(found, "loguniform", args=(1e-4, 10.0)).pvalue > 0.99
 
 
@@ -51,4 +53,4 @@ def test_a_log_range_is_even_on_its_log_scale() -> None:
     "one", [FloatDistribution(0.3, 0.3, log=True), IntDistribution(5, 5), CategoricalDistribution([None])], ids=str
 )
 def test_a_constant_is_itself(one: BaseDistribution) -> None:
-    assert value_at(one, 0.5) == value_at(one, 0.0) == getattr(one, "low", None)
+    assert value_at_unit_coordinate(one, 0.5) == value_at_unit_coordinate(one, 0.0) == getattr(one, "low", None)

@@ -8,7 +8,7 @@ import yaml
 
 from study.errors import UserError
 from study.home.folder import Home
-from study.spec import StudySpec, load_checked, load_resolved, load_study
+from study.spec import StudySpec, load_resolved, load_resolved_and_check, load_study
 
 SPACE = {"method.rate": {"low": 0.001, "high": 1, "log": True}, "method.depth": {"low": 1, "high": 4}}
 
@@ -46,7 +46,7 @@ def test_the_sections_are_filled_in_and_the_resolved_file_is_the_same_study(tmp_
         "depth": 1,
     }
     folder = Home(tmp_path / "home").create_study(spec)
-    assert load_resolved(folder.spec_file).hash == spec.hash == load_checked(folder.spec_file).hash
+    assert load_resolved(folder.spec_file).hash == spec.hash == load_resolved_and_check(folder.spec_file).hash
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_a_direction_that_is_not_known_must_be_given(tmp_path: Path, name: str) 
     for direction in ("max", "min"):
         spec = read(own(tmp_path, search={"metric": name, "direction": direction}))
         assert spec.mode == spec.direction(name.replace("val", "test")) == direction
-        assert load_checked(Home(tmp_path / direction).create_study(spec).spec_file).mode == direction
+        assert load_resolved_and_check(Home(tmp_path / direction).create_study(spec).spec_file).mode == direction
 
 
 def test_a_direction_against_what_the_table_says_is_refused(tmp_path: Path) -> None:
@@ -101,12 +101,12 @@ def test_a_direction_against_what_the_table_says_is_refused(tmp_path: Path) -> N
     with pytest.raises(UserError, match=r"search.direction: \['min'\] given, allowed is one for each of 2 metrics"):
         read(own(tmp_path, search=both))
     spec = read(own(tmp_path, search={**both, "direction": ["min", "max"]}))
-    assert spec.objective.modes == ("min", "max")
+    assert spec.objective.directions == ("min", "max")
 
 
 def test_ranges_of_whole_numbers_are_such_and_others_are_not(tmp_path: Path) -> None:
     spec = read(own(tmp_path, {"rate": 1, "depth": 2}))
-    assert spec.space.integers == {"method.depth"}
+    assert spec.space.integer_keys == {"method.depth"}
     assert type(spec.base["method"]["rate"]) is float
 
 

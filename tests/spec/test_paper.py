@@ -10,7 +10,7 @@ from study import methods
 from study.knobs import SearchRange, to_options
 from study.methods.debiasing import TermWeights
 from study.spec import StudySpec
-from study.spec.key_errors import find_fault
+from study.spec.key_errors import fault_of_value
 
 refused = partial(helpers.refused, of=searching)
 
@@ -45,7 +45,13 @@ def test_methods_that_differ_give_the_range_that_holds_all() -> None:
 def test_the_kernels_are_choices() -> None:
     cclk = ("method.name=fair_cclk", "method.regulariser=none", "train.augmentation=crop_flip")
     spec = searching("{method.kernel: paper, method.sigma2: paper}", *cclk)
-    assert set(spec.search.space["method.kernel"].ends()) == {"rbf", "laplacian", "linear", "cosine", "polynomial"}
+    assert set(spec.search.space["method.kernel"].boundary_values()) == {
+        "rbf",
+        "laplacian",
+        "linear",
+        "cosine",
+        "polynomial",
+    }
     assert values(spec, "method.sigma2") == {"low": 1.0, "high": 1000.0, "log": True}
     assert "the papers' range has the choices" in refused("{method.kernel: {range: paper, low: 1}}", *cclk)
 
@@ -90,7 +96,9 @@ def test_the_papers_alpha_weighs_as_the_released_code_has_it() -> None:
         code = {"alpha": printed, "lambda": lambda_, "alpha_squared": True}
         ours = searching("{method.alpha: paper, method.lambda: paper}", "search.enqueue=papers").search.enqueue[place]
         assert ours["method.lambda"] == lambda_
-        assert ours["method.alpha"] == pytest.approx(0.1 / 0.07 * to_options(TermWeights, code).contrast, rel=0.03)
+        assert ours["method.alpha"] == pytest.approx(
+            0.1 / 0.07 * to_options(TermWeights, code).contrastive_factor, rel=0.03
+        )
 
 
 def test_those_outside_the_space_are_left_out() -> None:
@@ -112,7 +120,7 @@ def test_other_keys_keep_the_value_of_the_file() -> None:
 
 
 def declared() -> list[tuple[str, str, SearchRange]]:
-    sections = [{"name": name} for name in methods.names()]
+    sections = [{"name": name} for name in methods.method_names()]
     sections += [
         {"name": "sup_con", key: value} for key, value in (("regulariser", "fair_kl"), ("adversary", "classifier"))
     ]
@@ -129,7 +137,7 @@ def test_what_is_declared_is_valid_and_holds_the_papers_values() -> None:
     for name, key, note in found:
         knob = methods.method_knobs({"name": name, "regulariser": "fair_kl", "adversary": "classifier"})[key]
         ends = note.choices or (note.low, note.high)
-        assert not any(find_fault(knob, value) for value in (*ends, *note.paper)), (name, key)
+        assert not any(fault_of_value(knob, value) for value in (*ends, *note.paper)), (name, key)
         assert all(note.low <= value <= note.high for value in note.paper if not note.choices)
     keys = {key for _, key, _ in found}
     assert keys >= {

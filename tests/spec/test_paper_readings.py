@@ -10,7 +10,7 @@ from study.errors import UserError
 from study.reproduce.reproduction import list_cell_places
 from study.spec import load_study
 from study.spec.load import declared_readings
-from study.spec.paper_readings import has_own_study
+from study.spec.paper_readings import has_own_trials
 
 FILE = """
 name: mine
@@ -86,9 +86,9 @@ def test_each_reading_of_a_shipped_file_is_a_study_that_differs_from_the_others(
     monkeypatch.setenv("STUDY_DATA", str(tmp_path))
     monkeypatch.setenv("HOME", str(tmp_path))
     declared = declared_readings(name)
-    trained = [reading for reading, of in declared.items() if of.taken or has_own_study(of)]
+    trained = [reading for reading, of in declared.items() if of.taken or has_own_trials(of)]
     assert len({load_study(name, reading=reading).hash for reading in trained}) == len(trained)
-    read = [each for each in declared.values() if not (each.taken or has_own_study(each))]
+    read = [each for each in declared.values() if not (each.taken or has_own_trials(each))]
     assert len({(*each.metrics.items(), each.epoch) for each in read}) == len(read)
     table = published.load_table(name) if declared else None
     for of in declared.values():

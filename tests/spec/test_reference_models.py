@@ -8,8 +8,8 @@ from helpers import quickstart, refused, reread
 
 from study.data.dataset import Facts
 from study.home.record import StudyRecord
-from study.methods.reference import CAN_BE_USED, REFERENCES
-from study.spec.reference_models import MAX_INPUT_VALUES, requested_references, why_unsuited
+from study.methods.reference import REFERENCES, USABLE_REFERENCES
+from study.spec.reference_models import MAX_PIXEL_INPUT_VALUES, requested_reference_names, why_reference_unsuited
 from study.sweep.reference_process import missing_references
 
 OF_IMAGES = ["majority", "logistic_regression", "logistic_regression_cell_balanced"]
@@ -18,7 +18,7 @@ TABLE = Facts(2, 2, (5,))
 
 def test_a_file_without_the_key_has_none_and_stays_the_study_that_it_was() -> None:
     spec = quickstart()
-    assert list(requested_references(spec)) == []
+    assert list(requested_reference_names(spec)) == []
     assert "references" not in spec.to_document()["search"]
     assert spec.hash == quickstart("search.references=false").hash
     assert spec.hash != quickstart("search.references=true").hash
@@ -27,14 +27,14 @@ def test_a_file_without_the_key_has_none_and_stays_the_study_that_it_was() -> No
 @pytest.mark.parametrize("given", ["true", "auto"])
 def test_true_and_auto_take_what_suits_the_data(given: str) -> None:
     spec = quickstart(f"search.references={given}")
-    assert list(requested_references(spec)) == OF_IMAGES
-    assert list(requested_references(reread(spec))) == OF_IMAGES
+    assert list(requested_reference_names(spec)) == OF_IMAGES
+    assert list(requested_reference_names(reread(spec))) == OF_IMAGES
 
 
 def test_names_are_taken_in_the_order_of_the_table() -> None:
     spec = quickstart("search.references=[logistic_regression, majority]")
     assert (
-        list(requested_references(spec))
+        list(requested_reference_names(spec))
         == missing_references(spec, StudyRecord())
         == ["majority", "logistic_regression"]
     )
@@ -59,24 +59,30 @@ def test_what_cannot_be_is_refused_with_what_can(given: str, told: str) -> None:
 def test_trials_on_different_data_have_none_in_common() -> None:
     rhos = "search.space={data.rho: {choices: [0.9, 0.95]}, method.lambda: paper}"
     baseline = "search.baseline=null"
-    assert list(requested_references(quickstart(rhos, baseline, "search.enqueue=[]", "search.references=true"))) == []
+    assert (
+        list(requested_reference_names(quickstart(rhos, baseline, "search.enqueue=[]", "search.references=true"))) == []
+    )
     named = refused(rhos, baseline, "search.enqueue=[]", "search.references=[majority]")
     assert "trials differ in their data (data.rho)" in named
 
 
 def test_each_reference_says_of_which_data_it_cannot_be() -> None:
-    suited = {name for name in REFERENCES if why_unsuited(name, TABLE) is None}
+    suited = {name for name in REFERENCES if why_reference_unsuited(name, TABLE) is None}
     assert suited == set(REFERENCES)
-    without = {name for name in REFERENCES if why_unsuited(name, replace(TABLE, bias_classes=None)) is None}
+    without = {name for name in REFERENCES if why_reference_unsuited(name, replace(TABLE, bias_classes=None)) is None}
     assert without == {name for name, kind in REFERENCES.items() if kind.needs == "nothing"}
-    assert without == {name for name in REFERENCES if why_unsuited(name, replace(TABLE, some_bias=True)) is None}
-    three = {name for name in REFERENCES if why_unsuited(name, replace(TABLE, classes=3)) is None}
-    assert three == set(CAN_BE_USED)
+    assert without == {
+        name for name in REFERENCES if why_reference_unsuited(name, replace(TABLE, some_bias=True)) is None
+    }
+    three = {name for name in REFERENCES if why_reference_unsuited(name, replace(TABLE, classes=3)) is None}
+    assert three == set(USABLE_REFERENCES)
     unjudged = replace(TABLE, bias_splits=("train",))
-    assert {name for name in REFERENCES if why_unsuited(name, unjudged)} == set(REFERENCES) - set(CAN_BE_USED)
+    assert {name for name in REFERENCES if why_reference_unsuited(name, unjudged)} == set(REFERENCES) - set(
+        USABLE_REFERENCES
+    )
     large = Facts(2, 2, (3, 65, 65))
-    assert f"at most {MAX_INPUT_VALUES} values" in (why_unsuited("majority", large) or "")
-    assert why_unsuited("majority", large, of_features=True) is None
+    assert f"at most {MAX_PIXEL_INPUT_VALUES} values" in (why_reference_unsuited("majority", large) or "")
+    assert why_reference_unsuited("majority", large, of_features=True) is None
 
 
 def test_a_trained_method_may_be_one_and_a_search_has_none(tmp_path: Path) -> None:

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from study.errors import UserError
 from study.knobs import DATA_SETS_OF_REMOVED_KEYS, REMOVED_KEYS
-from study.spec import load_checked, load_resolved
-from study.spec.load import drop_removed_keys
-from study.spec.rungs import Schedule
-from study.spec.sampler_facts import sampler_facts
+from study.spec import load_resolved, load_resolved_and_check
+from study.spec.load import drop_keys_of_earlier_versions
+from study.spec.rungs import RungSchedule
+from study.spec.sampler_capabilities import sampler_capabilities
 
 SPEC = quickstart()
 
@@ -73,7 +73,7 @@ def test_a_resolved_space_gives_the_same_trials(assignments: list[str], draw: Ra
     assert again.to_yaml() == spec.to_yaml()
     assert list(again.space.domains) == list(spec.space.domains)
     for _ in range(5):
-        params = spec.space.suggest_params(lambda _, domain: draw.choice(domain.ends()))
+        params = spec.space.suggest_params(lambda _, domain: draw.choice(domain.boundary_values()))
         assert spec.space.contains(params)
         assert again.trial_document(params) == spec.trial_document(params)
 
@@ -108,7 +108,7 @@ def test_a_study_that_took_several_gpus_can_be_read(tmp_path: Path) -> None:
     (tmp_path / "study.yaml").write_text(several.to_yaml())
     assert load_resolved(tmp_path / "study.yaml").resources.gpu == 2
     with pytest.raises(UserError, match="at most 1"):
-        load_checked(tmp_path / "study.yaml")
+        load_resolved_and_check(tmp_path / "study.yaml")
 
 
 def test_a_study_by_what_was_removed_since_can_be_read(tmp_path: Path) -> None:
@@ -117,10 +117,10 @@ def test_a_study_by_what_was_removed_since_can_be_read(tmp_path: Path) -> None:
     (tmp_path / "study.yaml").write_text(text.replace("sampler: gp", "sampler: mfgp").replace("asha", "promotion"))
     spec = load_resolved(tmp_path / "study.yaml")
     assert (spec.search.sampler, spec.search.early_stopping.name) == ("mfgp", "promotion")
-    assert not Schedule(spec.search.early_stopping, spec.epochs).rungs
-    assert sampler_facts("mfgp").guided
+    assert not RungSchedule(spec.search.early_stopping, spec.epochs).rung_epochs
+    assert sampler_capabilities("mfgp").learns_from_results
     with pytest.raises(UserError, match=r"'mfgp' given, which was removed\. Write tpe(.|\n)*'promotion' given"):
-        load_checked(tmp_path / "study.yaml")
+        load_resolved_and_check(tmp_path / "study.yaml")
     (tmp_path / "study.yaml").write_text((tmp_path / "study.yaml").read_text() + "retriez: 2\n")
     with pytest.raises(UserError, match="retriez") as refused:
         load_resolved(tmp_path / "study.yaml")
@@ -138,11 +138,11 @@ def test_a_removed_key_that_was_off_is_no_matter_and_another_one_is_told(tmp_pat
         (tmp_path / "study.yaml").write_text(yaml.safe_dump(document, sort_keys=False))
         assert load_resolved(tmp_path / "study.yaml").hash == SPEC.hash
         if is_off:
-            assert load_checked(tmp_path / "study.yaml").hash == SPEC.hash
+            assert load_resolved_and_check(tmp_path / "study.yaml").hash == SPEC.hash
         else:
             said = rf"yaml:\d+: {re.escape(key)}: 'on' given, which was removed: {re.escape(instead)}"
             with pytest.raises(UserError, match=said):
-                load_checked(tmp_path / "study.yaml")
+                load_resolved_and_check(tmp_path / "study.yaml")
     with pytest.raises(UserError, match=rf"--set {re.escape(key)}=on: .* given, which was removed"):
         quickstart(f"{key}=on")
 
@@ -160,7 +160,7 @@ def test_a_removed_key_of_a_data_set_is_no_other_ones(key: str, has_removed: boo
     name = DATA_SETS_OF_REMOVED_KEYS[key][0] if has_removed else "biased_digits"
     last, (off, _) = key.removeprefix("data."), REMOVED_KEYS[key]
     kept = {} if has_removed else {last: off}
-    assert drop_removed_keys({"data": {"name": name, last: off}}) == {"data": {"name": name, **kept}}
+    assert drop_keys_of_earlier_versions({"data": {"name": name, last: off}}) == {"data": {"name": name, **kept}}
     with pytest.raises(UserError) as refused:
         quickstart("data={name: " + name + ", " + last + ": on}")
     assert ("was removed" in str(refused.value)) is has_removed

@@ -4,28 +4,28 @@ import pytest
 from helpers import quickstart
 
 from study.errors import UserError
-from study.spec.rungs import Schedule
-from study.spec.schema import EarlyStopping
+from study.spec.rungs import RungSchedule
+from study.spec.schema import EarlyStoppingOptions
 
 
-def asha(epochs: int, grace: int | None, reduction: int) -> Schedule:
-    return Schedule(EarlyStopping(name="asha", grace=grace, reduction=reduction), epochs)
+def asha(epochs: int, grace: int | None, reduction: int) -> RungSchedule:
+    return RungSchedule(EarlyStoppingOptions(name="asha", grace=grace, reduction=reduction), epochs)
 
 
 @pytest.mark.parametrize(
     ("rule", "rungs", "expected_epochs", "expected_complete"),
     [
-        (Schedule(EarlyStopping(), 20), [], 20, 1),
+        (RungSchedule(EarlyStoppingOptions(), 20), [], 20, 1),
         (asha(20, 4, 3), [4, 12], 4 + 8 / 3 + 8 / 9, 1 / 9),
         (asha(9, 1, 3), [1, 3], 1 + 2 / 3 + 6 / 9, 1 / 9),
         (asha(20, None, 3), [10], 10 + 10 / 3, 1 / 3),
         (asha(9, 9, 3), [], 9, 1),
     ],
 )
-def test_rungs_by_hand(rule: Schedule, rungs: list[int], expected_epochs: float, expected_complete: float) -> None:
-    assert list(rule.rungs) == rungs
+def test_rungs_by_hand(rule: RungSchedule, rungs: list[int], expected_epochs: float, expected_complete: float) -> None:
+    assert list(rule.rung_epochs) == rungs
     assert rule.expected_epochs == pytest.approx(expected_epochs)
-    assert rule.expected_complete == pytest.approx(expected_complete)
+    assert rule.expected_complete_share == pytest.approx(expected_complete)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from study.errors import UserError
 from study.spec import StudySpec, load_study
-from study.spec.optuna_distributions import space_distributions
+from study.spec.optuna_distributions import distributions_of_space
 
 FILE = """
 name: big
@@ -79,6 +79,6 @@ def test_what_can_be_searched_is_told_to_the_sampler_without_a_warning(load: Any
     spec = load(domain)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        (found,) = space_distributions(spec.space).values()
-    ends = spec.space.domains["method.n"].ends()
+        (found,) = distributions_of_space(spec.space).values()
+    ends = spec.space.domains["method.n"].boundary_values()
     assert found._contains(found.to_internal_repr(ends[0]))

@@ -31,15 +31,15 @@ def test_conditions_come_first_and_nest() -> None:
 
     def first(key: str, domain: Any) -> Any:
         asked[key] = domain
-        return domain.ends()[0]
+        return domain.boundary_values()[0]
 
     assert spec.space.suggest_params(first) == {"train.optimizer": "adam", "method.alpha": 0.1}
     assert list(asked) == ["train.optimizer", "method.alpha"]
-    last = spec.space.suggest_params(lambda _, domain: domain.ends()[-1])
+    last = spec.space.suggest_params(lambda _, domain: domain.boundary_values()[-1])
     assert last == {"train.optimizer": "sgd", "train.schedule": "steps", "train.momentum": 0.9, "method.alpha": 1.0}
     middle = {"train.optimizer": "sgd", "train.schedule": "cosine"}
-    assert spec.space.applies("train.lr_floor", middle)
-    assert not spec.space.applies("train.lr_floor", {**middle, "train.schedule": "constant"})
+    assert spec.space.applies_to("train.lr_floor", middle)
+    assert not spec.space.applies_to("train.lr_floor", {**middle, "train.schedule": "constant"})
 
 
 def test_every_combination_that_a_trial_can_have_is_a_case() -> None:
@@ -77,7 +77,7 @@ def test_values_that_the_search_cannot_give_are_told(params: dict[str, Any], out
 def test_a_single_value_is_a_constant() -> None:
     spec = searching("{method.alpha: 0.5, train.optimizer: sgd, method.base_temperature: null, method.pooled: false}")
     constants = {"method.alpha": 0.5, "train.optimizer": "sgd", "method.base_temperature": None, "method.pooled": False}
-    assert spec.space.suggest_params(lambda _, domain: domain.ends()[0]) == constants
+    assert spec.space.suggest_params(lambda _, domain: domain.boundary_values()[0]) == constants
     assert spec.trial_document(constants)["train"]["optimizer"] == "sgd"
 
 

@@ -3,14 +3,14 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from study.spec.schema import Confirm
+from study.spec.schema import ConfirmOptions
 from study.spec.stage_seeds import ablation_seeds, confirm_seeds, final_seeds, search_seeds
 
 
 @given(
     first=st.integers(0, 9),
     replicates=st.one_of(st.integers(1, 5), st.lists(st.integers(0, 9), min_size=1)),
-    plan=st.builds(Confirm, top=st.integers(0, 2), seeds=st.integers(1, 4), rules=st.booleans()),
+    plan=st.builds(ConfirmOptions, top=st.integers(0, 2), seeds=st.integers(1, 4), rules=st.booleans()),
     folds=st.one_of(st.none(), st.integers(2, 4)),
     count=st.one_of(st.none(), st.integers(1, 7)),
 )

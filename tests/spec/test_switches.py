@@ -17,7 +17,7 @@ def test_a_key_that_others_depend_on_brings_them_along() -> None:
     assert "ce_weight" not in spec.trial_document(without)["method"]
     assert spec.trial_document(with_it)["method"]["ce_weight"] == 1.0
     assert spec.trial_document({**with_it, "method.ce_weight": 0.5})["method"]["ce_weight"] == 0.5
-    assert [spec.space.applies("method.ce_weight", case) for case in (without, with_it)] == [False, True]
+    assert [spec.space.applies_to("method.ce_weight", case) for case in (without, with_it)] == [False, True]
 
 
 def test_one_that_depends_on_another_comes_after_it() -> None:
@@ -84,6 +84,6 @@ def test_they_must_go_together_with_each_other() -> None:
 
 def test_a_range_of_whole_numbers_that_may_be_none_is_one_of_whole_numbers() -> None:
     crop = ("method.name=info_nce", "train.augmentation=crop_flip")
-    assert quickstart(*space("{train.crop_size: {low: 6, high: 12}}", *crop)).space.integers == {"train.crop_size"}
+    assert quickstart(*space("{train.crop_size: {low: 6, high: 12}}", *crop)).space.integer_keys == {"train.crop_size"}
     quickstart(*space("{train.crop_size: {choices: [6, 8, null]}}", *crop))
     assert "6.5 given" in refused(*space("{train.crop_size: {low: 6.5, high: 12}}", *crop))

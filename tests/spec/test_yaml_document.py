@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from study.errors import UserError
-from study.spec.yaml_document import Document, apply_overrides, apply_profile, dump, read_study_file
+from study.spec.yaml_document import YamlDocument, apply_overrides, apply_profile, dump, read_study_file
 
 TEXT = """\
 name: one
@@ -53,7 +53,7 @@ def refused(path: Path, content: str | bytes) -> str:
     ],
 )
 def test_each_key_knows_its_line(file: Path, key: tuple[str, ...], line: int) -> None:
-    assert read_study_file(file).location_of(key) == f"{file}:{line}"
+    assert read_study_file(file).key_location(key) == f"{file}:{line}"
 
 
 def test_set_overrides_one_key_and_its_place(file: Path) -> None:
@@ -67,9 +67,11 @@ def test_set_overrides_one_key_and_its_place(file: Path) -> None:
     assert document.values["search"]["baseline"] == {"method.alpha": 1}
     assert document.values["train"] == {"epochs": 7}
     assert document.values["data"] == {"name": "x"}
-    assert document.location_of(("train", "epochs")) == "--set train.epochs=7"
-    assert document.location_of(("search", "space", "method.alpha", "low")) == "--set search.space.method.alpha.low=0.2"
-    assert document.location_of(("search", "space", "method.alpha", "high")) == f"{file}:7"
+    assert document.key_location(("train", "epochs")) == "--set train.epochs=7"
+    assert (
+        document.key_location(("search", "space", "method.alpha", "low")) == "--set search.space.method.alpha.low=0.2"
+    )
+    assert document.key_location(("search", "space", "method.alpha", "high")) == f"{file}:7"
 
 
 def test_a_replaced_section_forgets_the_lines_of_its_keys(file: Path) -> None:
@@ -77,7 +79,7 @@ def test_a_replaced_section_forgets_the_lines_of_its_keys(file: Path) -> None:
     apply_overrides(document, ["search.space={method.beta: {low: 0}}"])
     assert document.values["search"]["space"] == {"method.beta": {"low": 0}}
     assert (
-        document.location_of(("search", "space", "method.alpha", "high"))
+        document.key_location(("search", "space", "method.alpha", "high"))
         == "--set search.space={method.beta: {low: 0}}"
     )
 
@@ -147,14 +149,14 @@ def test_profile_is_applied_and_leaves_the_document(file: Path) -> None:
     apply_profile(document, "fast")
     assert document.values["train"] == {"epochs": 1}
     assert "profiles" not in document.values
-    assert document.location_of(("train", "epochs")) == f"{file}:12"
+    assert document.key_location(("train", "epochs")) == f"{file}:12"
 
 
 def test_unknown_profile_names_those_there_are(file: Path) -> None:
     with pytest.raises(UserError, match=r"--profile slow: not in .*one\.yaml\. Profiles there: fast"):
         apply_profile(read_study_file(file), "slow")
     with pytest.raises(UserError, match="Profiles there: none"):
-        apply_profile(Document("f", {}), "slow")
+        apply_profile(YamlDocument("f", {}), "slow")
 
 
 @pytest.mark.parametrize("profiles", ["[a]", "{a: 3}", "text"])
@@ -225,8 +227,8 @@ def test_anchors_and_merge_keys_are_plain_values(tmp_path: Path) -> None:
         "d": True,
     }
     assert document.values["a"]["x"] is document.values["d"] is True
-    assert document.location_of(("b", "x")) == f"{path}:2"
-    assert document.location_of(("b", "y")) == f"{path}:4"
+    assert document.key_location(("b", "x")) == f"{path}:2"
+    assert document.key_location(("b", "y")) == f"{path}:4"
 
 
 def test_keys_for_anchors_are_no_sections(tmp_path: Path) -> None:
@@ -252,6 +254,6 @@ PLAIN = st.recursive(
 @pytest.mark.slow
 @given(st.dictionaries(KEYS, PLAIN, max_size=4))
 def test_what_is_dumped_is_read_back(values: dict[str, object]) -> None:
-    document = Document("memory", {})
+    document = YamlDocument("memory", {})
     apply_overrides(document, [f"all={dump(values)}"])
     assert document.values["all"] == values

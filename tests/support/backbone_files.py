@@ -9,7 +9,7 @@ from torch import nn
 from torchvision.models import get_model
 
 from study.models import published_weights
-from study.models.published_weights import FOLDER, PublishedWeights
+from study.models.published_weights import WEIGHTS_FOLDER, PublishedWeights
 
 
 def classifier(architecture: str, classes: int = 1000, seed: int = 3) -> nn.Module:
@@ -46,4 +46,4 @@ def publish(monkeypatch: pytest.MonkeyPatch, net: nn.Module, architecture: str, 
 
 def in_data_folder(root: Path) -> Path:
     """Where published files lie."""
-    return root / FOLDER
+    return root / WEIGHTS_FOLDER

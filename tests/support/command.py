@@ -12,12 +12,14 @@ from pathlib import Path
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord
 from study.spec import StudySpec
-from study.upstream.environment import LOOPBACK_ALONE, UV_HOOK
+from study.upstream.environment import KEEP_LOOPBACK_VARIABLES, UV_HOOK_VARIABLE
 
 
 def as_a_users() -> dict[str, str]:
     """The environment of these tests, without what a driver has to set itself before it imports Ray."""
-    return {name: value for name, value in os.environ.items() if name not in {UV_HOOK, *LOOPBACK_ALONE}}
+    return {
+        name: value for name, value in os.environ.items() if name not in {UV_HOOK_VARIABLE, *KEEP_LOOPBACK_VARIABLES}
+    }
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from study.losses.eps_sup_info_nce import eps_sup_info_nce
 from study.losses.fair_kl import fair_kl
 from study.losses.fair_sup_con import fair_sup_con
 from study.losses.info_nce import eps_info_nce, info_nce
-from study.losses.pairs import gram
+from study.losses.pairs import gram_matrix
 from study.losses.sup_con import eps_sup_con, sup_con, sup_con_in
 
 
@@ -107,7 +107,7 @@ def objective(alphas: int) -> Callable[[Case], Tensor]:
     def run(case: Case) -> Tensor:
         views = normalize(case.views, dim=-1)
         contrastive = {"eps_supcon": eps_sup_con, "eps_supinfonce": eps_sup_info_nce}[case.hyper["contrastive"]]
-        shared = {"target": case.target, "similarity": gram(views)}
+        shared = {"target": case.target, "similarity": gram_matrix(views)}
         loss = contrastive(views, **shared, **case.given(*SCALED, "epsilon"), guard=1e-6)
         return case.hyper["alpha"] ** alphas * loss + case.hyper["lambda_"] * fair_kl(
             views, bias=case.bias, **shared, kld=case.hyper["kld"]

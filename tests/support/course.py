@@ -16,13 +16,13 @@ from study.home.record import StudyRecord, TrialRecord
 from study.spec import StudySpec
 from study.sweep.agenda import Agenda, NewFoldsJoined, TrialJob
 from study.sweep.early_stopping import EarlyStopping
-from study.sweep.failures import Failure
+from study.sweep.failures import TrialFailure
 from study.sweep.job_payload import JobPayload
 from study.sweep.joined_folds import FoldPredictions
 
-BROKEN, DIED = Failure("BUG", "broken"), Failure("PREEMPTED", "its process died")
+BROKEN, DIED = TrialFailure("BUG", "broken"), TrialFailure("PREEMPTED", "its process died")
 
-Score = Callable[[TrialRecord, int], float | Failure | None]
+Score = Callable[[TrialRecord, int], float | TrialFailure | None]
 """The metric of a trial at an epoch, or how it ends there; None: by an exception."""
 
 
@@ -79,13 +79,13 @@ class Course:
         """Do jobs, `slots` at once, one step of one of them at a time, until nothing follows."""
         running: list[list[Any]] = []
         while True:
-            while len(running) < slots and isinstance(job := self.agenda.next(), TrialJob):
+            while len(running) < slots and isinstance(job := self.agenda.next_job(), TrialJob):
                 assert self.record.trials[job.trial.number] is job.trial
                 running.append([job, 0])
             if not running:
-                assert self.agenda.next() == "done", "the agenda waits, and nothing runs"
+                assert self.agenda.next_job() == "done", "the agenda waits, and nothing runs"
                 assert self.agenda.is_over
-                self._write(SessionClosed(self.agenda.stopping or "complete", self.agenda.enough))
+                self._write(SessionClosed(self.agenda.stopping or "complete", self.agenda.reached_limit))
                 self.ledger.close()
                 return self
             assert self.agenda.stopping or not self.agenda.is_over, "a job is under way"
@@ -101,19 +101,19 @@ class Course:
             assert job.needs_model_file
             value = self.score(job.trial, 4)
             metrics = {"accuracy": value if isinstance(value, float) else math.nan, **self.further(job.trial)}
-            self.agenda.tested(number, {f"test/{name}": figure for name, figure in metrics.items()})
+            self.agenda.record_test_metrics(number, {f"test/{name}": figure for name, figure in metrics.items()})
             return False
         if epoch == 0:
             work[1] += max(0, job.trial.n_epochs - 1) if self.checkpoints else 0
-            return self.agenda.started(number, "here", work[1] - 1)
+            return self.agenda.record_trial_start(number, "here", work[1] - 1)
         value = self.score(job.trial, epoch)
-        if value is None or isinstance(value, Failure):
-            self.agenda.failed(number, value or BROKEN)
+        if value is None or isinstance(value, TrialFailure):
+            self.agenda.record_trial_failure(number, value or BROKEN)
             return False
         if self.predict and epoch == self.spec.epochs and job.trial.stage == "confirm":
-            self.agenda.judged(number, FoldPredictions(self.predict(job.trial)).to_text())
+            self.agenda.record_fold_predictions(number, FoldPredictions(self.predict(job.trial)).to_text())
         further = {f"val/{name}": figure for name, figure in self.further(job.trial).items()}
-        return self.agenda.reported(number, epoch, {"val/accuracy": value, "train/loss": 1.0, **further})
+        return self.agenda.record_epoch(number, epoch, {"val/accuracy": value, "train/loss": 1.0, **further})
 
     def _write(self, event: Event) -> None:
         self.record.apply(self.ledger.append(event))
@@ -146,6 +146,13 @@ def prefixes(course: Course) -> list[bytes]:
 
 def payload(**fields: Any) -> JobPayload:
     """What a worker is told of a job: to train trial 0 from its first epoch, unless said otherwise."""
-    job: dict[str, Any] = {"kind": "train", "trial": 0, "run": 0, "heard": 0, "document": "{}", "device": "cpu"}
+    job: dict[str, Any] = {
+        "kind": "train",
+        "trial": 0,
+        "run": 0,
+        "reported_epochs": 0,
+        "sections_json": "{}",
+        "device": "cpu",
+    }
     job |= {"gpu": 0.0, "alone": False, "whole": False, "checkpoint": Path("checkpoint"), "model": None}
-    return JobPayload(**job | {"goal": None, "function": None, "needed": ()} | fields)
+    return JobPayload(**job | {"objective_json": None, "function": None, "required_metrics": ()} | fields)

@@ -5,12 +5,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from study.upstream.environment import ProcessKind, variables
+from study.upstream.environment import ProcessKind, variables_of_processes
 
 
 def outlast_connections() -> None:
     """Wait until MLflow uses none of the connections that this process has open: they read what was there before."""
-    time.sleep(float(variables(ProcessKind.MLFLOW_CLIENT)["MLFLOW_SQLALCHEMYSTORE_POOL_RECYCLE"]) + 0.1)
+    time.sleep(float(variables_of_processes(ProcessKind.MLFLOW_CLIENT)["MLFLOW_SQLALCHEMYSTORE_POOL_RECYCLE"]) + 0.1)
 
 
 def halve(path: Path) -> None:

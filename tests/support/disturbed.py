@@ -50,7 +50,7 @@ def study(home: Home) -> str:
     try:
         spec, function = build_function_study(train, assignments=changes, **given)
         there = [folder.name for folder in home.list_studies()]
-        end = run.resume(home, NAME, VIEW) if there else run.start(home, spec, VIEW, function=function)
+        end = run.resume_study(home, NAME, VIEW) if there else run.run_new_study(home, spec, VIEW, function=function)
     except UserError as error:
         if "there is nothing to go on with" in str(error):
             return "complete"
@@ -63,7 +63,7 @@ def study(home: Home) -> str:
             raise
         return str(expected)
     assert end.record.state == "complete", end.record.state
-    return "MLflow" if end.untracked else "complete"
+    return "MLflow" if end.untracked_reason else "complete"
 
 
 def check(home: Home, told: str, expected: list[dict[str, Any]]) -> None:

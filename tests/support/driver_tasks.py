@@ -7,13 +7,13 @@ from typing import Any
 
 from helpers import quickstart
 
-from study.driver.session import View
+from study.driver.session import StudyView
 from study.errors import StudyNotFoundError
 from study.home.folder import Home
 from study.home.record import StudyRecord
 
 
-def shows(home: Home, *words: str, view: View, **more: Any) -> dict[str, Any]:
+def shows(home: Home, *words: str, view: StudyView, **more: Any) -> dict[str, Any]:
     """Show two lines, and give what it was given and what it sees of its process."""
     with view(quickstart(), StudyRecord()) as tell:
         for word in words:
@@ -22,7 +22,7 @@ def shows(home: Home, *words: str, view: View, **more: Any) -> dict[str, Any]:
     return {"home": home.path, "is_odd": len(words) % 2 == 1, **more, **about}
 
 
-def refuses(home: Home, view: View) -> None:
+def refuses(home: Home, view: StudyView) -> None:
     raise StudyNotFoundError(f"{home.path}: no such study")
 
 
@@ -33,13 +33,13 @@ class Odd(Exception):
         super().__init__(f"{first} {second}")
 
 
-def fails(home: Home, view: View, known: bool) -> None:
+def fails(home: Home, view: StudyView, known: bool) -> None:
     raise ZeroDivisionError("by zero") if known else Odd("very", "odd")
 
 
-def dies(home: Home, view: View) -> None:
+def dies(home: Home, view: StudyView) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def exits(home: Home, view: View) -> None:
+def exits(home: Home, view: StudyView) -> None:
     raise SystemExit(7)

@@ -12,7 +12,7 @@ from helpers import Told, quickstart, write_ledger
 
 from study.cluster import job_client
 from study.cluster.driver_job import DriverJob
-from study.cluster.job_client import Submission
+from study.cluster.job_client import SubmissionResult
 from study.commands import on_cluster
 from study.home.events import SessionClosed
 from study.home.folder import Home, StudyFolder
@@ -33,7 +33,7 @@ class Jobs(job_client.JobClient):
     def __init__(self, address: str) -> None:
         self.address = address
 
-    def all(self) -> list[DriverJob]:
+    def all_driver_jobs(self) -> list[DriverJob]:
         given = {"KEY": "value"}
         return [
             DriverJob(
@@ -41,33 +41,33 @@ class Jobs(job_client.JobClient):
             )
         ]
 
-    def start(
+    def submit_job(
         self,
         job: str,
         command: Sequence[str],
         metadata: dict[str, str],
         environment: Any,
         spec: StudySpec | None = None,
-    ) -> Submission:
+    ) -> SubmissionResult:
         self.started.append((job, list(command), metadata, dict(environment), spec))
-        return Submission(job, 3, 1000)
+        return SubmissionResult(job, 3, 1000)
 
-    def answer(self, job: str, patience: float | None = None) -> Any:
+    def wait_for_answer(self, job: str, patience: float | None = None) -> Any:
         answer = self.answers[job.split("-")[1]]
         if isinstance(answer, Exception):
             raise answer
         return answer
 
-    def _run_and_answer(self, job: str, patience: float | None = None) -> Any:
-        return self.answer(job, patience)
+    def _wait_for_answer_or_stop(self, job: str, patience: float | None = None) -> Any:
+        return self.wait_for_answer(job, patience)
 
-    def forget(self, job: str) -> None:
+    def delete_job(self, job: str) -> None:
         self.forgotten.append(job)
 
-    def follow(self, job: str) -> Iterator[str]:
+    def follow_log(self, job: str) -> Iterator[str]:
         yield f"log of {job}\n"
 
-    def wait(self, job: str, patience: float | None = None, expected: str = "stop") -> DriverJob:
+    def wait_for_job(self, job: str, patience: float | None = None, expected: str = "stop") -> DriverJob:
         return DriverJob(job, "mine", "hash", 4, self.state, "", 1.0, 2.0, "python3", {}, None, self.exit_code)
 
 

@@ -51,7 +51,7 @@ def assert_as_alone(folder: StudyFolder, most: int = 3) -> None:
     dataset = data.load(spec.base["data"])
     for trial in sorted(record.trials.values(), key=lambda trial: -trial.attempt)[:most]:
         alone = Trial(spec.trial_config(trial.params, trial.seed), dataset, "cpu")
-        assert timeless(alone.run()) == [
+        assert timeless(alone.train_epochs()) == [
             {name: value for name, value in report.items() if name != "epoch"} for report in timeless(trial.reports)
         ]
 

@@ -63,15 +63,15 @@ def train_study(home: Home, spec: StudySpec) -> StudyFolder:
     found = home.create_study(spec)
     dataset = data.load(spec.data_sections[0])
     ledger = Ledger(found.ledger_file)
-    begun = {"weights": spec.weights} if spec.weights else {}
+    begun = {"weights": spec.initial_weight_files} if spec.initial_weight_files else {}
     ledger.append(SessionOpened(owner="ada", version="1", data=dataset.fingerprint, libraries={}, **begun))
     for number, seed in enumerate(spec.final_seeds or ()):
         trial = Trial(spec.trial_config({}, seed), dataset, "cpu")
         ledger.append(TrialDecided(trial=number, stage="final", params={}, seed=seed))
         ledger.append(TrialStarted(trial=number, node="here"))
-        for epoch, metrics in enumerate(trial.run(), 1):
+        for epoch, metrics in enumerate(trial.train_epochs(), 1):
             ledger.append(EpochReported(trial=number, epoch=epoch, metrics=metrics))
-        trial.save(found.model_file(number))
+        trial.save_model(found.model_file(number))
         ledger.append(TrialEnded(trial=number, state="complete"))
         ledger.append(TrialTested(trial=number, metrics=trial.evaluate("test", final=True)))
     ledger.append(SessionClosed(state="complete"))

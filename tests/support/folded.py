@@ -30,9 +30,9 @@ class Judges:
         self.dataset = data.load(spec.base["data"])
         assert self.dataset.folds is not None
         self.folds = self.dataset.folds
-        self.joins = FoldJoiner(spec, self.dataset).new
+        self.joins = FoldJoiner(spec, self.dataset).join_new_configurations
 
     def __call__(self, trial: TrialRecord) -> NDArray[np.int64]:
-        target = self.folds.samples.target[self.folds.fold_of_sample == trial.fold]
+        target = self.folds.non_test_samples.target[self.folds.fold_of_sample == trial.fold]
         luck = np.random.default_rng((trial.repeated_trial or 0, trial.seed)).random(len(target))
         return np.where(luck < 0.5 + 0.05 * (trial.repeated_trial or 0), target, (target + 1) % 10)

@@ -90,7 +90,7 @@ def _case(
     """The case, if there are data for it; without `model` on a small network with this head."""
     whole, choice = complete(method), [model] if model else NETWORKS
     for kind in [kind for kind in FACTS if kind.endswith(facts)]:
-        networks = [network for network in choice if models.why_unsuited(network, FACTS[kind]) is None]
+        networks = [network for network in choice if models.why_network_unsuited(network, FACTS[kind]) is None]
         if networks and not list(methods.unmet_needs(whole, FACTS[kind])):
             break
     else:
@@ -102,7 +102,7 @@ def _case(
 
 
 def _methods() -> Iterator[Case]:
-    for name in methods.names():
+    for name in methods.method_names():
         base = {"name": name}
         yield from _case(f"method {name}", base)
         yield from _case(f"method {name}, table", base, "table")
@@ -136,7 +136,7 @@ def _values(knob: Knob) -> tuple[Any, ...]:
 
 
 def _networks() -> Iterator[Case]:
-    for name in models.names():
+    for name in models.network_names():
         facts = "table" if name in ("linear", "mlp") else "images"  # of any size
         for precision in ("float32", "bfloat16"):
             yield from _case(f"network {name}, {precision}", MARGIN, facts, {"name": name}, precision=precision)
@@ -146,9 +146,9 @@ def _networks() -> Iterator[Case]:
 
 
 def _augmentations() -> Iterator[Case]:
-    for name in augment.names():
+    for name in augment.augmentation_names():
         for facts in ("images", "table"):
-            if augment.why_unsuited(name, FACTS[facts]) is None:
+            if augment.why_augmentation_unsuited(name, FACTS[facts]) is None:
                 options = {"augmentation": name, "precision": "bfloat16"}
                 yield from _case(f"augmentation {name}, {facts}", {"name": "sup_con"}, facts, **options)
 
@@ -159,7 +159,7 @@ def _training() -> Iterator[Case]:
             if value != knob.default:
                 yield from _case(f"train {knob.key}={value}", MARGIN, **{knob.key: value})
     final = next(knob for knob in read_knobs(TrainOptions) if knob.key == "final")
-    for name in {*probes.PROBES, *get_args(get_args(final.plain_types[0])[0])}:
+    for name in {*probes.PROBE_FITTERS, *get_args(get_args(final.plain_types[0])[0])}:
         yield from _case(f"final {name}", MARGIN, final=(name,))
     for options in TRAINED:
         label = ", ".join(f"{key}={value}" for key, value in options.items())

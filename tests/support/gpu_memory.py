@@ -36,7 +36,7 @@ def peaks(name: str) -> Peaks:
 
     spec = load_study(name, ["train.data_share=1.0"])
     config = spec.trial_config({}, seed=0)
-    facts = spec.describe(config.data)
+    facts = spec.facts_of_data(config.data)
 
     def split(size: int) -> Split:
         inputs = np.zeros((size, *facts.shape), np.float32 if facts.is_table else np.uint8)
@@ -51,7 +51,7 @@ def peaks(name: str) -> Peaks:
     trial = Trial(config, Dataset(facts, {name: split(size) for name in facts.splits}), "cuda")
     data = sum(one.inputs.nbytes for one in trial._splits.values())
     measured.clear()
-    next(trial.run())
+    next(trial.train_epochs())
     return {phase: (peak - data - before) / GIB for phase, peak in measured.items()}
 
 
@@ -65,10 +65,11 @@ def watch() -> None:
 
     from study.data.dataset import Split
     from study.training import evaluation, loop
-    from study.training.trial import StandIn
+    from study.training.trial import StandInNetwork
 
-    loop.check_loss = loop.check_networks = evaluation.check_features = lambda *values: None  # type: ignore[assignment]
-    evaluate = evaluation.Evaluator.__call__
+    loop.check_loss_is_finite = loop.check_networks_are_finite = lambda *values: None
+    evaluation.check_features_are_finite = lambda *values: None  # type: ignore[assignment]
+    evaluate = evaluation.SplitEvaluator.__call__
 
     def watched(self: Any, split: str, final: bool = False) -> dict[str, float]:
         measured.setdefault("training", torch.cuda.max_memory_allocated())
@@ -77,15 +78,15 @@ def watch() -> None:
         measured["evaluation"] = max(measured.get("evaluation", 0), torch.cuda.max_memory_allocated())
         return told
 
-    evaluation.Evaluator.__call__ = watched  # type: ignore[method-assign]
-    outputs = StandIn._outputs
+    evaluation.SplitEvaluator.__call__ = watched  # type: ignore[method-assign]
+    outputs = StandInNetwork._outputs_as_table
 
-    def within(self: StandIn, of: Any, split: str) -> Split:
+    def within(self: StandInNetwork, of: Any, split: str) -> Split:
         """Classes that there are: what was never computed may be any number."""
         told = outputs(self, of, split)
         return Split(told.inputs, told.target % self.dataset.facts.classes)
 
-    StandIn._outputs = within  # type: ignore[method-assign]
+    StandInNetwork._outputs_as_table = within  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":

@@ -96,7 +96,7 @@ def watch() -> dict[str, list[dict[str, int]]]:
     from study.training import device
 
     told: dict[str, list[dict[str, int]]] = {}
-    begin = device.EpochClock.__init__
+    begin = device.EpochProfiler.__init__
 
     def watched(self: Any, device: Any) -> None:
         begin(self, device)
@@ -104,7 +104,7 @@ def watch() -> dict[str, list[dict[str, int]]]:
         for name, phase in self._phases.items():
             self._phases[name] = Watched(name, phase, told.setdefault(name, []))
 
-    device.EpochClock.__init__ = watched  # type: ignore[method-assign]
+    device.EpochProfiler.__init__ = watched  # type: ignore[method-assign]
     return told
 
 
@@ -112,7 +112,8 @@ def leave_out_values() -> None:
     """Without kernels "all are finite" is never written, and stays 0."""
     from study.training import evaluation, loop
 
-    loop.check_loss = loop.check_networks = evaluation.check_features = lambda *values: None  # type: ignore[assignment]
+    loop.check_loss_is_finite = loop.check_networks_are_finite = lambda *values: None
+    evaluation.check_features_are_finite = lambda *values: None  # type: ignore[assignment]
 
 
 def scan(chosen: list[Case]) -> Iterator[Finding]:
@@ -169,7 +170,7 @@ def _train(case: Case, folder: Path) -> None:
     trial, checkpoint = Trial(config, of), folder / "state.pt"
     assert trial.device.type == "cuda"
     checkpoint.unlink(missing_ok=True)
-    epochs = trial.run(checkpoint)
+    epochs = trial.train_epochs(checkpoint)
     next(epochs)
     if case.short:
         epochs.close()
@@ -177,9 +178,9 @@ def _train(case: Case, folder: Path) -> None:
     next(epochs)
     epochs.close()
     again = Trial(config, of)
-    assert len(list(again.run(checkpoint))) == 1
-    trial.save(folder / "weights.safetensors")
-    again.load(folder / "weights.safetensors")
+    assert len(list(again.train_epochs(checkpoint))) == 1
+    trial.save_model(folder / "weights.safetensors")
+    again.load_model(folder / "weights.safetensors")
     if not config.train.with_val:
         again.evaluate("test", final=True)
 

@@ -20,10 +20,10 @@ def apart(method: Mapping[str, Any], dataset: Dataset | None = None, **train: An
     """
     told, data = config(method, **train), dataset or digits()
     on_cpu = Trial(told, data, "cpu")
-    expected = [*timeless(on_cpu.run()), on_cpu.evaluate("test", final=True)]
+    expected = [*timeless(on_cpu.train_epochs()), on_cpu.evaluate("test", final=True)]
     with real_values():
         on_gpu = Trial(told, data, "cuda")
-        found = [*timeless(on_gpu.run()), on_gpu.evaluate("test", final=True)]
+        found = [*timeless(on_gpu.train_epochs()), on_gpu.evaluate("test", final=True)]
     pairs = [(one, other) for one, other in zip(expected, found, strict=True)]
     keys = sorted({key for one, other in pairs for key in one.keys() ^ other.keys()})
     differences = [

@@ -33,14 +33,14 @@ def killed(counter: Path, count: int) -> None:
 def real_group(limit: int) -> Iterator[Path | None]:
     """A group of this machine below this process's own, with a limit in bytes; None where none can be made. Whoever
     writes its number into `cgroup.procs` there is in it."""
-    from study.upstream.cgroup import VERSIONS, _groups
+    from study.upstream.cgroup import CGROUP_FILES_BY_CONTROLLER, _memory_groups
 
-    own, files = next(_groups(), (None, VERSIONS[""]))
+    own, files = next(_memory_groups(), (None, CGROUP_FILES_BY_CONTROLLER[""]))
     group = own / f"study-test-{os.getpid()}" if own else None
     try:
         assert group is not None
         group.mkdir()
-        (group / files.limit).write_text(str(limit))
+        (group / files.limit_file).write_text(str(limit))
     except (AssertionError, OSError):
         yield None
     else:

@@ -18,8 +18,8 @@ from study.cli import app
 from study.knobs import MAX_INTEGER
 from study.metrics import CELLS_BY_GROUP_METRIC, MAX_GROUP_METRICS, METRICS
 from study.spec.json_schema import study_file_schema
-from study.spec.sampler_facts import SAMPLERS
-from study.training.config import SECTIONS
+from study.spec.sampler_capabilities import SAMPLER_CAPABILITIES
+from study.training.config import TRIAL_SECTIONS
 
 GUIDE = Path(__file__).parents[2] / "study" / "guide"
 START = "<!-- From here on written by tests/support/guide_parts.py -->\n"
@@ -32,7 +32,7 @@ MANY = 12
 COMMON = {"--json", "--quiet", "--follow", "--address", "--set", "--profile", "--name", "--env", "--python", "--device"}
 """Options of many commands, which the hand-written part of the page explains."""
 
-ABOUT = {"data": data.CATALOGUE.description, "model": models.CATALOGUE.description, "method": methods.describe}
+ABOUT = {"data": data.CATALOGUE.description, "model": models.CATALOGUE.description, "method": methods.describe_method}
 NEEDS = {
     "bias": "bias labels",
     "condition": "a continuous attribute or bias labels",
@@ -55,7 +55,7 @@ def _before(name: str) -> str:
 def keys_part() -> str:
     """Names and keys of each section of a study file, and the metrics."""
     definitions = study_file_schema()["$defs"]
-    lines = [line for section in SECTIONS for line in _section(section, definitions)]
+    lines = [line for section in TRIAL_SECTIONS for line in _section(section, definitions)]
     for model in ("Search", "Resources"):
         choices = _ways() if model == "Search" else ()
         lines += [f"## `{model.lower()}`", "", *choices, *_model(definitions, model, model.lower()), ""]
@@ -123,7 +123,7 @@ def _entry(key: str, what: dict[str, Any], default: str, paper: str = "") -> str
 
 def _ways() -> Iterator[str]:
     yield from ("`search.sampler` is one of:", "")
-    for name, can in SAMPLERS.items():
+    for name, can in SAMPLER_CAPABILITIES.items():
         yield f"- `{name}`: good for {can.good_for}. Limits: {can.limits}."
     yield from ("", "All keys:", "")
 
@@ -149,7 +149,7 @@ def _model(definitions: dict[str, Any], name: str, above: str) -> Iterator[str]:
     """The keys of a pydantic model, and those of the models in it."""
     for key, what in definitions[name]["properties"].items():
         inner = next((of["$ref"].split("/")[-1] for of in _branches(what) if "$ref" in of), "")
-        if inner in ("Confirm", "EarlyStopping"):
+        if inner in ("ConfirmOptions", "EarlyStoppingOptions"):
             yield from _model(definitions, inner, f"{above}.{key}")
         else:
             yield _entry(f"{above}.{key}", what, _shown(what))

@@ -56,11 +56,11 @@ class StandIn:
             return 200, json.dumps(NODES).encode()
         query = {key: values[0] for key, values in parse_qs(parts.query).items()}
         if query["node_id"] != NODE:
-            return 500, f"{ray_internals.NO_NODE}: {query['node_id']} doesn't exist.".encode()
+            return 500, f"{ray_internals.NO_NODE_ANSWER}: {query['node_id']} doesn't exist.".encode()
         file, lines = self.logs / query["filename"], int(query["lines"])
         self.asked.append((query["filename"].rpartition("folder/")[2], lines))
         if not file.is_file():
-            return 500, f"{ray_internals.NO_FILE} at: {file}".encode()
+            return 500, f"{ray_internals.NO_FILE_ANSWER} at: {file}".encode()
         data = file.read_bytes()
         return 200, data if lines == -1 else b"".join(data.splitlines(keepends=True)[-lines:])
 
@@ -83,7 +83,7 @@ def stand_in(logs: Path) -> Iterator[StandIn]:
             self.send_response(status)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
-            is_file = status == 200 and self.path.startswith(ray_internals.LOG)
+            is_file = status == 200 and self.path.startswith(ray_internals.DASHBOARD_LOG_FILE_PATH)
             self.wfile.write(body[: head.cut] if is_file else body)
 
     with serving(Handler) as head.address:

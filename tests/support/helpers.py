@@ -16,8 +16,8 @@ from study.home.ledger import Ledger
 from study.home.ledger_line import Entry, LineChainState, encode_entry, last_line
 from study.home.record import StudyRecord
 from study.spec import StudySpec, load_study
-from study.spec.load import check_and_complete
-from study.spec.yaml_document import Document, apply_overrides
+from study.spec.load import check_and_complete_document
+from study.spec.yaml_document import YamlDocument, apply_overrides
 
 ROOT = Path(__file__).parents[2]
 SEARCH = {
@@ -71,9 +71,9 @@ def named(name: str) -> StudySpec:
 
 def reread(spec: StudySpec) -> StudySpec:
     """The study that the resolved file of a study stands for."""
-    document = Document("memory", {})
+    document = YamlDocument("memory", {})
     apply_overrides(document, [f"all={spec.to_yaml()}"])
-    return check_and_complete(Document("memory", document.values["all"]))
+    return check_and_complete_document(YamlDocument("memory", document.values["all"]))
 
 
 @dataclass

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from study.losses.loss_catalogue import classification_losses, losses, regularisers
+from study.losses.loss_catalogue import classification_losses_by_name, losses_by_name, regularisers_by_name
 
 Batch = dict[str, Tensor]
 
@@ -77,8 +77,12 @@ class Call:
         self.name, self.given, self.options = name, options, dict(options)
         flags = [self.options.pop(flag, False) for flag in ("soft", "dagger", "continuous")]
         self.soft, self.dagger, self.continuous = flags
-        self.function: Callable[..., Tensor] = {**losses(), **regularisers(), **classification_losses()}[name]
-        self.leaf = "logits" if name in classification_losses() else "views"
+        self.function: Callable[..., Tensor] = {
+            **losses_by_name(),
+            **regularisers_by_name(),
+            **classification_losses_by_name(),
+        }[name]
+        self.leaf = "logits" if name in classification_losses_by_name() else "views"
 
     def arguments(self, batch: Batch) -> tuple[Tensor, dict[str, Any]]:
         inputs = {"target": batch["target"], "bias": batch["bias"]}
@@ -107,7 +111,7 @@ class Call:
         return "-".join([self.name, *(f"{name}={value}" for name, value in self.given.items())])
 
 
-CALLS = [Call(name, {}) for name in (*losses(), *regularisers(), *classification_losses())]
+CALLS = [Call(name, {}) for name in (*losses_by_name(), *regularisers_by_name(), *classification_losses_by_name())]
 CALLS += [Call(name, options) for name, options in VARIANTS]
 every_call = pytest.mark.parametrize("call", CALLS, ids=str)
 

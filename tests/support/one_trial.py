@@ -16,7 +16,7 @@ def config(*assignments: str, seed: int = 0) -> TrialConfig:
 
 def metrics(trial: Trial) -> list[dict[str, float]]:
     """What the trial gives, without the time that it took; and the test split at its end."""
-    return [*timeless(trial.run()), trial.evaluate("test")]
+    return [*timeless(trial.train_epochs()), trial.evaluate("test")]
 
 
 def bits(path: Path) -> dict[str, bytes]:
@@ -26,5 +26,5 @@ def bits(path: Path) -> dict[str, bytes]:
 
 def saved(trial: Trial, path: Path) -> dict[str, bytes]:
     """The weights of a trial, saved there."""
-    trial.save(path)
+    trial.save_model(path)
     return bits(path)

@@ -75,7 +75,7 @@ from torch import Tensor
 
 from study.losses.loss_catalogue import loss
 from study.losses.ranges import Temperature
-from study.losses.pairs import cosines, log_sum_exp
+from study.losses.pairs import cosine_matrix, log_sum_exp
 from study.methods.contrastive import build, keys, needs
 
 __all__ = ["NAMES", "build", "keys", "needs"]

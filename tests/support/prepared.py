@@ -22,7 +22,7 @@ from tempfile import TemporaryDirectory
 
 from command import Command
 
-from study.upstream.environment import ProcessKind, variables
+from study.upstream.environment import ProcessKind, variables_of_processes
 
 IMPORTS = [
     "study.sweep.worker",
@@ -71,7 +71,7 @@ def _original() -> ForkServerContext:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(IMPORTS)
     plain = dict(os.environ)
-    os.environ.update(variables(ProcessKind.DRIVER, ProcessKind.OWN_RAY, ProcessKind.MLFLOW_CLIENT))
+    os.environ.update(variables_of_processes(ProcessKind.DRIVER, ProcessKind.OWN_RAY, ProcessKind.MLFLOW_CLIENT))
     try:
         forkserver.ensure_running()
     finally:

@@ -66,7 +66,7 @@ def sabotaged(config: Mapping[str, Any], **given: Any) -> None:
     from study.sweep import job_course, worker
     from study.training import Trial
 
-    job, plain = config["job"], Trial.run
+    job, plain = config["job"], Trial.train_epochs
     fault = SABOTAGE.get("trials", {}).get(str(job.trial)) if job.kind == "train" else None
 
     def run(self: Trial, *arguments: Any) -> Iterator[dict[str, float]]:
@@ -77,12 +77,12 @@ def sabotaged(config: Mapping[str, Any], **given: Any) -> None:
             if fault and count == (1 if always else 2) and (always or job.run == 0):
                 happens(fault.removesuffix(" always"), self)
 
-    job_course.PAUSE_PER_WRITE = 0.0
-    Trial.run = run  # type: ignore[method-assign]
+    job_course.MIN_PAUSE_PER_WRITE_TIME = 0.0
+    Trial.train_epochs = run  # type: ignore[method-assign]
     try:
         worker.run_job(config, **given)  # the plain one: only the driver's module was changed
     finally:
-        Trial.run = plain  # type: ignore[method-assign]
+        Trial.train_epochs = plain  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":

@@ -43,7 +43,7 @@ def config(method: Mapping[str, Any], **train: Any) -> TrialConfig:
 def trained(method: Mapping[str, Any], dataset: Dataset, **train: Any) -> tuple[Trial, list[dict[str, float]]]:
     """The trial and its epochs' metrics without times."""
     trial = Trial(config(method, **train), dataset, "cpu")
-    return trial, timeless(trial.run())
+    return trial, timeless(trial.train_epochs())
 
 
 class Rows(Encoder):

@@ -40,16 +40,16 @@ class Submissions:
     def __init__(self, home: Path, work: Path) -> None:
         self.home, self._file = home, work / "small.yaml"
         self._file.write_text(FILE)
-        self.local = LocalCluster.of(Home(home))
+        self.local = LocalCluster.of_home(Home(home))
         password = self.local.password_file.read_text(encoding="utf-8")
-        os.environ.update(self.local.environment(), MLFLOW_TRACKING_PASSWORD=password)
+        os.environ.update(self.local.client_environment(), MLFLOW_TRACKING_PASSWORD=password)
         reset_auth_token_state()  # this process may have asked another cluster before, and Ray keeps mode and token
         self.jobs = JobClient(self.local.dashboard)
 
     def submit(self, name: str, trials: int, owner: str = "ann", epochs: int = 2) -> None:
         """Submit one more study."""
         spec = load_study(str(self._file), [f"search.trials={trials}", f"train.epochs={epochs}"], None, name)
-        self.jobs.submit(spec, "python", {"STUDY_OWNER": owner})
+        self.jobs.submit_study(spec, "python", {"STUDY_OWNER": owner})
 
     def folder(self, name: str) -> StudyFolder:
         return StudyFolder(self.home / name)
@@ -75,5 +75,5 @@ class Submissions:
         """Wait until a condition holds."""
         deadline = time.monotonic() + patience
         while not condition():
-            assert time.monotonic() < deadline, self.jobs.all()
+            assert time.monotonic() < deadline, self.jobs.all_driver_jobs()
             time.sleep(0.2)

@@ -38,5 +38,5 @@ def batch_for(method: Method, size: int = 12) -> Batch:
     generator = torch.Generator().manual_seed(1)
     index = torch.arange(size)
     labels = BatchLabels(index % 3, index % 2, torch.rand(size, 4, generator=generator))
-    method.begin(labels)
+    method.prepare_training(labels)
     return Batch(torch.randn(method.views, size, 5, generator=generator), labels, index)

@@ -19,9 +19,9 @@ def begin(tmp_path: Path) -> Iterator[Callable[..., Course]]:
         course = Course(tmp_path / "begun.jsonl", spec)
         begun.append(course)
         for _ in range(trials):
-            job = course.agenda.next()
+            job = course.agenda.next_job()
             assert isinstance(job, TrialJob)
-            course.agenda.started(job.trial.number, "here")
+            course.agenda.record_trial_start(job.trial.number, "here")
         return course
 
     yield make

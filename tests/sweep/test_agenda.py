@@ -18,7 +18,7 @@ from study.home.ledger import read_entries
 from study.home.record import StudyRecord, TrialRecord
 from study.ranking import Results
 from study.spec import StudySpec, objective
-from study.spec.sampler_facts import SAMPLERS
+from study.spec.sampler_capabilities import SAMPLER_CAPABILITIES
 from study.sweep.agenda import MIN_ALIKE_FAILURES
 
 
@@ -65,7 +65,7 @@ def test_the_whole_course(course: Course) -> None:
     assert all(trial.reason == "asha" for trial in record.trials.values() if trial.state == "pruned")
 
 
-@pytest.mark.parametrize("sampler", SAMPLERS)
+@pytest.mark.parametrize("sampler", SAMPLER_CAPABILITIES)
 def test_whichever_sampler_searches_the_study_comes_to_its_end(tmp_path: Path, sampler: str) -> None:
     space = "search.space={method.alpha: {low: 0, high: 1, step: 0.25}, method.lambda: {low: 0, high: 2, step: 0.25}}"
     baseline = "search.baseline={method.alpha: 1.0, method.lambda: 0.0}"
@@ -125,11 +125,11 @@ def test_a_trial_that_early_stopping_let_go_on_is_not_stopped_by_a_resume(begin:
     """Trial 3 passed its rung before the better ones came; judged again in the order of numbers it would stop."""
     values = {1: 0.8, 2: 0.9, 3: 0.1}
     first = begin(spec_of("search.baseline=null", "search.trials=4"), trials=4)
-    assert first.agenda.reported(3, 1, {"val/accuracy": values[3]})
-    assert first.agenda.reported(2, 1, {"val/accuracy": values[2]})
-    assert first.agenda.reported(1, 1, {"val/accuracy": values[1]})
-    assert first.agenda.reported(3, 2, {"val/accuracy": values[3]})
-    assert first.agenda.reported(3, 3, {"val/accuracy": values[3]})
+    assert first.agenda.record_epoch(3, 1, {"val/accuracy": values[3]})
+    assert first.agenda.record_epoch(2, 1, {"val/accuracy": values[2]})
+    assert first.agenda.record_epoch(1, 1, {"val/accuracy": values[1]})
+    assert first.agenda.record_epoch(3, 2, {"val/accuracy": values[3]})
+    assert first.agenda.record_epoch(3, 3, {"val/accuracy": values[3]})
     first.ledger.close()
     resumed = begin(first.spec)
     assert resumed.record.trials[3].state == "interrupted"
@@ -169,7 +169,7 @@ def test_a_metric_that_is_no_number_at_the_end_is_a_failure(tmp_path: Path) -> N
 def test_a_stopping_agenda_hands_out_nothing(begin: Callable[..., Course]) -> None:
     course = begin(spec_of())
     course.agenda.stopping = "interrupted"
-    assert course.agenda.next() == "done"
+    assert course.agenda.next_job() == "done"
     assert not course.record.trials
 
 
@@ -178,7 +178,7 @@ def complete(begin: Callable[..., Course]) -> Course:
     """A study whose first trial is complete."""
     course = begin(spec_of(), trials=1)
     for epoch in range(1, 5):
-        course.agenda.reported(0, epoch, {"val/accuracy": 0.5})
+        course.agenda.record_epoch(0, epoch, {"val/accuracy": 0.5})
     return course
 
 
@@ -186,8 +186,8 @@ def test_what_is_heard_twice_or_late_of_a_trial_that_ended_changes_nothing(compl
     """A worker may die after its last report was heard."""
     before = complete.ledger.path.read_bytes()
     for epoch in (4, 5, 2):
-        assert not complete.agenda.reported(0, epoch, {"val/accuracy": 0.9})
-    complete.agenda.failed(0, DIED)
+        assert not complete.agenda.record_epoch(0, epoch, {"val/accuracy": 0.9})
+    complete.agenda.record_trial_failure(0, DIED)
     assert complete.record.trials[0].state == "complete"
     assert complete.ledger.path.read_bytes() == before
 
@@ -195,7 +195,7 @@ def test_what_is_heard_twice_or_late_of_a_trial_that_ended_changes_nothing(compl
 def test_a_second_reading_of_the_test_split_changes_nothing(course: Course) -> None:
     number = next(trial.number for trial in course.record.trials.values() if trial.test_metrics)
     before = dict(course.record.trials[number].test_metrics)
-    course.agenda.tested(number, {"test/accuracy": 0.0})
+    course.agenda.record_test_metrics(number, {"test/accuracy": 0.0})
     assert course.record.trials[number].test_metrics == before
 
 

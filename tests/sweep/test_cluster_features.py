@@ -13,7 +13,7 @@ from study.errors import UserError
 from study.models import initial_weights
 from study.models.backbone_network import Backbone
 from study.spec import StudySpec
-from study.sweep.driver import with_features
+from study.sweep.driver import replace_inputs_with_features
 from study.sweep.tune_adapters import StudyOverSignal
 from study.training import TrialConfig, features
 
@@ -28,7 +28,11 @@ def frozen(*more: str) -> StudySpec:
 
 def given(spec: StudySpec, told: list[str], stopping: bool = False) -> dict[str, data.Dataset]:
     places = initial_weights.locate_weights(spec.model_sections)
-    return dict(with_features(spec, data.load_all(spec.data_sections), places, told.append, lambda: stopping))
+    return dict(
+        replace_inputs_with_features(
+            spec, data.load_datasets(spec.data_sections), places, told.append, lambda: stopping
+        )
+    )
 
 
 @pytest.mark.usefixtures("small_ray")
@@ -43,7 +47,7 @@ def test_one_task_makes_them_and_this_process_none(
         found = given(spec, told)
         assert [text.rpartition(": ")[2] for text in told] == ["by one task of the cluster"]
         rows = found.pop(
-            features.features_key(config.model, data.section_key(config.data))
+            features.data_key_with_features(config.model, data.section_key(config.data))
         )  # under which a trial looks for them
         assert found == {}  # and nobody sees pictures
         given(spec, told)
@@ -51,24 +55,24 @@ def test_one_task_makes_them_and_this_process_none(
     pictures = data.load(config.data)
     monkeypatch.setenv("STUDY_DATA", str(root / "elsewhere"))
     fold = None if pictures.folds is None else 1
-    own = features.with_frozen_features(config.model, select_fold(pictures, fold), torch.device("cpu"))
+    own = features.replace_inputs_with_frozen_features(config.model, select_fold(pictures, fold), torch.device("cpu"))
     theirs = select_fold(rows, fold)
     assert theirs.facts == own.facts
     assert theirs.fingerprint.partition(", ")[2] == own.fingerprint.partition(", ")[2]
     for name, split in own.splits.items():
-        assert np.allclose(split.samples, theirs.splits[name].samples, atol=2e-2)
+        assert np.allclose(split.sample_inputs, theirs.splits[name].sample_inputs, atol=2e-2)
         assert np.array_equal(split.target, theirs.splits[name].target)
 
 
 @pytest.mark.usefixtures("small_ray")
 def test_where_others_see_pictures_they_get_them_and_a_stop_ends_the_task(root: Path) -> None:
     spec = frozen("search.space.model.frozen={choices: [true, false]}")
-    assert features.features_key(spec.base["model"], key := data.section_key(spec.base["data"])) in (
+    assert features.data_key_with_features(spec.base["model"], key := data.section_key(spec.base["data"])) in (
         found := given(spec, [])
     )
     assert found[key].facts.shape == (3, 8, 8)
     whole = {**spec.base["model"], "frozen": False}
-    assert found[features.features_key(whole, key)] is found[key]  # who trains the network sees pictures
+    assert found[features.data_key_with_features(whole, key)] is found[key]  # who trains the network sees pictures
     with pytest.raises(StudyOverSignal):
         given(frozen("model.normalisation=data"), [], stopping=True)
 
@@ -78,7 +82,8 @@ def test_each_normalisation_of_the_pictures_has_features_of_its_own(root: Path) 
     spec = frozen("search.space.model.normalisation={choices: [data, weights]}")
     key, found = data.section_key(spec.base["data"]), given(spec, [])
     rows = [
-        found[features.features_key({**spec.base["model"], "normalisation": one}, key)] for one in ("data", "weights")
+        found[features.data_key_with_features({**spec.base["model"], "normalisation": one}, key)]
+        for one in ("data", "weights")
     ]
     assert rows[0].fingerprint != rows[1].fingerprint
 
@@ -90,4 +95,6 @@ def test_what_ends_the_task_is_told_as_it_said_it(root: Path) -> None:
         name: (path, "0" * 64) for name, (path, _) in initial_weights.locate_weights(spec.model_sections).items()
     }
     with pytest.raises(UserError, match="has changed while the study runs"):
-        with_features(spec, data.load_all(spec.data_sections), damaged, lambda _: None, lambda: False)
+        replace_inputs_with_features(
+            spec, data.load_datasets(spec.data_sections), damaged, lambda _: None, lambda: False
+        )

@@ -11,15 +11,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from study.spec import StudySpec, load_study
-from study.spec.configuration import is_same_configuration
-from study.spec.objective import Score
-from study.spec.sampler_facts import SAMPLERS
+from study.spec.configuration import are_same_configuration
+from study.spec.objective import TrialScore
+from study.spec.sampler_capabilities import SAMPLER_CAPABILITIES
 from study.spec.search_checks import count_configurations
-from study.sweep.optuna_history import TrialEnd
+from study.sweep.optuna_history import ConfigurationOutcome
 from study.sweep.search_stage import UntriedSuggestions
 
 SUGGESTIONS = 30
-EVERYWHERE = [name for name, can in SAMPLERS.items() if not (can.every_key or can.every_cell)]
+EVERYWHERE = [name for name, can in SAMPLER_CAPABILITIES.items() if not (can.needs_every_key or can.tries_every_cell)]
 
 CHOICES = st.lists(
     st.one_of(st.booleans(), st.integers(-3, 3), st.sampled_from(["a", "b", "c"]), st.sampled_from([0.5, 1.5])),
@@ -57,36 +57,36 @@ def worth(params: dict[str, Any]) -> float:
     return float(sum(hash(json.dumps(value)) % 7 if isinstance(value, str) else value for value in params.values()))
 
 
-def end(number: int, params: dict[str, Any]) -> TrialEnd:
+def end(number: int, params: dict[str, Any]) -> ConfigurationOutcome:
     value = worth(params)
-    return TrialEnd(number, "complete", (), Score((value,), (value,)))
+    return ConfigurationOutcome(number, "complete", (), TrialScore((value,), (value,)))
 
 
 def check(spec: StudySpec, cut: int) -> None:
     """30 suggestions, of which those from `cut` on are also made by a sampler that took the others from a ledger."""
     sampler, found = UntriedSuggestions(spec), list[dict[str, Any]]()
     for number in range(SUGGESTIONS):
-        if (params := sampler.ask(number)) is None:
+        if (params := sampler.suggest_untried_params(number)) is None:
             break
         found.append(params)
-        sampler.tell(end(number, params))
+        sampler.add_outcome(end(number, params))
     there = count_configurations(spec.search, spec.space)
-    assert there is None or not any(domain.has_real_range for domain in spec.search.space.values())
+    assert there is None or not any(domain.is_range_of_reals for domain in spec.search.space.values())
     assert len(found) == min(SUGGESTIONS, there or SUGGESTIONS)
     for number, params in enumerate(found):
         assert spec.space.contains(params)
-        assert not any(is_same_configuration(params, other) for other in found[:number])
+        assert not any(are_same_configuration(params, other) for other in found[:number])
         for key, value in params.items():
             domain = spec.search.space[key]
             assert domain.choices is None or any(type(value) is type(one) and one == value for one in domain.choices)
             assert domain.choices is not None or isinstance(value, float)
     resumed = UntriedSuggestions(spec)
     for number, params in enumerate(found[:cut]):
-        resumed.adopt(number, params)
-        resumed.tell(end(number, params))
+        resumed.add_decided_params(number, params)
+        resumed.add_outcome(end(number, params))
     for number, params in enumerate(found[cut:], start=min(cut, len(found))):
-        assert resumed.ask(number) == params
-        resumed.tell(end(number, params))
+        assert resumed.suggest_untried_params(number) == params
+        resumed.add_outcome(end(number, params))
 
 
 TRIED = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -101,7 +101,7 @@ def test_any_space(sampler: str, tmp_path: Path, space: dict[str, Any], cut: int
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sampler", [name for name, can in SAMPLERS.items() if can.every_key])
+@pytest.mark.parametrize("sampler", [name for name, can in SAMPLER_CAPABILITIES.items() if can.needs_every_key])
 @settings(TRIED, max_examples=8)
 @given(space=spaces(conditions=False), cut=st.integers(0, SUGGESTIONS))
 def test_any_space_whose_keys_every_trial_has(sampler: str, tmp_path: Path, space: dict[str, Any], cut: int) -> None:

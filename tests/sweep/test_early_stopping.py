@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from ray.tune.schedulers import ASHAScheduler, TrialScheduler
 
 from study.spec import StudySpec
-from study.spec.objective import Score
-from study.spec.schema import EarlyStopping as Rule
+from study.spec.objective import TrialScore
+from study.spec.schema import EarlyStoppingOptions as Rule
 from study.sweep.early_stopping import EarlyStopping
 
 RULES = {"asha": Rule(name="asha", grace=1), "halves": Rule(name="asha", grace=2, reduction=2)}
@@ -43,9 +43,9 @@ def asha(epochs: int = 9, grace: int = 1, reduction: int = 3, metric: str = "val
     return EarlyStopping(spec_of(Rule(name="asha", grace=grace, reduction=reduction), epochs, metric=metric))
 
 
-def of(value: float, less_is_better: bool = False) -> Score:
+def of(value: float, less_is_better: bool = False) -> TrialScore:
     """The score of one metric."""
-    return Score((value,), (-value if less_is_better else value,))
+    return TrialScore((value,), (-value if less_is_better else value,))
 
 
 def heard(rule: EarlyStopping, epoch: int, values: list[float], less_is_better: bool = False) -> list[bool]:
@@ -72,7 +72,7 @@ def reports(seed: int, trials: int, epochs: int) -> list[Report]:
 
 def prunes(spec: StudySpec, rule: EarlyStopping, report: Report) -> bool:
     trial, epoch, (accuracy, gap) = report
-    score = spec.objective.score({"val/accuracy": accuracy, "val/equalized_odds": gap})
+    score = spec.objective.score_of_report({"val/accuracy": accuracy, "val/equalized_odds": gap})
     assert score is not None
     return rule.should_prune(trial, epoch, score)
 

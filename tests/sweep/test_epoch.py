@@ -14,7 +14,7 @@ from study.ranking import Results
 from study.ranking.epochs import scores_by_epoch
 from study.sweep.agenda import TrialJob
 from study.sweep.early_stopping import EarlyStopping
-from study.sweep.failures import Failure
+from study.sweep.failures import TrialFailure
 from study.sweep.search_stage import SearchStage
 
 BEST = ("search.epoch=best", "search.epoch_window=2", "train.epochs=6")
@@ -35,7 +35,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Course:
 def test_optuna_hears_the_best_so_far_and_at_the_end_the_best(played: Course) -> None:
     """Of complete and pruned trials alike; never the value of the last epoch."""
     spec, record = played.spec, played.record
-    heard = SearchStage(spec, record, EarlyStopping(spec)).history()
+    heard = SearchStage(spec, record, EarlyStopping(spec)).optuna_trials()
     assert {trial.state for trial in heard} == {TrialState.COMPLETE, TrialState.PRUNED}
     for told in heard:
         trial = record.trials[told.number]
@@ -80,7 +80,7 @@ def test_trials_that_were_cut_off_run_again_to_the_same_end(tmp_path: Path) -> N
     spec, died = spec_of(*BEST), set()
     whole = Course(tmp_path / "whole.jsonl", spec, peaked).play()
 
-    def dying(trial: TrialRecord, epoch: int) -> float | Failure:
+    def dying(trial: TrialRecord, epoch: int) -> float | TrialFailure:
         if epoch == 5 and trial.number not in died:
             died.add(trial.number)
             return DIED

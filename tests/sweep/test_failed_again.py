@@ -15,7 +15,7 @@ from study.home.record import StudyRecord, TrialRecord
 from study.ranking import Results
 from study.ranking.summary import summarise, summary_lines
 from study.spec import StudySpec
-from study.sweep.failures import Failure
+from study.sweep.failures import TrialFailure
 from study.tracking.mlflow_events import EventTranslator
 from study.tracking.tracking_state import TrackingState
 
@@ -26,7 +26,7 @@ STOPPINGS = {
 }
 
 
-def broken(trial: TrialRecord, epoch: int) -> float | Failure | None:
+def broken(trial: TrialRecord, epoch: int) -> float | TrialFailure | None:
     """The baseline, searched trials, a replicate, and a fresh seed; by an exception, or without a number at the end."""
     if trial.stage == "baseline" or (trial.stage == "confirm" and trial.seed % 2):
         return BROKEN
@@ -122,7 +122,7 @@ def test_a_test_split_that_was_read_at_last_is_not_read_again(tmp_path: Path) ->
     """It failed once and was read once its cause was mended: nothing is left, however often a user asks."""
     spec, path = spec_of("search.trials=2", "search.confirm={top: 1, seeds: 2}", NONE), tmp_path / "ledger.jsonl"
     course = Course(path, spec)
-    course.agenda.tested = lambda number, metrics: course.agenda.untested(number, BROKEN)  # type: ignore[method-assign]
+    course.agenda.record_test_metrics = lambda number, metrics: course.agenda.record_test_failure(number, BROKEN)  # type: ignore[method-assign]
     unread = [trial.number for trial in course.play().record.trials.values() if trial.test_failure]
     assert len(unread) == 4
     for _ in range(2):  # as long as nobody mends it, each asks for it again

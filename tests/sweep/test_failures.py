@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from ray import cloudpickle, exceptions
 
 from study.home.record import TrialRecord
-from study.sweep.failures import Failure, NodeUnusableError, TrialFailedError, to_failure
+from study.sweep.failures import NodeUnusableError, TrialFailedError, TrialFailure, failure_of_error
 from study.sweep.host_memory import MemoryLimit
-from study.sweep.nodes import is_out_of_reach
+from study.sweep.nodes import is_node_unreachable
 from study.training import gpu_errors
-from study.training.gpu_errors import find_pattern
+from study.training.gpu_errors import find_gpu_error_pattern
 
 
 def raised(cause: Exception) -> BaseException:
@@ -94,23 +94,25 @@ GPU_MESSAGES: dict[str, tuple[str, str]] = {
 @pytest.mark.parametrize("message", GPU_MESSAGES, ids=lambda message: message.splitlines()[0][:90])
 def test_messages_about_a_gpu(message: str) -> None:
     kind, more = GPU_MESSAGES[message]
-    found = to_failure(raised(RuntimeError(message)))
-    assert (found.kind, found.alone) == (kind, more == "alone")
+    found = failure_of_error(raised(RuntimeError(message)))
+    assert (found.kind, found.needs_whole_gpu) == (kind, more == "alone")
     reason = f"RuntimeError: {message.splitlines()[0]}"[:300]
     assert found.reason.startswith(reason)
     advice = found.reason.removeprefix(reason)
     assert more in advice if more not in ("", "alone") else advice == ""
-    why = gpu_errors.gpu_fault(RuntimeError(message))
+    why = gpu_errors.unusable_gpu_reason(RuntimeError(message))
     assert bool(why) == (kind == "PREEMPTED" and more != "")
     assert why is None or more in why
 
 
 def test_no_sign_hides_behind_another() -> None:
-    begin = gpu_errors.CUDA_BEGINS[0]
-    assert [find_pattern(f"{begin}{sign.text}\nCompile with") for sign in gpu_errors.CUDA_PATTERNS] == [
+    begin = gpu_errors.CUDA_MESSAGE_PREFIXES[0]
+    assert [find_gpu_error_pattern(f"{begin}{sign.text}\nCompile with") for sign in gpu_errors.CUDA_PATTERNS] == [
         *gpu_errors.CUDA_PATTERNS
     ]
-    assert [find_pattern(f"{sign.text}. See") for sign in gpu_errors.LIBRARY_PATTERNS] == [*gpu_errors.LIBRARY_PATTERNS]
+    assert [find_gpu_error_pattern(f"{sign.text}. See") for sign in gpu_errors.LIBRARY_PATTERNS] == [
+        *gpu_errors.LIBRARY_PATTERNS
+    ]
 
 
 def test_what_cuda_says_is_written_as_cuda_writes_it() -> None:
@@ -125,41 +127,41 @@ def test_what_cuda_says_is_written_as_cuda_writes_it() -> None:
 
 @given(st.sampled_from(gpu_errors.CUDA_PATTERNS).map(lambda sign: sign.text))
 def test_what_cuda_says_counts_only_where_cuda_says_it(text: str) -> None:
-    assert to_failure(raised(ValueError(text))).kind == "BUG"
-    assert gpu_errors.gpu_fault(ValueError(text)) is None
+    assert failure_of_error(raised(ValueError(text))).kind == "BUG"
+    assert gpu_errors.unusable_gpu_reason(ValueError(text)) is None
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_kinds(case: str) -> None:
     """Also behind a file, by which Tune hands errors on."""
     error, kind, alone = CASES[case]
-    found = to_failure(cloudpickle.loads(cloudpickle.dumps(error)))
-    assert found == to_failure(error)
-    assert (found.kind, found.alone) == (kind, alone)
+    found = failure_of_error(cloudpickle.loads(cloudpickle.dumps(error)))
+    assert found == failure_of_error(error)
+    assert (found.kind, found.needs_whole_gpu) == (kind, alone)
     assert "\n" not in found.reason
     assert found.reason
 
 
 def test_a_bug_is_told_by_its_exception() -> None:
-    assert to_failure(raised(ValueError("no\nsuch thing"))).reason == "ValueError: no"
+    assert failure_of_error(raised(ValueError("no\nsuch thing"))).reason == "ValueError: no"
 
 
 @pytest.mark.parametrize(
     ("found", "attempt", "gpu", "again"),
     [
-        (Failure("PREEMPTED", ""), 0, 0, True),
-        (Failure("HUNG", ""), 1, 0, True),
-        (Failure("OOM", ""), 0, 0, True),
-        (Failure("OOM", ""), 1, 0, False),
-        (Failure("DIVERGED", ""), 0, 0, False),
-        (Failure("BUG", ""), 0, 0, False),
-        (Failure("PREEMPTED", ""), 2, 0, False),
-        (Failure("PREEMPTED", "", node_died=True), 2, 0, True),
-        (Failure("OOM", "", alone=True), 0, 0.5, True),
-        (Failure("OOM", "", alone=True), 0, 1, False),
+        (TrialFailure("PREEMPTED", ""), 0, 0, True),
+        (TrialFailure("HUNG", ""), 1, 0, True),
+        (TrialFailure("OOM", ""), 0, 0, True),
+        (TrialFailure("OOM", ""), 1, 0, False),
+        (TrialFailure("DIVERGED", ""), 0, 0, False),
+        (TrialFailure("BUG", ""), 0, 0, False),
+        (TrialFailure("PREEMPTED", ""), 2, 0, False),
+        (TrialFailure("PREEMPTED", "", node_died=True), 2, 0, True),
+        (TrialFailure("OOM", "", needs_whole_gpu=True), 0, 0.5, True),
+        (TrialFailure("OOM", "", needs_whole_gpu=True), 0, 1, False),
     ],
 )
-def test_what_runs_again(found: Failure, attempt: int, gpu: float, again: bool) -> None:
+def test_what_runs_again(found: TrialFailure, attempt: int, gpu: float, again: bool) -> None:
     """As often as `search.retries` says, 2; for want of memory once, of a GPU's only where the trial had shared it."""
     trial = TrialRecord(0, "search", {}, 0)
     assert found.may_run_again(trial, quickstart(f"resources.gpu={gpu}"), before=attempt) == again
@@ -167,23 +169,25 @@ def test_what_runs_again(found: Failure, attempt: int, gpu: float, again: bool) 
 
 def test_a_trial_that_had_a_gpu_to_itself_is_not_given_another() -> None:
     trial = TrialRecord(0, "search", {}, 0, needs_gpu_alone=True)
-    assert not Failure("OOM", "", alone=True).may_run_again(trial, quickstart("resources.gpu=0.5"), before=1)
-    assert Failure("PREEMPTED", "").may_run_again(trial, quickstart("resources.gpu=0.5"), before=1)
+    assert not TrialFailure("OOM", "", needs_whole_gpu=True).may_run_again(
+        trial, quickstart("resources.gpu=0.5"), before=1
+    )
+    assert TrialFailure("PREEMPTED", "").may_run_again(trial, quickstart("resources.gpu=0.5"), before=1)
 
 
 def test_the_machines_memory_is_had_by_fewer_trials_or_smaller_ones() -> None:
-    ran_out = Failure("OOM", "MemoryError")
-    both = ran_out.with_remedy(quickstart(), others=True).reason
+    ran_out = TrialFailure("OOM", "MemoryError")
+    both = ran_out.with_memory_remedy(quickstart(), others=True).reason
     assert both.startswith("MemoryError. ")
     assert "search.concurrency" in both
     assert "train.batch_size" in both
-    assert "search.concurrency" not in ran_out.with_remedy(quickstart(), others=False).reason
-    for other in (Failure("BUG", "broken"), Failure("OOM", "CUDA out of memory", alone=True)):
-        assert other.with_remedy(quickstart(), others=True) == other
+    assert "search.concurrency" not in ran_out.with_memory_remedy(quickstart(), others=False).reason
+    for other in (TrialFailure("BUG", "broken"), TrialFailure("OOM", "CUDA out of memory", needs_whole_gpu=True)):
+        assert other.with_memory_remedy(quickstart(), others=True) == other
 
 
 def test_a_trial_that_outlives_nodes_by_the_hundred_may_be_what_kills_them() -> None:
-    died = Failure("PREEMPTED", "", node_died=True)
+    died = TrialFailure("PREEMPTED", "", node_died=True)
     assert died.may_run_again(TrialRecord(0, "search", {}, 0, attempt=99), quickstart(), before=0)
     assert not died.may_run_again(TrialRecord(0, "search", {}, 0, attempt=100), quickstart(), before=0)
 
@@ -197,11 +201,11 @@ def test_a_node_is_out_of_reach_where_ray_says_so_or_nothing_listens() -> None:
             return {"NodeID": name, "Alive": alive, "NodeManagerAddress": "127.0.0.1", "NodeManagerPort": port}
 
         nodes = [told("one"), told("other", alive=False)]
-        assert not is_out_of_reach("one", nodes)
-        assert is_out_of_reach("other", nodes)
-        assert not is_out_of_reach("unknown", nodes)
-        assert not is_out_of_reach(None, nodes)
-    assert is_out_of_reach("one", nodes)
+        assert not is_node_unreachable("one", nodes)
+        assert is_node_unreachable("other", nodes)
+        assert not is_node_unreachable("unknown", nodes)
+        assert not is_node_unreachable(None, nodes)
+    assert is_node_unreachable("one", nodes)
 
 
 class Odd(Exception):
@@ -231,7 +235,7 @@ def test_what_a_trial_raises_comes_to_the_driver_as_it_was(error: Exception, kin
         raise error
     except Exception as caught:
         broken = TrialFailedError.from_exception(caught, MemoryLimit(2**30))
-    found = to_failure(cloudpickle.loads(cloudpickle.dumps(raised(broken))))
+    found = failure_of_error(cloudpickle.loads(cloudpickle.dumps(raised(broken))))
     assert found.kind == kind
     assert found.reason.startswith(reason)
     assert "raise error" in broken.text

@@ -6,17 +6,17 @@ from dataclasses import asdict, replace
 import pytest
 
 from study.files import parse_json
-from study.sweep.fair_share import FAIRNESS_QUANTUM_S, Peer, allot_slots, relative_shares
+from study.sweep.fair_share import FAIRNESS_QUANTUM_S, StudyPeer, allot_slots, relative_shares
 
 
 def peer(
     name: str, owner: str = "ann", most: int = 100, hungry: bool = True, began: bool = True, **given: float
-) -> Peer:
+) -> StudyPeer:
     told = {"cpu": 1.0, "gpu": 0.0, "under_way": 0, "served": 0.0, "since": 0.0, **given}
-    return Peer(id=name, owner=owner, cluster="here:1", most=most, hungry=hungry, began=began, **told)  # type: ignore[arg-type]
+    return StudyPeer(id=name, owner=owner, cluster="here:1", most=most, hungry=hungry, began=began, **told)  # type: ignore[arg-type]
 
 
-def given(*peers: Peer, cpus: float = 8, gpus: float = 0) -> list[int]:
+def given(*peers: StudyPeer, cpus: float = 8, gpus: float = 0) -> list[int]:
     found = allot_slots(peers, {"CPU": cpus, "GPU": gpus})
     return [found[one.id] for one in peers]
 
@@ -82,11 +82,11 @@ def test_over_time_each_has_its_share_of_few_slots(cpus: int) -> None:
 )
 def test_what_is_no_peer_is_none(damage: dict[str, object]) -> None:
     told = asdict(peer("a"))
-    assert parse_json(json.dumps(told), Peer) == peer("a")
-    assert parse_json(json.dumps({**told, **damage}), Peer) is None
+    assert parse_json(json.dumps(told), StudyPeer) == peer("a")
+    assert parse_json(json.dumps({**told, **damage}), StudyPeer) is None
 
 
-def over_time(*peers: Peer, cpus: float, periods: int) -> dict[str, float]:
+def over_time(*peers: StudyPeer, cpus: float, periods: int) -> dict[str, float]:
     """CPU seconds that each has had after so many periods of 10 s, if slots change hands at once."""
     amount = {one.id: 0.0 for one in peers}
     for _ in range(periods):

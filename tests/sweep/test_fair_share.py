@@ -11,10 +11,10 @@ from course import Course, spec_of
 from ray.tune.search import Searcher
 
 from study.home.folder import Home
-from study.spec.schema import Resources
+from study.spec.schema import TrialResources
 from study.sweep import fair_share
-from study.sweep.fair_share import Share, new_peer
-from study.sweep.nodes import Nodes
+from study.sweep.fair_share import ClusterShare, new_peer
+from study.sweep.nodes import TrialNodes
 from study.sweep.tune_adapters import JobSearcher, ReportingScheduler
 
 CPUS = 4
@@ -24,18 +24,18 @@ CPUS = 4
 class Driver:
     """A study that has so many jobs left, and runs what it may."""
 
-    share: Share
+    share: ClusterShare
     left: int
     under_way: int = 0
 
     def turn(self) -> None:
         """Begin what it may, and tell as the searcher does."""
-        while self.under_way < self.share.limit(self.under_way):
-            self.share.wants(self.left > 0)
+        while self.under_way < self.share.trial_limit(self.under_way):
+            self.share.note_wants_more(self.left > 0)
             if not self.left:
                 break
             self.left, self.under_way = self.left - 1, self.under_way + 1
-        self.share.runs(self.under_way)
+        self.share.note_running_trials(self.under_way)
 
     def end_one(self) -> None:
         """One of its trials ends; then it takes its turn, which may begin another."""
@@ -50,9 +50,9 @@ class Cluster:
         self.home, self.drivers = home, list[Driver]()
 
     def join(self, jobs: int, owner: str = "ann", cluster: str = "here:1", most: int = CPUS, **of: bool) -> Driver:
-        mine = new_peer(owner, cluster, Resources(cpu=1), most)
+        mine = new_peer(owner, cluster, TrialResources(cpu=1), most)
         there = {"CPU": float(CPUS)}
-        share = Share(self.home, mine, lambda: most, lambda: there, self.idle, **of)
+        share = ClusterShare(self.home, mine, lambda: most, lambda: there, self.idle, **of)
         self.drivers.append(Driver(share, jobs))
         return self.drivers[-1]
 
@@ -69,7 +69,7 @@ class Cluster:
 
 @pytest.fixture
 def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
-    monkeypatch.setattr(fair_share, "POLL_INTERVAL_S", 0.0)
+    monkeypatch.setattr(fair_share, "PEERS_POLL_INTERVAL_S", 0.0)
     found = Cluster(tmp_path)
     yield found
     for driver in found.drivers:
@@ -80,7 +80,7 @@ def test_a_slot_is_given_over_when_a_trial_ends_and_no_sooner(cluster: Cluster) 
     large = cluster.join(10_000)
     cluster.settle()
     small = cluster.join(6)
-    small.share.limit(0)
+    small.share.trial_limit(0)
     large.turn()
     assert large.under_way == 4
     large.end_one()
@@ -128,7 +128,7 @@ def test_who_gives_no_sign_of_life_is_dead_and_what_cannot_be_read_says_nothing(
     assert cluster.settle() == [4]
     assert not killed.share._file.exists()
     cluster.drivers.append(killed)  # it was asleep, and looks again
-    killed.share.limit(0)
+    killed.share.trial_limit(0)
     assert killed.share._file.exists()
 
 
@@ -153,7 +153,7 @@ def test_a_dead_drivers_file_that_cannot_be_removed_hides_no_other_driver(cluste
 def test_room_that_nobody_takes_is_taken_after_a_while(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     """The other one wants it, and may not fit there."""
     large, stuck = cluster.join(10_000), cluster.join(100)
-    stuck.turn = lambda: stuck.share.limit(0)  # type: ignore[method-assign, assignment]
+    stuck.turn = lambda: stuck.share.trial_limit(0)  # type: ignore[method-assign, assignment]
     assert cluster.settle() == [2, 0]
     monkeypatch.setattr(fair_share, "UNUSED_ROOM_DELAY_S", 0.0)
     assert cluster.settle()[0] > 2
@@ -199,20 +199,20 @@ def test_a_free_process_is_given_back_where_another_study_waits(cluster: Cluster
     """By a trial that takes it and fails; one alone keeps its processes, and so does one whose trial waits for one."""
     course = Course(tmp_path / "ledger.jsonl", spec_of("search.sampler=random"))
     folder, mine = Home(tmp_path / "home").create_study(course.spec), cluster.join(100, most=2).share
-    searcher = JobSearcher(course.agenda, folder, Nodes(course.spec.resources, list), lambda: 2, mine)
+    searcher = JobSearcher(course.agenda, folder, TrialNodes(course.spec.resources, list), lambda: 2, mine)
     mine._there = lambda: {"CPU": 2.0}
     first, second = searcher.suggest("first"), searcher.suggest("second")
-    mine.runs(2)
+    mine.note_running_trials(2)
     assert searcher.suggest("none") is None
     other = cluster.join(100, most=1).share
     other._there = lambda: {"CPU": 2.0}
-    other.limit(0)
-    other.wants(True)
-    other.limit(0)
+    other.trial_limit(0)
+    other.note_wants_more(True)
+    other.trial_limit(0)
     searcher.on_trial_complete("first", {})
-    mine.runs(1, waiting=True)
+    mine.note_running_trials(1, waiting=True)
     assert searcher.suggest("none") is None
-    mine.runs(1)
+    mine.note_running_trials(1)
     given = searcher.suggest("leaves")
     assert (given["job"].kind, given["place"]) == ("release", first["place"])
     assert searcher.suggest("none") is None, "one process is free, not two"
@@ -227,19 +227,19 @@ def test_a_study_whose_turn_it_is_not_leaves_tunes_loop(cluster: Cluster, tmp_pa
     """Tune would ask for ten minutes on end, and end no process meanwhile."""
     course = Course(tmp_path / "ledger.jsonl", spec_of("search.sampler=random"))
     folder, mine = Home(tmp_path / "home").create_study(course.spec), cluster.join(100, most=1)
-    searcher = JobSearcher(course.agenda, folder, Nodes(course.spec.resources, list), lambda: 1, mine.share)
+    searcher = JobSearcher(course.agenda, folder, TrialNodes(course.spec.resources, list), lambda: 1, mine.share)
     cluster.join(100)
     for driver in cluster.drivers:
         driver.share._there = lambda: {"CPU": 1.0}
-    cluster.drivers[1].share.limit(0)
-    mine.share.runs(1)  # it has had a trial, which is over
-    mine.share.runs(0)
+    cluster.drivers[1].share.trial_limit(0)
+    mine.share.note_running_trials(1)  # it has had a trial, which is over
+    mine.share.note_running_trials(0)
     assert searcher.suggest("one") == Searcher.FINISHED
-    assert not searcher.has_room()
-    mine.share.runs(1)
+    assert not searcher.has_room_for_trial()
+    mine.share.note_running_trials(1)
     ReportingScheduler(course.agenda, folder, share=mine.share).wait_for_turn()
     assert mine.share._running == 0, "of what it has nothing counts meanwhile"
     cluster.drivers[1].share.close()
-    assert searcher.has_room()
+    assert searcher.has_room_for_trial()
     assert searcher.suggest("one")["job"].kind == "train"
     course.ledger.close()

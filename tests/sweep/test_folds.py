@@ -51,7 +51,7 @@ def test_each_runs_a_configuration_on_every_fold_and_its_value_is_their_mean(tmp
         assert [(run.fold, run.seed) for run in one.replicates] == [(0, 0), (1, 0), (2, 0)]
         assert one.search_value == pytest.approx(0.2 + 0.01 * (one.trial.number + 1))
     seeds = folded("search.folds=each", "search.replicates=2")
-    assert seeds.runs() == [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)]
+    assert seeds.runs_of_configuration() == [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)]
 
 
 @pytest.mark.parametrize("seeds", [1, 2])
@@ -59,7 +59,7 @@ def test_a_confirmed_value_is_the_metric_of_the_joined_samples(seeds: int, tmp_p
     spec = folded(f"search.confirm={{top: 2, seeds: {seeds}}}")
     judges = Judges(spec)
     course = Course(tmp_path / "ledger.jsonl", spec, joins=judges.joins, predict=judges).play()
-    record, target = StudyRecord.load(course.ledger.path), judges.folds.samples.target
+    record, target = StudyRecord.load(course.ledger.path), judges.folds.non_test_samples.target
     confirmed = [one for one in Results(spec, record).ranked_all if one.joined_folds]
     assert len(confirmed) == 3
     for one in confirmed:
@@ -121,7 +121,7 @@ def test_the_log_loss_of_joined_samples_is_that_of_their_probabilities(classes: 
     probabilities = random.dirichlet(np.ones(classes), 300)
     own = probabilities[rows, target]
     verdict = FoldPredictions(probabilities.argmax(1), -np.log(own).astype(np.float32))
-    scores = verdict.scores(rows, torch.from_numpy(target), classes)
+    scores = verdict.class_scores(rows, torch.from_numpy(target), classes)
     found = metrics.compute_metrics(
         scores, torch.from_numpy(verdict.classes), torch.from_numpy(target), None, Facts(classes, None, (3,))
     )
@@ -162,7 +162,7 @@ def test_samples_alone_in_their_cell_make_the_error_of_the_joined_value() -> Non
     dataset = Dataset(Facts(10, 10, (1, 1, 1), aligned=tuple(range(10))), {"train": learn, "val": learn})
     joiner = FoldJoiner(folded(), replace(dataset, folds=FoldAssignment(3, np.arange(900) % 3, learn)))
     wrong = (np.arange(900) < 45) & (np.arange(900) % 5 < 2)
-    values, _ = joiner.judged([FoldPredictions(np.where(wrong, (target + 5) % 10, target))])
+    values, _ = joiner.metrics_and_draws([FoldPredictions(np.where(wrong, (target + 5) % 10, target))])
     assert values["val/conflicting_accuracy"] == 27 / 45
     binomial = (0.6 * 0.4 / 45) ** 0.5
     assert values["val/conflicting_accuracy_standard_error"] == pytest.approx(binomial, rel=0.2)
@@ -174,6 +174,6 @@ def test_a_cell_without_samples_has_no_error_and_is_not_warned_of() -> None:
     learn = Split(np.zeros((90, 1, 1, 1), np.float32), target, bias)
     dataset = Dataset(Facts(2, 2, (1, 1, 1), aligned=(0, 1)), {"train": learn, "val": learn})
     joiner = FoldJoiner(folded(), replace(dataset, folds=FoldAssignment(3, np.arange(90) % 3, learn)))
-    values, _ = joiner.judged([FoldPredictions(target)])
+    values, _ = joiner.metrics_and_draws([FoldPredictions(target)])
     told = [values[f"val/group_{y}_{s}_accuracy_standard_error"] for y, s in ((0, 0), (0, 1), (1, 0), (1, 1))]
     assert told == [0.0, None, 0.0, 0.0]

@@ -20,11 +20,11 @@ from course import payload
 
 from study.sweep import fresh_process
 from study.sweep.failures import TrialFailedError
-from study.sweep.fresh_process import run_fresh
+from study.sweep.fresh_process import run_job_in_fresh_process
 from study.sweep.host_memory import MemoryLimit
 from study.sweep.job_payload import JobPayload
 from study.training import TrainOptions, TrialConfig
-from study.upstream.scratch import TRIAL
+from study.upstream.scratch import TRIAL_FOLDER_PREFIX
 
 HERE = str(Path(polluting.__file__).parent)
 
@@ -38,27 +38,27 @@ class Heard:
         self.why = ""
         self._stop = stop
 
-    def starts(self, behind: int, note: str | None, device: Mapping[str, str]) -> None:
+    def on_start(self, behind: int, note: str | None, device: Mapping[str, str]) -> None:
         self.started = behind, note
 
-    def reports(self, metrics: Mapping[str, float], epoch: int | None = None) -> None:
+    def on_report(self, metrics: Mapping[str, float], epoch: int | None = None) -> None:
         self.epochs.append({name: value for name, value in metrics.items() if "/" in name and name[:4] == "val/"})
         if epoch == self._stop:
             sys.exit(0)
 
-    def diverged(self, why: str) -> None:
+    def on_divergence(self, why: str) -> None:
         self.why = why
 
-    def has_no_test_metrics(self, why: str) -> None:
+    def on_no_test_metrics(self, why: str) -> None:
         self.why = why
 
 
 @pytest.fixture(autouse=True, scope="module")
 def _servers_end() -> Iterator[None]:
     yield
-    for server in fresh_process._servers.values():
-        server.close()
-    fresh_process._servers.clear()
+    for server in fresh_process._fork_servers.values():
+        server.close_server()
+    fresh_process._fork_servers.clear()
 
 
 class Functions:
@@ -72,9 +72,9 @@ class Functions:
         method = {"name": "own_function", "function": f"{self.module}:{name}", **config}
         document = TrialConfig({"name": "none"}, {"name": "none"}, method, TrainOptions(epochs=epochs)).to_document()
         return payload(
-            document=json.dumps(document),
+            sections_json=json.dumps(document),
             function=self.where,
-            needed=("val/accuracy",),
+            required_metrics=("val/accuracy",),
             checkpoint=self.folder / "trial.pt",
             fresh=True,
             output=self.output,
@@ -84,7 +84,7 @@ class Functions:
     def run(self, name: str, epochs: int = 2, stop: int = 0, **config: Any) -> Heard:
         heard = Heard(stop)
         try:
-            run_fresh(self.job(name, epochs, **config), heard)
+            run_job_in_fresh_process(self.job(name, epochs, **config), heard)
         except SystemExit:
             assert stop
         return heard
@@ -126,12 +126,12 @@ FEW = ("default_dtype", "environ", "folder", "random")
 )
 def test_a_trial_finds_nothing_of_the_one_before(way: str, polluted: tuple[Functions, dict[str, Any]]) -> None:
     mine, before = polluted
-    server = dict(fresh_process._servers)
+    server = dict(fresh_process._fork_servers)
     assert len(mine.run("train", way=way).epochs) == 2
     mine.run("train", file=str(found := mine.folder / f"{way}.json"))
     assert json.loads(found.read_text()).items() == before.items()
     assert before["loaded"] == [0, 1, 2, 3]
-    assert fresh_process._servers == server  # one for all
+    assert fresh_process._fork_servers == server  # one for all
     if way == "processes":
         assert _is_gone(int((mine.folder / "left").read_text()))
     assert not _left()
@@ -139,7 +139,7 @@ def test_a_trial_finds_nothing_of_the_one_before(way: str, polluted: tuple[Funct
 
 def _left() -> list[psutil.Process]:
     """What the servers have started and not ended."""
-    servers = [psutil.Process(server._process.pid) for server in fresh_process._servers.values()]
+    servers = [psutil.Process(server._process.pid) for server in fresh_process._fork_servers.values()]
     return [process for server in servers for process in server.children(recursive=True)]
 
 
@@ -280,7 +280,7 @@ def test_a_process_that_was_killed_for_want_of_memory_says_so(
     memory = MemoryLimit(2**29) if kills is None else MemoryLimit(2**33, str(counter), 2)
     if not held and kills is None:
         memory = MemoryLimit(2**33)
-    monkeypatch.setattr(MemoryLimit, "here", classmethod(lambda cls: memory))
+    monkeypatch.setattr(MemoryLimit, "of_this_process", classmethod(lambda cls: memory))
     given = {"signal": name, "kills": kills, "counter": str(counter), "held": held * 2**20}
     broken = mine.fails("killed", **given)
     assert broken.failure.kind == kind
@@ -321,9 +321,9 @@ def test_a_function_cleans_up_where_it_is_closed_or_interrupted(tmp_path: Path) 
 
     (tmp_path / "mine_that_cleans.py").write_text(CLEANS)
     mine = Functions(tmp_path, str(tmp_path), "mine_that_cleans")
-    config = TrialConfig.from_document(json.loads(mine.job("cleans", file=str(tmp_path / "said")).document))
+    config = TrialConfig.from_document(json.loads(mine.job("cleans", file=str(tmp_path / "said")).sections_json))
     trial = FunctionTrial(config, str(tmp_path))
-    running = trial.run()
+    running = trial.train_epochs()
     next(running)
     with pytest.raises(KeyboardInterrupt):
         running.throw(KeyboardInterrupt)  # type: ignore[attr-defined]
@@ -337,13 +337,13 @@ import os, signal, sys
 from pathlib import Path
 sys.path[:0] = [{tests!r}, {here!r}]
 from test_fresh_process import Functions, Heard
-from study.sweep.fresh_process import run_fresh
+from study.sweep.fresh_process import run_job_in_fresh_process
 mine = Functions(Path({folder!r}), {folder!r}, "mine_that_cleans")
 class Listener(Heard):
-    def reports(self, metrics, epoch=None):
+    def on_report(self, metrics, epoch=None):
         if {killed_on_report}:
             os.kill(os.getpid(), signal.SIGKILL)
-run_fresh(mine.job("cleans", file={said!r}, **{config}), Listener())
+run_job_in_fresh_process(mine.job("cleans", file={said!r}, **{config}), Listener())
 """
 
 
@@ -385,7 +385,9 @@ def test_a_trial_ends_with_the_process_that_asked_for_it(tmp_path: Path) -> None
 def _sleeps(found: list[psutil.Process]) -> bool:
     """Return whether the trial has its folder."""
     held = [file.path for process in found for file in process.open_files()]
-    return any(TRIAL in path for path in held) and any(process.status() == "sleeping" for process in found)
+    return any(TRIAL_FOLDER_PREFIX in path for path in held) and any(
+        process.status() == "sleeping" for process in found
+    )
 
 
 IMPORTED = """
@@ -436,9 +438,9 @@ def test_a_function_that_yields_nothing_of_the_test_split_costs_no_process(funct
     """It is told, not raised: Tune would end the process that waits, and starting another one takes seconds."""
     mine = functions("def valued(config):\n    yield {'val/accuracy': 0.5}\n")
     job = replace(mine.job("valued", 1), model=tmp_path / "valued.safetensors")
-    run_fresh(job, Heard())
+    run_job_in_fresh_process(job, Heard())
     heard = Heard()
-    run_fresh(replace(job, kind="test"), heard)
+    run_job_in_fresh_process(replace(job, kind="test"), heard)
     assert heard.why.endswith("valued: yielded no test/NAME in the epoch that the trial is taken at")
     assert not heard.epochs
 
@@ -458,13 +460,13 @@ def test_what_a_module_draws_when_it_is_imported_is_the_same_in_every_process(fu
             yield {"val/accuracy": DRAWN, "val/order": float(list({"a", "b", "c", "d"}).index("a"))}
     """)
     first = mine.run("draws", epochs=1).epochs
-    fresh_process._servers.popitem()[1].close()
+    fresh_process._fork_servers.popitem()[1].close_server()
     assert mine.run("draws", epochs=1).epochs == first
 
 
 @pytest.mark.slow
 def test_only_the_end_of_a_long_output_is_kept(functions: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fresh_process, "MOST_OUTPUT", 1000)
+    monkeypatch.setattr(fresh_process, "MAX_OUTPUT_BYTES", 1000)
     mine = functions("""
         def prints(config):
             print("x" * 5000, "end")
@@ -475,13 +477,13 @@ def test_only_the_end_of_a_long_output_is_kept(functions: Any, monkeypatch: pyte
     mine.run("silent", epochs=1)
     assert not mine.output.exists()
     mine.run("prints", epochs=1)
-    assert mine.output.read_bytes().startswith(fresh_process.LEFT_OUT)
+    assert mine.output.read_bytes().startswith(fresh_process.OUTPUT_LEFT_OUT_TEXT)
     assert mine.output.read_text().endswith("x end\n")
 
 
 @pytest.mark.slow
 def test_a_process_that_does_not_end_is_ended(functions: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fresh_process, "CLEAN_UP_S", 1.0)
+    monkeypatch.setattr(fresh_process, "CLEAN_UP_TIMEOUT_S", 1.0)
     mine = functions("""
         import time
         def stays(config):
@@ -508,7 +510,7 @@ def test_the_folder_of_outputs_may_vanish_before_a_file_is_opened_in_it(
         return opened(path, *given, **named)
 
     monkeypatch.setattr(Path, "open", late)
-    with fresh_process._trial_output(file) as output:
+    with fresh_process._keep_output_tail(file) as output:
         output.write(b"said")
     assert not left
     assert file.read_bytes() == b"said"

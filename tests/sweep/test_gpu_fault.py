@@ -23,8 +23,8 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Any:
         def free() -> None:
             raise RuntimeError("CUDA error: unspecified launch failure")
 
-        monkeypatch.setattr(worker, "_run", trial)
-        monkeypatch.setattr(worker, "free_memory", free)
+        monkeypatch.setattr(worker, "_run_in_this_process", trial)
+        monkeypatch.setattr(worker, "free_gpu_memory", free)
         context = SimpleNamespace(get_node_id=lambda: "1f")
         monkeypatch.setattr(worker.ray, "get_runtime_context", lambda: context)
         worker.run_job({"job": payload(device=device)}, datasets={}, weights={})

@@ -32,27 +32,27 @@ def memory(counter: Path, kills: int = 2) -> MemoryLimit:
 def test_a_kill_that_is_counted_explains_one_death(counter: Path) -> None:
     deaths = OomDetector()
     for name in ("one", "other", "third"):
-        deaths.began(name, f"{HERE}:1", memory(counter))
-    assert deaths.oom_cause("one", {HERE}) is None, "both were before"
+        deaths.note_process(name, f"{HERE}:1", memory(counter))
+    assert deaths.find_oom_cause("one", {HERE}) is None, "both were before"
     killed(counter, 3)
-    why = deaths.oom_cause("other", {HERE})
+    why = deaths.find_oom_cause("other", {HERE})
     assert why is not None
     assert "OOM killer" in why
     assert "4.0 GiB" in why
-    assert deaths.oom_cause("third", {HERE}) is None
+    assert deaths.find_oom_cause("third", {HERE}) is None
 
 
 def test_a_kill_of_long_ago_was_somebody_elses(counter: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = 1000.0
     monkeypatch.setattr(time, "monotonic", lambda: clock)
     deaths = OomDetector()
-    deaths.began("one", f"{HERE}:1", memory(counter))
-    deaths.look(["one"])
+    deaths.note_process("one", f"{HERE}:1", memory(counter))
+    deaths.update_readings(["one"])
     killed(counter, 3)
     for _ in range(70):
         clock += 1
-        deaths.look(["one"])
-    assert deaths.oom_cause("one", {HERE}) is None
+        deaths.update_readings(["one"])
+    assert deaths.find_oom_cause("one", {HERE}) is None
 
 
 def test_a_kill_just_before_a_death_is_its_own_however_long_the_process_lived(
@@ -61,13 +61,13 @@ def test_a_kill_just_before_a_death_is_its_own_however_long_the_process_lived(
     clock = 1000.0
     monkeypatch.setattr(time, "monotonic", lambda: clock)
     deaths = OomDetector()
-    deaths.began("one", f"{HERE}:1", memory(counter))
+    deaths.note_process("one", f"{HERE}:1", memory(counter))
     for _ in range(200):
         clock += 1
-        deaths.look(["one"])
+        deaths.update_readings(["one"])
     killed(counter, 3)
-    deaths.look(["one"])
-    assert deaths.oom_cause("one", {HERE})
+    deaths.update_readings(["one"])
+    assert deaths.find_oom_cause("one", {HERE})
 
 
 @pytest.mark.parametrize(("count", "is_told"), [(3, True), (2, False), (None, False)])
@@ -79,8 +79,8 @@ def test_another_node_is_asked_for_its_count(counter: Path, count: int | None, i
         return count
 
     deaths = OomDetector(ask)
-    deaths.began("one", "there:1", memory(counter), "far")
-    assert bool(deaths.oom_cause("one", {HERE, "there"})) == is_told
+    deaths.note_process("one", "there:1", memory(counter), "far")
+    assert bool(deaths.find_oom_cause("one", {HERE, "there"})) == is_told
     assert asked == [("far", str(counter))]
 
 
@@ -89,10 +89,10 @@ def test_a_process_that_died_before_it_told_anything(
     counter: Path, monkeypatch: pytest.MonkeyPatch, hosts: set[str], is_told: bool
 ) -> None:
     """While the data of its first trial came, say; where it was is known if there is one machine alone."""
-    monkeypatch.setattr(MemoryLimit, "here", lambda: memory(counter))
+    monkeypatch.setattr(MemoryLimit, "of_this_process", lambda: memory(counter))
     deaths = OomDetector()
     killed(counter, 3)
-    assert bool(deaths.oom_cause("", hosts)) == is_told
+    assert bool(deaths.find_oom_cause("", hosts)) == is_told
 
 
 GROWS = "import time; held = bytearray(b'x') * {}; print(flush=True); time.sleep(60)"
@@ -105,12 +105,12 @@ def test_a_process_that_vanished_while_it_held_much(held: int, is_told: bool) ->
         assert process.stdout is not None
         process.stdout.readline()
         deaths = OomDetector()
-        deaths.began("one", f"{HERE}:{process.pid}", MemoryLimit(300 * 2**20))
-        deaths.look(["one"])
+        deaths.note_process("one", f"{HERE}:{process.pid}", MemoryLimit(300 * 2**20))
+        deaths.update_readings(["one"])
         process.send_signal(signal.SIGKILL)
         process.wait()
-        deaths.look(["one"])
-        why = deaths.oom_cause("one", {HERE})
+        deaths.update_readings(["one"])
+        why = deaths.find_oom_cause("one", {HERE})
     assert bool(why) == is_told
     assert why is None or "of 0.3 GiB" in why
 
@@ -147,7 +147,7 @@ import json, sys
 open(sys.argv[1], "w").write("0")
 from dataclasses import asdict
 from study.sweep.host_memory import MemoryLimit
-print(json.dumps(asdict(MemoryLimit.here())))
+print(json.dumps(asdict(MemoryLimit.of_this_process())))
 """
 
 
@@ -159,7 +159,7 @@ def test_the_kernel_counts_what_it_ends() -> None:
         place = str(group / "cgroup.procs")
         told = subprocess.run([sys.executable, "-c", TELLS, place], capture_output=True, check=True)
         before = MemoryLimit(**json.loads(told.stdout))
-        assert before.limit == 100 * 2**20
+        assert before.limit_bytes == 100 * 2**20
         done = subprocess.run([sys.executable, "-c", EATS, place], check=False)
         assert done.returncode == -signal.SIGKILL
         assert before.kills_since_start() == 1

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from study.sweep import ray_runtime
-from study.sweep.ray_runtime import HEAD, RAYLET, JoinedRay
+from study.sweep.ray_runtime import HEAD_ENDED_TEXT, RAYLET_ENDED_TEXT, JoinedCluster
 from study.upstream import environment
 
 Place = tuple[str, int]
@@ -14,7 +14,7 @@ Place = tuple[str, int]
 
 @pytest.fixture(autouse=True)
 def _asked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ray_runtime, "POLL_INTERVAL_S", 0.0)
+    monkeypatch.setattr(ray_runtime, "CLUSTER_POLL_INTERVAL_S", 0.0)
     monkeypatch.delenv("RAY_JOB_CONFIG_JSON_ENV_VAR", raising=False)
 
 
@@ -33,36 +33,39 @@ def gone() -> Place:
 
 
 def test_while_both_take_connections_nothing_is_said(process: socket.socket) -> None:
-    ray = JoinedRay(process.getsockname(), process.getsockname())
-    assert (ray.ended(), ray.missing(), ray.grace) == (None, None, 10.0)
+    ray = JoinedCluster(process.getsockname(), process.getsockname())
+    assert (ray.describe_ended_process(), ray.describe_missing_process(), ray.grace_s) == (None, None, 10.0)
 
 
 def test_the_drivers_own_node_is_told_at_once(process: socket.socket, gone: Place) -> None:
     """The driver is killed a second later."""
-    ray = JoinedRay(process.getsockname(), gone)
-    assert (ray.ended(), ray.grace) == (RAYLET, 0.0)
-    assert JoinedRay(gone, gone).ended() == HEAD
+    ray = JoinedCluster(process.getsockname(), gone)
+    assert (ray.describe_ended_process(), ray.grace_s) == (RAYLET_ENDED_TEXT, 0.0)
+    assert JoinedCluster(gone, gone).describe_ended_process() == HEAD_ENDED_TEXT
 
 
 def test_a_head_that_may_come_back_is_waited_for_as_long_as_ray_does(
     process: socket.socket, gone: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(environment.RECONNECT, "3600")
-    ray = JoinedRay(gone, process.getsockname())
-    assert ray.missing() == f"Ray's head (its gcs_server, at {gone[0]}:{gone[1]}) does not answer any more"
-    assert ray.ended() is None
-    monkeypatch.setattr(ray_runtime, "FINAL", 0.0)
+    monkeypatch.setenv(environment.RECONNECT_TIMEOUT_VARIABLE, "3600")
+    ray = JoinedCluster(gone, process.getsockname())
+    assert (
+        ray.describe_missing_process()
+        == f"Ray's head (its gcs_server, at {gone[0]}:{gone[1]}) does not answer any more"
+    )
+    assert ray.describe_ended_process() is None
+    monkeypatch.setattr(ray_runtime, "FINAL_HEAD_LOSS_S", 0.0)
     for given in ("10", "not a number"):
-        monkeypatch.setenv(environment.RECONNECT, given)
-        monkeypatch.setattr(ray_runtime, "RAYS_OWN", 0.0)
-        assert JoinedRay(gone, process.getsockname()).ended() == ray.missing()
+        monkeypatch.setenv(environment.RECONNECT_TIMEOUT_VARIABLE, given)
+        monkeypatch.setattr(ray_runtime, "RAY_RECONNECT_TIMEOUT_S", 0.0)
+        assert JoinedCluster(gone, process.getsockname()).describe_ended_process() == ray.describe_missing_process()
 
 
 def test_a_job_on_the_heads_machine_waits_only_where_its_state_is_in_redis(
     process: socket.socket, gone: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ray_runtime, "FINAL", 0.0)
+    monkeypatch.setattr(ray_runtime, "FINAL_HEAD_LOSS_S", 0.0)
     monkeypatch.setenv("RAY_JOB_CONFIG_JSON_ENV_VAR", "{}")
-    assert JoinedRay(gone, process.getsockname()).ended()
+    assert JoinedCluster(gone, process.getsockname()).describe_ended_process()
     monkeypatch.setenv("RAY_REDIS_ADDRESS", "redis:6379")
-    assert JoinedRay(gone, process.getsockname()).ended() is None
+    assert JoinedCluster(gone, process.getsockname()).describe_ended_process() is None

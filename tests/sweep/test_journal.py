@@ -9,7 +9,7 @@ import pytest
 
 from study.home.events import TrialStarted
 from study.home.ledger import Ledger, read_entries
-from study.sweep.agenda import StoppingLedger
+from study.sweep.agenda import StudyEndingLedger
 from study.sweep.failures import StudyCannotContinueError
 
 
@@ -26,7 +26,7 @@ def broken(descriptor: int) -> None:
 
 
 def test_a_study_ends_where_its_events_cannot_be_kept(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    journal = StoppingLedger(ledger)
+    journal = StudyEndingLedger(ledger)
     monkeypatch.setattr(os, "fsync", broken)
     with pytest.raises(StudyCannotContinueError, match=r"ledger\.jsonl: No space left on device\. Make room there"):
         journal.append(TrialStarted(trial=0, node="here"))

@@ -29,7 +29,7 @@ def spoiled(states: dict[str, Any], how: str) -> None:
 def test_it_begins_again_with_a_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
     given, file = config(), tmp_path / "trial.pt"
     dataset = data.load(dict(given.data))
-    expected = timeless(Trial(given, dataset, "cpu").run(file))
+    expected = timeless(Trial(given, dataset, "cpu").train_epochs(file))
     content = torch.load(file, weights_only=True)
     spoiled(content["states"], how)
     torch.save(content, file)
@@ -37,7 +37,7 @@ def test_it_begins_again_with_a_note(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(worker.tune, "report", told.append)
     monkeypatch.setattr(worker.ray, "get", lambda reference: reference)
     begun: list[tuple[int, int, str | None]] = []
-    monkeypatch.setattr(worker, "tell_start", lambda heard, behind, note, device: begun.append((heard, behind, note)))
+    monkeypatch.setattr(worker, "report_start", lambda heard, behind, note, device: begun.append((heard, behind, note)))
     document = json.dumps(given.to_document())
     job = JobPayload("train", 3, 1, 1, document, "cpu", 0, False, False, file, None, None, None, ())
     worker.run_job({"job": job}, datasets={data.section_key(given.data): dataset}, weights={})

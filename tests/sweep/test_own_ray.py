@@ -18,11 +18,11 @@ import pytest
 from own_process import as_driver
 
 from study.sweep import own_ray
-from study.sweep.own_ray import MAX_FOLDER_CHARACTERS, OwnRay, StartWaiter, no_room_text
-from study.upstream.cgroup import processors
-from study.upstream.environment import ProcessKind, variables
-from study.upstream.ray_internals import JOB, PLACE, SESSION
-from study.upstream.scratch import OWNER, RUN, processes_of
+from study.sweep.own_ray import MAX_FOLDER_CHARACTERS, RayProcesses, RayStartWaiter, no_disk_room_text
+from study.upstream.cgroup import count_usable_processors
+from study.upstream.environment import ProcessKind, variables_of_processes
+from study.upstream.ray_internals import MAX_SESSION_PATH_CHARACTERS, RAY_FOLDER_VARIABLE, RAY_JOB_VARIABLE
+from study.upstream.scratch import RUN_FOLDER_PREFIX, SCRATCH_FOLDER_VARIABLE, processes_of_scratch_folder
 from study.writable_folders import ray_socket_folder
 
 FAILS = """
@@ -30,14 +30,14 @@ import json, sys
 import psutil
 from ray._private import services
 from study.sweep import own_ray
-from study.sweep.ray_runtime import ray_runtime
+from study.sweep.ray_runtime import start_or_join_ray
 
 failures, told, alive, raylets = int(sys.argv[1]), [], [], 0
 start = services.start_ray_process
 
 def of_ray():
     names = [process.name() for process in psutil.Process().children(recursive=True) if process.is_running()]
-    return [name for name in names if name in own_ray.NEEDED]
+    return [name for name in names if name in own_ray.NEEDED_RAY_PROCESSES]
 
 def start_process(command, process_type, **options):
     global raylets
@@ -90,77 +90,77 @@ def test_after_three_starts_it_is_told_why_and_nothing_is_left() -> None:
 
 
 def test_how_a_needed_process_has_ended_is_told(tmp_path: Path) -> None:
-    own, sleeps = OwnRay(tmp_path), shutil.copy("/bin/sleep", tmp_path / "gcs_server")
-    with subprocess.Popen([sleeps, "100"], env={OWNER: str(tmp_path)}) as process:
-        while not processes_of(tmp_path):
+    own, sleeps = RayProcesses(tmp_path), shutil.copy("/bin/sleep", tmp_path / "gcs_server")
+    with subprocess.Popen([sleeps, "100"], env={SCRATCH_FOLDER_VARIABLE: str(tmp_path)}) as process:
+        while not processes_of_scratch_folder(tmp_path):
             pass
-        own.look()
-        assert own.ended() is None
+        own.find_started_processes()
+        assert own.describe_ended_process() is None
         process.kill()
-        while own.ended() is None:
+        while own.describe_ended_process() is None:
             pass
-        assert own.ended() == "Ray's gcs_server was ended by SIGKILL"
-        own.kill()
-        assert processes_of(tmp_path) == []
-        assert own.ended() == "Ray's gcs_server has ended"
+        assert own.describe_ended_process() == "Ray's gcs_server was ended by SIGKILL"
+        own.kill_processes()
+        assert processes_of_scratch_folder(tmp_path) == []
+        assert own.describe_ended_process() == "Ray's gcs_server has ended"
 
 
 def test_ray_gets_its_variables_and_none_of_a_job(monkeypatch: pytest.MonkeyPatch) -> None:
     """They stay where the start is given up, which goes on in its thread."""
-    monkeypatch.setenv(JOB, "{}")
-    monkeypatch.setenv(PLACE, "before")
+    monkeypatch.setenv(RAY_JOB_VARIABLE, "{}")
+    monkeypatch.setenv(RAY_FOLDER_VARIABLE, "before")
     before = dict(os.environ)
-    with own_ray._process_variables({PLACE: "/there"}):
-        assert (os.environ[PLACE], JOB in os.environ) == ("/there", False)
+    with own_ray._set_ray_process_variables({RAY_FOLDER_VARIABLE: "/there"}):
+        assert (os.environ[RAY_FOLDER_VARIABLE], RAY_JOB_VARIABLE in os.environ) == ("/there", False)
     assert dict(os.environ) == before
     try:
         raise KeyboardInterrupt
     except KeyboardInterrupt:
-        with own_ray._process_variables({PLACE: "/there"}):
+        with own_ray._set_ray_process_variables({RAY_FOLDER_VARIABLE: "/there"}):
             pass
     assert dict(os.environ) == before, "another interrupt than its own is no matter"
-    with pytest.raises(KeyboardInterrupt), own_ray._process_variables({PLACE: "/there"}):
+    with pytest.raises(KeyboardInterrupt), own_ray._set_ray_process_variables({RAY_FOLDER_VARIABLE: "/there"}):
         raise KeyboardInterrupt
-    assert os.environ[PLACE] == "/there"
+    assert os.environ[RAY_FOLDER_VARIABLE] == "/there"
 
 
 def test_a_start_is_given_up_where_nobody_wants_it_and_a_long_one_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     told = list[str]()
     with pytest.raises(KeyboardInterrupt):
-        StartWaiter(told.append, lambda: True).look()
-    monkeypatch.setattr("study.sweep.own_ray.SLOW_START_S", 0.0)
-    waiter = StartWaiter(told.append, lambda: False)
-    waiter.look()
-    waiter.look()
+        RayStartWaiter(told.append, lambda: True).tell_if_slow()
+    monkeypatch.setattr("study.sweep.own_ray.SLOW_START_NOTICE_S", 0.0)
+    waiter = RayStartWaiter(told.append, lambda: False)
+    waiter.tell_if_slow()
+    waiter.tell_if_slow()
     assert len(told) == 1
     assert told[0].startswith("starting Ray; this machine is busy (load ")
 
 
 def test_one_ray_starts_at_a_time_below_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def waiter(wanted: bool = True) -> StartWaiter:
-        return StartWaiter(told.append, lambda: not wanted)
+    def waiter(wanted: bool = True) -> RayStartWaiter:
+        return RayStartWaiter(told.append, lambda: not wanted)
 
     told = list[str]()
-    monkeypatch.setattr("study.sweep.own_ray.SLOW_START_S", 0.0)
-    with waiter().turn(tmp_path):
-        with pytest.raises(KeyboardInterrupt), waiter(wanted=False).turn(tmp_path):
+    monkeypatch.setattr("study.sweep.own_ray.SLOW_START_NOTICE_S", 0.0)
+    with waiter().wait_for_turn(tmp_path):
+        with pytest.raises(KeyboardInterrupt), waiter(wanted=False).wait_for_turn(tmp_path):
             pytest.fail("it was not its turn")
         (other := tmp_path / "other").mkdir()
-        with waiter(wanted=False).turn(other):
+        with waiter(wanted=False).wait_for_turn(other):
             pass  # no wait
-        monkeypatch.setattr("study.sweep.own_ray.TURN_TIMEOUT_CPU_S", 0.1 * processors())
+        monkeypatch.setattr("study.sweep.own_ray.TURN_TIMEOUT_CPU_S", 0.1 * count_usable_processors())
         began = time.monotonic()
-        with waiter().turn(tmp_path):
+        with waiter().wait_for_turn(tmp_path):
             assert time.monotonic() - began >= 0.1
         assert told == ["starting Ray; other studies of this machine start theirs first"]
     for place in (tmp_path, tmp_path / "none"):
-        with waiter(wanted=False).turn(place):
+        with waiter(wanted=False).wait_for_turn(place):
             pass  # a turn ends with its block, and where no folder can be locked there are none
 
 
 DRIVER = """
 import time
-from study.sweep.ray_runtime import ray_runtime
+from study.sweep.ray_runtime import start_or_join_ray
 with ray_runtime(None, None):
     print("runs", flush=True)
     time.sleep(100)
@@ -171,12 +171,12 @@ with ray_runtime(None, None):
 def driver() -> Iterator[tuple["subprocess.Popen[str]", list[psutil.Process], Path]]:
     """A driver whose Ray runs, the processes that it has started, and their folder."""
     place = Path(tempfile.mkdtemp(dir="/tmp"))
-    settings = {**os.environ, **variables(ProcessKind.DRIVER, ProcessKind.OWN_RAY), "TMPDIR": str(place)}
+    settings = {**os.environ, **variables_of_processes(ProcessKind.DRIVER, ProcessKind.OWN_RAY), "TMPDIR": str(place)}
     with subprocess.Popen([sys.executable, "-c", DRIVER], env=settings, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
             assert process.stdout.readline() == "runs\n"
-            (folder,) = place.glob(f"{RUN}*")
+            (folder,) = place.glob(f"{RUN_FOLDER_PREFIX}*")
             yield process, psutil.Process(process.pid).children(recursive=True), folder
         finally:
             process.kill()
@@ -207,7 +207,7 @@ def test_what_a_driver_leaves_without_its_guard_the_next_removes() -> None:
         guard_of(started).kill()
         killed.kill()
         killed.wait()
-        clear = "from study.upstream.scratch import clear_scratch; print(*clear_scratch())"
+        clear = "from study.upstream.scratch import remove_left_scratch_folders; print(*remove_left_scratch_folders())"
         settings = {**os.environ, "TMPDIR": str(folder.parent)}
         done = subprocess.run([sys.executable, "-c", clear], env=settings, capture_output=True, text=True, timeout=100)
         assert done.stdout.split() == [str(folder)], done.stderr
@@ -217,7 +217,7 @@ def test_what_a_driver_leaves_without_its_guard_the_next_removes() -> None:
 
 SIGTERM = """
 import os, signal, sys, time
-from study.sweep.ray_runtime import ray_runtime
+from study.sweep.ray_runtime import start_or_join_ray
 came = []
 signal.signal(signal.SIGTERM, lambda *_: came.append(1))
 with ray_runtime(None, None):
@@ -238,7 +238,7 @@ def test_sigterm_is_the_drivers_alone() -> None:
 
 DIES = """
 import os, signal, time
-from study.sweep.ray_runtime import ray_runtime
+from study.sweep.ray_runtime import start_or_join_ray
 with ray_runtime(None, None):
     import ray
 
@@ -268,12 +268,12 @@ def test_a_long_temporary_folder_is_passed_over(monkeypatch: pytest.MonkeyPatch)
             (place := Path(f"{above}/{'x' * (length - len(above) - 1)}")).mkdir()
             monkeypatch.setattr(tempfile, "tempdir", str(place))
             chosen = ray_socket_folder(MAX_FOLDER_CHARACTERS)
-            assert len(f"{chosen}/{RUN}12345678") + SESSION <= 103
+            assert len(f"{chosen}/{RUN_FOLDER_PREFIX}12345678") + MAX_SESSION_PATH_CHARACTERS <= 103
             assert chosen in ("/tmp", str(place))
     assert chosen == "/tmp"
 
 
 def test_a_folder_without_room_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert no_room_text(tmp_path) == ""
+    assert no_disk_room_text(tmp_path) == ""
     monkeypatch.setattr(shutil, "disk_usage", lambda folder: SimpleNamespace(free=8192))
-    assert no_room_text(tmp_path).startswith(f"\n{tmp_path.parent}: No space left on device. Make room there, or ")
+    assert no_disk_room_text(tmp_path).startswith(f"\n{tmp_path.parent}: No space left on device. Make room there, or ")

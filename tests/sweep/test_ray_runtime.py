@@ -7,13 +7,13 @@ import ray
 from own_process import as_driver
 from ray._private.utils import check_version_info
 
-from study.sweep.ray_runtime import ClusterUnreachableError, _connect
+from study.sweep.ray_runtime import ClusterUnreachableError, _connect_to_cluster
 
 LITTERS = """
 import gc, threading, weakref
 import ray
 import ray._private.worker as inside
-from study.sweep.ray_runtime import ray_runtime
+from study.sweep.ray_runtime import start_or_join_ray
 
 class Ring:
     def __init__(self, ref):
@@ -50,7 +50,7 @@ print("enabled afterwards:", gc.isenabled())
 
 LISTENS = """
 import psutil, ray
-from study.sweep.ray_runtime import ray_runtime
+from study.sweep.ray_runtime import start_or_join_ray
 
 class Trial:
     def is_there(self):
@@ -102,6 +102,6 @@ def test_a_cluster_of_another_ray_is_told_with_both_versions_and_what_to_install
 
     monkeypatch.setattr(ray, "init", joins)
     with pytest.raises(ClusterUnreachableError) as refused:
-        _connect("10.0.0.1:6379")
+        _connect_to_cluster("10.0.0.1:6379")
     assert all(part in str(refused.value) for part in told), str(refused.value)
     assert "\n" not in str(refused.value)

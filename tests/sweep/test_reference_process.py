@@ -22,7 +22,7 @@ from study.home.ledger import Ledger
 from study.home.record import StudyRecord, finite_metrics, has_test_metrics
 from study.ranking import Results
 from study.spec import StudySpec
-from study.spec.reference_models import requested_references
+from study.spec.reference_models import requested_reference_names
 from study.sweep.agenda import Agenda
 from study.sweep.early_stopping import EarlyStopping
 from study.sweep.reference_process import ReferenceFitter, fit_references, missing_references
@@ -58,7 +58,7 @@ def test_the_search_goes_as_it_would_without(tmp_path: Path) -> None:
         def _step(self, work: list[object]) -> bool:
             for place, name in enumerate(NAMES):
                 if len(self.record.trials) > 2 * place and name not in self.record.reference_events:
-                    self.agenda.referenced(ReferenceFitted(name, {"val/accuracy": 0.99}, 1.0))
+                    self.agenda.record_reference(ReferenceFitted(name, {"val/accuracy": 0.99}, 1.0))
             return super()._step(work)
 
     plain = Course(tmp_path / "plain.jsonl", spec_of()).play()
@@ -80,11 +80,11 @@ def test_a_process_fits_them_and_each_is_an_event(tmp_path: Path) -> None:
     folder = Home(tmp_path).create_study(spec)
     with session(folder, spec) as (found, agenda):
         said: list[str] = []
-        found.finish(said.append)
+        found.wait_until_fitted(said.append)
         assert said == [f"fitting what needs no search: {', '.join(NAMES)}"]
         assert missing_references(spec, agenda.record) == []
     record = told(folder)
-    assert list(record.reference_events) == NAMES == list(requested_references(spec))
+    assert list(record.reference_events) == NAMES == list(requested_reference_names(spec))
     assert record.trials == {}
     assert record.n_test_readings == 3
     dataset = data.load(spec.data_sections[0])
@@ -108,7 +108,7 @@ def test_a_driver_that_is_killed_fits_the_others_next_time(tmp_path: Path) -> No
         ledger.append(ReferenceFitted("logistic_regression", {"val/accuracy": 0.5}, 1.0))
     with session(folder, spec) as (found, agenda):
         assert missing_references(spec, agenda.record) == ["majority", "logistic_regression_cell_balanced"]
-        found.finish(no_word)
+        found.wait_until_fitted(no_word)
     record = told(folder)
     assert sorted(record.reference_events) == sorted(NAMES)
     assert record.reference_events["logistic_regression"].metrics == {"val/accuracy": 0.5}
@@ -123,7 +123,7 @@ def test_what_a_stop_cuts_off_has_no_event(tmp_path: Path) -> None:
     folder = Home(tmp_path).create_study(spec)
     with session(folder, spec) as (found, agenda):
         agenda.stopping = "interrupted"
-        found.finish(no_word)
+        found.wait_until_fitted(no_word)
         process = found._process
     assert process is not None
     assert process.poll() is not None
@@ -148,7 +148,7 @@ def test_one_that_cannot_be_fitted_fails_alone(monkeypatch: pytest.MonkeyPatch) 
     def fails(train: fits.ReferenceRows, seed: int) -> object:
         raise MemoryError("no room for\nthat")
 
-    monkeypatch.setattr(fits, "FITTERS", {**fits.FITTERS, "logistic_regression": fails})
+    monkeypatch.setattr(fits, "REFERENCE_FITTERS", {**fits.REFERENCE_FITTERS, "logistic_regression": fails})
     found: list[ReferenceFitted] = []
     fit_references(spec_of(ON), False, NAMES, found.append)
     assert [event.name for event in found] == NAMES
@@ -164,7 +164,7 @@ def test_a_process_that_dies_says_how_and_the_study_goes_on(tmp_path: Path) -> N
     with session(folder, spec) as (found, agenda):
         assert found._process
         found._process.send_signal(signal.SIGKILL)
-        found.finish(no_word)
+        found.wait_until_fitted(no_word)
         assert {event.reason for event in agenda.record.reference_events.values()} == {"its process ended with -9"}
         assert agenda.stopping is None
     assert missing_references(spec, told(folder)) == []
@@ -175,7 +175,7 @@ def test_a_process_that_cannot_begin_says_why(tmp_path: Path, monkeypatch: pytes
     folder = Home(tmp_path).create_study(spec)
     monkeypatch.setattr("study.sweep.reference_process.FITTING_PROGRAM", "raise ImportError('no such module')")
     with session(folder, spec) as (found, agenda):
-        found.finish(no_word)
+        found.wait_until_fitted(no_word)
         reasons = {event.reason for event in agenda.record.reference_events.values()}
     assert reasons == {"its process ended with 1: ImportError: no such module"}
 
@@ -239,7 +239,7 @@ def test_with_folds_each_sample_is_judged_by_a_model_that_was_not_fitted_to_it()
         right += (model.predict(rows["val"].inputs) == rows["val"].target).tolist()
         tested.append(model.score(rows["test"].inputs, rows["test"].target))
     assert event.metrics
-    assert len(right) == len(dataset.folds.samples)
+    assert len(right) == len(dataset.folds.non_test_samples)
     assert event.metrics["val/accuracy"] == pytest.approx(np.mean(right), abs=1e-12)
     assert event.metrics["test/accuracy"] == pytest.approx(np.mean(tested), abs=1e-12)
     assert event.draws

@@ -38,11 +38,11 @@ class Asking(Course):
     def _step(self, work: list[Any]) -> bool:
         trials = self.record.trials
         if len(trials) > 3:
-            self.agenda.obey(ASKED[0])
+            self.agenda.obey_request(ASKED[0])
         if len(trials) > 6 and (trials[6].n_epochs or trials[6].state == "pruned"):
-            self.agenda.obey(ASKED[1])
+            self.agenda.obey_request(ASKED[1])
         if self._end and len(trials) > 8:
-            self.agenda.obey(END)
+            self.agenda.obey_request(END)
         return super()._step(work)
 
 
@@ -126,7 +126,7 @@ def test_what_cannot_be_done_is_refused_and_changes_nothing_else(
 ) -> None:
     course = begin(spec, trials=2)
     before = outcome(course.record)
-    course.agenda.obey(request_)
+    course.agenda.obey_request(request_)
     assert read_entries(course.ledger.path)[-1]["event"] == "refused"
     assert course.record.request_refusals == {request_.id: why}
     assert outcome(course.record) == before
@@ -135,9 +135,9 @@ def test_what_cannot_be_done_is_refused_and_changes_nothing_else(
 def test_the_same_wish_twice_is_refused_once(tmp_path: Path, spec: StudySpec, begin: Callable[..., Course]) -> None:
     course = begin(spec, trials=2)
     for request in (DriverRequest("enqueue", PARAMS), DriverRequest("stop", trial=1), DriverRequest("end")):
-        course.agenda.obey(request)
-        course.agenda.obey(request)  # the file of a driver that died before it removed it
-        course.agenda.obey(DriverRequest(request.kind, request.params, request.trial))
+        course.agenda.obey_request(request)
+        course.agenda.obey_request(request)  # the file of a driver that died before it removed it
+        course.agenda.obey_request(DriverRequest(request.kind, request.params, request.trial))
     refused = [event["reason"] for event in read_entries(course.ledger.path) if event["event"] == "refused"]
     assert refused == ["it is enqueued already", "trial 1 ends at its next report already", "the search is over"]
 
@@ -154,13 +154,13 @@ def test_the_driver_meets_requests_in_their_order_and_removes_them(
     (folder / f"{'1' * 20}-{'b' * 32}.json").write_text("9" * (MAX_REQUEST_BYTES + 1))
     (folder / f"{'2' * 20}-{'c' * 32}.json").symlink_to(course.ledger.path)
     inbox = RequestInbox(course.agenda, folder)
-    inbox.poll()
+    inbox.obey_new_requests()
     wrong = ["a" * 32, "b" * 32, "c" * 32]
     assert list(course.record.request_refusals) == [wrong[0], *(request.id for request in requests), *wrong[1:]]
     assert {course.record.request_refusals[name] for name in wrong} == {"its file cannot be read as a request"}
     assert [path.name for path in folder.iterdir()] == [".part"]
     submit_request(folder, DriverRequest("stop", trial=1))
-    inbox.poll()  # not within a second
+    inbox.obey_new_requests()  # not within a second
     assert len(pending_requests(folder)) == 1
 
 

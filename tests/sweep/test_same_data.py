@@ -36,7 +36,7 @@ def stopped(tmp_path, monkeypatch):
     write(tmp_path / "photos", rows())
     (tmp_path / "mine.yaml").write_text(STUDY)
     spec = load_study("mine.yaml")
-    datasets = data.load_all(spec.data_sections)
+    datasets = data.load_datasets(spec.data_sections)
     ledger = Ledger(Home(tmp_path / "studies").create_study(spec).ledger_file)
     told = {"data": data.joint_fingerprint(datasets), "datasets": summarise_datasets(datasets)}
     ledger.append(SessionOpened(owner="ada", version="1", libraries={}, **told))
@@ -71,9 +71,9 @@ def test_labels_that_were_changed_are_named(stopped):
 
 def test_several_data_sets_of_an_earlier_version_which_had_fewer_options_are_the_same():
     sections = [{"name": "biased_digits", "rho": rho} for rho in (0.9, 0.95)]
-    datasets = data.load_all(sections)
+    datasets = data.load_datasets(sections)
     digests = [one["digest"] for one in summarise_datasets(datasets).values()]
     earlier = "another hash, of keys without the option"
-    assert data.is_unchanged(earlier, digests, datasets)
-    assert not data.is_unchanged(earlier, digests, dict(reversed(datasets.items())))
-    assert not data.is_unchanged(earlier, [], datasets)
+    assert data.is_data_unchanged(earlier, digests, datasets)
+    assert not data.is_data_unchanged(earlier, digests, dict(reversed(datasets.items())))
+    assert not data.is_data_unchanged(earlier, [], datasets)

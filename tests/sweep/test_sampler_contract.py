@@ -17,10 +17,10 @@ from optuna.trial import TrialState as OptunaTrialState
 
 from study.home.events import TrialState
 from study.spec import StudySpec
-from study.spec.sampler_facts import SAMPLERS, SamplerFacts
+from study.spec.sampler_capabilities import SAMPLER_CAPABILITIES, SamplerCapabilities
 from study.sweep import samplers
-from study.sweep.optuna_history import TrialEnd
-from study.sweep.samplers import Strategy
+from study.sweep.optuna_history import ConfigurationOutcome
+from study.sweep.samplers import SearchStrategy
 from study.sweep.search_stage import UntriedSuggestions
 
 RANGES = {
@@ -78,31 +78,31 @@ LENGTHS = {"gp": 24}
 """Trials until a sampler is past its random beginning, where these are not 26."""
 
 
-def cases(name: str, can: SamplerFacts) -> Iterator[tuple[str, Case]]:
+def cases(name: str, can: SamplerCapabilities) -> Iterator[tuple[str, Case]]:
     """A sampler on the spaces and aims that it says it can search."""
-    plain = CELLS if can.every_cell else SMOOTH if can.every_key else MIXED
-    conditions = CELLS if can.every_cell else plain if can.every_key else CONDITIONAL
-    aims = (LIMITED,) if can.every_key else (SEVERAL, LIMITED)
+    plain = CELLS if can.tries_every_cell else SMOOTH if can.needs_every_key else MIXED
+    conditions = CELLS if can.tries_every_cell else plain if can.needs_every_key else CONDITIONAL
+    aims = (LIMITED,) if can.needs_every_key else (SEVERAL, LIMITED)
     trials = LENGTHS.get(name, 26)
     yield name, Case(name, plain, trials=trials)
     yield f"{name}, conditions, constraints", Case(name, conditions, aims, trials)
 
 
-CASES = dict(case for name, can in SAMPLERS.items() for case in cases(name, can))
+CASES = dict(case for name, can in SAMPLER_CAPABILITIES.items() for case in cases(name, can))
 CASE = pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 
 
-def told(spec: StudySpec, number: int, params: dict[str, Any], state: TrialState) -> TrialEnd:
+def told(spec: StudySpec, number: int, params: dict[str, Any], state: TrialState) -> ConfigurationOutcome:
     """Smooth metrics: accuracy is best in the middle of each range, the gap grows with lambda."""
     away = sum((one / 2 - 0.5) ** 2 for key, one in params.items() if key in ("method.lambda", "train.momentum"))
     accuracy, gap = math.exp(-away) + number % 7 / 1000, params.get("method.lambda", 0.0) / 4
     last = {"complete": 4, "pruned": 2, "failed": 1}[state]
     reports = [{"val/accuracy": accuracy * share / 4, "val/equalized_odds": gap} for share in range(1, last + 1)]
-    scores = [(epoch, score) for epoch, one in enumerate(reports, 1) if (score := spec.objective.score(one))]
-    return TrialEnd(number, state, scores, scores[-1][1] if state == "complete" else None)
+    scores = [(epoch, score) for epoch, one in enumerate(reports, 1) if (score := spec.objective.score_of_report(one))]
+    return ConfigurationOutcome(number, state, scores, scores[-1][1] if state == "complete" else None)
 
 
-Event = tuple[int, dict[str, Any]] | TrialEnd
+Event = tuple[int, dict[str, Any]] | ConfigurationOutcome
 
 
 def grown(spec: StudySpec, trials: int, at_once: int = 3) -> list[Event]:
@@ -111,7 +111,7 @@ def grown(spec: StudySpec, trials: int, at_once: int = 3) -> list[Event]:
     asked: dict[int, dict[str, Any]] = {}
     while len(asked) < trials:
         if len(running) < at_once:
-            params = sampler.ask(len(asked))
+            params = sampler.suggest_untried_params(len(asked))
             assert params is not None
             running.append(len(asked))
             asked[len(asked)] = params
@@ -120,23 +120,23 @@ def grown(spec: StudySpec, trials: int, at_once: int = 3) -> list[Event]:
             number = running.pop(order.randrange(at_once))
             state: TrialState = ("complete", "pruned", "complete", "complete", "failed")[number % 5]
             end = told(spec, number, asked[number], state)
-            sampler.tell(end)
+            sampler.add_outcome(end)
             story.append(end)
     return story
 
 
 def asked(story: list[Event]) -> list[dict[str, Any]]:
-    return [event[1] for event in story if not isinstance(event, TrialEnd)]
+    return [event[1] for event in story if not isinstance(event, ConfigurationOutcome)]
 
 
 def replayed(spec: StudySpec, story: list[Event]) -> UntriedSuggestions:
     """A new sampler to which all that happened is told, its parameters as the ledger keeps them."""
     sampler = UntriedSuggestions(spec)
     for event in story:
-        if isinstance(event, TrialEnd):
-            sampler.tell(event)
+        if isinstance(event, ConfigurationOutcome):
+            sampler.add_outcome(event)
         else:
-            sampler.adopt(event[0], json.loads(json.dumps(event[1])))
+            sampler.add_decided_params(event[0], json.loads(json.dumps(event[1])))
     return sampler
 
 
@@ -145,8 +145,8 @@ class TestEverySampler:
     def test_replayed_to_any_moment_it_goes_on_as_the_uninterrupted_one(self, case: Case) -> None:
         spec, story = case.spec, case.history
         for count, event in enumerate(story):
-            if not isinstance(event, TrialEnd) and (event[0] % 4 == 0 or event[0] > case.trials - 3):
-                assert replayed(spec, story[:count]).ask(event[0]) == event[1]
+            if not isinstance(event, ConfigurationOutcome) and (event[0] % 4 == 0 or event[0] > case.trials - 3):
+                assert replayed(spec, story[:count]).suggest_untried_params(event[0]) == event[1]
 
     @CASE
     def test_every_suggestion_is_in_the_space_and_of_its_type(self, case: Case) -> None:
@@ -154,20 +154,23 @@ class TestEverySampler:
         for params in asked(case.history):
             assert spec.space.contains(params)
             for key, one in params.items():
-                number = int if key in spec.space.integers else float
+                number = int if key in spec.space.integer_keys else float
                 assert type(one) in {type(choice) for choice in spec.search.space[key].choices or [number()]}
             assert json.loads(json.dumps(params)) == params
 
     @CASE
     def test_no_two_trials_that_run_at_once_are_the_same(self, case: Case) -> None:
         sampler = UntriedSuggestions(case.spec)
-        found = [repr(sampler.ask(number)) for number in range(6)]
+        found = [repr(sampler.suggest_untried_params(number)) for number in range(6)]
         assert len(set(found)) == 6
 
     @CASE
     def test_each_end_is_told_as_what_it_was(self, case: Case) -> None:
-        spec, ends = case.spec, {event.number: event for event in case.history if isinstance(event, TrialEnd)}
-        trials = replayed(spec, case.history).history()
+        spec, ends = (
+            case.spec,
+            {event.number: event for event in case.history if isinstance(event, ConfigurationOutcome)},
+        )
+        trials = replayed(spec, case.history).optuna_trials()
         assert [trial.number for trial in trials] == list(range(case.trials))
         for trial in trials:
             end = ends.get(trial.number)
@@ -177,46 +180,48 @@ class TestEverySampler:
                 "failed": OptunaTrialState.FAIL,
             }
             assert trial.state == (names[end.state] if end else OptunaTrialState.RUNNING)
-            assert trial.values == (list(end.score.values) if end and end.score else None)
-            told_of = end.course if end and len(spec.objective.metrics) == 1 else ()
+            assert trial.values == (list(end.final_score.values) if end and end.final_score else None)
+            told_of = end.score_by_epoch if end and len(spec.objective.metrics) == 1 else ()
             assert trial.intermediate_values == {epoch: score.values[0] for epoch, score in told_of}
-            if spec.objective.constraints and end and end.score:
-                assert trial.constraints == dict(zip(spec.search.constraints, end.score.excesses, strict=True))
+            if spec.objective.constraints and end and end.final_score:
+                assert trial.constraints == dict(
+                    zip(spec.search.constraints, end.final_score.constraint_violations, strict=True)
+                )
 
     @CASE
     def test_its_own_choice_differs_by_seed_and_number(self, case: Case) -> None:
         if case.sampler != "grid":
             other = replace(case.spec, search=case.spec.search.model_copy(update={"seed": 1}))
             assert (
-                UntriedSuggestions(case.spec).ask(3)
-                == UntriedSuggestions(case.spec).ask(3)
-                != UntriedSuggestions(other).ask(3)
+                UntriedSuggestions(case.spec).suggest_untried_params(3)
+                == UntriedSuggestions(case.spec).suggest_untried_params(3)
+                != UntriedSuggestions(other).suggest_untried_params(3)
             )
 
     @CASE
     def test_what_was_given_first_is_history_like_the_rest(self, case: Case) -> None:
         spec, first = case.spec, asked(case.history)[4]
         sampler = UntriedSuggestions(spec)
-        sampler.adopt(0, first)
-        sampler.tell(told(spec, 0, first, "complete"))
-        params = sampler.ask(1)
+        sampler.add_decided_params(0, first)
+        sampler.add_outcome(told(spec, 0, first, "complete"))
+        params = sampler.suggest_untried_params(1)
         assert params is not None
         assert spec.space.contains(params)
         assert params != first
-        assert [trial.params for trial in sampler.history()] == [first, params]
+        assert [trial.params for trial in sampler.optuna_trials()] == [first, params]
 
 
 def test_the_example_of_the_base_class_is_a_sampler(monkeypatch: pytest.MonkeyPatch) -> None:
     there = dict(vars(samplers))
-    exec(dedent((Strategy.__doc__ or "").partition("needs:\n")[2]), there)
-    monkeypatch.setitem(cast("dict[str, type[Strategy]]", samplers.STRATEGIES), "halves", there["Halves"])
+    exec(dedent((SearchStrategy.__doc__ or "").partition("needs:\n")[2]), there)
+    monkeypatch.setitem(cast("dict[str, type[SearchStrategy]]", samplers.STRATEGIES), "halves", there["Halves"])
     spec = spec_of("random", SMOOTH)
     spec = replace(spec, search=spec.search.model_copy(update={"sampler": "halves"}))
     story = grown(spec, 8)
     assert [params["method.lambda"] < 1 for params in asked(story)[:1] + asked(story)[-1:]] == [True, False]
     for at, event in enumerate(story):
-        if not isinstance(event, TrialEnd):
-            assert replayed(spec, story[:at]).ask(event[0]) == event[1]
+        if not isinstance(event, ConfigurationOutcome):
+            assert replayed(spec, story[:at]).suggest_untried_params(event[0]) == event[1]
 
 
 PROCESS = """
@@ -251,8 +256,8 @@ def test_another_process_suggests_the_same() -> None:
 def test_the_gaussian_process_goes_on_as_before(given: tuple[str, ...]) -> None:
     spec = spec_of("gp", SMOOTH, *given)
     story = grown(spec, 20)
-    last = next(at for at, event in enumerate(story) if not isinstance(event, TrialEnd) and event[0] == 19)
-    assert replayed(spec, story[:last]).ask(19) == asked(story)[19]
+    last = next(at for at, event in enumerate(story) if not isinstance(event, ConfigurationOutcome) and event[0] == 19)
+    assert replayed(spec, story[:last]).suggest_untried_params(19) == asked(story)[19]
 
 
 @pytest.mark.parametrize(
@@ -267,26 +272,26 @@ def test_the_gaussian_process_goes_on_as_before(given: tuple[str, ...]) -> None:
 )
 def test_what_is_outside_the_space_is_left_out(params: dict[str, Any]) -> None:
     sampler = UntriedSuggestions(spec_of("tpe", CONDITIONAL))
-    sampler.adopt(0, params)
-    sampler.tell(TrialEnd(0, "failed"))
-    assert sampler.history() == []
+    sampler.add_decided_params(0, params)
+    sampler.add_outcome(ConfigurationOutcome(0, "failed"))
+    assert sampler.optuna_trials() == []
 
 
 def test_a_complete_trial_without_its_metric_is_no_value() -> None:
     sampler = UntriedSuggestions(spec_of("tpe", MIXED))
-    sampler.ask(0)
-    sampler.tell(TrialEnd(0, "complete"))
-    assert [one.state for one in sampler.history()] == [OptunaTrialState.FAIL]
+    sampler.suggest_untried_params(0)
+    sampler.add_outcome(ConfigurationOutcome(0, "complete"))
+    assert [one.state for one in sampler.optuna_trials()] == [OptunaTrialState.FAIL]
 
 
 def test_the_end_of_a_trial_is_heard_once() -> None:
     spec = spec_of("tpe", MIXED)
     sampler = UntriedSuggestions(spec)
-    params = sampler.ask(0)
+    params = sampler.suggest_untried_params(0)
     assert params is not None
-    sampler.tell(told(spec, 0, params, "pruned"))
-    sampler.tell(told(spec, 0, params, "complete"))
-    assert [one.state for one in sampler.history()] == [OptunaTrialState.PRUNED]
+    sampler.add_outcome(told(spec, 0, params, "pruned"))
+    sampler.add_outcome(told(spec, 0, params, "complete"))
+    assert [one.state for one in sampler.optuna_trials()] == [OptunaTrialState.PRUNED]
 
 
 GP = """

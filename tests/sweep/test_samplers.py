@@ -10,9 +10,9 @@ from helpers import quickstart
 from optuna.trial import TrialState
 
 from study.spec import StudySpec, load_study
-from study.spec.objective import Score
-from study.spec.sampler_facts import SAMPLERS
-from study.sweep.optuna_history import OptunaHistory, TrialEnd
+from study.spec.objective import TrialScore
+from study.spec.sampler_capabilities import SAMPLER_CAPABILITIES
+from study.sweep.optuna_history import ConfigurationOutcome, OptunaHistory
 from study.sweep.search_stage import UntriedSuggestions
 
 SPACE = "{method.alpha: {low: 0.0, high: 1.0}, method.lambda: {low: 0.0, high: 1.0}}"
@@ -32,22 +32,22 @@ def away(params: dict[str, Any]) -> float:
     return math.dist([params[key] for key in BEST], list(BEST.values()))
 
 
-def score(*gains: float, excesses: tuple[float, ...] = ()) -> Score:
-    return Score(gains, gains, excesses)
+def score(*gains: float, excesses: tuple[float, ...] = ()) -> TrialScore:
+    return TrialScore(gains, gains, excesses)
 
 
-def complete(number: int, *gains: float, excesses: tuple[float, ...] = ()) -> TrialEnd:
-    return TrialEnd(number, "complete", (), score(*gains, excesses=excesses))
+def complete(number: int, *gains: float, excesses: tuple[float, ...] = ()) -> ConfigurationOutcome:
+    return ConfigurationOutcome(number, "complete", (), score(*gains, excesses=excesses))
 
 
 def searched(sampler: UntriedSuggestions, trials: int, at: int = 0) -> list[dict[str, Any]]:
     """Suggestions, each of which the sampler hears of before the next: the nearer to BEST the better."""
     found = []
     for number in range(at, at + trials):
-        params = sampler.ask(number)
+        params = sampler.suggest_untried_params(number)
         assert params is not None
         found.append(params)
-        sampler.tell(complete(number, -away(params)))
+        sampler.add_outcome(complete(number, -away(params)))
     return found
 
 
@@ -72,16 +72,16 @@ class TestGrid:
 
     def test_gives_every_cell_once_in_the_files_order_and_then_none(self) -> None:
         sampler = UntriedSuggestions(self.SPEC)
-        found = [sampler.ask(number) for number in range(4)]
+        found = [sampler.suggest_untried_params(number) for number in range(4)]
         assert tuple(tuple(params.values()) for params in found if params) == self.CELLS
-        assert sampler.ask(4) is None
-        assert sampler.ask(4) is None
+        assert sampler.suggest_untried_params(4) is None
+        assert sampler.suggest_untried_params(4) is None
 
     def test_leaves_out_what_was_given(self) -> None:
         sampler = UntriedSuggestions(self.SPEC)
-        sampler.adopt(0, {"method.lambda": 0, "method.epsilon": 0.1})
-        sampler.adopt(1, {"method.lambda": 1.0, "method.epsilon": 0.1})
-        found = [sampler.ask(number) for number in (2, 3, 4)]
+        sampler.add_decided_params(0, {"method.lambda": 0, "method.epsilon": 0.1})
+        sampler.add_decided_params(1, {"method.lambda": 1.0, "method.epsilon": 0.1})
+        found = [sampler.suggest_untried_params(number) for number in (2, 3, 4)]
         assert found == [
             {"method.lambda": 0.0, "method.epsilon": 0.0},
             {"method.lambda": 1.0, "method.epsilon": 0.0},
@@ -91,7 +91,7 @@ class TestGrid:
 
 def test_sixteen_points_of_sobols_sequence_are_one_in_each_sixteenth_of_every_range() -> None:
     sampler = UntriedSuggestions(spec_of("qmc"))
-    found = [sampler.ask(number) for number in range(16)]
+    found = [sampler.suggest_untried_params(number) for number in range(16)]
     for key in BEST:
         assert sorted(int(params[key] * 16) for params in found if params) == list(range(16))
 
@@ -105,7 +105,7 @@ class TestHistory:
     ) -> OptunaHistory:
         for number, gain in enumerate(gains):
             history.add_trial(number, WORST)
-            history.tell(complete(number, *gain, excesses=(excesses[number],) if excesses else ()))
+            history.add_outcome(complete(number, *gain, excesses=(excesses[number],) if excesses else ()))
         return history
 
     def numbers(self, history: OptunaHistory, best: int, newest: int, pruned: bool = True) -> list[int]:
@@ -124,8 +124,8 @@ class TestHistory:
         history = self.fill(self.history(), [(0.1,), (0.9,)])
         for number in (2, 3, 4):
             history.add_trial(number, BEST)
-        history.tell(TrialEnd(2, "pruned", [(1, score(0.3))]))
-        history.tell(TrialEnd(3, "failed"))
+        history.add_outcome(ConfigurationOutcome(2, "pruned", [(1, score(0.3))]))
+        history.add_outcome(ConfigurationOutcome(3, "failed"))
         assert self.numbers(history, 1, 1) == [1, 2, 4]
         assert self.numbers(history, 1, 1, pruned=False) == [1, 4]
         assert history.trials[4].state == TrialState.RUNNING
@@ -134,12 +134,12 @@ class TestHistory:
         """Clipped at 0 and summed they tell a Gaussian process nothing of how near a limit is."""
         spec = spec_of("gp", f"search.space={SPACE}", TWO_LIMITS)
         history = OptunaHistory(spec)
-        far = spec.objective.score({"val/accuracy": 0.9, "val/equalized_odds": 0.5})
-        kept = spec.objective.score({"val/accuracy": 0.9, "val/equalized_odds": 0.05})
-        missed = spec.objective.score({"val/accuracy": 0.7, "val/equalized_odds": 0.05})
+        far = spec.objective.score_of_report({"val/accuracy": 0.9, "val/equalized_odds": 0.5})
+        kept = spec.objective.score_of_report({"val/accuracy": 0.9, "val/equalized_odds": 0.05})
+        missed = spec.objective.score_of_report({"val/accuracy": 0.7, "val/equalized_odds": 0.05})
         for number, end in enumerate((far, kept, missed)):
             history.add_trial(number, BEST)
-            history.tell(TrialEnd(number, "complete", (), end))
+            history.add_outcome(ConfigurationOutcome(number, "complete", (), end))
         told = [list(trial.constraints.items()) for trial in history.select_trials(9, 9, pruned=False)]
         odds, accuracy = spec.search.constraints
         assert told == [
@@ -147,14 +147,14 @@ class TestHistory:
             [(odds, pytest.approx(-0.05)), (accuracy, pytest.approx(-0.1))],
             [(odds, pytest.approx(-0.05)), (accuracy, pytest.approx(0.1))],
         ]
-        assert (kept and kept.violation, missed and missed.violation) == (0.0, pytest.approx(0.1))
+        assert (kept and kept.total_violation, missed and missed.total_violation) == (0.0, pytest.approx(0.1))
 
     @pytest.mark.parametrize("report", [{"val/accuracy": 0.9}, {"val/accuracy": 0.9, "val/equalized_odds": None}])
     def test_a_trial_that_lacks_what_a_constraint_needs_is_told_as_failed(self, report: dict[str, Any]) -> None:
         spec = spec_of("gp", f"search.space={SPACE}", TWO_LIMITS)
         history = OptunaHistory(spec)
         history.add_trial(0, BEST)
-        history.tell(TrialEnd(0, "complete", (), spec.objective.score(report)))
+        history.add_outcome(ConfigurationOutcome(0, "complete", (), spec.objective.score_of_report(report)))
         assert (history.trials[0].state, history.trials[0].constraints) == (TrialState.FAIL, {})
         assert history.select_trials(9, 9, pruned=True) == []
 
@@ -164,25 +164,25 @@ def test_constraints_keep_the_search_where_they_are_kept() -> None:
     limited = UntriedSuggestions(spec_of("tpe", f"search.space={SPACE}", LIMITED))
     inside = []
     for number in range(40):
-        params = limited.ask(number) or {}
+        params = limited.suggest_untried_params(number) or {}
         inside.append(params["method.alpha"] <= 0.5)
-        limited.tell(complete(number, -away(params), excesses=(params["method.alpha"] - 0.5,)))
+        limited.add_outcome(complete(number, -away(params), excesses=(params["method.alpha"] - 0.5,)))
     assert sum(inside[-15:]) > 10
 
 
 KINDS = [False, 0, 0.5, True, 1]
 
 
-@pytest.mark.parametrize("sampler", SAMPLERS)
+@pytest.mark.parametrize("sampler", SAMPLER_CAPABILITIES)
 def test_choices_that_python_calls_equal_are_told_apart(sampler: str, tmp_path: Path) -> None:
     file = tmp_path / "kinds.yaml"
     method = {"name": "own_function", "function": "own_functions:train"}
     search = {"space": {"method.rate": {"choices": KINDS}}, "metric": "val/accuracy", "sampler": sampler, "trials": 30}
     file.write_text(yaml.safe_dump({"name": "kinds", "method": method, "train": {"epochs": 4}, "search": search}))
     tried, found = UntriedSuggestions(load_study(str(file))), []
-    while (params := tried.ask(len(found))) is not None:
-        tried.tell(complete(len(found), float(params["method.rate"] is True)))
+    while (params := tried.suggest_untried_params(len(found))) is not None:
+        tried.add_outcome(complete(len(found), float(params["method.rate"] is True)))
         found.append(params["method.rate"])
     assert {(type(one), one) for one in found} == {(type(one), one) for one in KINDS}
     assert len(found) == 5
-    assert all(trial.params["method.rate"] is one for trial, one in zip(tried.history(), found, strict=True))
+    assert all(trial.params["method.rate"] is one for trial, one in zip(tried.optuna_trials(), found, strict=True))

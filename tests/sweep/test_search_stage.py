@@ -108,7 +108,7 @@ def test_resumed_at_any_line_replicates_go_on_as_if_never_cut(replicated: Course
 
 def test_optuna_hears_the_mean_once_per_configuration(replicated: Course) -> None:
     record, spec = replicated.record, replicated.spec
-    history = SearchStage(spec, record, EarlyStopping(spec)).history()
+    history = SearchStage(spec, record, EarlyStopping(spec)).optuna_trials()
     states = Counter(trial.state.name for trial in history)
     leaders = list(record.trials_of_stages("baseline", "search"))
     assert states["PRUNED"] == sum(trial.state == "pruned" for trial in leaders)
@@ -135,7 +135,7 @@ def test_a_search_ends_when_its_time_is_over_and_is_then_confirmed(tmp_path: Pat
     record = course.play().record
     searched = list(record.trials_of_stages("baseline", "search"))
     assert 1 < len(searched) < 12
-    assert course.agenda.enough == "time"
+    assert course.agenda.reached_limit == "time"
     assert all(trial.state == "complete" for trial in searched)
     decided = [event for event in read_entries(course.ledger.path) if event["event"] == "trial"]
     assert all(event["time"] - record.sessions[0].time <= 31 * 60 for event in decided if event["stage"] == "search")
@@ -149,7 +149,7 @@ def test_a_search_ends_when_its_gpu_hours_are_spent(tmp_path: Path) -> None:
     searched = list(record.trials_of_stages("baseline", "search"))
     each = 5 * 60 * 0.5 / 3600  # from its start to its end, four reports between
     assert len(searched) == math.ceil(0.1 / each)
-    assert course.agenda.enough == "gpu_hours"
+    assert course.agenda.reached_limit == "gpu_hours"
 
 
 def extend(course: Course, trials: str) -> Course:
@@ -160,7 +160,7 @@ def extend(course: Course, trials: str) -> Course:
 def test_a_finished_study_is_extended(tmp_path: Path) -> None:
     """It goes on as one that was longer from the beginning, and confirms what is best then."""
     first = Course(tmp_path / "ledger.jsonl", spec_of("search.trials=5", "search.confirm={top: 0}")).play()
-    assert first.agenda.enough == "trials"
+    assert first.agenda.reached_limit == "trials"
     longer = extend(first, "+4")
     assert len(list(longer.record.trials_of_stages("baseline", "search"))) == 9
     (tmp_path / "other").mkdir()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from study.sweep import ray_runtime
-from study.sweep.ray_runtime import SharedRay, ignore_text
+from study.sweep.ray_runtime import SharedRay, discard_text
 
 
 class Ray:
@@ -16,7 +16,7 @@ class Ray:
     def __init__(self, ended: str | None = None) -> None:
         self._ended = ended
 
-    def ended(self) -> str | None:
+    def describe_ended_process(self) -> str | None:
         return self._ended
 
 
@@ -31,13 +31,13 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         yield Ray() if address is None else None
         events.append("end")
 
-    monkeypatch.setattr(ray_runtime, "ray_runtime", session)
-    monkeypatch.setattr(ray_runtime, "free_everything", lambda: events.append("free"))
+    monkeypatch.setattr(ray_runtime, "start_or_join_ray", session)
+    monkeypatch.setattr(ray_runtime, "free_workers", lambda: events.append("free"))
     return events
 
 
 def use(shared: SharedRay, address: str | None = None) -> Any:
-    with shared(address, None, None, ignore_text, bool) as ray:
+    with shared(address, None, None, discard_text, bool) as ray:
         return ray
 
 
@@ -62,7 +62,7 @@ def test_a_cluster_is_joined_and_left_by_each(told: list[str]) -> None:
 
 
 def test_a_ray_that_has_ended_is_not_asked(told: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Ray, "ended", lambda self: "it is gone")
+    monkeypatch.setattr(Ray, "describe_ended_process", lambda self: "it is gone")
     with SharedRay() as shared:
         use(shared)
     assert told == ["start None", "end"]

@@ -14,16 +14,16 @@ from typing import Any
 import psutil
 import pytest
 
-from study.sweep.driver import STOPPING, TWICE, stopped_by_signals
+from study.sweep.driver import DUPLICATE_SIGNAL_S, STOPPING_MESSAGE, stop_study_on_signals
 from study.upstream import interrupt
 
 BUSY = """
 import hashlib
 from types import SimpleNamespace
-from study.sweep.driver import stopped_by_signals
+from study.sweep.driver import stop_study_on_signals
 
 agenda = SimpleNamespace(stopping=None)
-with stopped_by_signals(agenda, lambda text: print(text, agenda.stopping, flush=True)):
+with stop_study_on_signals(agenda, lambda text: print(text, agenda.stopping, flush=True)):
     print("busy", flush=True)
     hashlib.pbkdf2_hmac("sha256", b"a", b"b", 6_000_000)  # in C, which no signal interrupts
     print(agenda.stopping, flush=True)
@@ -38,14 +38,14 @@ def agenda() -> Any:
 def test_the_first_asks_the_agenda_and_the_second_interrupts(number: signal.Signals) -> None:
     asked, told = agenda(), list[str]()
     before = signal.getsignal(number)
-    with stopped_by_signals(asked, told.append):
+    with stop_study_on_signals(asked, told.append):
         signal.raise_signal(number)
         signal.raise_signal(number)  # told twice, as under `uv run` with a signal to the whole group
         assert asked.stopping == "interrupted"
-        time.sleep(TWICE)
+        time.sleep(DUPLICATE_SIGNAL_S)
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(number)
-    assert told == [STOPPING]
+    assert told == [STOPPING_MESSAGE]
     assert signal.getsignal(number) is before
     assert signal.set_wakeup_fd(-1) == -1
 
@@ -69,9 +69,9 @@ def test_a_second_one_that_a_library_swallows_comes_again(
         time.sleep(60)
 
     hook, asked = sys.unraisablehook, agenda()
-    with stopped_by_signals(asked, lambda _: None):
+    with stop_study_on_signals(asked, lambda _: None):
         signal.raise_signal(number)
-        time.sleep(TWICE)
+        time.sleep(DUPLICATE_SIGNAL_S)
         with pytest.raises(KeyboardInterrupt):
             swallows()
     assert sys.unraisablehook is hook
@@ -83,7 +83,7 @@ def test_a_command_obeys_one_that_a_library_swallows_and_shows_nothing_of_it() -
 import signal, time, weakref
 from study.upstream import interrupt
 
-interrupt.raise_on_signals()
+interrupt.raise_interrupt_on_signals()
 class Thing: pass
 thing = Thing()
 watch = weakref.ref(thing, lambda _: signal.raise_signal(signal.SIGINT))
@@ -91,7 +91,7 @@ try:
     del thing
     time.sleep(60)
 except KeyboardInterrupt:
-    print("stopped", interrupt.has_signal_come())
+    print("stopped", interrupt.has_stop_signal_come())
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=200)
     assert (done.stdout, done.stderr) == ("stopped True\n", "")
@@ -105,7 +105,7 @@ def test_a_command_obeys_one_that_comes_while_a_library_is_loaded_once_it_is(tmp
 import time
 from study.upstream import interrupt
 
-interrupt.raise_on_signals()
+interrupt.raise_interrupt_on_signals()
 try:
     import library
     time.sleep(60)
@@ -133,43 +133,45 @@ def test_another_signal_soon_after_the_first_is_not_lost_while_a_library_is_load
 
     def load_and_go_on() -> None:
         importlib.import_module("loaded_in_a_test")
-        time.sleep(10 * interrupt.AGAIN)
+        time.sleep(10 * interrupt.RESEND_DELAY_S)
 
-    with stopped_by_signals(agenda(), lambda _: None), pytest.raises(KeyboardInterrupt):
+    with stop_study_on_signals(agenda(), lambda _: None), pytest.raises(KeyboardInterrupt):
         load_and_go_on()
 
 
 def test_each_signal_waits_for_a_library_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     loads, comes = True, list[None]()
-    monkeypatch.setattr(interrupt, "LOADING", 0.1)
-    monkeypatch.setattr(interrupt, "_is_loading", lambda frame: loads)
-    dropped = interrupt.DroppedInterrupts(print)
-    monkeypatch.setattr(dropped, "_come_again", lambda: comes.append(None))
-    dropped.interrupt(None)
+    monkeypatch.setattr(interrupt, "MAX_LOADING_WAIT_S", 0.1)
+    monkeypatch.setattr(interrupt, "_is_importing", lambda frame: loads)
+    dropped = interrupt.DroppedInterruptResender(print)
+    monkeypatch.setattr(dropped, "_schedule_resend", lambda: comes.append(None))
+    dropped.raise_interrupt(None)
     time.sleep(0.2)
     with pytest.raises(KeyboardInterrupt):
-        dropped.interrupt(None)
-    dropped.interrupt(None)
+        dropped.raise_interrupt(None)
+    dropped.raise_interrupt(None)
     assert len(comes) == 2
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(interrupt.IS_HELD, reason="under nohup a terminal that is closed stops nothing")
+@pytest.mark.skipif(interrupt.IGNORES_HANGUP, reason="under nohup a terminal that is closed stops nothing")
 def test_a_closed_terminal_stops_once_however_often_it_says_so() -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     asked, told = agenda(), list[str]()
-    with stopped_by_signals(asked, told.append):
+    with stop_study_on_signals(asked, told.append):
         for _ in range(2):
             signal.raise_signal(signal.SIGHUP)
-            time.sleep(TWICE)
+            time.sleep(DUPLICATE_SIGNAL_S)
         assert asked.stopping == "interrupted"
     assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     signal.signal(signal.SIGHUP, before)
-    assert told == [STOPPING]
+    assert told == [STOPPING_MESSAGE]
 
 
 def test_under_nohup_the_end_of_a_terminal_is_nothing() -> None:
-    code = "import signal; from study.upstream.interrupt import raise_on_signals; raise_on_signals(); "
+    code = (
+        "import signal; from study.upstream.interrupt import raise_interrupt_on_signals; raise_interrupt_on_signals(); "
+    )
     code += "signal.raise_signal(signal.SIGHUP)"
     done = subprocess.run(
         ["nohup", sys.executable, "-c", f"{code}; print('goes on')"], capture_output=True, text=True, check=False
@@ -180,7 +182,7 @@ def test_under_nohup_the_end_of_a_terminal_is_nothing() -> None:
 def test_an_alarm_with_which_ray_would_end_the_process_is_called_off() -> None:
     """Its C++ sets it before it hands SIGTERM on, where that comes while `ray.init` returns."""
     asked, told = agenda(), list[str]()
-    with stopped_by_signals(asked, told.append):
+    with stop_study_on_signals(asked, told.append):
         signal.alarm(60)
         signal.raise_signal(signal.SIGTERM)
         while not told:
@@ -198,7 +200,7 @@ def test_it_is_told_before_the_main_thread_can_answer() -> None:
         while computes.cpu_times().user < begun + 0.1:  # it is within the C by then
             time.sleep(0.01)
         process.send_signal(signal.SIGTERM)
-        assert process.stdout.readline() == f"{STOPPING} None\n"  # the handler did not run yet
+        assert process.stdout.readline() == f"{STOPPING_MESSAGE} None\n"  # the handler did not run yet
         assert process.stdout.readline() == "interrupted\n"
         assert process.wait() == 0
 
@@ -207,7 +209,7 @@ def test_outside_the_main_thread_nothing_is_changed() -> None:
     before, seen = signal.getsignal(signal.SIGINT), list[object]()
 
     def run() -> None:
-        with stopped_by_signals(agenda(), print):
+        with stop_study_on_signals(agenda(), print):
             seen.append(signal.getsignal(signal.SIGINT))
 
     thread = threading.Thread(target=run)
@@ -216,19 +218,19 @@ def test_outside_the_main_thread_nothing_is_changed() -> None:
     assert seen == [before]
 
 
-@pytest.mark.parametrize("number", interrupt.NUMBERS)
+@pytest.mark.parametrize("number", interrupt.STOP_SIGNALS)
 def test_one_that_a_library_swallowed_before_is_obeyed(number: signal.Signals) -> None:
-    before = {each: signal.getsignal(each) for each in interrupt.NUMBERS}
+    before = {each: signal.getsignal(each) for each in interrupt.STOP_SIGNALS}
     hook, sys.unraisablehook = sys.unraisablehook, lambda lost: None
     asked, told = agenda(), list[str]()
     try:
-        interrupt.raise_on_signals()
-        with stopped_by_signals(agenda(), told.append):
+        interrupt.raise_interrupt_on_signals()
+        with stop_study_on_signals(agenda(), told.append):
             assert told == []
         Library(number)  # destroyed at once
-        with stopped_by_signals(asked, told.append):
+        with stop_study_on_signals(asked, told.append):
             assert asked.stopping == "interrupted"
-        assert told == [STOPPING]
+        assert told == [STOPPING_MESSAGE]
     finally:
         sys.unraisablehook = hook
         for each, handler in before.items():

@@ -48,7 +48,7 @@ gate = SlowToLoad(os.getpid())
 
 def job(config, **_):
     gate
-    worker.tell_start(heard=0)
+    worker.report_start(heard=0)
     (ran / str(os.getpid())).touch()
     time.sleep(seconds)
     number, patience = config["job"].trial, time.monotonic() + 300
@@ -56,12 +56,12 @@ def job(config, **_):
         time.sleep(0.1)
     while number == trials - 1 and len(os.listdir(ran)) < 2 and time.monotonic() < patience:
         time.sleep(0.1)  # the second process has its data by now, and on a busy machine no trial yet
-    worker.tell({"val/accuracy": 0.5}, 1)
+    worker.report_metrics({"val/accuracy": 0.5}, 1)
 
 own_ray.run_job = job
 if slots > 2:
     driver.Slots = lambda *_, **__: lambda: slots
-    tune_adapters.ROOM_PATIENCE_S = 5.0
+    tune_adapters.FREE_PROCESS_WAIT_S = 5.0
 spec = load_study("quickstart", [
     "search.sampler=random", f"search.trials={trials}", "search.baseline=null", "search.confirm={top: 0}",
     "search.early_stopping={}", "train.epochs=1", "resources.cpu=" + str((os.cpu_count() or 1) / 2),
@@ -74,7 +74,7 @@ TuneController._schedule_trial_reset = lambda controller, trial, *rest: (
     handed.append(trial.config["job"].trial), reset(controller, trial, *rest)
 )[1]
 record = StudyRecord.load_without_closing(folder.ledger_file)
-driver.drive(folder, spec, data.load_all(spec.data_sections), ledger, record)
+driver.drive_study(folder, spec, data.load_datasets(spec.data_sections), ledger, record)
 begun.with_name("handed").write_text(" ".join(map(str, handed)))
 """
 

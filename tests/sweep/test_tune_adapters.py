@@ -20,10 +20,10 @@ from ray.tune.search import SearchGenerator
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import read_entries
 from study.home.provenance import device_text, used_devices
-from study.spec.schema import Resources
+from study.spec.schema import TrialResources
 from study.sweep.agenda import StudyCannotContinueError, TrialJob
 from study.sweep.failures import NodeUnusableError
-from study.sweep.nodes import Nodes, placement_group
+from study.sweep.nodes import TrialNodes, placement_group_of_config
 from study.sweep.tune_adapters import JobSearcher, ReportingScheduler
 
 
@@ -47,7 +47,7 @@ def of_tune(name: str = "trial", error: str | None = None, **told: Any) -> Any:
 
 
 def test_a_process_that_is_given_back_is_no_loss(course: Course, folder: StudyFolder) -> None:
-    assert isinstance(course.agenda.next(), TrialJob)
+    assert isinstance(course.agenda.next_job(), TrialJob)
     before = list(read_entries(course.ledger.path))
     ReportingScheduler(course.agenda, folder).on_trial_error(None, of_tune(kind="release"))
     assert list(read_entries(course.ledger.path)) == before
@@ -59,7 +59,7 @@ def test_a_trial_that_fell_silent_was_lost_with_its_node_where_that_is_out_of_re
     course: Course, folder: StudyFolder, monkeypatch: pytest.MonkeyPatch, listens: bool, kind: str
 ) -> None:
     """As behind a link that was cut: no fault of the trial's. Ray still takes the node for alive."""
-    assert isinstance(course.agenda.next(), TrialJob)
+    assert isinstance(course.agenda.next_job(), TrialJob)
     scheduler, trial = ReportingScheduler(course.agenda, folder), of_tune()
     scheduler.on_trial_result(None, trial, {"node": "there:1", "machine": "far", "behind": 0})
     scheduler._hung.add("trial")
@@ -82,10 +82,10 @@ def test_a_process_that_the_kernel_ended_for_memory_ran_out_of_it(
     file, counter = tmp_path / "error.pkl", tmp_path / "memory.events"
     file.write_bytes(cloudpickle.dumps(exceptions.ActorDiedError()))
     for run in range(2):
-        assert isinstance(course.agenda.next(), TrialJob)
+        assert isinstance(course.agenda.next_job(), TrialJob)
         scheduler, trial = ReportingScheduler(course.agenda, folder), of_tune(error=str(file), run=run)
         killed(counter, run)
-        memory = json.dumps({"limit": 4 * 2**30, "counter": str(counter), "kills": run})
+        memory = json.dumps({"limit_bytes": 4 * 2**30, "counter": str(counter), "kills": run})
         told = {"node": f"{socket.gethostname()}:1", "machine": "near", "behind": 0, "memory": memory}
         scheduler.on_trial_result(None, trial, told)
         killed(counter, run + 1)
@@ -101,14 +101,14 @@ def test_a_trial_that_is_suggested_once_a_node_is_left_out_is_not_placed_there(
     course: Course, folder: StudyFolder, tmp_path: Path
 ) -> None:
     """Tune works with a copy of what says where: the copy learnt of no node."""
-    nodes = Nodes(Resources(gpu=0.25), list)
+    nodes = TrialNodes(TrialResources(gpu=0.25), list)
     searcher = JobSearcher(course.agenda, folder, nodes, lambda: 9)
     algorithm, places = SearchGenerator(searcher), list[Any]()
-    work = tune.with_resources(lambda config: None, placement_group)
+    work = tune.with_resources(lambda config: None, placement_group_of_config)
     algorithm.add_configurations([Experiment("session", work, num_samples=9, storage_path=str(tmp_path))])
     for left_out in ("", "", "far"):
         if left_out:
-            nodes.leave_out(left_out, "host", "its driver is too old")
+            nodes.leave_out_node(left_out, "host", "its driver is too old")
         trial = algorithm.next_trial()
         assert trial is not None
         trial.create_placement_group_factory()
@@ -128,9 +128,9 @@ def test_a_node_whose_gpu_fails_is_named_and_its_trial_runs_elsewhere(
 ) -> None:
     """The trial is at no fault; where no other node is left the study ends, and the trial is there to go on with."""
     file = tmp_path / "error.pkl"
-    assert isinstance(course.agenda.next(), TrialJob)
+    assert isinstance(course.agenda.next_job(), TrialJob)
     there = [{"NodeID": name, "Alive": True, "Resources": {"CPU": 4, "GPU": 1}} for name in ("near", "far")]
-    told, nodes = list[str](), Nodes(Resources(gpu=0.25), lambda: there)
+    told, nodes = list[str](), TrialNodes(TrialResources(gpu=0.25), lambda: there)
     scheduler = ReportingScheduler(course.agenda, folder, nodes, told.append)
     file.write_bytes(cloudpickle.dumps(NodeUnusableError("far", "host", "its driver is too old. Remedy: another")))
     scheduler.on_trial_error(None, of_tune(error=str(file)))
@@ -139,7 +139,7 @@ def test_a_node_whose_gpu_fails_is_named_and_its_trial_runs_elsewhere(
     (lost,) = (event for event in read_entries(course.ledger.path) if event["event"] == "lost")
     assert (lost["kind"], lost["node_died"]) == ("PREEMPTED", True)
     assert course.record.trials[0].n_retries_used == 0
-    again = course.agenda.next()
+    again = course.agenda.next_job()
     assert isinstance(again, TrialJob)
     assert again.trial.number == 0
     file.write_bytes(cloudpickle.dumps(NodeUnusableError("near", "other", "no kernel")))
@@ -155,7 +155,7 @@ def test_a_trial_is_told_with_its_device(course: Course, folder: StudyFolder) ->
     scheduler = ReportingScheduler(course.agenda, folder)
     facts = {"name": "NVIDIA H100", "driver": "580.65.06", "cuda": "13.2", "capability": "9.0"}
     for number in range(2):
-        assert isinstance(course.agenda.next(), TrialJob)
+        assert isinstance(course.agenda.next_job(), TrialJob)
         began = {"node": "there:1", "machine": "far", "behind": 0, "device": json.dumps(facts)}
         trial = of_tune(f"trial{number}", trial=number)
         scheduler.on_trial_result(None, trial, {"epoch": 1, "metrics": '{"val/accuracy": 0.5}'} if number else began)
@@ -168,7 +168,7 @@ def test_a_trial_is_told_with_its_device(course: Course, folder: StudyFolder) ->
 def test_an_infinite_metric_that_nothing_needs_is_null_and_said_to_be(course: Course, folder: StudyFolder) -> None:
     """On the trial's report, where `study logs` shows it, and once while the study runs."""
     told = list[str]()
-    assert isinstance(course.agenda.next(), TrialJob)
+    assert isinstance(course.agenda.next_job(), TrialJob)
     scheduler, trial = ReportingScheduler(course.agenda, folder, tell=told.append), of_tune()
     scheduler.on_trial_result(None, trial, {"node": "there:1", "machine": "far", "behind": 0})
     for epoch in (1, 2, 3):
@@ -194,13 +194,13 @@ def test_a_trial_that_has_no_metrics_of_the_test_split_is_untested(
 ) -> None:
     """A model that diverged in its last step, in a way that validation did not show; a function that yielded none."""
     course = Course(tmp_path / "ledger.jsonl", spec_of("search.trials=1", "search.confirm={top: 1, seeds: 2}"))
-    while isinstance(job := course.agenda.next(), TrialJob) and job.kind == "train":
-        course.agenda.started(job.trial.number, "here")
+    while isinstance(job := course.agenda.next_job(), TrialJob) and job.kind == "train":
+        course.agenda.record_trial_start(job.trial.number, "here")
         for epoch in range(1, 5):
-            course.agenda.reported(job.trial.number, epoch, {"val/accuracy": 0.5})
+            course.agenda.record_epoch(job.trial.number, epoch, {"val/accuracy": 0.5})
     assert isinstance(job, TrialJob)
     scheduler = ReportingScheduler(course.agenda, Home(tmp_path / "home").create_study(course.spec))
-    trial = of_tune(kind=job.kind, trial=job.trial.number, run=job.trial.attempt, heard=4)
+    trial = of_tune(kind=job.kind, trial=job.trial.number, run=job.trial.attempt, reported_epochs=4)
     scheduler.on_trial_result(None, trial, result)
     course.ledger.close()
     assert (job.trial.test_metrics, job.trial.test_failure) == ({}, told)

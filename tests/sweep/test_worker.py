@@ -12,7 +12,7 @@ from own_process import as_driver
 from study.home.folder import StudyFolder
 from study.home.ledger import read_entries
 from study.sweep import worker
-from study.upstream.environment import ProcessKind, variables
+from study.upstream.environment import ProcessKind, variables_of_processes
 
 
 def test_a_process_is_given_back_by_an_error_and_trains_nothing() -> None:
@@ -21,7 +21,9 @@ def test_a_process_is_given_back_by_an_error_and_trains_nothing() -> None:
 
 
 def test_tune_waits_longer_for_a_trial_to_end_than_its_process_does() -> None:
-    assert float(variables(ProcessKind.TRIAL)["TUNE_FUNCTION_THREAD_TIMEOUT_S"]) > worker.CLEAN_UP_S
+    assert (
+        float(variables_of_processes(ProcessKind.TRIAL)["TUNE_FUNCTION_THREAD_TIMEOUT_S"]) > worker.CLEAN_UP_TIMEOUT_S
+    )
 
 
 def test_a_file_of_the_working_folder_hides_no_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -37,7 +39,7 @@ def test_a_file_of_the_working_folder_hides_no_library(tmp_path: Path, monkeypat
         assert found is not None
         assert mine is not None
         origins.append(Path(str(found.origin)).parent == tmp_path)
-        worker._search_last(str(tmp_path))
+        worker._move_to_end_of_path(str(tmp_path))
     assert origins == [True, False]
 
 
@@ -55,11 +57,11 @@ from study.sweep import own_ray
 def job(config, **_):
     from study.sweep import worker
 
-    worker.CLEAN_UP_S = 1.0
-    listener, job = worker.ToTune(0), config["job"]
-    listener.starts(0, None, {})
+    worker.CLEAN_UP_TIMEOUT_S = 1.0
+    listener, job = worker.TuneListener(0), config["job"]
+    listener.on_start(0, None, {})
     try:
-        listener.reports({"val/accuracy": 0.5}, 1)
+        listener.on_report({"val/accuracy": 0.5}, 1)
     finally:
         while job.trial == 0:
             time.sleep(1)
@@ -72,7 +74,7 @@ spec = load_study("quickstart", [
 ])
 folder = Home.locate().create_study(spec)
 record = StudyRecord.load_without_closing(folder.ledger_file)
-driver.drive(folder, spec, data.load_all(spec.data_sections), Ledger(folder.ledger_file), record)
+driver.drive_study(folder, spec, data.load_datasets(spec.data_sections), Ledger(folder.ledger_file), record)
 """
 
 

@@ -17,8 +17,8 @@ from study.tracking.connection import (
     OTHER_CREDENTIAL_VARIABLES,
     SERVER_SCHEMES,
     check_server_password,
-    connect,
-    format_error,
+    connect_to_mlflow,
+    format_mlflow_error,
 )
 
 
@@ -74,15 +74,15 @@ def test_a_server_that_cannot_be_reached_is_told_in_words() -> None:
             (unknown, f"there is no such host as that of {unknown}"),
         ):
             with pytest.raises(MlflowException) as failed:
-                connect(uri, timeout=5)
-            assert format_error(failed.value, uri) == told
+                connect_to_mlflow(uri, timeout=5)
+            assert format_mlflow_error(failed.value, uri) == told
 
 
 @pytest.mark.slow
 def test_a_database_that_a_killed_process_began_is_not_there(tmp_path: Path) -> None:
     """MLflow would say of it that its tables exist already, each time."""
     database = tmp_path / "mlflow.db"
-    code = "import sys; from study.tracking.connection import connect; connect(sys.argv[1])"
+    code = "import sys; from study.tracking.connection import connect_to_mlflow; connect_to_mlflow(sys.argv[1])"
     process = subprocess.Popen([sys.executable, "-c", code, f"sqlite:///{database}"], cwd=ROOT)
     while not any(path.stat().st_size for path in tmp_path.iterdir()):
         assert process.poll() is None
@@ -90,7 +90,7 @@ def test_a_database_that_a_killed_process_began_is_not_there(tmp_path: Path) -> 
     process.kill()
     process.wait()
     assert not database.exists()
-    assert connect(f"sqlite:///{database}").search_experiments()
+    assert connect_to_mlflow(f"sqlite:///{database}").search_experiments()
     assert database.exists()
 
 

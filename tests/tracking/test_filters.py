@@ -18,7 +18,7 @@ from study.home.events import (
 from study.home.folder import Home
 from study.home.ledger import Ledger
 from study.tracking.mlflow_events import BEST_RUN_PREFIX
-from study.tracking.writer import Writer
+from study.tracking.writer import LedgerToMlflowWriter
 
 PARAMS = {"method.alpha": 1.0, "method.lambda": 0.0, "method.epsilon": 0.0}
 SPEC = quickstart("search.confirm={top: 1, seeds: 2}")
@@ -60,7 +60,7 @@ def runs(home: Home) -> Runs:
     ledger.append(TrialEnded(trial=7, state="pruned", reason="asha"))
     ledger.append(SessionClosed(state="complete"))
     ledger.close()
-    Writer(home, folder, SPEC).write_new()
+    LedgerToMlflowWriter(home, folder, SPEC).write_next_events()
     return Runs(home.tracking_uri, SPEC.name)
 
 
@@ -101,7 +101,7 @@ def test_the_tag_of_the_best_goes_to_the_next_best(home: Home, runs: Runs) -> No
     ledger.append(SessionClosed(state="complete"))
     ledger.close()
     for _ in range(2):
-        Writer(home, folder, SPEC).write_new()
+        LedgerToMlflowWriter(home, folder, SPEC).write_next_events()
         best = {f"trial 8, seed {seed}" for seed in (0, 1, 2)}
         assert names(runs, "tags.`study.best` = 'true'") == Runs(home.tracking_uri, SPEC.name).starred == best
         assert names(runs, "tags.`study.baseline` = 'true'") == BASELINE

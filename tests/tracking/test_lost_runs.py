@@ -16,32 +16,37 @@ from tracked_study import SPEC, STATUS, append_second_session, make_home, make_s
 
 from study.commands.report import lead_sentences_by_title
 from study.driver import run as running
-from study.driver.session import RunEnd, closing_lines, write_outputs
+from study.driver.session import RunEnd, closing_lines, write_study_outputs
 from study.errors import StudyStoppedError, UserError
 from study.home.events import ModelEvaluated, SessionClosed
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
 from study.ranking import Results
-from study.tracking import Tracker
+from study.tracking import MlflowTracker
 from study.tracking import tracker as following
-from study.tracking.connection import find_damage, prepare_database, relocate_artifacts, set_aside_database
+from study.tracking.connection import (
+    correct_artifact_locations,
+    find_database_damage,
+    move_damaged_database_aside,
+    prepare_mlflow_database,
+)
 
 OTHERS = "those of other studies with: study resume NAME"
 
 
 def resumed(home: Home, folder: StudyFolder) -> RunEnd:
     """The end of `study resume`."""
-    return running.resume(home, folder.name, view=None)  # type: ignore[arg-type]  # nothing runs
+    return running.resume_study(home, folder.name, view=None)  # type: ignore[arg-type]  # nothing runs
 
 
 def again(home: Home, folder: StudyFolder) -> list[str]:
     """What a driver that takes the study up says of MLflow, once it has everything."""
-    tracker = Tracker(home, folder, folder.load_spec())
-    if not tracker.is_behind and not tracker.is_lost():
+    tracker = MlflowTracker(home, folder, folder.load_spec())
+    if not tracker.is_behind and not tracker.has_lost_runs():
         return []
-    tracker.start()
-    assert (tracker.finish(), tracker.attach({folder.spec_file: None})) == (None, None)
+    tracker.start_following()
+    assert (tracker.finish_writing(), tracker.log_artifacts({folder.spec_file: None})) == (None, None)
     assert not tracker.is_behind
     return tracker.notes
 
@@ -62,7 +67,7 @@ def home(complete: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hom
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     copy = Home(tmp_path / "home")
     shutil.copytree(complete.path, copy.path)
-    relocate_artifacts(copy.database_file, copy.artifacts_folder)
+    correct_artifact_locations(copy.database_file, copy.artifacts_folder)
     return copy
 
 
@@ -73,17 +78,17 @@ def folder(home: Home) -> StudyFolder:
 
 @pytest.mark.parametrize("how", DAMAGE)
 def test_a_damaged_file_is_told_from_a_sound_one(home: Home, how: str) -> None:
-    assert (find_damage(home.database_file), set_aside_database(home.database_file)) == (None, None)
+    assert (find_database_damage(home.database_file), move_damaged_database_aside(home.database_file)) == (None, None)
     hurt, told = DAMAGE[how]
     hurt(home.database_file)
     content = home.database_file.read_bytes()
-    why, aside = set_aside_database(home.database_file) or ("", Path())
+    why, aside = move_damaged_database_aside(home.database_file) or ("", Path())
     assert sqlite_says(why, told)
     assert (aside, aside.read_bytes()) == (home.path / "mlflow.db.damaged-1", content)
     assert not home.database_file.exists()
-    assert find_damage(home.database_file) is None
+    assert find_database_damage(home.database_file) is None
     home.database_file.write_text("again")
-    assert (set_aside_database(home.database_file) or ("", Path()))[1] == home.path / "mlflow.db.damaged-2"
+    assert (move_damaged_database_aside(home.database_file) or ("", Path()))[1] == home.path / "mlflow.db.damaged-2"
 
 
 def sqlite_says(why: str, told: str) -> bool:
@@ -94,7 +99,7 @@ def test_a_file_that_another_process_writes_to_is_not_damaged(home: Home, monkey
     monkeypatch.setattr("study.tracking.connection.SQLITE_BUSY_TIMEOUT_S", 0.1)
     with closing(sqlite3.connect(home.database_file, isolation_level=None)) as other:
         other.execute("BEGIN EXCLUSIVE")
-        assert find_damage(home.database_file) is None
+        assert find_database_damage(home.database_file) is None
 
 
 def runs_of(home: Home) -> dict[str, Any]:
@@ -125,18 +130,18 @@ def files(home: Home) -> dict[tuple[str, str], bytes]:
 def test_the_runs_of_a_complete_study_are_made_again(home: Home, folder: StudyFolder) -> None:
     """With the artifacts that they had, also those that the study itself has no more."""
     record = StudyRecord.load(folder.ledger_file)
-    made = write_outputs(folder, Results(SPEC, record)), lead_sentences_by_title(Results(SPEC, record))
+    made = write_study_outputs(folder, Results(SPEC, record)), lead_sentences_by_title(Results(SPEC, record))
     with pytest.raises(UserError, match="complete, there is nothing to go on with"):
         resumed(home, folder)
-    assert Tracker(home, folder, SPEC).attach(*made) is None  # as at the end of a run
+    assert MlflowTracker(home, folder, SPEC).log_artifacts(*made) is None  # as at the end of a run
     runs = Runs(home.tracking_uri, SPEC.name)
     runs.client.log_text(runs.by_name["trial 0, seed 0"].info.run_id, "by a function of one's own", "made/note.txt")
     before, artifacts = runs_of(home), files(home)
     halve(home.database_file)
     outlast_connections()
     end = resumed(home, folder)
-    assert end.untracked is None
-    (note,) = end.mended
+    assert end.untracked_reason is None
+    (note,) = end.mended_problems
     assert note.startswith(f"{home.database_file} was damaged: ")
     assert note.endswith(f"the runs of quickstart are made again from its ledger, {OTHERS}")
     assert note in closing_lines(end)
@@ -197,20 +202,20 @@ def test_a_database_without_a_table_is_told(home: Home, folder: StudyFolder) -> 
         resumed(home, folder)
     home.database_file.rename(home.path / "away.db")
     outlast_connections()
-    assert resumed(home, folder).untracked is None
+    assert resumed(home, folder).untracked_reason is None
     assert {name: run.info.status for name, run in Runs(home.tracking_uri, SPEC.name).by_name.items()} == STATUS
 
 
 @pytest.mark.slow
 def test_other_studies_whose_runs_were_in_it_are_named(home: Home, folder: StudyFolder) -> None:
     other = home.create_study(replace(SPEC, name="another"))
-    tracker = Tracker(home, other, other.load_spec())
-    tracker.start()
-    assert tracker.finish() is None
+    tracker = MlflowTracker(home, other, other.load_spec())
+    tracker.start_following()
+    assert tracker.finish_writing() is None
     text(home.database_file)
     outlast_connections()
     with pytest.raises(UserError, match=r"mlflow.db: damaged: file is not a database.*study resume quickstart and"):
-        prepare_database(home)
+        prepare_mlflow_database(home)
     assert again(home, folder)[0].endswith(OTHERS)
     (note,) = again(home, other)
     assert note == (
@@ -226,14 +231,14 @@ def test_a_study_that_goes_on_has_its_runs_again_too(
 ) -> None:
     """Also where its driver has the database open as it is taken away."""
     monkeypatch.setattr(following, "TROUBLED_TIMEOUT_S", 60.0)
-    ledger, tracker = Ledger(folder.ledger_file), Tracker(home, folder, SPEC)
-    tracker.start()
+    ledger, tracker = Ledger(folder.ledger_file), MlflowTracker(home, folder, SPEC)
+    tracker.start_following()
     while tracker._writer is None:  # it has opened the database
         time.sleep(0.05)
     home.database_file.unlink()
     ledger.append(ModelEvaluated(trial=4, split="test", by="ada"))
     ledger.close()
-    assert tracker.finish() is None
+    assert tracker.finish_writing() is None
     (note,) = tracker.notes
     assert note.endswith(f"the runs of quickstart are made again from its ledger, {OTHERS}")
     runs = Runs(home.tracking_uri, SPEC.name)

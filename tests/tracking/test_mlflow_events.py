@@ -15,7 +15,7 @@ from study.home.ledger_line import Entry
 from study.home.record import StudyRecord
 from study.spec import StudySpec
 from study.tracking.mlflow_events import BEST_RUN_PREFIX, EventTranslator, study_params
-from study.tracking.run_store import RunUpdate, _run_key
+from study.tracking.run_store import RunUpdate, _run_key_of_tags
 from study.tracking.tracking_state import STUDY_RUN_KEY, TrackingState
 
 PARAMS = {"method.alpha": 1.0, "method.lambda": 0.0, "method.epsilon": 0.0}
@@ -45,17 +45,19 @@ def brought(spec: StudySpec, *trials: Told, more: Iterable[tuple[str, dict[str, 
 def test_a_trial_tells_its_chosen_epoch_and_the_values_there() -> None:
     """Beside its course, which stays as it was; a failed one has none."""
     by_key = brought(quickstart("search.epoch=best", "search.epoch_window=2"), *TRIALS)
-    points = {key: {point.name: (point.value, point.step) for point in by_key[key].points} for key in ("0", "1", "2")}
+    points = {
+        key: {point.name: (point.value, point.step) for point in by_key[key].metric_values} for key in ("0", "1", "2")
+    }
     chosen = {name: value for name, value in points["0"].items() if name.startswith("chosen/")}
     assert chosen == {"chosen/epoch": (2, 3), "chosen/val/accuracy": (0.7, 3), "chosen/val/equalized_odds": (0.25, 3)}
-    assert [point.value for point in by_key["0"].points if point.name == "val/accuracy"] == [0.5, 0.9, 0.1]
+    assert [point.value for point in by_key["0"].metric_values if point.name == "val/accuracy"] == [0.5, 0.9, 0.1]
     assert points["1"]["chosen/val/accuracy"] == (0.45, 2)
     assert not any(name.startswith("chosen/") for name in points["2"])
 
 
 def test_a_baseline_that_is_the_best_has_the_star() -> None:
     by_key = brought(quickstart(), Told("baseline", [0.9], params=PARAMS), Told("search", [0.5]))
-    assert by_key["0"].rename.startswith(BEST_RUN_PREFIX)
+    assert by_key["0"].new_name.startswith(BEST_RUN_PREFIX)
     assert {"study.best": "true", "study.baseline": "true"}.items() <= by_key["0"].tags.items()
 
 
@@ -66,7 +68,7 @@ def test_of_several_metrics_the_front_is_marked_and_the_star_has_its_rule() -> N
     by_key = brought(quickstart(metrics, "search.confirm.top=0"), *told)
     assert [by_key[key].tags.get("study.front") for key in ("0", "1", "2")] == ["true", "true", None]
     assert [by_key[key].tags.get("study.best") for key in ("0", "1", "2")] == ["true", None, None]
-    assert by_key["0"].rename.startswith(BEST_RUN_PREFIX)
+    assert by_key["0"].new_name.startswith(BEST_RUN_PREFIX)
     assert by_key[STUDY_RUN_KEY].tags["study.chosen_by"] == "the best val/accuracy"
 
 
@@ -81,9 +83,9 @@ def test_what_a_rule_picked_is_named_as_such() -> None:
     assert (run.name, run.parent) == ("trial 0, seed 1", STUDY_RUN_KEY)
     tags = {"study.stage": "rule", "study.repeats": "0", "study.picked_by": "balanced_accuracy"}
     assert tags.items() <= run.tags.items()
-    assert {point.name: point.value for point in run.points}["test/accuracy"] == 0.3
+    assert {point.name: point.value for point in run.metric_values}["test/accuracy"] == 0.3
     assert study.tags["study.confirming"] == "top 2 on 3 seeds, and the picks of other rules"
-    assert {point.name: point.value for point in study.points}["best/val/accuracy"] == 0.5
+    assert {point.name: point.value for point in study.metric_values}["best/val/accuracy"] == 0.5
 
 
 def test_the_steps_of_an_ablation_say_what_they_moved() -> None:
@@ -122,7 +124,7 @@ def test_a_trial_has_its_device_as_tags_and_the_study_the_nodes_that_were_not_us
     }
     assert study.tags["study.unusable_nodes"] == "other: its driver is too old"
     (again,) = found.translate([opened])
-    assert "study.unusable_nodes" in again.untag
+    assert "study.unusable_nodes" in again.removed_tags
 
 
 def test_the_run_of_a_trial_that_runs_again_holds_each_epoch_once_and_no_failure() -> None:
@@ -149,7 +151,7 @@ def test_the_run_of_a_trial_that_runs_again_holds_each_epoch_once_and_no_failure
         add("ended", trial=number, state="complete")
     for change in EventTranslator(spec, TrackingState(""), StudyRecord()).translate(events):
         if change.key in ("0", "1"):
-            assert [point.step for point in change.points if point.name == "val/accuracy"] == [1, 2]
+            assert [point.step for point in change.metric_values if point.name == "val/accuracy"] == [1, 2]
             assert change.status == "FINISHED"
             assert not change.tags.keys() & {"failure", "failure_kind", "pruned_by"}
 
@@ -161,7 +163,7 @@ def test_a_reason_why_test_was_not_read_goes_once_it_was() -> None:
     assert brought(quickstart(), final, more=[unread])["0"].tags["test_failure"] == "weights are gone"
     by_key = brought(quickstart(), final, more=[unread, read])
     assert "test_failure" not in by_key["0"].tags
-    assert "test_failure" in by_key["0"].untag
+    assert "test_failure" in by_key["0"].removed_tags
 
 
 def test_what_needs_no_search_has_a_run_of_its_own_and_the_star_where_it_is_the_result() -> None:
@@ -173,12 +175,14 @@ def test_what_needs_no_search_has_a_run_of_its_own_and_the_star_where_it_is_the_
     runs = {name: by_key[f"reference {name}"] for name in (*beside, "threshold_optimizer")}
     assert all(run.parent == STUDY_RUN_KEY and run.tags["study.kind"] == "reference" for run in runs.values())
     assert [run.status for run in runs.values()] == ["FINISHED", "FINISHED", "FAILED"]
-    assert [point.value for point in runs["logistic_regression"].points] == [0.8]
+    assert [point.value for point in runs["logistic_regression"].metric_values] == [0.8]
     assert runs["threshold_optimizer"].tags["failure"] == "no room"
-    assert runs["logistic_regression"].rename == f"{BEST_RUN_PREFIX}reference logistic_regression"
+    assert runs["logistic_regression"].new_name == f"{BEST_RUN_PREFIX}reference logistic_regression"
     assert runs["logistic_regression"].tags["study.best"] == "true"
     assert "study.best" not in runs["majority"].tags | by_key["1"].tags
-    assert all(_run_key(run.tags) == f"reference {name}" for name, run in runs.items()), "it is found again by its tags"
+    assert all(_run_key_of_tags(run.tags) == f"reference {name}" for name, run in runs.items()), (
+        "it is found again by its tags"
+    )
 
 
 def test_a_reference_that_replaces_a_trial_as_the_result_leaves_nothing_of_the_trial_beside_it() -> None:
@@ -188,12 +192,12 @@ def test_a_reference_that_replaces_a_trial_as_the_result_leaves_nothing_of_the_t
     trials = [Told("search", [value], params=PARAMS, seed=seed) for seed, value in enumerate([0.5, 0.7])]
     trials[1] = replace(trials[1], stage="replicate", repeats=0)
     run = brought(quickstart("search.references=true", "search.confirm.seeds=2"), *trials, more=more)[STUDY_RUN_KEY]
-    values = {point.name: point.value for point in run.points}
+    values = {point.name: point.value for point in run.metric_values}
     assert values["best/val/accuracy"] == 0.8
     assert math.isnan(values["best/val/accuracy_sd"])
     assert values["search/val/accuracy_sd"] == pytest.approx(0.2 / 2**0.5)
     assert (run.tags.get("study.best_seeds"), run.tags["study.search_seeds"]) == (None, "0, 1")
-    assert "study.best_seeds" in run.untag
+    assert "study.best_seeds" in run.removed_tags
 
 
 def test_a_trials_run_says_what_it_is_for() -> None:
@@ -221,6 +225,6 @@ def test_a_studys_run_shows_its_own_metric_of_the_best_first() -> None:
         Told("baseline", [0.4], params=PARAMS, further=further),
         Told("search", [0.9], further=further),
     )
-    names = [point.name for point in by_key[STUDY_RUN_KEY].points]
+    names = [point.name for point in by_key[STUDY_RUN_KEY].metric_values]
     assert names[0] == "best/val/accuracy"
     assert [name for name in names if name.endswith("/accuracy")] == ["best/val/accuracy", "baseline/val/accuracy"]

@@ -18,7 +18,12 @@ from mlflow import MlflowClient
 from mlflow.entities import Metric, Param, RunTag
 
 from study.home.folder import Home
-from study.tracking.connection import ARTIFACT_LOCATION_COLUMNS, EXPERIMENTS_QUERY, check_server_password, connect
+from study.tracking.connection import (
+    ARTIFACT_LOCATION_COLUMNS,
+    EXPERIMENTS_QUERY,
+    check_server_password,
+    connect_to_mlflow,
+)
 
 MOVED = "relocate in study/tracking/connection.py: artifacts of a home that was moved"
 
@@ -46,7 +51,7 @@ def a_run(client: MlflowClient, experiment: str) -> str:
 
 def test_where_artifacts_are_is_in_these_columns_and_no_others(home: Home, database: sqlite3.Connection) -> None:
     """And what tells an experiment with a study's runs."""
-    client = connect(home.tracking_uri)
+    client = connect_to_mlflow(home.tracking_uri)
     experiment = client.create_experiment("one", (home.artifacts_folder / "one").as_uri())
     run_id = a_run(client, experiment)
     model = client.create_logged_model(experiment, "model", run_id)
@@ -70,14 +75,14 @@ def test_where_artifacts_are_is_in_these_columns_and_no_others(home: Home, datab
 @pytest.mark.slow
 def test_a_database_that_was_moved_away_is_not_written_to_and_a_new_one_is(home: Home) -> None:
     """SQLite refuses to write to a file that is not at its path any more, and a connection is kept for a second."""
-    client = connect(home.tracking_uri)
+    client = connect_to_mlflow(home.tracking_uri)
     client.create_experiment("before")
     home.database_file.rename(home.path / "moved")
     with pytest.raises(Exception, match=r"readonly|no such table"):
         client.create_experiment("between")
     home.database_file.unlink(missing_ok=True)
     time.sleep(1.2)
-    assert [one.name for one in connect(home.tracking_uri).search_experiments()] == ["Default"]
+    assert [one.name for one in connect_to_mlflow(home.tracking_uri).search_experiments()] == ["Default"]
 
 
 def test_the_password_is_the_one_that_the_client_would_send(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

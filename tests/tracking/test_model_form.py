@@ -20,9 +20,9 @@ from study.commands.final_training import final_training_spec
 from study.home.folder import Home, StudyFolder
 from study.ranking import Results
 from study.tracking import registry
-from study.trained import Description
-from study.trained.model_files import best_model, copy_frozen_weights
-from study.upstream.environment import ProcessKind, variables
+from study.trained import ModelDescription
+from study.trained.model_files import best_model_files, copy_frozen_weights
+from study.upstream.environment import ProcessKind, variables_of_processes
 
 pytestmark = pytest.mark.slow
 
@@ -46,7 +46,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def python(place: Path) -> Path:
     """Of the fresh environment."""
-    return environment(place / "environment", registry.REQUIREMENTS)
+    return environment(place / "environment", registry.MODEL_REQUIREMENTS)
 
 
 def of_images(place: Path) -> tuple[StudyFolder, Path]:
@@ -83,17 +83,17 @@ def test_it_predicts_as_the_command_does_where_only_its_requirements_are(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("STUDY_DATA", str(tmp_path / "data"))
-    for name, value in variables(ProcessKind.MLFLOW_CLIENT).items():
+    for name, value in variables_of_processes(ProcessKind.MLFLOW_CLIENT).items():
         monkeypatch.setenv(name, value)
     folder, table = made(tmp_path)
-    model = best_model(folder, Results.load(folder))
+    model = best_model_files(folder, Results.load(folder))
     assert model is not None
     (tmp_path / "uv.lock").write_text("")
     (tmp_path / "pyproject.toml").write_text("")
     monkeypatch.chdir(tmp_path)
     with warnings.catch_warnings():
         warnings.filterwarnings("error", message=".*input example")  # it would be printed at the end of study train
-        registry.save_model(tmp_path / "model", model, Description.read(model.description), Form())
+        registry.save_pyfunc_model(tmp_path / "model", model, ModelDescription.read_file(model.description), Form())
     assert not (tmp_path / "model" / "uv.lock").exists()
     serve = [str(python), "-c", SERVE, "model", str(table), "found.csv"]
     alone = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}

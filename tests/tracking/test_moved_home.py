@@ -13,17 +13,17 @@ from runs import Runs
 from tracked_study import SPEC, STATUS
 
 from study.home.folder import Home, StudyFolder
-from study.tracking import Tracker, refresh_artifacts
-from study.tracking.connection import relocate_artifacts
+from study.tracking import MlflowTracker, replace_study_artifacts
+from study.tracking.connection import correct_artifact_locations
 
 
 @pytest.fixture
 def used(home: Home, folder: StudyFolder) -> Home:
     """A home with runs, artifacts, a registered model, and an experiment that somebody made elsewhere."""
-    tracker = Tracker(home, folder, SPEC)
-    tracker.start()
+    tracker = MlflowTracker(home, folder, SPEC)
+    tracker.start_following()
     (folder.path / "report.md").write_text("old")
-    assert (tracker.finish(), tracker.attach({folder.path / "report.md": "report"})) == (None, None)
+    assert (tracker.finish_writing(), tracker.log_artifacts({folder.path / "report.md": "report"})) == (None, None)
     client = MlflowClient(home.tracking_uri)
     run = Runs(home.tracking_uri, SPEC.name).by_name["quickstart"].info
     model = client.create_logged_model(run.experiment_id, "served", run.run_id)
@@ -67,9 +67,9 @@ def test_another_place_of_a_home_is_the_same_home(used: Home, way: str) -> None:
     forget_places()
     before = {path: path.stat().st_mtime_ns for path in old.rglob("*")} if way == "copied" else {}
     folder = home.find_study(SPEC.name)
-    assert not Tracker(home, folder, SPEC).is_behind, "its runs are known"
+    assert not MlflowTracker(home, folder, SPEC).is_behind, "its runs are known"
     (folder.path / "report.md").write_text("new")
-    assert refresh_artifacts(home, folder, {folder.path / "report.md": "report"}) is None
+    assert replace_study_artifacts(home, folder, {folder.path / "report.md": "report"}) is None
     assert cells(home.database_file, old.as_uri() + "/") == []
     runs = Runs(home.tracking_uri, SPEC.name)
     assert len(runs.all) == len(STATUS)
@@ -89,12 +89,12 @@ def test_another_place_of_a_home_is_the_same_home(used: Home, way: str) -> None:
 @pytest.mark.slow
 def test_artifacts_of_a_run_that_goes_on_go_where_the_home_is_now(used: Home, folder: StudyFolder) -> None:
     """Also if a machine that sees the home by another path looked at it meanwhile."""
-    tracker = Tracker(used, folder, SPEC)
-    assert tracker.attach({folder.spec_file: "one"}) is None
-    relocate_artifacts(used.database_file, used.path.parent / "mounted" / "artifacts")
+    tracker = MlflowTracker(used, folder, SPEC)
+    assert tracker.log_artifacts({folder.spec_file: "one"}) is None
+    correct_artifact_locations(used.database_file, used.path.parent / "mounted" / "artifacts")
     forget_places()
     assert cells(used.database_file, "/mounted/")
-    assert tracker.attach({folder.spec_file: "two"}) is None
+    assert tracker.log_artifacts({folder.spec_file: "two"}) is None
     assert cells(used.database_file, "/mounted/") == []
     assert {"one", "two"} <= Runs(used.tracking_uri, SPEC.name).artifacts("quickstart")
     assert not (used.path.parent / "mounted").exists()

@@ -7,8 +7,8 @@ import pytest
 from helpers import quickstart
 from mlflow import MlflowClient
 
-from study.tracking.own_runs import read_own_runs
-from study.tracking.run_store import OWN_RUN_TAG, RunStore, RunUpdate
+from study.tracking.own_runs import read_runs_logged_by_function
+from study.tracking.run_store import OWN_RUN_TAG, MlflowRunStore, RunUpdate
 
 END = 2_000_000_000_000
 
@@ -39,37 +39,37 @@ def by_name(found: list[RunUpdate]) -> dict[str, RunUpdate]:
 
 def test_all_of_a_run_is_read_and_hangs_under_its_trials(logged: tuple[Path, str]) -> None:
     folder, outer = logged
-    runs = by_name(read_own_runs(folder, 3, "KILLED", END))
+    runs = by_name(read_runs_logged_by_function(folder, 3, "KILLED", END))
     assert {name: run.parent for name, run in runs.items()} == {"outer": "3", "inner": f"3/{outer}", "other": "3"}
     assert [runs[name].status for name in ("outer", "inner", "other")] == ["FINISHED", "KILLED", "KILLED"]
-    assert runs["inner"].end == END
+    assert runs["inner"].end_ms == END
     whole = runs["outer"]
     assert whole.tags == {"mine": "a\\x1bb", OWN_RUN_TAG: whole.key}
     assert len(whole.params["rate"]) == 5000
-    assert [(point.step, point.value) for point in whole.points if point.value == point.value] == [
+    assert [(point.step, point.value) for point in whole.metric_values if point.value == point.value] == [
         (0, 0.5),
         (2, math.inf),
     ]
     assert [(path.name, place) for path, place in whole.files] == [("artifacts", None)]
-    assert by_name(read_own_runs(folder, 3, "FINISHED", END))["other"].status == "FINISHED"
+    assert by_name(read_runs_logged_by_function(folder, 3, "FINISHED", END))["other"].status == "FINISHED"
 
 
 def test_without_a_folder_there_are_none(tmp_path: Path) -> None:
-    assert read_own_runs(tmp_path / "no", 3, "FINISHED", END) == []
+    assert read_runs_logged_by_function(tmp_path / "no", 3, "FINISHED", END) == []
 
 
 def test_a_store_makes_them_once_each_after_the_run_that_it_is_under(logged: tuple[Path, str], tmp_path: Path) -> None:
     folder, outer = logged
     client = MlflowClient(f"sqlite:///{tmp_path}/mlflow.db")
-    store, runs = RunStore(client, at_once=1), dict[str, str]()
-    experiment = store.experiment(quickstart("name=mine"), None)
-    trial = RunUpdate("3", None, "trial 3", start=1, tags={"study.id": "s", "study.trial": "3"})
+    store, runs = MlflowRunStore(client, at_once=1), dict[str, str]()
+    experiment = store.find_or_make_experiment(quickstart("name=mine"), None)
+    trial = RunUpdate("3", None, "trial 3", start_ms=1, tags={"study.id": "s", "study.trial": "3"})
     for _ in range(2):
-        found = read_own_runs(folder, 3, "KILLED", END)
+        found = read_runs_logged_by_function(folder, 3, "KILLED", END)
         for run in found:
             run.tags["study.id"] = "s"
-        store.write(experiment, [*reversed(found), trial], runs)
-        assert dict(store.find(experiment, "s")) == runs
+        store.apply_updates(experiment, [*reversed(found), trial], runs)
+        assert dict(store.find_runs(experiment, "s")) == runs
     assert len(runs) == 4
     assert client.get_run(runs[f"3/{outer}"]).data.tags["mlflow.parentRunId"] == runs["3"]
     history = client.get_metric_history(runs[f"3/{outer}"], "loss/all")

@@ -10,7 +10,7 @@ from packaging.version import Version
 from study.commands import mlflow_ui
 from study.errors import UserError
 from study.home.folder import Home
-from study.tracking.tracking_state import experiments_page, run_page
+from study.tracking.tracking_state import experiments_page_url, run_page_url
 
 MODE = "workflowType=machine_learning"
 MLFLOW = Version(mlflow.__version__).release
@@ -19,9 +19,9 @@ MLFLOW = Version(mlflow.__version__).release
 def test_the_mode_stands_behind_the_fragment_and_no_password_anywhere() -> None:
     server = "https://ada:hidden@mlflow.example.org/base/"
     base = "https://mlflow.example.org/base/#/experiments"
-    assert experiments_page(server) == f"{base}?{MODE}"
-    assert run_page(server, "3", "abc") == f"{base}/3/runs/abc?{MODE}"
-    assert run_page("", "3", "abc", "a b/é.html") == f"#/experiments/3/runs/abc/artifacts/a%20b/%C3%A9.html?{MODE}"
+    assert experiments_page_url(server) == f"{base}?{MODE}"
+    assert run_page_url(server, "3", "abc") == f"{base}/3/runs/abc?{MODE}"
+    assert run_page_url("", "3", "abc", "a b/é.html") == f"#/experiments/3/runs/abc/artifacts/a%20b/%C3%A9.html?{MODE}"
 
 
 @pytest.mark.skipif(MLFLOW < (3, 15), reason="an older UI opens on its own first page")

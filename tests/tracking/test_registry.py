@@ -8,12 +8,12 @@ from serving import Silent, serving
 
 from study.errors import UserError
 from study.home.folder import Home
-from study.tracking.connection import open_mlflow
-from study.tracking.registry import download_model
+from study.tracking.connection import open_mlflow_of_home
+from study.tracking.registry import download_registered_model
 
 
 def test_what_there_is_in_its_place_is_said(home: Home, tmp_path: Path) -> None:
-    client = open_mlflow(home)
+    client = open_mlflow_of_home(home)
     client.create_registered_model("birds-final")
     client.create_model_version("birds-final", source=tmp_path.as_uri())
     client.set_registered_model_alias("birds-final", "candidate", "1")
@@ -23,7 +23,7 @@ def test_what_there_is_in_its_place_is_said(home: Home, tmp_path: Path) -> None:
         "bird-final@candidate": "no registered model of this name. Did you mean 'birds-final'? Registered: birds-final",
     }.items():
         with pytest.raises(UserError) as caught:
-            download_model(home, f"models:/{asked}", tmp_path / "there")
+            download_registered_model(home, f"models:/{asked}", tmp_path / "there")
         assert str(caught.value) == f"models:/{asked}: {told}"
 
 
@@ -54,5 +54,5 @@ def test_a_server_writes_nowhere_but_where_it_may(
     with serving(Hostile) as address:
         monkeypatch.setenv("MLFLOW_TRACKING_URI", address)
         with pytest.raises(UserError, match="models:/m@champion: "):
-            download_model(home, "models:/m@champion", there)
+            download_registered_model(home, "models:/m@champion", there)
     assert not [path for path in tmp_path.rglob("evil*") if not path.is_relative_to(there)]

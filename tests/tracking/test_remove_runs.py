@@ -6,13 +6,13 @@ from tracked_study import SPEC, STATUS, make_study
 
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
-from study.tracking import Tracker, remove_study_runs
+from study.tracking import MlflowTracker, remove_study_runs
 
 
 def track(home: Home, folder: StudyFolder) -> None:
-    tracker = Tracker(home, folder, folder.load_spec())
-    tracker.start()
-    assert (tracker.finish(), tracker.attach({folder.spec_file: "report"})) == (None, None)
+    tracker = MlflowTracker(home, folder, folder.load_spec())
+    tracker.start_following()
+    assert (tracker.finish_writing(), tracker.log_artifacts({folder.spec_file: "report"})) == (None, None)
 
 
 @pytest.mark.slow

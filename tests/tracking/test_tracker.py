@@ -15,15 +15,15 @@ from study.home.events import EpochReported, SessionClosed, SessionOpened, Trial
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
 from study.text import redact_credentials
-from study.tracking import Tracker, refresh_artifacts, tracker
+from study.tracking import MlflowTracker, replace_study_artifacts, tracker
 from study.tracking.tracking_state import TrackingState
 
 
 @pytest.mark.slow
 def test_a_growing_ledger_is_followed(home: Home) -> None:
     folder = home.create_study(SPEC)
-    tracker, ledger = Tracker(home, folder, SPEC), Ledger(folder.ledger_file)
-    tracker.start()
+    tracker, ledger = MlflowTracker(home, folder, SPEC), Ledger(folder.ledger_file)
+    tracker.start_following()
     ledger.append(SessionOpened(**SESSION))
     for trial in range(3):
         ledger.append(TrialDecided(trial=trial, stage="search", params=PARAMS, seed=0))
@@ -34,13 +34,13 @@ def test_a_growing_ledger_is_followed(home: Home) -> None:
     assert tracker.is_behind
     ledger.append(SessionClosed(state="complete"))
     ledger.close()
-    assert tracker.finish() is None
+    assert tracker.finish_writing() is None
     runs = Runs(home.tracking_uri, SPEC.name)
     assert {run.info.status for run in runs.all} == {"FINISHED"}
     assert [runs.history(f"trial {trial}, seed 0", "val/accuracy") for trial in range(3)] == [[(1, 0.5)]] * 3
     assert tracker.is_behind, "it has no report yet"
     (folder.path / "report.md").write_text("new")
-    assert tracker.attach({folder.path / "report.md": "report"}) is None
+    assert tracker.log_artifacts({folder.path / "report.md": "report"}) is None
     assert not tracker.is_behind
     assert runs.artifacts("quickstart") == {"report", "study.yaml"}
     assert runs.artifacts("quickstart", "report") == {"report/report.md"}
@@ -53,13 +53,13 @@ def test_a_server_that_refuses_from_the_beginning_is_told_of_at_once(
     told = list[str]()
     with answering(status) as uri:
         monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
-        one = Tracker(home, folder, SPEC)
-        one.start(tracker.MAX_HEAD_START_S, told.append)
+        one = MlflowTracker(home, folder, SPEC)
+        one.start_following(tracker.MAX_HEAD_START_S, told.append)
         deadline = time.monotonic() + tracker.MAX_HEAD_START_S
         while not told and time.monotonic() < deadline:
             time.sleep(0.05)
-        one.abandon()
-        one.finish()
+        one.abandon_ledger()
+        one.finish_writing()
     (line,) = told
     assert f"({status})" in line
     assert "secret" not in line
@@ -80,17 +80,17 @@ def test_a_server_that_refuses_is_told_of_and_the_rest_comes_later(
     monkeypatch.setattr(tracker, "TROUBLED_TIMEOUT_S", 0.1)
     with answering(status) as uri:
         monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
-        one = Tracker(home, folder, SPEC)
-        one.start()
-        message = one.finish()
+        one = MlflowTracker(home, folder, SPEC)
+        one.start_following()
+        message = one.finish_writing()
     assert message is not None
     assert told in message
     assert "secret" not in message
     assert "\n" not in message
     monkeypatch.delenv("MLFLOW_TRACKING_URI")
-    other = Tracker(home, folder, SPEC)
-    other.start()
-    assert other.finish() is None
+    other = MlflowTracker(home, folder, SPEC)
+    other.start_following()
+    assert other.finish_writing() is None
     assert len(Runs(home.tracking_uri, SPEC.name).all) == 6
 
 
@@ -101,10 +101,10 @@ def test_a_server_that_does_not_answer_is_not_waited_for(
     monkeypatch.setattr(tracker, "FINISH_TIMEOUT_S", 0.5)
     with answering(200, delay=60) as uri:
         monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
-        one = Tracker(home, folder, SPEC)
-        one.start()
+        one = MlflowTracker(home, folder, SPEC)
+        one.start_following()
         began = time.monotonic()
-        assert one.finish() == "it is slow"
+        assert one.finish_writing() == "it is slow"
         assert time.monotonic() - began < 50
     assert one.is_behind
 
@@ -114,14 +114,14 @@ def test_an_mlflow_that_opens_too_late_gets_nothing(
 ) -> None:
     """The next driver of this process may be bringing the same by then. Who waits is told through whom it gives."""
     monkeypatch.setattr(tracker, "FINISH_TIMEOUT_S", 0.1)
-    monkeypatch.setattr(tracker, "NOTICE_DELAY_S", 0.0)
+    monkeypatch.setattr(tracker, "WAIT_NOTICE_DELAY_S", 0.0)
     told = list[str]()
     monkeypatch.setattr(tracker, "LAST_REQUEST_GRACE_S", 0.1)
     with closing(sqlite3.connect(home.database_file)) as other:
         other.execute("BEGIN EXCLUSIVE")
-        one = Tracker(home, folder, SPEC)
-        one.start()
-        assert one.finish(told.append) == "it is slow"
+        one = MlflowTracker(home, folder, SPEC)
+        one.start_following()
+        assert one.finish_writing(told.append) == "it is slow"
         other.rollback()
     one._thread.join()
     assert not folder.tracking_file.exists()
@@ -134,21 +134,22 @@ def test_a_report_made_anew_replaces_the_one_in_mlflow(
 ) -> None:
     page = folder.path / "report.md"
     page.write_text("old")
-    assert refresh_artifacts(home, folder, {page: "report"}) is None, "MLflow does not have the study yet"
-    one = Tracker(home, folder, SPEC)
-    one.start()
-    assert (one.finish(), one.attach({page: "report"})) == (None, None)
+    assert replace_study_artifacts(home, folder, {page: "report"}) is None, "MLflow does not have the study yet"
+    one = MlflowTracker(home, folder, SPEC)
+    one.start_following()
+    assert (one.finish_writing(), one.log_artifacts({page: "report"})) == (None, None)
     note = folder.tracking_file.read_bytes()
     page.write_text("new")
-    assert refresh_artifacts(home, folder, {page: "report"}) is None
+    assert replace_study_artifacts(home, folder, {page: "report"}) is None
     (there,) = home.artifacts_folder.rglob("report.md")
     assert there.read_text() == "new"
     page.write_text("newer")
     code = (
         "import sys; from pathlib import Path; from study.home.folder import Home\n"
-        "from study.tracking import refresh_artifacts\n"
+        "from study.tracking import replace_study_artifacts\n"
         "home, page = Home(Path(sys.argv[1])), Path(sys.argv[2])\n"
-        "print(refresh_artifacts(home, home.find_study(page.parent.name), {page: 'report'}), 'mlflow' in sys.modules)"
+        "print(replace_study_artifacts(home, home.find_study(page.parent.name), {page: 'report'}), 'mlflow' "
+        "in sys.modules)"
     )
     given = [sys.executable, "-c", code, str(home.path), str(page)]
     assert subprocess.check_output(given, text=True) == "None False\n", "MLflow's import takes seconds"
@@ -157,6 +158,6 @@ def test_a_report_made_anew_replaces_the_one_in_mlflow(
     with answering(500) as uri:
         monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
         TrackingState(redact_credentials(uri), runs={"study": "1"}).save(folder.tracking_file)
-        message = refresh_artifacts(home, folder, {page: "report"})
+        message = replace_study_artifacts(home, folder, {page: "report"})
     assert message is not None
     assert "500" in message

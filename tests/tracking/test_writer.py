@@ -28,9 +28,9 @@ from study.spec import load_study
 from study.tracking import remove_study_runs
 from study.tracking import writer as writing
 from study.tracking.mlflow_events import BEST_RUN_PREFIX
-from study.tracking.run_store import RERUN_STAGES, SEARCH_STAGES, RunStore, saved_view_tags, to_dataset_input
+from study.tracking.run_store import RERUN_STAGES, SEARCH_STAGES, MlflowRunStore, saved_view_tags, to_dataset_input
 from study.tracking.tracking_state import TrackingState
-from study.tracking.writer import Writer
+from study.tracking.writer import LedgerToMlflowWriter
 
 
 @pytest.fixture(scope="module")
@@ -44,8 +44,8 @@ def brought(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> I
 
 
 def bring(home: Home, folder: StudyFolder) -> Runs:
-    writer = Writer(home, folder, SPEC)
-    while writer.write_new():
+    writer = LedgerToMlflowWriter(home, folder, SPEC)
+    while writer.write_next_events():
         pass
     return Runs(home.tracking_uri, SPEC.name)
 
@@ -178,13 +178,13 @@ def test_a_writer_that_ends_after_any_share_is_made_up_for(
     home: Home, folder: StudyFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each share is written twice: its note is lost the first time, as when a process is killed in between."""
-    monkeypatch.setattr(writing, "EVENTS_AT_ONCE", 5)
+    monkeypatch.setattr(writing, "EVENTS_PER_BATCH", 5)
     more = True
     while more:
         with monkeypatch.context() as patch:
             patch.setattr(TrackingState, "save", lambda *_: None)
-            Writer(home, folder, SPEC).write_new()
-        more = Writer(home, folder, SPEC).write_new()
+            LedgerToMlflowWriter(home, folder, SPEC).write_next_events()
+        more = LedgerToMlflowWriter(home, folder, SPEC).write_next_events()
     check(Runs(home.tracking_uri, SPEC.name))
 
 
@@ -214,10 +214,10 @@ def test_a_request_that_fails_is_made_up_for(
     home: Home, folder: StudyFolder, monkeypatch: pytest.MonkeyPatch, fails_at: int, after: bool
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(writing, "RunStore", lambda client, *_: RunStore(Failing(client, fails_at, after)))  # type: ignore[arg-type]
-        writer = Writer(home, folder, SPEC)
+        patch.setattr(writing, "MlflowRunStore", lambda client, *_: MlflowRunStore(Failing(client, fails_at, after)))  # type: ignore[arg-type]
+        writer = LedgerToMlflowWriter(home, folder, SPEC)
         with pytest.raises(ConnectionError):
-            writer.write_new()
+            writer.write_next_events()
     check(bring(home, folder))
 
 
@@ -233,7 +233,7 @@ def test_a_request_that_was_given_up_and_is_carried_out_late_leaves_no_second_ru
     held, last = Ledger(folder.ledger_file), read_entries(folder.ledger_file)[-1]
     held.append(entry_to_event(last))
     held.close()
-    Writer(home, folder, SPEC, since=first.info.start_time).write_new()
+    LedgerToMlflowWriter(home, folder, SPEC, since=first.info.start_time).write_next_events()
     check(Runs(home.tracking_uri, SPEC.name))
     assert folder.tracking_file.read_text().count(first.info.run_id) == 1
 
@@ -250,8 +250,8 @@ def test_a_final_training_is_nested_in_its_study_in_one_experiment(home: Home, f
         ledger.append(TrialDecided(trial=0, stage="final", params={}, seed=7))
         ledger.append(SessionClosed(state="complete"))
         ledger.close()
-        writer = Writer(home, trained, final)
-        assert writer.write_new()
+        writer = LedgerToMlflowWriter(home, trained, final)
+        assert writer.write_next_events()
         found = Runs(home.tracking_uri, place).by_name
         above = runs.by_name["quickstart"].info.run_id if place == SPEC.name else None
         assert found[final.name].data.tags.get("mlflow.parentRunId") == above

@@ -14,7 +14,7 @@ from study import data, files
 from study.errors import UserError
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord
-from study.trained import Classifier, Description
+from study.trained import ModelDescription, TrainedClassifier
 
 
 def recorded(folder: StudyFolder, number: int, name: str) -> float:
@@ -25,9 +25,9 @@ def recorded(folder: StudyFolder, number: int, name: str) -> float:
 
 @pytest.mark.parametrize("number", [0, 1])
 def test_it_is_right_as_often_as_the_study_measured(folder: StudyFolder, number: int) -> None:
-    classifier = Classifier.load(folder.description_file(number), "cpu")
+    classifier = TrainedClassifier.load_from_description(folder.description_file(number), "cpu")
     test = data.load(folder.load_spec().data_sections[0]).splits["test"]
-    found = classifier.probabilities(test.inputs)
+    found = classifier.predict_probabilities(test.inputs)
     assert found.shape == (len(test), 10)
     assert found.dtype == np.float32
     np.testing.assert_allclose(found.sum(1), 1, rtol=1e-5)
@@ -35,14 +35,14 @@ def test_it_is_right_as_often_as_the_study_measured(folder: StudyFolder, number:
 
 
 def test_a_sample_alone_is_as_among_others(folder: StudyFolder) -> None:
-    classifier = Classifier.load(folder.description_file(0), "cpu")
+    classifier = TrainedClassifier.load_from_description(folder.description_file(0), "cpu")
     inputs = data.load(folder.load_spec().data_sections[0]).splits["val"].inputs[:5]
-    alone = np.concatenate([classifier.probabilities(inputs[place : place + 1]) for place in range(5)])
-    np.testing.assert_allclose(classifier.probabilities(inputs), alone, rtol=1e-4, atol=1e-6)
+    alone = np.concatenate([classifier.predict_probabilities(inputs[place : place + 1]) for place in range(5)])
+    np.testing.assert_allclose(classifier.predict_probabilities(inputs), alone, rtol=1e-4, atol=1e-6)
 
 
 def test_classes_without_names_are_numbers(folder: StudyFolder) -> None:
-    assert Classifier.load(folder.description_file(0), "cpu").classes == tuple("0123456789")
+    assert TrainedClassifier.load_from_description(folder.description_file(0), "cpu").class_names == tuple("0123456789")
 
 
 @pytest.mark.parametrize(
@@ -51,13 +51,13 @@ def test_classes_without_names_are_numbers(folder: StudyFolder) -> None:
 )
 def test_samples_of_another_kind_are_refused(folder: StudyFolder, inputs: np.ndarray[Any, Any]) -> None:
     with pytest.raises(UserError, match=r"given, the model takes uint8 \(samples, 3, 8, 8\)"):
-        Classifier.load(folder.description_file(0), "cpu").probabilities(inputs)
+        TrainedClassifier.load_from_description(folder.description_file(0), "cpu").predict_probabilities(inputs)
 
 
 def test_a_description_reads_as_it_was_written(folder: StudyFolder, tmp_path: Path) -> None:
-    found = Description.read(folder.description_file(1))
-    found.write(tmp_path / "again.json")
-    assert Description.read(tmp_path / "again.json") == found
+    found = ModelDescription.read_file(folder.description_file(1))
+    found.write_file(tmp_path / "again.json")
+    assert ModelDescription.read_file(tmp_path / "again.json") == found
     assert (tmp_path / "again.json").read_bytes() == folder.description_file(1).read_bytes()
     assert found.told["seed"] == 4
     assert found.trial_config == folder.load_spec().trial_config({}, 4)
@@ -68,12 +68,12 @@ def test_truncated_files_are_refused(model: Path, share: float) -> None:
     whole = model.read_bytes()
     model.write_bytes(whole[: int(len(whole) * share)])
     with pytest.raises(UserError, match="is not a description of a model, or cut short"):
-        Classifier.load(model)
+        TrainedClassifier.load_from_description(model)
     model.write_bytes(whole)
     weights = model.with_suffix(".safetensors")
     weights.write_bytes(weights.read_bytes()[: int(weights.stat().st_size * share)])
     with pytest.raises(UserError, match="is not the file that study train wrote"):
-        Classifier.load(model)
+        TrainedClassifier.load_from_description(model)
 
 
 def test_a_changed_description_is_refused(model: Path) -> None:
@@ -81,14 +81,14 @@ def test_a_changed_description_is_refused(model: Path) -> None:
     values["told"]["metrics"]["test/accuracy"] = 0.99
     model.write_text(json.dumps(values))
     with pytest.raises(UserError, match="was changed after it was written"):
-        Classifier.load(model)
+        TrainedClassifier.load_from_description(model)
 
 
 def test_another_version_is_named(model: Path) -> None:
     values = json.loads(model.read_text())
     model.write_text(json.dumps({**values, "format": 7}))
     with pytest.raises(UserError, match="format 7, this version of study reads 1"):
-        Classifier.load(model)
+        TrainedClassifier.load_from_description(model)
 
 
 class Malicious:
@@ -116,7 +116,7 @@ def test_a_pickle_is_never_loaded(model: Path, tmp_path: Path, matching: bool, b
         del values["digest"]
         model.write_text(json.dumps({**values, "digest": files.sha256_of_values(values)}))
     with pytest.raises(UserError, match="is not a safetensors file" if matching else "is not the file that"):
-        Classifier.load(model)
+        TrainedClassifier.load_from_description(model)
     assert not mark.exists()
 
 
@@ -128,7 +128,7 @@ def test_weights_that_this_version_has_no_place_for_are_named(model: Path) -> No
     del values["digest"]
     model.write_text(json.dumps({**values, "digest": files.sha256_of_values(values)}))
     with pytest.raises(UserError, match=r"does not fit this version of study: .*offsets\.values"):
-        Classifier.load(model)
+        TrainedClassifier.load_from_description(model)
 
 
 @pytest.mark.parametrize(
@@ -140,4 +140,4 @@ def test_a_configuration_that_this_version_does_not_know(model: Path, section: d
     del values["digest"]
     model.write_text(json.dumps({**values, "digest": files.sha256_of_values(values)}))
     with pytest.raises(UserError, match="does not fit this version of study"):
-        Classifier.load(model)
+        TrainedClassifier.load_from_description(model)

@@ -10,30 +10,30 @@ from safetensors.torch import load_file, save_file
 from study import data, files, knobs
 from study.errors import UserError
 from study.home.folder import Home
-from study.trained import Classifier, Description
-from study.trained.evaluate import evaluate
+from study.trained import ModelDescription, TrainedClassifier
+from study.trained.evaluate import evaluate_model
 
 
 def test_a_model_whose_features_are_no_numbers_is_refused_in_words(model: Path, tmp_path: Path) -> None:
-    description = Description.read(model)
+    description = ModelDescription.read_file(model)
     weights = model.parent / description.weights
     values = load_file(weights)
     name = next(name for name in values if name.endswith("encoder.last.weight"))
     save_file({**values, name: torch.full_like(values[name], torch.inf)}, weights)
-    replace(description, weights_digest=files.sha256_of_file(weights)).write(model)
+    replace(description, weights_digest=files.sha256_of_file(weights)).write_file(model)
     with pytest.raises(UserError, match=r"json: the features of 36\d of 36\d samples of val are not finite"):
-        evaluate(Home(tmp_path / "home"), model, "val")
+        evaluate_model(Home(tmp_path / "home"), model, "val")
 
 
 def test_the_network_that_found_groups_for_the_search_is_not_needed(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("STUDY_DATA", str(tmp_path / "data"))
-    expected = evaluate(Home(tmp_path / "home"), model, "val")
-    description = Description.read(model)
+    expected = evaluate_model(Home(tmp_path / "home"), model, "val")
+    description = ModelDescription.read_file(model)
     train = {**description.config["train"], "inferred_groups": "early"}
-    replace(description, config={**description.config, "train": train}).write(model)
-    assert evaluate(Home(tmp_path / "home"), model, "val") == expected
+    replace(description, config={**description.config, "train": train}).write_file(model)
+    assert evaluate_model(Home(tmp_path / "home"), model, "val") == expected
     assert not list((tmp_path / "data").rglob("*bias_guess*"))
 
 
@@ -42,47 +42,50 @@ def test_a_model_of_an_earlier_version_may_name_keys_that_were_removed(
 ) -> None:
     """The data set is looked up where the key was off, and otherwise what takes its place is said."""
     monkeypatch.setenv("STUDY_DATA", str(tmp_path / "data"))
-    description = Description.read(model)
+    description = ModelDescription.read_file(model)
     for given, message in ((True, "adult.*not found"), (False, "data.sensitive_input: False given, which was removed")):
         of_data = {"name": "adult", "sensitive_input": given}
-        replace(description, config={**description.config, "data": of_data}).write(model)
+        replace(description, config={**description.config, "data": of_data}).write_file(model)
         with pytest.raises(UserError, match=message):
-            evaluate(Home(tmp_path / "home"), model, "val")
+            evaluate_model(Home(tmp_path / "home"), model, "val")
 
 
 def test_a_model_of_an_earlier_version_knows_its_own_data(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A key that is gone, and off, does not make them other data."""
-    monkeypatch.setattr("study.trained.evaluate.test_fingerprint", lambda dataset: "no longer the same")
+    monkeypatch.setattr("study.trained.evaluate.test_split_fingerprint", lambda dataset: "no longer the same")
     monkeypatch.setitem(knobs.DATA_SETS_OF_REMOVED_KEYS, "data.row_numbers", ("biased_digits",))
-    home, description = Home(tmp_path / "home"), Description.read(model)
+    home, description = Home(tmp_path / "home"), ModelDescription.read_file(model)
     for more in ({}, {"row_numbers": "leave_out"}, {"aligned": "by_number"}):
         of_data = {**description.config["data"], **more}
-        replace(description, config={**description.config, "data": of_data}).write(model)
+        replace(description, config={**description.config, "data": of_data}).write_file(model)
         with pytest.raises(UserError, match="these are the model's own data"):
-            evaluate(home, model, "all")
+            evaluate_model(home, model, "all")
 
 
 def test_a_description_names_no_weights_outside_its_folder(model: Path, tmp_path: Path) -> None:
-    description = Description.read(model)
+    description = ModelDescription.read_file(model)
     weights = model.parent / description.weights
     weights.rename(weights.parents[1] / "others")
     for name in ("../others", str(weights.parents[1] / "others")):
-        replace(description, weights=name).write(model)
-        for read in (Classifier.load, lambda file: evaluate(Home(tmp_path / "home"), file, "val")):
+        replace(description, weights=name).write_file(model)
+        for read in (
+            TrainedClassifier.load_from_description,
+            lambda file: evaluate_model(Home(tmp_path / "home"), file, "val"),
+        ):
             with pytest.raises(UserError, match="cannot be the name of a file in"):
                 read(model)
 
 
 def test_of_many_groups_the_worst_are_named_by_their_own_counts(model: Path, tmp_path: Path) -> None:
     """Of 100 groups none has a metric of its own."""
-    found = evaluate(Home(tmp_path / "home"), model, "val", device="cpu").worst_group
+    found = evaluate_model(Home(tmp_path / "home"), model, "val", device="cpu").worst_group
     assert found is not None
-    description = Description.read(model)
+    description = ModelDescription.read_file(model)
     split = data.load(description.config["data"]).splits["val"]
     assert split.bias is not None
-    predicted = Classifier.load(model, "cpu").probabilities(split.inputs).argmax(1)
+    predicted = TrainedClassifier.load_from_description(model, "cpu").predict_probabilities(split.inputs).argmax(1)
     for group in (*found.worst, *found.too_small):
         target, bias = (int(part.strip("'")) for part in group.name.removeprefix("class ").split(" with bias class "))
         of_group = (split.target == target) & (split.bias == bias)
@@ -96,4 +99,4 @@ def test_of_many_groups_the_worst_are_named_by_their_own_counts(model: Path, tmp
 def test_a_file_is_refused_for_a_model_of_data_that_have_no_files_of_the_users(model: Path, tmp_path: Path) -> None:
     (tmp_path / "new.csv").write_text("a,b\n1,2\n")
     with pytest.raises(UserError, match=r"^--data \S*new\.csv: the model learned biased_digits, which has no files"):
-        evaluate(Home(tmp_path / "home"), model, "all", str(tmp_path / "new.csv"))
+        evaluate_model(Home(tmp_path / "home"), model, "all", str(tmp_path / "new.csv"))

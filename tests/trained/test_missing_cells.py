@@ -96,7 +96,7 @@ def in_mlflow(spec: StudySpec, trials: Sequence[Told]) -> None:
         for at, (name, fields) in enumerate(names)
     ]
     for change in EventTranslator(spec, TrackingState(""), StudyRecord()).translate(events):
-        assert all(np.isfinite(point.value) for point in change.points)
+        assert all(np.isfinite(point.value) for point in change.metric_values)
 
 
 def studies(of: Dataset, metric: str) -> tuple[StudySpec, StudySpec, list[Told], list[Told]]:
@@ -127,14 +127,14 @@ def test_whatever_groups_a_split_lacks(cells: Cells, unknown: int, name: str) ->
     told = record(*finals)
     for one in told.trials.values():
         text = model_card.model_card(Results(final, told), one, of, "birds")
-        counts = model_card.group_counts(final, one, of)
+        counts = model_card.group_counts_of_split(final, one, of)
         assert counts is not None
         found = find_worst_group(counts, of.facts.class_names, of.facts.bias_names)
         lowest = one.test_metrics["test/worst_group_accuracy"]
         if found and found.lowest is not None:
             assert found.lowest == pytest.approx(lowest)
             assert not found.worst or found.worst[0].name in text
-        for gap in model_card.FAIRNESS:
+        for gap in model_card.FAIRNESS_METRICS:
             if one.test_metrics.get(f"test/{gap}", 0.0) is None:
                 assert f"- {gap} not defined" in text
 

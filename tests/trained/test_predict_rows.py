@@ -20,8 +20,8 @@ from study.errors import UserError
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
 from study.spec import load_study
-from study.trained import Classifier, Description
-from study.trained.evaluate import evaluate
+from study.trained import ModelDescription, TrainedClassifier
+from study.trained.evaluate import evaluate_model
 from study.trained.prediction import predict_rows
 
 
@@ -56,8 +56,10 @@ def test_the_training_table_is_classified_as_in_training(loans: StudyFolder) -> 
     assert [row["row"] for row in rows] == [str(n + 1) for n in range(120)]
     right = np.mean([row["class"] == ("no", "yes")[n % 2] for n, row in enumerate(rows)])
     dataset, record = data.load(loans.load_spec().base["data"]), StudyRecord.load(loans.ledger_file)
-    classifier = Classifier.load(loans.description_file(0), "cpu")
-    expected = [np.mean(classifier.probabilities(s.inputs).argmax(1) == s.target) for s in dataset.splits.values()]
+    classifier = TrainedClassifier.load_from_description(loans.description_file(0), "cpu")
+    expected = [
+        np.mean(classifier.predict_probabilities(s.inputs).argmax(1) == s.target) for s in dataset.splits.values()
+    ]
     assert right == pytest.approx(np.average(expected, weights=[len(s) for s in dataset.splits.values()]))
     assert expected[2] == pytest.approx(record.trials[0].test_metrics["test/accuracy"])
     for row in rows:
@@ -72,14 +74,16 @@ def test_the_card_says_how_large_and_how_fast_it_is(loans: StudyFolder) -> None:
 
 def test_a_row_alone_is_as_it_is_among_others(loans: StudyFolder) -> None:
     """No mean of the rows that are given enters, and columns may come in any order, as any type, with others."""
-    whole = TrainedModel(Classifier.load(loans.description_file(0), "cpu")).predict(table_of(loans))
+    whole = TrainedModel(TrainedClassifier.load_from_description(loans.description_file(0), "cpu")).predict(
+        table_of(loans)
+    )
     frame = pd.read_csv(table_of(loans)).iloc[[4]]
     frame = frame[["owner", "income", "job", "sex"]].assign(extra=1, owner=bool(frame["owner"].iloc[0]))
-    alone = TrainedModel(Classifier.load(loans.description_file(0), "cpu")).predict(frame)
+    alone = TrainedModel(TrainedClassifier.load_from_description(loans.description_file(0), "cpu")).predict(frame)
     np.testing.assert_allclose(alone.iloc[0, 1:].astype(float), whole.iloc[4, 1:].astype(float), rtol=1e-5)
     frame.to_parquet("one.parquet")
     np.testing.assert_allclose(
-        TrainedModel(Classifier.load(loans.description_file(0), "cpu"))
+        TrainedModel(TrainedClassifier.load_from_description(loans.description_file(0), "cpu"))
         .predict("one.parquet")
         .iloc[0, 1:]
         .astype(float),
@@ -152,19 +156,21 @@ def test_a_table_of_another_kind_is_refused(loans: StudyFolder, here: Path, text
 def test_other_rows_are_evaluated_with_the_encoding_of_training(loans: StudyFolder, here: Path) -> None:
     """Not with the mean of the other table's own rows; a value that training had not is refused."""
     home, model = Home(here / "home"), loans.description_file(0)
-    own = evaluate(home, model, "train")
+    own = evaluate_model(home, model, "train")
     text = table_of(loans).read_text()
     lines = text.splitlines()
     few = [line for number, line in enumerate(lines) if number % 3 or not number]
     people(here / "shifted.csv")
     (here / "shifted.csv").write_text("\n".join(few))
-    assert own == evaluate(home, model, "train", assignments=[f"data.path={table_of(loans)}"])
+    assert own == evaluate_model(home, model, "train", assignments=[f"data.path={table_of(loans)}"])
     dataset = data.load_encoded(
-        {**loans.load_spec().base["data"], "path": "shifted.csv"}, Description.read(model).encoding or ()
+        {**loans.load_spec().base["data"], "path": "shifted.csv"}, ModelDescription.read_file(model).encoding or ()
     )[0]
-    classifier = Classifier.load(model, "cpu")
-    expected = np.mean(classifier.probabilities(dataset.splits["val"].inputs).argmax(1) == dataset.splits["val"].target)
-    found = evaluate(home, model, "val", assignments=["data.path=shifted.csv"]).metrics
+    classifier = TrainedClassifier.load_from_description(model, "cpu")
+    expected = np.mean(
+        classifier.predict_probabilities(dataset.splits["val"].inputs).argmax(1) == dataset.splits["val"].target
+    )
+    found = evaluate_model(home, model, "val", assignments=["data.path=shifted.csv"]).metrics
     assert found["val/accuracy"] == pytest.approx(expected)
     rows = pd.read_csv("shifted.csv")
     again = TrainedModel(classifier).predict(rows)
@@ -173,7 +179,7 @@ def test_other_rows_are_evaluated_with_the_encoding_of_training(loans: StudyFold
     with pytest.raises(
         UserError, match=r"other\.csv: the model can take none of its rows: column 'job': 'pilot' \(\d+ ro"
     ):
-        evaluate(home, model, "val", assignments=["data.path=other.csv"])
+        evaluate_model(home, model, "val", assignments=["data.path=other.csv"])
 
 
 def test_rows_that_the_model_cannot_take_are_left_out_and_told_once(loans: StudyFolder, here: Path) -> None:
@@ -188,8 +194,8 @@ def test_rows_that_the_model_cannot_take_are_left_out_and_told_once(loans: Study
     rows.loc[30, "income"] = "much"
     rows.to_csv("some.csv", index=False)
     home, model, split = Home(here / "home"), loans.description_file(0), ["data.split=part"]
-    found = evaluate(home, model, "all", assignments=["data.path=some.csv", *split], device="cpu")
-    expected = evaluate(home, model, "all", assignments=["data.path=sound.csv", *split], device="cpu")
+    found = evaluate_model(home, model, "all", assignments=["data.path=some.csv", *split], device="cpu")
+    expected = evaluate_model(home, model, "all", assignments=["data.path=sound.csv", *split], device="cpu")
     assert {**found.metrics} == pytest.approx({**expected.metrics}, nan_ok=True)
     assert found.samples == expected.samples == len(sound)
     assert sorted(found.left_out) == [5, 6, 7, 30]
@@ -236,7 +242,7 @@ def test_rows_with_gaps_are_evaluated_as_they_were_trained(here: Path, missing: 
     model = train_study(home, final_training_spec(spec, [3], "gaps")).description_file(0)
     rows.loc[rows.index[11], "income"] = " "
     rows.iloc[::-1].to_csv("later.csv", index=False)
-    found = evaluate(home, model, "all", assignments=["data.path=later.csv"], device="cpu")
+    found = evaluate_model(home, model, "all", assignments=["data.path=later.csv"], device="cpu")
     assert gaps
     assert found.samples == len(rows) - {"drop": gaps + 1, "fill": 0, "error": 1}[missing]
     assert len(found.left_out) == (missing == "error")
@@ -244,17 +250,20 @@ def test_rows_with_gaps_are_evaluated_as_they_were_trained(here: Path, missing: 
 
 def test_a_table_that_changed_during_training_is_not_described(loans: StudyFolder, here: Path) -> None:
     """Its encoding would be another than the model's."""
-    from study.trained.model_files import _encoding
+    from study.trained.model_files import _table_encoding
 
     section, dataset = loans.load_spec().base["data"], data.load(loans.load_spec().base["data"])
-    assert _encoding(section, dataset) == Description.read(loans.description_file(0)).encoding
+    assert _table_encoding(section, dataset) == ModelDescription.read_file(loans.description_file(0)).encoding
     changed = people(here / "changed.csv", 90)
-    assert _encoding({**section, "path": str(changed)}, dataset) is None
-    assert _encoding({**section, "path": "nowhere.csv"}, dataset) is None
+    assert _table_encoding({**section, "path": str(changed)}, dataset) is None
+    assert _table_encoding({**section, "path": "nowhere.csv"}, dataset) is None
 
 
 def test_rows_with_a_column_twice_are_refused(loans: StudyFolder) -> None:
-    frame, classifier = pd.read_csv(table_of(loans)), Classifier.load(loans.description_file(0), "cpu")
+    frame, classifier = (
+        pd.read_csv(table_of(loans)),
+        TrainedClassifier.load_from_description(loans.description_file(0), "cpu"),
+    )
     name = next(column.name for column in classifier.description.encoding or ())
     twice = pd.concat([frame, frame[[name]]], axis=1)
     with pytest.raises(UserError, match=f"has more than one column '{name}'. Which one is meant?"):
@@ -276,15 +285,15 @@ def test_other_rows_are_counted_in_the_models_groups(loans: StudyFolder, here: P
     """A table of one group alone gives the values of that group, wherever its name would stand among its own."""
     place = loans.description_file(0)
     home = Home(here / "home")
-    only = evaluate(home, place, "train", assignments=later(loans, {}, keep="m"), device="cpu").metrics
+    only = evaluate_model(home, place, "train", assignments=later(loans, {}, keep="m"), device="cpu").metrics
     assert {name for name, value in only.items() if "group_" in name and "_1_" in name and value is not None}
     assert all(value is None for name, value in only.items() if name.endswith(("group_0_0_accuracy", "1_0_accuracy")))
 
 
 def test_all_rows_of_another_table_are_measured_and_counted(loans: StudyFolder, here: Path) -> None:
     place, home, settings = loans.description_file(0), Home(here / "home"), later(loans, {})
-    found = evaluate(home, place, "all", assignments=settings, device="cpu")
-    parts = {split: evaluate(home, place, split, assignments=settings, device="cpu") for split in SPLITS}
+    found = evaluate_model(home, place, "all", assignments=settings, device="cpu")
+    parts = {split: evaluate_model(home, place, split, assignments=settings, device="cpu") for split in SPLITS}
     assert found.samples == len(pd.read_csv("later.csv")) == sum(part.samples for part in parts.values())
     right = sum((part.metrics[f"{split}/accuracy"] or 0) * part.samples for split, part in parts.items())
     assert found.metrics["all/accuracy"] == pytest.approx(right / found.samples)
@@ -292,7 +301,7 @@ def test_all_rows_of_another_table_are_measured_and_counted(loans: StudyFolder, 
         name.partition("/")[2] for name in found.metrics
     }
     with pytest.raises(UserError, match="the model's own data"):
-        evaluate(home, place, "all", device="cpu")
+        evaluate_model(home, place, "all", device="cpu")
 
 
 def test_other_rows_without_a_test_split_are_not_the_models_own(loans: StudyFolder, here: Path) -> None:
@@ -300,13 +309,15 @@ def test_other_rows_without_a_test_split_are_not_the_models_own(loans: StudyFold
     frame = pd.read_csv(table_of(loans)).iloc[::-1]
     frame.assign(part=[("train", "val")[row % 2] for row in range(len(frame))]).to_csv("parts.csv", index=False)
     place = loans.description_file(0)
-    description = Description.read(place)
-    replace(description, told={**description.told, "test_fingerprint": None}).write(place)
+    description = ModelDescription.read_file(place)
+    replace(description, told={**description.told, "test_fingerprint": None}).write_file(place)
     settings = [f"data.path={Path('parts.csv').absolute()}", "data.split=part"]
     try:
-        assert evaluate(Home(here / "home"), place, "all", assignments=settings, device="cpu").samples == len(frame)
+        assert evaluate_model(Home(here / "home"), place, "all", assignments=settings, device="cpu").samples == len(
+            frame
+        )
     finally:
-        description.write(place)
+        description.write_file(place)
 
 
 def test_figures_of_groups_have_their_names_beside_them(loans: StudyFolder) -> None:
@@ -324,9 +335,9 @@ def test_rows_of_a_bias_class_that_the_model_does_not_know_are_measured_by_class
     loans: StudyFolder, here: Path
 ) -> None:
     place, home = loans.description_file(0), Home(here / "home")
-    known = evaluate(home, place, "all", assignments=later(loans, {}), device="cpu")
-    some = evaluate(home, place, "all", assignments=later(loans, {"m": "x"}), device="cpu")
-    assert (known.foreign_bias, some.foreign_bias) == ([], ["x"])
+    known = evaluate_model(home, place, "all", assignments=later(loans, {}), device="cpu")
+    some = evaluate_model(home, place, "all", assignments=later(loans, {"m": "x"}), device="cpu")
+    assert (known.unknown_bias_classes, some.unknown_bias_classes) == ([], ["x"])
     by_class = ("all/accuracy", "all/balanced_accuracy", "all/log_loss")
     assert [some.metrics[name] for name in by_class] == pytest.approx([known.metrics[name] for name in by_class])
     assert some.metrics["all/group_0_0_accuracy"] == known.metrics["all/group_0_0_accuracy"]
@@ -348,8 +359,8 @@ def test_a_model_whose_method_needs_the_bias_is_measured_on_rows_without_it(here
     model = train_study(Home(here / "home"), final_training_spec(spec, [3], "needing")).description_file(0)
     rows.iloc[::-1].to_csv("turned.csv", index=False)
     home, path = Home(here / "home"), f"data.path={Path('turned.csv').absolute()}"
-    known = evaluate(home, model, "all", assignments=[path], device="cpu").metrics
-    found = evaluate(home, model, "all", assignments=[path, "data.bias=null"], device="cpu").metrics
+    known = evaluate_model(home, model, "all", assignments=[path], device="cpu").metrics
+    found = evaluate_model(home, model, "all", assignments=[path, "data.bias=null"], device="cpu").metrics
     assert found["all/accuracy"] == known["all/accuracy"]
     assert found["all/unbiased_accuracy"] is None
 
@@ -361,25 +372,27 @@ def test_other_rows_come_into_the_groups_of_numbers_that_the_model_has(here: Pat
     Path("people.yaml").write_text(TABLE.replace("PATH", str(here / "people.csv")))
     spec = load_study("people.yaml", ["data.bias=age", "data.bias_bins=quartiles"])
     model = train_study(Home(here / "home"), final_training_spec(spec, [3], "binned")).description_file(0)
-    facts = Description.read(model).facts
+    facts = ModelDescription.read_file(model).facts
     assert facts.bias_names == ("under 29.75", "29.75 to under 39.5", "39.5 to under 49.25", "49.25 and over")
     low = pd.read_csv(here / "people.csv").query("age < 29")
     pd.concat([low] * 3).to_csv("low.csv", index=False)
-    found = evaluate(Home(here / "home"), model, "train", assignments=["data.path=low.csv"], device="cpu").metrics
+    found = evaluate_model(Home(here / "home"), model, "train", assignments=["data.path=low.csv"], device="cpu").metrics
     assert found["train/group_0_0_accuracy"] >= 0
     assert found["train/group_0_1_accuracy"] is None
-    other = evaluate(Home(here / "home"), model, "train", assignments=["data.path=low.csv", "data.bias_bins=[24]"])
-    assert set(other.foreign_bias) == {"under 24", "24 and over"}
+    other = evaluate_model(
+        Home(here / "home"), model, "train", assignments=["data.path=low.csv", "data.bias_bins=[24]"]
+    )
+    assert set(other.unknown_bias_classes) == {"under 24", "24 and over"}
 
 
 def test_texts_with_a_decimal_comma_are_numbers_where_training_said_so(loans: StudyFolder) -> None:
     """pandas leaves a column as text for the sake of one cell that is no number."""
-    classifier = Classifier.load(loans.description_file(0), "cpu")
+    classifier = TrainedClassifier.load_from_description(loans.description_file(0), "cpu")
     section = {**classifier.description.config["data"], "decimal": ",", "missing_marks": ["-"]}
     told = replace(classifier.description, config={**classifier.description.config, "data": section})
     sound = pd.DataFrame({"income": [1200.5, None], "job": "cook", "owner": "true"})
     texts = pd.DataFrame({"income": ["1200,5", " - ", "much"], "job": "cook", "owner": "true"})
     plain = predict_rows(classifier, sound, "rows")
-    found = predict_rows(Classifier(told, loans.description_file(0).parent, "cpu"), texts, "rows")
-    assert [row.probabilities for row in found.rows] == [row.probabilities for row in plain.rows]
+    found = predict_rows(TrainedClassifier(told, loans.description_file(0).parent, "cpu"), texts, "rows")
+    assert [row.probabilities for row in found.predictions] == [row.probabilities for row in plain.predictions]
     assert list(found.unreadable) == [3]

@@ -18,11 +18,11 @@ from typer.testing import CliRunner, Result
 
 from study.cli import app
 from study.data import label_files
-from study.data.image_files import decode_readable
+from study.data.image_files import decode_readable_images
 from study.errors import UserError
 from study.home.folder import StudyFolder
 from study.text import unescape_formula
-from study.trained import Description
+from study.trained import ModelDescription
 
 
 @pytest.fixture
@@ -119,9 +119,9 @@ def test_a_column_of_a_list_names_its_files_however_the_training_table_is_writte
     for number in range(2):
         picture(here / f"{number}.png", 500 * number)
     (here / "list.csv").write_text("file,case\n1.png,b7\n0.png,a3\n")
-    description = Description.read(model)
+    description = ModelDescription.read_file(model)
     data = {"name": "image_folder", "path": str(here), "target": "kind", "size": 28, "separator": ";"}
-    replace(description, config={**description.config, "data": data}).write(model)
+    replace(description, config={**description.config, "data": data}).write_file(model)
     done = CliRunner().invoke(app, ["predict", str(model), "list.csv", "--id", "case", "--device", "cpu"])
     assert done.exit_code == 0, done.exception
     assert [row["case"] for row in rows(done.stdout)] == ["b7", "a3"]
@@ -136,11 +136,12 @@ def test_images_become_square_as_in_training(
     )
     seen = []
     monkeypatch.setattr(
-        "study.trained.prediction.decode_readable", lambda *given: seen.append(given) or decode_readable(*given)
+        "study.trained.prediction.decode_readable_images",
+        lambda *given: seen.append(given) or decode_readable_images(*given),
     )
-    description = Description.read(model)
+    description = ModelDescription.read_file(model)
     for section, frame in (({"name": "waterbirds"}, "squash"), ({"name": "cub"}, "crop")):
-        replace(description, config={**description.config, "data": section}).write(model)
+        replace(description, config={**description.config, "data": section}).write_file(model)
         assert CliRunner().invoke(app, ["predict", str(model), "wide.png", "--device", "cpu"]).exit_code == 0
         assert seen[-1][1:] == (8, frame)
 
@@ -200,7 +201,7 @@ def test_names_that_are_no_text_are_written_as_they_are(folder: StudyFolder, her
 
 def test_class_names_are_no_formulas(folder: StudyFolder, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names = ("=cmd()", "-1", "-0.5", "@x", "'=y", "f", "g", "h", "i", "j")
-    monkeypatch.setattr("study.trained.classifier.Classifier.classes", names)
+    monkeypatch.setattr("study.trained.classifier.TrainedClassifier.class_names", names)
     for number in range(20):
         picture(here / f"{number}.png", 200 * number)
     assert predict(folder, ".", "-o", "classes.csv").exit_code == 0
@@ -209,5 +210,5 @@ def test_class_names_are_no_formulas(folder: StudyFolder, here: Path, monkeypatc
     exact = [row["class"] for row in json.loads(predict(folder, ".", "--json").stdout)]
     assert [unescape_formula(line[1]) for line in lines] == exact
     assert not [line[1] for line in lines if line[1][0] in "=@"]
-    table = label_files.read_text_table(here / "classes.csv", ("file", "class"))
+    table = label_files.read_table_as_text(here / "classes.csv", ("file", "class"))
     assert label_files.distinct_classes(table["class"]) == sorted(set(exact)), "it is a table of labels, too"

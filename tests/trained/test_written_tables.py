@@ -82,7 +82,7 @@ def test_any_way_of_saving_gives_the_same_data_without_a_key(here: Path, path: s
     plain, section = drafted("plain.csv"), drafted(path)
     assert section == {**plain, "path": path}
     assert data.load(section).fingerprint == data.load(plain).fingerprint
-    assert (data.describe_reading(section)[0].startswith("read as: ")) is (
+    assert (data.describe_column_reading(section)[0].startswith("read as: ")) is (
         path not in ("plain.csv", "sheet.xlsx", "table.parquet")
     )
 

@@ -16,7 +16,7 @@ from study.errors import UserError
 from study.training import Trial, TrialConfig, UnusableCheckpointError
 from study.training.config import TrainOptions
 from study.training.evaluation import build_networks
-from study.training.optimization import build_optimizer, build_scheduler, parameter_groups
+from study.training.optimization import make_lr_scheduler, make_optimizer, parameter_groups
 
 SMALL = "shufflenet_v2_x0_5"
 METHOD = {"name": "cross_entropy"}
@@ -39,8 +39,8 @@ def test_the_encoder_has_a_rate_of_its_own_in_every_epoch(name: str, weights: Pa
     options = TrainOptions(epochs=4, optimizer=name, learning_rate=0.3, lr_milestones=(0.5,), warmup_epochs=1)
     trial = told(weights, lr_factor=0.1)
     method = build_networks(trial, digits().facts)["method"]
-    of = build_optimizer(parameter_groups(method, options), options, torch.device("cpu"))
-    rates = build_scheduler(of, options)
+    of = make_optimizer(parameter_groups(method, options), options, torch.device("cpu"))
+    rates = make_lr_scheduler(of, options)
     encoder = {id(tensor) for tensor in method.network.encoder.parameters()}
     for expected in (0.3, 0.3, 0.03, 0.03):
         for group in of.param_groups:
@@ -62,10 +62,10 @@ def test_without_a_factor_the_parameters_are_one_group_in_their_order(weights: P
 def test_a_stopped_trial_goes_on_bit_for_bit(weights: Path, tmp_path: Path) -> None:
     trial, file = told(weights, lr_factor=0.1), tmp_path / "state.pt"
     whole = Trial(trial, digits(), "cpu")
-    expected = timeless(whole.run())
-    first = timeless(islice(Trial(trial, digits(), "cpu").run(file), 2))[:1]
+    expected = timeless(whole.train_epochs())
+    first = timeless(islice(Trial(trial, digits(), "cpu").train_epochs(file), 2))[:1]
     resumed = Trial(trial, digits(), "cpu")
-    assert [*first, *timeless(resumed.run(file))] == expected
+    assert [*first, *timeless(resumed.train_epochs(file))] == expected
     ended = resumed.method.network.encoder.net.state_dict()
     for name, tensor in whole.method.network.encoder.net.state_dict().items():
         assert torch.equal(ended[name], tensor)
@@ -74,22 +74,22 @@ def test_a_stopped_trial_goes_on_bit_for_bit(weights: Path, tmp_path: Path) -> N
 @pytest.mark.slow
 def test_a_checkpoint_of_other_weights_is_not_gone_on_with(weights: Path, tmp_path: Path) -> None:
     trial, file = told(weights), tmp_path / "state.pt"
-    list(islice(Trial(trial, digits(), "cpu").run(file), 2))
+    list(islice(Trial(trial, digits(), "cpu").train_epochs(file), 2))
     torch.manual_seed(6)
     save_file(get_model(SMALL).state_dict(), weights)
     with pytest.raises(UnusableCheckpointError, match="of another configuration, other data or code"):
-        list(Trial(trial, digits(), "cpu").run(file))
+        list(Trial(trial, digits(), "cpu").train_epochs(file))
 
 
 @pytest.mark.slow
 def test_a_trained_model_needs_no_weights_file(weights: Path, tmp_path: Path) -> None:
     trial = Trial(told(weights), digits(), "cpu")
-    trial.save(tmp_path / "one.safetensors")
+    trial.save_model(tmp_path / "one.safetensors")
     measured = trial.evaluate("val")
     weights.unlink()
-    models.initial_weights._sha256.cache_clear()
+    models.initial_weights._cached_sha256.cache_clear()
     with pytest.raises(UserError, match="not found"):
         Trial(told(weights), digits(), "cpu")
     fresh = Trial(told(weights), digits(), "cpu", begins=False)
-    fresh.load(tmp_path / "one.safetensors")
+    fresh.load_model(tmp_path / "one.safetensors")
     assert fresh.evaluate("val") == measured

@@ -11,10 +11,10 @@ from small import SAMPLES, config, digits, section, trained
 from study import methods
 from study.data.dataset import Dataset, Split
 from study.errors import UserError
-from study.methods import UNKNOWN, BatchLabels
+from study.methods import UNKNOWN_LABEL, BatchLabels
 from study.training import Trial, TrialConfig
-from study.training.device import ResidentSplit
-from study.training.trial import known_labels
+from study.training.device import DeviceSplit
+from study.training.trial import labels_known_to_method
 
 CPU = torch.device("cpu")
 PARTLY = {"name": "fair_sup_con", "bias_source": "some_labels"}
@@ -29,7 +29,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def known(of: TrialConfig, dataset: Dataset) -> BatchLabels:
     """What the method knows of the training split."""
-    return known_labels(ResidentSplit(dataset.splits["train"], dataset.facts, CPU).labels, of, dataset)
+    return labels_known_to_method(DeviceSplit(dataset.splits["train"], dataset.facts, CPU).labels, of, dataset)
 
 
 def known_bias(seed: int = 0, **method: object) -> torch.Tensor:
@@ -44,7 +44,7 @@ def kept(home: Path) -> dict[Path, int]:
 @pytest.mark.parametrize("share", [0.1, 0.37, 1.0])
 def test_an_exact_share_is_known(share: float) -> None:
     labels, bias = torch.from_numpy(digits().splits["train"].bias), known_bias(known_bias=share, unknown_bias="sup_con")
-    known = bias != UNKNOWN
+    known = bias != UNKNOWN_LABEL
     assert int(known.sum()) == round(share * SAMPLES)
     assert torch.equal(bias[known], labels[known])
     assert torch.equal(bias, known_bias(known_bias=share, unknown_bias="sup_con"))
@@ -53,7 +53,7 @@ def test_an_exact_share_is_known(share: float) -> None:
 
 def test_the_bias_of_the_others_is_guessed_better_than_by_chance() -> None:
     labels = torch.from_numpy(digits().splits["train"].bias)
-    known = known_bias(known_bias=0.25, unknown_bias="sup_con") != UNKNOWN
+    known = known_bias(known_bias=0.25, unknown_bias="sup_con") != UNKNOWN_LABEL
     guessed = known_bias(known_bias=0.25, bias_learning_rate=0.01)
     assert torch.equal(guessed[known], labels[known])
     assert (guessed[~known] == labels[~known]).float().mean() > 0.5  # ten colours
@@ -71,10 +71,10 @@ def test_all_known_is_as_all_labels() -> None:
 @pytest.mark.slow
 def test_the_network_is_trained_once_and_leaves_no_trace_in_the_trial(home: Path) -> None:
     method = PARTLY | {"known_bias": 0.3, "bias_epochs": 2}
-    first = timeless(Trial(config(method, epochs=2), digits(), "cpu").run())
+    first = timeless(Trial(config(method, epochs=2), digits(), "cpu").train_epochs())
     files = kept(home)
     assert files
-    assert timeless(Trial(config(method, epochs=2), digits(), "cpu").run()) == first
+    assert timeless(Trial(config(method, epochs=2), digits(), "cpu").train_epochs()) == first
     assert kept(home) == files
     known_bias(known_bias=0.3, bias_epochs=2)
     assert kept(home) == files  # the trial's other settings do not matter

@@ -14,9 +14,9 @@ from study.data import Facts
 from study.metrics import METRICS
 from study.metrics.selection_rules import SELECTION_RULES
 from study.training import metrics
-from study.training.counts import CLASS_SHRINKAGE, SHRINKAGE, CellStatistics
+from study.training.counts import CELL_PRIOR_SAMPLES, CLASS_PRIOR_SAMPLES, CellStatistics
 from study.training.counts import kinds_of_cells as alike
-from study.training.standard_errors import ERRORS
+from study.training.standard_errors import STANDARD_ERROR_FUNCTIONS
 
 Table = list[list[tuple[int, int]]]
 """Right predictions and samples of each (class, group) cell."""
@@ -52,10 +52,10 @@ def oracle(table: Table, of: Facts) -> Expected:
     member = np.array(
         [[(y, s) in places for places in kinds(of)] + [y == c for c in range(of.classes)] for y, s in cells], float
     )
-    k, known, n_kinds = SHRINKAGE, samples > 0, len(kinds(of))
+    k, known, n_kinds = CELL_PRIOR_SAMPLES, samples > 0, len(kinds(of))
     weight, overall = samples / (samples + k), right.sum() / samples.sum()
     without = np.array([not known[member[:, kind] > 0].any() for kind in range(n_kinds)])
-    penalty = np.array([1 / k if empty else 0.0 for empty in without] + [CLASS_SHRINKAGE / k] * of.classes)
+    penalty = np.array([1 / k if empty else 0.0 for empty in without] + [CLASS_PRIOR_SAMPLES / k] * of.classes)
     aim = (right / (samples + k)) @ member + np.r_[without * overall / k, np.zeros(of.classes)]
     covariance = np.linalg.inv(member.T @ (weight[:, None] * member) + np.diag(penalty))
     prior = np.clip(member @ covariance @ aim, 0, 1)
@@ -88,9 +88,9 @@ def tables(draw: st.DrawFn) -> tuple[Table, Facts]:
 @given(tables())
 def test_shrunk_cells_are_what_the_model_gives(drawn: tuple[Table, Facts]) -> None:
     found, expected = cells(*drawn), oracle(*drawn)
-    assert found.shrunk.flatten().tolist() == pytest.approx(expected.shrunk.tolist())
-    assert found.cell_variance.flatten().tolist() == pytest.approx(expected.cell_variance.tolist())
-    assert float(found.mean_variance) == pytest.approx(expected.mean_variance)
+    assert found.shrunk_values.flatten().tolist() == pytest.approx(expected.shrunk.tolist())
+    assert found.variance_of_shrunk_values.flatten().tolist() == pytest.approx(expected.cell_variance.tolist())
+    assert float(found.variance_of_shrunk_mean) == pytest.approx(expected.mean_variance)
 
 
 @given(tables())
@@ -98,15 +98,17 @@ def test_without_what_sets_classes_apart_a_kind_has_one_prior(drawn: tuple[Table
     """The prior of a cell is then the mean of its kind, each cell weighing samples / (samples + k)."""
     table, of = drawn
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("study.training.counts.CLASS_SHRINKAGE", 1e12)
-        found = cells(table, of).shrunk
+        patch.setattr("study.training.counts.CLASS_PRIOR_SAMPLES", 1e12)
+        found = cells(table, of).shrunk_values
     for places in kinds(of):
-        weight = sum(table[y][s][1] / (table[y][s][1] + SHRINKAGE) for y, s in places)
+        weight = sum(table[y][s][1] / (table[y][s][1] + CELL_PRIOR_SAMPLES) for y, s in places)
         if weight > 0:
-            prior = sum(table[y][s][0] / (table[y][s][1] + SHRINKAGE) for y, s in places) / weight
+            prior = sum(table[y][s][0] / (table[y][s][1] + CELL_PRIOR_SAMPLES) for y, s in places) / weight
             for y, s in places:
                 right, samples = table[y][s]
-                assert float(found[y, s]) == pytest.approx((right + SHRINKAGE * prior) / (samples + SHRINKAGE))
+                assert float(found[y, s]) == pytest.approx(
+                    (right + CELL_PRIOR_SAMPLES * prior) / (samples + CELL_PRIOR_SAMPLES)
+                )
 
 
 def test_a_rare_class_that_is_never_recognised_is_not_hidden() -> None:
@@ -118,11 +120,11 @@ def test_a_rare_class_that_is_never_recognised_is_not_hidden() -> None:
     kinds_of = alike(facts, torch.device("cpu"))
     dead, alive = torch.full((5, 5), 0.7).double(), torch.full((5, 5), 0.64).double()
     dead[4] = 0.0
-    found = [float(CellStatistics(samples * share, samples, kinds_of).shrunk.mean()) for share in (dead, alive)]
+    found = [float(CellStatistics(samples * share, samples, kinds_of).shrunk_values.mean()) for share in (dead, alive)]
     assert found[0] < found[1]
     losses = [-(share.clamp(min=0.05)).log() for share in (dead, alive)]
     worth = [
-        float(CellStatistics(samples * loss, samples, kinds_of, samples * loss.square()).shrunk.mean())
+        float(CellStatistics(samples * loss, samples, kinds_of, samples * loss.square()).shrunk_values.mean())
         for loss in losses
     ]
     assert worth[0] > worth[1]
@@ -133,9 +135,9 @@ def test_the_more_samples_the_less_is_shrunk(drawn: tuple[Table, Facts]) -> None
     """A hundred thousand times as many samples of the same accuracies: nothing is left of the prior."""
     full = [[(100_000 * (right + 1), 100_000 * (samples + 2)) for right, samples in row] for row in drawn[0]]
     found = cells(full, drawn[1])
-    assert torch.allclose(found.shrunk, found.sums / found.samples, atol=1e-4)
+    assert torch.allclose(found.shrunk_values, found.sums / found.samples, atol=1e-4)
     plain = (found.sums / found.samples * (1 - found.sums / found.samples) / found.samples).sum().sqrt()
-    assert float(found.mean_variance.sqrt()) == pytest.approx(float(plain) / found.samples.numel(), rel=1e-3)
+    assert float(found.variance_of_shrunk_mean.sqrt()) == pytest.approx(float(plain) / found.samples.numel(), rel=1e-3)
 
 
 def test_none_right_of_two_is_not_certainly_none() -> None:
@@ -152,7 +154,7 @@ def computed(prediction: list[int], target: list[int], bias: list[int], of: Fact
 
 def test_each_rule_has_its_standard_error() -> None:
     losses = {name for name in METRICS if name.endswith("log_loss")}
-    assert set(ERRORS) == {rule.metric for rule in SELECTION_RULES} | {"aligned_accuracy"} | losses
+    assert set(STANDARD_ERROR_FUNCTIONS) == {rule.metric for rule in SELECTION_RULES} | {"aligned_accuracy"} | losses
 
 
 def share_error(hits: list[bool]) -> float:
@@ -231,8 +233,8 @@ def test_the_stated_error_of_the_shrunk_mean_is_that_of_drawn_splits(apart: floa
         found = CellStatistics(
             torch.binomial(samples, truth, generator=generator), samples, torch.stack([1 - aligned, aligned])
         )
-        stated.append(float(found.mean_variance))
-        missed.append(float(found.shrunk.mean() - truth.mean()) ** 2)
+        stated.append(float(found.variance_of_shrunk_mean))
+        missed.append(float(found.shrunk_values.mean() - truth.mean()) ** 2)
     assert sum(missed) / sum(stated) == pytest.approx(1.0, abs=0.25)
 
 

@@ -22,12 +22,14 @@ def test_a_trial_stopped_and_resumed_gives_the_bits_of_one_that_was_not(
     three = config("train.epochs=3", f"train.{rate}", "model.head=mlp", "model.head_norm=hidden")
     file = tmp_path / "trial" / "state.pt"
     whole = Trial(three, dataset, "cpu")
-    expected = timeless(whole.run())
-    first = list(islice(Trial(three, dataset, "cpu").run(file), stop + 1))[:stop]  # written once the next is asked for
+    expected = timeless(whole.train_epochs())
+    first = list(islice(Trial(three, dataset, "cpu").train_epochs(file), stop + 1))[
+        :stop
+    ]  # written once the next is asked for
     assert [path.name for path in file.parent.iterdir()] == ["state.pt"]
     torch.rand(5)
     again = Trial(three, dataset, "cpu")
-    assert timeless([*first, *again.run(file)]) == expected
+    assert timeless([*first, *again.train_epochs(file)]) == expected
     assert again.evaluate("test") == whole.evaluate("test")
 
 
@@ -35,25 +37,25 @@ def test_what_is_written_was_given_before(dataset: Dataset, tmp_path: Path) -> N
     """A caller that is cut off never misses an epoch: the file holds no epoch whose metrics were not taken."""
     file = tmp_path / "state.pt"
     trial = Trial(config("train.epochs=3"), dataset, "cpu")
-    held = [trial.saved_epoch(file) for _ in trial.run(file)]
+    held = [trial.saved_epoch(file) for _ in trial.train_epochs(file)]
     assert [*held, trial.saved_epoch(file)] == [0, 1, 2, 2], "the last epoch is not written: nothing follows it"
 
 
 def test_the_state_of_another_trial_is_refused(dataset: Dataset, tmp_path: Path) -> None:
     file = tmp_path / "state.pt"
-    list(Trial(config(), dataset, "cpu").run(file))
+    list(Trial(config(), dataset, "cpu").train_epochs(file))
     for other in (config(seed=3), config("model.width=4")):
         with pytest.raises(
             UnusableCheckpointError, match=r"state\.pt: is the state of a trial of another configuration"
         ):
-            next(iter(Trial(other, dataset, "cpu").run(file)))
+            next(iter(Trial(other, dataset, "cpu").train_epochs(file)))
 
 
 @pytest.mark.parametrize("damage", ["empty", "half", "one bit", "text"])
 def test_a_damaged_file_is_told(dataset: Dataset, tmp_path: Path, damage: str) -> None:
     file = tmp_path / "state.pt"
     trial = Trial(config(), dataset, "cpu")
-    list(trial.run(file))
+    list(trial.train_epochs(file))
     whole = file.read_bytes()
     flipped = bytearray(whole)
     flipped[len(whole) // 2] ^= 1
@@ -72,7 +74,7 @@ def changed(content: dict[str, Any], key: str, value: object) -> dict[str, Any]:
 def test_a_file_of_another_form_is_told(dataset: Dataset, tmp_path: Path, part: str) -> None:
     """Whole and of this trial, as another version may write it: it is refused before the trial begins."""
     file, trial = tmp_path / "state.pt", Trial(config(), dataset, "cpu")
-    list(trial.run(file))
+    list(trial.train_epochs(file))
     content = torch.load(file, weights_only=True)
     for value in (None, "two", -1, 1.0, True, [], "left out"):
         torch.save(changed(content, part, value), file)
@@ -91,23 +93,26 @@ def test_writing_takes_at_most_its_share_of_the_time(tmp_path: Path, monkeypatch
         save(content, file)
 
     monkeypatch.setattr(checkpoint.torch, "save", slow)
-    kept, written = checkpoint.Checkpoint(tmp_path / "state.pt", {}, {}, {}, pause=checkpoint.PAUSE_PER_WRITE), []
+    kept, written = (
+        checkpoint.TrialCheckpointFile(tmp_path / "state.pt", {}, {}, {}, pause=checkpoint.MIN_PAUSE_PER_WRITE_TIME),
+        [],
+    )
     for epoch in range(1, 13):
         now[0] += 1.0
-        kept.save(epoch)
-        written.append(kept.restore())
+        kept.save_if_due(epoch)
+        written.append(kept.restore_state())
     assert written == [1] * 4 + [5] * 4 + [9] * 4
 
 
 def test_a_write_that_fails_leaves_the_file_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = checkpoint.Checkpoint(tmp_path / "state.pt", {}, {}, {})
-    kept.save(1)
+    kept = checkpoint.TrialCheckpointFile(tmp_path / "state.pt", {}, {}, {})
+    kept.save_if_due(1)
 
     def full(content: object, file: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(checkpoint.torch, "save", full)
     with pytest.raises(OSError, match="No space left"):
-        kept.save(2)
-    assert kept.restore() == 1
+        kept.save_if_due(2)
+    assert kept.restore_state() == 1
     assert [path.name for path in tmp_path.iterdir()] == ["state.pt"]

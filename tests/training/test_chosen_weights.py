@@ -24,10 +24,10 @@ def choice(mode: str) -> BestEpochTracker:
 def test_it_ends_with_the_networks_of_the_chosen_epoch(dataset: Dataset, tmp_path: Path) -> None:
     """All that is measured of them is what that epoch reported; `train.final` is measured of them too."""
     plain, whole = Trial(CONFIG, dataset, "cpu"), choice("max")
-    for epoch, _ in enumerate(plain.run(), start=1):
-        plain.save(tmp_path / f"{epoch}.safetensors")
+    for epoch, _ in enumerate(plain.train_epochs(), start=1):
+        plain.save_model(tmp_path / f"{epoch}.safetensors")
     trial = Trial(CONFIG, dataset, "cpu")
-    reports = timeless(trial.run(choice=whole))
+    reports = timeless(trial.train_epochs(choice=whole))
     assert [report["train/loss"] for report in reports] == sorted((r["train/loss"] for r in reports), reverse=True)
     assert whole.chosen_epoch == 2
     measured = trial.evaluate("val", final=True)
@@ -38,7 +38,7 @@ def test_it_ends_with_the_networks_of_the_chosen_epoch(dataset: Dataset, tmp_pat
     assert finals
     assert finals == {name: measured[name] for name in finals}
     assert saved(trial, tmp_path / "chosen.safetensors") == bits(tmp_path / "2.safetensors")
-    expected = timeless(Trial(CONFIG, dataset, "cpu").run())
+    expected = timeless(Trial(CONFIG, dataset, "cpu").train_epochs())
     assert [without_finals(report) for report in reports] == [without_finals(report) for report in expected]
 
 
@@ -51,10 +51,10 @@ def without_finals(report: dict[str, float]) -> dict[str, float]:
 def test_cut_off_and_resumed_it_ends_with_the_same_bits(dataset: Dataset, tmp_path: Path, stop: int, mode: str) -> None:
     """Behind the chosen epoch and before it; what was chosen before the stop lies in the checkpoint alone."""
     whole, file = Trial(CONFIG, dataset, "cpu"), tmp_path / "state.pt"
-    expected = timeless(whole.run(choice=choice(mode)))
-    first = list(islice(Trial(CONFIG, dataset, "cpu").run(file, choice=choice(mode)), stop + 1))[:stop]
+    expected = timeless(whole.train_epochs(choice=choice(mode)))
+    first = list(islice(Trial(CONFIG, dataset, "cpu").train_epochs(file, choice=choice(mode)), stop + 1))[:stop]
     again, resumed = Trial(CONFIG, dataset, "cpu"), choice(mode)
     assert again.saved_epoch(file) == stop
-    assert timeless([*first, *again.run(file, choice=resumed)]) == expected
+    assert timeless([*first, *again.train_epochs(file, choice=resumed)]) == expected
     assert resumed.chosen_epoch == {"min": 4, "max": 2}[mode]
     assert saved(again, tmp_path / "again.safetensors") == saved(whole, tmp_path / "whole.safetensors")

@@ -7,14 +7,14 @@ import pytest
 import torch
 
 from study.metrics import EPOCH_PHASES
-from study.training.device import EpochClock, peak_memory
+from study.training.device import EpochProfiler, peak_memory_mib
 
 CPU = torch.device("cpu")
 STATUS = Path("/proc/self/status")
 
 
 def test_each_phase_has_its_time_and_an_epoch_all_of_it() -> None:
-    clock = EpochClock(CPU)
+    clock = EpochProfiler(CPU)
     for _ in range(3):
         with clock.phase("data"):
             time.sleep(0.01)
@@ -31,7 +31,7 @@ def test_each_phase_has_its_time_and_an_epoch_all_of_it() -> None:
 
 
 def test_an_epoch_starts_from_nothing() -> None:
-    clock = EpochClock(CPU)
+    clock = EpochProfiler(CPU)
     with clock.phase("training"):
         time.sleep(0.05)
     began = time.perf_counter()
@@ -45,14 +45,14 @@ def test_an_epoch_starts_from_nothing() -> None:
 def test_the_peak_of_memory_is_in_mib() -> None:
     (kib,) = (int(line.split()[1]) for line in STATUS.read_text().splitlines() if line.startswith("VmHWM"))
     # Linux adds to it what the parent held when it started this process
-    assert 0.98 * kib / 1024 < peak_memory(CPU) < 50 * kib / 1024
+    assert 0.98 * kib / 1024 < peak_memory_mib(CPU) < 50 * kib / 1024
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 def test_on_a_gpu_a_phase_is_the_time_of_the_device() -> None:
     device = torch.device("cuda")
     matrix = torch.rand(4096, 4096, device=device)
-    clock = EpochClock(device)
+    clock = EpochProfiler(device)
     for _ in range(2):
         started = time.perf_counter()
         with clock.phase("training"):

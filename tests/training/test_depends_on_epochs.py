@@ -6,7 +6,7 @@ from one_trial import config
 
 from study.data import Dataset
 from study.training import Trial
-from study.training.config import depends_on_epochs
+from study.training.config import depends_on_epoch_count
 
 
 def sections(*assignments: str) -> dict:
@@ -27,7 +27,7 @@ def test_the_first_epochs_of_a_longer_trial_are_those_of_a_shorter_one(
     dataset: Dataset, given: tuple[str, ...]
 ) -> None:
     longer, shorter = (
-        timeless(Trial(config(f"train.epochs={epochs}", *given), dataset, "cpu").run()) for epochs in (5, 2)
+        timeless(Trial(config(f"train.epochs={epochs}", *given), dataset, "cpu").train_epochs()) for epochs in (5, 2)
     )
     assert [{name: epoch[name] for name in short} for epoch, short in zip(longer, shorter, strict=False)] == shorter
 
@@ -43,7 +43,7 @@ def test_the_first_epochs_of_a_longer_trial_are_those_of_a_shorter_one(
     ],
 )
 def test_which_key_makes_a_trial_depend_on_its_epochs(given: tuple[str, ...], depends: bool) -> None:
-    assert depends_on_epochs(sections(*given)) is depends
+    assert depends_on_epoch_count(sections(*given)) is depends
 
 
 @pytest.mark.parametrize(
@@ -54,4 +54,4 @@ def test_which_key_makes_a_trial_depend_on_its_epochs(given: tuple[str, ...], de
     ],
 )
 def test_which_method_depends_on_its_epochs(method: dict, depends: bool) -> None:
-    assert depends_on_epochs({**sections(), "method": method}) is depends
+    assert depends_on_epoch_count({**sections(), "method": method}) is depends

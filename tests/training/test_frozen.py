@@ -31,10 +31,10 @@ from study.files import sha256_of_file
 from study.models import frozen_networks, initial_weights
 from study.models.backbone_network import Backbone
 from study.models.efficientnet import EfficientNetLite0
-from study.models.network_keys import EARLY_LAYERS, columns_before_features
-from study.spec.search_checks import trial_faults
-from study.trained.classifier import Classifier
-from study.trained.description import Description
+from study.models.network_keys import EARLY_LAYER_MODULES, columns_before_features
+from study.spec.search_checks import all_trial_faults
+from study.trained.classifier import TrainedClassifier
+from study.trained.description import ModelDescription
 from study.training import Trial, TrialConfig, features, optimization
 from study.training.bias_from_early_layers import infer_bias_classes
 
@@ -66,9 +66,9 @@ def trial_config(**train: Any) -> TrialConfig:
 
 
 def test_the_definition_loads_the_packages_weights_exactly_and_knows_what_it_sees() -> None:
-    file, _ = initial_weights.find_file(MODEL)
+    file, _ = initial_weights.find_weights_file(MODEL)
     net = EfficientNetLite0().eval()
-    initial_weights.load_exactly(net, torch.load(file, weights_only=True), "does not fit")
+    initial_weights.load_state_exactly(net, torch.load(file, weights_only=True), "does not fit")
     for photograph, known in zip(load_sample_images().images, ("palace", "daisy"), strict=True):
         side = min(photograph.shape[:2])
         left, top = (photograph.shape[1] - side) // 2, (photograph.shape[0] - side) // 2
@@ -90,17 +90,17 @@ def test_features_are_computed_once_and_a_changed_picture_changes_its_row_alone(
         return forward(self, images)
 
     monkeypatch.setattr(Backbone, "forward", counted)
-    first = features.with_frozen_features(MODEL, dataset, CPU)
+    first = features.replace_inputs_with_frozen_features(MODEL, dataset, CPU)
     assert sum(computed) == 36
     assert first.facts.shape == (2024,)
     assert first.splits["train"].inputs.dtype == np.float16
-    assert features.with_frozen_features(MODEL, dataset, CPU).fingerprint == first.fingerprint
+    assert features.replace_inputs_with_frozen_features(MODEL, dataset, CPU).fingerprint == first.fingerprint
     assert sum(computed) == 36
     train = dataset.splits["train"]
     changed = train.inputs.copy()
     changed[3] = 255 - changed[3]
     other = replace(dataset, splits={**dataset.splits, "train": replace(train, inputs=changed)})
-    second = features.with_frozen_features(MODEL, other, CPU)
+    second = features.replace_inputs_with_frozen_features(MODEL, other, CPU)
     assert sum(computed) == 37
     same = (first.splits["train"].inputs == second.splits["train"].inputs).all(1)
     assert same.tolist() == [at != 3 for at in range(12)]
@@ -109,7 +109,7 @@ def test_features_are_computed_once_and_a_changed_picture_changes_its_row_alone(
 KILLED = """
 import test_frozen as here
 here.features.BATCH = 4
-here.features.with_frozen_features(here.MODEL, here.pictures(200), here.CPU)
+here.features.replace_inputs_with_frozen_features(here.MODEL, here.pictures(200), here.CPU)
 """
 
 
@@ -130,10 +130,10 @@ def test_what_was_killed_goes_on_with_the_rows_that_it_had(monkeypatch: pytest.M
         return forward(self, images)
 
     monkeypatch.setattr(Backbone, "forward", counted)
-    resumed = features.with_frozen_features(MODEL, dataset, CPU)
+    resumed = features.replace_inputs_with_frozen_features(MODEL, dataset, CPU)
     assert sum(computed) == 600 - kept
     monkeypatch.setenv("STUDY_DATA", str(root / "again"))
-    whole = features.with_frozen_features(MODEL, dataset, CPU)
+    whole = features.replace_inputs_with_frozen_features(MODEL, dataset, CPU)
     for name, split in whole.splits.items():
         assert np.allclose(split.inputs, resumed.splits[name].inputs, rtol=2e-3, atol=2e-3)
 
@@ -141,7 +141,7 @@ def test_what_was_killed_goes_on_with_the_rows_that_it_had(monkeypatch: pytest.M
 def _kept(root: Path) -> int:
     """Rows in the file of the one network that has some."""
     for store in root.rglob("*.sqlite"):
-        if store.parent.name == features.STORES:
+        if store.parent.name == features.FEATURE_STORES_FOLDER:
             with closing(sqlite3.connect(store)) as database, suppress(sqlite3.OperationalError):  # no table yet
                 return int(database.execute("SELECT count(*) FROM rows").fetchone()[0])
     return 0
@@ -156,21 +156,23 @@ def test_a_classifier_of_pictures_predicts_what_the_trial_does_of_rows(
     dataset, own = pictures(), trial_config(augmentation="noise", learning_rate=0.001)
     own = replace(own, model={**own.model, "joined": joined, "trained_stages": trained, "lr_factor": 0.3})
     trial = Trial(own, dataset, "cpu")
-    losses = [metrics["train/loss"] for metrics in trial.run()]
+    losses = [metrics["train/loss"] for metrics in trial.train_epochs()]
     assert losses[-1] < losses[0]
-    trial.save(tmp_path / "mine.safetensors")
+    trial.save_model(tmp_path / "mine.safetensors")
     assert size / 10 < (tmp_path / "mine.safetensors").stat().st_size < size  # what is frozen is not in it
     digest = sha256_of_file(tmp_path / "mine.safetensors")
     told = models.describe_weights(own.model)
-    description = Description(own.to_document(), dataset.facts, "mine.safetensors", digest, {}, None, told)
-    description.write(tmp_path / "mine.json")
-    given = Classifier.load(tmp_path / "mine.json", "cpu").probabilities(dataset.splits["test"].inputs)
-    of_rows = trial.evaluate.scores("encoder", trial.evaluate.features("test")).softmax(1)
+    description = ModelDescription(own.to_document(), dataset.facts, "mine.safetensors", digest, {}, None, told)
+    description.write_file(tmp_path / "mine.json")
+    given = TrainedClassifier.load_from_description(tmp_path / "mine.json", "cpu").predict_probabilities(
+        dataset.splits["test"].inputs
+    )
+    of_rows = trial.evaluate.class_scores("encoder", trial.evaluate.compute_features("test")).softmax(1)
     assert np.abs(given - of_rows.numpy()).max() < 1e-4
     assert told is not None
-    replace(description, frozen={**told, "sha256": "0" * 64}).write(tmp_path / "mine.json")
+    replace(description, frozen={**told, "sha256": "0" * 64}).write_file(tmp_path / "mine.json")
     with pytest.raises(UserError, match="sha256 was 0000"):
-        Classifier.load(tmp_path / "mine.json", "cpu")
+        TrainedClassifier.load_from_description(tmp_path / "mine.json", "cpu")
 
 
 PARTLY = {**MODEL, "trained_stages": "last_two", "joined": 3}
@@ -178,7 +180,7 @@ PARTLY = {**MODEL, "trained_stages": "last_two", "joined": 3}
 
 def test_maps_are_kept_before_the_rows_of_the_whole_network_and_stages_begin_where_it_is() -> None:
     dataset = pictures()
-    plain, partly = (features.with_frozen_features(model, dataset, CPU) for model in (MODEL, PARTLY))
+    plain, partly = (features.replace_inputs_with_frozen_features(model, dataset, CPU) for model in (MODEL, PARTLY))
     assert partly.facts.shape == (112 * 2 * 2 + 2024,)
     assert models.facts_without_maps(PARTLY, partly.facts) == plain.facts
     for name, split in plain.splits.items():
@@ -210,15 +212,15 @@ def test_the_last_stages_of_a_resnet_begin_where_it_is_and_are_trained(
     model = {"name": "torchvision", "architecture": architecture, "weights": str(weights), "frozen": True}
     model |= {"trained_stages": trained, "adapter": 0}
     dataset = pictures()
-    found = features.with_frozen_features(model, dataset, CPU)
-    assert found.facts.shape == (maps + EARLY_LAYERS[architecture][1] + width,)
+    found = features.replace_inputs_with_frozen_features(model, dataset, CPU)
+    assert found.facts.shape == (maps + EARLY_LAYER_MODULES[architecture][1] + width,)
     kept = torch.from_numpy(found.splits["train"].inputs.copy())
     begun = models.build_encoder(model, found.facts).eval()
     assert torch.allclose(begun(kept), kept[:, -width:].float(), rtol=0.01, atol=0.02)
     own = replace(trial_config(learning_rate=0.001, epochs=1), model=model)
     trial = Trial(own, dataset, "cpu")
-    list(trial.run())
-    trial.save(tmp_path / "trained.safetensors")
+    list(trial.train_epochs())
+    trial.save_model(tmp_path / "trained.safetensors")
     digest = sha256_of_file(tmp_path / "trained.safetensors")
     described = (
         own.to_document(),
@@ -229,8 +231,10 @@ def test_the_last_stages_of_a_resnet_begin_where_it_is_and_are_trained(
         None,
         models.describe_weights(model),
     )
-    given = Classifier(Description(*described), tmp_path, "cpu").probabilities(dataset.splits["test"].inputs)
-    of_rows = trial.evaluate.scores("encoder", trial.evaluate.features("test")).softmax(1)
+    given = TrainedClassifier(ModelDescription(*described), tmp_path, "cpu").predict_probabilities(
+        dataset.splits["test"].inputs
+    )
+    of_rows = trial.evaluate.class_scores("encoder", trial.evaluate.compute_features("test")).softmax(1)
     assert np.abs(given - of_rows.numpy()).max() < 1e-4
     encoder = trial.method.encoders()["encoder"]
     encoder.load_state_dict({**encoder.state_dict(), "mean": begun.mean, "deviation": begun.deviation})
@@ -241,7 +245,7 @@ def test_stages_train_at_their_own_rate_without_decay_and_go_on_bit_by_bit(tmp_p
     dataset, own = pictures(), trial_config(weight_decay=0.1, learning_rate=0.001)
     own = replace(own, model={**own.model, **PARTLY, "lr_factor": 0.3})
     trial = Trial(own, dataset, "cpu")
-    stages = cast(frozen_networks.LayersOnFrozen, trial.method.encoders()["encoder"]).stages
+    stages = cast(frozen_networks.LayersOnFrozenNetwork, trial.method.encoders()["encoder"]).stages
     assert stages is not None
     ours, rest = cast(list[dict[str, Any]], list(optimization.parameter_groups(trial.method, own.train)))
     assert {id(part) for part in ours["params"]} == {id(part) for part in stages.parameters()}
@@ -249,12 +253,12 @@ def test_stages_train_at_their_own_rate_without_decay_and_go_on_bit_by_bit(tmp_p
     assert "weight_decay" not in rest
     before = {name: tensor.clone() for name, tensor in stages.state_dict().items()}
     file = tmp_path / "state"
-    first = timeless(islice(trial.run(file), 2))[:1]
+    first = timeless(islice(trial.train_epochs(file), 2))[:1]
     resumed, whole = Trial(own, dataset, "cpu"), Trial(own, dataset, "cpu")
-    assert [*first, *timeless(resumed.run(file))] == timeless(whole.run())
+    assert [*first, *timeless(resumed.train_epochs(file))] == timeless(whole.train_epochs())
     after, again = (each.method.state_dict() for each in (whole, resumed))
     assert all(torch.equal(tensor, again[name]) for name, tensor in after.items())
-    now = cast(frozen_networks.LayersOnFrozen, whole.method.encoders()["encoder"]).stages
+    now = cast(frozen_networks.LayersOnFrozenNetwork, whole.method.encoders()["encoder"]).stages
     assert now is not None
     moved = {name for name, tensor in now.state_dict().items() if not torch.equal(tensor, before[name])}
     assert moved == {name for name, _ in now.named_parameters()}  # and no statistics of batch norm
@@ -264,12 +268,12 @@ def test_stages_train_without_an_adapter_under_a_loss_that_shapes_features_and_a
     method = {"name": "eps_sup_info_nce", "regulariser": "fair_kl"}
     own = replace(config(method, epochs=2, batch_size=8), model={**PARTLY, "adapter": 0, "head": "mlp"})
     sections = {**own.to_document(), "data": {"name": "stripes"}}
-    assert not [at for at, _ in trial_faults(sections, pictures().facts) if at == ("model", "adapter")]
-    assert len(list(Trial(own, pictures(), "cpu").run())) == 2
+    assert not [at for at, _ in all_trial_faults(sections, pictures().facts) if at == ("model", "adapter")]
+    assert len(list(Trial(own, pictures(), "cpu").train_epochs())) == 2
     fitted = {"name": "reference", "model": "logistic_regression"}
     for model in (MODEL, PARTLY):
         trial = Trial(replace(config(fitted, epochs=1), model={**model, "adapter": 0}), pictures(), "cpu")
-        assert next(trial.run())["val/accuracy"] > 0.5
+        assert next(trial.train_epochs())["val/accuracy"] > 0.5
 
 
 def test_a_search_decides_whether_stages_are_trained_and_a_study_without_them_is_the_one_of_before() -> None:
@@ -280,8 +284,12 @@ def test_a_search_decides_whether_stages_are_trained_and_a_study_without_them_is
     assert (plain["trained_stages"], "lr_factor" in plain) == ("none", False)
     assert (partly["trained_stages"], "lr_factor" in partly) == ("last_two", True)
     before = {key: value for key, value in plain.items() if key != "trained_stages"}
-    assert features.features_key(plain, "") == features.features_key(before, "") != features.features_key(partly, "")
-    assert not spec.space.applies("model.lr_factor", {"model.trained_stages": "none"})
+    assert (
+        features.data_key_with_features(plain, "")
+        == features.data_key_with_features(before, "")
+        != features.data_key_with_features(partly, "")
+    )
+    assert not spec.space.applies_to("model.lr_factor", {"model.trained_stages": "none"})
     fixed = searching("{train.learning_rate: {low: 0.001, high: 0.01}}", section, f"method={METHOD}")
     assert "trained_stages" in fixed.base["model"]
     without = {key: value for key, value in fixed.base["model"].items() if key != "trained_stages"}
@@ -290,11 +298,11 @@ def test_a_search_decides_whether_stages_are_trained_and_a_study_without_them_is
 
 def test_stages_are_trained_only_of_networks_whose_stages_are_known_and_of_square_pictures() -> None:
     square, oblong = pictures().facts, replace(pictures().facts, shape=(3, 32, 48))
-    assert models.why_unsuited(PARTLY, square) is None
-    assert "square images" in str(models.why_unsuited(PARTLY, oblong))
+    assert models.why_network_unsuited(PARTLY, square) is None
+    assert "square images" in str(models.why_network_unsuited(PARTLY, oblong))
     other = {"name": "torchvision", "architecture": "convnext_tiny", "weights": "imagenet", "frozen": True}
-    assert models.why_unsuited(other, square) is None
-    told = str(models.why_unsuited({**other, "trained_stages": "last"}, square))
+    assert models.why_network_unsuited(other, square) is None
+    told = str(models.why_network_unsuited({**other, "trained_stages": "last"}, square))
     assert "Networks that have: efficientnet_lite0, resnet18" in told
 
 
@@ -303,7 +311,7 @@ def test_an_adapter_and_its_contrastive_loss_train_on_rows() -> None:
     own = replace(config(method, epochs=2, batch_size=8), model={**MODEL, "adapter": 1, "head": "mlp"})
     trial = Trial(own, pictures(), "cpu")
     before = [parameter.clone() for parameter in trial.method.encoders()["encoder"].parameters()]
-    list(trial.run())
+    list(trial.train_epochs())
     after = list(trial.method.encoders()["encoder"].parameters())
     assert len(after) == 4
     assert not any(torch.equal(one, other) for one, other in zip(before, after, strict=True))
@@ -324,15 +332,15 @@ def test_what_would_learn_nothing_is_refused(
     sections = {**own.to_document(), "data": {"name": "stripes"}}
     sections["model"] |= model
     sections["method"] = {**config(method or METHOD).to_document()["method"]}
-    assert key in [at for at, _ in trial_faults(sections, pictures().facts)]
+    assert key in [at for at, _ in all_trial_faults(sections, pictures().facts)]
 
 
 def test_views_of_pictures_are_refused_and_those_of_rows_are_not() -> None:
     for augmentation, refused in (("simclr", True), ("noise", False)):
         sections = {**trial_config(augmentation=augmentation).to_document(), "data": {"name": "stripes"}}
-        assert (("train", "augmentation") in [at for at, _ in trial_faults(sections, pictures().facts)]) == refused
+        assert (("train", "augmentation") in [at for at, _ in all_trial_faults(sections, pictures().facts)]) == refused
     table = replace(pictures().facts, shape=(5,))
-    assert list(trial_faults({**trial_config().to_document(), "data": {"name": "adult"}}, table))
+    assert list(all_trial_faults({**trial_config().to_document(), "data": {"name": "adult"}}, table))
 
 
 def test_two_studies_at_once_make_features_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -344,31 +352,38 @@ def test_two_studies_at_once_make_features_once(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(Backbone, "forward", counted)
     with ThreadPoolExecutor(2) as both:
-        found = list(both.map(lambda _: features.with_frozen_features(MODEL, dataset, CPU).fingerprint, range(2)))
+        found = list(
+            both.map(lambda _: features.replace_inputs_with_frozen_features(MODEL, dataset, CPU).fingerprint, range(2))
+        )
     assert found[0] == found[1]
     assert sum(computed) == 36
 
 
 def test_folds_are_views_of_features_that_are_made_once_and_scaled_by_their_own_training_rows(root: Path) -> None:
     whole = divide_into_folds(pictures(), 3, 0)
-    parts = {fold: features.with_frozen_features(MODEL, select_fold(whole, fold), CPU) for fold in (0, 1, 2, None)}
+    parts = {
+        fold: features.replace_inputs_with_frozen_features(MODEL, select_fold(whole, fold), CPU)
+        for fold in (0, 1, 2, None)
+    }
     assert len(list(root.rglob("features-*/train.npy"))) == 1
     assert len({part.fingerprint for part in parts.values()}) == 4
     assert whole.folds is not None
-    of_all = parts[None].splits["train"].samples
+    of_all = parts[None].splits["train"].sample_inputs
     for fold in range(3):
         for name, held in (("train", False), ("val", True)):
             own = parts[fold].splits[name]
             assert own.inputs is parts[fold].splits["train"].inputs
-            assert np.array_equal(own.samples, of_all[(whole.folds.fold_of_sample == fold) == held])
+            assert np.array_equal(own.sample_inputs, of_all[(whole.folds.fold_of_sample == fold) == held])
         own = config({**METHOD, "bias_source": "early_layers"}, epochs=1, batch_size=4)
         trial = Trial(replace(own, model={**MODEL, "adapter": 0}), select_fold(whole, fold), "cpu")
-        list(trial.run())
+        list(trial.train_epochs())
         mean, encoder = (
-            parts[fold].splits["train"].samples[:, -1280:].mean(0, dtype=np.float64),
+            parts[fold].splits["train"].sample_inputs[:, -1280:].mean(0, dtype=np.float64),
             trial.method.encoders(),
         )
-        assert np.allclose(cast(frozen_networks.LayersOnFrozen, encoder["encoder"]).mean.numpy(), mean, atol=1e-4)
+        assert np.allclose(
+            cast(frozen_networks.LayersOnFrozenNetwork, encoder["encoder"]).mean.numpy(), mean, atol=1e-4
+        )
 
 
 def rows(early_sees_it: float, count: int = 600, tells: float = 2.0) -> Dataset:
@@ -417,9 +432,9 @@ def test_a_classifier_that_early_layers_balance_is_right_where_the_bias_misleads
         method = {"name": "cross_entropy"} if source == "none" else {**METHOD, "bias_source": source}
         own = config(method, epochs=20, batch_size=32, weight_decay=0.03, inferred_groups="early_layers")
         trial = Trial(replace(own, model={**MODEL, "adapter": 0}), dataset, "cpu")
-        *_, last = trial.run()
+        *_, last = trial.train_epochs()
         assert "val/inferred_unbiased_accuracy" in last
-        said = trial.evaluate.scores("encoder", trial.evaluate.features("test")).argmax(1).numpy()
+        said = trial.evaluate.class_scores("encoder", trial.evaluate.compute_features("test")).argmax(1).numpy()
         right[source] = (said == dataset.splits["test"].target)[conflicting].mean()
     assert right["early_layers"] > right["none"] + 0.1
 
@@ -433,11 +448,11 @@ def test_early_layers_need_a_frozen_network_of_which_they_are_known(section: str
             sections["method"] = {**config({"name": "cross_entropy"}).to_document()["method"]}
         sections["model"] |= model
         sections[section][key] = "early_layers"
-        assert ((section, key) in [at for at, _ in trial_faults(sections, unbiased)]) == refused
+        assert ((section, key) in [at for at, _ in all_trial_faults(sections, unbiased)]) == refused
 
 
 def test_rows_are_scaled_by_the_training_split_so_that_what_varies_more_counts_more() -> None:
-    encoder = frozen_networks.build_layers({**MODEL, "adapter": 0}, 3, None)
+    encoder = frozen_networks.build_layers_on_frozen_network({**MODEL, "adapter": 0}, 3, None)
     encoder.fit_scaling(torch.tensor([[1.0, 5.0, 2.0], [3.0, 5.0, 10.0]]).half())  # deviations 1, 0 and 4
     given = encoder(torch.tensor([[3.0, 6.0, 10.0]]))[0]
     assert given.tolist() == pytest.approx([1 / 2.5**0.5, 1.0, 4 / 10**0.5])

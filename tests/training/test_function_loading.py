@@ -9,7 +9,14 @@ import own_functions
 import pytest
 
 from study.errors import UserError
-from study.training.function_loading import FILE, PICKLE, import_place, load_function, pickle_digest, source_files
+from study.training.function_loading import (
+    PICKLE_PREFIX,
+    PICKLED_FUNCTION_FILE,
+    function_import_folder,
+    function_source_files,
+    load_function,
+    pickle_digest,
+)
 
 WHERE = str(Path(own_functions.__file__).parent)
 
@@ -20,7 +27,7 @@ def test_a_module_is_found_in_the_folder_that_a_study_is_started_from(
     (tmp_path / "a_loop_of_mine.py").write_text("def train(config):\n    yield {'val/accuracy': config['a']}\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.path", list(__import__("sys").path))
-    where = import_place("a_loop_of_mine:train", tmp_path / "home")
+    where = function_import_folder("a_loop_of_mine:train", tmp_path / "home")
     assert where == str(tmp_path)
     assert list(load_function("a_loop_of_mine:train", where)(config={"a": 1})) == [{"val/accuracy": 1}]
 
@@ -31,12 +38,16 @@ def test_the_digest_of_a_functions_file_tells_whether_it_has_changed(
     monkeypatch.setattr("sys.path", list(__import__("sys").path))
     file = tmp_path / "a_loop_that_changes.py"
     file.write_text("def train(config): ...\n")
-    (before,) = source_files("a_loop_that_changes:train", str(tmp_path))
+    (before,) = function_source_files("a_loop_that_changes:train", str(tmp_path))
     assert (before["name"], before["file"]) == ("a_loop_that_changes:train", "a_loop_that_changes.py")
-    assert source_files("a_loop_that_changes:train", str(tmp_path)) == [before]
+    assert function_source_files("a_loop_that_changes:train", str(tmp_path)) == [before]
     file.write_text("def train(config): ... # other\n")
-    assert source_files("a_loop_that_changes:train", str(tmp_path))[0]["sha256"] != before["sha256"]
-    assert source_files(f"{PICKLE}0123", str(tmp_path)) == source_files("no_such_module:train", str(tmp_path)) == []
+    assert function_source_files("a_loop_that_changes:train", str(tmp_path))[0]["sha256"] != before["sha256"]
+    assert (
+        function_source_files(f"{PICKLE_PREFIX}0123", str(tmp_path))
+        == function_source_files("no_such_module:train", str(tmp_path))
+        == []
+    )
 
 
 def test_a_function_within_a_class() -> None:
@@ -64,23 +75,23 @@ def test_a_module_that_is_nowhere_is_told_before_anything_starts(tmp_path: Path)
     with pytest.raises(
         UserError, match=r"there is no module 'no_such_module_of_mine'. It must be installed, or a file"
     ):
-        import_place("no_such_module_of_mine:train", tmp_path)
+        function_import_folder("no_such_module_of_mine:train", tmp_path)
 
 
 def test_a_pickle_is_read_from_the_studys_folder_and_only_with_its_digest(tmp_path: Path) -> None:
     content = pickle.dumps(own_functions.train)
-    name = f"{PICKLE}{pickle_digest(content)}"
-    assert import_place(name, tmp_path) == str(tmp_path)
+    name = f"{PICKLE_PREFIX}{pickle_digest(content)}"
+    assert function_import_folder(name, tmp_path) == str(tmp_path)
     with pytest.raises(UserError, match=r"function.pkl: cannot be read \(No such file"):
         load_function(name, str(tmp_path))
-    (tmp_path / FILE).write_bytes(content)
+    (tmp_path / PICKLED_FUNCTION_FILE).write_bytes(content)
     assert load_function(name, str(tmp_path)) is own_functions.train
-    (tmp_path / FILE).write_bytes(pickle.dumps(own_functions.peaks))
+    (tmp_path / PICKLED_FUNCTION_FILE).write_bytes(pickle.dumps(own_functions.peaks))
     with pytest.raises(UserError, match="is not the function that this study was made with"):
         load_function(name, str(tmp_path))
-    (tmp_path / FILE).write_bytes(b"no pickle")
+    (tmp_path / PICKLED_FUNCTION_FILE).write_bytes(b"no pickle")
     with pytest.raises(UserError, match=r"function.pkl: cannot be read here \("):
-        load_function(f"{PICKLE}{pickle_digest(b'no pickle')}", str(tmp_path))
+        load_function(f"{PICKLE_PREFIX}{pickle_digest(b'no pickle')}", str(tmp_path))
 
 
 MODULES = {
@@ -98,7 +109,7 @@ def train(config):
     "script/mine_c.py": "SEEN = []",
     "script/run.py": """
 import sys, cloudpickle, pickle
-from study.training.function_loading import load_function, unload
+from study.training.function_loading import load_function, unload_function
 where = sys.argv[1]
 class Held:
     SEEN = []

@@ -5,7 +5,7 @@ import torch
 from tiny_methods import batch_for, build
 from torch import Tensor, nn
 
-from study.methods import Method, names
+from study.methods import Method, method_names
 from study.training import optimization
 from study.training.config import TrainOptions
 
@@ -24,7 +24,7 @@ def step(method: Method) -> tuple[Tensor, dict[str, Tensor]]:
     return loss, {name: value.grad for name, value in method.named_parameters() if value.grad is not None}
 
 
-TRIED = [name for name in names() if name not in ("laftr",)]
+TRIED = [name for name in method_names() if name not in ("laftr",)]
 
 
 @pytest.mark.parametrize("name", TRIED)

@@ -14,7 +14,7 @@ from study.data.dataset import Dataset, Facts, Split
 from study.metrics import METRICS
 from study.spec.trial_sections import train_knobs
 from study.training import Trial, TrialConfig
-from study.training.trial import EARLY, GROUP_MODELS, inferred_groups
+from study.training.trial import EARLY_LAYERS_SOURCE, GROUP_MODELS, infer_groups
 
 CPU = torch.device("cpu")
 PLAIN = {"name": "cross_entropy"}
@@ -42,14 +42,14 @@ def as_biased() -> Dataset:
 
 
 def test_each_kind_has_its_name() -> None:
-    assert {"none", EARLY, *GROUP_MODELS} == set(get_args(train_knobs()["inferred_groups"].type))
+    assert {"none", EARLY_LAYERS_SOURCE, *GROUP_MODELS} == set(get_args(train_knobs()["inferred_groups"].type))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", GROUP_MODELS)
 def test_most_conflicting_samples_are_found_and_few_others(kind: str) -> None:
     dataset = as_biased()
-    groups = inferred_groups(config(PLAIN, inferred_groups=kind), dataset, CPU)
+    groups = infer_groups(config(PLAIN, inferred_groups=kind), dataset, CPU)
     assert set(groups) == {"val", "test"}
     for name, group in groups.items():
         split = dataset.splits[name]
@@ -63,8 +63,8 @@ def test_bias_labels_are_never_looked_at() -> None:
     without = {name: replace(split, bias=None, condition=None) for name, split in dataset.splits.items()}
     unlabelled = Dataset(replace(dataset.facts, bias_classes=None, condition=None), without, dataset.fingerprint)
     asked = config(PLAIN, inferred_groups="early", bias_model_epochs=1)
-    found = inferred_groups(asked, unlabelled, CPU)
-    again = inferred_groups(asked, Dataset(dataset.facts, dataset.splits, "another"), CPU)
+    found = infer_groups(asked, unlabelled, CPU)
+    again = infer_groups(asked, Dataset(dataset.facts, dataset.splits, "another"), CPU)
     assert all(torch.equal(found[name], again[name]) for name in ("val", "test"))
 
 
@@ -83,14 +83,14 @@ def test_the_network_is_trained_once_for_all_that_share_it(home: Path) -> None:
         return {path: path.stat().st_mtime_ns for path in home.rglob("*.npz")}
 
     asked = {"inferred_groups": "early", "bias_model_epochs": 1}
-    inferred_groups(config(PLAIN, **asked), digits(), CPU)
+    infer_groups(config(PLAIN, **asked), digits(), CPU)
     files = kept()
     assert len(files) == 2
-    inferred_groups(config({"name": "sup_con"}, seed=5, epochs=9, learning_rate=0.1, **asked), digits(), CPU)
+    infer_groups(config({"name": "sup_con"}, seed=5, epochs=9, learning_rate=0.1, **asked), digits(), CPU)
     assert kept() == files
-    inferred_groups(config(PLAIN, **{**asked, "inferred_groups": "gce"}), digits(), CPU)
-    inferred_groups(config(PLAIN, **{**asked, "bias_model_epochs": 2}), digits(), CPU)
-    inferred_groups(config(PLAIN, **asked), digits(0.9), CPU)
+    infer_groups(config(PLAIN, **{**asked, "inferred_groups": "gce"}), digits(), CPU)
+    infer_groups(config(PLAIN, **{**asked, "bias_model_epochs": 2}), digits(), CPU)
+    infer_groups(config(PLAIN, **asked), digits(0.9), CPU)
     assert len(kept()) == 8
 
 
@@ -107,7 +107,7 @@ def test_a_table_has_groups_too() -> None:
         splits[name] = Split(rows, target, bias)
     dataset = Dataset(Facts(2, 2, (4,)), splits)
     document = config(PLAIN, inferred_groups="gce").to_document() | {"model": {"name": "mlp"}}
-    groups = inferred_groups(TrialConfig.from_document(document), dataset, CPU)
+    groups = infer_groups(TrialConfig.from_document(document), dataset, CPU)
     assert ((groups["test"].numpy() == splits["test"].bias).mean()) > 0.9
 
 
@@ -115,7 +115,7 @@ def test_the_validation_samples_that_a_final_training_adds_train_no_biased_netwo
     asked = {"inferred_groups": "early", "bias_model_epochs": 1, "epochs": 1}
     searched = Trial(config(PLAIN, **asked), digits(), "cpu")
     final = Trial(config(PLAIN, **asked, with_val=True), digits(), "cpu")
-    assert torch.equal(searched.inferred["test"], final.inferred["test"])
+    assert torch.equal(searched.inferred_groups_by_split["test"], final.inferred_groups_by_split["test"])
     assert len(list(home.rglob("*.npz"))) == 2
-    list(final.run())
+    list(final.train_epochs())
     assert "test/inferred_unbiased_accuracy" in final.evaluate("test", final=True)

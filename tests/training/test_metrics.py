@@ -21,7 +21,7 @@ from sklearn.metrics import accuracy_score, log_loss, recall_score, roc_auc_scor
 from study.data import Facts
 from study.metrics import MAX_GROUP_METRICS, searchable_metrics
 from study.training import metrics
-from study.training.counts import CLASS_SHRINKAGE, SHRINKAGE
+from study.training.counts import CELL_PRIOR_SAMPLES, CLASS_PRIOR_SAMPLES
 
 HERE = Path(__file__).parent / "golden"
 FULL = Path(os.environ.get("STUDY_GOLDEN", HERE.parents[2].parent / "shared" / "golden"))
@@ -104,7 +104,7 @@ def test_what_a_data_set_can_have() -> None:
 
 
 def test_each_metric_of_predictions_in_the_table_is_computed_and_no_other() -> None:
-    assert list(metrics.COMPUTED) == searchable_metrics()
+    assert list(metrics.METRIC_FUNCTIONS) == searchable_metrics()
 
 
 def test_samples_without_a_label_count_nowhere() -> None:
@@ -297,10 +297,10 @@ def test_a_cell_with_few_losses_is_drawn_to_those_like_it() -> None:
     # effects of aligned and conflicting cells and of the two classes, each cell with the weight of one sample
     cells = np.array([[1, 0, 1, 0], [1, 0, 0, 1], [0, 1, 1, 0], [0, 1, 0, 1]])
     observed, losses = cells[:3], np.log([2, 4, 8])
-    penalty = np.diag([0, 0, CLASS_SHRINKAGE, CLASS_SHRINKAGE]) / SHRINKAGE
-    weight = 1 / (1 + SHRINKAGE)
+    penalty = np.diag([0, 0, CLASS_PRIOR_SAMPLES, CLASS_PRIOR_SAMPLES]) / CELL_PRIOR_SAMPLES
+    weight = 1 / (1 + CELL_PRIOR_SAMPLES)
     prior = cells @ np.linalg.solve(weight * observed.T @ observed + penalty, weight * observed.T @ losses)
-    expected = [*(losses + SHRINKAGE * prior[:3]) / (1 + SHRINKAGE), prior[3]]
+    expected = [*(losses + CELL_PRIOR_SAMPLES * prior[:3]) / (1 + CELL_PRIOR_SAMPLES), prior[3]]
     assert float(found["shrunk_unbiased_log_loss"]) == pytest.approx(np.mean(expected), rel=1e-6)
     assert float(found["inferred_unbiased_log_loss"]) == float(found["shrunk_unbiased_log_loss"])
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from study.training.config import TrainOptions
-from study.training.optimization import LARS, build_optimizer, build_scheduler, rate_at
+from study.training.optimization import LARS, learning_rate_at, make_lr_scheduler, make_optimizer
 
 CPU = torch.device("cpu")
 OPTIMIZERS = get_args(get_type_hints(TrainOptions)["optimizer"])
@@ -20,8 +20,8 @@ OPTIONS = TrainOptions(epochs=80, learning_rate=0.001)
 
 def rates(options: TrainOptions) -> list[float]:
     """The rate in each epoch, as an optimizer has it."""
-    of = build_optimizer([nn.Parameter(torch.zeros(2))], options, CPU)
-    plan = build_scheduler(of, options)
+    of = make_optimizer([nn.Parameter(torch.zeros(2))], options, CPU)
+    plan = make_lr_scheduler(of, options)
     found = []
     for _ in range(options.epochs):
         found.append(of.param_groups[0]["lr"])
@@ -61,12 +61,12 @@ def test_steps_are_those_of_multi_step_lr_to_the_last_bit(epochs: int, shares: l
 
 def test_a_cosine_ends_at_its_floor() -> None:
     options = TrainOptions(epochs=100, learning_rate=0.1, schedule="cosine", lr_floor=0.001)  # FSCL protocol
-    assert rate_at(0.1, 0, options) == 0.1
-    assert rate_at(0.1, 50, options) == pytest.approx((0.1 + 0.0001) / 2)
-    assert rate_at(0.1, 25, options) == pytest.approx(0.0001 + 0.0999 * (1 + math.sqrt(0.5)) / 2)
-    assert rate_at(0.1, 100, options) == pytest.approx(0.0001)
-    assert rate_at(0.1, 150, options) == pytest.approx(0.0001)  # does not rise again
-    assert rates(options) == [rate_at(0.1, epoch, options) for epoch in range(100)]
+    assert learning_rate_at(0.1, 0, options) == 0.1
+    assert learning_rate_at(0.1, 50, options) == pytest.approx((0.1 + 0.0001) / 2)
+    assert learning_rate_at(0.1, 25, options) == pytest.approx(0.0001 + 0.0999 * (1 + math.sqrt(0.5)) / 2)
+    assert learning_rate_at(0.1, 100, options) == pytest.approx(0.0001)
+    assert learning_rate_at(0.1, 150, options) == pytest.approx(0.0001)  # does not rise again
+    assert rates(options) == [learning_rate_at(0.1, epoch, options) for epoch in range(100)]
 
 
 def test_a_warm_up_is_the_smaller_of_ramp_and_schedule() -> None:
@@ -124,6 +124,6 @@ def test_lars_leaves_what_has_no_gradient() -> None:
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_what_is_configured_is_used(name: str) -> None:
     options = TrainOptions(optimizer=name, learning_rate=0.02, momentum=0.7, weight_decay=0.003)
-    (group,) = build_optimizer([nn.Parameter(torch.ones(3))], options, CPU).param_groups
+    (group,) = make_optimizer([nn.Parameter(torch.ones(3))], options, CPU).param_groups
     assert (group["lr"], group["weight_decay"]) == (0.02, 0.003)
     assert name == "adam" or group["momentum"] == 0.7

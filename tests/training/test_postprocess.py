@@ -26,7 +26,7 @@ def gap(prediction: Tensor, target: Tensor, bias: Tensor) -> tuple[float, float]
 
 
 def test_it_evens_out_the_odds_on_other_samples_and_costs_some_accuracy() -> None:
-    fair = postprocess.fit_thresholds(*samples(0))
+    fair = postprocess.fit_equalized_odds_thresholds(*samples(0))
     scores, target, bias = samples(1)
     plain, evened = scores.argmax(1), fair.predict(scores, bias, seed=0)
     before, after = gap(plain, target, bias), gap(evened, target, bias)
@@ -37,7 +37,7 @@ def test_it_evens_out_the_odds_on_other_samples_and_costs_some_accuracy() -> Non
 
 def test_the_seed_decides_the_draws() -> None:
     scores, target, bias = samples(0)
-    fair = postprocess.fit_thresholds(scores, target, bias)
+    fair = postprocess.fit_equalized_odds_thresholds(scores, target, bias)
     first = fair.predict(scores, bias, seed=1)
     assert first.dtype == torch.int64
     assert torch.equal(fair.predict(scores, bias, seed=1), first)
@@ -46,21 +46,25 @@ def test_the_seed_decides_the_draws() -> None:
 
 def test_samples_without_a_label_are_left_out() -> None:
     scores, target, bias = samples(0, 600)
-    fewer = postprocess.fit_thresholds(scores[100:], target[100:], bias[100:]).predict(scores, bias, 0)
+    fewer = postprocess.fit_equalized_odds_thresholds(scores[100:], target[100:], bias[100:]).predict(scores, bias, 0)
     target[:50], bias[50:100] = -1, -1
     given = torch.where(bias < 0, 0, bias)
-    assert torch.equal(postprocess.fit_thresholds(scores, target, bias).predict(scores, given, 0)[100:], fewer[100:])
+    assert torch.equal(
+        postprocess.fit_equalized_odds_thresholds(scores, target, bias).predict(scores, given, 0)[100:], fewer[100:]
+    )
 
 
 def test_what_it_cannot_be_used_for() -> None:
     scores, target, bias = samples(0, 100)
     with pytest.raises(UserError, match=r"two classes, got scores of shape \(100, 3\)"):
-        postprocess.fit_thresholds(torch.zeros(100, 3), target, bias)
+        postprocess.fit_equalized_odds_thresholds(torch.zeros(100, 3), target, bias)
     with pytest.raises(UserError, match="got class 2"):
-        postprocess.fit_thresholds(scores, target + 1, bias)
+        postprocess.fit_equalized_odds_thresholds(scores, target + 1, bias)
     with pytest.raises(UserError, match="every sample of bias class 1 has class 0"):
-        postprocess.fit_thresholds(scores, torch.where(bias == 1, 0, target), bias)
+        postprocess.fit_equalized_odds_thresholds(scores, torch.where(bias == 1, 0, target), bias)
     with pytest.raises(UserError, match="no sample has both"):
-        postprocess.fit_thresholds(scores, torch.full_like(target, -1), bias)
+        postprocess.fit_equalized_odds_thresholds(scores, torch.full_like(target, -1), bias)
     with pytest.raises(UserError, match=r"bias classes \[5\] are not among"):
-        postprocess.fit_thresholds(scores, target, bias).predict(scores, bias + 5 * (bias == 1) - bias * (bias == 1), 0)
+        postprocess.fit_equalized_odds_thresholds(scores, target, bias).predict(
+            scores, bias + 5 * (bias == 1) - bias * (bias == 1), 0
+        )

@@ -20,14 +20,14 @@ from sklearn.utils.class_weight import compute_sample_weight
 
 from study.data.dataset import Dataset, Facts, Split
 from study.errors import UserError
-from study.methods.fitted import FittedClassifier, class_scores
-from study.methods.fitted import PassThrough as Taken
-from study.methods.reference import CAN_BE_USED, REFERENCES
+from study.methods.fitted import FittedClassifier, score_classes
+from study.methods.fitted import PassThroughEncoder as Taken
+from study.methods.reference import REFERENCES, USABLE_REFERENCES
 from study.models.encoder import Network
-from study.models.frozen_networks import LayersOnFrozen
+from study.models.frozen_networks import LayersOnFrozenNetwork
 from study.models.network_keys import BackboneOptions, HeadOptions
 from study.training import TrainOptions, Trial, TrialConfig
-from study.training.reference_fitting import FITTERS, ReferenceRows, fit_and_measure, fit_reference
+from study.training.reference_fitting import REFERENCE_FITTERS, ReferenceRows, fit_and_measure, fit_reference
 
 FACTS = Facts(2, 2, (5,), aligned=(0, 1))
 EXACT = 1e-12
@@ -103,7 +103,7 @@ def test_values_are_those_of_the_libraries_called_by_hand(name: str) -> None:
     }
     assert {key: found[key] for key in expected} == pytest.approx(expected, abs=EXACT)
     assert found["val/accuracy_standard_error"] > 0
-    ranks = name in CAN_BE_USED
+    ranks = name in USABLE_REFERENCES
     assert ("val/auc" in found) is ranks
     if ranks:
         model = fit_reference(name, rows, 3)
@@ -112,7 +112,7 @@ def test_values_are_those_of_the_libraries_called_by_hand(name: str) -> None:
 
 
 def test_each_has_what_fits_it() -> None:
-    assert list(FITTERS) == list(REFERENCES)
+    assert list(REFERENCE_FITTERS) == list(REFERENCES)
 
 
 def test_samples_without_a_class_are_not_fitted_to() -> None:
@@ -128,27 +128,27 @@ def test_samples_without_a_class_are_not_fitted_to() -> None:
 
 def test_a_class_that_training_lacks_ranks_last() -> None:
     model = fit_reference("logistic_regression", ReferenceRows.from_split(TRAIN, FACTS), 0)
-    ranked = class_scores(model, VAL.inputs.astype(np.float64), 4)
+    ranked = score_classes(model, VAL.inputs.astype(np.float64), 4)
     assert ranked.shape == (200, 4)
     assert np.isneginf(ranked[:, 2:]).all()
     assert (ranked.argmax(1) == model.predict(VAL.inputs)).all()
 
 
 @pytest.mark.parametrize("classes", [2, 3])
-@pytest.mark.parametrize("name", CAN_BE_USED)
+@pytest.mark.parametrize("name", USABLE_REFERENCES)
 def test_a_trial_fits_it_keeps_it_and_reads_it_back(name: str, classes: int, tmp_path: Path) -> None:
     facts = replace(FACTS, classes=classes, aligned=None)
     dataset = Dataset(facts, {"train": split(400, 0, classes), "val": split(200, 1, classes)})
     document = {"data": {}, "model": {"name": "linear", "features": 4}, "method": {"name": "reference", "model": name}}
     config = TrialConfig(document["data"], document["model"], document["method"], TrainOptions(epochs=1))
     trial = Trial(config, dataset, "cpu")
-    (reported,) = trial.run()
+    (reported,) = trial.train_epochs()
     rows = {name: ReferenceRows.from_split(each, facts) for name, each in dataset.splits.items()}
     expected = fit_and_measure(name, rows["train"], {"val": rows["val"]}, 0)
     assert {key: reported[key] for key in expected} == pytest.approx(expected, abs=1e-6, nan_ok=True)
-    trial.save(tmp_path / "model.safetensors")
+    trial.save_model(tmp_path / "model.safetensors")
     again = Trial(config, dataset, "cpu", begins=False)
-    again.load(tmp_path / "model.safetensors")
+    again.load_model(tmp_path / "model.safetensors")
     assert again.evaluate("val", final=True) == pytest.approx(
         {key: value for key, value in reported.items() if key.startswith("val/")}, abs=EXACT, nan_ok=True
     )
@@ -169,14 +169,14 @@ def test_a_stored_model_of_another_kind_is_not_read(what: str) -> None:
 
 
 def test_of_a_frozen_network_all_features_of_a_row_are_taken_without_the_maps_of_trained_stages() -> None:
-    taken = Taken(Facts(2, 2, (12,)), Network(LayersOnFrozen(6, BackboneOptions(), 8), HeadOptions()))
+    taken = Taken(Facts(2, 2, (12,)), Network(LayersOnFrozenNetwork(6, BackboneOptions(), 8), HeadOptions()))
     rows = torch.randn(5, 12, generator=torch.Generator().manual_seed(0)).half()
     assert taken.features == 8
     assert torch.equal(taken(rows), rows[:, 4:].float())
 
 
 def test_of_images_and_of_large_tables_only_so_many_are_fitted_to(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("study.training.reference_fitting.MOST_ROWS", 100)
+    monkeypatch.setattr("study.training.reference_fitting.MAX_FITTED_ROWS", 100)
     features = replace(TRAIN, inputs=TRAIN.inputs.astype(np.float16))
     one, other, again = (ReferenceRows.for_fitting(features, FACTS, seed) for seed in (0, 1, 0))
     assert len(one.target) == len(other.target) == 100

@@ -9,7 +9,7 @@ from small import config, digits
 from study.data.dataset import Facts, Split
 from study.training import Trial
 from study.training.config import TrainOptions
-from study.training.device import ResidentSplit
+from study.training.device import DeviceSplit
 from study.training.evaluation import evaluation_batch_size
 from study.training.loop import StreamedSplit, TrainingLoop
 
@@ -22,22 +22,26 @@ def split() -> Split:
 
 def test_batches_are_those_of_a_resident_split() -> None:
     facts = Facts(2, None, (3, 2, 2))
-    resident, streaming = ResidentSplit(split(), facts, CPU), StreamedSplit(split(), facts, CPU)
+    resident, streaming = DeviceSplit(split(), facts, CPU), StreamedSplit(split(), facts, CPU)
     order = torch.randperm(11, generator=torch.Generator().manual_seed(0))
     pairs = zip(resident.batches(order, 4), streaming.batches(order, 4), strict=True)
     for index, other in pairs:
         assert torch.equal(index, other)
-        assert torch.equal(resident.pixels(index), streaming.pixels(other))
-        assert torch.equal(resident.pixels(index[:1]), streaming.pixels(other[:1]))  # not the one that was brought
-    found = [streaming.pixels(index) for index in streaming.batches_in_order(4)]
-    assert torch.equal(torch.cat(found), resident.pixels(torch.arange(11)))
+        assert torch.equal(resident.pixels_of_samples(index), streaming.pixels_of_samples(other))
+        assert torch.equal(
+            resident.pixels_of_samples(index[:1]), streaming.pixels_of_samples(other[:1])
+        )  # not the one that was brought
+    found = [streaming.pixels_of_samples(index) for index in streaming.batches_in_order(4)]
+    assert torch.equal(torch.cat(found), resident.pixels_of_samples(torch.arange(11)))
 
 
 def test_a_trial_with_its_inputs_on_the_host_gives_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     told = config({"name": "sup_con"}, epochs=2, augmentation="simclr")
-    resident = timeless(Trial(told, digits(), "cpu").run())
-    monkeypatch.setattr(TrainingLoop, "_resident", lambda self, split, facts: StreamedSplit(split, facts, self.device))
-    assert timeless(Trial(told, digits(), "cpu").run()) == resident
+    resident = timeless(Trial(told, digits(), "cpu").train_epochs())
+    monkeypatch.setattr(
+        TrainingLoop, "_place_split", lambda self, split, facts: StreamedSplit(split, facts, self.device)
+    )
+    assert timeless(Trial(told, digits(), "cpu").train_epochs()) == resident
 
 
 @pytest.mark.parametrize(

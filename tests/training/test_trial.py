@@ -18,8 +18,8 @@ from study import data
 from study.data import Dataset, Split
 from study.metrics import available_metrics
 from study.training import Trial, TrialConfig, UnusableCheckpointError, probes
-from study.training.evaluation import PENALTY
-from study.training.standard_errors import ERRORS
+from study.training.evaluation import FITTED_PROBE_L2
+from study.training.standard_errors import STANDARD_ERROR_FUNCTIONS
 
 FRESH = """
 # A machine that has PyTorch and nothing of the sweep: what is not there cannot be imported.
@@ -61,14 +61,14 @@ def in_a_fresh_process(of: TrialConfig, **environment: str) -> dict:
 
 
 def test_a_trial_gives_each_epochs_metrics(dataset: Dataset) -> None:
-    epochs = list(Trial(config(), dataset, "cpu").run())
+    epochs = list(Trial(config(), dataset, "cpu").train_epochs())
     assert len(epochs) == 2
     names = available_metrics(dataset.facts)
     assert {"accuracy", "top5_accuracy", "worst_group_accuracy", "equalized_odds"} <= set(names)
     for one in epochs:
         timed = {name for name in one if name.startswith(COST)}
         assert {"time/epoch", "time/data", "speed/images_per_second", "memory/peak_mib"} <= timed
-        errors = [f"{name}_standard_error" for name in names if name in ERRORS]
+        errors = [f"{name}_standard_error" for name in names if name in STANDARD_ERROR_FUNCTIONS]
         assert set(one) - timed == {"train/loss", *(f"val/{name}" for name in [*names, *errors])}
         assert all(type(value) is float for value in one.values())
 
@@ -96,11 +96,11 @@ def test_a_fresh_process_with_other_threads_gives_the_same_bits_without_any_othe
 def test_probes_of_a_network_in_half_precision_are_fitted_in_full(dataset: Dataset) -> None:
     """On the same features the same metrics, whatever the precision of the network that gave them."""
     half = Trial(config("train.precision=bfloat16", "train.final=[mlp,lbfgs]"), few(dataset, 300), "cpu")
-    list(half.run())
-    features = half.evaluate.features("train")
+    list(half.train_epochs())
+    features = half.evaluate.compute_features("train")
     assert features.dtype == torch.float32
     target = torch.from_numpy(few(dataset, 300).splits["train"].target.copy())
-    expected = probes.fit_mlp(features, target, 10, 0)(half.evaluate.features("val")).argmax(1)
+    expected = probes.fit_mlp_probe(features, target, 10, 0)(half.evaluate.compute_features("val")).argmax(1)
     right = (expected == torch.from_numpy(dataset.splits["val"].target.copy())).double().mean()
     assert half.evaluate("val", final=True)["val/mlp_accuracy"] == float(right)
 
@@ -110,28 +110,30 @@ def test_the_probes_of_the_last_epoch_are_fitted_once(
 ) -> None:
     """For all splits, and for the test split that another process reads; not where weights or data are others."""
     fitted = []
-    for name, fit in probes.PROBES.items():
-        monkeypatch.setitem(probes.PROBES, name, lambda *given, name=name, fit=fit: fitted.append(name) or fit(*given))
+    for name, fit in probes.PROBE_FITTERS.items():
+        monkeypatch.setitem(
+            probes.PROBE_FITTERS, name, lambda *given, name=name, fit=fit: fitted.append(name) or fit(*given)
+        )
     settings, data = (
         config("train.final=[lbfgs,mlp,knn]", "train.report_test=true", "train.epochs=2"),
         few(dataset, 300),
     )
     trial = Trial(settings, data, "cpu")
-    *_, last = trial.run()
+    *_, last = trial.train_epochs()
     assert sorted(fitted) == ["knn", "lbfgs", "mlp"]
-    trial.save(tmp_path / "model.safetensors")
+    trial.save_model(tmp_path / "model.safetensors")
     again = Trial(settings, data, "cpu", begins=False)
-    again.load(tmp_path / "model.safetensors")
+    again.load_model(tmp_path / "model.safetensors")
     assert again.evaluate("test", final=True).items() <= last.items()
     assert sorted(fitted) == ["knn", "knn", "lbfgs", "mlp"]
     others = Trial(config("train.final=[lbfgs]", "train.epochs=2", seed=1), data, "cpu")
-    list(others.run())
-    others.save(tmp_path / "other.safetensors")
+    list(others.train_epochs())
+    others.save_model(tmp_path / "other.safetensors")
     for weights, of in (("other", data), ("model", few(dataset, 200))):
         (tmp_path / "mixed.safetensors").write_bytes((tmp_path / f"{weights}.safetensors").read_bytes())
         (tmp_path / "mixed.probes.safetensors").write_bytes((tmp_path / "model.probes.safetensors").read_bytes())
         mixed = Trial(config("train.final=[lbfgs]"), of, "cpu", begins=False)
-        mixed.load(tmp_path / "mixed.safetensors")
+        mixed.load_model(tmp_path / "mixed.safetensors")
         fitted.clear()
         mixed.evaluate("test", final=True)
         assert fitted == ["lbfgs"]
@@ -140,9 +142,9 @@ def test_the_probes_of_the_last_epoch_are_fitted_once(
 @pytest.mark.slow
 def test_test_metrics_of_each_epoch_change_nothing(dataset: Dataset) -> None:
     """They are those that the test split gives when it is read, and nothing else differs."""
-    plain = timeless(Trial(config(), dataset, "cpu").run())
+    plain = timeless(Trial(config(), dataset, "cpu").train_epochs())
     trial, watched = Trial(config("train.report_test=true"), dataset, "cpu"), []
-    for one in trial.run():
+    for one in trial.train_epochs():
         assert trial.evaluate("test").items() <= one.items()
         watched.append({name: value for name, value in one.items() if not name.startswith("test/")})
     assert timeless(watched) == plain
@@ -162,39 +164,39 @@ def test_a_share_of_the_training_samples_is_the_same_for_every_seed(dataset: Dat
     assert (parts[0].inputs == parts[1].inputs).all()
     assert trials[0].dataset.splits["val"] is dataset.splits["val"]
     assert trials[0].dataset.fingerprint != dataset.fingerprint
-    assert len(list(trials[0].run())) == 2
+    assert len(list(trials[0].train_epochs())) == 2
 
 
 @pytest.mark.slow
 def test_saved_weights_give_the_same_evaluation(dataset: Dataset, tmp_path: Path) -> None:
     trial = Trial(config(), dataset, "cpu")
-    list(trial.run())
+    list(trial.train_epochs())
     file = tmp_path / "models" / "one.safetensors"
-    trial.save(file)
+    trial.save_model(file)
     assert [path.name for path in file.parent.iterdir()] == ["one.safetensors"]
     again = Trial(config(seed=5), dataset, "cpu")
     assert again.evaluate("test") != trial.evaluate("test")
-    again.load(file)
+    again.load_model(file)
     assert again.evaluate("test") == trial.evaluate("test")
     assert again.evaluate("val") == trial.evaluate("val")
 
 
 def test_weights_that_cannot_be_taken_are_told(dataset: Dataset, tmp_path: Path) -> None:
     trial, file = Trial(config(), dataset, "cpu"), tmp_path / "one.safetensors"
-    trial.save(file)
+    trial.save_model(file)
     whole = file.read_bytes()
     for content in (b"", whole[:7], whole[:-1], b"{}" * 50, whole[: len(whole) // 2]):
         file.write_bytes(content)
         with pytest.raises(UnusableCheckpointError, match=r"one\.safetensors: is damaged or cut short"):
-            trial.load(file)
+            trial.load_model(file)
     file.unlink()
     with pytest.raises(UnusableCheckpointError, match=r"one\.safetensors: is damaged or cut short .*No such file"):
-        trial.load(file)
+        trial.load_model(file)
     save_file({"another": torch.zeros(3)}, file)
     with pytest.raises(
         UnusableCheckpointError, match=r"one\.safetensors: does not fit these data or this version of study"
     ):
-        trial.load(file)
+        trial.load_model(file)
 
 
 def few(dataset: Dataset, count: int) -> Dataset:
@@ -208,7 +210,7 @@ def test_the_last_partial_batch_is_kept(dataset: Dataset) -> None:
     steps = []
     encoder = one.method.network.encoder
     handle = encoder.register_forward_hook(lambda *called: steps.append((encoder.training, len(called[2]))))
-    list(one.run())
+    list(one.train_epochs())
     handle.remove()
     assert [count for training, count in steps if training] == [64, 32]
 
@@ -224,7 +226,7 @@ def test_the_encoder_does_not_hear_the_probe(dataset: Dataset) -> None:
     weights = []
     for rate in (0.01, 0.5):
         trial = Trial(config(f"train.probe_learning_rate={rate}", "train.epochs=1"), dataset, "cpu")
-        list(trial.run())
+        list(trial.train_epochs())
         weights.append([value.clone() for value in trial.method.network.encoder.state_dict().values()])
     assert all(torch.equal(one, other) for one, other in zip(*weights, strict=True))
 
@@ -262,21 +264,21 @@ def test_a_fitted_probe_is_a_logistic_regression_of_each_epochs_features_and_lea
 
     asked, dataset = config("train.epochs=3", "train.probe=fitted"), data.load(config().data)
     online = Trial(config("train.epochs=3"), dataset, "cpu")
-    learned = list(online.run())
+    learned = list(online.train_epochs())
     trial = Trial(asked, dataset, "cpu")
-    whole = list(trial.run())
+    whole = list(trial.train_epochs())
     assert [one["train/loss"] for one in whole] == [one["train/loss"] for one in learned]
-    features = {split: trial.evaluate.features(split) for split in ("train", "val")}
-    assert torch.equal(features["val"], online.evaluate.features("val"))
+    features = {split: trial.evaluate.compute_features(split) for split in ("train", "val")}
+    assert torch.equal(features["val"], online.evaluate.compute_features("val"))
     rows, target = normalize(features["train"], dim=1).double().numpy(), dataset.splits["train"].target
-    strength = 1 / (2 * PENALTY * len(target))
+    strength = 1 / (2 * FITTED_PROBE_L2 * len(target))
     regression = LogisticRegression(C=strength, tol=1e-8, max_iter=5000).fit(rows, target)
-    found = trial.evaluate.scores("encoder", features["val"]).softmax(1).numpy()
+    found = trial.evaluate.class_scores("encoder", features["val"]).softmax(1).numpy()
     expected = regression.predict_proba(normalize(features["val"], dim=1).double().numpy())
     assert np.abs(found - expected).max() < 0.02
-    assert np.abs(found - online.evaluate.scores("encoder", features["val"]).softmax(1).numpy()).max() > 0.1
-    stopped = Trial(asked, dataset, "cpu").run(resume=tmp_path / "kept")
+    assert np.abs(found - online.evaluate.class_scores("encoder", features["val"]).softmax(1).numpy()).max() > 0.1
+    stopped = Trial(asked, dataset, "cpu").train_epochs(resume=tmp_path / "kept")
     next(stopped), next(stopped)
-    resumed = [*timeless(Trial(asked, dataset, "cpu").run(resume=tmp_path / "kept"))]
+    resumed = [*timeless(Trial(asked, dataset, "cpu").train_epochs(resume=tmp_path / "kept"))]
     assert 0 < len(resumed) < len(whole)
     assert resumed == [*timeless(whole)][-len(resumed) :]

@@ -9,10 +9,10 @@ import pytest
 LEFT = """
 import os, signal, threading, time
 from functools import partial
-from study.upstream.environment import ProcessKind, set_here
-from study.upstream.ray_internals import with_own_signals
+from study.upstream.environment import ProcessKind, set_variables_here
+from study.upstream.ray_internals import call_with_own_signals
 
-set_here(ProcessKind.DRIVER, ProcessKind.OWN_RAY)
+set_variables_here(ProcessKind.DRIVER, ProcessKind.OWN_RAY)
 import ray
 
 heard, over = [], threading.Event()
@@ -37,11 +37,11 @@ thread = threading.Thread(target=send)
 thread.start()
 init = partial(ray.init, num_cpus=1, include_dashboard=False, log_to_driver=False, _node_ip_address="127.0.0.1")
 before = signal.getsignal(signal.SIGTERM)
-with_own_signals(init)
+call_with_own_signals(init)
 started = len(heard)
 assert ray.util.get_node_ip_address() == "127.0.0.1"
 assert ray.get(ray.remote(lambda: 1 + 1).remote()) == 2  # in a thread it was started, in this one it is used
-with_own_signals(ray.shutdown)
+call_with_own_signals(ray.shutdown)
 over.set()
 thread.join()
 time.sleep(0.1)
@@ -54,7 +54,7 @@ def test_sigterm_stays_with_its_handler_while_ray_starts_and_ends() -> None:
     """Sent again and again: Ray's own handlers end the process, by status 15 or by SIGABRT.
 
     They are in place for up to `POLL_INTERVAL_S`, longer on a busy machine, and one that comes then ends it: so one of
-    three processes has to get through. Without `with_own_signals` none does.
+    three processes has to get through. Without `call_with_own_signals` none does.
     """
     environment = {**os.environ, "RAY_AUTH_MODE": "disabled"}  # else Ray writes a token into the home of whoever tests
     told = list[str]()

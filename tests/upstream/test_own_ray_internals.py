@@ -14,7 +14,7 @@ from contract import contract
 from packaging.version import Version
 
 from study.upstream import ray_internals
-from study.upstream.environment import SETTINGS, ProcessKind
+from study.upstream.environment import VARIABLE_SETTINGS, ProcessKind
 
 OWN_RAY = "a study's own Ray, which starts what trials need and nothing else (study/sweep/own_ray.py)"
 PATIENCE = "a start of Ray that waits for a busy machine (study/sweep/own_ray.py)"
@@ -30,7 +30,11 @@ def test_ray_knows_the_settings_that_a_busy_machine_needs() -> None:
 
         raylet = (Path(ray.__file__).parent / "core" / "src" / "ray" / "raylet" / "raylet").read_bytes()
         python = (Path(ray.__file__).parent / "_private" / "node.py").read_text(encoding="utf-8")
-        names = {one.variable for one in SETTINGS if {ProcessKind.OWN_RAY, ProcessKind.LOCAL_NODE} & one.parts}
+        names = {
+            one.variable
+            for one in VARIABLE_SETTINGS
+            if {ProcessKind.OWN_RAY, ProcessKind.LOCAL_NODE} & one.process_kinds
+        }
         lower = {name for name in names if name.removeprefix("RAY_").islower()}
         assert len(lower) > 5
         unknown = {name for name in lower if name.encode() not in raylet and name not in python}
@@ -43,8 +47,8 @@ def test_a_session_is_kept_where_it_is_told(monkeypatch: pytest.MonkeyPatch, tmp
         from ray._common import utils
         from ray._private import worker
 
-        monkeypatch.setenv(ray_internals.PLACE, str(tmp_path))
-        assert Path(utils.get_ray_address_file(None)).parent == tmp_path / ray_internals.BELOW
+        monkeypatch.setenv(ray_internals.RAY_FOLDER_VARIABLE, str(tmp_path))
+        assert Path(utils.get_ray_address_file(None)).parent == tmp_path / ray_internals.RAY_SUBFOLDER
         assert "atexit.register(shutdown" in inspect.getsource(worker)
         assert worker.shutdown is ray.shutdown
 
@@ -54,7 +58,7 @@ def test_a_ray_of_ones_own_is_not_told_of_a_jobs_environment() -> None:
         from ray._private import ray_constants, worker
 
         names = {worker.RAY_JOB_CONFIG_JSON_ENV_VAR, ray_constants.RAY_RUNTIME_ENV_HOOK}
-        assert names == {ray_internals.JOB, ray_internals.HOOK}
+        assert names == {ray_internals.RAY_JOB_VARIABLE, ray_internals.RUNTIME_ENV_HOOK_VARIABLE}
 
 
 def test_rays_processes_are_started_by_a_class_that_is_looked_up_at_each_start() -> None:
@@ -64,7 +68,7 @@ def test_rays_processes_are_started_by_a_class_that_is_looked_up_at_each_start()
         assert issubclass(services.ConsolePopen, subprocess.Popen)
         assert "= ConsolePopen(" in inspect.getsource(services.start_ray_process)
         before = services.ConsolePopen
-        with ray_internals.start_apart_and_quiet(logs=True):
+        with ray_internals.start_ray_apart_and_quiet(logs=True):
             assert services.ConsolePopen is not before
         assert services.ConsolePopen is before
 
@@ -75,7 +79,7 @@ def test_rays_own_lines_are_printed_by_a_thread_that_is_found_by_its_name() -> N
 
         assert "target=listen_error_messages" in inspect.getsource(worker.connect)
         before = worker.listen_error_messages
-        with ray_internals.start_apart_and_quiet(logs=False):
+        with ray_internals.start_ray_apart_and_quiet(logs=False):
             stopped = threading.Event()
             stopped.set()
             worker.listen_error_messages(None, stopped)

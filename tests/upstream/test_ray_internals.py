@@ -21,7 +21,7 @@ from contract import contract
 from helpers import ROOT
 
 from study.upstream import ray_internals
-from study.upstream.ray_internals import other_versions
+from study.upstream.ray_internals import differing_versions
 
 LOOPBACK = "a Ray of one's own and `study cluster up`, which must listen on loopback alone"
 CLUSTER = "study cluster up"
@@ -34,11 +34,11 @@ def test_without_what_ray_may_drop_a_node_is_started_as_ray_does(monkeypatch: py
 
     for module, name in ((services, "ConsolePopen"), (worker, "listen_error_messages")):
         monkeypatch.delattr(module, name)
-    with ray_internals.start_apart_and_quiet(logs=False):
+    with ray_internals.start_ray_apart_and_quiet(logs=False):
         assert not hasattr(services, "ConsolePopen")
     monkeypatch.setitem(sys.modules, "ray._private.services", None)
     monkeypatch.delattr("ray._private.services")
-    with ray_internals.start_apart_and_quiet(logs=False):
+    with ray_internals.start_ray_apart_and_quiet(logs=False):
         assert hasattr(worker, "init")
 
 
@@ -61,7 +61,7 @@ def test_rays_command_line_has_the_options_that_nodes_are_started_with() -> None
         assert inspect.signature(command.load()).parameters == {}
         options = {option for parameter in cli.commands["start"].params for option in parameter.opts}
         assert options >= {"--node-ip-address", "--temp-dir", "--block", "--head"}
-        assert options >= {f"--{port}" for port in ray_internals.AGENTS_PORTS}
+        assert options >= {f"--{port}" for port in ray_internals.AGENT_PORT_OPTIONS}
 
 
 def test_a_job_knows_that_it_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,17 +69,17 @@ def test_a_job_knows_that_it_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
         from ray._private.runtime_env import constants
 
         monkeypatch.delenv(constants.RAY_JOB_CONFIG_JSON_ENV_VAR, raising=False)
-        assert not ray_internals.is_job()
+        assert not ray_internals.is_ray_job()
         monkeypatch.setenv(constants.RAY_JOB_CONFIG_JSON_ENV_VAR, "{}")
-        assert ray_internals.is_job()
+        assert ray_internals.is_ray_job()
 
 
 def test_the_dashboard_tells_of_its_nodes() -> None:
-    with contract("ray", f"GET {ray_internals.NODES}", JOBS):
+    with contract("ray", f"GET {ray_internals.DASHBOARD_NODES_PATH}", JOBS):
         from ray.dashboard import optional_utils
         from ray.dashboard.modules.node import node_head
 
-        path, _, query = ray_internals.NODES.partition("?")
+        path, _, query = ray_internals.DASHBOARD_NODES_PATH.partition("?")
         source = inspect.getsource(node_head)
         assert f'routes.get("{path}")' in source
         view, fresh = query.split("&")
@@ -93,15 +93,15 @@ def test_the_jobs_client_speaks_by_the_loggers_that_are_hushed() -> None:
         from ray.dashboard.modules import dashboard_sdk
         from ray.dashboard.modules.job import sdk
 
-        assert {module.logger.name for module in (dashboard_sdk, sdk)} <= set(ray_internals.CLIENT_LOGGERS)
-        assert all(name in logging.Logger.manager.loggerDict for name in ray_internals.CLIENT_LOGGERS)
+        assert {module.logger.name for module in (dashboard_sdk, sdk)} <= set(ray_internals.JOB_CLIENT_LOGGERS)
+        assert all(name in logging.Logger.manager.loggerDict for name in ray_internals.JOB_CLIENT_LOGGERS)
 
 
 def test_the_head_is_asked_for_its_id_by_a_message_without_fields() -> None:
     with contract("ray", "NodeInfoGcsService.GetClusterId", "a cluster that refuses the token, or does not answer"):
         from ray.core.generated import gcs_service_pb2 as messages
 
-        _, service, name = ray_internals.WHO.split("/")
+        _, service, name = ray_internals.CLUSTER_ID_METHOD.split("/")
         (method,) = (
             one
             for of in messages.DESCRIPTOR.services_by_name.values()
@@ -126,7 +126,10 @@ def test_a_job_writes_its_output_among_the_logs_that_the_dashboard_shows(tmp_pat
         (tmp_path / "logs" / "link").symlink_to(tmp_path / "outside")
         found = LogAgentV1Grpc._resolve_filename(tmp_path / "logs", "link")
         assert found == tmp_path / "outside"
-    command = "from study.upstream.ray_internals import job_logs; import sys; print(job_logs(), file=sys.stderr)"
+    command = (
+        "from study.upstream.ray_internals import job_logs_folder; import sys; print(job_logs_folder(), "
+        "file=sys.stderr)"
+    )
     for name, folder in (("job-driver-a.log", f"{tmp_path}/logs"), ("other.log", "None")):
         with (tmp_path / "logs" / name).open("wb") as log:
             environment = {**os.environ, "RAY_JOB_CONFIG_JSON_ENV_VAR": "{}"}
@@ -194,9 +197,9 @@ def test_ray_says_which_versions_a_cluster_was_started_with(cluster: dict[str, s
     with pytest.raises(RuntimeError) as raised:
         check_version_info(mine | cluster, "10.0.0.1")
     own = {"Ray": ray_version, "Python": python_version}
-    assert other_versions(str(raised.value)) == {name: (there, own[name]) for name, there in differing.items()}
+    assert differing_versions(str(raised.value)) == {name: (there, own[name]) for name, there in differing.items()}
 
 
 def test_another_error_of_ray_is_not_about_versions() -> None:
-    assert other_versions("Failed to connect to Ray cluster at 127.0.0.1:6379") is None
-    assert other_versions("Version mismatch: they differ") == {}
+    assert differing_versions("Failed to connect to Ray cluster at 127.0.0.1:6379") is None
+    assert differing_versions("Version mismatch: they differ") == {}

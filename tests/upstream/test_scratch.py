@@ -13,12 +13,18 @@ import pytest
 
 from study import doctor as doctors
 from study.cli.help import doctor
-from study.upstream.scratch import LOCK, OWNER, RUN, clear_scratch, scratch_folder
+from study.upstream.scratch import (
+    LOCK_FILE,
+    RUN_FOLDER_PREFIX,
+    SCRATCH_FOLDER_VARIABLE,
+    make_scratch_folder,
+    remove_left_scratch_folders,
+)
 
 HOLDS = """
 import sys, time
-from study.upstream.scratch import RUN, scratch_folder
-with scratch_folder(RUN) as folder:
+from study.upstream.scratch import RUN_FOLDER_PREFIX, make_scratch_folder
+with make_scratch_folder(RUN_FOLDER_PREFIX) as folder:
     (folder / "session").mkdir()
     (folder / "session" / "socket").touch()
     (folder / "latest").symlink_to(folder / "session")
@@ -52,7 +58,7 @@ def held(place: Path) -> "Iterator[tuple[subprocess.Popen[str], Path]]":
 def test_only_its_user_can_enter_it_and_it_is_gone_afterwards(place: Path) -> None:
     umask = os.umask(0)
     try:
-        with scratch_folder(RUN) as folder:
+        with make_scratch_folder(RUN_FOLDER_PREFIX) as folder:
             assert folder.parent == place
             assert folder.stat().st_mode & 0o777 == 0o700
             (folder / "session").mkdir()
@@ -64,32 +70,32 @@ def test_only_its_user_can_enter_it_and_it_is_gone_afterwards(place: Path) -> No
 
 def test_what_a_killed_driver_left_goes_with_the_next_and_no_living_ones(place: Path) -> None:
     with held(place) as (killed, left), held(place) as (_, kept):
-        (place / f"{RUN}other").mkdir()
-        (place / f"{RUN}other" / "mine").touch()  # no folder of a driver: nothing in it says so
-        (place / f"{RUN}new").mkdir()  # of one that was killed as soon as it was made
+        (place / f"{RUN_FOLDER_PREFIX}other").mkdir()
+        (place / f"{RUN_FOLDER_PREFIX}other" / "mine").touch()  # no folder of a driver: nothing in it says so
+        (place / f"{RUN_FOLDER_PREFIX}new").mkdir()  # of one that was killed as soon as it was made
         killed.send_signal(signal.SIGKILL)
         killed.wait()
-        with scratch_folder(RUN):
+        with make_scratch_folder(RUN_FOLDER_PREFIX):
             assert not left.exists()
-            assert {path.name for path in kept.iterdir()} == {LOCK, "session", "latest"}
-            assert (place / f"{RUN}other" / "mine").exists()
-            assert not (place / f"{RUN}new").exists()
+            assert {path.name for path in kept.iterdir()} == {LOCK_FILE, "session", "latest"}
+            assert (place / f"{RUN_FOLDER_PREFIX}other" / "mine").exists()
+            assert not (place / f"{RUN_FOLDER_PREFIX}new").exists()
 
 
 def test_another_users_folder_and_a_link_stay(place: Path, tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     victim.mkdir()
-    (victim / LOCK).touch()
-    (place / f"{RUN}link").symlink_to(victim)
-    with scratch_folder(RUN):
-        assert (victim / LOCK).exists()
+    (victim / LOCK_FILE).touch()
+    (place / f"{RUN_FOLDER_PREFIX}link").symlink_to(victim)
+    with make_scratch_folder(RUN_FOLDER_PREFIX):
+        assert (victim / LOCK_FILE).exists()
 
 
 def test_what_a_killed_process_started_is_ended_and_nothing_else(place: Path) -> None:
     """Of those that have its folder in their environment; none of a living one."""
 
     def waits(folder: Path) -> "subprocess.Popen[bytes]":
-        return subprocess.Popen(["sleep", "120"], env={**os.environ, OWNER: str(folder)})
+        return subprocess.Popen(["sleep", "120"], env={**os.environ, SCRATCH_FOLDER_VARIABLE: str(folder)})
 
     with (
         held(place) as (killed, left),
@@ -98,10 +104,10 @@ def test_what_a_killed_process_started_is_ended_and_nothing_else(place: Path) ->
         waits(kept) as used,
         waits(place) as other,
     ):
-        assert left not in clear_scratch()
+        assert left not in remove_left_scratch_folders()
         killed.kill()
         killed.wait()
-        assert left in clear_scratch()
+        assert left in remove_left_scratch_folders()
         lost.wait(timeout=100)
         assert used.poll() is None
         assert other.poll() is None
@@ -117,13 +123,13 @@ def test_one_that_is_taken_for_left_before_it_is_locked_is_made_again(
     def slow(**given: str) -> str:
         made.append(plain(**given))
         if len(made) < 3:
-            assert Path(made[-1]) in clear_scratch()
+            assert Path(made[-1]) in remove_left_scratch_folders()
         return made[-1]
 
     monkeypatch.setattr(tempfile, "mkdtemp", slow)
-    with scratch_folder(RUN) as folder:
+    with make_scratch_folder(RUN_FOLDER_PREFIX) as folder:
         assert str(folder) == made[2]
-        assert (folder / LOCK).exists()
+        assert (folder / LOCK_FILE).exists()
 
 
 def test_doctor_cleans_when_it_is_asked_to(
@@ -154,6 +160,6 @@ remove_after_death(Path(sys.argv[1]))
 @pytest.mark.parametrize(("told", "stays"), [(b"", False), (b"ended in order", True)])
 def test_a_guard_removes_what_a_process_left_that_did_not_say_its_end(tmp_path: Path, told: bytes, stays: bool) -> None:
     (left := tmp_path / "left").mkdir()
-    (left / LOCK).touch()
+    (left / LOCK_FILE).touch()
     subprocess.run([sys.executable, "-c", GUARDS, str(left)], input=told, check=True, timeout=60)
     assert left.exists() == stays

@@ -14,8 +14,8 @@ from ray.exceptions import RayTaskError
 from ray.tune.experiment import Trial
 from ray.tune.registry import register_trainable
 
-from study.sweep.failures import PROCESS_DIED, TrialFailedError
-from study.sweep.tune_adapters import actor_handle, trial_error
+from study.sweep.failures import PROCESS_DIED_FAILURE, TrialFailedError
+from study.sweep.tune_adapters import actor_handle_of_trial, error_of_tune_trial
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("small_ray")]
 SCHEDULER = "ReportingScheduler in study/sweep/tune_adapters.py"
@@ -33,15 +33,15 @@ def trial(tmp_path: Path) -> Trial:
 
 def test_a_trial_of_tune_knows_its_process_and_its_error(trial: Trial) -> None:
     with contract("ray", "Trial.temporary_state.ray_actor, error_file, pickled_error_file", SCHEDULER):
-        assert actor_handle(trial) is None
+        assert actor_handle_of_trial(trial) is None
         trial.init_local_path()
         trial.handle_error(ValueError("it broke"))
-        assert "it broke" in str(trial_error(trial))
-        trial.handle_error(RayTaskError("train", "Traceback", TrialFailedError(PROCESS_DIED, "it broke")))
-        error = trial_error(trial)
+        assert "it broke" in str(error_of_tune_trial(trial))
+        trial.handle_error(RayTaskError("train", "Traceback", TrialFailedError(PROCESS_DIED_FAILURE, "it broke")))
+        error = error_of_tune_trial(trial)
         assert isinstance(error, RayTaskError)
         assert isinstance(error.cause, TrialFailedError)
-        assert error.cause.failure == PROCESS_DIED
+        assert error.cause.failure == PROCESS_DIED_FAILURE
     with contract("ray", "handles of one actor are equal, and have one hash", SCHEDULER):
         assert {"__eq__", "__hash__"} <= vars(ActorHandle).keys()
 

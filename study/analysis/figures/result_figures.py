@@ -37,7 +37,7 @@ from study.metrics import is_shown_in_percent
 from study.ranking import Results
 from study.ranking.difference import NO_TRIAL_NUMBER, Arm, to_arm
 from study.spec import StudySpec
-from study.spec.rungs import Schedule
+from study.spec.rungs import RungSchedule
 from study.text import pluralise
 
 
@@ -249,7 +249,7 @@ def learning_curve(spec: StudySpec, trial: TrialRecord) -> NDArray[np.float64]:
 
 
 def _draw_rungs(axes: Axes, spec: StudySpec) -> None:
-    for rung in Schedule(spec.search.early_stopping, spec.epochs).rungs if spec.search.space else ():
+    for rung in RungSchedule(spec.search.early_stopping, spec.epochs).rung_epochs if spec.search.space else ():
         axes.axvline(rung, color=ORANGE, linewidth=1.0, linestyle=":", zorder=1)
         axes.annotate(
             f"rung {rung}",

@@ -30,7 +30,7 @@ from study.analysis.statistics import formatting
 from study.ranking import Candidate, Results, SeedStatistics, epochs, seed_statistics
 from study.ranking.difference import Arm, to_arm
 from study.spec import StudySpec, objective
-from study.spec.objective import Objective, Score
+from study.spec.objective import Objective, TrialScore
 
 MetricPair = tuple[float, float]
 
@@ -82,7 +82,7 @@ def draw_trade_off(results: Results) -> Figure | None:
     if points:
         _draw_search(results, next(axes), points, (across, up))
     if measured:
-        broken = {each.trial.number: score for each, score in results.scored_candidates if score.violation > 0}
+        broken = {each.trial.number: score for each, score in results.scored_candidates if score.total_violation > 0}
         _draw_fresh_seeds(spec, next(axes), measured, broken, names)
     draw_legend(figure, *drawn)
     return figure
@@ -143,9 +143,9 @@ def undominated_points(
     spec: StudySpec, points: Sequence[tuple[Candidate, tuple[float, float]]], across: str, up: str
 ) -> list[tuple[float, float]]:
     """Return the points that keep the constraints and are not dominated in these metrics, from left to right."""
-    kept = sorted(at for candidate, at in points if candidate.score.violation == 0)
+    kept = sorted(at for candidate, at in points if candidate.score.total_violation == 0)
     goal = Objective((across, up), (spec.direction(across) or "max", spec.direction(up) or "max"))
-    scores = [score for x, y in kept if (score := goal.score({across: x, up: y}))]
+    scores = [score for x, y in kept if (score := goal.score_of_report({across: x, up: y}))]
     return [kept[place] for place in objective.front_positions(scores)]
 
 
@@ -191,11 +191,11 @@ def _mark_configurations(spec: StudySpec, axes: Axes, points: Sequence[tuple[Can
     breaks = _broken_limits_text(spec, *(candidate.score for candidate, _ in points))
     hollow: MarkStyle = {**COMPLETE_MARK, **HOLLOW_MARK}
     for is_broken, look, words in ((True, hollow, breaks), (False, COMPLETE_MARK, label)):
-        if places := [at for candidate, at in points if (candidate.score.violation > 0) is is_broken]:
+        if places := [at for candidate, at in points if (candidate.score.total_violation > 0) is is_broken]:
             axes.scatter(*zip(*places, strict=True), label=words, **mark_style_for_count(look, len(points)))
 
 
-def _broken_limits_text(spec: StudySpec, *scores: Score) -> str:
+def _broken_limits_text(spec: StudySpec, *scores: TrialScore) -> str:
     """Return which limits the scores miss, for a legend; empty where they keep all."""
     broken = " or ".join(map(str, spec.objective.broken_constraints(*scores)))
     return broken and escape_dollars(f"breaks {broken}")
@@ -203,7 +203,7 @@ def _broken_limits_text(spec: StudySpec, *scores: Score) -> str:
 
 def _mark_baseline(axes: Axes, reference: Candidate, at: MetricPair) -> None:
     """Mark the baseline, hollow where it breaks a limit."""
-    is_broken = reference.score.violation > 0
+    is_broken = reference.score.total_violation > 0
     mark: MarkStyle = {**BASELINE_MARK, **HOLLOW_MARK} if is_broken else BASELINE_MARK
     axes.scatter(*[[x] for x in at], label=f"baseline{', breaks a limit' * is_broken}", **mark, zorder=5)
 
@@ -212,7 +212,7 @@ def _draw_fresh_seeds(
     spec: StudySpec,
     axes: Axes,
     measured: list[tuple[Arm, tuple[SeedStatistics, SeedStatistics]]],
-    broken: Mapping[int, Score],
+    broken: Mapping[int, TrialScore],
     names: Sequence[str],
 ) -> None:
     """Draw means and standard deviations on one split; `broken` has the scores of those that break a limit."""
@@ -313,8 +313,8 @@ def draw_front(results: Results) -> Figure | None:
     tests = f"test/{names[0].split('/')[1]}", f"test/{names[1].split('/')[1]}"
     panels = [(of, arms) for of in (names, tests) if arms and any(arm.metric_statistics(of[0]) for arm in arms)]
     figure, (first, *others) = new_figure(_front_title(results, found[0][0]), 3.9, 1 + len(panels), sharey=False)
-    numbers = {candidate.trial.number for candidate, score in results.front if score.violation == 0}
-    broken = {candidate.trial.number: score for candidate, score in found if score.violation > 0}
+    numbers = {candidate.trial.number for candidate, score in results.front if score.total_violation == 0}
+    broken = {candidate.trial.number: score for candidate, score in found if score.total_violation > 0}
     _draw_front_search(results, first, searched, numbers, not is_fresh, found[0][0])
     for axes, (of, shown) in zip(others, panels, strict=True):
         _draw_front_fresh_seeds(results.spec, axes, shown, numbers, broken, of)
@@ -324,7 +324,7 @@ def draw_front(results: Results) -> Figure | None:
 
 def has_front_line(results: Results) -> bool:
     """Return whether the figure has a line that joins the front: of two metrics and more than one configuration."""
-    kept = {score.gains for _, score in results.front if score.violation == 0}
+    kept = {score.values_to_maximise for _, score in results.front if score.total_violation == 0}
     return len(results.spec.objective.metrics) == 2 and len(kept) > 1
 
 
@@ -362,7 +362,7 @@ def _draw_front_fresh_seeds(
     axes: Axes,
     arms: Sequence[Arm],
     on_front: set[int],
-    broken: Mapping[int, Score],
+    broken: Mapping[int, TrialScore],
     names: tuple[str, str],
 ) -> None:
     """Draw means and standard deviations on one split, with the names of the trials on the front.

@@ -43,7 +43,7 @@ class GainHiddenInValidation(Statement):
 def why_nothing_gained(spec: StudySpec, reference: Arm, best: Arm) -> GainHiddenInValidation | None:
     """Return why validation may hide a gain, for a search that gained nothing; None where nothing says so."""
     gain = best.difference_to(reference, spec.metric)
-    if gain is None or (gain.is_clear and spec.better(gain.value, 0.0)):
+    if gain is None or (gain.is_clear and spec.is_better(gain.value, 0.0)):
         return None
     aligned, conflicting, error = (
         reference.metric_statistics(name) for name in (ALIGNED_METRIC, CONFLICTING_METRIC, CONFLICTING_ERROR_METRIC)
@@ -193,7 +193,7 @@ MIN_KERNEL_WEIGHT_SUM = 0.1
 
 
 class KernelTooNarrow(Statement):
-    """Trials of CCL-K whose condition hardly enters the loss, see `study.losses.cclk.weight_measures`."""
+    """Trials of CCL-K whose condition hardly enters the loss, see `study.losses.cclk.kernel_weight_diagnostics`."""
 
     trials: Sequence[int]
 

@@ -20,7 +20,7 @@ from study.ranking.candidates import CandidateLead
 from study.ranking.difference import Arm, Difference, to_arm
 from study.ranking.documents import Statement
 from study.spec import StudySpec
-from study.spec.configuration import is_same_configuration
+from study.spec.configuration import are_same_configuration
 from study.spec.load import paper_configurations
 from study.text import sentence_case
 
@@ -203,7 +203,7 @@ def incumbent_stays(results: Results) -> Iterator[IncumbentStays]:
         n_samples_of_accuracy(results.record, leading, "val", name) for name in ("accuracy", "conflicting_accuracy")
     )
     papers = [] if spec.function else paper_configurations(spec.space, spec.sections)
-    is_papers = any(is_same_configuration(held.incumbent.trial.params, each) for each in papers)
+    is_papers = any(are_same_configuration(held.incumbent.trial.params, each) for each in papers)
     yield IncumbentStays(lead, leading, incumbent, chosen, held.margin, count, against, is_papers)
 
 
@@ -384,7 +384,7 @@ class GainOverBaseline(Statement):
         `none`: of the same value; `unclear`, `clear`: better, within or beyond the spread over seeds; `negative`: not
         better, and the baseline is the best of the study; `open`: none of these.
         """
-        better = self.best.spec.better(self.difference.value, 0.0)
+        better = self.best.spec.is_better(self.difference.value, 0.0)
         if self.difference.value == 0.0:
             return "none"
         if better and self.difference.is_clear is not None and not self.difference.is_unclear_for_few_seeds:
@@ -409,7 +409,7 @@ class GainOverBaseline(Statement):
             "open": f"{sentence_case(both)} {what} ({best})",
         }["open" if is_in_doubt else self.verdict]
         closing = ""
-        if not self.is_surpassed and (is_baseline or not spec.better(self.difference.value, 0.0)):
+        if not self.is_surpassed and (is_baseline or not spec.is_better(self.difference.value, 0.0)):
             won = "the baseline" if is_baseline else f"trial {self.won}"
             closing = f" The best of the study, which best.yaml holds, is {won}."
         seeds = _seeds_text(name, self.reference, self.best)
@@ -448,7 +448,7 @@ class MetricChange(Statement):
         where = " on the seeds that both have" if is_part else ""
         over = "other samples" if best.joined_folds and name in best.joined_folds.draws else best.repeated_over
         return formatting.difference_with_verdict(
-            name, difference, best.spec.better(difference.value, 0.0), where, over
+            name, difference, best.spec.is_better(difference.value, 0.0), where, over
         )
 
 
@@ -463,7 +463,7 @@ def _gain_statements(results: Results, reference: Arm, best: Arm, is_guess: bool
     name, change = (spec.metric, gain) if on_test is None else (spec.test_metric, on_test)
     if on_test is None and gain.value == 0.0:
         yield from results.tied_metrics
-    elif not (is_guess and change.is_clear and spec.better(change.value, 0.0)):
+    elif not (is_guess and change.is_clear and spec.is_better(change.value, 0.0)):
         yield MetricChange(name, reference, best, change)
 
 
@@ -511,7 +511,7 @@ def _debiasing_not_needed(results: Results, reference: Arm, best: Arm) -> Iterat
     intervals = [one.confidence_interval() for one in (aligned, conflicting)]
     error = math.hypot(*((ends[1] - ends[0]) / 2 if ends else math.inf for ends in intervals))
     is_level = aligned.mean - conflicting.mean + error < MAX_BIAS_GAP
-    if is_level and not (gain.is_clear and spec.better(gain.value, 0.0)):
+    if is_level and not (gain.is_clear and spec.is_better(gain.value, 0.0)):
         yield DebiasingNotNeeded(split, aligned.mean, conflicting.mean)
 
 

@@ -13,7 +13,7 @@ from study.ranking import Candidate, Results
 from study.ranking.difference import Arm, Difference, to_arm
 from study.ranking.documents import Statement
 from study.spec import StudySpec, objective
-from study.spec.objective import Score
+from study.spec.objective import TrialScore
 from study.text import pluralise
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ MAX_TOLD_CONFIGURATIONS = 2
 """Size of the largest front whose values the sentences give; those of a larger one are in the table."""
 
 
-JudgedCandidate = tuple[Candidate, Score]
+JudgedCandidate = tuple[Candidate, TrialScore]
 """A configuration, and what it was judged by."""
 
 
@@ -47,9 +47,9 @@ class ConfigurationsOnFront(Statement):
 
     @property
     def verdict(self) -> Literal["none keeps the limits", "one point", "several points"]:
-        if self.front[0][1].violation > 0:
+        if self.front[0][1].total_violation > 0:
             return "none keeps the limits"
-        return "one point" if len({score.gains for _, score in self.front}) == 1 else "several points"
+        return "one point" if len({score.values_to_maximise for _, score in self.front}) == 1 else "several points"
 
     def __str__(self) -> str:
         spec, chosen, where = (
@@ -58,7 +58,7 @@ class ConfigurationsOnFront(Statement):
             _judged_by_text(self.spec, self.front, self.judged),
         )
         if self.verdict == "none keeps the limits":
-            limits, least = " and ".join(map(str, spec.objective.constraints)), self.front[0][1].violation
+            limits, least = " and ".join(map(str, spec.objective.constraints)), self.front[0][1].total_violation
             return (
                 f"No configuration keeps {limits}, so that there is no front: of {where} {chosen} misses by least, "
                 f"{least:.4g}."
@@ -97,7 +97,10 @@ class ChosenOfFront(Statement):
 
     def __str__(self) -> str:
         verb = "is chosen and in best.yaml" if self.is_result else "comes first"
-        return f"Of the front {_configuration_name(self.chosen[0])} {verb}, as it has {self.spec.objective.rule}."
+        return (
+            f"Of the front {_configuration_name(self.chosen[0])} {verb}, as it has "
+            f"{self.spec.objective.front_choice_text}."
+        )
 
 
 class FrontGain(Statement):
@@ -118,7 +121,9 @@ class FrontGain(Statement):
         changes = "; ".join(self._change(name, gain) for name, gain in self.gains.items())
         head = f"{self.best.label.capitalize()} against the baseline"
         if not self.is_chosen:
-            head = f"Of the search {self.best.label} is {self.best.spec.objective.rule}; against the baseline"
+            head = (
+                f"Of the search {self.best.label} is {self.best.spec.objective.front_choice_text}; against the baseline"
+            )
         is_test = all(name.startswith("test/") for name in self.gains)
         is_doubted = any(self._is_doubted(name, gain) for name, gain in self.gains.items())
         though = f", though this does not say that {self.best.label} has learned the class" * is_doubted
@@ -145,10 +150,16 @@ def front_statements(results: Results, is_guess: bool = False) -> Iterator[State
     """
     spec, front, best, judged = results.spec, results.front, results.ranked_all[0], results.scored_candidates
     chosen, first = next(pair for pair in front if _is_same_configuration(pair[0], best)), front[0][1]
-    rest = [score.gains for _, score in judged if not score.violation and score.gains != first.gains]
-    is_first = all(ours > theirs for gains in rest for ours, theirs in zip(first.gains, gains, strict=True))
+    rest = [
+        score.values_to_maximise
+        for _, score in judged
+        if not score.total_violation and score.values_to_maximise != first.values_to_maximise
+    ]
+    is_first = all(
+        ours > theirs for gains in rest for ours, theirs in zip(first.values_to_maximise, gains, strict=True)
+    )
     # one of the references may be better in a metric
-    broken = sum(score.violation > 0 for _, score in judged)
+    broken = sum(score.total_violation > 0 for _, score in judged)
     on_front = ConfigurationsOnFront(
         spec, front, chosen, len(judged), broken, is_first and not results.record.reference_events
     )
@@ -184,12 +195,12 @@ def _is_same_configuration(one: Candidate, other: Candidate) -> bool:
     return one.trial.number == other.trial.number
 
 
-def _metric_values_text(spec: StudySpec, candidate: Candidate, score: Score) -> str:
+def _metric_values_text(spec: StudySpec, candidate: Candidate, score: TrialScore) -> str:
     arm = _judged_arm(spec, candidate, score)
     return ", ".join(f"{name} {formatting.format_arm_mean(arm, name)}" for name in spec.objective.metrics)
 
 
-def _judged_arm(spec: StudySpec, candidate: Candidate, score: Score) -> Arm:
+def _judged_arm(spec: StudySpec, candidate: Candidate, score: TrialScore) -> Arm:
     """Return a configuration with the trials that it was judged by."""
     trials = candidate.confirm_trials if score is candidate.confirmed_score else candidate.replicates
     joined = candidate.joined_folds if score is candidate.confirmed_score else None

@@ -99,7 +99,7 @@ class ReferenceStays(Statement):
         gap = formatting.format_difference(name, abs(own.mean - value), signed=False)
         if gap == formatting.format_difference(name, 0.0, signed=False):
             return f"{sentence_case(who)} is as good ({measured})."
-        if spec.better(own.mean, value):
+        if spec.is_better(own.mean, value):
             return f"{sentence_case(who)} is better ({measured}), and misses {' and '.join(spec.search.constraints)}."
         though = ", which may be luck" if self.is_clear_against(arm) is False else ""
         return f"{sentence_case(who)} is {gap} worse ({measured}){though}."
@@ -227,7 +227,7 @@ def reference_statements(results: Results) -> Iterator[Statement]:
                 ahead = _references_ahead(results, known, arm) if split == "test" else ()
                 yield ResultBesideReference(known, arm, best, baseline, bool(results.references_above_best), ahead)
     yield from (
-        BetterReferenceNotChosen(other, spec) for other in results.references_above_best if other.kind.needs_group
+        BetterReferenceNotChosen(other, spec) for other in results.references_above_best if other.kind.predicts_by_group
     )
     if unjudged := [one for one in results.references if one.score is None]:
         yield ReferencesNotCompared(unjudged, spec.objective.needed_metrics)
@@ -248,7 +248,9 @@ def _references_ahead(results: Results, metrics: Sequence[str], arm: Arm) -> lis
     if others or own is None:
         return []
     known = [(value, one) for one in results.references if (value := one.metrics.get(name)) is not None]
-    better = [pair for pair in known if results.spec.better(pair[0], own.mean) and not pair[1].kind.needs_group]
+    better = [
+        pair for pair in known if results.spec.is_better(pair[0], own.mean) and not pair[1].kind.predicts_by_group
+    ]
     return [one for _, one in sorted(better, key=lambda pair: pair[0], reverse=results.spec.mode == "max")]
 
 

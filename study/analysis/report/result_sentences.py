@@ -25,7 +25,7 @@ from study.metrics.worst_group_statement import WorstGroup
 from study.ranking import Results, SeedStatistics, epochs
 from study.ranking.difference import Arm, Difference, to_arm
 from study.ranking.documents import Statement, join_statements
-from study.spec.objective import Constraint
+from study.spec.objective import MetricConstraint
 from study.text import format_parameter, pluralise, sentence_case, shell_command
 
 ArmMeans = Sequence[tuple[Arm, SeedStatistics]]
@@ -35,7 +35,7 @@ ArmMeans = Sequence[tuple[Arm, SeedStatistics]]
 class LimitCheck(Statement):
     """Who breaks a limit by the mean over its seeds, and who keeps it."""
 
-    limit: Constraint
+    limit: MetricConstraint
     breaking: ArmMeans
     keeping: ArmMeans
 
@@ -47,7 +47,10 @@ class LimitCheck(Statement):
             for verb, means in by_verb.items()
             for arm, spread in means
         )
-        return f"The limit {name} {self.limit.sense} {formatting.format_setting(self.limit.limit)}: {', '.join(parts)}."
+        return (
+            f"The limit {name} {self.limit.comparison} {formatting.format_setting(self.limit.limit)}: "
+            f"{', '.join(parts)}."
+        )
 
 
 def limit_statements(results: Results) -> Iterator[LimitCheck]:
@@ -55,14 +58,14 @@ def limit_statements(results: Results) -> Iterator[LimitCheck]:
     compared = [arm for arm in results.baseline_and_result_arms if arm and results.spec.final_seeds is None]
     for limit in results.spec.objective.constraints:
         if means := [(arm, spread) for arm in compared if (spread := arm.metric_statistics(limit.metric))]:
-            broken = [(arm, spread) for arm, spread in means if limit.excess(spread.mean) > 0]
+            broken = [(arm, spread) for arm, spread in means if limit.violation_by(spread.mean) > 0]
             yield LimitCheck(limit, broken, [pair for pair in means if pair not in broken])
 
 
 class LimitBrokenOnFreshSeeds(Statement):
     """What led the search breaks a limit on the seeds that it ran again on, and is not chosen."""
 
-    limit: Constraint
+    limit: MetricConstraint
     arm: Arm
     statistics: SeedStatistics
 
@@ -84,7 +87,7 @@ def limits_broken_on_fresh_seeds(results: Results) -> Iterator[LimitBrokenOnFres
     first, chosen = next(iter(results.ranked_by_search_value), None), results.best
     if first is None or chosen is None or not results.is_confirmed or first.trial.number == chosen.trial.number:
         return
-    if first.score.violation > 0 or first.confirmed_score is None:
+    if first.score.total_violation > 0 or first.confirmed_score is None:
         return
     arm = to_arm(results.spec, first)
     for limit in results.spec.objective.broken_constraints(first.confirmed_score):
@@ -188,7 +191,7 @@ def _milder_configuration(results: Results, reference: Arm) -> Iterator[MilderCo
     least = math.floor(1000 * (whole.mean - MIN_LOSS_TO_NAME_MILDER)) / 1000
     for candidate in results.ranked_search:
         accuracy = epochs.chosen_metric(spec.objective, candidate.trial, "val/accuracy")
-        if accuracy is not None and accuracy >= least and spec.better(candidate.search_value, own.mean):
+        if accuracy is not None and accuracy >= least and spec.is_better(candidate.search_value, own.mean):
             yield MilderConfiguration(
                 spec.name, candidate.trial.number, spec.metric, candidate.search_value, accuracy, least
             )
@@ -348,7 +351,7 @@ class BestAmongRivals(Statement):
         best, gap = self.rivals.best, self.rivals.difference_to_runner_up.value
         if self.rivals.seed_counts[1] == 1:
             return "one seed"
-        if best.spec.better(0.0, gap):  # an incumbent, which is chosen all the same
+        if best.spec.is_better(0.0, gap):  # an incumbent, which is chosen all the same
             return "better mean"
         return "undecided" if self.rivals.undecided_trials else "best"
 
@@ -399,7 +402,7 @@ def _certainty_statements(results: Results) -> Iterator[BestAmongRivals | Differ
     against, won, best = find_rivals(results), results.best, next(iter(results.ranked_search), None)
     if against is None or best is None or (won and won.trial.stage == "baseline") or results.references_above_best:
         return
-    missed = (best.confirmed_score or best.score).violation
+    missed = (best.confirmed_score or best.score).total_violation
     kept = BestAmongRivals(against, "that miss the limits by no more" if missed else "that keep the limits")
     said = kept if results.spec.objective.constraints else BestAmongRivals(against, "")
     yield said

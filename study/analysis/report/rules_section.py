@@ -34,7 +34,7 @@ def _search_columns(spec: StudySpec, result: PickResult, chosen: int | None) -> 
         if pick.rule.is_study_objective and chosen not in (None, pick.trial_number)
         else ""
     )
-    missed = f", misses its limit by {pick.score.violation:.3f}" if pick.score.violation else ""
+    missed = f", misses its limit by {pick.score.total_violation:.3f}" if pick.score.total_violation else ""
     return {
         "rule": f"{pick.rule.name} (this study's)" if pick.rule.is_study_objective else pick.rule.name,
         "needs": pick.rule.required_labels or formatting.MISSING_TEXT,
@@ -130,7 +130,11 @@ def _choice_sentences(results: Results) -> Iterator[str]:
         else ""
     )
     metrics = ", ".join([*results.spec.objective.metrics, *results.spec.search.constraints])
-    metrics += f", of the front {results.spec.objective.rule}" if results.spec.objective.has_several_metrics else ""
+    metrics += (
+        f", of the front {results.spec.objective.front_choice_text}"
+        if results.spec.objective.has_several_metrics
+        else ""
+    )
     metrics += f", {results.spec.margin_rule}" if results.spec.margin_rule else ""
     trial = f"trial {best.trial.number}{confirmed}"
     chosen = f"{results.reference_as_result.name_in_sentence}, before {trial}" if results.reference_as_result else trial

@@ -36,7 +36,7 @@ from study.ranking.ablation_steps import Ablation, includes_choosing_seed, reque
 from study.ranking.difference import Arm, Difference, metrics_of_both_splits
 from study.ranking.summary import LENGTHENED_TRIALS_NOTE
 from study.spec import StudySpec
-from study.spec.rungs import Schedule
+from study.spec.rungs import RungSchedule
 from study.text import flatten_mapping, format_parameter, format_range_ends, format_time, pluralise
 
 ABLATION_TITLE = "Ablation"
@@ -201,7 +201,7 @@ def _front_caption_words(results: Results) -> dict[str, str]:
     has_line = has_front_line(results) or len(results.spec.objective.metrics) > 2
     return {
         "chosen": "what leads the search" if results.reference_as_result else "what was chosen",
-        "rule": results.spec.objective.rule,
+        "rule": results.spec.objective.front_choice_text,
         "left": "First panel: each" if fresh else "Each",
         "fresh": right * fresh,
         "line_of_front": joined * has_line,
@@ -210,7 +210,7 @@ def _front_caption_words(results: Results) -> dict[str, str]:
 
 def _rungs_text(spec: StudySpec) -> str:
     """Return what the dotted lines among learning curves are; nothing where there are none."""
-    if spec.final_seeds is not None or not Schedule(spec.search.early_stopping, spec.epochs).rungs:
+    if spec.final_seeds is not None or not RungSchedule(spec.search.early_stopping, spec.epochs).rung_epochs:
         return ""
     return " Dotted lines are the epochs at which trials are compared and the worse ones pruned."
 
@@ -446,11 +446,12 @@ def _settings_values(results: Results) -> dict[str, str]:
     settings = {} if titles is None else {"data": titles}
     classes = record.group_sample_counts.classes
     settings |= {"positive class": classes[1]} if len(classes) == 2 else {}
-    settings |= {key: formatting.format_setting(value) for key, value in spec.trial_settings.items()}
+    settings |= {key: formatting.format_setting(value) for key, value in spec.base_values_by_key.items()}
     settings |= {key: _domain_text(spec, key) for key in search.space}
     goal = spec.objective
     aims = (
-        f"{name}, {BETTER_VALUE_WORDS[mode]} is better" for name, mode in zip(goal.metrics, goal.modes, strict=True)
+        f"{name}, {BETTER_VALUE_WORDS[mode]} is better"
+        for name, mode in zip(goal.metrics, goal.directions, strict=True)
     )
     metric = f"{epochs.chosen_epoch_text(goal)}: {'; '.join([*aims, *spec.search.constraints])}"
     if spec.final_seeds is not None:
@@ -459,7 +460,7 @@ def _settings_values(results: Results) -> dict[str, str]:
     settings["metric"] = metric
     settings["search"] = f"{pluralise(spec.trials, 'trial')}, sampler {search.sampler}, seed {search.seed}"
     if goal.has_several_metrics:
-        settings["choice of the front"] = goal.rule
+        settings["choice of the front"] = goal.front_choice_text
     if spec.margin_rule:
         settings["choice"] = spec.margin_rule
     if len(spec.seeds) > 1:
@@ -469,7 +470,7 @@ def _settings_values(results: Results) -> dict[str, str]:
     )
     if search.references:
         settings["references"] = ", ".join(record.reference_events) or "none was fitted"
-    settings["early stopping"] = Schedule(search.early_stopping, spec.epochs).words
+    settings["early stopping"] = RungSchedule(search.early_stopping, spec.epochs).describe_in_words
     front = f", the front up to {confirm.front}" if goal.has_several_metrics and confirm.front else ""
     front += ", the best incumbent" if spec.has_searched_incumbents else ""
     on = pluralise(confirm.seeds, "fresh seed")
@@ -485,7 +486,7 @@ def _settings_values(results: Results) -> dict[str, str]:
 
 def _domain_text(spec: StudySpec, key: str) -> str:
     domain = spec.search.space[key]
-    condition = spec.space.condition(key) if spec.is_conditional else {}
+    condition = spec.space.condition_of_key(key) if spec.is_conditional else {}
     where = " and ".join(
         f"{other} is {' or '.join(map(format_parameter, values))}" for other, values in condition.items()
     )

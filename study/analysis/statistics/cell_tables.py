@@ -14,7 +14,7 @@ from study.analysis.statistics import formatting
 from study.errors import UserError, did_you_mean
 from study.home.events import ENDED_STATES
 from study.ranking import SeedStatistics, seed_statistics
-from study.training.config import SECTIONS
+from study.training.config import TRIAL_SECTIONS
 
 CELL_STATISTICS = ("mean", "sd", "n", "over", "seeds", "pruned", "failed", "open", "unread", "repeated", "values")
 """What a table has of each cell: `mean`, `sd`, `n` of its values (NaN and 0 without any), fields of `MetricCell`."""
@@ -99,7 +99,7 @@ def make_cell(frame: pd.DataFrame, metric: str) -> MetricCell:
 
 def param_columns(frame: pd.DataFrame) -> list[str]:
     """Return the frame's columns that are parameters."""
-    return [name for name in map(str, frame.columns) if "/" not in name and name.split(".")[0] in SECTIONS]
+    return [name for name in map(str, frame.columns) if "/" not in name and name.split(".")[0] in TRIAL_SECTIONS]
 
 
 FRESH_SEED_STAGES = ("confirm", "rule")

@@ -282,14 +282,16 @@ def _best_trial_text(told: StudySummary) -> str:
     if best is None:
         return formatting.MISSING_TEXT
     if best.reference:
-        return f"none: {REFERENCES[best.reference].words}"
+        return f"none: {REFERENCES[best.reference].description}"
     return f"{best.trial} (baseline)" if baseline and baseline.trial == best.trial else str(best.trial)
 
 
 def _best_reference_rows(told: Sequence[StudySummary], metrics: Sequence[str]) -> dict[str, list[str]]:
     """Return the best reference of each study that can be chosen, and its metrics; `-` without references."""
     usable = [
-        [one for one in study.references.references if not REFERENCES[one.name].needs_group] if study.references else []
+        [one for one in study.references.references if not REFERENCES[one.name].predicts_by_group]
+        if study.references
+        else []
         for study in told
     ]
     best = [next(iter(found), None) for found in usable]

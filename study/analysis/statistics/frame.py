@@ -122,7 +122,7 @@ def trial_label(trial: TrialRecord) -> str:
 
 
 def _section_of_trial(spec: StudySpec, trial: TrialRecord, key: str) -> Section:
-    return spec.sections.form(key.partition(".")[0], trial.params)
+    return spec.sections.section_form(key.partition(".")[0], trial.params)
 
 
 def _trial_row(spec: StudySpec, trial: TrialRecord, keys: list[str], metrics: list[str]) -> list[Value]:
@@ -143,7 +143,9 @@ def _trial_row(spec: StudySpec, trial: TrialRecord, keys: list[str], metrics: li
 
 def varied_domains(spec: StudySpec) -> dict[str, Domain]:
     """Return the searched parameters without constants."""
-    return {key: domain for key, domain in spec.search.space.items() if len(set(map(repr, domain.ends()))) > 1}
+    return {
+        key: domain for key, domain in spec.search.space.items() if len(set(map(repr, domain.boundary_values()))) > 1
+    }
 
 
 def thin_out(items: Sequence[ItemT], max_items: int) -> Sequence[ItemT]:

@@ -198,26 +198,26 @@ class ParameterAxis:
         """Return where a value lies, between 0 and 1; NaN for a value that has no place."""
         from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
-        from study.spec.domain import is_among_values
-        from study.spec.optuna_distributions import unit_coordinate
+        from study.spec.domain import is_among_typed_values
+        from study.spec.optuna_distributions import unit_coordinate_of_value
 
         if not given:
             return float("nan")
         if isinstance(self._distribution, CategoricalDistribution):
             choices = self._distribution.choices
-            at = next((place for place, choice in enumerate(choices) if is_among_values(value, [choice])), None)
+            at = next((place for place, choice in enumerate(choices) if is_among_typed_values(value, [choice])), None)
             return float("nan") if at is None else (at + 0.5) / self.n_levels
         assert isinstance(self._distribution, FloatDistribution | IntDistribution)
         if not isinstance(value, int | float) or (self._distribution.log and value <= 0):
             return float("nan")
-        return float(np.clip(unit_coordinate(self._distribution, value), 0.0, 1.0 - 1e-12))
+        return float(np.clip(unit_coordinate_of_value(self._distribution, value), 0.0, 1.0 - 1e-12))
 
 
 def parameter_axes(results: Results) -> dict[str, ParameterAxis]:
     """Return the searched parameters of a study by key, without constants."""
-    from study.spec.optuna_distributions import domain_distributions
+    from study.spec.optuna_distributions import distributions_of_domains
 
-    of_space = domain_distributions(results.spec.search.space, results.integer_keys)
+    of_space = distributions_of_domains(results.spec.search.space, results.integer_keys)
     return {key: _parameter_axis(key, of_space[key]) for key in varied_domains(results.spec)}
 
 

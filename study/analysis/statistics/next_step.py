@@ -41,7 +41,7 @@ from study.ranking.difference import (
 from study.ranking.documents import Statement
 from study.spec import StudySpec, objective
 from study.spec.domain import Domain
-from study.spec.sampler_facts import sampler_facts
+from study.spec.sampler_capabilities import sampler_capabilities
 from study.spec.search_checks import count_configurations
 from study.text import pluralise, shell_command
 
@@ -175,7 +175,7 @@ def _edge_trend_p_value(distances: Sequence[float]) -> float:
 def _can_go_further(spec: StudySpec, key: str, params: Params, end: str, limit: float) -> bool:
     """Return whether the parameter may be smaller than its lowest searched value, or larger than its highest."""
     section, _, name = key.partition(".")
-    knob = spec.sections.knobs(section, params).get(name)
+    knob = spec.sections.knobs_of_form(section, params).get(name)
     notes = getattr(knob.type, "__metadata__", ()) if knob else ()
     for note in (note for note in notes if isinstance(note, Range)):
         bounds = (note.low, note.above) if end == "low" else (note.high, note.below)
@@ -196,15 +196,15 @@ def peers_of_best(results: Results) -> Sequence[Arm]:
         seen = [
             (candidate.score, replace(candidate, confirm_trials=[], confirm_statistics=None)) for candidate in ranked
         ]
-    least = next((score.violation for score, _ in seen), 0.0)
-    peers = [to_arm(results.spec, candidate) for score, candidate in seen if score.violation <= least]
+    least = next((score.total_violation for score, _ in seen), 0.0)
+    peers = [to_arm(results.spec, candidate) for score, candidate in seen if score.total_violation <= least]
     return [replace(peer, n_candidates=among) for peer in peers[:1]] + peers[1:]
 
 
 def _is_clearly_worse(spec: StudySpec, best: Arm, other: Arm) -> bool:
     """Return whether a configuration is worse than the best beyond the spread over seeds."""
     gap = best.difference_to(other, spec.metric)
-    return bool(gap and gap.is_clear and spec.better(gap.value, 0.0))
+    return bool(gap and gap.is_clear and spec.is_better(gap.value, 0.0))
 
 
 @dataclass(frozen=True)
@@ -584,10 +584,10 @@ def last_front_growth_trial(results: Results) -> int | None:
 
     As none came after it, it is still on the front. None where no configuration keeps the constraints.
     """
-    kept = [candidate for candidate in results.ranked_by_search_value if candidate.score.violation == 0]
+    kept = [candidate for candidate in results.ranked_by_search_value if candidate.score.total_violation == 0]
     by_values: dict[Sequence[float], list[int]] = {}
     for place in objective.front_positions([candidate.score for candidate in kept]):
-        by_values.setdefault(kept[place].score.gains, []).append(kept[place].trial.number)
+        by_values.setdefault(kept[place].score.values_to_maximise, []).append(kept[place].trial.number)
     return max(map(min, by_values.values()), default=None)
 
 
@@ -617,7 +617,7 @@ def next_steps(results: Results) -> list[NextStep]:
     if (
         when
         and when.is_late
-        and not sampler_facts(results.spec.search.sampler).every_cell
+        and not sampler_capabilities(results.spec.search.sampler).tries_every_cell
         and not is_space_exhausted(results)
     ):
         late = BestCameLate(
@@ -682,7 +682,7 @@ def _no_step_left(results: Results) -> NoStepLeft:
 def is_space_exhausted(results: Results) -> bool:
     """Return whether every configuration of the space was tried."""
     search = results.spec.search
-    if any(domain.has_real_range for domain in search.space.values()):
+    if any(domain.is_range_of_reals for domain in search.space.values()):
         return False  # told without PyTorch, which the declarations of keys import
     there = count_configurations(search, results.spec.space)
     return there is not None and results.record.n_configurations_tried >= there
@@ -695,7 +695,7 @@ def _seed_steps(results: Results, reference: Arm | None, best: Arm) -> list[Next
     """
     if reference is not None:
         gain = best.difference_to(reference, results.spec.metric)
-        if gain is not None and not results.spec.better(gain.value, 0.0):
+        if gain is not None and not results.spec.is_better(gain.value, 0.0):
             return []
         if gain is not None and not gain.is_clear:
             return _more_seeds_step(results, best, reference, gain)
@@ -703,7 +703,7 @@ def _seed_steps(results: Results, reference: Arm | None, best: Arm) -> list[Next
     if (
         others is None
         or others.runner_up.trial_number not in others.undecided_trials
-        or results.spec.better(0.0, others.difference_to_runner_up.value)
+        or results.spec.is_better(0.0, others.difference_to_runner_up.value)
     ):
         return []  # of a runner-up with the better mean the margin is known, which more seeds hardly change
     return _more_seeds_step(results, best, others.runner_up, others.difference_to_runner_up)

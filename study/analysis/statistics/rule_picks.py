@@ -123,7 +123,7 @@ def _pick_row(spec: StudySpec, judge: str, result: PickResult, keys: Sequence[st
         "own": pick.rule.is_study_objective,
         "trial": pick.trial_number,
         "value": pick.score.values[0],
-        "violation": pick.score.violation,
+        "violation": pick.score.total_violation,
         **{"ties": pick.n_tied, "among": pick.n_candidates, "rank": pick.rank},
         **_statistics_columns("val", result.val_statistics),
         "judge": judge,

@@ -58,7 +58,7 @@ def evaluate_searches(
     by_rule = {rule: RuleResults() for rule in suite.rules}
     epochs, seconds = dict.fromkeys(suite.methods, 0), dict.fromkeys(suite.methods, 0.0)
     states: dict[str, int] = {}
-    for cell in suite.cells:
+    for cell in suite.studies:
         study = found(cell)
         state = study.record.state if study else NOT_YET
         states[state] = states.get(state, 0) + 1
@@ -71,7 +71,7 @@ def evaluate_searches(
                 reasons = by_rule[rule].missing_reasons.setdefault(place, {})
                 reasons[values] = reasons.get(values, 0) + 1
             else:
-                by_rule[rule].values.setdefault(place, {})[cell.number] = values
+                by_rule[rule].values.setdefault(place, {})[cell.search_number] = values
     return by_rule, {method: MethodCost(epochs[method], seconds[method]) for method in suite.methods}, states
 
 

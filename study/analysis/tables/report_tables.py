@@ -14,7 +14,7 @@ from study.ranking import Candidate, Results, SeedStatistics, epochs, seed_stati
 from study.ranking.difference import NO_TRIAL_NUMBER, Arm, metrics_of_both_splits, to_arm
 from study.ranking.summary import metrics_at_other_epochs
 from study.spec import StudySpec
-from study.spec.objective import Score
+from study.spec.objective import TrialScore
 
 STATE_COLUMNS = ("complete", "pruned", "failed", "interrupted", "running", "waiting")
 
@@ -40,7 +40,7 @@ def printed_configurations(results: Results) -> pd.DataFrame:
     rows = [
         {
             "trial": trial_label(candidate.trial)
-            + f" {BROKEN_LIMIT_MARK}" * (_judging_score(results, candidate).violation > 0),
+            + f" {BROKEN_LIMIT_MARK}" * (_judging_score(results, candidate).total_violation > 0),
             **{
                 title: formatting.format_mean(name, _search_statistics(spec, candidate, name))
                 for name, title in metrics.items()
@@ -70,7 +70,7 @@ def _listed_candidates(results: Results) -> list[Candidate]:
     return [*results.ranked_search[:MAX_LISTED_CONFIGURATIONS], *([results.baseline] if results.baseline else [])]
 
 
-def _judging_score(results: Results, candidate: Candidate) -> Score:
+def _judging_score(results: Results, candidate: Candidate) -> TrialScore:
     return (candidate.confirmed_score if results.is_confirmed else None) or candidate.score
 
 

@@ -25,8 +25,8 @@ from study.analysis.tables.formats import frame_to_csv, to_latex, to_markdown
 from study.analysis.tables.printed_table import PrintedEntry, PrintedGrid, RankMark
 from study.metrics import is_shown_in_percent, lower_is_better
 from study.ranking import SeedStatistics
-from study.spec.rungs import Schedule
-from study.spec.sampler_facts import sampler_facts
+from study.spec.rungs import RungSchedule
+from study.spec.sampler_capabilities import sampler_capabilities
 from study.spec.suite import Suite
 from study.text import escape_markdown, pluralise, sentence_case
 
@@ -39,7 +39,7 @@ def rule_table_notes(suite: Suite, table: RuleTable) -> list[str]:
 def suite_state_note(suite: Suite, states: Mapping[str, int]) -> str:
     """Return the size of a suite and how far it is; while it is not over, that the numbers are of a part of it."""
     methods, data = pluralise(len(suite.methods), "method"), pluralise(len(suite.data), "data set")
-    each, searches = (pluralise(number, "search", "searches") for number in (suite.searches, len(suite.cells)))
+    each, searches = (pluralise(number, "search", "searches") for number in (suite.searches, len(suite.studies)))
     size = f"{methods} on {data}, {each} of each"
     if set(states) == {"complete"}:
         return f"{size}: {searches}, all complete."
@@ -50,16 +50,16 @@ def suite_state_note(suite: Suite, states: Mapping[str, int]) -> str:
 
 def suite_notes(suite: Suite) -> list[str]:
     """Return how the tables are read, and what holds for all of them: budget, splits, averages."""
-    spec = suite.cells[0].spec
-    trials = max(cell.spec.trials for cell in suite.cells)
-    stopping = Schedule(spec.search.early_stopping, spec.epochs).words
+    spec = suite.studies[0].spec
+    trials = max(cell.spec.trials for cell in suite.studies)
+    stopping = RungSchedule(spec.search.early_stopping, spec.epochs).describe_in_words
     lines = [
         *_reading_notes(suite),
         f"Each search: {pluralise(trials, 'trial')} of at most {pluralise(spec.epochs, 'epoch')}, "
         f"sampler {spec.search.sampler}, searched on {spec.metric}; early stopping: {stopping}. What a rule picks then "
         f"runs on {suite.seeds} fresh seeds, and test is read for these alone.",
     ]
-    guides = ["the sampler"] if sampler_facts(spec.search.sampler).guided else []
+    guides = ["the sampler"] if sampler_capabilities(spec.search.sampler).learns_from_results else []
     guides += ["early stopping"] if spec.search.early_stopping.name != "none" else []
     if len(suite.rules) > 1 and guides:
         look = f"{formatting.join_with_and(guides)} {'looks' if len(guides) == 1 else 'look'}"

@@ -21,7 +21,7 @@ from study.knobs import Range
 TEST_SHARE = 0.2
 """Share of each class's digits in the test split."""
 
-BIASED_VAL = 77
+BIASED_VAL_COLOUR_STREAM = 77
 """Stream of the colours of a biased validation split; recorded curves (`tests/benchmarks`) were made with it."""
 
 
@@ -29,13 +29,13 @@ BIASED_VAL = 77
 class Options:
     """Keys of the `data` section."""
 
-    rho: colour_bias.Rho = 0.95
-    seed: colour_bias.Seed = 0
-    val: holdout.Cut = "unbiased"
+    rho: colour_bias.RhoKey = 0.95
+    seed: colour_bias.ColourSeedKey = 0
+    val: holdout.CutValKey = "unbiased"
     val_share: Annotated[
         float, Range(above=0.0, high=0.5), Doc("share of all digits that is held out for validation")
     ] = 0.2
-    folds: holdout.Folds = None
+    folds: holdout.FoldsKey = None
 
 
 def describe(options: Options) -> Facts:
@@ -45,7 +45,7 @@ def describe(options: Options) -> Facts:
 
 def labels(options: Options) -> Mapping[str, HasLabels]:
     """Return digits and colours of each split, without the pixels."""
-    _, target = digits()
+    _, target = load_strokes_and_classes()
     return {
         name: SplitLabels(target[members], colours)
         for name, members, colours in _assign_colours_by_split(options, target)
@@ -57,15 +57,17 @@ def load(options: Options) -> Dataset:
 
     Whatever `val` is, the three splits have the same digits, and training and test the same colours.
     """
-    strokes, target = digits()
+    strokes, target = load_strokes_and_classes()
     splits = {}
     for name, members, colours in _assign_colours_by_split(options, target):
-        condition = (colour_bias.COLOURS / 255).astype(np.float32)[colours]
-        splits[name] = Split(colour_bias.paint_strokes(strokes[members], colours), target[members], colours, condition)
+        condition = (colour_bias.BACKGROUND_COLOURS / 255).astype(np.float32)[colours]
+        splits[name] = Split(
+            colour_bias.paint_digits_on_colour(strokes[members], colours), target[members], colours, condition
+        )
     return Dataset(describe(options), splits)
 
 
-def digits() -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+def load_strokes_and_classes() -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     """Return all digits as strokes in [0, 1], shape (1797, 8, 8), and their classes, shape (1797,): `load_digits`."""
     file = distribution("scikit-learn").locate_file("sklearn/datasets/data/digits.csv.gz")
     if Path(str(file)).is_file():  # importing scikit-learn takes a second
@@ -84,7 +86,7 @@ def _assign_colours_by_split(options: Options, target: Indices) -> Iterator[tupl
         rho = options.rho if name == "train" else colour_bias.UNBIASED_RHO
         colours = colour_bias.assign_colours(target[members], rho, generator)
         if name == "val" and options.val == "biased":  # from a generator of its own: test is drawn after it
-            own = np.random.default_rng((options.seed, BIASED_VAL))
+            own = np.random.default_rng((options.seed, BIASED_VAL_COLOUR_STREAM))
             colours = colour_bias.assign_colours(target[members], options.rho, own)
         yield name, members, colours
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from study.data import colour_bias, holdout, mnist
-from study.data.cache import load_cached
+from study.data.cache import load_or_build_dataset
 from study.data.dataset import Dataset, Facts, Split, SplitLabels
 from study.data.source import Source
 
@@ -19,11 +19,11 @@ from study.data.source import Source
 class Options:
     """Keys of the `data` section."""
 
-    rho: colour_bias.Rho = 0.99
-    seed: colour_bias.Seed = 0
-    val_share: holdout.Share = 0.1
-    val: holdout.Cut = "unbiased"
-    folds: holdout.Folds = None
+    rho: colour_bias.RhoKey = 0.99
+    seed: colour_bias.ColourSeedKey = 0
+    val_share: holdout.ValShareKey = 0.1
+    val: holdout.CutValKey = "unbiased"
+    folds: holdout.FoldsKey = None
 
 
 def describe(options: Options) -> Facts:
@@ -33,20 +33,22 @@ def describe(options: Options) -> Facts:
 
 def sources(options: Options) -> tuple[Source, ...]:
     """Return MNIST's four files."""
-    return mnist.sources()
+    return mnist.mnist_sources()
 
 
 def load(options: Options) -> Dataset:
     """Cut the validation digits off, then colour each split."""
-    return load_cached("biased_mnist", options, describe(options), lambda: _build(options), sources(options))
+    return load_or_build_dataset(
+        "biased_mnist", options, describe(options), lambda: _build_splits(options), sources(options)
+    )
 
 
 def labels(options: Options) -> dict[str, SplitLabels]:
     """Return the digits and colours of each split; no images are read."""
-    return {name: SplitLabels(part.target, part.colours) for name, part in _parts(options).items()}
+    return {name: SplitLabels(part.target, part.colours) for name, part in _choose_splits(options).items()}
 
 
-class _Part(NamedTuple):
+class _UnpaintedSplit(NamedTuple):
     """A split before it is painted: one of MNIST's files, which of its images, their digits and colours (N,)."""
 
     file: str
@@ -55,7 +57,7 @@ class _Part(NamedTuple):
     colours: NDArray[np.int64]
 
 
-def _parts(options: Options) -> dict[str, _Part]:
+def _choose_splits(options: Options) -> dict[str, _UnpaintedSplit]:
     """Choose digits and colours of each split; `val` changes the colours of the validation split alone."""
     digits = {file: mnist.read_digits(file) for file in ("train", "test")}
     kept, held = holdout.stratified_split(digits["train"], options.val_share, (options.seed, 0))
@@ -68,15 +70,15 @@ def _parts(options: Options) -> dict[str, _Part]:
     for stream, (name, (file, members, rho)) in enumerate(parts.items(), start=1):
         target = digits[file][members]
         colours = colour_bias.assign_colours(target, rho, np.random.default_rng((options.seed, stream)))
-        coloured[name] = _Part(file, members, target, colours)
+        coloured[name] = _UnpaintedSplit(file, members, target, colours)
     return coloured
 
 
-def _build(options: Options) -> dict[str, Split]:
+def _build_splits(options: Options) -> dict[str, Split]:
     images = {file: mnist.read_images_and_digits(file)[0] for file in ("train", "test")}
     splits = {}
-    for name, part in _parts(options).items():
+    for name, part in _choose_splits(options).items():
         # protocol: every pixel that is not 0 becomes stroke, however faint
         strokes = images[part.file][part.members] != 0
-        splits[name] = Split(colour_bias.paint_strokes(strokes, part.colours), part.target, part.colours)
+        splits[name] = Split(colour_bias.paint_digits_on_colour(strokes, part.colours), part.target, part.colours)
     return splits

@@ -6,11 +6,11 @@ from typing import Annotated, Literal
 from typing_extensions import Doc
 
 from study.data import cifar, holdout
-from study.data.cache import load_cached
+from study.data.cache import load_or_build_dataset
 from study.data.dataset import Dataset, Facts, Split, SplitLabels
 from study.data.source import Source
 
-SourceKind = Annotated[
+SourceKey = Annotated[
     Literal["auto", "official", "jpeg"],
     Doc(
         "official: `cifar-10-batches-py`, checksummed; jpeg: `cifar10-jpeg/*.tar.gz`, with other pixels "
@@ -24,15 +24,15 @@ SourceKind = Annotated[
 class Options:
     """Keys of the `data` section."""
 
-    source: SourceKind = "auto"
-    val_share: holdout.Share = 0.1
-    split_seed: holdout.SplitSeed = 0
-    folds: holdout.Folds = None
+    source: SourceKey = "auto"
+    val_share: holdout.ValShareKey = 0.1
+    split_seed: holdout.SplitSeedKey = 0
+    folds: holdout.FoldsKey = None
 
 
-def is_jpeg(source: SourceKind) -> bool:
+def is_jpeg_copy(source: SourceKey) -> bool:
     """Tell whether this source means the JPEG copy, with the files that are on this machine."""
-    official = cifar.CIFAR10.path_or_none() or cifar.CIFAR10.existing_archive()
+    official = cifar.CIFAR10_SOURCE.path_or_none() or cifar.CIFAR10_SOURCE.existing_archive()
     return source == "jpeg" or (
         source == "auto" and not official and all(one.path_or_none() for one in cifar.JPEG_ARCHIVES)
     )
@@ -40,40 +40,45 @@ def is_jpeg(source: SourceKind) -> bool:
 
 def describe(options: Options) -> Facts:
     """Return the facts: ten classes, no bias labels."""
-    title = "CIFAR-10 (JPEG, q75)" if is_jpeg(options.source) else "CIFAR-10"
-    return Facts(10, None, cifar.SHAPE, mean=cifar.MEAN, deviation=cifar.DEVIATION, title=title)
+    title = "CIFAR-10 (JPEG, q75)" if is_jpeg_copy(options.source) else "CIFAR-10"
+    return Facts(
+        10, None, cifar.CIFAR_IMAGE_SHAPE, mean=cifar.CIFAR10_PIXEL_MEAN, deviation=cifar.CIFAR10_PIXEL_STD, title=title
+    )
 
 
 def sources(options: Options) -> tuple[Source, ...]:
     """Return the official folder, or the two archives of the JPEG copy."""
-    return cifar.JPEG_ARCHIVES if is_jpeg(options.source) else (cifar.CIFAR10,)
+    return cifar.JPEG_ARCHIVES if is_jpeg_copy(options.source) else (cifar.CIFAR10_SOURCE,)
 
 
-def read(kind: SourceKind) -> dict[str, cifar.Arrays]:
+def read_train_and_test(kind: SourceKey) -> dict[str, cifar.ImagesAndClasses]:
     """Read images and classes of `train` and `test`."""
-    if is_jpeg(kind):
+    if is_jpeg_copy(kind):
         return {
-            name: cifar.read_jpeg(one.find()) for name, one in zip(("train", "test"), cifar.JPEG_ARCHIVES, strict=True)
+            name: cifar.read_jpeg_archive(one.find())
+            for name, one in zip(("train", "test"), cifar.JPEG_ARCHIVES, strict=True)
         }
-    folder = cifar.CIFAR10.find()
+    folder = cifar.CIFAR10_SOURCE.find()
     names = {"train": [f"data_batch_{number}" for number in range(1, 6)], "test": ["test_batch"]}
-    return {split: cifar.read_batches(folder, batches, b"labels", 10) for split, batches in names.items()}
+    return {split: cifar.read_batch_files(folder, batches, b"labels", 10) for split, batches in names.items()}
 
 
 def labels(options: Options) -> dict[str, SplitLabels]:
     """Return the classes of each split; no image is decoded."""
-    if is_jpeg(options.source):
-        train, test = (SplitLabels(cifar.jpeg_classes(archive.find())) for archive in cifar.JPEG_ARCHIVES)
+    if is_jpeg_copy(options.source):
+        train, test = (SplitLabels(cifar.read_jpeg_classes(archive.find())) for archive in cifar.JPEG_ARCHIVES)
     else:
-        train, test = (SplitLabels(target) for _, target in read(options.source).values())
-    return holdout.cut_off_val({"train": train, "test": test}, options.val_share, options.split_seed)
+        train, test = (SplitLabels(target) for _, target in read_train_and_test(options.source).values())
+    return holdout.add_held_out_val({"train": train, "test": test}, options.val_share, options.split_seed)
 
 
 def load(options: Options) -> Dataset:
     """Read the files, then cut the validation split off."""
-    return load_cached("cifar10", options, describe(options), lambda: _build(options), sources(options))
+    return load_or_build_dataset(
+        "cifar10", options, describe(options), lambda: _build_splits(options), sources(options)
+    )
 
 
-def _build(options: Options) -> dict[str, Split]:
-    whole = {name: Split(*arrays) for name, arrays in read(options.source).items()}
-    return holdout.cut_off_val(whole, options.val_share, options.split_seed)
+def _build_splits(options: Options) -> dict[str, Split]:
+    whole = {name: Split(*arrays) for name, arrays in read_train_and_test(options.source).items()}
+    return holdout.add_held_out_val(whole, options.val_share, options.split_seed)

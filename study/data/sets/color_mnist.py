@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from study.data import colour_bias, holdout, mnist
-from study.data.cache import load_cached
+from study.data.cache import load_or_build_dataset
 from study.data.dataset import Dataset, Facts, Split, SplitLabels
 from study.data.source import Source
 
-PALETTE = np.array(
+PALETTE_COLOURS = np.array(
     [
         (31, 119, 180),
         (255, 127, 14),
@@ -31,11 +31,11 @@ PALETTE = np.array(
 )
 """Colours that the noise is added to, of 0 to 255; a sample's bias class is its index here."""
 
-NOISE = 40.0
+COLOUR_NOISE_STD = 40.0
 """Standard deviation of the noise on each channel, of 0 to 255."""
 
 
-STREAMS = {"train": 1, "test": 2, "val": 3}
+COLOUR_STREAMS = {"train": 1, "test": 2, "val": 3}
 """Streams of random colours, each seeded with its number beside the seed."""
 
 
@@ -43,10 +43,10 @@ STREAMS = {"train": 1, "test": 2, "val": 3}
 class Options:
     """Keys of the `data` section."""
 
-    seed: colour_bias.Seed = 0
-    val_share: holdout.Share = 0.1
-    val: holdout.Cut = "biased"
-    folds: holdout.Folds = None
+    seed: colour_bias.ColourSeedKey = 0
+    val_share: holdout.ValShareKey = 0.1
+    val: holdout.CutValKey = "biased"
+    folds: holdout.FoldsKey = None
 
 
 def describe(options: Options) -> Facts:
@@ -68,7 +68,7 @@ def describe(options: Options) -> Facts:
 
 def sources(options: Options) -> tuple[Source, ...]:
     """Return MNIST's four files."""
-    return mnist.sources()
+    return mnist.mnist_sources()
 
 
 def load(options: Options) -> Dataset:
@@ -77,51 +77,59 @@ def load(options: Options) -> Dataset:
     Training is coloured at random, so that a split held out of it is as unbiased as test. With `val: unbiased` the
     same digits are coloured anew, each palette colour for the same share of each digit.
     """
-    return load_cached("color_mnist", options, describe(options), lambda: _build(options), sources(options))
+    return load_or_build_dataset(
+        "color_mnist", options, describe(options), lambda: _build_splits(options), sources(options)
+    )
 
 
 def labels(options: Options) -> dict[str, SplitLabels]:
     """Return the digits and palette colours of each split; no images are read."""
     digits = {file: mnist.read_digits(file) for file in ("train", "test")}
-    colours = {file: _colours(target, _generator(options, file)) for file, target in digits.items()}
+    colours = {
+        file: _choose_palette_colours(target, _split_generator(options, file)) for file, target in digits.items()
+    }
     whole = {file: SplitLabels(digits[file], colours[file]) for file in digits}
-    splits = holdout.cut_off_val(whole, options.val_share, options.seed)
+    splits = holdout.add_held_out_val(whole, options.val_share, options.seed)
     if options.val == "unbiased":
         target = splits["val"].target
-        splits["val"] = SplitLabels(target, _colours(target, _generator(options, "val"), even=True))
+        splits["val"] = SplitLabels(
+            target, _choose_palette_colours(target, _split_generator(options, "val"), even=True)
+        )
     return splits
 
 
-def _build(options: Options) -> dict[str, Split]:
+def _build_splits(options: Options) -> dict[str, Split]:
     plain = {file: mnist.read_images_and_digits(file) for file in ("train", "test")}
-    whole = {file: _coloured(*arrays, _generator(options, file)) for file, arrays in plain.items()}
-    kept, held = holdout.split_by_kind(
+    whole = {file: _colour_images(*arrays, _split_generator(options, file)) for file, arrays in plain.items()}
+    kept, held = holdout.split_by_val_kind(
         holdout.cell_of_sample(whole["train"]), options.val_share, "biased", options.seed
     )
     val = holdout.select_samples(whole["train"], held)
     if options.val == "unbiased":
         images, target = plain["train"]
-        val = _coloured(images[held], target[held], _generator(options, "val"), even=True)
+        val = _colour_images(images[held], target[held], _split_generator(options, "val"), even=True)
     return {"train": holdout.select_samples(whole["train"], kept), "val": val, "test": whole["test"]}
 
 
-def _generator(options: Options, name: str) -> np.random.Generator:
-    return np.random.default_rng((options.seed, STREAMS[name]))
+def _split_generator(options: Options, name: str) -> np.random.Generator:
+    return np.random.default_rng((options.seed, COLOUR_STREAMS[name]))
 
 
-def _colours(target: NDArray[np.int64], generator: np.random.Generator, even: bool = False) -> NDArray[np.int64]:
+def _choose_palette_colours(
+    target: NDArray[np.int64], generator: np.random.Generator, even: bool = False
+) -> NDArray[np.int64]:
     """Choose a palette colour per digit, (N,): at random, or each for the same share of each digit."""
     if even:
         return colour_bias.assign_colours(target, colour_bias.UNBIASED_RHO, generator)
-    return generator.integers(len(PALETTE), size=len(target))
+    return generator.integers(len(PALETTE_COLOURS), size=len(target))
 
 
-def _coloured(
+def _colour_images(
     images: NDArray[np.uint8], target: NDArray[np.int64], generator: np.random.Generator, even: bool = False
 ) -> Split:
-    bias = _colours(target, generator, even)
-    noise = np.trunc(generator.normal(scale=NOISE, size=(len(target), 3))).astype(np.int64)
-    colour = np.clip(PALETTE[bias] + noise, 0, 255).astype(np.float32)
+    bias = _choose_palette_colours(target, generator, even)
+    noise = np.trunc(generator.normal(scale=COLOUR_NOISE_STD, size=(len(target), 3))).astype(np.int64)
+    colour = np.clip(PALETTE_COLOURS[bias] + noise, 0, 255).astype(np.float32)
     ground = 255 - images
     painted = np.empty((len(target), 3, *images.shape[1:]), np.uint8)
     for channel in range(3):

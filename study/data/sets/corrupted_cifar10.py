@@ -15,18 +15,18 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from study.data import cifar, colour_bias, holdout
-from study.data.cache import load_cached
+from study.data.cache import load_or_build_dataset
 from study.data.dataset import Dataset, Facts, Split, SplitLabels
 from study.data.sets import cifar10
 from study.data.source import Source
 
-Maps = NDArray[np.float64]
+GreyMaps = NDArray[np.float64]
 """One map per image of a batch, (N, H, W)."""
 
-Shape = tuple[int, ...]
+BatchShape = tuple[int, ...]
 
 
-def plasma(shape: Shape, decay: float, random: np.random.Generator) -> Maps:
+def draw_clouds(shape: BatchShape, decay: float, random: np.random.Generator) -> GreyMaps:
     """Draw clouds of 0 to 1 that repeat at their edges, by midpoint displacement (diamond-square).
 
     Args:
@@ -36,7 +36,7 @@ def plasma(shape: Shape, decay: float, random: np.random.Generator) -> Maps:
     size = 1 << max(shape[1] - 1, shape[2] - 1).bit_length()
     cloud, step, reach = np.zeros((shape[0], size, size)), size, 1.0
 
-    def displaced(sums: Maps) -> Maps:
+    def displaced(sums: GreyMaps) -> GreyMaps:
         return sums / 4 + reach * random.uniform(-1, 1, sums.shape)
 
     while step >= 2:
@@ -53,7 +53,7 @@ def plasma(shape: Shape, decay: float, random: np.random.Generator) -> Maps:
     return (cloud / cloud.max((1, 2), keepdims=True))[:, : shape[1], : shape[2]]
 
 
-def zoom_middle(maps: Maps, factor: float) -> Maps:
+def zoom_into_middle(maps: GreyMaps, factor: float) -> GreyMaps:
     """Enlarge the middle of each map to the map's size, linearly."""
     from scipy import ndimage  # slow to import
 
@@ -62,11 +62,11 @@ def zoom_middle(maps: Maps, factor: float) -> Maps:
     top = (size - inner) // 2
     large = ndimage.zoom(maps[:, top : top + inner, top : top + inner], (1, factor, factor), order=1)
     trim = (large.shape[1] - size) // 2
-    cut: Maps = large[:, trim : trim + size, trim : trim + size]
+    cut: GreyMaps = large[:, trim : trim + size, trim : trim + size]
     return cut
 
 
-def motion_blur(maps: Maps, radius: int, sigma: float, angles: Maps) -> Maps:
+def motion_blur(maps: GreyMaps, radius: int, sigma: float, angles: GreyMaps) -> GreyMaps:
     """Blur each map in its own direction, by half a Gaussian.
 
     Args:
@@ -85,17 +85,17 @@ def motion_blur(maps: Maps, radius: int, sigma: float, angles: Maps) -> Maps:
     return blurred
 
 
-def ice(shape: Shape, random: np.random.Generator) -> NDArray[np.float64]:
+def draw_ice_crystals(shape: BatchShape, random: np.random.Generator) -> NDArray[np.float64]:
     """Draw pale blue needles on a mist, (N, H, W, 3) of 0 to 1."""
     needles = np.zeros(shape)
     for _ in range(3):
         seeds = (random.random(shape) < 0.04) * random.uniform(1.0, 3.0, shape)
         needles += motion_blur(seeds, 5, 4.0, random.uniform(0, 360, shape[0]))
-    grey = np.clip(0.25 + 0.45 * plasma(shape, 1.5, random) + needles, 0.0, 1.0)
+    grey = np.clip(0.25 + 0.45 * draw_clouds(shape, 1.5, random) + needles, 0.0, 1.0)
     return grey[..., None] * np.array([0.88, 0.95, 1.0])
 
 
-def affine(shape: Shape, reach: float, random: np.random.Generator) -> NDArray[np.float64]:
+def random_affine_coordinates(shape: BatchShape, reach: float, random: np.random.Generator) -> NDArray[np.float64]:
     """Return rows and columns, (2, N, H, W), that each pixel comes from under a random affine map per image.
 
     Args:
@@ -114,73 +114,73 @@ def affine(shape: Shape, reach: float, random: np.random.Generator) -> NDArray[n
 Images = NDArray[np.floating]
 """Images (N, H, W, 3) of 0 to 1."""
 
-Random = np.random.Generator
+RandomGenerator = np.random.Generator
 
-CHUNK = 512
+IMAGES_PER_CHUNK = 512
 """Images corrupted at a time."""
 
-GREY = np.array([0.299, 0.587, 0.114], np.float32)
+GREY_WEIGHTS = np.array([0.299, 0.587, 0.114], np.float32)
 
 
-def snow(images: Images, random: Random) -> Images:
+def snow(images: Images, random: RandomGenerator) -> Images:
     """Blow flakes in one direction over a brightened image."""
     keep = 0.8
-    flakes = zoom_middle(random.normal(0.3, 0.3, images.shape[:3]), 1.25)
+    flakes = zoom_into_middle(random.normal(0.3, 0.3, images.shape[:3]), 1.25)
     flakes = np.clip(np.where(flakes < 0.65, 0.0, flakes), 0.0, 1.0)
     flakes = motion_blur(flakes, 14, 12, random.uniform(-135, -45, len(images)))[..., None]
-    pale = np.maximum(images, (images @ GREY)[..., None] * 1.5 + 0.5)
+    pale = np.maximum(images, (images @ GREY_WEIGHTS)[..., None] * 1.5 + 0.5)
     return keep * images + (1 - keep) * pale + flakes + np.rot90(flakes, 2, (1, 2))
 
 
-def frost(images: Images, random: Random) -> Images:
+def frost(images: Images, random: RandomGenerator) -> Images:
     """Lay ice crystals over a darkened image."""
-    return 0.75 * images + 0.45 * ice(images.shape[:3], random)
+    return 0.75 * images + 0.45 * draw_ice_crystals(images.shape[:3], random)
 
 
-def fog(images: Images, random: Random) -> Images:
+def fog(images: Images, random: RandomGenerator) -> Images:
     """Add a cloud of light."""
     strength = 1.5
     brightest = images.max((1, 2, 3), keepdims=True)
-    cloud = plasma(images.shape[:3], 1.75, random)[..., None]
+    cloud = draw_clouds(images.shape[:3], 1.75, random)[..., None]
     return (images + strength * cloud) * brightest / (brightest + strength)
 
 
-def brightness(images: Images, random: Random) -> Images:
+def brightness(images: Images, random: RandomGenerator) -> Images:
     """Raise the value of HSV, and keep hue and saturation."""
     value = images.max(-1, keepdims=True)
     brighter = np.minimum(value + 0.3, 1.0)
     return np.where(value > 0, images / np.where(value > 0, value, 1.0), 1.0) * brighter
 
 
-def contrast(images: Images, random: Random) -> Images:
+def contrast(images: Images, random: RandomGenerator) -> Images:
     """Draw each channel to its mean."""
     mean = images.mean((1, 2), keepdims=True)
     return (images - mean) * 0.15 + mean
 
 
-def spatter(images: Images, random: Random) -> Images:
+def spatter(images: Images, random: RandomGenerator) -> Images:
     """Spatter drops of mud."""
-    liquid = _blurred(random.normal(0.65, 0.1, images.shape[:3]), 0.5)
-    mud = _blurred((liquid > 0.68).astype(np.float64), 0.6)[..., None]
+    liquid = _gaussian_blur(random.normal(0.65, 0.1, images.shape[:3]), 0.5)
+    mud = _gaussian_blur((liquid > 0.68).astype(np.float64), 0.6)[..., None]
     mud = np.where(mud < 0.8, 0.0, mud)
     return images * (1 - mud) + mud * (np.array([63, 42, 20], np.float32) / 255)
 
 
-def elastic(images: Images, random: Random) -> Images:
+def elastic(images: Images, random: RandomGenerator) -> Images:
     """Distort by a random affine map and random local shifts."""
     from scipy import ndimage  # slow to import
 
     size = images.shape[1]
     offsets = random.uniform(-1, 1, (2, *images.shape[:3]))
-    offsets = np.stack([_blurred(each, 0.03 * size, "reflect") for each in offsets]) * 0.1 * size
-    rows, columns = affine(images.shape[:3], 0.03 * size, random) + offsets
+    offsets = np.stack([_gaussian_blur(each, 0.03 * size, "reflect") for each in offsets]) * 0.1 * size
+    rows, columns = random_affine_coordinates(images.shape[:3], 0.03 * size, random) + offsets
     number, _, _, channel = np.indices(images.shape, dtype=np.float32)
     where = np.stack([number, *(np.broadcast_to(each[..., None], images.shape) for each in (rows, columns)), channel])
     moved: Images = ndimage.map_coordinates(images, where, order=1, mode="reflect")
     return moved
 
 
-def jpeg(images: Images, random: Random) -> Images:
+def jpeg(images: Images, random: RandomGenerator) -> Images:
     """Compress as JPEG and read it again."""
 
     def recoded(picture: Image.Image) -> Image.Image:
@@ -191,14 +191,14 @@ def jpeg(images: Images, random: Random) -> Images:
     return _change_each_image(images, recoded)
 
 
-def pixelate(images: Images, random: Random) -> Images:
+def pixelate(images: Images, random: RandomGenerator) -> Images:
     """Shrink and enlarge again by averaging."""
     full = images.shape[1]
     small, box = (int(full * 0.65),) * 2, Image.Resampling.BOX
     return _change_each_image(images, lambda picture: picture.resize(small, box).resize((full, full), box))
 
 
-def saturate(images: Images, random: Random) -> Images:
+def saturate(images: Images, random: RandomGenerator) -> Images:
     """Change the saturation of HSV, and keep hue and value; a grey pixel counts as red, as its hue is 0."""
     value = images.max(-1, keepdims=True)
     depth = value - images.min(-1, keepdims=True)
@@ -207,7 +207,7 @@ def saturate(images: Images, random: Random) -> Images:
     return value * (1 - np.clip(saturation * 2.5 + 0.2, 0.0, 1.0) * shade)
 
 
-CORRUPTIONS: tuple[Callable[[Images, Random], Images], ...] = (
+CORRUPTIONS: tuple[Callable[[Images, RandomGenerator], Images], ...] = (
     snow,
     frost,
     fog,
@@ -222,7 +222,7 @@ CORRUPTIONS: tuple[Callable[[Images, Random], Images], ...] = (
 """Corruption of each bias class: corruption `c` is class `c`'s own."""
 
 
-def corrupt(images: NDArray[np.uint8], kinds: NDArray[np.int64], random: Random) -> NDArray[np.uint8]:
+def corrupt_images(images: NDArray[np.uint8], kinds: NDArray[np.int64], random: RandomGenerator) -> NDArray[np.uint8]:
     """Corrupt each image in its own way.
 
     Args:
@@ -235,8 +235,8 @@ def corrupt(images: NDArray[np.uint8], kinds: NDArray[np.int64], random: Random)
     corrupted = np.empty_like(images)
     for kind, function in enumerate(CORRUPTIONS):
         members = np.flatnonzero(kinds == kind)
-        for start in range(0, len(members), CHUNK):
-            indices = members[start : start + CHUNK]
+        for start in range(0, len(members), IMAGES_PER_CHUNK):
+            indices = members[start : start + IMAGES_PER_CHUNK]
             plain = images[indices].transpose(0, 2, 3, 1).astype(np.float32) / 255
             done = np.clip(function(plain, random), 0.0, 1.0) * 255
             # the nudge keeps 8-bit values that rounding left just below themselves; else truncated, as published
@@ -244,7 +244,7 @@ def corrupt(images: NDArray[np.uint8], kinds: NDArray[np.int64], random: Random)
     return corrupted
 
 
-def _blurred(maps: NDArray[np.float64], sigma: float, mode: str = "nearest") -> NDArray[np.float64]:
+def _gaussian_blur(maps: NDArray[np.float64], sigma: float, mode: str = "nearest") -> NDArray[np.float64]:
     from scipy import ndimage  # slow to import
 
     smooth: NDArray[np.float64] = ndimage.gaussian_filter(maps, (0, sigma, sigma), mode=mode)
@@ -257,7 +257,7 @@ def _change_each_image(images: Images, change: Callable[[Image.Image], Image.Ima
     return np.stack([np.asarray(change(Image.fromarray(pixels))) for pixels in pictures]).astype(np.float32) / 255
 
 
-SPLITS = ("train", "val", "test")
+SPLITS_IN_SEED_ORDER = ("train", "val", "test")
 """Splits in the order that seeds their generators, beside the seed."""
 
 
@@ -265,18 +265,26 @@ SPLITS = ("train", "val", "test")
 class Options:
     """Keys of the `data` section."""
 
-    rho: colour_bias.Rho = 0.95
-    source: cifar10.SourceKind = "auto"
-    seed: colour_bias.Seed = 0
-    val_share: holdout.Share = 0.1
-    val: holdout.Cut = "unbiased"
+    rho: colour_bias.RhoKey = 0.95
+    source: cifar10.SourceKey = "auto"
+    seed: colour_bias.ColourSeedKey = 0
+    val_share: holdout.ValShareKey = 0.1
+    val: holdout.CutValKey = "unbiased"
 
 
 def describe(options: Options) -> Facts:
     """Return the facts: ten classes, ten corruptions."""
-    title = "Corrupted CIFAR-10 (from JPEG, q75)" if cifar10.is_jpeg(options.source) else "Corrupted CIFAR-10"
+    title = "Corrupted CIFAR-10 (from JPEG, q75)" if cifar10.is_jpeg_copy(options.source) else "Corrupted CIFAR-10"
     own = tuple(range(10))
-    return Facts(10, 10, cifar.SHAPE, mean=cifar.MEAN, deviation=cifar.DEVIATION, title=title, aligned=own)
+    return Facts(
+        10,
+        10,
+        cifar.CIFAR_IMAGE_SHAPE,
+        mean=cifar.CIFAR10_PIXEL_MEAN,
+        deviation=cifar.CIFAR10_PIXEL_STD,
+        title=title,
+        aligned=own,
+    )
 
 
 def sources(options: Options) -> tuple[Source, ...]:
@@ -286,7 +294,9 @@ def sources(options: Options) -> tuple[Source, ...]:
 
 def load(options: Options) -> Dataset:
     """Corrupt CIFAR-10."""
-    return load_cached("corrupted_cifar10", options, describe(options), lambda: _build(options), sources(options))
+    return load_or_build_dataset(
+        "corrupted_cifar10", options, describe(options), lambda: _build_splits(options), sources(options)
+    )
 
 
 def labels(options: Options) -> dict[str, SplitLabels]:
@@ -303,15 +313,15 @@ def _draw_corruptions(
     options: Options, name: str, target: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], np.random.Generator]:
     """Choose the corruption of each image of a split, (N,); return also the generator that then corrupts them."""
-    random = np.random.default_rng((options.seed, SPLITS.index(name)))
+    random = np.random.default_rng((options.seed, SPLITS_IN_SEED_ORDER.index(name)))
     biased = name == "train" or (name == "val" and options.val == "biased")
     return colour_bias.assign_colours(target, options.rho if biased else colour_bias.UNBIASED_RHO, random), random
 
 
-def _build(options: Options) -> dict[str, Split]:
+def _build_splits(options: Options) -> dict[str, Split]:
     """Corrupt each split; `val` changes neither the images, nor the corruptions of training and test."""
     splits = {}
     for name, plain in cifar10.load(_cifar10_options(options)).splits.items():
         kinds, random = _draw_corruptions(options, name, plain.target)
-        splits[name] = Split(corrupt(np.asarray(plain.inputs, np.uint8), kinds, random), plain.target, kinds)
+        splits[name] = Split(corrupt_images(np.asarray(plain.inputs, np.uint8), kinds, random), plain.target, kinds)
     return splits

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from typing_extensions import Doc
 
 from study.data import cache, file_lists, holdout, label_files, table_columns, table_format, user_data
-from study.data.cache import load_cached
+from study.data.cache import load_or_build_dataset
 from study.data.dataset import Dataset, Facts
 from study.data.file_lists import FileListing
-from study.data.image_files import ENDINGS, Frame, Size, median_side, why_no_photographs
-from study.data.label_files import find_on_disk
+from study.data.image_files import IMAGE_SUFFIXES, ImageSizeKey, SquareMode, median_image_side, reason_not_photographs
+from study.data.label_files import find_file_on_disk
 from study.errors import UserError
 from study.text import is_utf8, quoted
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-FOLDERS = "folders"
+CLASS_FROM_FOLDERS = "folders"
 """Value of the key `labels` for images in a folder for each class, without a table."""
 
 
@@ -45,8 +45,8 @@ class Options(user_data.UserDataOptions):
     file: Annotated[
         str, Doc("column of the image files, relative to `path` or to the folders `train`, `val`, `test` in it")
     ] = "file"
-    size: Size = 64
-    frame: Annotated[Frame, Doc("`crop` an image to the square in its middle, or `squash` it whole")] = "crop"
+    size: ImageSizeKey = 64
+    frame: Annotated[SquareMode, Doc("`crop` an image to the square in its middle, or `squash` it whole")] = "crop"
 
 
 def describe(options: Options) -> Facts:
@@ -57,12 +57,12 @@ def describe(options: Options) -> Facts:
 def load(options: Options) -> Dataset:
     """Load the images that the table of labels lists."""
     tables = _table_files(options)
-    with cache.check_unchanged(tables):  # from before their labels are read until their content is known
+    with cache.check_files_unchanged(tables):  # from before their labels are read until their content is known
         facts, splits = _facts_and_listings(options)
         images = [file for listing in splits.values() for file in listing.files]
-        if options.labels == FOLDERS:
-            tables.append(label_files.find_path(options.path))  # with its names, which are the classes
-        return load_cached(
+        if options.labels == CLASS_FROM_FOLDERS:
+            tables.append(label_files.find_user_path(options.path))  # with its names, which are the classes
+        return load_or_build_dataset(
             "image_folder",
             options,
             facts,
@@ -89,35 +89,41 @@ def files(options: Options) -> list[Path]:
     ]
 
 
-def training_extent(options: Options) -> tuple[int, int | None]:
+def training_count_and_side(options: Options) -> tuple[int, int | None]:
     """Return the number of training images, and the usual shorter side of all in pixels, None if none can be read."""
     _, splits = _facts_and_listings(options)
-    return len(splits["train"]), median_side([file for listing in splits.values() for file in listing.files])
+    return len(splits["train"]), median_image_side([file for listing in splits.values() for file in listing.files])
 
 
-def no_photographs(options: Options) -> str | None:
-    """Say why the images are not colour photographs, see `image_files.why_no_photographs`; None if they are."""
-    return why_no_photographs([file for listing in _facts_and_listings(options)[1].values() for file in listing.files])
+def reason_images_not_photographs(options: Options) -> str | None:
+    """Say why the images are not colour photographs, see `image_files.reason_not_photographs`; None if they are."""
+    return reason_not_photographs(
+        [file for listing in _facts_and_listings(options)[1].values() for file in listing.files]
+    )
 
 
-def table_in(folder: Path, labels: str) -> Path:
+def labels_table_path(folder: Path, labels: str) -> Path:
     """Return the path of the table that the key `labels` names.
 
     Raises:
         UserError: it would not be in the folder.
     """
-    if label_files.is_outside(labels):
-        raise UserError(f"data.labels: {labels!r} given, {label_files.INSIDE}")
-    return find_on_disk(folder, labels)
+    if label_files.is_outside_folder(labels):
+        raise UserError(f"data.labels: {labels!r} given, {label_files.INSIDE_FOLDER_HINT}")
+    return find_file_on_disk(folder, labels)
 
 
 def _table_files(options: Options) -> list[Path]:
     """Return the table of labels, and the file of conditions where there is one."""
-    more = [label_files.find_path(options.condition_file)] if options.condition_file else []
-    return more if options.labels == FOLDERS else [table_in(label_files.find_path(options.path), options.labels), *more]
+    more = [label_files.find_user_path(options.condition_file)] if options.condition_file else []
+    return (
+        more
+        if options.labels == CLASS_FROM_FOLDERS
+        else [labels_table_path(label_files.find_user_path(options.path), options.labels), *more]
+    )
 
 
-def images_by_folder(folder: Path) -> list[tuple[str, str]]:
+def list_images_with_folder_class(folder: Path) -> list[tuple[str, str]]:
     """List the images under a folder, relative to it, each with its class: the name of the first folder on its path.
 
     Where there is a folder `train`, the first folder is the split and the second the class.
@@ -125,11 +131,11 @@ def images_by_folder(folder: Path) -> list[tuple[str, str]]:
     Raises:
         UserError: there is none, or one is in no such folder.
     """
-    in_splits = any(word == "train" and (folder / alias).is_dir() for alias, word in label_files.ALIASES.items())
+    in_splits = any(word == "train" and (folder / alias).is_dir() for alias, word in label_files.SPLIT_ALIASES.items())
     found = []
     for file in cache.list_files(folder):
         name = file.relative_to(folder)
-        if file.suffix.lower() not in ENDINGS:
+        if file.suffix.lower() not in IMAGE_SUFFIXES:
             continue
         if len(name.parts) < 2 + in_splits:
             raise UserError(
@@ -140,7 +146,7 @@ def images_by_folder(folder: Path) -> list[tuple[str, str]]:
             raise UserError(f"{folder}: {quoted(class_name)}, the name of a class, is not in UTF-8. Rename the folder")
         found.append((name.as_posix(), class_name))
     if not found:
-        raise UserError(f"{folder}: holds no images in folders of classes ({', '.join(ENDINGS)})")
+        raise UserError(f"{folder}: holds no images in folders of classes ({', '.join(IMAGE_SUFFIXES)})")
     return found
 
 
@@ -148,18 +154,18 @@ def _read_table(options: Options, folder: Path, path: Path) -> "pd.DataFrame":
     """Read the table of labels, or build it where folders say the class."""
     import pandas as pd
 
-    if options.labels == FOLDERS:
+    if options.labels == CLASS_FROM_FOLDERS:
         if options.bias is not None:
             raise UserError(
                 f"data.bias: {options.bias!r} given, but folders of classes say no bias (data.labels: folders)"
             )
         # as objects: pandas' own texts cannot hold a file's name that is not in UTF-8
-        return pd.DataFrame(images_by_folder(folder), columns=[options.file, options.target], dtype=object)
+        return pd.DataFrame(list_images_with_folder_class(folder), columns=[options.file, options.target], dtype=object)
     if options.labels == "labels.csv" and not path.exists():
-        raise UserError(f"{path}: not found. Where folders are the classes: data.labels: {FOLDERS}")
+        raise UserError(f"{path}: not found. Where folders are the classes: data.labels: {CLASS_FROM_FOLDERS}")
     needed = (options.file, *([options.split] if options.split else []))
     known = table_format.format_from_keys(vars(options))
-    table = label_files.read_labels(path, needed, options.missing_marks, known)
+    table = label_files.read_label_table(path, needed, options.missing_marks, known)
     table_columns.check_header(
         label_files.read_header(path, known), user_data.columns_named_by_keys(options, table.columns, path), path
     )
@@ -168,7 +174,7 @@ def _read_table(options: Options, folder: Path, path: Path) -> "pd.DataFrame":
 
 def reading(options: Options) -> list[str]:
     """Describe how the table of labels is read, where that is not as any CSV."""
-    if options.labels == FOLDERS:
+    if options.labels == CLASS_FROM_FOLDERS:
         return []
     return table_format.describe_format(_table_files(options)[0], table_format.format_from_keys(vars(options)))
 
@@ -180,7 +186,7 @@ def notes(options: Options) -> list[str]:
 
 
 @dataclass(frozen=True)
-class _ReadFolder:
+class _FolderContents:
     """What the files say; `together`: see the function of that name."""
 
     facts: Facts
@@ -194,33 +200,33 @@ def _facts_and_listings(options: Options) -> tuple[Facts, dict[str, FileListing]
     return found.facts, found.splits
 
 
-def _read_folder(options: Options) -> _ReadFolder:
-    folder = label_files.find_path(options.path)
-    path = folder if options.labels == FOLDERS else table_in(folder, options.labels)
+def _read_folder(options: Options) -> _FolderContents:
+    folder = label_files.find_user_path(options.path)
+    path = folder if options.labels == CLASS_FROM_FOLDERS else labels_table_path(folder, options.labels)
     table = _read_table(options, folder, path)
     user_data.columns_named_by_keys(options, table.columns, path)
-    names = _listed_names(table, options.file, path)
-    labels = user_data.read_labels(table, path, options, names)
-    files, by_folder = _image_paths(folder, names)
-    _check_alone(files, names, path, options.file)
+    names = _listed_file_names(table, options.file, path)
+    labels = user_data.read_table_labels(table, path, options, names)
+    files, by_folder = _image_paths_and_splits(folder, names)
+    _check_files_differ(files, names, path, options.file)
     copies = cache.number_equal_files(files)
-    labels, splits = user_data.divide_rows(table, path, options, labels, copies, by_folder)
+    labels, splits = user_data.divide_rows_into_splits(table, path, options, labels, copies, by_folder)
     found = user_data.group_notes(options.group, table[options.group].tolist(), splits) if options.group else []
     if copies is not None:
-        repeated, across = len(copies) - len(np.unique(copies)), user_data.count_copies(splits, copies)
+        repeated, across = len(copies) - len(np.unique(copies)), user_data.count_copies_across_splits(splits, copies)
         told = f"some are in several splits, as you divide them: {across}" if across else "they stay in one split"
         found.append(f"{repeated} of {len(copies)} pictures have the bytes of another one: {told}")
     everything = FileListing(files, labels.target, labels.bias, labels.condition)
     facts = user_data.facts_of_labels(labels, (3, options.size, options.size), splits)
-    same = holdout.merge_groups(user_data.group_codes(table, options, path), copies)
+    same = holdout.merge_group_labels(user_data.read_group_codes(table, options, path), copies)
     if same is not None:
         same = same[np.concatenate([splits["train"], splits.get("val", splits["train"][:0])])]
-    return _ReadFolder(
+    return _FolderContents(
         facts, {name: holdout.select_samples(everything, members) for name, members in splits.items()}, found, same
     )
 
 
-def _listed_names(table: "pd.DataFrame", column: str, path: Path) -> list[str]:
+def _listed_file_names(table: "pd.DataFrame", column: str, path: Path) -> list[str]:
     """Return the files as listed.
 
     Raises:
@@ -233,11 +239,11 @@ def _listed_names(table: "pd.DataFrame", column: str, path: Path) -> list[str]:
             problem = f"{quoted(name)} is in row {seen[name]}, too" if name else "is empty"
             raise UserError(f"{path}: column {column!r}, row {row}: {problem}. Take one row out")
         seen[name] = row
-    label_files.check_files(names, path, column)
+    label_files.check_file_names(names, path, column)
     return names
 
 
-def _check_alone(files: list[Path], names: list[str], path: Path, column: str) -> None:
+def _check_files_differ(files: list[Path], names: list[str], path: Path, column: str) -> None:
     """Raise a UserError if two names, spelled differently, are of one file."""
     rows: dict[Path, int] = {}
     for row, (file, name) in enumerate(zip(files, names, strict=True), 1):
@@ -247,18 +253,18 @@ def _check_alone(files: list[Path], names: list[str], path: Path, column: str) -
         rows[file] = row
 
 
-def _image_paths(folder: Path, names: list[str]) -> tuple[list[Path], list[str] | None]:
+def _image_paths_and_splits(folder: Path, names: list[str]) -> tuple[list[Path], list[str] | None]:
     """Return each image's path, and its split where folders say so."""
-    homes = {alias: folder / alias for alias in label_files.ALIASES if (folder / alias).is_dir()}
-    if "train" not in (label_files.ALIASES[alias] for alias in homes):
-        return [find_on_disk(folder, name) for name in names], None
+    homes = {alias: folder / alias for alias in label_files.SPLIT_ALIASES if (folder / alias).is_dir()}
+    if "train" not in (label_files.SPLIT_ALIASES[alias] for alias in homes):
+        return [find_file_on_disk(folder, name) for name in names], None
     files, splits = [], []
     for name in names:
         first = Path(name).parts[0]
-        homes_with_file = (alias for alias in homes if os.path.exists(find_on_disk(homes[alias], name)))
+        homes_with_file = (alias for alias in homes if os.path.exists(find_file_on_disk(homes[alias], name)))
         home = first if first in homes else next(homes_with_file, None)
         if home is None:
             raise UserError(f"{folder}: {quoted(name)} is in none of its folders {', '.join(homes)}")
-        files.append(find_on_disk(folder if first in homes else homes[home], name))
+        files.append(find_file_on_disk(folder if first in homes else homes[home], name))
         splits.append(home)
     return files, splits

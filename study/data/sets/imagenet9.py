@@ -16,26 +16,26 @@ import numpy as np
 from typing_extensions import Doc
 
 from study.data import holdout, label_files
-from study.data.cache import load_cached
+from study.data.cache import load_or_build_dataset
 from study.data.dataset import Dataset, Facts
 from study.data.file_lists import (
-    DEVIATION,
-    MEAN,
-    TRAIN,
-    VAL,
+    IMAGENET_MEAN,
+    IMAGENET_STD,
+    IMAGENET_TRAIN_SOURCE,
+    IMAGENET_VAL_SOURCE,
     FileListing,
-    class_folders,
     decode_images_of_splits,
-    list_class_folders,
+    find_class_folders,
+    list_images_of_class_folders,
 )
-from study.data.image_files import Frame, Size
+from study.data.image_files import ImageSizeKey, SquareMode
 from study.data.source import Source
 from study.errors import UserError
 from study.knobs import Range
 
-NAMES = ("dog", "cat", "frog", "turtle", "bird", "monkey", "fish", "crab", "insect")
+CLASS_NAMES = ("dog", "cat", "frog", "turtle", "bird", "monkey", "fish", "crab", "insect")
 
-FOLDERS = (
+FOLDERS_OF_CLASSES = (
     "n02085620 n02099601 n02106550 n02106662 n02110958",
     "n02123045 n02123159 n02123394 n02123597 n02124075",
     "n01641577 n01644373 n01644900",
@@ -48,17 +48,17 @@ FOLDERS = (
 )
 """ImageNet's classes of each kind, as the ReBias code maps them."""
 
-CLASSES = {folder: kind for kind, folders in enumerate(FOLDERS) for folder in folders.split()}
+CLASS_OF_FOLDER = {folder: kind for kind, folders in enumerate(FOLDERS_OF_CLASSES) for folder in folders.split()}
 
-TEXTURES = 9
+TEXTURE_COUNT = 9
 """Number of clusters of each clustering."""
 
-TEXTURE_FILE = Source(
+TEXTURE_SOURCE = Source(
     "imagenet/9class_imagenet_val.csv", note="From the folder `clusters` of the repository clovaai/rebias."
 )
-HARD = Source("imagenet-a", note="The folder of the archive imagenet-a.tar of its authors.")
+IMAGENET_A_SOURCE = Source("imagenet-a", note="The folder of the archive imagenet-a.tar of its authors.")
 
-FRAME: Frame = "crop"
+FRAME: SquareMode = "crop"
 
 
 @dataclass(frozen=True)
@@ -71,35 +71,35 @@ class Options:
         Doc("which texture labels (1, 2 or 3) the test split has as bias labels; 0: none, no file needed"),
     ] = 0
     imagenet_a: Annotated[bool, Doc("add the split `imagenet_a`")] = False
-    size: Size = 224
-    val_share: holdout.Share = 0.05
-    split_seed: holdout.SplitSeed = 0
+    size: ImageSizeKey = 224
+    val_share: holdout.ValShareKey = 0.05
+    split_seed: holdout.SplitSeedKey = 0
 
 
 def describe(options: Options) -> Facts:
     """Return the facts: nine classes; nine textures, of the test split alone."""
     return Facts(
-        classes=len(NAMES),
-        bias_classes=TEXTURES if options.clustering else None,
+        classes=len(CLASS_NAMES),
+        bias_classes=TEXTURE_COUNT if options.clustering else None,
         bias_splits=("test",) if options.clustering else None,
         shape=(3, options.size, options.size),
-        mean=MEAN,
-        deviation=DEVIATION,
+        mean=IMAGENET_MEAN,
+        deviation=IMAGENET_STD,
         splits=("train", "val", "test", *(["imagenet_a"] if options.imagenet_a else [])),
     )
 
 
 def sources(options: Options) -> tuple[Source, ...]:
     """Return two or three folders, and the list of textures where it is needed."""
-    textures = [TEXTURE_FILE] if options.clustering else []
-    return TRAIN, VAL, *textures, *([HARD] if options.imagenet_a else [])
+    textures = [TEXTURE_SOURCE] if options.clustering else []
+    return IMAGENET_TRAIN_SOURCE, IMAGENET_VAL_SOURCE, *textures, *([IMAGENET_A_SOURCE] if options.imagenet_a else [])
 
 
 def load(options: Options) -> Dataset:
     """Read the class folders, cut the validation split."""
     facts, places = describe(options), [source.find() for source in sources(options)]
-    used = [folder for tree in places[:2] for folder in class_folders(tree, CLASSES)]
-    return load_cached(
+    used = [folder for tree in places[:2] for folder in find_class_folders(tree, CLASS_OF_FOLDER)]
+    return load_or_build_dataset(
         "imagenet9",
         options,
         facts,
@@ -110,19 +110,26 @@ def load(options: Options) -> Dataset:
 
 def labels(options: Options) -> dict[str, FileListing]:
     """List the files of each split with their labels."""
-    whole, test = (list_class_folders(source.find(), CLASSES) for source in (TRAIN, VAL))
+    whole, test = (
+        list_images_of_class_folders(source.find(), CLASS_OF_FOLDER)
+        for source in (IMAGENET_TRAIN_SOURCE, IMAGENET_VAL_SOURCE)
+    )
     if options.clustering:
-        test = _textured(test, TEXTURE_FILE.find(), options.clustering)
-    splits = holdout.cut_off_val({"train": whole, "test": test}, options.val_share, options.split_seed)
-    return splits | ({"imagenet_a": list_class_folders(HARD.find(), CLASSES, False)} if options.imagenet_a else {})
+        test = _add_textures(test, TEXTURE_SOURCE.find(), options.clustering)
+    splits = holdout.add_held_out_val({"train": whole, "test": test}, options.val_share, options.split_seed)
+    return splits | (
+        {"imagenet_a": list_images_of_class_folders(IMAGENET_A_SOURCE.find(), CLASS_OF_FOLDER, False)}
+        if options.imagenet_a
+        else {}
+    )
 
 
-def _textured(test: FileListing, path: Path, clustering: int) -> FileListing:
+def _add_textures(test: FileListing, path: Path, clustering: int) -> FileListing:
     """Add the texture of each image; the list's paths are as n01641577/ILSVRC2012_val_00001652.JPEG."""
     column = f"cluster{clustering}"
-    table = label_files.read_text_table(path, ("path", "category", column))
-    label_files.encode_classes(table["category"], path, "category", NAMES)
-    texture = label_files.encode_classes(table[column], path, column, [str(code) for code in range(TEXTURES)])
+    table = label_files.read_table_as_text(path, ("path", "category", column))
+    label_files.encode_classes(table["category"], path, "category", CLASS_NAMES)
+    texture = label_files.encode_classes(table[column], path, column, [str(code) for code in range(TEXTURE_COUNT)])
     textures = dict(zip(table["path"], texture.tolist(), strict=True))
     names = [f"{file.parent.name}/{file.name}" for file in test.files]
     absent = [name for name in names if name not in textures]

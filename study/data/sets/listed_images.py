@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from typing_extensions import Doc
 
 from study.data import file_lists, holdout, label_files
-from study.data.cache import load_cached
+from study.data.cache import load_or_build_dataset
 from study.data.dataset import Dataset, Facts
-from study.data.file_lists import DEVIATION, MEAN, DrawnSplitOptions, FileListing, PublishedSplitOptions
-from study.data.image_files import Frame, Size
+from study.data.file_lists import IMAGENET_MEAN, IMAGENET_STD, DrawnSplitOptions, FileListing, PublishedSplitOptions
+from study.data.image_files import ImageSizeKey, SquareMode
 from study.data.source import Source
 from study.errors import UserError
 from study.knobs import Range
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-Keys = TypeVar("Keys", bound="PublishedSplitOptions | DrawnSplitOptions | UtZappos | Cub")
+OptionsType = TypeVar("OptionsType", bound="PublishedSplitOptions | DrawnSplitOptions | UtZapposOptions | CubOptions")
 
 
 @dataclass(frozen=True)
-class ListedImages(Generic[Keys]):
+class ListedImages(Generic[OptionsType]):
     """A data set of listed images, of the form that `study.data` asks of a module.
 
     Attributes:
@@ -45,14 +45,14 @@ class ListedImages(Generic[Keys]):
         aligned: class of each bias class for these options, see `Facts`.
     """
 
-    labels: Callable[[Keys], dict[str, FileListing]]
-    Options: type[Keys]
-    FRAME: Frame
-    sources: Callable[[Keys], tuple[Source, ...]]
-    counts: Callable[[Keys], tuple[int, int | None]]
+    labels: Callable[[OptionsType], dict[str, FileListing]]
+    Options: type[OptionsType]
+    FRAME: SquareMode
+    sources: Callable[[OptionsType], tuple[Source, ...]]
+    class_and_bias_counts: Callable[[OptionsType], tuple[int, int | None]]
     condition: int | None = None
-    imagenet: bool = False
-    aligned: Callable[[Keys], tuple[int, ...] | None] = lambda options: None
+    is_imagenet_normalised: bool = False
+    aligned: Callable[[OptionsType], tuple[int, ...] | None] = lambda options: None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "__doc__", self.labels.__doc__)
@@ -62,15 +62,15 @@ class ListedImages(Generic[Keys]):
         """Name of the data set in a study file."""
         return self.labels.__name__
 
-    def describe(self, options: Keys) -> Facts:
+    def describe(self, options: OptionsType) -> Facts:
         """Return its facts, without reading it."""
         shape, own = (3, options.size, options.size), self.aligned(options)
-        facts = Facts(*self.counts(options), shape, condition=self.condition, aligned=own)
-        return replace(facts, mean=MEAN, deviation=DEVIATION) if self.imagenet else facts
+        facts = Facts(*self.class_and_bias_counts(options), shape, condition=self.condition, aligned=own)
+        return replace(facts, mean=IMAGENET_MEAN, deviation=IMAGENET_STD) if self.is_imagenet_normalised else facts
 
-    def load(self, options: Keys) -> Dataset:
+    def load(self, options: OptionsType) -> Dataset:
         """Load its splits; their images are decoded once for these options and files."""
-        return load_cached(
+        return load_or_build_dataset(
             self.name,
             options,
             self.describe(options),
@@ -79,9 +79,11 @@ class ListedImages(Generic[Keys]):
         )
 
 
-BFFHQ = Source("bffhq", note="The folder bffhq of the DisEnt authors' data (kakaoenterprise/Learning-Debiased-...).")
+BFFHQ_SOURCE = Source(
+    "bffhq", note="The folder bffhq of the DisEnt authors' data (kakaoenterprise/Learning-Debiased-...)."
+)
 
-BFFHQ_PLACES = {
+BFFHQ_FOLDERS = {
     "train": (("0.5pct/align", "0.5pct/conflict"), ("train/align", "train/conflict")),
     "val": (("0.5pct/valid",), ("valid",)),
     "test": (("test",),),
@@ -97,20 +99,20 @@ def bffhq(options: PublishedSplitOptions) -> dict[str, FileListing]:
     ID_TARGET_BIAS.png. The layout is taken from public loaders of the data set, the official archive was not at hand.
     Images are square; they are resized.
     """
-    return file_lists.with_val_split({name: _bffhq_split(BFFHQ.find(), name) for name in BFFHQ_PLACES}, options)
+    return file_lists.add_val_split({name: _bffhq_split(BFFHQ_SOURCE.find(), name) for name in BFFHQ_FOLDERS}, options)
 
 
 def _bffhq_split(parent: Path, split: str) -> FileListing:
-    for folders in BFFHQ_PLACES[split]:
+    for folders in BFFHQ_FOLDERS[split]:
         if all((parent / folder).is_dir() for folder in folders):
-            files = [file for folder in folders for file in file_lists.images_in(parent / folder)]
-            labels = file_lists.labels_from_names(files)
+            files = [file for folder in folders for file in file_lists.list_images(parent / folder)]
+            labels = file_lists.labels_from_file_names(files)
             return FileListing(files, labels.target, labels.bias)
-    places = " or ".join(", ".join(folders) for folders in BFFHQ_PLACES[split])
+    places = " or ".join(", ".join(folders) for folders in BFFHQ_FOLDERS[split])
     raise UserError(f"{parent}: no images for split {split}: needs the folders {places}. Unpack the archive again")
 
 
-WATERBIRDS = Source(
+WATERBIRDS_SOURCE = Source(
     "waterbird_complete95_forest2water2",
     note="The folder of the authors' archive waterbird_complete95_forest2water2.tar.gz (group_DRO repository).",
 )
@@ -124,33 +126,35 @@ def waterbirds(options: PublishedSplitOptions) -> dict[str, FileListing]:
     The official folder waterbird_complete95_forest2water2 with its metadata.csv, official splits. Images are squashed
     to a square, as in the authors' code: no bird and no background is cut off.
     """
-    folder = WATERBIRDS.find()
+    folder = WATERBIRDS_SOURCE.find()
     path = folder / "metadata.csv"
-    table = label_files.read_text_table(path, WATERBIRDS_COLUMNS)
+    table = label_files.read_table_as_text(path, WATERBIRDS_COLUMNS)
     target, bias = (label_files.encode_classes(table[column], path, column, ("0", "1")) for column in ("y", "place"))
     codes = label_files.encode_classes(table["split"], path, "split", ("0", "1", "2"))
-    label_files.check_files(table["img_filename"], path, "img_filename")
+    label_files.check_file_names(table["img_filename"], path, "img_filename")
     everything = FileListing([folder / name for name in table["img_filename"]], target, bias)
-    return file_lists.with_val_split(file_lists.split_by_code(everything, codes, ("train", "val", "test")), options)
+    return file_lists.add_val_split(
+        file_lists.split_listing_by_code(everything, codes, ("train", "val", "test")), options
+    )
 
 
-_IN_FILE_ORDER = (
+_CELEBA_ATTRIBUTE_NAMES = (
     "5_o_Clock_Shadow Arched_Eyebrows Attractive Bags_Under_Eyes Bald Bangs Big_Lips Big_Nose Black_Hair Blond_Hair "
     "Blurry Brown_Hair Bushy_Eyebrows Chubby Double_Chin Eyeglasses Goatee Gray_Hair Heavy_Makeup High_Cheekbones Male "
     "Mouth_Slightly_Open Mustache Narrow_Eyes No_Beard Oval_Face Pale_Skin Pointy_Nose Receding_Hairline Rosy_Cheeks "
     "Sideburns Smiling Straight_Hair Wavy_Hair Wearing_Earrings Wearing_Hat Wearing_Lipstick Wearing_Necklace "
     "Wearing_Necktie Young"
 )
-CELEBA_ATTRIBUTES = _IN_FILE_ORDER.split()
+CELEBA_ATTRIBUTES = _CELEBA_ATTRIBUTE_NAMES.split()
 
 CELEBA_NOTE = "From the CelebA page of its authors (Align&Cropped Images, Anno, Eval); its terms forbid passing it on."
-CELEBA_LABELS = Source("celeba/list_attr_celeba.txt", note=CELEBA_NOTE)
-CELEBA_PARTITION = Source("celeba/list_eval_partition.txt", note=CELEBA_NOTE)
-CELEBA_IMAGES = Source("celeba/img_align_celeba", note=CELEBA_NOTE)
+CELEBA_LABELS_SOURCE = Source("celeba/list_attr_celeba.txt", note=CELEBA_NOTE)
+CELEBA_PARTITION_SOURCE = Source("celeba/list_eval_partition.txt", note=CELEBA_NOTE)
+CELEBA_IMAGES_SOURCE = Source("celeba/img_align_celeba", note=CELEBA_NOTE)
 
 
 @dataclass(frozen=True)
-class Celeba(PublishedSplitOptions):
+class CelebaOptions(PublishedSplitOptions):
     """Keys of the `data` section of celeba."""
 
     target: Annotated[
@@ -164,69 +168,77 @@ class Celeba(PublishedSplitOptions):
         str,
         Doc("attribute that is the bias, such as `Male`; `Male+Young` makes one label of both: Male + 2 Young"),
     ] = "Male"
-    size: Size = 128
+    size: ImageSizeKey = 128
 
 
-def celeba(options: Celeba) -> dict[str, FileListing]:
+def celeba(options: CelebaOptions) -> dict[str, FileListing]:
     """celeba: 202,599 faces with 40 binary attributes (Liu et al. 2015), of which any is the class and any the bias.
 
     The official files: list_attr_celeba.txt, list_eval_partition.txt and the folder img_align_celeba, in `celeba`. An
     image is cropped to the square in its middle, where the aligned face is: faces keep their proportions.
     """
-    attributes, partition, images = (source.find() for source in (CELEBA_LABELS, CELEBA_PARTITION, CELEBA_IMAGES))
-    table = label_files.read_text_table(attributes, sep=r"\s+", skiprows=1, index_col=0)
+    attributes, partition, images = (
+        source.find() for source in (CELEBA_LABELS_SOURCE, CELEBA_PARTITION_SOURCE, CELEBA_IMAGES_SOURCE)
+    )
+    table = label_files.read_table_as_text(attributes, sep=r"\s+", skiprows=1, index_col=0)
     target, bias = (_celeba_label(table, _celeba_attributes(options, key)) for key in ("target", "sensitive"))
-    splits = label_files.read_text_table(partition, sep=r"\s+", header=None, names=["file", "split"], index_col="file")
+    splits = label_files.read_table_as_text(
+        partition, sep=r"\s+", header=None, names=["file", "split"], index_col="file"
+    )
     if not splits.index.equals(table.index):
         counts = f"{len(splits)} and {len(table)} images"
         raise UserError(
             f"{partition}: does not list the images of {attributes} in their order ({counts}). Get both again"
         )
     codes = label_files.encode_classes(splits["split"], partition, "split", ("0", "1", "2"))
-    label_files.check_files(table.index, attributes, "file")
+    label_files.check_file_names(table.index, attributes, "file")
     everything = FileListing([images / name for name in table.index], target, bias)
-    return file_lists.with_val_split(file_lists.split_by_code(everything, codes, ("train", "val", "test")), options)
+    return file_lists.add_val_split(
+        file_lists.split_listing_by_code(everything, codes, ("train", "val", "test")), options
+    )
 
 
-def _celeba_counts(options: Celeba) -> tuple[int, int]:
+def _celeba_counts(options: CelebaOptions) -> tuple[int, int]:
     target, sensitive = (_celeba_attributes(options, key) for key in ("target", "sensitive"))
     if shared := [name for name in sensitive if name in target]:
         raise UserError(f"data.sensitive: {shared[0]!r} given, allowed is another attribute than data.target")
     return 2 ** len(target), 2 ** len(sensitive)
 
 
-def _celeba_attributes(options: Celeba, key: str) -> list[str]:
+def _celeba_attributes(options: CelebaOptions, key: str) -> list[str]:
     names = str(getattr(options, key)).split("+")
     for name in names:
-        label_files.check_allowed(name, CELEBA_ATTRIBUTES, f"data.{key}")
+        label_files.check_allowed_value(name, CELEBA_ATTRIBUTES, f"data.{key}")
     if len(set(names)) < len(names):
         raise UserError(f"data.{key}: {'+'.join(names)!r} names an attribute twice")
     return names
 
 
 def _celeba_label(table: "pd.DataFrame", names: Sequence[str]) -> NDArray[np.int64]:
-    path = CELEBA_LABELS.find()
-    label_files.check_columns(table.columns, names, path)
+    path = CELEBA_LABELS_SOURCE.find()
+    label_files.check_columns_exist(table.columns, names, path)
     parts = [label_files.encode_classes(table[name], path, name, ("-1", "1")) for name in names]
-    return label_files.combine_codes(parts, [2] * len(parts))
+    return label_files.combine_label_codes(parts, [2] * len(parts))
 
 
-UTKFACE = Source(
+UTKFACE_SOURCE = Source(
     "UTKFace",
     note="The folder of the aligned and cropped faces from the UTKFace page of its authors, parts put together.",
 )
 
 FaceAttribute = Literal["age", "gender", "ethnicity"]
 
-UTKFACE_NAME = re.compile(r"(\d{1,3})_([01])_([0-4])_\d+ ?(?:\.?jpg)?(?:\.chip)?\.(?:jpg|jpeg|png)", re.IGNORECASE)
+UTKFACE_NAME_PATTERN = re.compile(
+    r"(\d{1,3})_([01])_([0-4])_\d+ ?(?:\.?jpg)?(?:\.chip)?\.(?:jpg|jpeg|png)", re.IGNORECASE
+)
 """Names of the files, even those with a space or no dot before the first `jpg`."""
 
-UTKFACE_UNNAMED = 0.01
+MAX_UTKFACE_UNNAMED_SHARE = 0.01
 """Share of the files that may lack a field of their name: three or so are known of 23,708. Those are left out."""
 
 
 @dataclass(frozen=True)
-class Utkface(DrawnSplitOptions):
+class UtkfaceOptions(DrawnSplitOptions):
     """Keys of the `data` section of utkface."""
 
     target: Annotated[
@@ -247,7 +259,7 @@ class Utkface(DrawnSplitOptions):
     ] = 2
 
 
-def utkface(options: Utkface) -> dict[str, FileListing]:
+def utkface(options: UtkfaceOptions) -> dict[str, FileListing]:
     """utkface: about 23,700 faces whose file names say age, gender, ethnicity, drawn as biased as wanted (FSCL paper).
 
     The folder UTKFace of aligned and cropped faces, named age_gender_race_datetime.jpg.chip.jpg. FSCL paper section
@@ -256,39 +268,42 @@ def utkface(options: Utkface) -> dict[str, FileListing]:
     images those were is not published: here a seed draws them. Images are square; they are resized.
     """
     return file_lists.draw_biased_splits(
-        _utkface_listing(options), options, options.severity, _utkface_common(options), "utkface"
+        _utkface_listing(options), options, options.severity, _utkface_common_cells(options), "utkface"
     )
 
 
-def utkface_attributes(name: str) -> dict[str, int] | None:
+def parse_utkface_name(name: str) -> dict[str, int] | None:
     """Read the three attributes from a file's name; None where a field is missing, so that none can be trusted."""
-    match = UTKFACE_NAME.fullmatch(name)
+    match = UTKFACE_NAME_PATTERN.fullmatch(name)
     if not match:
         return None
     age, gender, race = (int(field) for field in match.groups())
     return {"age": int(age < 35), "gender": int(gender == 0), "ethnicity": int(race == 0)}
 
 
-def _utkface_common(options: Utkface) -> frozenset[file_lists.Cell]:
+def _utkface_common_cells(options: UtkfaceOptions) -> frozenset[file_lists.Cell]:
     """Return the two common cells (Table 9): more men among Caucasians and among those of 35 or more."""
     opposite = "age" in (options.target, options.sensitive)
     return frozenset({(0, 1), (1, 0)} if opposite else {(0, 0), (1, 1)})
 
 
-def _utkface_aligned(options: Utkface) -> tuple[int, ...] | None:
-    return tuple(y for _, y in sorted((s, y) for y, s in _utkface_common(options))) if options.severity > 1 else None
+def _utkface_aligned(options: UtkfaceOptions) -> tuple[int, ...] | None:
+    return (
+        tuple(y for _, y in sorted((s, y) for y, s in _utkface_common_cells(options))) if options.severity > 1 else None
+    )
 
 
-def _utkface_listing(options: Utkface) -> FileListing:
-    files = file_lists.images_in(UTKFACE.find())
+def _utkface_listing(options: UtkfaceOptions) -> FileListing:
+    files = file_lists.list_images(UTKFACE_SOURCE.find())
     named: list[tuple[Path, dict[str, int]]] = []
     for file in files:
-        if attributes := utkface_attributes(file.name):
+        if attributes := parse_utkface_name(file.name):
             named.append((file, attributes))
     nameless = len(files) - len(named)
-    if nameless > max(3, UTKFACE_UNNAMED * len(files)):
+    if nameless > max(3, MAX_UTKFACE_UNNAMED_SHARE * len(files)):
         raise UserError(
-            f"{UTKFACE.find()}: {nameless} of {len(files)} file names are not age_gender_race_datetime.jpg.chip.jpg "
+            f"{UTKFACE_SOURCE.find()}: {nameless} of {len(files)} file names are not "
+            "age_gender_race_datetime.jpg.chip.jpg "
             "(race 0 to 4, gender 0 or 1). Is this the folder of aligned and cropped faces?"
         )
     target, bias = (
@@ -297,26 +312,26 @@ def _utkface_listing(options: Utkface) -> FileListing:
     return FileListing([file for file, _ in named], target, bias)
 
 
-ANIMAL_RATIO = 5
+ANIMAL_COLOUR_RATIO = 5
 """Ratio of dark to bright cats, and of bright to dark dogs."""
 
-SPECIES, COLOURS = ("cat", "dog"), ("bright", "dark")
+ANIMAL_SPECIES, ANIMAL_COLOURS = ("cat", "dog"), ("bright", "dark")
 
-ANIMALS = Source("dogs_and_cats/train", note="The folder `train` of Kaggle's competition Dogs vs. Cats.")
-ANIMAL_LISTS = tuple(
+ANIMALS_SOURCE = Source("dogs_and_cats/train", note="The folder `train` of Kaggle's competition Dogs vs. Cats.")
+ANIMAL_LIST_SOURCES = tuple(
     Source(f"dogs_and_cats/list_{colour}.txt", note="From the repository learning-not-to-learn of the LNL paper.")
-    for colour in COLOURS
+    for colour in ANIMAL_COLOURS
 )
 
 
 @dataclass(frozen=True)
-class DogsAndCats(DrawnSplitOptions):
+class DogsAndCatsOptions(DrawnSplitOptions):
     """Keys of the `data` section of dogs_and_cats."""
 
     train_samples: Annotated[int, Range(low=12), Doc("number of images in the training split")] = 8_220
 
 
-def dogs_and_cats(options: DogsAndCats) -> dict[str, FileListing]:
+def dogs_and_cats(options: DogsAndCatsOptions) -> dict[str, FileListing]:
     """dogs_and_cats: cats most of which are dark, dogs most of which are bright (FSCL paper section 4.5, appendix H.2).
 
     The training images of Kaggle's Dogs vs. Cats (`train/cat.0.jpg`) and the lists of bright and dark animals of the
@@ -326,8 +341,10 @@ def dogs_and_cats(options: DogsAndCats) -> dict[str, FileListing]:
     is not published: here a seed draws them. Photographs are cropped to the square in their middle: animals keep their
     shape.
     """
-    animals = _animal_listing(*(source.find() for source in (ANIMALS, *ANIMAL_LISTS)))
-    return file_lists.draw_biased_splits(animals, options, ANIMAL_RATIO, frozenset({(0, 1), (1, 0)}), "dogs_and_cats")
+    animals = _animal_listing(*(source.find() for source in (ANIMALS_SOURCE, *ANIMAL_LIST_SOURCES)))
+    return file_lists.draw_biased_splits(
+        animals, options, ANIMAL_COLOUR_RATIO, frozenset({(0, 1), (1, 0)}), "dogs_and_cats"
+    )
 
 
 def _animal_listing(images: Path, *lists: Path) -> FileListing:
@@ -335,40 +352,40 @@ def _animal_listing(images: Path, *lists: Path) -> FileListing:
     for colour, path in enumerate(lists):
         for line, name in enumerate(path.read_text(encoding="utf-8").split(), 1):
             species = name.partition(".")[0]
-            if species not in SPECIES:
+            if species not in ANIMAL_SPECIES:
                 raise UserError(f"{path}: entry {line}: {name!r} begins neither with 'cat.' nor with 'dog.'")
-            if label_files.is_outside(name):
-                raise UserError(f"{path}: entry {line}: {name!r} given, {label_files.INSIDE}")
-            if names.setdefault(name, (SPECIES.index(species), colour))[1] != colour:
+            if label_files.is_outside_folder(name):
+                raise UserError(f"{path}: entry {line}: {name!r} given, {label_files.INSIDE_FOLDER_HINT}")
+            if names.setdefault(name, (ANIMAL_SPECIES.index(species), colour))[1] != colour:
                 raise UserError(f"{path}: entry {line}: {name!r} is on the other list, too")
     labels = np.array(list(names.values()), np.int64).reshape(-1, 2)
     return FileListing([images / name for name in names], labels[:, 0].copy(), labels[:, 1].copy())
 
 
-SHOES = (
+SHOE_CLASS_NAMES = (
     *("Ankle", "Athletic", "Boat Shoes", "Boot", "Clogs and Mules", "Crib Shoes", "Firstwalker", "Flat", "Flats"),
     *("Heel", "Heels", "Knee High", "Loafers", "Mid-Calf", "Over the Knee", "Oxfords", "Prewalker"),
     *("Prewalker Boots", "Slipper Flats", "Slipper Heels", "Sneakers and Athletic Shoes"),
 )
-SHOE_ATTRIBUTES = 126
+SHOE_ATTRIBUTE_COUNT = 126
 
 SHOE_TEST_SHARE = 0.3
 
 SHOE_NOTE = "From the UT Zappos50K page of its authors."
-SHOE_DATA = Source("ut-zap50k-data", note=SHOE_NOTE)
-SHOE_IMAGES = Source("ut-zap50k-images", note=SHOE_NOTE)
+SHOE_DATA_SOURCE = Source("ut-zap50k-data", note=SHOE_NOTE)
+SHOE_IMAGES_SOURCE = Source("ut-zap50k-images", note=SHOE_NOTE)
 
 
 @dataclass(frozen=True)
-class UtZappos:
+class UtZapposOptions:
     """Keys of the `data` section of ut_zappos."""
 
-    size: Size = 32
-    val_share: holdout.Share = 0.1
-    split_seed: holdout.SplitSeed = 0
+    size: ImageSizeKey = 32
+    val_share: holdout.ValShareKey = 0.1
+    split_seed: holdout.SplitSeedKey = 0
 
 
-def ut_zappos(options: UtZappos) -> dict[str, FileListing]:
+def ut_zappos(options: UtZapposOptions) -> dict[str, FileListing]:
     """ut_zappos: 50,025 shoes of 21 kinds with 126 binary attributes (UT-Zap50K), CCL-K paper section 3.2.
 
     The official folders ut-zap50k-images and ut-zap50k-data. As in appendix F.1: the 21
@@ -376,40 +393,40 @@ def ut_zappos(options: UtZappos) -> dict[str, FileListing]:
     a seed (theirs is not given). Validation is cut from training. Shoes are wider than high: images are squashed, so
     that no toe or heel is cut off.
     """
-    rest, test = holdout.cut_off(
-        _shoe_listing(SHOE_DATA.find(), SHOE_IMAGES.find()), SHOE_TEST_SHARE, options.split_seed
+    rest, test = holdout.hold_out(
+        _shoe_listing(SHOE_DATA_SOURCE.find(), SHOE_IMAGES_SOURCE.find()), SHOE_TEST_SHARE, options.split_seed
     )
-    return holdout.cut_off_val({"train": rest, "test": test}, options.val_share, options.split_seed)
+    return holdout.add_held_out_val({"train": rest, "test": test}, options.val_share, options.split_seed)
 
 
 def _shoe_listing(data: Path, images: Path) -> FileListing:
     """List every shoe of both tables, with its image: `100627-72` is the file 100627.72.jpg."""
     kinds, attributes = data / "meta-data.csv", data / "meta-data-bin.csv"
-    table = label_files.read_text_table(kinds, ("CID", "SubCategory"))
-    binary = label_files.read_text_table(attributes, ("CID",))
+    table = label_files.read_table_as_text(kinds, ("CID", "SubCategory"))
+    binary = label_files.read_table_as_text(attributes, ("CID",))
     columns = [str(name) for name in binary if not str(name).startswith(("CID", "Category", "SubCategory"))]
-    if len(columns) != SHOE_ATTRIBUTES:
-        raise UserError(f"{attributes}: has {len(columns)} attributes, {SHOE_ATTRIBUTES} are needed. Get it again")
+    if len(columns) != SHOE_ATTRIBUTE_COUNT:
+        raise UserError(f"{attributes}: has {len(columns)} attributes, {SHOE_ATTRIBUTE_COUNT} are needed. Get it again")
     if list(binary["CID"]) != list(table["CID"]):
         raise UserError(f"{attributes}: its CIDs are not those of {kinds.name} in their order. Get both again")
-    files = {file.stem.replace(".", "-"): file for file in file_lists.images_in(images)}
+    files = {file.stem.replace(".", "-"): file for file in file_lists.list_images(images)}
     absent = [cid for cid in table["CID"] if cid not in files]
     if absent:
         raise UserError(f"{images}: no image of {len(absent)} shoes, as {absent[0]}. Unpack the archive again")
-    target = label_files.encode_classes(table["SubCategory"], kinds, "SubCategory", SHOES)
+    target = label_files.encode_classes(table["SubCategory"], kinds, "SubCategory", SHOE_CLASS_NAMES)
     vectors = label_files.columns_to_numbers(binary, columns, attributes)
     if not np.isin(vectors, (0.0, 1.0)).all():
         raise UserError(f"{attributes}: its attributes are not 0 or 1 everywhere. Get it again")
     return FileListing([files[cid] for cid in table["CID"]], target, None, vectors)
 
 
-BIRDS, BIRD_ATTRIBUTES = 200, 312
+BIRD_SPECIES_COUNT, BIRD_ATTRIBUTE_COUNT = 200, 312
 
-CUB = Source("CUB_200_2011", note="The folder of the archive CUB_200_2011.tgz from the CUB-200-2011 page.")
+CUB_SOURCE = Source("CUB_200_2011", note="The folder of the archive CUB_200_2011.tgz from the CUB-200-2011 page.")
 
 
 @dataclass(frozen=True)
-class Cub:
+class CubOptions:
     """Keys of the `data` section of cub."""
 
     condition: Annotated[
@@ -419,49 +436,53 @@ class Cub:
             "attribute in the image's species, 0 to 1"
         ),
     ] = "binary"
-    size: Size = 224
-    val_share: holdout.Share = 0.1
-    split_seed: holdout.SplitSeed = 0
+    size: ImageSizeKey = 224
+    val_share: holdout.ValShareKey = 0.1
+    split_seed: holdout.SplitSeedKey = 0
 
 
-def cub(options: Cub) -> dict[str, FileListing]:
+def cub(options: CubOptions) -> dict[str, FileListing]:
     """cub: 11,788 birds of 200 species with 312 attributes (CUB-200-2011), for the CCL-K paper's weak supervision.
 
     The official folder CUB_200_2011 with its split of 5,994 training and 5,794 test images. (Appendix F.2 of the paper
     goes on to 6,871 and 6,918 images, more than there are.) Validation is cut from training. Photographs are cropped
     to the square in their middle, as is usual for this data set.
     """
-    return holdout.cut_off_val(_bird_splits(CUB.find(), options.condition), options.val_share, options.split_seed)
+    return holdout.add_held_out_val(
+        _bird_splits(CUB_SOURCE.find(), options.condition), options.val_share, options.split_seed
+    )
 
 
 def _bird_splits(folder: Path, condition: str) -> dict[str, FileListing]:
     names, classes, training = (
-        _bird_column(folder / file, "image")
+        _read_bird_list(folder / file, "image")
         for file in ("images.txt", "image_class_labels.txt", "train_test_split.txt")
     )
     if not list(names) == list(classes) == list(training):
         raise UserError(f"{folder}: its three lists of images name different images. Unpack the archive again")
-    label_files.check_files(names.values(), folder / "images.txt", "file")
+    label_files.check_file_names(names.values(), folder / "images.txt", "file")
     path = folder / "image_class_labels.txt"
-    target = label_files.encode_classes(classes.values(), path, "class", [str(1 + index) for index in range(BIRDS)])
+    target = label_files.encode_classes(
+        classes.values(), path, "class", [str(1 + index) for index in range(BIRD_SPECIES_COUNT)]
+    )
     split = label_files.encode_classes(training.values(), folder / "train_test_split.txt", "is_training", ("1", "0"))
     attributes = folder / "attributes"
     vectors = (
-        _seen_attributes(attributes, list(names))
+        _read_seen_attributes(attributes, list(names))
         if condition == "binary"
-        else _attributes_of_species(attributes)[target]
+        else _read_attributes_of_species(attributes)[target]
     )
     everything = FileListing([folder / "images" / name for name in names.values()], target, None, vectors)
-    return file_lists.split_by_code(everything, split, ("train", "test"))
+    return file_lists.split_listing_by_code(everything, split, ("train", "test"))
 
 
-def _bird_column(path: Path, what: str) -> dict[str, str]:
+def _read_bird_list(path: Path, what: str) -> dict[str, str]:
     """Read a list of two columns: number and value."""
-    table = label_files.read_text_table(path, sep=" ", header=None, names=[what, "value"])
+    table = label_files.read_table_as_text(path, sep=" ", header=None, names=[what, "value"])
     return dict(zip(table[what], table["value"], strict=True))
 
 
-def _seen_attributes(folder: Path, images: list[str]) -> NDArray[np.float32]:
+def _read_seen_attributes(folder: Path, images: list[str]) -> NDArray[np.float32]:
     """Read the attributes seen in each image.
 
     Rows are `image attribute present certainty time`, some with extra fields.
@@ -470,14 +491,14 @@ def _seen_attributes(folder: Path, images: list[str]) -> NDArray[np.float32]:
     if not path.is_file():
         raise UserError(f"{path}: not found")
     places = {image: place for place, image in enumerate(images)}
-    seen = np.zeros((len(images), BIRD_ATTRIBUTES), np.float32)
-    rated = np.zeros((len(images), BIRD_ATTRIBUTES), bool)
+    seen = np.zeros((len(images), BIRD_ATTRIBUTE_COUNT), np.float32)
+    rated = np.zeros((len(images), BIRD_ATTRIBUTE_COUNT), bool)
     with path.open(encoding="utf-8") as lines:
         for number, line in enumerate(lines, 1):
             try:
                 image, attribute, present = line.split(maxsplit=3)[:3]
                 place, column = places[image], int(attribute) - 1
-                valid = 0 <= column < BIRD_ATTRIBUTES and present in ("0", "1")
+                valid = 0 <= column < BIRD_ATTRIBUTE_COUNT and present in ("0", "1")
             except (ValueError, KeyError):
                 valid = False
             if not valid:
@@ -488,60 +509,83 @@ def _seen_attributes(folder: Path, images: list[str]) -> NDArray[np.float32]:
     return seen
 
 
-def _attributes_of_species(folder: Path) -> NDArray[np.float32]:
+def _read_attributes_of_species(folder: Path) -> NDArray[np.float32]:
     """Read the share of people who see each attribute in each species, (200, 312); the file has percentages."""
     path = folder / "class_attribute_labels_continuous.txt"
-    table = label_files.read_text_table(path, sep=" ", header=None)
-    if table.shape != (BIRDS, BIRD_ATTRIBUTES):
+    table = label_files.read_table_as_text(path, sep=" ", header=None)
+    if table.shape != (BIRD_SPECIES_COUNT, BIRD_ATTRIBUTE_COUNT):
         raise UserError(
-            f"{path}: has {table.shape[0]} x {table.shape[1]} numbers, {BIRDS} x {BIRD_ATTRIBUTES} are needed"
+            f"{path}: has {table.shape[0]} x {table.shape[1]} numbers, {BIRD_SPECIES_COUNT} x "
+            f"{BIRD_ATTRIBUTE_COUNT} are needed"
         )
     return label_files.columns_to_numbers(table, list(table.columns), path) / np.float32(100)
 
 
-def _utkface_counts(options: Utkface) -> tuple[int, int]:
+def _utkface_counts(options: UtkfaceOptions) -> tuple[int, int]:
     if options.target == options.sensitive:
         raise UserError(f"data.sensitive: {options.sensitive!r} given, allowed is another attribute than data.target")
     return 2, 2
 
 
-def _two_by_two(options: PublishedSplitOptions | DrawnSplitOptions) -> tuple[int, int]:
+def _two_classes_two_biases(options: PublishedSplitOptions | DrawnSplitOptions) -> tuple[int, int]:
     return 2, 2
 
 
-ROWS: tuple[ListedImages[Any], ...] = (
+LISTED_IMAGE_SETS: tuple[ListedImages[Any], ...] = (
     ListedImages(
-        bffhq, PublishedSplitOptions, "squash", lambda _: (BFFHQ,), _two_by_two, imagenet=True, aligned=lambda _: (0, 1)
+        bffhq,
+        PublishedSplitOptions,
+        "squash",
+        lambda _: (BFFHQ_SOURCE,),
+        _two_classes_two_biases,
+        is_imagenet_normalised=True,
+        aligned=lambda _: (0, 1),
     ),
     ListedImages(
         waterbirds,
         PublishedSplitOptions,
         "squash",
-        lambda _: (WATERBIRDS,),
-        _two_by_two,
-        imagenet=True,
+        lambda _: (WATERBIRDS_SOURCE,),
+        _two_classes_two_biases,
+        is_imagenet_normalised=True,
         aligned=lambda _: (0, 1),
     ),
-    ListedImages(celeba, Celeba, "crop", lambda _: (CELEBA_LABELS, CELEBA_PARTITION, CELEBA_IMAGES), _celeba_counts),
-    ListedImages(utkface, Utkface, "squash", lambda _: (UTKFACE,), _utkface_counts, aligned=_utkface_aligned),
+    ListedImages(
+        celeba,
+        CelebaOptions,
+        "crop",
+        lambda _: (CELEBA_LABELS_SOURCE, CELEBA_PARTITION_SOURCE, CELEBA_IMAGES_SOURCE),
+        _celeba_counts,
+    ),
+    ListedImages(
+        utkface, UtkfaceOptions, "squash", lambda _: (UTKFACE_SOURCE,), _utkface_counts, aligned=_utkface_aligned
+    ),
     ListedImages(
         dogs_and_cats,
-        DogsAndCats,
+        DogsAndCatsOptions,
         "crop",
-        lambda _: (ANIMALS, *ANIMAL_LISTS),
-        _two_by_two,
+        lambda _: (ANIMALS_SOURCE, *ANIMAL_LIST_SOURCES),
+        _two_classes_two_biases,
         aligned=lambda _: (1, 0),
     ),
     ListedImages(
         ut_zappos,
-        UtZappos,
+        UtZapposOptions,
         "squash",
-        lambda _: (SHOE_DATA, SHOE_IMAGES),
-        lambda _: (len(SHOES), None),
-        condition=SHOE_ATTRIBUTES,
+        lambda _: (SHOE_DATA_SOURCE, SHOE_IMAGES_SOURCE),
+        lambda _: (len(SHOE_CLASS_NAMES), None),
+        condition=SHOE_ATTRIBUTE_COUNT,
     ),
-    ListedImages(cub, Cub, "crop", lambda _: (CUB,), lambda _: (BIRDS, None), condition=BIRD_ATTRIBUTES, imagenet=True),
+    ListedImages(
+        cub,
+        CubOptions,
+        "crop",
+        lambda _: (CUB_SOURCE,),
+        lambda _: (BIRD_SPECIES_COUNT, None),
+        condition=BIRD_ATTRIBUTE_COUNT,
+        is_imagenet_normalised=True,
+    ),
 )
 
-SETS = {row.name: row for row in ROWS}
+SETS = {row.name: row for row in LISTED_IMAGE_SETS}
 """Data sets by name."""

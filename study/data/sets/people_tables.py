@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from typing_extensions import Doc
 
 from study.data import holdout, label_files
-from study.data.cache import load_cached
+from study.data.cache import load_or_build_dataset
 from study.data.dataset import ColumnKind, Dataset, Facts, RawTable, Split, SplitLabels
 from study.data.source import Source
 from study.errors import UserError
@@ -31,15 +31,15 @@ TEST_SHARE = 0.15
 class TableOptions:
     """Keys of the `data` section of each table; the shares are those of the same paper."""
 
-    split_seed: holdout.SplitSeed = 0
-    folds: holdout.Folds = None
-    val: holdout.Cut = "biased"
+    split_seed: holdout.SplitSeedKey = 0
+    folds: holdout.FoldsKey = None
+    val: holdout.CutValKey = "biased"
     val_share: Annotated[float, Range(above=0.0, high=0.5), Doc("share of all rows that is the validation split")] = (
         0.15
     )
 
 
-Categories = Mapping[str, Sequence[str]]
+CategoryValues = Mapping[str, Sequence[str]]
 """Column names and the values that each may have, in the order of the one-hot columns."""
 
 
@@ -66,37 +66,39 @@ class PeopleTable:
         categories: its other columns with their values.
     """
 
-    rows: Callable[[], UnsplitTable]
+    read_unsplit_table: Callable[[], UnsplitTable]
     SOURCES: tuple[Source, ...]
     title: str
-    numbers: Sequence[str]
-    categories: Categories
+    number_columns: Sequence[str]
+    category_values: CategoryValues
     Options: type[TableOptions] = TableOptions
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "__doc__", self.rows.__doc__)
+        object.__setattr__(self, "__doc__", self.read_unsplit_table.__doc__)
 
     @property
     def name(self) -> str:
         """Name of the data set in a study file."""
-        return self.rows.__name__
+        return self.read_unsplit_table.__name__
 
     def describe(self, options: TableOptions) -> Facts:
         """Return the facts: two classes, and a row of one-hot and standardised numbers."""
-        width = len(self.numbers) + sum(map(len, self.categories.values()))
+        width = len(self.number_columns) + sum(map(len, self.category_values.values()))
         return Facts(classes=2, bias_classes=2, shape=(width,), title=self.title)
 
     def load(self, options: TableOptions) -> Dataset:
         """Read the rows, encode, split."""
-        return load_cached(self.name, options, self.describe(options), lambda: self.labels(options), self.SOURCES)
+        return load_or_build_dataset(
+            self.name, options, self.describe(options), lambda: self.labels(options), self.SOURCES
+        )
 
     def labels(self, options: TableOptions) -> dict[str, Split]:
         """Split the whole table, which is read in less than a second."""
-        return split_scaled(self.rows(), options)
+        return split_standardised(self.read_unsplit_table(), options)
 
     def raw(self, options: TableOptions) -> RawTable:
         """Split the rows before the numbers are standardised."""
-        return split_unscaled(self.rows(), options)
+        return split_without_scaling(self.read_unsplit_table(), options)
 
 
 def read_columns(path: Path, columns: Sequence[str], empty: Collection[str] = (), **reading: Any) -> "pd.DataFrame":
@@ -109,7 +111,7 @@ def read_columns(path: Path, columns: Sequence[str], empty: Collection[str] = ()
     Raises:
         UserError: the file is not a table, lacks a column, or lacks a value, as in a file that is cut short.
     """
-    table = label_files.read_text_table(path, usecols=list(columns), **reading)[list(columns)]
+    table = label_files.read_table_as_text(path, usecols=list(columns), **reading)[list(columns)]
     table = table.apply(lambda column: column.str.strip())
     for column in [name for name in columns if name not in empty]:
         lacking = table[column] == ""
@@ -118,7 +120,7 @@ def read_columns(path: Path, columns: Sequence[str], empty: Collection[str] = ()
     return table
 
 
-def one_hot(frame: "pd.DataFrame", categories: Categories, path: Path) -> NDArray[np.float64]:
+def encode_one_hot(frame: "pd.DataFrame", categories: CategoryValues, path: Path) -> NDArray[np.float64]:
     """Encode each column one-hot, all side by side."""
     parts = [
         np.eye(len(values))[label_files.encode_classes(frame[column], path, column, values)]
@@ -127,7 +129,7 @@ def one_hot(frame: "pd.DataFrame", categories: Categories, path: Path) -> NDArra
     return np.concatenate(parts, axis=1)
 
 
-def split_scaled(rows: UnsplitTable, options: TableOptions) -> dict[str, Split]:
+def split_standardised(rows: UnsplitTable, options: TableOptions) -> dict[str, Split]:
     """Split the rows at random; the numbers get mean 0 and deviation 1 over the training rows.
 
     Validation is drawn at random, too, or, with `val: unbiased`, in equal counts of each (class, bias class) from the
@@ -136,7 +138,7 @@ def split_scaled(rows: UnsplitTable, options: TableOptions) -> dict[str, Split]:
     Raises:
         UserError: too few rows.
     """
-    members = _split_members(rows, options)
+    members = _draw_split_indices(rows, options)
     train_numbers = rows.numbers[members["train"]]
     deviation = train_numbers.std(axis=0)
     scaled = (rows.numbers - train_numbers.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)
@@ -144,18 +146,18 @@ def split_scaled(rows: UnsplitTable, options: TableOptions) -> dict[str, Split]:
     return {name: Split(inputs[chosen], rows.target[chosen], rows.bias[chosen]) for name, chosen in members.items()}
 
 
-def split_unscaled(rows: UnsplitTable, options: TableOptions) -> RawTable:
-    """Split the rows as `split_scaled` does, without standardising the numbers."""
+def split_without_scaling(rows: UnsplitTable, options: TableOptions) -> RawTable:
+    """Split the rows as `split_standardised` does, without standardising the numbers."""
     inputs = np.concatenate([rows.numbers, rows.one_hot], axis=1)
     splits = {
         name: Split(inputs[chosen], rows.target[chosen], rows.bias[chosen])
-        for name, chosen in _split_members(rows, options).items()
+        for name, chosen in _draw_split_indices(rows, options).items()
     }
     kinds: tuple[ColumnKind, ...] = ("number",) * rows.numbers.shape[1] + ("plain",) * rows.one_hot.shape[1]
     return RawTable(splits, kinds)
 
 
-def _split_members(rows: UnsplitTable, options: TableOptions) -> dict[str, NDArray[np.int64]]:
+def _draw_split_indices(rows: UnsplitTable, options: TableOptions) -> dict[str, NDArray[np.int64]]:
     order = np.random.default_rng(options.split_seed).permutation(len(rows.target))
     first, second = (round(len(order) * share) for share in (1 - TEST_SHARE - options.val_share, 1 - TEST_SHARE))
     rest, test = order[:second], order[second:]
@@ -170,16 +172,16 @@ def _split_members(rows: UnsplitTable, options: TableOptions) -> dict[str, NDArr
     return members
 
 
-_IN_FILE_ORDER = (
+_ADULT_COLUMN_NAMES = (
     "age workclass fnlwgt education education-num marital-status occupation relationship race sex capital-gain "
     "capital-loss hours-per-week native-country income"
 )
-ADULT_COLUMNS = _IN_FILE_ORDER.split()
-ADULT_NUMBERS = ("age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week")
-GENDERS = ("Female", "Male")
-INCOMES = ("<=50K", ">50K")
+ADULT_COLUMNS = _ADULT_COLUMN_NAMES.split()
+ADULT_NUMBER_COLUMNS = ("age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week")
+ADULT_GENDERS = ("Female", "Male")
+ADULT_INCOMES = ("<=50K", ">50K")
 
-ADULT_CATEGORIES = {
+ADULT_CATEGORY_VALUES = {
     column: values.split()
     for column, values in {
         "workclass": "Private Self-emp-not-inc Self-emp-inc Federal-gov Local-gov State-gov Without-pay Never-worked ?",
@@ -201,17 +203,17 @@ ADULT_CATEGORIES = {
 }
 """Values as adult.names lists them; `?`, unknown, is a value of its own."""
 
-UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases/adult"
+UCI_ADULT_URL = "https://archive.ics.uci.edu/ml/machine-learning-databases/adult"
 ADULT_SOURCES = (
     Source(
         "adult/adult.data",
-        f"{UCI}/adult.data",
+        f"{UCI_ADULT_URL}/adult.data",
         "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d",
         "From the UCI Machine Learning Repository, data set Adult.",
     ),
     Source(
         "adult/adult.test",
-        f"{UCI}/adult.test",
+        f"{UCI_ADULT_URL}/adult.test",
         "a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05",
         "From the UCI Machine Learning Repository, data set Adult.",
     ),
@@ -220,28 +222,28 @@ ADULT_SOURCES = (
 
 def adult() -> UnsplitTable:
     """adult: whether a person of the 1994 US census earns more than 50K a year; sensitive attribute: gender."""
-    parts = [_adult_part(source.find()) for source in ADULT_SOURCES]
+    parts = [_read_adult_file(source.find()) for source in ADULT_SOURCES]
     fields = ("numbers", "one_hot", "target", "bias")
     return UnsplitTable(*(np.concatenate([getattr(part, field) for part in parts]) for field in fields))
 
 
-def _adult_part(path: Path) -> UnsplitTable:
+def _read_adult_file(path: Path) -> UnsplitTable:
     # the test file begins with a line that is not a row, and its labels end in a full stop
     frame = read_columns(path, ADULT_COLUMNS, header=None, names=ADULT_COLUMNS, comment="|", skipinitialspace=True)
     frame["income"] = frame["income"].str.rstrip(".")
     return UnsplitTable(
-        label_files.columns_to_numbers(frame, ADULT_NUMBERS, path).astype(np.float64),
-        one_hot(frame, ADULT_CATEGORIES, path),
-        label_files.encode_classes(frame["income"], path, "income", INCOMES),
-        label_files.encode_classes(frame["sex"], path, "sex", GENDERS),
+        label_files.columns_to_numbers(frame, ADULT_NUMBER_COLUMNS, path).astype(np.float64),
+        encode_one_hot(frame, ADULT_CATEGORY_VALUES, path),
+        label_files.encode_classes(frame["income"], path, "income", ADULT_INCOMES),
+        label_files.encode_classes(frame["sex"], path, "sex", ADULT_GENDERS),
     )
 
 
-COMPAS_NUMBERS = ("age", "juv_fel_count", "juv_misd_count", "juv_other_count", "priors_count")
-OUTCOMES, RACES = ("0", "1"), ("African-American", "Caucasian")
-COMPAS_CATEGORIES = {"sex": ("Female", "Male"), "c_charge_degree": ("F", "M"), "race": RACES}
-FILTER = ("days_b_screening_arrest", "is_recid", "c_charge_degree", "score_text")
-COMPAS_COLUMNS = (*dict.fromkeys([*COMPAS_NUMBERS, "sex", "race", *FILTER, "two_year_recid"]),)
+COMPAS_NUMBER_COLUMNS = ("age", "juv_fel_count", "juv_misd_count", "juv_other_count", "priors_count")
+COMPAS_OUTCOMES, COMPAS_RACES = ("0", "1"), ("African-American", "Caucasian")
+COMPAS_CATEGORY_VALUES = {"sex": ("Female", "Male"), "c_charge_degree": ("F", "M"), "race": COMPAS_RACES}
+COMPAS_FILTER_COLUMNS = ("days_b_screening_arrest", "is_recid", "c_charge_degree", "score_text")
+COMPAS_COLUMNS = (*dict.fromkeys([*COMPAS_NUMBER_COLUMNS, "sex", "race", *COMPAS_FILTER_COLUMNS, "two_year_recid"]),)
 
 COMPAS_SOURCES = (
     Source(
@@ -260,13 +262,13 @@ def compas() -> UnsplitTable:
     Only the columns above are ever read from it: no name, date of birth or case.
     """
     path = COMPAS_SOURCES[0].find()
-    frame = read_columns(path, COMPAS_COLUMNS, empty=FILTER)
-    frame = frame.loc[_is_analysed_by_propublica(frame) & frame["race"].isin(RACES)]
+    frame = read_columns(path, COMPAS_COLUMNS, empty=COMPAS_FILTER_COLUMNS)
+    frame = frame.loc[_is_analysed_by_propublica(frame) & frame["race"].isin(COMPAS_RACES)]
     return UnsplitTable(
-        label_files.columns_to_numbers(frame, COMPAS_NUMBERS, path).astype(np.float64),
-        one_hot(frame, COMPAS_CATEGORIES, path),
-        label_files.encode_classes(frame["two_year_recid"], path, "two_year_recid", OUTCOMES),
-        label_files.encode_classes(frame["race"], path, "race", RACES),
+        label_files.columns_to_numbers(frame, COMPAS_NUMBER_COLUMNS, path).astype(np.float64),
+        encode_one_hot(frame, COMPAS_CATEGORY_VALUES, path),
+        label_files.encode_classes(frame["two_year_recid"], path, "two_year_recid", COMPAS_OUTCOMES),
+        label_files.encode_classes(frame["race"], path, "race", COMPAS_RACES),
     )
 
 
@@ -279,10 +281,10 @@ def _is_analysed_by_propublica(frame: "pd.DataFrame") -> "pd.Series[bool]":
     return days.between(-30, 30) & known
 
 
-ROWS = (
-    PeopleTable(adult, ADULT_SOURCES, "Adult", ADULT_NUMBERS, ADULT_CATEGORIES),
-    PeopleTable(compas, COMPAS_SOURCES, "COMPAS", COMPAS_NUMBERS, COMPAS_CATEGORIES),
+PEOPLE_TABLES = (
+    PeopleTable(adult, ADULT_SOURCES, "Adult", ADULT_NUMBER_COLUMNS, ADULT_CATEGORY_VALUES),
+    PeopleTable(compas, COMPAS_SOURCES, "COMPAS", COMPAS_NUMBER_COLUMNS, COMPAS_CATEGORY_VALUES),
 )
 
-SETS = {row.name: row for row in ROWS}
+SETS = {row.name: row for row in PEOPLE_TABLES}
 """Data sets by name."""

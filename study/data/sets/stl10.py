@@ -9,20 +9,20 @@ from numpy.typing import NDArray
 from typing_extensions import Doc
 
 from study.data import cifar, holdout
-from study.data.cache import load_cached, scratch_array
+from study.data.cache import allocate_array_on_disk, load_or_build_dataset
 from study.data.dataset import Dataset, Facts, Split, SplitLabels
 from study.data.source import Source
 from study.errors import UserError
 
-SHAPE = (3, 96, 96)
+STL10_IMAGE_SHAPE = (3, 96, 96)
 
-FOLDER = Source(
+STL10_SOURCE = Source(
     "stl10_binary",
     "http://ai.stanford.edu/~acoates/stl10/stl10_binary.tar.gz",
     md5="91f7769df0f17e558f3565bffb0c7dfb",
     archive="stl10_binary.tar.gz",
 )
-SOURCES = (FOLDER,)
+SOURCES = (STL10_SOURCE,)
 
 
 @dataclass(frozen=True)
@@ -30,70 +30,71 @@ class Options:
     """Keys of the `data` section."""
 
     unlabelled: Annotated[bool, Doc("add the unlabelled images to the training split, with target -1")] = False
-    val_share: holdout.Share = 0.1
-    split_seed: holdout.SplitSeed = 0
+    val_share: holdout.ValShareKey = 0.1
+    split_seed: holdout.SplitSeedKey = 0
 
 
 def describe(options: Options) -> Facts:
     """Return the facts: ten classes, no bias labels; normalised as the DCL code does, with CIFAR-10's numbers."""
-    shown = {"mean": cifar.MEAN, "deviation": cifar.DEVIATION, "title": "STL-10"}
-    return Facts(10, None, SHAPE, unlabelled=options.unlabelled, **shown)  # type: ignore[arg-type]
+    shown = {"mean": cifar.CIFAR10_PIXEL_MEAN, "deviation": cifar.CIFAR10_PIXEL_STD, "title": "STL-10"}
+    return Facts(10, None, STL10_IMAGE_SHAPE, unlabelled=options.unlabelled, **shown)  # type: ignore[arg-type]
 
 
 def labels(options: Options) -> dict[str, SplitLabels]:
     """Return the classes of each split, -1 for the unlabelled images of training; no images are read."""
-    folder = FOLDER.find()
+    folder = STL10_SOURCE.find()
     train, test = (
         SplitLabels(_read_classes(folder / f"{name}_y.bin", folder / f"{name}_X.bin")) for name in ("train", "test")
     )
-    splits = holdout.cut_off_val({"train": train, "test": test}, options.val_share, options.split_seed)
+    splits = holdout.add_held_out_val({"train": train, "test": test}, options.val_share, options.split_seed)
     if options.unlabelled:
-        more = np.full(len(_map_images(folder / "unlabeled_X.bin")), -1, np.int64)
+        more = np.full(len(_memory_map_images(folder / "unlabeled_X.bin")), -1, np.int64)
         splits["train"] = SplitLabels(np.concatenate([splits["train"].target, more]))
     return splits
 
 
 def load(options: Options) -> Dataset:
     """Read the files, cut the validation split off, then add the unlabelled images."""
-    return load_cached("stl10", options, describe(options), lambda: _build(options), SOURCES)
+    return load_or_build_dataset("stl10", options, describe(options), lambda: _build_splits(options), SOURCES)
 
 
-def _build(options: Options) -> dict[str, Split]:
-    folder = FOLDER.find()
+def _build_splits(options: Options) -> dict[str, Split]:
+    folder = STL10_SOURCE.find()
     whole = Split(
-        np.array(_map_images(folder / "train_X.bin")), _read_classes(folder / "train_y.bin", folder / "train_X.bin")
+        np.array(_memory_map_images(folder / "train_X.bin")),
+        _read_classes(folder / "train_y.bin", folder / "train_X.bin"),
     )
-    train, val = holdout.cut_off(whole, options.val_share, options.split_seed)
+    train, val = holdout.hold_out(whole, options.val_share, options.split_seed)
     if options.unlabelled:
-        train = _append_unlabelled(train, _map_images(folder / "unlabeled_X.bin"))
+        train = _append_unlabelled(train, _memory_map_images(folder / "unlabeled_X.bin"))
     test = Split(
-        np.array(_map_images(folder / "test_X.bin")), _read_classes(folder / "test_y.bin", folder / "test_X.bin")
+        np.array(_memory_map_images(folder / "test_X.bin")), _read_classes(folder / "test_y.bin", folder / "test_X.bin")
     )
     return {"train": train, "val": val, "test": test}
 
 
 def _append_unlabelled(train: Split, more: NDArray[np.uint8]) -> Split:
     """Append images without a class to a split; on disk, since memory might not hold them."""
-    inputs = scratch_array((len(train) + len(more), *SHAPE))
+    inputs = allocate_array_on_disk((len(train) + len(more), *STL10_IMAGE_SHAPE))
     inputs[: len(train)] = train.inputs
     inputs[len(train) :] = more
     return Split(inputs, np.concatenate([train.target, np.full(len(more), -1, np.int64)]))
 
 
-def _map_images(path: Path) -> NDArray[np.uint8]:
+def _memory_map_images(path: Path) -> NDArray[np.uint8]:
     """Return a file's images, (N, 3, 96, 96), memory-mapped: in the file each channel lies column by column."""
-    size, image = _file_bytes(path), int(np.prod(SHAPE))
+    size, image = _file_size_bytes(path), int(np.prod(STL10_IMAGE_SHAPE))
     if size == 0 or size % image:
         raise UserError(f"{path}: {size} bytes are not a whole number of images of {image}: cut short. Get it again")
-    return np.memmap(path, np.uint8, "r").reshape(-1, *SHAPE).transpose(0, 1, 3, 2)
+    return np.memmap(path, np.uint8, "r").reshape(-1, *STL10_IMAGE_SHAPE).transpose(0, 1, 3, 2)
 
 
 def _read_classes(path: Path, images: Path) -> NDArray[np.int64]:
     """Read classes 0 to 9 of a file that counts from 1."""
-    count = _file_bytes(images) // int(np.prod(SHAPE))
-    if _file_bytes(path) != count:
+    count = _file_size_bytes(images) // int(np.prod(STL10_IMAGE_SHAPE))
+    if _file_size_bytes(path) != count:
         raise UserError(
-            f"{path}: has {_file_bytes(path)} labels for the {count} images of {images.name}. Get both again"
+            f"{path}: has {_file_size_bytes(path)} labels for the {count} images of {images.name}. Get both again"
         )
     labels = np.fromfile(path, np.uint8).astype(np.int64)
     if not 1 <= labels.min() <= labels.max() <= 10:
@@ -101,7 +102,7 @@ def _read_classes(path: Path, images: Path) -> NDArray[np.int64]:
     return labels - 1
 
 
-def _file_bytes(path: Path) -> int:
+def _file_size_bytes(path: Path) -> int:
     if not path.exists():
         raise UserError(f"{path}: not found; {path.parent} is not complete. Remove it and unpack the archive again")
     return path.stat().st_size

@@ -14,11 +14,18 @@ from numpy.typing import NDArray
 from typing_extensions import Doc
 
 from study.data import cache, holdout, label_files, odd_columns, table_columns, table_format, user_data
-from study.data.cache import load_cached
+from study.data.cache import load_or_build_dataset
 from study.data.dataset import ColumnKind, Dataset, Facts, RawTable, Split, SplitLabels
 from study.data.leakage import LeakyColumn, LikelyBiasColumn, find_predictive_columns
-from study.data.table_columns import Encoding, Faults
-from study.data.table_findings import WITHOUT, Finding, Kind, key_with_values, leave_out, raise_refusals
+from study.data.table_columns import FaultsByRow, TableEncoding
+from study.data.table_findings import (
+    WITHOUT_KEY,
+    ColumnFinding,
+    FindingKind,
+    key_with_values,
+    leave_out_finding,
+    raise_if_refused,
+)
 from study.data.table_format import TableFormat
 from study.errors import UserError
 from study.text import list_few_names, quoted
@@ -55,7 +62,7 @@ class Options(user_data.UserDataOptions):
 
 
 @dataclass(frozen=True)
-class _ReadTable:
+class _TableInUse:
     """The file in the form in which it is used.
 
     Attributes:
@@ -75,24 +82,24 @@ class _ReadTable:
     labels: user_data.TableLabels
     features: list[str]
     splits: dict[str, NDArray[np.int64]]
-    fills: bool
-    left_out: tuple[str, ...]
-    named: tuple[str, ...]
-    same: NDArray[np.int64] | None
-    groups: NDArray[np.int64] | None
-    unreadable: Faults
+    fills_missing: bool
+    left_out_columns: tuple[str, ...]
+    columns_named_by_keys: tuple[str, ...]
+    equal_row_numbers: NDArray[np.int64] | None
+    group_codes: NDArray[np.int64] | None
+    faults_by_row: FaultsByRow
 
     @property
-    def compared(self) -> list[str]:
+    def compared_columns(self) -> list[str]:
         """Inputs by which rows are equal: those that do not count the rows."""
-        return [name for name in self.features if name not in self.named] or self.features
+        return [name for name in self.features if name not in self.columns_named_by_keys] or self.features
 
     @cached_property
     def predictive_columns(self) -> tuple[LeakyColumn | LikelyBiasColumn, ...]:
         """Inputs that predict the class alone."""
         train = self.splits["train"]
-        values, words = odd_columns.numeric_values(self.rows.iloc[train], self.features)
-        groups = None if self.groups is None else self.groups[train]
+        values, words = odd_columns.numeric_inputs(self.rows.iloc[train], self.features)
+        groups = None if self.group_codes is None else self.group_codes[train]
         return tuple(find_predictive_columns(values, words, self.labels.target[train], groups))
 
 
@@ -104,11 +111,11 @@ def describe(options: Options) -> Facts:
 def load(options: Options) -> Dataset:
     """Encode and split the rows."""
     places = files(options)
-    with cache.check_unchanged(places):  # from before the rows are read until their content is known
+    with cache.check_files_unchanged(places):  # from before the rows are read until their content is known
         table = _read_table(options)
-        _examine.cache_clear()  # a process that has loaded its data asks no more
-        _cached_rows.cache_clear()
-        return load_cached(
+        _examine_file_cached.cache_clear()  # a process that has loaded its data asks no more
+        _read_rows_cached.cache_clear()
+        return load_or_build_dataset(
             "table", options, _table_facts(table), lambda: _encoded_splits(table, _fit_encoding(table)), places
         )
 
@@ -121,7 +128,7 @@ def raw(options: Options) -> RawTable:
         column = table.rows[name]
         if table_columns.is_numeric(column):
             kinds.append("number")
-            columns.append(table_columns.numeric_column(column)[:, None])
+            columns.append(table_columns.column_as_numbers(column)[:, None])
         else:
             kinds.append("word")
             texts = column.astype(str).str.strip().to_numpy(str)
@@ -135,16 +142,16 @@ def raw(options: Options) -> RawTable:
 def together(options: Options) -> NDArray[np.int64] | None:
     """Return a group label of each training and validation row, in this order: a group stays in one fold."""
     table = _read_table(options)
-    return None if table.groups is None else table.groups[_train_and_val_rows(table)]
+    return None if table.group_codes is None else table.group_codes[_train_and_val_rows(table)]
 
 
 def files(options: Options) -> list[Path]:
     """List the table, and the file of conditions where there is one."""
-    more = [label_files.find_path(options.condition_file)] if options.condition_file else []
-    return [label_files.find_path(options.path), *more]
+    more = [label_files.find_user_path(options.condition_file)] if options.condition_file else []
+    return [label_files.find_user_path(options.path), *more]
 
 
-def encoding(options: Options) -> Encoding:
+def encoding(options: Options) -> TableEncoding:
     """Fit how columns become inputs to the training rows.
 
     With folds these are all rows outside test, as in the final training.
@@ -155,7 +162,7 @@ def encoding(options: Options) -> Encoding:
     )
 
 
-def encoded(options: Options, encoding: Encoding) -> tuple[Dataset, Faults]:
+def encoded(options: Options, encoding: TableEncoding) -> tuple[Dataset, FaultsByRow]:
     """Encode the rows with an encoding that was fitted to other rows, those that a model was trained on.
 
     Returns:
@@ -163,22 +170,26 @@ def encoded(options: Options, encoding: Encoding) -> tuple[Dataset, Faults]:
     """
     table = _read_table(replace(options, features=tuple(column.name for column in encoding)), encoding)
     facts = user_data.facts_of_labels(table.labels, (table_columns.encoded_width(encoding),), table.splits)
-    return Dataset(facts, _encoded_splits(table, encoding)), table.unreadable
+    return Dataset(facts, _encoded_splits(table, encoding)), table.faults_by_row
 
 
 def reading(options: Options) -> list[str]:
     """Describe how each column is read, in a few lines."""
     table = _read_table(options)
     known = table_format.format_from_keys(vars(options))
-    names = label_files.column_names(table.path, known)
-    used = {*table.features, *table.left_out, *user_data.columns_named_by_keys(options, names, table.path)}
+    names = label_files.read_column_names(table.path, known)
+    used = {*table.features, *table.left_out_columns, *user_data.columns_named_by_keys(options, names, table.path)}
     without = _left_out_columns(options, label_files.read_header(table.path, known), names)
     dropped = [name for name in names if name in without]
     unnamed = [name for name in names if name not in used and name not in dropped]
     return [
         *table_format.describe_format(table.path, known),
         *table_columns.describe_inputs(table.rows, table.features),
-        *([f"  left out, as they count the rows: {list_few_names(table.left_out)}"] if table.left_out else []),
+        *(
+            [f"  left out, as they count the rows: {list_few_names(table.left_out_columns)}"]
+            if table.left_out_columns
+            else []
+        ),
         *([f"  left out, as data.without names them: {list_few_names(dropped)}"] if dropped else []),
         *([f"  left out, as data.features does not name them: {list_few_names(unnamed)}"] if unnamed else []),
     ]
@@ -197,31 +208,37 @@ def notes(options: Options) -> list[str]:
     found = []
     if options.group:
         found += user_data.group_notes(options.group, table.rows[options.group].tolist(), table.splits)
-    if repeated := table.rows.duplicated(table.compared).sum():
-        across = user_data.count_copies(table.splits, table_columns.number_equal_rows(table.rows, table.compared))
-        kept = "" if table.same is not None else "; so few values make rows equal by chance, they are not kept together"
+    if repeated := table.rows.duplicated(table.compared_columns).sum():
+        across = user_data.count_copies_across_splits(
+            table.splits, table_columns.number_equal_rows(table.rows, table.compared_columns)
+        )
+        kept = (
+            ""
+            if table.equal_row_numbers is not None
+            else "; so few values make rows equal by chance, they are not kept together"
+        )
         told = f"some are in several splits: {across}{kept}" if across else "they stay in one split"
         found.append(f"{repeated} of {len(table.rows)} rows have the inputs of another one: {told}")
     return found
 
 
-def columns(options: Options) -> list[Finding]:
+def columns(options: Options) -> list[ColumnFinding]:
     """Find what is notable about the columns that are read: those that predict the class, are left out, or are odd."""
     return _column_findings(_read_table(options), options)
 
 
-def survey(options: Options) -> list[Finding]:
+def survey(options: Options) -> list[ColumnFinding]:
     """Find, before a study file is written, all that `columns` finds and all that would refuse the table.
 
     Rows without a class do not count, and other gaps are looked at as values of their own.
     """
-    path = label_files.find_path(options.path)
+    path = label_files.find_user_path(options.path)
     form = table_format.format_from_keys(vars(options))
-    of_target = user_data.split_column_names(options.target, label_files.column_names(path, form), path)
-    labels = label_files.read_text_table(path, known=form, usecols=of_target)
+    of_target = user_data.split_column_names(options.target, label_files.read_column_names(path, form), path)
+    labels = label_files.read_table_as_text(path, known=form, usecols=of_target)
     target = user_data.number_target_finding(labels, options, path)
     thresholds = tuple(map(float, target.values)) if target else options.target_bins
-    examined = _examine_now(replace(options, target_bins=thresholds), is_survey=True)
+    examined = _examine_current_file(replace(options, target_bins=thresholds), is_survey=True)
     found = [*([target] if target else []), *examined.findings]
     known = {one.column for one in found}
     return found + [
@@ -229,7 +246,7 @@ def survey(options: Options) -> list[Finding]:
     ]
 
 
-def _column_findings(table: _ReadTable, options: Options) -> list[Finding]:
+def _column_findings(table: _TableInUse, options: Options) -> list[ColumnFinding]:
     found = [
         _leakage_finding(one, options) if isinstance(one, LeakyColumn) else _likely_bias_finding(one)
         for one in table.predictive_columns
@@ -239,15 +256,15 @@ def _column_findings(table: _ReadTable, options: Options) -> list[Finding]:
         found += _copy_findings(table, options, key, "odd")
     told = {one.column for one in found}
     found = [one for place, one in enumerate(found) if one.column not in {before.column for before in found[:place]}]
-    found += [odd_columns.row_number_finding(name) for name in table.left_out]
+    found += [odd_columns.row_number_finding(name) for name in table.left_out_columns]
     found += [
         replace(
             odd_columns.row_number_finding(name), problem="counts the rows and is an input, as data.features names it"
         )
-        for name in table.named
+        for name in table.columns_named_by_keys
     ]
     found += [one for one in odd_columns.find_odd_columns(table.rows, table.features) if one.column not in told]
-    if table.labels.is_number:
+    if table.labels.is_target_number:
         number = user_data.number_target_finding(table.rows, options, table.path)
         found += [replace(number, kind="odd")] if number else []
     if options.features and options.split is None:
@@ -256,14 +273,16 @@ def _column_findings(table: _ReadTable, options: Options) -> list[Finding]:
     return found
 
 
-def _copy_findings(table: _ReadTable, options: Options, key: Literal["target", "bias"], kind: Kind) -> list[Finding]:
+def _copy_findings(
+    table: _TableInUse, options: Options, key: Literal["target", "bias"], kind: FindingKind
+) -> list[ColumnFinding]:
     """Find the inputs that are another spelling of the class, or of the bias."""
     named = user_data.split_column_names(getattr(options, key), table.rows.columns, table.path)
     codes = getattr(table.labels, key)
-    return odd_columns.find_one_to_one(table.rows, table.features, codes, f"data.{key}", named, kind)
+    return odd_columns.find_inputs_one_to_one_with_label(table.rows, table.features, codes, f"data.{key}", named, kind)
 
 
-def _leakage_finding(one: LeakyColumn, options: Options) -> Finding:
+def _leakage_finding(one: LeakyColumn, options: Options) -> ColumnFinding:
     """Make the finding about a column that tells the class.
 
     It is only a remark if the column is named as an input, or not far above the others.
@@ -274,26 +293,26 @@ def _leakage_finding(one: LeakyColumn, options: Options) -> Finding:
             if one.has_few_values and options.bias is None
             else ""
         )
-        return leave_out(one.name, str(one), "telling", f"keep it by naming it in data.features{as_bias}")
-    remedy = f"If it is known only after the class is: {key_with_values(WITHOUT, (one.name,))}"
-    return Finding(one.name, str(one), remedy, "odd", WITHOUT, (one.name,))
+        return leave_out_finding(one.name, str(one), "telling", f"keep it by naming it in data.features{as_bias}")
+    remedy = f"If it is known only after the class is: {key_with_values(WITHOUT_KEY, (one.name,))}"
+    return ColumnFinding(one.name, str(one), remedy, "odd", WITHOUT_KEY, (one.name,))
 
 
-def _likely_bias_finding(one: LikelyBiasColumn) -> Finding:
+def _likely_bias_finding(one: LikelyBiasColumn) -> ColumnFinding:
     """Make the remark about a column that may be a bias."""
-    return Finding(one.name, str(one), f"If it will not in use, it is a bias: {_bias_remedy(one.name)}", "odd")
+    return ColumnFinding(one.name, str(one), f"If it will not in use, it is a bias: {_bias_remedy(one.name)}", "odd")
 
 
 def _bias_remedy(column: str) -> str:
     return f"{key_with_values('data.bias', (column,))} (study init: --bias {shlex.quote(column)})"
 
 
-def _train_and_val_rows(table: _ReadTable) -> NDArray[np.int64]:
+def _train_and_val_rows(table: _TableInUse) -> NDArray[np.int64]:
     """Return the training rows, then the validation rows."""
     return np.concatenate([table.splits["train"], table.splits["val"]])
 
 
-def _table_facts(table: _ReadTable) -> Facts:
+def _table_facts(table: _TableInUse) -> Facts:
     width = sum(
         1 if table_columns.is_numeric(table.rows[name]) else table.rows[name].nunique() for name in table.features
     )
@@ -305,15 +324,15 @@ def _table_facts(table: _ReadTable) -> Facts:
     return replace(user_data.facts_of_labels(table.labels, (width,), table.splits), telling=told)
 
 
-def _read_table(options: Options, encoding: Encoding = ()) -> _ReadTable:
-    examined = _examine_now(options, encoding)
-    raise_refusals(examined.path, examined.findings)
+def _read_table(options: Options, encoding: TableEncoding = ()) -> _TableInUse:
+    examined = _examine_current_file(options, encoding)
+    raise_if_refused(examined.path, examined.findings)
     assert examined.table is not None  # nothing was refused
     return examined.table
 
 
 @lru_cache(1)
-def _cached_rows(
+def _read_rows_cached(
     path: Path,
     types: tuple[tuple[str, type], ...],
     known: TableFormat,
@@ -321,8 +340,8 @@ def _cached_rows(
     states: tuple[cache.FileState | None, ...],
 ) -> "pd.DataFrame":
     """Cache the rows as pandas reads them: other keys may change meanwhile."""
-    rows = label_files.read_typed(path, known, na_values=list(marks), dtype=dict(types))
-    return label_files.blank_marks(rows, marks)
+    rows = label_files.read_typed_table(path, known, na_values=list(marks), dtype=dict(types))
+    return label_files.blank_missing_marks(rows, marks)
 
 
 @dataclass(frozen=True)
@@ -330,18 +349,18 @@ class _TableExamination:
     """A file with all findings that refuse it; `table` is None where nothing is left to be read."""
 
     path: Path
-    findings: tuple[Finding, ...]
-    table: _ReadTable | None
+    findings: tuple[ColumnFinding, ...]
+    table: _TableInUse | None
 
 
-def _examine_now(options: Options, encoding: Encoding = (), is_survey: bool = False) -> _TableExamination:
-    return _examine(options, encoding, cache.file_states(files(options)), is_survey)
+def _examine_current_file(options: Options, encoding: TableEncoding = (), is_survey: bool = False) -> _TableExamination:
+    return _examine_file_cached(options, encoding, cache.file_states(files(options)), is_survey)
 
 
 @lru_cache(1)
-def _examine(
+def _examine_file_cached(
     options: Options,
-    encoding: Encoding,
+    encoding: TableEncoding,
     states: tuple[cache.FileState | None, ...],
     is_survey: bool,
 ) -> _TableExamination:
@@ -349,25 +368,25 @@ def _examine(
 
     Cached: a command asks several times, and a large file takes seconds.
     """
-    path = label_files.find_path(options.path)
+    path = label_files.find_user_path(options.path)
     known = table_format.format_from_keys(vars(options))
-    names = label_files.column_names(path, known)
+    names = label_files.read_column_names(path, known)
     used = user_data.columns_named_by_keys(options, names, path)
-    label_files.check_columns(names, options.without, path)
-    _check_keys(options, names, path)
+    label_files.check_columns_exist(names, options.without, path)
+    _check_feature_keys(options, names, path)
     as_text = [name for name in used if name not in options.condition]
     dtype: dict[str, type] = {**table_columns.text_dtypes(encoding), **dict.fromkeys([*as_text, *options.words], str)}
-    rows = _cached_rows(path, tuple(dtype.items()), known, options.missing_marks, cache.file_states([path]))
-    label_files.check_columns(rows.columns, options.words, path)
-    texts = {name: label_files.as_text(rows[name]) for name in dict.fromkeys([*as_text, *options.words])}
+    rows = _read_rows_cached(path, tuple(dtype.items()), known, options.missing_marks, cache.file_states([path]))
+    label_files.check_columns_exist(rows.columns, options.words, path)
+    texts = {name: label_files.column_as_text(rows[name]) for name in dict.fromkeys([*as_text, *options.words])}
     rows = table_columns.replace_columns(rows, texts)
     header = label_files.read_header(path, known)
-    raise_refusals(path, table_columns.header_findings(header, used))
+    raise_if_refused(path, table_columns.ambiguous_header_findings(header, used))
     features = list(options.features) or [str(name) for name in rows.columns if name not in used]
     features = [name for name in features if name not in _left_out_columns(options, header, names)]
-    label_files.check_columns(rows.columns, features, path)
-    found = list(table_columns.header_findings(header, used, features))
-    features = _without_refused(features, found)
+    label_files.check_columns_exist(rows.columns, features, path)
+    found = list(table_columns.ambiguous_header_findings(header, used, features))
+    features = _drop_refused_inputs(features, found)
     left_out = named = odd_columns.row_number_columns(rows, features)
     if not options.features:
         found += table_columns.unnamed_column_findings(header, names)
@@ -381,32 +400,32 @@ def _examine(
         raise UserError(f"{path}: no column is left for the inputs; name some in data.features")
     rows = rows[list(dict.fromkeys([*used, *features]))]
     if options.bias_gaps == "unknown":
-        rows = _labels_as_text(rows, user_data.split_column_names(options.bias, rows.columns, path))
-    features = _without_refused(features, found)
+        rows = _write_labels_as_text(rows, user_data.split_column_names(options.bias, rows.columns, path))
+    features = _drop_refused_inputs(features, found)
     lacks_labels = not is_survey and options.missing != "drop" and bool(rows[used].isna().any(axis=None))
-    rows, unreadable = _encodable_rows(rows, encoding, options, path)
+    rows, unreadable = _select_encodable_rows(rows, encoding, options, path)
     rows, doubts = _apply_missing_rule(
         rows, used, options, [name for name in features if name not in dtype], path, is_survey
     )
     found += doubts
-    features = _without_refused(features, found)
+    features = _drop_refused_inputs(features, found)
     found += [one for name in features for one in table_columns.unusable_input_findings(rows[name])]
     if lacks_labels:
         return _TableExamination(path, tuple(found), None)
     try:
         read = _add_labels(
-            path, rows, options, _without_refused(features, found), left_out, named, unreadable, is_survey
+            path, rows, options, _drop_refused_inputs(features, found), left_out, named, unreadable, is_survey
         )
     except UserError as error:
         if not found:
             raise
-        return _TableExamination(path, (*found, Finding("", str(error).removeprefix(f"{path}: "), "")), None)
+        return _TableExamination(path, (*found, ColumnFinding("", str(error).removeprefix(f"{path}: "), "")), None)
     if not options.features:
         found += _copy_findings(read, options, "target", "refused")
     return _TableExamination(path, tuple(found), read)
 
 
-def _check_keys(options: Options, names: list[str], path: Path) -> None:
+def _check_feature_keys(options: Options, names: list[str], path: Path) -> None:
     """Refuse inputs that another key excludes."""
     if both := [name for name in options.features if name in options.without]:
         raise UserError(f"data.features: has {both[0]!r} in it, which data.without leaves out")
@@ -423,9 +442,9 @@ def _left_out_columns(options: Options, header: list[str], names: list[str]) -> 
     return {*options.without, *named}
 
 
-def _without_refused(features: list[str], found: list[Finding]) -> list[str]:
+def _drop_refused_inputs(features: list[str], found: list[ColumnFinding]) -> list[str]:
     """Return the inputs without those that are refused."""
-    refused = {one.column for one in found} | {name for one in found if one.key == WITHOUT for name in one.values}
+    refused = {one.column for one in found} | {name for one in found if one.key == WITHOUT_KEY for name in one.values}
     return [name for name in features if name not in refused]
 
 
@@ -436,23 +455,23 @@ def _add_labels(
     features: list[str],
     left_out: tuple[str, ...],
     named: tuple[str, ...],
-    unreadable: Faults,
+    unreadable: FaultsByRow,
     is_survey: bool,
-) -> _ReadTable:
+) -> _TableInUse:
     """Add labels and splits to the rows."""
     samples = [str(name) for name in rows[options.key]] if options.key else None
-    labels = user_data.read_labels(rows, path, options, samples)
+    labels = user_data.read_table_labels(rows, path, options, samples)
     inputs = [name for name in features if name not in named]
     same = table_columns.group_repeated_rows(rows, inputs or features) if features else None
-    labels, splits = user_data.divide_rows(rows, path, options, labels, same)
+    labels, splits = user_data.divide_rows_into_splits(rows, path, options, labels, same)
     fills = is_survey or options.missing == "fill"
-    groups = holdout.merge_groups(user_data.group_codes(rows, options, path), same)
-    return _ReadTable(path, rows, labels, features, splits, fills, left_out, named, same, groups, unreadable)
+    groups = holdout.merge_group_labels(user_data.read_group_codes(rows, options, path), same)
+    return _TableInUse(path, rows, labels, features, splits, fills, left_out, named, same, groups, unreadable)
 
 
-def _encodable_rows(
-    rows: "pd.DataFrame", encoding: Encoding, options: Options, path: Path
-) -> tuple["pd.DataFrame", Faults]:
+def _select_encodable_rows(
+    rows: "pd.DataFrame", encoding: TableEncoding, options: Options, path: Path
+) -> tuple["pd.DataFrame", FaultsByRow]:
     """Return the rows that an encoding can encode, and the faults of the others.
 
     Rows with missing values that are dropped anyway do not count.
@@ -469,7 +488,7 @@ def _encodable_rows(
     return rows.drop(index=[*numbers]), numbers
 
 
-def _labels_as_text(rows: "pd.DataFrame", labelled: list[str]) -> "pd.DataFrame":
+def _write_labels_as_text(rows: "pd.DataFrame", labelled: list[str]) -> "pd.DataFrame":
     """Write labels in these columns as text, empty where they are missing."""
     labels = rows[labelled].convert_dtypes().astype(object)  # whole numbers stay whole beside a gap
     return rows.assign(**labels.where(labels.notna(), "").astype(str))
@@ -477,7 +496,7 @@ def _labels_as_text(rows: "pd.DataFrame", labelled: list[str]) -> "pd.DataFrame"
 
 def _apply_missing_rule(
     rows: "pd.DataFrame", labels: list[str], options: Options, features: list[str], path: Path, is_survey: bool
-) -> tuple["pd.DataFrame", list[Finding]]:
+) -> tuple["pd.DataFrame", list[ColumnFinding]]:
     """Apply the rule for missing values to the rows, and find what refuses some; infinite numbers count as missing.
 
     Which of `features` are numbers is decided by the rows that stay.
@@ -497,26 +516,27 @@ def _apply_missing_rule(
     decimal = user_data.decimal_mark(options, path)
     known = table_format.format_from_keys(vars(options))
     rows, found = table_columns.parse_numbers(
-        rows, features, lambda row: label_files.row_place(path, row, known), decimal
+        rows, features, lambda row: label_files.row_location(path, row, known), decimal
     )
     rows = rows.reset_index(drop=True)
     counts = {str(name): int(rows[name].isna().sum()) for name in must}
     if gaps := [f"{quoted(name)} ({count})" for name, count in counts.items() if count]:
         remedy = "Labels are not filled; set data.missing to drop" if missing == "fill" else "Set data.missing"
         problem = f"values are {what} in {list_few_names(gaps)} of {len(rows)} rows"
-        found.append(Finding("", problem, f"{remedy}, or mend them", key="data.missing", values=("drop",)))
+        found.append(ColumnFinding("", problem, f"{remedy}, or mend them", key="data.missing", values=("drop",)))
     texts = [name for name in rows if not table_columns.is_numeric(rows[name])]
-    filled = rows.astype(dict.fromkeys(texts, object)).fillna(dict.fromkeys(texts, table_columns.MISSING))
+    filled = rows.astype(dict.fromkeys(texts, object)).fillna(dict.fromkeys(texts, table_columns.MISSING_TEXT))
     return filled.astype(dict.fromkeys(texts, str)), found
 
 
-def _fit_encoding(table: _ReadTable) -> Encoding:
+def _fit_encoding(table: _TableInUse) -> TableEncoding:
     return tuple(
-        table_columns.fit_column(table.rows[name], table.splits["train"], table.fills) for name in table.features
+        table_columns.fit_column_encoding(table.rows[name], table.splits["train"], table.fills_missing)
+        for name in table.features
     )
 
 
-def _encoded_splits(table: _ReadTable, encoding: Encoding) -> dict[str, Split]:
+def _encoded_splits(table: _TableInUse, encoding: TableEncoding) -> dict[str, Split]:
     rows, labels = table_columns.encode_faultless_rows(table.rows, encoding, str(table.path)), table.labels
     whole = Split(rows, labels.target, labels.bias, labels.condition)
     return {name: holdout.select_samples(whole, members) for name, members in table.splits.items()}

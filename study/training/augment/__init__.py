@@ -1,4 +1,5 @@
-"""Augmentations by name: which data each suits, a row of `WHY_UNSUITED`, and what it does, a case of `_operations`.
+"""Augmentations by name: which data each suits, a row of `AUGMENTATION_CHECKS`, and what it does, a case of
+`_build_operations`.
 
 Batched on the device of the data: every sample has random parameters of its own, drawn from a generator on that device,
 and nothing is read back from there. PyTorch alone, no further library.
@@ -26,53 +27,53 @@ class Augmentation(Protocol):
 
 __all__ = [
     "Augmentation",
+    "augmentation_names",
+    "augmented_shape",
     "build_augmentation",
-    "evaluation_resize",
-    "is_random",
-    "names",
-    "output_shape",
-    "why_unsuited",
+    "has_random_views",
+    "resize_for_evaluation",
+    "why_augmentation_unsuited",
 ]
 
 
-def _images(facts: Facts) -> str | None:
+def _why_not_images(facts: Facts) -> str | None:
     return "is for images, the data set is a table" if facts.is_table else None
 
 
-def _colour_images(facts: Facts) -> str | None:
+def _why_not_colour_images(facts: Facts) -> str | None:
     """Accept images whose channels are red, green and blue, or grey alone."""
     if facts.is_table or facts.shape[0] in (1, 3):
-        return _images(facts)
+        return _why_not_images(facts)
     return f"changes colours, the data set's images have {facts.shape[0]} channels"
 
 
-def _tables(facts: Facts) -> str | None:
+def _why_not_table(facts: Facts) -> str | None:
     return None if facts.is_table else "is for tables, the data set has images"
 
 
-WHY_UNSUITED: dict[str, Callable[[Facts], str | None]] = {
-    "bias_con": _colour_images,
-    "corrupt_columns": _tables,
-    "crop_flip": _images,
-    "noise": _tables,
+AUGMENTATION_CHECKS: dict[str, Callable[[Facts], str | None]] = {
+    "bias_con": _why_not_colour_images,
+    "corrupt_columns": _why_not_table,
+    "crop_flip": _why_not_images,
+    "noise": _why_not_table,
     "none": lambda facts: None,
-    "simclr": _colour_images,
-    "simclr_blur": _colour_images,
+    "simclr": _why_not_colour_images,
+    "simclr_blur": _why_not_colour_images,
 }
 """Function of each augmentation that says why it cannot be used with some data, None where it can; without PyTorch."""
 
-CROPS = ("crop_flip", "simclr", "simclr_blur")
+CROPPING_AUGMENTATIONS = ("crop_flip", "simclr", "simclr_blur")
 """Augmentations that crop, and resize what is left to `train.crop_size`."""
 
 
-def _operations(name: str, options: TrainOptions) -> "Sequence[Operation]":
-    """Return the operations of an augmentation of `WHY_UNSUITED`."""
+def _build_operations(name: str, options: TrainOptions) -> "Sequence[Operation]":
+    """Return the operations of an augmentation of `AUGMENTATION_CHECKS`."""
     from study.training.augment.operations import (
         ColourJitter,
-        Corruption,
+        ColumnCorruption,
+        ColumnNoise,
         GaussianBlur,
         Greyscale,
-        Noise,
         ResizedCrop,
         Rotation,
     )
@@ -85,11 +86,11 @@ def _operations(name: str, options: TrainOptions) -> "Sequence[Operation]":
         case "bias_con":  # rotation and colour jitter, neither crop nor flip: BiasCon's views of Biased-MNIST
             return Rotation(20.0), jitter
         case "corrupt_columns":  # values of a row replaced by those of other rows, as in SCARF (Bahri et al., 2022)
-            return (Corruption(options.corruption),)
+            return (ColumnCorruption(options.corruption),)
         case "crop_flip":  # random resized crop and flip, no change of colour: the CCL-K paper's views of ColorMNIST
             return (crop(0.08, "bicubic"),)
         case "noise":  # Gaussian noise on the standardised columns of a table
-            return (Noise(options.noise),)
+            return (ColumnNoise(options.noise),)
         case "simclr":  # crop, flip, colour jitter and greyscale: the FSCL paper's views of CelebA and UTKFace
             return crop(0.2), jitter, Greyscale()
         case "simclr_blur":  # the same and blur: the views of DCL and HCL, after SimCLR
@@ -97,19 +98,19 @@ def _operations(name: str, options: TrainOptions) -> "Sequence[Operation]":
     return ()  # samples as they are: all views of one are equal, and a loss of pairs of views learns nothing from them
 
 
-def names() -> list[str]:
+def augmentation_names() -> list[str]:
     """List every augmentation that `train.augmentation` may name."""
-    return list(WHY_UNSUITED)
+    return list(AUGMENTATION_CHECKS)
 
 
-def is_random(name: str) -> bool:
+def has_random_views(name: str) -> bool:
     """Tell whether two views of a sample differ."""
     return name != "none"
 
 
-def why_unsuited(name: str, facts: Facts) -> str | None:
+def why_augmentation_unsuited(name: str, facts: Facts) -> str | None:
     """Say why an augmentation cannot be used with a data set; None if it can."""
-    reason = WHY_UNSUITED[_known_name(name)](facts)
+    reason = AUGMENTATION_CHECKS[_check_augmentation_name(name)](facts)
     return None if reason is None else f"{name!r} {reason}"
 
 
@@ -124,10 +125,10 @@ def build_augmentation(name: str, shape: tuple[int, ...], options: TrainOptions)
     Raises:
         UserError: there is no augmentation of this name, or it cannot be applied to this shape.
     """
-    _check_suits(name, shape)
+    _check_suits_shape(name, shape)
     import torch
 
-    operations = tuple(_operations(_known_name(name), options))
+    operations = tuple(_build_operations(_check_augmentation_name(name), options))
 
     @torch.no_grad()
     def augmentation(batch: "Tensor", generator: "torch.Generator", views: int = 1) -> "Tensor":
@@ -142,14 +143,14 @@ def build_augmentation(name: str, shape: tuple[int, ...], options: TrainOptions)
     return augmentation
 
 
-def output_shape(name: str, shape: tuple[int, ...], options: TrainOptions) -> tuple[int, ...]:
+def augmented_shape(name: str, shape: tuple[int, ...], options: TrainOptions) -> tuple[int, ...]:
     """Return the shape of a view of a sample of this shape; raises as `build_augmentation`."""
-    _check_suits(name, shape)
-    side = options.crop_size if name in CROPS else None
+    _check_suits_shape(name, shape)
+    side = options.crop_size if name in CROPPING_AUGMENTATIONS else None
     return shape if side is None else (shape[0], side, side)
 
 
-def evaluation_resize(images: "Tensor", size: int | None) -> "Tensor":
+def resize_for_evaluation(images: "Tensor", size: int | None) -> "Tensor":
     """Resize images (B, C, H, W) to `size` x `size` for evaluation; None leaves them as they are.
 
     Bilinear with antialiasing, as torchvision's `Resize`. Rows of tables are returned as they are.
@@ -161,17 +162,18 @@ def evaluation_resize(images: "Tensor", size: int | None) -> "Tensor":
     return interpolate(images, (size, size), mode="bilinear", antialias=True)
 
 
-def _check_suits(name: str, shape: tuple[int, ...]) -> None:
+def _check_suits_shape(name: str, shape: tuple[int, ...]) -> None:
     """Raise UserError where there is no augmentation of this name, or it cannot be applied to this shape."""
     facts = Facts(classes=2, bias_classes=None, shape=shape)
-    if (reason := why_unsuited(name, facts)) is not None:
-        suitable = [other for other in names() if why_unsuited(other, facts) is None]
+    if (reason := why_augmentation_unsuited(name, facts)) is not None:
+        suitable = [other for other in augmentation_names() if why_augmentation_unsuited(other, facts) is None]
         raise UserError(f"train.augmentation: {reason}. Allowed: {', '.join(suitable)}")
 
 
-def _known_name(name: str) -> str:
-    if name not in WHY_UNSUITED:
+def _check_augmentation_name(name: str) -> str:
+    if name not in AUGMENTATION_CHECKS:
         raise UserError(
-            f"train.augmentation: {name!r} given. {did_you_mean(name, WHY_UNSUITED)}Allowed: {', '.join(WHY_UNSUITED)}"
+            f"train.augmentation: {name!r} given. {did_you_mean(name, AUGMENTATION_CHECKS)}Allowed: "
+            f"{', '.join(AUGMENTATION_CHECKS)}"
         )
     return name

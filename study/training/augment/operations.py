@@ -24,14 +24,14 @@ class DeviceConstant:
     def __init__(self, values: Tensor) -> None:
         self._on = {values.device: values}
 
-    def on(self, device: torch.device) -> Tensor:
+    def tensor_on_device(self, device: torch.device) -> Tensor:
         """Return the tensor on a device; it must not be written."""
         if device not in self._on:
             self._on[device] = next(iter(self._on.values())).to(device, non_blocking=True)
         return self._on[device]
 
 
-def uniform(generator: torch.Generator, *shape: int, low: float = 0.0, high: float = 1.0) -> Tensor:
+def draw_uniform(generator: torch.Generator, *shape: int, low: float = 0.0, high: float = 1.0) -> Tensor:
     """Draw uniform numbers of this shape, float32 on the generator's device."""
     return torch.empty(shape, device=generator.device).uniform_(low, high, generator=generator)
 
@@ -42,9 +42,9 @@ def draw_mask(generator: torch.Generator, batch: int, probability: float) -> Ten
 
 
 Interpolation = Literal["bilinear", "bicubic"]
-BOX_TRIES = 10
+MAX_BOX_DRAWS = 10
 """Number of boxes drawn before a centred one is taken, as torchvision does."""
-FAR = 1e4
+OUT_OF_BOX_FACTOR = 1e4
 """Factor by which a pixel outside its box is moved away from it: out of reach of every interpolation."""
 
 
@@ -57,7 +57,7 @@ class CropBoxes(NamedTuple):
     """
 
     corner: Tensor
-    sides: Tensor
+    side_lengths: Tensor
 
 
 @dataclass(frozen=True)
@@ -80,27 +80,31 @@ class ResizedCrop:
 
     def __call__(self, images: Tensor, generator: torch.Generator) -> Tensor:
         batch, _, height, width = images.shape
-        boxes = random_boxes(generator, batch, (height, width), self.scale, self.ratio)
+        boxes = draw_crop_boxes(generator, batch, (height, width), self.scale, self.ratio)
         size = (height, width) if self.size is None else (self.size, self.size)
         return resized_crop(images, boxes, size, draw_mask(generator, batch, self.flip), self.interpolation)
 
 
-def random_boxes(
+def draw_crop_boxes(
     generator: torch.Generator, batch: int, size: tuple[int, int], scale: float, ratio: float
 ) -> CropBoxes:
     """Draw boxes inside images of `size` (height, width), distributed as torchvision's, without its loop."""
     height, width = size
-    root = uniform(generator, BOX_TRIES, batch, low=scale * height * width, high=height * width).sqrt_()
-    stretch = uniform(generator, BOX_TRIES, batch, low=-math.log(ratio) / 2, high=math.log(ratio) / 2).exp_()
-    tried = torch.empty(BOX_TRIES + 1, 2, batch, device=generator.device)
-    torch.div(root, stretch, out=tried[:BOX_TRIES, 0])
-    torch.mul(root, stretch, out=tried[:BOX_TRIES, 1])
-    tried[BOX_TRIES, 0], tried[BOX_TRIES, 1] = _largest_box(height, width, ratio)  # where none of the tries fits
-    places = _both_directions(height + 1.0, width + 1.0, generator.device)
+    root = draw_uniform(generator, MAX_BOX_DRAWS, batch, low=scale * height * width, high=height * width).sqrt_()
+    stretch = draw_uniform(generator, MAX_BOX_DRAWS, batch, low=-math.log(ratio) / 2, high=math.log(ratio) / 2).exp_()
+    tried = torch.empty(MAX_BOX_DRAWS + 1, 2, batch, device=generator.device)
+    torch.div(root, stretch, out=tried[:MAX_BOX_DRAWS, 0])
+    torch.mul(root, stretch, out=tried[:MAX_BOX_DRAWS, 1])
+    tried[MAX_BOX_DRAWS, 0], tried[MAX_BOX_DRAWS, 1] = _largest_box(
+        height, width, ratio
+    )  # where none of the tries fits
+    places = _values_of_both_directions(height + 1.0, width + 1.0, generator.device)
     fits = (places - tried.round_()).mul_(tried).amin(1).gt_(0.0)  # both sides: 1 to all of the image's
     first = fits.argmax(0)
     sides = tried.gather(0, first.expand(1, 2, batch))[0]
-    place = uniform(generator, 2, batch).masked_fill_(first == BOX_TRIES, 0.49999)  # of the middle two the first
+    place = draw_uniform(generator, 2, batch).masked_fill_(
+        first == MAX_BOX_DRAWS, 0.49999
+    )  # of the middle two the first
     return CropBoxes((places - sides).mul_(place).floor_(), sides)
 
 
@@ -135,27 +139,29 @@ def interpolation_weights(
     Args:
         flip: (B,), 1 for the samples whose columns are mirrored.
     """
-    device = boxes.sides.device
-    to = _both_directions(*outputs, device)
-    step = boxes.sides / to  # input pixels per output pixel
+    device = boxes.side_lengths.device
+    to = _values_of_both_directions(*outputs, device)
+    step = boxes.side_lengths / to  # input pixels per output pixel
     reach = step.clamp(min=1.0)
     step[1].addcmul_(step[1], flip, value=-2.0)  # its negative where the columns are mirrored
     position = torch.arange(max(outputs), device=device) + (0.5 - to / 2)
-    centre = torch.addcmul(boxes.sides[:, :, None] / 2, step[:, :, None], position[..., None, :])
+    centre = torch.addcmul(boxes.side_lengths[:, :, None] / 2, step[:, :, None], position[..., None, :])
     pixel = torch.arange(0.5, max(inputs), device=device) - boxes.corner[:, :, None]
-    inside = pixel.minimum(boxes.sides[:, :, None]).clamp_(min=0.0)
-    pixel = torch.lerp(inside, pixel, FAR)
+    inside = pixel.minimum(boxes.side_lengths[:, :, None]).clamp_(min=0.0)
+    pixel = torch.lerp(inside, pixel, OUT_OF_BOX_FACTOR)
     distance = (pixel[:, :, None, :] - centre[:, :, :, None]).abs_().div_(reach[:, :, None, None])
-    weights = _triangle(distance) if interpolation == "bilinear" else _cubic(distance)
+    weights = (
+        _negative_triangle_kernel(distance) if interpolation == "bilinear" else _cubic_kernel_times_minus_two(distance)
+    )
     return weights.div_(weights.sum(3, keepdim=True))
 
 
-def _triangle(distance: Tensor) -> Tensor:
+def _negative_triangle_kernel(distance: Tensor) -> Tensor:
     """Return max(1 - distance, 0), times -1."""
     return distance.sub_(1.0).clamp_(max=0.0)
 
 
-def _cubic(distance: Tensor) -> Tensor:
+def _cubic_kernel_times_minus_two(distance: Tensor) -> Tensor:
     """Return Keys' kernel with a = -0.5, PIL's, times -2.
 
     Truncated powers join its two pieces: with p and q what the distance lacks to 1 and 2, or 0, the kernel is
@@ -167,7 +173,7 @@ def _cubic(distance: Tensor) -> Tensor:
     return far_square.sub_(near.mul_(2.0).add_(1.0).mul_(near_square), alpha=2.0)
 
 
-def _both_directions(vertical: float, horizontal: float, device: torch.device) -> Tensor | float:
+def _values_of_both_directions(vertical: float, horizontal: float, device: torch.device) -> Tensor | float:
     """Return one number for both directions where they are equal, else a tensor (2, 1)."""
     if vertical == horizontal:
         return vertical
@@ -186,7 +192,7 @@ class Rotation:
     degrees: float = 20.0
 
     def __call__(self, images: Tensor, generator: torch.Generator) -> Tensor:
-        return rotate(images, uniform(generator, len(images), low=-self.degrees, high=self.degrees))
+        return rotate(images, draw_uniform(generator, len(images), low=-self.degrees, high=self.degrees))
 
 
 def rotate(images: Tensor, degrees: Tensor) -> Tensor:
@@ -205,16 +211,17 @@ def rotate(images: Tensor, degrees: Tensor) -> Tensor:
 # hue and greyscale leave grey images as they are.
 
 
-RED, GREEN, BLUE = 0.2989, 0.587, 0.114
-CHANGES = BRIGHTNESS, CONTRAST, SATURATION = 0, 1, 2
-ORDERS = list(permutations(CHANGES))
-FROM_CHANNELS = DeviceConstant(2.0 - torch.tensor([0.0, 1 / 3, 2 / 3]))
+RED_LUMINANCE, GREEN_LUMINANCE, BLUE_LUMINANCE = 0.2989, 0.587, 0.114
+COLOUR_CHANGES = BRIGHTNESS, CONTRAST, SATURATION = 0, 1, 2
+COLOUR_CHANGE_ORDERS = list(permutations(COLOUR_CHANGES))
+HUE_OF_CHANNELS = DeviceConstant(2.0 - torch.tensor([0.0, 1 / 3, 2 / 3]))
 """Turns from red, green and blue on to red on the circle of hues, plus one: positive with any hue and shift."""
-TINY = 1e-12
+MIN_DIVISOR = 1e-12
 
 
-def _colour_effects(weights: list[float]) -> DeviceConstant:
-    """Return what each change adds to a colour per unit of its amount, (6, 3, C + 1, C): by order (`ORDERS`) and place.
+def _colour_change_matrices(weights: list[float]) -> DeviceConstant:
+    """Return what each change adds to a colour per unit of its amount, (6, 3, C + 1, C): by order
+    (`COLOUR_CHANGE_ORDERS`) and place.
 
     With a factor of 1 + amount, brightness adds amount * x, contrast amount * (x - the image's mean grey), saturation
     amount * (x - grey). The first C rows multiply the colour, the last the image's mean.
@@ -226,11 +233,18 @@ def _colour_effects(weights: list[float]) -> DeviceConstant:
     grey, itself, nothing = torch.tensor([weights]), torch.eye(channels), torch.zeros(1, channels)
     rows = {BRIGHTNESS: (itself, nothing), CONTRAST: (itself, -grey), SATURATION: (itself - grey, nothing)}
     changes = {change: torch.cat(parts) for change, parts in rows.items()}
-    return DeviceConstant(torch.stack([torch.stack([changes[change] for change in order]) for order in ORDERS]))
+    return DeviceConstant(
+        torch.stack([torch.stack([changes[change] for change in order]) for order in COLOUR_CHANGE_ORDERS])
+    )
 
 
-EFFECTS = {1: _colour_effects([1.0]), 3: _colour_effects([RED, GREEN, BLUE])}
-UNCHANGED = {channels: DeviceConstant(torch.eye(channels + 1, channels)) for channels in EFFECTS}
+COLOUR_EFFECTS_BY_CHANNELS = {
+    1: _colour_change_matrices([1.0]),
+    3: _colour_change_matrices([RED_LUMINANCE, GREEN_LUMINANCE, BLUE_LUMINANCE]),
+}
+IDENTITY_COLOUR_MATRICES = {
+    channels: DeviceConstant(torch.eye(channels + 1, channels)) for channels in COLOUR_EFFECTS_BY_CHANNELS
+}
 
 
 @dataclass(frozen=True)
@@ -251,10 +265,10 @@ class ColourJitter:
 
     def __call__(self, images: Tensor, generator: torch.Generator) -> Tensor:
         batch = len(images)
-        draws = uniform(generator, 4, batch, low=-1.0).mul_(draw_mask(generator, batch, self.probability))
-        order = torch.randint(len(ORDERS), (batch,), generator=generator, device=generator.device)
+        draws = draw_uniform(generator, 4, batch, low=-1.0).mul_(draw_mask(generator, batch, self.probability))
+        order = torch.randint(len(COLOUR_CHANGE_ORDERS), (batch,), generator=generator, device=generator.device)
         # Samples are shuffled, so that the hue's place in the order is random though it goes by place in the batch.
-        shuffled = uniform(generator, batch).argsort()
+        shuffled = draw_uniform(generator, batch).argsort()
         changed = jitter_colours(images.index_select(0, shuffled), draws, order, self.strength, self.hue)
         return torch.empty_like(changed).index_copy_(0, shuffled, changed)
 
@@ -274,7 +288,11 @@ def luminance(images: Tensor) -> Tensor:
     """Return grey values (B, 1, H, W), a new tensor."""
     if images.shape[1] == 1:
         return images.clone()
-    return (images[:, :1] * RED).add_(images[:, 1:2], alpha=GREEN).add_(images[:, 2:], alpha=BLUE)
+    return (
+        (images[:, :1] * RED_LUMINANCE)
+        .add_(images[:, 1:2], alpha=GREEN_LUMINANCE)
+        .add_(images[:, 2:], alpha=BLUE_LUMINANCE)
+    )
 
 
 def jitter_colours(images: Tensor, draws: Tensor, order: Tensor, strength: float, hue: float) -> Tensor:
@@ -288,25 +306,30 @@ def jitter_colours(images: Tensor, draws: Tensor, order: Tensor, strength: float
     Args:
         draws: (4, B): the factors of the changes 0, 1, 2, less 1, in units of `strength`; the shift of the hue, in
             units of `hue`. 0 changes nothing.
-        order: (B,): which of `ORDERS` the changes 0, 1, 2 are.
+        order: (B,): which of `COLOUR_CHANGE_ORDERS` the changes 0, 1, 2 are.
         strength, hue: see `ColourJitter`.
     """
     channels, device = images.shape[1], images.device
-    effects = EFFECTS[channels].on(device).index_select(0, order)
-    matrices = torch.addcmul(UNCHANGED[channels].on(device), effects, draws[:3].mT[:, :, None, None], value=strength)
+    effects = COLOUR_EFFECTS_BY_CHANNELS[channels].tensor_on_device(device).index_select(0, order)
+    matrices = torch.addcmul(
+        IDENTITY_COLOUR_MATRICES[channels].tensor_on_device(device),
+        effects,
+        draws[:3].mT[:, :, None, None],
+        value=strength,
+    )
     starts = [len(images) * quarter // 4 for quarter in (3, 2, 1)]
     spare = torch.empty_like(images)
     for change, start in enumerate(starts):
-        blend(images[start:], matrices[start:, change], spare[start:])
+        multiply_colours(images[start:], matrices[start:, change], spare[start:])
     if channels == 3:
         shift_hue(images, draws[3], hue, spare)
         images, spare = spare, images
     for change, start in enumerate(starts):
-        blend(images[:start], matrices[:start, change], spare[:start])
+        multiply_colours(images[:start], matrices[:start, change], spare[:start])
     return images
 
 
-def blend(images: Tensor, matrices: Tensor, spare: Tensor) -> None:
+def multiply_colours(images: Tensor, matrices: Tensor, spare: Tensor) -> None:
     """Change colours in place: multiply them by `matrices` (B, C + 1, C), whose last row multiplies the image's mean.
 
     Brightness, contrast and saturation are such matrices; as data, each sample can have another.
@@ -330,17 +353,17 @@ def shift_hue(images: Tensor, shift: Tensor, unit: float, out: Tensor) -> None:
     most, least = images.amax(1, keepdim=True), images.amin(1, keepdim=True)
     # masks are floats and `lerp` is exact at 0 and 1: on a CPU many times as fast as `where` with Boolean masks
     is_most, other = torch.eq(images[:, :2], most, out=out[:, :2]), out[:, 2:]
-    chroma = most.sub_(least).clamp_(min=TINY)
+    chroma = most.sub_(least).clamp_(min=MIN_DIVISOR)
     sixths = (red - green).add_(chroma, alpha=4.0)
     sixths.lerp_(torch.sub(blue, red, out=other).add_(chroma, alpha=2.0), is_most[:, 1:])
     sixths.lerp_(torch.sub(green, blue, out=other), is_most[:, :1])
-    offset = torch.add(FROM_CHANNELS.on(images.device), shift[:, None], alpha=unit)[:, :, None, None]
+    offset = torch.add(HUE_OF_CHANNELS.tensor_on_device(images.device), shift[:, None], alpha=unit)[:, :, None, None]
     turns = torch.addcdiv(offset, sixths, chroma, value=1 / 6, out=out)
     rises = turns.frac_().sub_(0.5).abs_().mul_(6.0).sub_(1.0).clamp_(0.0, 1.0)
     torch.addcmul(least, chroma, rises, out=out)
 
 
-SHARP = 1e-3
+NO_BLUR_SIGMA = 1e-3
 """Standard deviation in pixels so small that in float32 only the middle weight is not 0."""
 
 
@@ -360,16 +383,16 @@ class GaussianBlur:
 
     def __call__(self, images: Tensor, generator: torch.Generator) -> Tensor:
         low, high = self.sigma
-        sigma = uniform(generator, len(images), low=low, high=high)
+        sigma = draw_uniform(generator, len(images), low=low, high=high)
         radius = max(1, int(self.share * min(images.shape[2:])) // 2)
-        return blur(images, sigma.mul_(draw_mask(generator, len(images), self.probability)), radius)
+        return gaussian_blur(images, sigma.mul_(draw_mask(generator, len(images), self.probability)), radius)
 
 
-def blur(images: Tensor, sigma: Tensor, radius: int) -> Tensor:
+def gaussian_blur(images: Tensor, sigma: Tensor, radius: int) -> Tensor:
     """Blur images (B, C, H, W) by `sigma` (B,) pixels, kernel of side 2 radius + 1; 0 leaves an image as it is."""
     batch, channels, height, width = images.shape
     offsets = torch.arange(-radius, radius + 1.0, device=images.device)
-    weights = torch.exp((offsets / sigma.clamp(min=SHARP)[:, None]).square_().mul_(-0.5))
+    weights = torch.exp((offsets / sigma.clamp(min=NO_BLUR_SIGMA)[:, None]).square_().mul_(-0.5))
     weights.div_(weights.sum(1, keepdim=True))
     kernels = weights.repeat_interleave(channels, 0)[:, None]
     lines = pad(images, (radius,) * 4, mode="reflect").view(1, -1, height + 2 * radius, width + 2 * radius)
@@ -379,7 +402,7 @@ def blur(images: Tensor, sigma: Tensor, radius: int) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Corruption:
+class ColumnCorruption:
     """Replacement of values of rows (..., B, F), each with a probability, by that of another row in its column.
 
     A value of the batch is a draw from the column's own distribution, which is what SCARF (Bahri et al., 2022, Alg. 1)
@@ -401,7 +424,7 @@ class Corruption:
 
 
 @dataclass(frozen=True)
-class Noise:
+class ColumnNoise:
     """Gaussian noise of this standard deviation added to every value, in units of the standardised columns."""
 
     deviation: float = 0.1

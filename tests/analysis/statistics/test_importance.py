@@ -9,7 +9,7 @@ from study.analysis.report.sections import build_report_page
 from study.analysis.statistics.importance import MIN_IMPORTANCE_TRIALS, compute_importances, importance_frame
 from study.ranking import Results
 from study.spec import StudySpec, load_study
-from study.spec.optuna_distributions import space_distributions, value_at
+from study.spec.optuna_distributions import distributions_of_space, value_at_unit_coordinate
 
 DOMAINS = {
     "a float key between whole numbers": ("method.lambda", "{low: 0, high: 2}"),
@@ -36,10 +36,10 @@ def searched(key: str, domain: str) -> StudySpec:
 
 def draws(spec: StudySpec, count: int) -> list[dict[str, object]]:
     """Parameters that the study's own samplers could give, spread over the space."""
-    by_key = space_distributions(spec.space)
+    by_key = distributions_of_space(spec.space)
     shifts = {key: place * 0.382 for place, key in enumerate(by_key)}
     return [
-        {key: value_at(one, (number * 0.618 + shifts[key]) % 1.0) for key, one in by_key.items()}
+        {key: value_at_unit_coordinate(one, (number * 0.618 + shifts[key]) % 1.0) for key, one in by_key.items()}
         for number in range(count)
     ]
 
@@ -81,9 +81,11 @@ def study_of(writer, response, count=60, stop=()):
 
 def test_what_only_two_explain_together_is_no_parameters_own(writer):
     spec, study = searched("method.lambda", "{low: 0, high: 2}"), writer()
-    by_key, generator = space_distributions(spec.space), np.random.default_rng(0)
+    by_key, generator = distributions_of_space(spec.space), np.random.default_rng(0)
     for units in generator.random((80, 2)):
-        params = {key: value_at(one, unit) for (key, one), unit in zip(by_key.items(), units, strict=True)}
+        params = {
+            key: value_at_unit_coordinate(one, unit) for (key, one), unit in zip(by_key.items(), units, strict=True)
+        }
         value = 0.5 + 0.3 * (2 * units[0] - 1) * (2 * units[1] - 1) + generator.normal(0, 0.02)
         study.trial("search", [0.3, 0.4, 0.5, value], params=params)
     found = compute_importances(Results(spec, study.record()))

@@ -30,7 +30,7 @@ from study import data
 from study.data import Dataset
 from study.home import folder
 from study.spec import StudySpec, load_study
-from study.spec.yaml_document import parse_yaml
+from study.spec.yaml_document import parse_study_yaml
 from study.sweep.search_stage import UntriedSuggestions
 from study.training import DivergedError, Trial
 
@@ -86,8 +86,8 @@ def configurations(of: Recorded, spec: StudySpec, count: int) -> list[dict[str, 
     given = [*([spec.search.baseline] if spec.search.baseline is not None else []), *spec.search.enqueue][:count]
     sampler = UntriedSuggestions(load_study(of.file, [*of.settings, "search.sampler=qmc"]))
     for number, params in enumerate(given):
-        sampler.adopt(number, params)
-    drawn = (sampler.ask(number) for number in range(len(given), count))
+        sampler.add_decided_params(number, params)
+    drawn = (sampler.suggest_untried_params(number) for number in range(len(given), count))
     return [dict(params) for params in [*given, *drawn] if params is not None]
 
 
@@ -96,7 +96,7 @@ def curve(trial: Trial) -> tuple[Epochs, float]:
     epochs: Epochs = []
     began = time.process_time()
     try:
-        epochs.extend(trial.run())
+        epochs.extend(trial.train_epochs())
     except DivergedError as problem:
         print(f"epoch {len(epochs) + 1}: {problem}")
     return epochs, (time.process_time() - began) / max(1, len(epochs))
@@ -119,7 +119,7 @@ def kept(of: Recorded, spec: StudySpec, names: Sequence[str], path: Path) -> dic
     if not path.exists():
         return {}
     table = Table.load(path)
-    before, now = parse_yaml(table.study, str(path)), parse_yaml(spec.to_yaml(), of.file)
+    before, now = parse_study_yaml(table.study, str(path)), parse_study_yaml(spec.to_yaml(), of.file)
     if any(before.values[section] != now.values[section] for section in TRAINED):
         print(f"{path.name} is of other trials: everything is trained anew")
         return {}

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from study.spec.objective import Score
+from study.spec.objective import TrialScore
 from tests.benchmarks.frugal.methods import Production
 from tests.benchmarks.frugal.table import Array, Table
 
@@ -57,7 +57,7 @@ def play(table: Table, method: Production, seed: int, slots: int, budget: int, t
                 furthest, leader = epoch, trial
                 if not run.trace or run.trace[-1][1] != rows[trial]:
                     run.trace.append((run.spent, rows[trial]))
-            if method.hear(trial, epoch, Score((sign * value,), (value,))) != "on":
+            if method.hear(trial, epoch, TrialScore((sign * value,), (value,))) != "on":
                 busy[slot] = following(table, method, rows, begun, epochs, most)
     return run
 

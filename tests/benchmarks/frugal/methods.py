@@ -10,11 +10,11 @@ from optuna.distributions import CategoricalDistribution
 from study.home.events import TrialState
 from study.spec import StudySpec
 from study.spec.load import paper_configurations
-from study.spec.objective import Score
-from study.spec.optuna_distributions import space_distributions, unit_coordinate, value_at
-from study.spec.schema import EarlyStopping as Rule
+from study.spec.objective import TrialScore
+from study.spec.optuna_distributions import distributions_of_space, unit_coordinate_of_value, value_at_unit_coordinate
+from study.spec.schema import EarlyStoppingOptions as Rule
 from study.sweep.early_stopping import EarlyStopping
-from study.sweep.optuna_history import TrialEnd
+from study.sweep.optuna_history import ConfigurationOutcome
 from study.sweep.search_stage import UntriedSuggestions
 
 
@@ -23,18 +23,18 @@ class Production:
 
     def __init__(self, spec: StudySpec) -> None:
         self.spec, self.sampler, self.rule = spec, UntriedSuggestions(spec), EarlyStopping(spec)
-        self.courses: dict[int, list[tuple[int, Score]]] = {}
+        self.courses: dict[int, list[tuple[int, TrialScore]]] = {}
 
     def propose(self, number: int) -> dict[str, Any]:
-        params = self.sampler._strategy.suggest(number)
+        params = self.sampler._strategy.suggest_params(number)
         assert params is not None
         return params
 
     def begun(self, number: int, params: dict[str, Any]) -> None:
-        self.sampler.adopt(number, params)
+        self.sampler.add_decided_params(number, params)
         self.courses[number] = []
 
-    def hear(self, number: int, epoch: int, score: Score) -> str:
+    def hear(self, number: int, epoch: int, score: TrialScore) -> str:
         """on, or end; after the last epoch always end."""
         course = self.courses[number]
         course.append((epoch, score))
@@ -42,8 +42,8 @@ class Production:
             return self._ended(number, "complete", score)
         return self._ended(number, "pruned", None) if self.rule.should_prune(number, epoch, score) else "on"
 
-    def _ended(self, number: int, state: TrialState, score: Score | None) -> str:
-        self.sampler.tell(TrialEnd(number, state, self.courses[number], score))
+    def _ended(self, number: int, state: TrialState, score: TrialScore | None) -> str:
+        self.sampler.add_outcome(ConfigurationOutcome(number, state, self.courses[number], score))
         return "end"
 
 
@@ -106,7 +106,7 @@ def fading(make: Make, half_life: float = 4.0, spread: float = 0.2) -> Make:
         search, given, domains = (
             make(spec),
             paper_configurations(spec.space, spec.sections),
-            space_distributions(spec.space),
+            distributions_of_space(spec.space),
         )
         drawn = search.propose
 
@@ -121,11 +121,11 @@ def fading(make: Make, half_life: float = 4.0, spread: float = 0.2) -> Make:
             def near(key: str, _: Any) -> Any:
                 domain = domains[key]
                 if key not in centre or (isinstance(domain, CategoricalDistribution) and draw.random() < 0.5):
-                    return centre.get(key, value_at(domain, draw.random()))
+                    return centre.get(key, value_at_unit_coordinate(domain, draw.random()))
                 if isinstance(domain, CategoricalDistribution):
-                    return value_at(domain, draw.random())
-                place = unit_coordinate(domain, centre[key]) + spread * draw.standard_normal()  # type: ignore[arg-type]
-                return value_at(domain, min(max(place, 0.0), 1.0))
+                    return value_at_unit_coordinate(domain, draw.random())
+                place = unit_coordinate_of_value(domain, centre[key]) + spread * draw.standard_normal()  # type: ignore[arg-type]
+                return value_at_unit_coordinate(domain, min(max(place, 0.0), 1.0))
 
             return spec.space.suggest_params(near)
 

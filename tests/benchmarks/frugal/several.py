@@ -19,8 +19,8 @@ from scipy.stats import rankdata
 
 from study.spec import StudySpec
 from study.spec.load import spec_of_resolved
-from study.spec.objective import Score
-from study.spec.yaml_document import parse_yaml
+from study.spec.objective import TrialScore
+from study.spec.yaml_document import parse_study_yaml
 from tests.benchmarks.frugal.__main__ import CURVES
 from tests.benchmarks.frugal.game import following
 from tests.benchmarks.frugal.methods import Production, search
@@ -42,7 +42,7 @@ def both(path: Path) -> tuple[Table, Array]:
         names = [str(name) for name in file["metrics"]]
         values = file["values"].astype(float)[..., [names.index(name) for name in METRICS]]
     search_ = table.spec.search.model_copy(update={"metric": list(METRICS), "trials": 24, "sampler": "random"})
-    document = parse_yaml(replace(table.spec, search=search_).to_yaml(), str(path))
+    document = parse_study_yaml(replace(table.spec, search=search_).to_yaml(), str(path))
     return replace(table, spec=spec_of_resolved(document)), np.nan_to_num(SIGNS * values, nan=-1.0)
 
 
@@ -79,7 +79,7 @@ def play(table: Table, method: Production, gains: Array, budget: int) -> list[tu
             gain = gains[rows[trial], epochs[trial] - 1]
             if epochs[trial] == table.epochs:
                 full.append((spent, rows[trial]))
-            score = Score(tuple((SIGNS * gain).tolist()), tuple(gain.tolist()))
+            score = TrialScore(tuple((SIGNS * gain).tolist()), tuple(gain.tolist()))
             if method.hear(trial, epochs[trial], score) != "on":
                 busy[slot] = None
     return full

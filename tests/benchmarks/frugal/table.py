@@ -12,8 +12,8 @@ from optuna.distributions import CategoricalDistribution
 
 from study.spec import StudySpec, load_study
 from study.spec.load import spec_of_resolved
-from study.spec.optuna_distributions import space_distributions, unit_coordinate
-from study.spec.yaml_document import parse_yaml
+from study.spec.optuna_distributions import distributions_of_space, unit_coordinate_of_value
+from study.spec.yaml_document import parse_study_yaml
 from tests.benchmarks.selection_curves import COLUMNS, FILE, SETS, configurations
 
 Array = NDArray[np.float64]
@@ -68,12 +68,12 @@ class Table:
             elif isinstance(domain, CategoricalDistribution):
                 found.append(float(domain.to_internal_repr(params[key])))
             else:
-                found.append(unit_coordinate(domain, params[key]))  # type: ignore[arg-type]
+                found.append(unit_coordinate_of_value(domain, params[key]))  # type: ignore[arg-type]
         return np.array(found)
 
     @cached_property
     def _distributions(self) -> dict[str, Any]:
-        return space_distributions(self.spec.space)
+        return distributions_of_space(self.spec.space)
 
     @cached_property
     def _choices(self) -> NDArray[np.bool_]:
@@ -92,7 +92,7 @@ class Table:
 def recorded(path: Path) -> Table:
     """A table of `tests/benchmarks/curves`."""
     file = np.load(path)
-    spec = spec_of_resolved(parse_yaml(str(file["study"]), str(path)))
+    spec = spec_of_resolved(parse_study_yaml(str(file["study"]), str(path)))
     values, metrics = file["values"].astype(float), [str(name) for name in file["metrics"]]
     sign = 1.0 if spec.mode == "max" else -1.0
     seen = np.nan_to_num(sign * values[..., metrics.index(spec.metric)], nan=min(sign, 0.0))

@@ -14,7 +14,7 @@ from study.analysis.statistics.importance import MIN_IMPORTANCE_TRIALS, Importan
 from study.home.record import EpochMetrics, StudyRecord, TrialRecord
 from study.ranking import Results
 from study.spec import StudySpec, load_study
-from study.spec.optuna_distributions import space_distributions, value_at
+from study.spec.optuna_distributions import distributions_of_space, value_at_unit_coordinate
 
 from .row import Row
 
@@ -39,9 +39,11 @@ def spec() -> StudySpec:
 
 def drawn(trials: int, generator: np.random.Generator) -> tuple[Array, list[dict[str, Any]]]:
     """Uniform coordinates (trials, parameters) in the space, and the parameters there."""
-    of_space, keys = space_distributions(spec().space), list(varied_domains(spec()))
+    of_space, keys = distributions_of_space(spec().space), list(varied_domains(spec()))
     units = generator.random((trials, len(keys)))
-    return units, [{key: value_at(of_space[key], one) for key, one in zip(keys, row, strict=True)} for row in units]
+    return units, [
+        {key: value_at_unit_coordinate(of_space[key], one) for key, one in zip(keys, row, strict=True)} for row in units
+    ]
 
 
 def response(kind: str, units: Array) -> Array:
@@ -90,7 +92,7 @@ def fanova(record: StudyRecord) -> dict[str, float]:
 
     verbosity = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    told, domains = optuna.create_study(direction="maximize"), space_distributions(spec().space)
+    told, domains = optuna.create_study(direction="maximize"), distributions_of_space(spec().space)
     for trial in record.trials.values():
         value = float(trial.reports[-1]["val/accuracy"])
         told.add_trial(optuna.create_trial(value=value, params=trial.params, distributions=domains))

@@ -66,7 +66,7 @@ def intervals(truth: str, classes: int, share: float, rare: bool, draws: int) ->
             verdict = FoldPredictions(
                 np.where(margin > 0, target, (target + 1) % classes), np.log1p(np.exp(-margin)).astype("f4")
             )
-            found = FoldsJoined(number, (number,), *joiner.judged([verdict]))
+            found = FoldsJoined(number, (number,), *joiner.metrics_and_draws([verdict]))
             sides.append(Arm(f"trial {number}", number, (), spec, joined_folds=found))
         for name in METRICS:
             key = f"val/{name}"

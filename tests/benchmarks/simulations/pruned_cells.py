@@ -21,8 +21,8 @@ from study.analysis.statistics.frame import varied_domains
 from study.home.record import EpochMetrics, StudyRecord, TrialRecord
 from study.ranking import Results
 from study.spec import StudySpec, load_study
-from study.spec.objective import Score
-from study.spec.optuna_distributions import space_distributions, value_at
+from study.spec.objective import TrialScore
+from study.spec.optuna_distributions import distributions_of_space, value_at_unit_coordinate
 from study.sweep.early_stopping import EarlyStopping
 
 from .row import Row
@@ -98,7 +98,7 @@ def stopped(spec: StudySpec, curves: Array, params: list[dict[str, Any]]) -> Sea
     while events:
         now, trial, epoch = heapq.heappop(events)
         value = float(curves[trial, epoch - 1])
-        if epoch < epochs and not rule.should_prune(trial, epoch, Score((value,), (sign * value,))):
+        if epoch < epochs and not rule.should_prune(trial, epoch, TrialScore((value,), (sign * value,))):
             heapq.heappush(events, (now + pace[trial], trial, epoch + 1))
             continue
         lasts[trial] = epoch
@@ -120,10 +120,12 @@ def _reports(spec: StudySpec, values: Any) -> list[EpochMetrics]:
 
 def drawn(spec: StudySpec, trials: int, generator: np.random.Generator) -> tuple[Array, list[dict[str, Any]]]:
     """Uniform coordinates (trials, parameters) in the space, and the parameters there."""
-    of_space = space_distributions(spec.space)
+    of_space = distributions_of_space(spec.space)
     units = generator.random((trials, len(varied_domains(spec))))
     keys = list(varied_domains(spec))
-    return units, [{key: value_at(of_space[key], one) for key, one in zip(keys, row, strict=True)} for row in units]
+    return units, [
+        {key: value_at_unit_coordinate(of_space[key], one) for key, one in zip(keys, row, strict=True)} for row in units
+    ]
 
 
 def simulated(kind: str, rule: str, trials: int, seed: int) -> Search:

@@ -23,8 +23,8 @@ from study.metrics.worst_group_statement import wilson_interval
 from study.ranking import Results
 from study.ranking.summary import BEST_ON_TEST_TEXT, metrics_at_other_epochs
 from study.training.counts import PredictionCounts
-from study.training.metrics import COMPUTED, ScoredPredictions
-from study.training.standard_errors import ERRORS
+from study.training.metrics import METRIC_FUNCTIONS, ScoredPredictions
+from study.training.standard_errors import STANDARD_ERROR_FUNCTIONS
 
 from .row import Row
 
@@ -66,7 +66,7 @@ def counted(generator: np.random.Generator, cells: Any, accuracy: Any) -> Predic
 
 
 def value(counts: PredictionCounts, name: str) -> float:
-    return float(COMPUTED[name](ScoredPredictions(counts, None, torch.empty(0))))
+    return float(METRIC_FUNCTIONS[name](ScoredPredictions(counts, None, torch.empty(0))))
 
 
 def reported_errors(draws: int) -> Iterator[Row]:
@@ -83,7 +83,7 @@ def reported_errors(draws: int) -> Iterator[Row]:
         generator, inside = np.random.default_rng(len(name)), 0
         for _ in range(draws):
             counts = counted(generator, BIASED, own)
-            inside += abs(value(counts, name) - true) <= 1.96 * float(ERRORS[name](counts))
+            inside += abs(value(counts, name) - true) <= 1.96 * float(STANDARD_ERROR_FUNCTIONS[name](counts))
         said, cells = f"val/{name} ± 1.96 of its standard error", "cells of 340, 20, 20, 340 samples"
         yield Row(said, "report, MLflow", cells, "92% to 97%", 0.92, 0.97, inside / draws, draws)
 
@@ -126,7 +126,7 @@ def guessing(draws: int) -> Iterator[Row]:
         generator, found = np.random.default_rng(8), 0
         for _ in range(draws // 10):
             counts = counted(generator, BIASED, own)
-            metric, error = "val/unbiased_accuracy", float(ERRORS["unbiased_accuracy"](counts))
+            metric, error = "val/unbiased_accuracy", float(STANDARD_ERROR_FUNCTIONS["unbiased_accuracy"](counts))
             further = {metric: value(counts, "unbiased_accuracy"), f"{metric}_standard_error": error}
             told = record(Told("search", [0.9], further=further))
             told.groups = GroupSampleCounts({"val": [list(row) for row in BIASED]})
@@ -156,7 +156,9 @@ def level(draws: int) -> Iterator[Row]:
                 counts = counted(generator, cells, [[0.9, conflicting], [conflicting, 0.9]])
                 values = {f"val/{name}_accuracy": value(counts, f"{name}_accuracy") for name in names}
                 for name in names:
-                    values[f"val/{name}_accuracy_standard_error"] = float(ERRORS[f"{name}_accuracy"](counts))
+                    values[f"val/{name}_accuracy_standard_error"] = float(
+                        STANDARD_ERROR_FUNCTIONS[f"{name}_accuracy"](counts)
+                    )
                 own = values.pop(spec.metric)
                 params = {"method.alpha": 0.5} if stage == "search" else {}
                 told = Told(stage, [own], metric=spec.metric, further=values, repeats=repeats, params=params)
@@ -177,7 +179,7 @@ def blind(draws: int) -> Row:
     gain = 2 * math.sqrt(before * (1 - before) / 20)
     for _ in range(draws):
         two = [counted(generator, cells, [[0.9, accuracy], [accuracy, 0.9]]) for accuracy in (before, before + gain)]
-        errors = [float(ERRORS["conflicting_accuracy"](one)) for one in two]
+        errors = [float(STANDARD_ERROR_FUNCTIONS["conflicting_accuracy"](one)) for one in two]
         low, high = (value(one, "conflicting_accuracy") for one in two)
         seen += high - low > 1.96 * math.hypot(*errors)
     said = "a gain of less than twice the standard error may not be seen"

@@ -5,7 +5,7 @@ import pytest
 from pictures import numbers, picture
 
 from study import data
-from study.data.sets.listed_images import SHOES
+from study.data.sets.listed_images import SHOE_CLASS_NAMES
 from study.errors import UserError
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -96,7 +96,7 @@ def shoes(home):
     labels = ["CID,Category,SubCategory,HeelHeight,Insole,Closure,Gender,Material,ToeStyle"]
     binary = [",".join(["CID", "Category.Shoes", "SubCategory.Oxfords", *columns])]
     for number in range(210):
-        kind = SHOES[number % 21]
+        kind = SHOE_CLASS_NAMES[number % 21]
         cid = f"{100627 + number}-{number}"
         labels.append(f"{cid},Shoes,{kind},,,Lace up,Men,Leather,")
         binary.append(",".join([cid, "1", "0", *(str(number >> bit & 1) for bit in range(126))]))

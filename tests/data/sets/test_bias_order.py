@@ -7,7 +7,7 @@ from image_folders import load, write
 
 from study import data
 from study.data import user_data
-from study.data.cells import count_split
+from study.data.cells import count_cells_of_split
 from study.errors import UserError
 
 KINDS, GROUNDS = ("cat", "dog", "fox"), ("wood", "grass", "field")
@@ -74,7 +74,7 @@ def test_a_pair_that_the_data_have_not_is_refused(workplace, given):
 def test_where_bias_and_class_are_independent_no_sample_is_aligned(workplace, seed):
     found = read(frame(seed, share=0.0), workplace)
     assert found.facts.aligned is None
-    assert count_split(found.splits["train"], found.facts).conflicting is None
+    assert count_cells_of_split(found.splits["train"], found.facts).conflicting is None
 
 
 def test_images_are_counted_as_aligned_where_most_are(workplace):
@@ -82,7 +82,7 @@ def test_images_are_counted_as_aligned_where_most_are(workplace):
     lines = [line.replace(",f,", ",water,").replace(",m,", ",land,") for line in lines]  # cats, the first, on water
     write(workplace / "mine", lines)
     found = load(bias="gender")
-    counts = [count_split(part, found.facts) for part in found.splits.values()]
+    counts = [count_cells_of_split(part, found.facts) for part in found.splits.values()]
     assert sum(count.aligned for count in counts) == 39
 
 
@@ -104,7 +104,7 @@ def test_a_bias_that_is_not_known_stays_so():
     labels = user_data.TableLabels(
         np.array([0, 0, 1, 1, 1]), np.array([1, -1, 0, 0, -1]), 2, 2, None, ("cat", "dog"), ("land", "water")
     )
-    found = user_data.numbered_by_class(labels, np.arange(5))
+    found = user_data.renumber_bias_by_class(labels, np.arange(5))
     assert found.bias is not None
     assert found.bias.tolist() == [0, -1, 1, 1, -1]
     assert found.bias_names == ("water", "land")

@@ -22,10 +22,10 @@ def dataset() -> Dataset:
 
 def strokes(images: np.ndarray, colours: np.ndarray) -> np.ndarray:
     """The digit below the colour: the darkest channel of a ground that has a channel at 0."""
-    from study.data.colour_bias import COLOURS
+    from study.data.colour_bias import BACKGROUND_COLOURS
 
-    channel = COLOURS[colours].argmin(1)
-    ground = COLOURS[colours].min(1).astype(float)[:, None, None]
+    channel = BACKGROUND_COLOURS[colours].argmin(1)
+    ground = BACKGROUND_COLOURS[colours].min(1).astype(float)[:, None, None]
     shade = images[np.arange(len(images)), channel].astype(float)
     return np.rint(16 * (shade - ground) / (255 - ground)).astype(int)
 
@@ -38,9 +38,9 @@ def test_every_digit_is_in_exactly_one_split(dataset: Dataset) -> None:
 
 
 def test_a_scikit_learn_that_keeps_the_digits_elsewhere_is_asked_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    from_file = biased_digits.digits()
+    from_file = biased_digits.load_strokes_and_classes()
     monkeypatch.setattr(Path, "is_file", lambda _: False)
-    asked = biased_digits.digits()
+    asked = biased_digits.load_strokes_and_classes()
     assert all(np.array_equal(*both) and both[0].dtype == both[1].dtype for both in zip(from_file, asked, strict=True))
 
 

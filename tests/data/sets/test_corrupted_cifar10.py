@@ -8,7 +8,7 @@ from data_files import write_cifar10
 
 from study import data
 from study.data.sets import corrupted_cifar10
-from study.data.sets.corrupted_cifar10 import CORRUPTIONS, corrupt
+from study.data.sets.corrupted_cifar10 import CORRUPTIONS, corrupt_images
 
 NAMES = [function.__name__ for function in CORRUPTIONS]
 
@@ -16,7 +16,7 @@ NAMES = [function.__name__ for function in CORRUPTIONS]
 def images(count: int = 24) -> np.ndarray:
     """Smooth pictures with edges, (N, 32, 32, 3), 0 to 1."""
     random = np.random.default_rng(3)
-    pictures = np.stack([corrupted_cifar10.plasma((count, 32, 32), 2.0, random) for _ in range(3)], axis=-1)
+    pictures = np.stack([corrupted_cifar10.draw_clouds((count, 32, 32), 2.0, random) for _ in range(3)], axis=-1)
     pictures[:, 8:20, 10:22] = random.random((count, 1, 1, 3))
     return pictures.astype(np.float32)
 
@@ -81,7 +81,7 @@ def test_mud_is_brown() -> None:
 def test_a_batch_of_mixed_corruptions_keeps_its_order() -> None:
     plain = (images(20).transpose(0, 3, 1, 2) * 255).astype(np.uint8)
     kinds = np.tile([3, 4], 10)
-    found = corrupt(plain, kinds, np.random.default_rng(0))
+    found = corrupt_images(plain, kinds, np.random.default_rng(0))
     whole = plain.transpose(0, 2, 3, 1).astype(np.float32) / 255
     for kind, name in {3: "brightness", 4: "contrast"}.items():
         expected = (run(name, whole[kinds == kind]) * 255).transpose(0, 3, 1, 2)

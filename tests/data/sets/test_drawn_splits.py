@@ -6,7 +6,7 @@ from pictures import numbers, picture
 
 from study import data
 from study.data import file_lists
-from study.data.sets.listed_images import utkface_attributes
+from study.data.sets.listed_images import parse_utkface_name
 from study.errors import UserError
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -79,7 +79,7 @@ def test_among_the_older_men_are_the_many(faces):
     ],
 )
 def test_what_a_name_says(name, found):
-    assert utkface_attributes(name) == found
+    assert parse_utkface_name(name) == found
 
 
 def test_the_known_malformed_names_are_left_out(faces):

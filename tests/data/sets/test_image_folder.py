@@ -118,7 +118,7 @@ def test_described_without_reading_images(home):
     assert facts.splits == ("train", "val", "test")
     assert any(
         note.startswith("40 files are listed but missing")
-        for note in data.notes({"name": "image_folder", "path": "mine"})
+        for note in data.user_file_notes({"name": "image_folder", "path": "mine"})
     )
     with pytest.raises(UserError, match="40 files are listed but missing"):
         load()
@@ -127,9 +127,9 @@ def test_described_without_reading_images(home):
 def test_a_text_named_as_an_image_is_told_before_images_are_read(home):
     write(home, rows())
     section = {"name": "image_folder", "path": "mine"}
-    assert data.notes(section) == []
+    assert data.user_file_notes(section) == []
     (home / "7.png").write_text("no image\n")
-    (note,) = data.notes(section)
+    (note,) = data.user_file_notes(section)
     assert note.startswith("1 file is not readable as images: ")
     assert "mine/7.png (is no image" in note
 
@@ -228,11 +228,11 @@ def test_a_truncated_image_is_named(home):
 def test_splits_are_disjoint_complete_and_stratified(cells, val, test, seed):
     from types import SimpleNamespace
 
-    from study.data.user_data import divide_cells
+    from study.data.user_data import divide_into_splits
 
     labels = np.array([0, 1, 2, 3] * 10 + cells)
     rule = SimpleNamespace(val=None, val_share=val, test_share=test, split_seed=seed)
-    splits = divide_cells(labels, None, rule, "here")
+    splits = divide_into_splits(labels, None, rule, "here")
     assert sorted(np.concatenate(list(splits.values())).tolist()) == list(range(len(labels)))
     for cell in range(4):
         count = int((labels == cell).sum())
@@ -250,13 +250,13 @@ def test_pictures_of_equal_bytes_stay_in_one_split_and_so_do_groups(home):
     found = drawn(load())
     assert sum(len({*numbers}) for numbers in found.values()) == 40
     section = {"name": "image_folder", "path": "mine"}
-    assert data.notes(section) == ["40 of 80 pictures have the bytes of another one: they stay in one split"]
-    own = data.notes({**section, "split": "part", "group": "gender"})
+    assert data.user_file_notes(section) == ["40 of 80 pictures have the bytes of another one: they stay in one split"]
+    own = data.user_file_notes({**section, "split": "part", "group": "gender"})
     assert own[0].startswith("data.group: 2 values of 'gender' are in several splits: '")
     for old in home.glob("*.png"):
         old.unlink()
     write(home, rows(80))
-    assert data.notes(section) == []
+    assert data.user_file_notes(section) == []
     table = pd.read_csv(home / "labels.csv").assign(patient=[n // 4 for n in range(80)])
     table.to_csv(home / "labels.csv", index=False)
     people = [{number // 4 for number in split} for split in drawn(load(group="patient")).values()]

@@ -9,7 +9,7 @@ from hypothesis import given
 from image_folders import HEADER, drawn, load, rows, write
 
 from study.data import label_files
-from study.data.label_files import is_hidden
+from study.data.label_files import is_hidden_path
 from study.data.sets import image_folder
 from study.errors import UserError
 
@@ -25,15 +25,15 @@ def test_no_name_in_a_list_and_no_labels_lead_out_of_the_folder(name):
     folder = Path("/some/folder")
     stays = os.path.normpath(folder / name).startswith(f"{folder}/") and ".." not in name.split("/")
     if stays and "\0" not in name:
-        if is_hidden(name):
+        if is_hidden_path(name):
             return  # refused for another reason
-        label_files.check_files(["fine.png", name], folder / "labels.csv", "file")
-        assert image_folder.table_in(folder, name) == folder / name
+        label_files.check_file_names(["fine.png", name], folder / "labels.csv", "file")
+        assert image_folder.labels_table_path(folder, name) == folder / name
         return
     with pytest.raises(UserError, match=r"labels\.csv: column 'file', row 2: .* given, allowed is") as listed:
-        label_files.check_files(["fine.png", name], folder / "labels.csv", "file")
+        label_files.check_file_names(["fine.png", name], folder / "labels.csv", "file")
     with pytest.raises(UserError, match=r"data\.labels: .* given, allowed is") as labels:
-        image_folder.table_in(folder, name)
+        image_folder.labels_table_path(folder, name)
     for told in (listed, labels):
         assert repr(name) in str(told.value)
         assert len(str(told.value).splitlines()) == 1

@@ -5,7 +5,7 @@ import pytest
 from pictures import numbers, picture
 
 from study import data
-from study.data.sets.imagenet9 import CLASSES, NAMES
+from study.data.sets.imagenet9 import CLASS_NAMES, CLASS_OF_FOLDER
 from study.errors import UserError
 
 HUNDRED = [f"n{10_000_000 + 37 * index}" for index in range(100)]
@@ -17,13 +17,13 @@ pytestmark = pytest.mark.usefixtures("home")
 def nine(home):
     """Per class four training, two test images; some of the classes in ImageNet-A; a class that is none of them."""
     rows = ["path,category,cluster1,cluster2,cluster3"]
-    for index, (folder, kind) in enumerate(CLASSES.items()):
+    for index, (folder, kind) in enumerate(CLASS_OF_FOLDER.items()):
         for number in range(4):
             picture(home / "imagenet" / "train" / folder / f"{folder}_{number}.JPEG", kind)
         for number in range(2):
             name = f"{folder}/ILSVRC2012_val_{2 * index + number:08d}.JPEG"
             picture(home / "imagenet" / "val" / name, 16 * kind + (index + number) % 9)
-            rows.append(f"{name},{NAMES[kind]},{(index + number) % 9},{index % 9},0")
+            rows.append(f"{name},{CLASS_NAMES[kind]},{(index + number) % 9},{index % 9},0")
         if index % 3 == 0:
             picture(home / "imagenet-a" / folder / "0.001_fox _ squirrel_0.9.jpg", kind)
     picture(home / "imagenet" / "train" / "n99999999" / "other.JPEG", 99)

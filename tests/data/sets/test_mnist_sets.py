@@ -36,8 +36,8 @@ def test_every_digit_is_in_one_split_with_its_label(root: Path) -> None:
 def test_the_ground_is_coloured_and_every_other_pixel_white(root: Path) -> None:
     write_mnist(root)
     split = load(rho=1.0).splits["train"]
-    assert (split.inputs[:, :, 0, 1] == colour_bias.COLOURS[split.bias]).all()
-    ground = (split.inputs == colour_bias.COLOURS[split.bias][:, :, None, None]).all(1)
+    assert (split.inputs[:, :, 0, 1] == colour_bias.BACKGROUND_COLOURS[split.bias]).all()
+    ground = (split.inputs == colour_bias.BACKGROUND_COLOURS[split.bias][:, :, None, None]).all(1)
     assert (ground | (split.inputs == 255).all(1)).all()
     assert 0.6 < ground.mean() < 0.8
 
@@ -59,8 +59,8 @@ def test_colours_are_palette_colours_with_noise_whatever_the_digit(root: Path) -
     split = dataset.splits["train"]
     assert split.condition.shape == (len(split), 3)
     assert split.inputs[:, :, 0, 1].tolist() == np.rint(split.condition * 255).astype(int).tolist()  # ground
-    noise = split.condition * 255 - color_mnist.PALETTE[split.bias]
-    inside = np.abs(color_mnist.PALETTE[split.bias] - 127) < 40  # hardly ever clipped
+    noise = split.condition * 255 - color_mnist.PALETTE_COLOURS[split.bias]
+    inside = np.abs(color_mnist.PALETTE_COLOURS[split.bias] - 127) < 40  # hardly ever clipped
     assert abs(noise[inside].mean()) < 3
     assert 35 < noise[inside].std() < 42
     assert (noise == np.rint(noise)).all()

@@ -62,7 +62,7 @@ def test_a_word_far_down_a_column_of_numbers_makes_all_of_it_words(workplace):
     """A large file is read in parts: none of them may have a type of its own, as whole numbers beside gaps would."""
     lines = ["".join(("a" * 40, f",{n % 3 or ''},{'yn'[n % 2]}")) for n in range(300_000)] + [f"{'a' * 40},x,y"] * 2
     (workplace / "people.csv").write_text("\n".join(["note,code,income", *lines]))
-    assert set(label_files.read_typed(workplace / "people.csv")["code"].dropna()) == {"1", "2", "x"}
+    assert set(label_files.read_typed_table(workplace / "people.csv")["code"].dropna()) == {"1", "2", "x"}
 
 
 def test_the_bias_is_no_input_unless_named():

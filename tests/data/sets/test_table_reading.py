@@ -258,15 +258,15 @@ def test_equal_rows_stay_in_one_split_and_that_is_said(tmp_path: Path, val: str)
     assert not seen["val"] & seen["test"]
     assert sum(map(len, seen.values())) == 80
     section = {"name": "table", "path": str(path), "target": "repaid", "bias": "sex"}
-    assert data.notes(section) == ["160 of 240 rows have the inputs of another one: they stay in one split"]
-    assert data.notes({**section, "path": str(write(tmp_path, frame(80)))}) == []
+    assert data.user_file_notes(section) == ["160 of 240 rows have the inputs of another one: they stay in one split"]
+    assert data.user_file_notes({**section, "path": str(write(tmp_path, frame(80)))}) == []
 
 
 def test_rows_of_few_values_are_divided_one_by_one(tmp_path: Path) -> None:
     path = write(tmp_path, frame())
     few = {"name": "table", "path": str(path), "target": "repaid", "bias": "sex", "features": ["city"]}
     assert len(data.load(few).splits["train"].target) == len(load(path).splits["train"].target)
-    (note,) = data.notes(few)
+    (note,) = data.user_file_notes(few)
     assert "so few values make rows equal by chance, they are not kept together" in note
 
 
@@ -276,7 +276,7 @@ def test_a_decimal_comma_changes_no_words_and_a_cell_with_a_point_beside_it_is_r
     rows["city"] += ", Nord"
     path = write(tmp_path, rows)
     section = {"name": "table", "path": str(path), "target": "repaid", "bias": "sex", "decimal": ","}
-    encoding = data.encoding(section)
+    encoding = data.table_encoding(section)
     assert encoding is not None
     assert encoding[2].values == ("Bonn, Nord", "Kiel, Nord", "Ulm, Nord")
     assert data.load_encoded(section, encoding)[0].facts.shape == (5,)
@@ -346,7 +346,7 @@ def test_what_each_input_is_read_as_is_told_in_a_few_lines(tmp_path: Path) -> No
     rows = frame().assign(**kinds, id=range(120), day=20260101 + np.arange(120) % 7)
     rows["city"] = rows["city"].where(rows.index != 4, rows["city"].str.upper())
     section = {"name": "table", "path": str(write(tmp_path, rows)), "target": "repaid", "bias": "sex"}
-    assert data.describe_reading(section) == [
+    assert data.describe_column_reading(section) == [
         "inputs: 6 columns, 11 numbers for the network",
         "  numbers (3): age, income, day",
         "  yes or no (1): owner",
@@ -357,11 +357,11 @@ def test_what_each_input_is_read_as_is_told_in_a_few_lines(tmp_path: Path) -> No
     problems = {one.column: one.problem for one in data.column_findings(section)}
     assert problems["city"] == "has words that may be one: 'KIEL', 'Kiel'"
     assert problems["day"] == "looks like dates, as 20260101, and is read as a number"
-    assert data.describe_reading({**section, "features": ["age"]})[-1] == (
+    assert data.describe_column_reading({**section, "features": ["age"]})[-1] == (
         "  left out, as data.features does not name them: income, city, term, owner, id, day"
     )
     wide = pd.concat([frame(), pd.DataFrame(np.random.default_rng(0).normal(size=(120, 200))).add_prefix("x")], axis=1)
-    assert max(map(len, data.describe_reading({**section, "path": str(write(tmp_path, wide))}))) < 120
+    assert max(map(len, data.describe_column_reading({**section, "path": str(write(tmp_path, wide))}))) < 120
 
 
 def test_a_bias_of_numbers_has_groups_named_by_their_ranges(tmp_path: Path) -> None:
@@ -414,7 +414,7 @@ def test_rows_of_one_group_stay_in_one_split_in_shares(tmp_path: Path, val: str)
     assert read.facts.shape == load(path, condition=["row"], features=["age", "income", "city"]).facts.shape
     assert abs(len(read.splits["test"].target) - 90) < 15
     section = {"name": "table", "path": str(path), "target": "repaid", "bias": "sex", "group": "patient"}
-    assert "data.group: each of the 60 values of 'patient' is in one split" in data.notes(section)
+    assert "data.group: each of the 60 values of 'patient' is in one split" in data.user_file_notes(section)
     if val == "unbiased":
         counts = np.unique(2 * read.splits["val"].target + read.splits["val"].bias, return_counts=True)[1]
         assert counts.min() >= 0.7 * counts.max()
@@ -425,7 +425,7 @@ def test_groups_and_equal_rows_that_own_splits_divide_are_warned_of(tmp_path: Pa
     rows["part"] = ["train"] * 120 + ["val"] * 60 + ["test"] * 60
     rows["patient"] = [n % 80 for n in range(240)]
     section = {"name": "table", "path": str(write(tmp_path, rows)), "target": "repaid", "bias": "sex"}
-    notes = data.notes({**section, "split": "part", "group": "patient"})
+    notes = data.user_file_notes({**section, "split": "part", "group": "patient"})
     assert any(note.startswith("data.group: 80 values of 'patient' are in several splits: '") for note in notes)
     assert any("some are in several splits: 60 in val, 60 in test" in note for note in notes)
     rows = rows.assign(part=["train"] * 180 + ["test"] * 60)
@@ -464,7 +464,9 @@ def test_a_wide_table_is_read_without_a_warning_of_pandas(tmp_path: Path) -> Non
     words = pd.DataFrame(draw.choice(["a", "b", " "], (120, 130))).add_prefix("w")
     path = write(tmp_path, pd.concat([frame(), words], axis=1))
     section = {"name": "table", "path": str(path), "target": "repaid", "bias": "sex", "missing": "fill"}
-    assert {one.column for one in [*data.survey_findings(section), *data.column_findings(section)]} <= {"sex"}
+    assert {one.column for one in [*data.findings_before_study_file(section), *data.column_findings(section)]} <= {
+        "sex"
+    }
     assert data.load({**section, "words": [f"w{n}" for n in range(110)]}).facts.shape[0] > 260
 
 
@@ -505,5 +507,5 @@ def test_what_is_left_out_of_a_parquet_file_is_told(tmp_path: Path) -> None:
     path = tmp_path / "people.parquet"
     frame().assign(id=np.arange(120)).to_parquet(path)
     section = {"name": "table", "path": str(path), "target": "repaid", "bias": "sex", "without": ["city"]}
-    told = data.describe_reading(section)
+    told = data.describe_column_reading(section)
     assert told[-2:] == ["  left out, as they count the rows: id", "  left out, as data.without names them: city"]

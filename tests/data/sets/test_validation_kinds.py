@@ -87,9 +87,9 @@ def same(split: Split, other: Split) -> bool:
 
 def test_every_data_set_with_bias_labels_in_training_has_the_key() -> None:
     named = {case.name: case.section() for case in CASES}
-    for name in data.names():
+    for name in data.dataset_names():
         facts = data.describe(named.get(name, {"name": name}))
-        assert (facts.for_split("train").bias_classes is not None) == (name in named), f"{name}: CASES needs a row"
+        assert (facts.facts_of_split("train").bias_classes is not None) == (name in named), f"{name}: CASES needs a row"
         assert ("val" in {knob.key for knob in data.data_knobs(name)}) == (name in named), f"{name}: lacks the key"
 
 

@@ -29,9 +29,9 @@ def samples(shape: tuple[int, ...], batch: int = 24) -> Tensor:
 
 USABLE = [
     (name, shape)
-    for name in augment.names()
+    for name in augment.augmentation_names()
     for shape in (IMAGE, GREY, TABLE)
-    if augment.why_unsuited(name, facts(shape)) is None
+    if augment.why_augmentation_unsuited(name, facts(shape)) is None
 ]
 
 
@@ -59,7 +59,7 @@ class TestContract:
     def test_two_views_differ_exactly_if_it_is_random(self, name: str, shape: tuple[int, ...]) -> None:
         augmentation, draw = augment.build_augmentation(name, shape, OPTIONS), generator()
         first, second = augmentation(samples(shape), draw, 2)
-        assert torch.equal(first, second) != augment.is_random(name)
+        assert torch.equal(first, second) != augment.has_random_views(name)
 
     def test_each_view_is_of_its_own_sample(self, name: str, shape: tuple[int, ...]) -> None:
         even = torch.linspace(0.2, 0.8, 24).view(24, *[1] * len(shape)).expand(24, *shape)
@@ -75,7 +75,7 @@ class TestContract:
             same = samples(shape, 200)  # equal rows have nothing to take from each other
         views = augment.build_augmentation(name, shape, OPTIONS)(same, generator(), 2)
         distinct = len((views - same).flatten(0, 1).flatten(1).unique(dim=0))
-        assert distinct > 200 if augment.is_random(name) else distinct == 1
+        assert distinct > 200 if augment.has_random_views(name) else distinct == 1
 
     def test_one_sample_is_a_batch(self, name: str, shape: tuple[int, ...]) -> None:
         assert augment.build_augmentation(name, shape, OPTIONS)(samples(shape, 1), generator()).isfinite().all()
@@ -83,7 +83,7 @@ class TestContract:
     def test_its_shape_is_told_without_making_it(self, name: str, shape: tuple[int, ...]) -> None:
         for options in (OPTIONS, replace(OPTIONS, crop_size=20)):
             views = augment.build_augmentation(name, shape, options)(samples(shape, 2), generator())
-            assert views.shape[2:] == augment.output_shape(name, shape, options)
+            assert views.shape[2:] == augment.augmented_shape(name, shape, options)
 
     def test_nothing_waits_for_the_device(self, name: str, shape: tuple[int, ...]) -> None:
         augmentation = augment.build_augmentation(name, shape, OPTIONS)
@@ -154,19 +154,19 @@ def test_an_unknown_name_and_data_that_do_not_suit_are_the_users_to_mend() -> No
         augment.build_augmentation("simclr_blu", IMAGE, OPTIONS)
     with pytest.raises(UserError, match=r"'simclr' is for images.*Allowed: corrupt_columns, noise, none"):
         augment.build_augmentation("simclr", TABLE, OPTIONS)
-    assert augment.why_unsuited("noise", facts(IMAGE)) == "'noise' is for tables, the data set has images"
-    assert "5 channels" in str(augment.why_unsuited("bias_con", facts((5, 8, 8))))
-    assert augment.why_unsuited("crop_flip", facts((5, 8, 8))) is None
+    assert augment.why_augmentation_unsuited("noise", facts(IMAGE)) == "'noise' is for tables, the data set has images"
+    assert "5 channels" in str(augment.why_augmentation_unsuited("bias_con", facts((5, 8, 8))))
+    assert augment.why_augmentation_unsuited("crop_flip", facts((5, 8, 8))) is None
 
 
 @pytest.mark.parametrize(("size", "side"), [(28, 32), (96, 40)])
 def test_evaluation_resizes_as_torchvision(size: int, side: int) -> None:
     images = samples((3, size, size), 4)
-    assert_close(augment.evaluation_resize(images, side), oracle.resize(images, [side, side]), atol=1e-6, rtol=0)
+    assert_close(augment.resize_for_evaluation(images, side), oracle.resize(images, [side, side]), atol=1e-6, rtol=0)
 
 
 def test_evaluation_keeps_the_native_size_and_tables() -> None:
     images, rows = samples(IMAGE), samples(TABLE)
-    assert augment.evaluation_resize(images, None) is images
-    assert augment.evaluation_resize(images, 32) is images
-    assert augment.evaluation_resize(rows, 32) is rows
+    assert augment.resize_for_evaluation(images, None) is images
+    assert augment.resize_for_evaluation(images, 32) is images
+    assert augment.resize_for_evaluation(rows, 32) is rows

@@ -6,7 +6,7 @@ from draws import generator
 from torch.testing import assert_close
 from torchvision.transforms.v2 import functional as oracle
 
-from study.training.augment.operations import GaussianBlur, Rotation, blur, rotate
+from study.training.augment.operations import GaussianBlur, Rotation, gaussian_blur, rotate
 
 
 @pytest.mark.parametrize("radius", [1, 3])
@@ -15,7 +15,7 @@ def test_blur_is_torchvisions(shape: tuple[int, int, int], radius: int) -> None:
     images, sigma = torch.rand(12, *shape, generator=generator()), torch.linspace(0.1, 2.0, 12)
     side = 2 * radius + 1
     theirs = [oracle.gaussian_blur(image, [side, side], [float(s)]) for image, s in zip(images, sigma, strict=True)]
-    assert_close(blur(images, sigma, radius), torch.stack(theirs), atol=1e-6, rtol=0)
+    assert_close(gaussian_blur(images, sigma, radius), torch.stack(theirs), atol=1e-6, rtol=0)
 
 
 def test_blur_leaves_half_of_the_samples_as_they_are() -> None:

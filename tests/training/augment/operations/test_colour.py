@@ -11,8 +11,8 @@ from torchvision.transforms.v2 import functional as oracle
 
 from study.training.augment.operations import (
     BRIGHTNESS,
+    COLOUR_CHANGE_ORDERS,
     CONTRAST,
-    ORDERS,
     SATURATION,
     ColourJitter,
     Greyscale,
@@ -46,7 +46,7 @@ def test_luminance_is_torchvisions_grey(channels: int) -> None:
 def test_brightness_contrast_and_saturation_are_torchvisions(change: int, channels: int) -> None:
     images, factors = pictures(16, channels), torch.linspace(0, 2, 16)
     theirs = [FUNCTIONS[change](image, float(factor)) for image, factor in zip(images, factors, strict=True)]
-    order = torch.full((16,), [first for first, *_ in ORDERS].index(change))
+    order = torch.full((16,), [first for first, *_ in COLOUR_CHANGE_ORDERS].index(change))
     draws = torch.stack([factors - 1.0, *torch.zeros(3, 16)])
     ours = jitter_colours(images, draws, order, 1.0, 1.0)
     assert_close(ours, torch.stack(theirs), atol=2e-6, rtol=0)
@@ -61,16 +61,16 @@ def test_the_hue_is_torchvisions() -> None:
 
 
 @pytest.mark.parametrize("channels", [1, 3])
-@pytest.mark.parametrize("batch", [4 * len(ORDERS), 1, 2, 7])
+@pytest.mark.parametrize("batch", [4 * len(COLOUR_CHANGE_ORDERS), 1, 2, 7])
 def test_every_sample_has_its_changes_in_its_own_order(batch: int, channels: int) -> None:
     images, draw = pictures(batch, channels), generator(1)
     draws = 2.0 * torch.rand(4, batch, generator=draw) - 1.0
-    order = torch.arange(batch) % len(ORDERS)
+    order = torch.arange(batch) % len(COLOUR_CHANGE_ORDERS)
     theirs, orders = [], set()
     for sample, image in enumerate(images):
         changes: list[tuple[Change, float]] = [
             (FUNCTIONS[change], 1.0 + 0.4 * float(draws[place, sample]))
-            for place, change in enumerate(ORDERS[int(order[sample])])
+            for place, change in enumerate(COLOUR_CHANGE_ORDERS[int(order[sample])])
         ]
         before = next(count for count in range(4) if sample < batch * (count + 1) // 4)
         hue: tuple[Change, float] = (oracle.adjust_hue, 0.1 * float(draws[3, sample]))

@@ -12,14 +12,14 @@ from torch.testing import assert_close
 from torchvision.transforms.v2 import InterpolationMode
 from torchvision.transforms.v2 import functional as oracle
 
-from study.training.augment.operations import CropBoxes, Interpolation, ResizedCrop, random_boxes, resized_crop
+from study.training.augment.operations import CropBoxes, Interpolation, ResizedCrop, draw_crop_boxes, resized_crop
 
 
 def expected(
     images: Tensor, boxes: CropBoxes, size: tuple[int, int], flip: Tensor, interpolation: Interpolation
 ) -> Tensor:
     results = []
-    for image, top, left, height, width, mirrored in zip(images, *boxes.corner, *boxes.sides, flip, strict=True):
+    for image, top, left, height, width, mirrored in zip(images, *boxes.corner, *boxes.side_lengths, flip, strict=True):
         box = (int(top), int(left), int(height), int(width))
         crop = oracle.resized_crop(image, *box, list(size), InterpolationMode(interpolation), antialias=True)
         results.append(oracle.horizontal_flip(crop) if mirrored else crop)
@@ -33,7 +33,7 @@ def expected(
 )
 def test_equal_to_torchvision(shape: tuple[int, int, int], size: tuple[int, int], interpolation: Interpolation) -> None:
     images = torch.rand(24, *shape, generator=generator())
-    boxes = random_boxes(generator(1), 24, shape[1:], 0.05, 4 / 3)
+    boxes = draw_crop_boxes(generator(1), 24, shape[1:], 0.05, 4 / 3)
     flip = (torch.rand(24, generator=generator(2)) < 0.5).float()
     ours = resized_crop(images, boxes, size, flip, interpolation)
     assert_close(ours, expected(images, boxes, size, flip, interpolation), atol=2e-6, rtol=0)
@@ -60,7 +60,7 @@ def test_boxes_are_distributed_as_torchvisions() -> None:
     image, size = torch.zeros(1, 32, 40), (32, 40)
     drawn = [RandomResizedCrop.get_params(image, [0.3, 1.0], [3 / 4, 4 / 3]) for _ in range(4000)]
     theirs = torch.tensor(drawn, dtype=torch.float32)
-    ours = torch.cat(random_boxes(generator(), 40_000, size, 0.3, 4 / 3)).T
+    ours = torch.cat(draw_crop_boxes(generator(), 40_000, size, 0.3, 4 / 3)).T
     levels = torch.linspace(0.05, 0.95, 10)
     for ours_of, theirs_of in zip(ours.T, theirs.T, strict=True):
         assert_close(ours_of.quantile(levels), theirs_of.quantile(levels), atol=1.0, rtol=0)
@@ -70,15 +70,15 @@ def test_boxes_are_distributed_as_torchvisions() -> None:
 @settings(max_examples=60, deadline=None)
 @given(st.integers(1, 60), st.integers(1, 60), st.floats(0.01, 1.0))
 def test_boxes_lie_in_the_image(height: int, width: int, scale: float) -> None:
-    boxes = random_boxes(generator(height), 64, (height, width), scale, 4 / 3)
+    boxes = draw_crop_boxes(generator(height), 64, (height, width), scale, 4 / 3)
     assert all(torch.equal(values, values.round()) for values in boxes)
     assert boxes.corner.min() >= 0
-    assert boxes.sides.min() >= 1
-    assert ((boxes.corner + boxes.sides).amax(1) <= torch.tensor([height, width])).all()
+    assert boxes.side_lengths.min() >= 1
+    assert ((boxes.corner + boxes.side_lengths).amax(1) <= torch.tensor([height, width])).all()
 
 
 def test_where_no_box_fits_the_largest_in_the_middle_is_taken() -> None:
-    boxes = random_boxes(generator(), 8, (10, 100), 1.0, 4 / 3)
+    boxes = draw_crop_boxes(generator(), 8, (10, 100), 1.0, 4 / 3)
     assert [values.unique().tolist() for values in torch.cat(boxes)] == [[0], [43], [10], [13]]
 
 

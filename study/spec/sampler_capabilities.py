@@ -10,50 +10,50 @@ from study.spec.schema import SamplerName
 
 
 @dataclass(frozen=True)
-class SamplerFacts:
+class SamplerCapabilities:
     """What a sampler can search, and how it does.
 
     Attributes:
         good_for: the searches to choose it for, for the guide.
         limits: what it does not do, for the guide.
-        guided: whether it looks at the values of trials.
-        every_key: whether each trial must have every key of the space.
-        every_cell: whether it tries each cell of a grid once.
-        most_values: most values of a range with steps or of whole numbers; None: any number.
+        learns_from_results: whether it looks at the values of trials.
+        needs_every_key: whether each trial must have every key of the space.
+        tries_every_cell: whether it tries each cell of a grid once.
+        max_values_per_key: most values of a range with steps or of whole numbers; None: any number.
     """
 
     good_for: str
     limits: str
-    guided: bool = True
-    every_key: bool = False
-    every_cell: bool = False
-    most_values: int | None = None
+    learns_from_results: bool = True
+    needs_every_key: bool = False
+    tries_every_cell: bool = False
+    max_values_per_key: int | None = None
 
 
-SAMPLERS: Mapping[SamplerName, SamplerFacts] = {
-    "gp": SamplerFacts(
+SAMPLER_CAPABILITIES: Mapping[SamplerName, SamplerCapabilities] = {
+    "gp": SamplerCapabilities(
         "few, expensive trials; constraints",
         "every trial must have every key; tenths of a second per suggestion",
-        every_key=True,
-        most_values=1_000_000,  # it has all of them in memory
+        needs_every_key=True,
+        max_values_per_key=1_000_000,  # it has all of them in memory
     ),
-    "grid": SamplerFacts(
+    "grid": SamplerCapabilities(
         "every cell, in the file's order",
         "choices, whole numbers, or ranges with a `step`; at most 100,000 cells",
-        guided=False,
-        every_cell=True,
+        learns_from_results=False,
+        tries_every_cell=True,
     ),
-    "qmc": SamplerFacts(
+    "qmc": SamplerCapabilities(
         "covering the space evenly (Sobol), as for a table of two knobs",
         "learns nothing",
-        guided=False,
+        learns_from_results=False,
     ),
-    "random": SamplerFacts(
+    "random": SamplerCapabilities(
         "covering the space, statements about chance",
         "learns nothing",
-        guided=False,
+        learns_from_results=False,
     ),
-    "tpe": SamplerFacts(
+    "tpe": SamplerCapabilities(
         "most searches; conditions, several metrics, constraints",
         "looks at the 100 best and the 200 newest trials",
     ),
@@ -61,6 +61,6 @@ SAMPLERS: Mapping[SamplerName, SamplerFacts] = {
 """Samplers by name, as in `search.sampler`."""
 
 
-def sampler_facts(sampler: str) -> SamplerFacts:
+def sampler_capabilities(sampler: str) -> SamplerCapabilities:
     """Return the facts of a sampler; of a removed one, which only earlier studies have, those of a guided sampler."""
-    return SAMPLERS.get(sampler, SamplerFacts("", ""))  # type: ignore[call-overload]
+    return SAMPLER_CAPABILITIES.get(sampler, SamplerCapabilities("", ""))  # type: ignore[call-overload]
