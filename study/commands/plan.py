@@ -136,8 +136,7 @@ def _total_rows(splits: Mapping[str, SplitCounts]) -> Iterator[tuple[str, list[i
 
 
 def _small_cell_lines(cells: DatasetCounts) -> Iterator[str]:
-    """Yield, for each class, its cells that have fewer than `FEW_CELL_SAMPLES` training samples; their number if
-    many."""
+    """Yield each class's cells of fewer than `FEW_CELL_SAMPLES` training samples; their number if many."""
     splits = [split.cells for split in cells.splits.values() if split.cells]
     few = {
         (y, s): "/".join(str(table[y][s]) for table in splits)

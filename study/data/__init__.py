@@ -179,9 +179,7 @@ def user_files(data: Section) -> Sequence[Path]:
 
 
 def user_file_notes(data: Section) -> list[str]:
-    """Return sentences on what was decided about the user's files by no key; none where the module has no
-    `user_file_notes`.
-    """
+    """Return sentences on what was decided about the user's files by no key."""
     return list(_call_optional_function(data, "notes", []))
 
 

@@ -152,9 +152,7 @@ def is_outside_folder(name: str) -> bool:
 
 
 def check_file_names(names: Iterable[str], path: Path, column: str) -> None:
-    """Raise a UserError if a name in a column `is_outside_folder` or is hidden; rows count from 1 without the
-    header.
-    """
+    """Raise a UserError if a column names a hidden file or one outside the folder; rows count from 1."""
     for row, name in enumerate(names, 1):
         if is_outside_folder(name):
             raise UserError(f"{path}: column {column!r}, row {row}: {quoted(name)} given, {INSIDE_FOLDER_HINT}")

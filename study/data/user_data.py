@@ -611,9 +611,7 @@ def number_target_finding(table: "pd.DataFrame", options: UserDataOptions, path:
 
 
 def is_measured_number(column: "pd.Series", decimal: str) -> bool:
-    """Tell whether a column holds measured numbers: more than `MAX_GROUP_CODES`, and not codes that count from 0 or
-    1.
-    """
+    """Tell whether a column holds measured numbers: more than `MAX_GROUP_CODES`, and no codes from 0 or 1 on."""
     texts = sorted({*column} - {*label_files.MISSING_MARKS})
     values = _parse_finite_numbers(texts, decimal)
     if len(texts) <= MAX_GROUP_CODES or values is None:

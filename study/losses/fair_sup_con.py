@@ -106,9 +106,7 @@ def _unweighted_positives(views: Tensor, label: Tensor) -> tuple[Tensor, Tensor,
 
 
 def _group_normalised_positives(views: Tensor, label: Tensor, bias: Tensor, form: str) -> tuple[Tensor, Tensor, Tensor]:
-    """Return what `_unweighted_positives` does, for FSCL+: a positive weighs 1 / the number of positives in its (label,
-    bias).
-    """
+    """Return the positives of FSCL+: each weighs 1 / the number of positives of its label and bias."""
     count = len(views)
     by_label, by_both = index_label_groups(label), index_label_groups(label, bias)
     size = count_rows_in_group(by_both, views)

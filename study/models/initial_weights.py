@@ -145,9 +145,7 @@ _located_files: dict[str, LocatedFile] = {}
 
 
 def locate_weights(sections: Iterable[Mapping[str, Any]]) -> dict[str, LocatedFile]:
-    """Find the weights of `model` sections, for `use_located_weights` in another process; raises as
-    `find_weights_file`.
-    """
+    """Find the weights of `model` sections, for `use_located_weights` in another process."""
     files_of = {
         _weights_key(model): find_weights_file(model)[0] for model in sections if model.get("weights") is not None
     }

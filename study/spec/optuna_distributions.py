@@ -60,9 +60,7 @@ def value_at_unit_coordinate(distribution: BaseDistribution, unit: float) -> Sca
 
 
 def unit_coordinate_of_value(distribution: FloatDistribution | IntDistribution, value: float) -> float:
-    """Return the coordinate at which `value_at_unit_coordinate` gives a value; where a range of coordinates does, its
-    middle.
-    """
+    """Return the coordinate at which `value_at_unit_coordinate` gives a value: of several, the middle."""
     if distribution.step is not None and not distribution.log:
         return (round((value - distribution.low) / distribution.step) + 0.5) / _count_distribution_steps(distribution)
     low, high = _ends_on_scale(distribution)

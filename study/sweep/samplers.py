@@ -1,5 +1,4 @@
-"""The samplers, which suggest the parameters of a search; `study.spec.sampler_capabilities` says what each can
-search.
+"""The samplers, which suggest a search's parameters; `study.spec.sampler_capabilities` says what each can search.
 """
 
 from abc import ABC, abstractmethod

@@ -71,8 +71,7 @@ MARGIN_NOT_APPLIED_TEXTS = {
 
 
 class TrialsNotAllStarted(Statement):
-    """How many of a search's planned trials were started, and what ended it, a key of
-    `formatting.SEARCH_END_REASONS`."""
+    """How many of a search's planned trials were started, and what ended it, see `SEARCH_END_REASONS`."""
 
     started: int
     planned: int

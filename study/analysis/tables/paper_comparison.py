@@ -65,8 +65,7 @@ def widest_spread(printed: SeedStatistics | None) -> SeedStatistics | None:
 
 
 def equivalence_margin(metric: str, theirs: SeedStatistics | None) -> float:
-    """Return the margin for a printed number: `FRACTION_MARGIN` for a fraction, else `RELATIVE_MARGIN` of the
-    number."""
+    """Return the margin for a printed number: `FRACTION_MARGIN`, or `RELATIVE_MARGIN` of what is no fraction."""
     if is_fraction_metric(metric) or theirs is None:
         return FRACTION_MARGIN
     return RELATIVE_MARGIN * abs(theirs.mean)
