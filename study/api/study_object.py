@@ -15,7 +15,7 @@ from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
 from study.ranking import Candidate, FittedReference, Results, SeedStatistics, summary
 from study.ranking.difference import to_arm
-from study.ranking.documents import to_plain_dict
+from study.ranking.json_documents import to_plain_dict
 from study.ranking.selection import CandidateSelection, trials_judged_by
 from study.spec import StudySpec
 from study.text import print_text

@@ -95,7 +95,7 @@ QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progre
 
 def print_json(document: Any) -> None:
     """Print one JSON document on standard output; null for what is not a finite number."""
-    from study.ranking.documents import to_plain_value
+    from study.ranking.json_documents import to_plain_value
 
     document = _null_if_not_finite(to_plain_value(document))
     print(json.dumps(document, indent=2, allow_nan=False))

@@ -44,7 +44,7 @@ def plan(
     """Show what a study would run and how long it would take; start nothing. Example: study plan quickstart"""
     from study.commands import plan as plans
     from study.commands.cost import CostEstimate, cost_estimate_text, estimate_cost
-    from study.ranking.documents import to_plain_dict
+    from study.ranking.json_documents import to_plain_dict
     from study.spec import load_study
 
     study = load_study(spec, assignments or (), profile)

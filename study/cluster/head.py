@@ -14,8 +14,8 @@ from types import SimpleNamespace
 from typing import Any, TypedDict
 from urllib.parse import quote, urlencode
 
-from study.address import check_jobs_address, find_token, token_refused_error
 from study.cluster.driver_job import DriverJob
+from study.cluster_access import check_jobs_address, find_token, token_refused_error
 from study.errors import UserError
 from study.text import escape_control
 from study.upstream import ray_internals

@@ -19,10 +19,10 @@ from typing import Any
 
 import study
 from study import data
-from study.address import token_refused_error
 from study.cluster import job_answer, job_log
 from study.cluster.driver_job import DRIVER_MODULE, FINAL_TRAINING_KIND, DriverJob, driver_job_id, driver_job_metadata
 from study.cluster.head import ClusterHead, unreachable_error
+from study.cluster_access import token_refused_error
 from study.errors import UserError
 from study.spec import StudySpec
 from study.spec.yaml_document import shipped_files_folder

@@ -24,8 +24,8 @@ from typing import Annotated, Self
 import psutil
 from annotated_types import Gt, Lt
 
-from study.address import LOOPBACK
 from study.cluster.job_log import ANSI_COLOUR_PATTERN
+from study.cluster_access import LOOPBACK
 from study.errors import StartInterruptedError, StudyStoppedError, UserError
 from study.files import PRIVATE_FILE_MODE, as_user_error_if_unwritable, lock_file, read_json, write_atomically
 from study.home import lease

@@ -28,7 +28,7 @@ from study.ranking.ablation_steps import (
     to_ablation_event,
     trials_by_configuration,
 )
-from study.ranking.documents import FLATTEN_FIELDS
+from study.ranking.json_documents import FLATTEN_FIELDS
 from study.spec import StudySpec
 from study.text import pluralise
 

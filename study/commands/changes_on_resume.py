@@ -48,7 +48,7 @@ def placement_on_resume(folder: StudyFolder, record: StudyRecord, assignments: I
             f"--set resources.gpu={told.resources.gpu:g}: the trials of {folder.name} run on {one}; on {other} the "
             "same trial has other numbers, and they would not compare. Run it anew: study run FILE --name OTHER"
         )
-    return spec.replace_placement(told.placement_values).placement
+    return spec.replace_placement(told.placement_values).placement_overrides
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,10 @@ class PlacementChange:
 def placement_changes(results: Results) -> dict[str, PlacementChange]:
     """Return the keys whose value a study's last driver had otherwise than its file says."""
     own = results.spec.replace_placement(results.record.placement)
-    return {key: PlacementChange(value, results.spec.placement_values[key]) for key, value in own.placement.items()}
+    return {
+        key: PlacementChange(value, results.spec.placement_values[key])
+        for key, value in own.placement_overrides.items()
+    }
 
 
 def placement_change_lines(told: Mapping[str, PlacementChange]) -> list[str]:

@@ -66,7 +66,9 @@ class PreparedData:
     name: str
     options: Section
     fingerprint: str
-    facts: Facts = field(metadata={"document": "inner"})  # see `study.ranking.documents`, which takes long to import
+    facts: Facts = field(
+        metadata={"document": "inner"}
+    )  # see `study.ranking.json_documents`, which takes long to import
     splits: Mapping[str, cells.SplitCounts]
 
 

@@ -108,7 +108,7 @@ def method_section(named: str, bias: BiasKnowledge, is_table: bool, pretrained: 
     knobs = methods.method_knobs(values)
     if is_table and "class_weights" in knobs:
         values["class_weights"] = 1.0
-    if is_table and "cross_entropy" in knobs and methods.method_needs(with_method_defaults(values)).labels:
+    if is_table and "cross_entropy" in knobs and methods.method_needs(with_method_defaults(values)).labels_key:
         values["cross_entropy"] = "plain"
     source = knobs.get("bias_source")
     if bias.known_labels == "some_labels" and source:
@@ -158,9 +158,8 @@ def method_needs_sentence(values: Section) -> str:
         return f"{values['name']} needs no bias labels: what early layers of the network see stands for them."
     if source == "some_labels":
         return f"{values['name']} needs some bias labels and guesses the others."
-    return (
-        f"{values['name']} needs {'' if methods.method_needs(with_method_defaults(values)).bias else 'no '}bias labels."
-    )
+    no = "" if methods.method_needs(with_method_defaults(values)).bias_key else "no "
+    return f"{values['name']} needs {no}bias labels."
 
 
 def draft_search_space(
@@ -386,7 +385,7 @@ def draft_study_file(wishes: DraftAnswers, file: str, schema: str | None = None)
     sections = list(labelled.values())
     names = [str(section["name"]) for section in sections]
     plain = method_section(ordinary_loss_name(names), bias, facts.is_table)
-    views = any(methods.method_needs(with_method_defaults(section)).views for section in [plain, *sections])
+    views = any(methods.method_needs(with_method_defaults(section)).views_key for section in [plain, *sections])
     shapes = views or any("regulariser" in section for section in sections)
     model = dict(wishes.network) if wishes.network else _model_section(facts, wishes.gpu, views)
     model |= {"adapter": 1} if wishes.network and shapes else {}

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from rich.console import Console
 
-from study.address import mlflow_experiments_page
 from study.cluster.local import MLFLOW_USER, LocalCluster, LocalClusterState, ProgressCallback
+from study.cluster_access import mlflow_experiments_page
 from study.commands.progress import clock_text
 from study.errors import UserError
 from study.home.folder import Home

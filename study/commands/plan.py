@@ -17,7 +17,7 @@ from study.knobs import Scalar, Section
 from study.metrics import group_names
 from study.metrics.selection_rules import SELECTION_RULES
 from study.ranking import epochs
-from study.ranking.documents import FLATTEN_FIELDS
+from study.ranking.json_documents import FLATTEN_FIELDS
 from study.ranking.picks import max_picked_configurations
 from study.spec import StudySpec, search_checks
 from study.spec.configuration import are_same_configuration

@@ -21,7 +21,7 @@ from study.metrics import format_metric
 from study.ranking import Results, ablation_steps, statistics_by_metric, summary
 from study.ranking.ablation_steps import AblationProgress
 from study.ranking.candidates import TiedMetric
-from study.ranking.documents import FLATTEN_FIELDS
+from study.ranking.json_documents import FLATTEN_FIELDS
 from study.ranking.selection import trials_judged_by
 from study.ranking.summary import StudySummary
 from study.text import align_columns, format_time, pluralise

@@ -172,12 +172,12 @@ def list_images_of_class_folders(parent: Path, classes: Mapping[str, int], all_n
     return FileListing(files, np.array(target, np.int64))
 
 
-Cell = tuple[int, int]
+ClassAndBias = tuple[int, int]
 """A class and a bias class."""
 
 
 def draw_splits(
-    listing: FileListing, counts: Mapping[str, Mapping[Cell, int]], seed: int, name: str
+    listing: FileListing, counts: Mapping[str, Mapping[ClassAndBias, int]], seed: int, name: str
 ) -> dict[str, FileListing]:
     """Draw disjoint splits with exactly these counts of each (class, bias class), in the listing's order.
 
@@ -206,7 +206,7 @@ def draw_splits(
 
 
 def draw_biased_splits(
-    listing: FileListing, options: DrawnSplitOptions, ratio: float, common: frozenset[Cell], name: str
+    listing: FileListing, options: DrawnSplitOptions, ratio: float, common: frozenset[ClassAndBias], name: str
 ) -> dict[str, FileListing]:
     """Draw biased training, balanced test, and validation like test or, with `val: biased`, like training.
 
@@ -229,7 +229,7 @@ def draw_biased_splits(
     }
 
 
-def biased_cell_counts(samples: int, ratio: float, common: frozenset[Cell]) -> dict[Cell, int]:
+def biased_cell_counts(samples: int, ratio: float, common: frozenset[ClassAndBias]) -> dict[ClassAndBias, int]:
     """Count the cells of a two by two split: in each bias class the common cell is `ratio` times the other.
 
     The common cell is rounded up, as in the FSCL paper: 3,334 and 1,666 of 5,000 for a ratio of 2.

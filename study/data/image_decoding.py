@@ -113,7 +113,7 @@ def to_square_pixels(image: Image.Image, size: int, frame: SquareMode) -> NDArra
     Raises:
         ValueError: its pixels have no fixed range.
     """
-    deep = _deep_grey_range(image)
+    deep = _black_and_white_values(image)
     image.load()  # a PNG may have its EXIF data at the end
     with suppress(Exception):  # whatever Pillow makes of damaged EXIF data; the pixels are sound
         ImageOps.exif_transpose(image, in_place=True)  # before it is cut and resized: that differs along both sides
@@ -132,7 +132,7 @@ def to_square_pixels(image: Image.Image, size: int, frame: SquareMode) -> NDArra
     return np.asarray(image if image.mode == "RGB" else image.convert("RGB")).transpose(2, 0, 1)
 
 
-def _deep_grey_range(image: Image.Image) -> tuple[int, int] | None:
+def _black_and_white_values(image: Image.Image) -> tuple[int, int] | None:
     """Return the values of black and white in a grey image of more than 8 bits, None for any other image."""
     if image.mode.startswith("I;16") or (image.mode == "I" and image.format in ("PNG", "PPM")):
         tags = image.tag_v2 if isinstance(image, TiffImagePlugin.TiffImageFile) else {}

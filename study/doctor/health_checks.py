@@ -16,8 +16,7 @@ from typing import Literal, get_args
 
 import psutil
 
-from study import address as addresses
-from study import data
+from study import cluster_access, data
 from study.data.source import data_roots
 from study.errors import UserError
 from study.home.folder import HOME_FORMAT_VERSION, Home, check_home_format
@@ -415,7 +414,7 @@ def mlflow_findings(home: Home) -> Iterator[Finding]:
 def ray_findings(home: Home, address: str | None) -> Iterator[Finding]:
     """Yield whether the token's file can be read, and what the cluster at the address answers, if there is one."""
     try:
-        addresses.pass_token_to_ray()
+        cluster_access.pass_token_to_ray()
         if address is None:
             message = "no address is given: trials run on this machine, in a Ray of their own"
             yield Finding("Ray", "ok", message)

@@ -7,8 +7,8 @@ from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from study.address import check_cluster_address
 from study.cluster.log_share import share_study_while_running
+from study.cluster_access import check_cluster_address
 from study.commands import ablate_study, check_metrics, extend_study, final_training
 from study.commands.ablate_study import AblationRequest
 from study.commands.changes_on_resume import placement_on_resume
@@ -38,7 +38,7 @@ from study.sweep.own_ray import MAX_FOLDER_CHARACTERS
 from study.sweep.ray_runtime import SharedRay, check_cluster_answers, check_trial_fits_machine, set_ray_variables
 from study.text import flatten_mapping
 from study.tracking import MlflowTracker
-from study.tracking.connection import check_server_password
+from study.tracking.connection import require_server_password
 from study.trained.model_files import copy_frozen_weights
 from study.upstream.ray_internals import is_ray_job
 from study.writable_folders import check_shared_memory, ray_socket_folder
@@ -87,7 +87,7 @@ def run_new_study(
 
     Args:
         function: the pickled training function of the user's own that the study names, where this process made it.
-        address: of the Ray cluster that its trials run on, see `study.address`; None: this machine.
+        address: of the Ray cluster that its trials run on, see `study.cluster_access`; None: this machine.
         shared: the Ray of several studies, of which this is one; its report is left to `study report` then. None: it
             has a Ray of its own, and its report is written.
 
@@ -164,7 +164,7 @@ def check_ready(home: Home, address: str | None) -> None:
     """
     if sys.flags.optimize > 1:
         raise UserError("python -OO: leaves out what Ray needs to be loaded. Without it, and without PYTHONOPTIMIZE=2")
-    check_server_password(home.tracking_uri)
+    require_server_password(home.tracking_uri)
     if address is None:
         check_shared_memory()
         ray_socket_folder(MAX_FOLDER_CHARACTERS)

@@ -62,15 +62,15 @@ def describe_method(name: str) -> str:
 def method_needs(method: Section) -> MethodNeeds:
     """Return what the method of a complete section needs of the data."""
     requirements: MethodNeeds = CATALOGUE.find_module(str(method["name"])).needs(method)
-    return replace(requirements, bias=None) if method.get("bias_source") == "early_layers" else requirements
+    return replace(requirements, bias_key=None) if method.get("bias_source") == "early_layers" else requirements
 
 
 def unmet_needs(method: Section, facts: Facts) -> Iterator[tuple[str, str]]:
     """Yield the keys of a `method` section that ask for what a data set does not have, and what that is."""
     yield from method_needs(method).unmet(facts.facts_of_split("train"))
-    if facts.some_bias and method_needs(method).bias and method.get("bias_source") != "some_labels":
+    if facts.some_bias and method_needs(method).bias_key and method.get("bias_source") != "some_labels":
         yield (
-            method_needs(method).bias or "name",
+            method_needs(method).bias_key or "name",
             "needs the bias of every sample (bias_source: some_labels does with some)",
         )
     if method.get("cell_weights") and facts.bias_classes is None and method.get("bias_source") != "early_layers":

@@ -37,7 +37,7 @@ def keys(method: Section) -> Iterator[Knob]:
         yield from balance_knobs(method)
     yield from regulariser_knobs(method)
     yield from adversary_knobs(method, has_stage=False)
-    if needs(method).bias or method.get("bias_source") == "model":
+    if needs(method).bias_key or method.get("bias_source") == "model":
         adversary = method.get("adversary", "none") != "none"
         only_fair_kl = (
             method["name"] != BALANCED_CROSS_ENTROPY and method.get("regulariser") == "fair_kl" and not adversary
@@ -48,12 +48,12 @@ def keys(method: Section) -> Iterator[Knob]:
 def needs(method: Section) -> MethodNeeds:
     """Return what data such a method needs."""
     if method["name"] == BALANCED_CROSS_ENTROPY:
-        return MethodNeeds(labels="name", bias="name", varying_key=None)
+        return MethodNeeds(labels_key="name", bias_key="name", varying_key=None)
     if method.get("regulariser", NO_REGULARISER) != NO_REGULARISER and method.get("bias_source") != "model":
-        return MethodNeeds(labels="name", bias="regulariser", varying_key=None)
+        return MethodNeeds(labels_key="name", bias_key="regulariser", varying_key=None)
     adversary = "adversary" if method.get("adversary", "none") != "none" else None
     return MethodNeeds(
-        labels="name", bias=adversary, varying_key=None, receptive_field=bias_model_receptive_field(method)
+        labels_key="name", bias_key=adversary, varying_key=None, receptive_field=bias_model_receptive_field(method)
     )
 
 

@@ -91,16 +91,18 @@ def needs(method: Section) -> MethodNeeds:
     asking += [key for key in ("regulariser", "cross_entropy") if method.get(key, "none") != "none"]
     asking += ["adversary"] if method.get("adversary") == "classifier" else []
     return MethodNeeds(
-        labels=next(iter(asking), None),
-        bias=keys_for_bias[0] if keys_for_bias else None,
-        condition="name"
+        labels_key=next(iter(asking), None),
+        bias_key=keys_for_bias[0] if keys_for_bias else None,
+        condition_key="name"
         if name in LOSSES_WITH_CLUSTERS or (conditioned and name not in LOSSES_CONDITIONED_ON_FEATURES)
         else None,
-        views=pairs or ("views" if value_or_default(method, "views", 1) > 1 else None),
+        views_key=pairs or ("views" if value_or_default(method, "views", 1) > 1 else None),
         varying_key="unknown_bias" if method.get("unknown_bias") == "sup_con" else None,
         receptive_field=bias_model_receptive_field(method),
-        epochs=("classifier_epochs", classifier_stage_epochs(method) + 1) if classifier_stage_epochs(method) else None,
-        total="classifier_epochs" if classifier_stage_epochs(method) else None,
+        min_epochs=("classifier_epochs", classifier_stage_epochs(method) + 1)
+        if classifier_stage_epochs(method)
+        else None,
+        total_epochs_key="classifier_epochs" if classifier_stage_epochs(method) else None,
     )
 
 

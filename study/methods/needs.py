@@ -17,38 +17,39 @@ class MethodNeeds:
     """Requirements of a method.
 
     Attributes:
-        labels: the key that asks for the class of every training sample.
-        bias: the key that asks for bias labels, None: they are not needed.
-        condition: the key that asks for a continuous attribute or, in its place, bias labels.
-        views: the key that asks for several views of a sample, which must differ.
-        epochs: the key that asks for a least number of epochs, and this number.
+        labels_key: the key that asks for the class of every training sample.
+        bias_key: the key that asks for bias labels, None: they are not needed.
+        condition_key: the key that asks for a continuous attribute or, in its place, bias labels.
+        views_key: the key that asks for several views of a sample, which must differ.
+        min_epochs: the key that asks for a least number of epochs, and this number.
         only_tables, only_binary: it works only on rows of numbers, only on two classes.
         varying_key: the key that makes a step's operations depend on its batch, or change state other than in place, so
             that `train.graph` cannot record it; None: it can.
-        total: the key by which what it does in an epoch depends on the number of all epochs; None: it does not.
+        total_epochs_key: the key by which what it does in an epoch depends on the number of all epochs;
+            None: it does not.
         receptive_field: side in pixels of what a bias-capturing network sees of an image at once, which must have room
             for it.
     """
 
-    labels: str | None = None
-    bias: str | None = None
-    condition: str | None = None
-    views: str | None = None
+    labels_key: str | None = None
+    bias_key: str | None = None
+    condition_key: str | None = None
+    views_key: str | None = None
     only_tables: bool = False
     only_binary: bool = False
     varying_key: str | None = "name"
     receptive_field: int | None = None
-    epochs: tuple[str, int] | None = None
-    total: str | None = None
+    min_epochs: tuple[str, int] | None = None
+    total_epochs_key: str | None = None
 
     def unmet(self, facts: Facts) -> Iterator[tuple[str, str]]:
         """Yield the keys whose requirement a data set does not meet, and why."""
-        if self.labels and facts.unlabelled:
-            yield self.labels, "needs the class of every training sample"
-        if self.bias and facts.bias_classes is None:
-            yield self.bias, "needs bias labels"
-        if self.condition and facts.condition is None and facts.bias_classes is None:
-            yield self.condition, "needs a continuous attribute or bias labels"
+        if self.labels_key and facts.unlabelled:
+            yield self.labels_key, "needs the class of every training sample"
+        if self.bias_key and facts.bias_classes is None:
+            yield self.bias_key, "needs bias labels"
+        if self.condition_key and facts.condition is None and facts.bias_classes is None:
+            yield self.condition_key, "needs a continuous attribute or bias labels"
         if self.only_tables and not facts.is_table:
             yield "name", "needs a table"
         if self.receptive_field and (facts.is_table or min(facts.shape[1:]) < self.receptive_field):

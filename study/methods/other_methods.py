@@ -176,18 +176,25 @@ def wcl(method: Section, facts: Facts, new_network: "NetworkFactory") -> "Method
 
 
 DECLARED_METHODS = (
-    DeclaredMethod(group_dro, GroupDroOptions, MethodNeeds(labels="name", bias="name"), has_bias_source_keys=True),
     DeclaredMethod(
-        laftr, AdversaryOptions, MethodNeeds(labels="name", bias="name", only_tables=True), has_bias_source_keys=True
+        group_dro, GroupDroOptions, MethodNeeds(labels_key="name", bias_key="name"), has_bias_source_keys=True
     ),
-    DeclaredMethod(equalized_odds_postprocessing, NoOptions, MethodNeeds(labels="name", bias="name", only_binary=True)),
-    DeclaredMethod(learning_from_failure, LearningFromFailureOptions, MethodNeeds(labels="name")),
+    DeclaredMethod(
+        laftr,
+        AdversaryOptions,
+        MethodNeeds(labels_key="name", bias_key="name", only_tables=True),
+        has_bias_source_keys=True,
+    ),
+    DeclaredMethod(
+        equalized_odds_postprocessing, NoOptions, MethodNeeds(labels_key="name", bias_key="name", only_binary=True)
+    ),
+    DeclaredMethod(learning_from_failure, LearningFromFailureOptions, MethodNeeds(labels_key="name")),
     DeclaredMethod(
         just_train_twice,
         JustTrainTwiceOptions,
-        MethodNeeds(labels="name", epochs=("name", 2), total="identification"),
+        MethodNeeds(labels_key="name", min_epochs=("name", 2), total_epochs_key="identification"),
     ),
-    DeclaredMethod(wcl, WclOptions, MethodNeeds(views="name", varying_key=None)),
+    DeclaredMethod(wcl, WclOptions, MethodNeeds(views_key="name", varying_key=None)),
 )
 
 METHODS = {row.build.__name__: row for row in DECLARED_METHODS}

@@ -63,7 +63,7 @@ def keys(method: Section) -> Iterator[Knob]:
 def needs(method: Section) -> MethodNeeds:
     """Return the needs: bias labels where cells weigh alike."""
     name = method.get("model")
-    return MethodNeeds(bias="model" if name in REFERENCES and REFERENCES[str(name)].needs == "groups" else None)
+    return MethodNeeds(bias_key="model" if name in REFERENCES and REFERENCES[str(name)].needs == "groups" else None)
 
 
 def build(method: Section, facts: Facts, new_network: "NetworkFactory") -> "Method":

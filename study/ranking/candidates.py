@@ -17,7 +17,7 @@ from study.metrics import is_fraction_metric, is_standard_error
 from study.metrics.selection_rules import SELECTION_RULES
 from study.metrics.worst_group_statement import wilson_interval
 from study.ranking import epochs
-from study.ranking.documents import Statement
+from study.ranking.json_documents import Statement
 from study.spec import StudySpec
 from study.spec.configuration import are_same_configuration
 from study.spec.objective import Objective, TrialScore

@@ -174,7 +174,7 @@ class Results:
         shared, else of each mean; one seed has none. Of two that ran on all folds it is that of the difference over
         samples drawn anew.
         """
-        return cast(IncumbentStanding[Candidate] | None, self._compute_standing(None))
+        return cast(IncumbentStanding[Candidate] | None, self._compare_with_references(None))
 
     @cached_property
     def references(self) -> list[FittedReference]:
@@ -370,13 +370,13 @@ class Results:
         """
         reference = self.best_reference
         if reference is None or not self.spec.objective.has_several_metrics:
-            return None if reference is None else self._compute_standing(reference)
+            return None if reference is None else self._compare_with_references(reference)
         first = next(iter(self._ranked_without_margin), None)
         score = first and (first.confirmed_score if self.is_confirmed else first.score)
         dominates = bool(score and reference.score and reference.score.constrained_dominates(score))
         return StandingWithReferences(reference, (), self.spec.search.margin) if dominates else None
 
-    def _compute_standing(self, reference: FittedReference | None) -> StandingWithReferences | None:
+    def _compare_with_references(self, reference: FittedReference | None) -> StandingWithReferences | None:
         confirmed = self.is_confirmed
         rivals: list[tuple[Candidate | FittedReference, TrialScore]] = [
             (candidate, score)

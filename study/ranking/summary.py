@@ -18,8 +18,8 @@ from study.ranking import (
     statistics_by_metric,
 )
 from study.ranking.difference import to_arm
-from study.ranking.documents import FLATTEN_FIELDS, OMIT_IF_NONE
 from study.ranking.epochs import LAST_EPOCH_TEXT
+from study.ranking.json_documents import FLATTEN_FIELDS, OMIT_IF_NONE
 from study.spec import StudySpec
 from study.text import format_parameter, list_few_names, pluralise, shell_command
 

@@ -120,12 +120,12 @@ def paper_configurations(space: SearchSpace, sections: TrialSections) -> list[di
 def _method_configurations(
     space: SearchSpace, sections: TrialSections, method: Scalar
 ) -> list[dict[str, Scalar] | None]:
-    first, count = _next_method_configuration(space, sections, method, 0)
-    others = (_next_method_configuration(space, sections, method, place)[0] for place in range(1, count))
+    first, count = _pick_paper_configuration(space, sections, method, 0)
+    others = (_pick_paper_configuration(space, sections, method, place)[0] for place in range(1, count))
     return [first, *others] if count else []
 
 
-def _next_method_configuration(
+def _pick_paper_configuration(
     space: SearchSpace, sections: TrialSections, method: Scalar, place: int
 ) -> tuple[dict[str, Scalar] | None, int]:
     """Return one of a method's configurations, None if it is not in the space, and how many the papers have."""
@@ -210,7 +210,7 @@ def single_bias_class_fault(spec: StudySpec) -> str | None:
         return None
     without = metrics.available_metrics(replace(spec.data_facts, bias_classes=None, bias_names=None), inferred=True)
     users = [name for name in spec.objective.needed_metrics if name.removeprefix("val/") not in without]
-    needing = [section["name"] for section in spec.method_sections if methods.method_needs(section).bias]
+    needing = [section["name"] for section in spec.method_sections if methods.method_needs(section).bias_key]
     users += [f"method {name}" for name in dict.fromkeys(needing)]
     if not users:
         return None

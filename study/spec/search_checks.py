@@ -419,7 +419,7 @@ def incompatible_sections_faults(
         yield ("train", "augmentation"), f"{reason}, which data.name {name!r} is not"
     elif not sections["model"].get("frozen"):
         yield from _shape_faults(sections, facts)
-    wish = methods.method_needs(method).views
+    wish = methods.method_needs(method).views_key
     if wish and not augment.has_random_views(augmentation):
         random = [
             other
@@ -434,7 +434,7 @@ def incompatible_sections_faults(
         yield from _cuda_graph_faults(method, train)
     if train.inferred_groups != "none":
         yield from _group_network_faults(sections, facts)
-    needed = methods.method_needs(method).epochs
+    needed = methods.method_needs(method).min_epochs
     if needed and train.epochs < needed[1]:
         why = f"{method[needed[0]]!r} given, it needs train.epochs of at least {needed[1]}, not {train.epochs}"
         yield ("method", needed[0]), why

@@ -357,7 +357,7 @@ class StudySpec:
         return replace(self, resources=resources, search=search, spec_of_file=self.spec_of_file or self)
 
     @property
-    def placement(self) -> dict[str, Scalar]:
+    def placement_overrides(self) -> dict[str, Scalar]:
         """Values of `PLACEMENT_KEYS` that are not those of the study's file."""
         own = (self.spec_of_file or self).placement_values
         return {key: value for key, value in self.placement_values.items() if value != own[key]}

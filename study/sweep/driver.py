@@ -2,17 +2,13 @@
 
 import gc
 import os
-import signal
-import socket
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
 from functools import partial
 from itertools import count, product
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from study import data
@@ -29,99 +25,21 @@ from study.home.record import StudyRecord
 from study.knobs import Section
 from study.models.initial_weights import locate_weights
 from study.spec import StudySpec
-from study.sweep import PREPARING_DATA_STEP, STARTING_RAY_STEP, STOPPING_MESSAGE
+from study.sweep import PREPARING_DATA_STEP, STARTING_RAY_STEP
 from study.sweep.agenda import Agenda, NewFoldsJoined, StudyCannotContinueError
 from study.sweep.early_stopping import EarlyStopping
 from study.sweep.fair_share import ClusterShare, new_peer
 from study.sweep.own_ray import RayProcesses, RayStartError
 from study.sweep.ray_runtime import JoinedCluster, RayStarter, TrialSlots, count_gpus, discard_text, start_or_join_ray
 from study.sweep.reference_process import ReferenceFitter
+from study.sweep.stop_on_signals import stop_study_on_signals
 from study.sweep.tune_adapters import RequestInbox
 from study.text import print_text, shell_command
 from study.training import function_loading
-from study.upstream.interrupt import (
-    STOP_SIGNALS,
-    has_stop_signal_come,
-    ignore_signal,
-    resend_dropped_interrupts_in_block,
-)
 from study.upstream.ray_internals import count_memory_kills_as_deaths, end_process_at_once, is_ray_job
 
 if TYPE_CHECKING:
     from study.sweep.nodes import TrialNodes
-
-__all__ = ["DUPLICATE_SIGNAL_S", "STOPPING_MESSAGE", "stop_study_on_signals"]
-
-DUPLICATE_SIGNAL_S = 0.3
-"""Seconds within which the same signal counts once: a process group may get it, and one of its processes pass it on, as
-`uv run` does."""
-
-
-@contextmanager
-def stop_study_on_signals(agenda: Agenda, tell: Callable[[str], None]) -> Iterator[None]:
-    """Make each signal of `NUMBERS` ask the agenda to stop, and a second one raise KeyboardInterrupt as usual.
-
-    The same signal within `DUPLICATE_SIGNAL_S` seconds is no second one, nor is another SIGHUP. A signal that came
-    before, and that a library swallowed, is obeyed too; a second one that is swallowed is raised again. Outside the
-    main thread, where no signal arrives, this does nothing.
-
-    Python runs a signal's handler between two of its own instructions: while the main thread is within Ray, or loads a
-    library, that may be a minute later on a busy machine. So another thread says at once that the signal has come.
-
-    Args:
-        tell: prints that the study stops.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    first: list[tuple[int, float]] = []
-
-    def stop(signum: int, frame: FrameType | None) -> None:
-        now = time.monotonic()
-        if signum == signal.SIGHUP:
-            before[signum] = signal.SIG_IGN
-            ignore_signal(signum)
-        if first and signum == first[0][0] and now - first[0][1] < DUPLICATE_SIGNAL_S:
-            return
-        if agenda.stopping:
-            first.clear()  # this one may be sent again, and must not count as the first then
-            dropped.raise_interrupt(frame)
-            return
-        first.append((signum, now))
-        agenda.stopping = "interrupted"
-
-    def acknowledge() -> None:
-        told = False
-        while number := arrived.recv(1):
-            if number[0] == signal.SIGTERM:
-                signal.alarm(0)  # Ray's handler in C++ may have set it, to end the process
-            if not told and number[0] in STOP_SIGNALS:
-                told = True
-                tell(STOPPING_MESSAGE)
-
-    arrived, woken = socket.socketpair()
-    woken.setblocking(False)
-    thread = threading.Thread(target=acknowledge, name="signals", daemon=True)
-    thread.start()
-    descriptor = signal.set_wakeup_fd(woken.fileno(), warn_on_full_buffer=False)
-    before = {number: signal.getsignal(number) for number in STOP_SIGNALS}
-    try:
-        with resend_dropped_interrupts_in_block() as dropped:
-            if has_stop_signal_come():
-                agenda.stopping = "interrupted"
-                tell(STOPPING_MESSAGE)
-            for number in STOP_SIGNALS:
-                signal.signal(number, stop)
-            yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-        signal.set_wakeup_fd(descriptor)
-        woken.close()
-        thread.join()
-        arrived.close()
-
 
 MAX_NAMED_FILES = 3
 """Number of changed files that a message names; it counts the rest."""
@@ -283,7 +201,7 @@ def drive_study(
         datasets=summarise_datasets(datasets),
         weights=check_initial_weights(spec, record) or None,
         function=function or None,
-        placement=spec.placement or None,
+        placement=spec.placement_overrides or None,
         groups=group_sizes(datasets),
     )
     record.apply(ledger.append(opened))

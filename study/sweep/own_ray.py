@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 
-from study.address import LOOPBACK, use_new_token
+from study.cluster_access import LOOPBACK, use_new_token
 from study.errors import StartInterruptedError
 from study.files import lock_file
 from study.sweep.host_memory import MemoryLimit

@@ -19,7 +19,7 @@ from typing import Any, Protocol, Self
 import psutil
 from packaging.requirements import Requirement
 
-from study.address import (
+from study.cluster_access import (
     HOST_PORT_PATTERN,
     check_cluster_address,
     check_cluster_token,

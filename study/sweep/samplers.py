@@ -1,5 +1,4 @@
-"""The samplers, which suggest a search's parameters; `study.spec.sampler_capabilities` says what each can search.
-"""
+"""The samplers, which suggest a search's parameters; `study.spec.sampler_capabilities` says what each can search."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence

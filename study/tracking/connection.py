@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 from urllib.parse import urlsplit
 
-from study.address import is_loopback
+from study.cluster_access import is_loopback
 from study.errors import UserError, disk_remedy, find_disk_error
 from study.home.folder import Home, sqlite_path, sqlite_uri
 from study.text import redact_credentials
@@ -120,7 +120,7 @@ def check_uri_is_supported(uri: str) -> None:
     )
 
 
-def check_server_password(uri: str) -> None:
+def require_server_password(uri: str) -> None:
     """Refuse an MLflow server elsewhere without a strong password: whoever reaches it could change its runs.
 
     Raises:

@@ -61,10 +61,10 @@ def _remove_from_all_experiments(home: Home, folder: StudyFolder, study: str) ->
 
 
 def _remove_from_experiment(home: Home, client: "MlflowClient", experiment_id: str, study: str) -> int:
-    runs = list(_iterate_run_ids(client, experiment_id, f"tags.`study.id` = '{study}'"))
+    runs = list(_iterate_undeleted_run_ids(client, experiment_id, f"tags.`study.id` = '{study}'"))
     models = _delete_model_versions(client, experiment_id, study, set(runs))
     experiment = client.get_experiment(experiment_id)
-    is_whole = len(runs) == sum(1 for _ in _iterate_run_ids(client, experiment_id))
+    is_whole = len(runs) == sum(1 for _ in _iterate_undeleted_run_ids(client, experiment_id))
     if home.owns_tracking and is_whole and experiment.lifecycle_stage == "active":
         client.rename_experiment(experiment_id, f"{experiment.name[:200]}, deleted, {study}")  # frees the name
         client.delete_experiment(experiment_id)
@@ -111,7 +111,7 @@ def _iterate_logged_models(client: "MlflowClient", experiment_id: str, study: st
             raise
 
 
-def _iterate_run_ids(client: "MlflowClient", experiment_id: str, query: str = "") -> Iterator[str]:
+def _iterate_undeleted_run_ids(client: "MlflowClient", experiment_id: str, query: str = "") -> Iterator[str]:
     """Yield the id of every run that is not marked as deleted."""
     from mlflow.entities import ViewType
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
 
-from study.address import MLFLOW_TRAINING_MODE, mlflow_experiments_page
+from study.cluster_access import MLFLOW_TRAINING_MODE, mlflow_experiments_page
 from study.files import read_json, write_atomically
 from study.home.folder import Home, StudyFolder, sqlite_path
 from study.home.ledger import LedgerTail

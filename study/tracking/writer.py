@@ -13,8 +13,8 @@ from study.ranking import Results
 from study.spec import StudySpec
 from study.text import redact_credentials
 from study.tracking.connection import correct_artifact_locations, move_damaged_database_aside, open_mlflow_of_home
-from study.tracking.mlflow_events import EventTranslator, study_description
 from study.tracking.run_store import MAX_PARALLEL_REQUESTS, NOTE_TAG, MlflowRunStore, RunUpdate, to_milliseconds
+from study.tracking.runs_from_events import EventTranslator, study_description
 from study.tracking.tracking_state import (
     STUDY_RUN_KEY,
     TrackingState,

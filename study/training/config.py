@@ -198,7 +198,7 @@ def depends_on_epoch_count(sections: Mapping[str, Section]) -> bool:
     """
     train, method = sections["train"], sections["method"]
     falls = train["schedule"] == "cosine" or (train["schedule"] == "steps" and bool(train["lr_milestones"]))
-    return falls or methods.method_needs(method).total is not None
+    return falls or methods.method_needs(method).total_epochs_key is not None
 
 
 REMOVED_TRAIN_KEYS = {

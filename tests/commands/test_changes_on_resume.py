@@ -31,7 +31,7 @@ def test_trials_are_placed_otherwise_and_stay_the_same(folder: StudyFolder) -> N
     assert (placed.resources.cpu, placed.search.concurrency) == (4, 3)
     assert placed.base["train"]["threads"] == 2, "as many threads as before: other results otherwise"
     assert placed.hash == SPEC.hash
-    assert placed.placement == found
+    assert placed.placement_overrides == found
     assert SPEC.placement == {}
 
 

@@ -10,7 +10,7 @@ from helpers import quickstart
 
 from study.commands import cost, plan
 from study.errors import UserError
-from study.ranking.documents import to_plain_value
+from study.ranking.json_documents import to_plain_value
 from study.spec import load_study
 
 SMALL = ("train.epochs=4", "train.data_share=0.1", "search.early_stopping={name: asha, grace: 1, reduction: 2}")

@@ -9,9 +9,9 @@ import pytest
 from heads import TOKEN, StandIn, job, stand_in
 from helpers import Told, append_event, quickstart, write_ledger
 
-from study.address import MIN_TOKEN_CHARACTERS
 from study.cluster.head import DashboardUnreachableError, unreachable_error
 from study.cluster.log_share import StudyLogShare
+from study.cluster_access import MIN_TOKEN_CHARACTERS
 from study.commands import fetch as fetching
 from study.commands.final_training import final_training_spec, find_model_files
 from study.commands.on_cluster import RemoteStudies, export_from_cluster

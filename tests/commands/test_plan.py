@@ -7,7 +7,7 @@ from helpers import quickstart
 
 from study.commands.plan import plan_study, plan_text
 from study.metrics.selection_rules import SELECTION_RULES
-from study.ranking.documents import to_plain_value
+from study.ranking.json_documents import to_plain_value
 
 LABELLED = sum(rule.required_labels != "inferred groups" for rule in SELECTION_RULES)
 """Rules that data with bias labels allow, where no groups are inferred."""

@@ -7,7 +7,7 @@ import pytest
 from helpers import quickstart
 
 from study.commands.plan import plan_study, plan_text
-from study.ranking.documents import to_plain_value
+from study.ranking.json_documents import to_plain_value
 from study.spec import load_study
 
 

@@ -29,7 +29,7 @@ from study.home.events import (
 from study.home.folder import Home
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
-from study.ranking.documents import to_plain_value
+from study.ranking.json_documents import to_plain_value
 from study.spec import StudySpec
 
 

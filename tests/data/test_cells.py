@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from study import data
 from study.data import cells
 from study.data.dataset import Facts, SplitLabels
-from study.ranking.documents import to_plain_value
+from study.ranking.json_documents import to_plain_value
 
 FACTS = Facts(2, 2, (3, 4, 4), aligned=(0, 1))
 

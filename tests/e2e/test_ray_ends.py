@@ -16,7 +16,7 @@ from command import Command
 from ended import assert_nothing_was_lost
 from helpers import computed
 
-from study.sweep.driver import STOPPING_MESSAGE
+from study.sweep import STOPPING_MESSAGE
 
 
 @pytest.mark.parametrize(

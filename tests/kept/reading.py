@@ -41,7 +41,7 @@ from study.home.record import StudyRecord, TrialRecord
 from study.knobs import REMOVED_VALUES
 from study.ranking import Results, SeedStatistics, epochs
 from study.ranking.difference import Arm, mean_difference, metrics_of_both_splits
-from study.ranking.documents import to_plain_value
+from study.ranking.json_documents import to_plain_value
 from study.spec import StudySpec
 from study.sweep.agenda import Agenda
 from study.sweep.early_stopping import EarlyStopping

@@ -12,7 +12,7 @@ import pytest
 from kept import keeping, reading
 from told_studies import by_hand, statements
 
-from study.ranking.documents import Statement
+from study.ranking.json_documents import Statement
 
 
 def test_every_study_has_kept_values() -> None:

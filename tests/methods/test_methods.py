@@ -232,7 +232,7 @@ def test_what_a_method_needs_is_said_by_the_key_that_asks_for_it() -> None:
 
 
 def test_losses_that_pair_views_need_two_that_differ() -> None:
-    asks = {name: methods.method_needs({"name": name}).views for name in CONTRASTIVE}
+    asks = {name: methods.method_needs({"name": name}).views_key for name in CONTRASTIVE}
     assert {name for name, key in asks.items() if key} == {name for name in CONTRASTIVE if needs_two_views(name)}
 
 

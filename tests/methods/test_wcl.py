@@ -55,5 +55,5 @@ def test_it_learns_without_labels(form: str) -> None:
 
 
 def test_it_needs_two_views() -> None:
-    assert methods.method_needs({"name": "wcl"}).views == "name"
+    assert methods.method_needs({"name": "wcl"}).views_key == "name"
     assert method_for_rows(name="wcl").views == 2

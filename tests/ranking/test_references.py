@@ -46,10 +46,10 @@ from study.home.folder import Home
 from study.home.record import StudyRecord, TrialRecord
 from study.metrics import format_metric
 from study.ranking import FittedReference, Results, summary
-from study.ranking.documents import to_plain_value
+from study.ranking.json_documents import to_plain_value
 from study.spec import load_study
 from study.spec.reference_models import REFERENCES
-from study.tracking.mlflow_events import STUDY_RUN_KEY, EventTranslator
+from study.tracking.runs_from_events import STUDY_RUN_KEY, EventTranslator
 from study.tracking.tracking_state import TrackingState
 
 RESULTS = {

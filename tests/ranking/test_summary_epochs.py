@@ -4,7 +4,7 @@ import pytest
 from helpers import Told, quickstart, record
 
 from study.ranking import Results
-from study.ranking.documents import to_plain_value
+from study.ranking.json_documents import to_plain_value
 from study.ranking.summary import result_metric_values, summarise, summary_lines
 
 TOLD = record(

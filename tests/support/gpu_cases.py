@@ -95,7 +95,7 @@ def _case(
             break
     else:
         return
-    if methods.method_needs(whole).views and "augmentation" not in train:
+    if methods.method_needs(whole).views_key and "augmentation" not in train:
         train["augmentation"] = "noise" if FACTS[kind].is_table else "simclr"
     network = networks[0] if head == "none" else {**networks[0], "head": head}
     yield Case(label, kind, network, method, train)

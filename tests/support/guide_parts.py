@@ -34,11 +34,11 @@ COMMON = {"--json", "--quiet", "--follow", "--address", "--set", "--profile", "-
 
 ABOUT = {"data": data.CATALOGUE.description, "model": models.CATALOGUE.description, "method": methods.describe_method}
 NEEDS = {
-    "bias": "bias labels",
-    "condition": "a continuous attribute or bias labels",
+    "bias_key": "bias labels",
+    "condition_key": "a continuous attribute or bias labels",
     "only_tables": "a table",
     "only_binary": "two classes",
-    "views": "two views of a sample",
+    "views_key": "two views of a sample",
 }
 
 

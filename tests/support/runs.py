@@ -7,7 +7,7 @@ from typing import Any
 from mlflow import MlflowClient
 
 from study.home.record import StudyRecord
-from study.tracking.mlflow_events import BEST_RUN_PREFIX
+from study.tracking.runs_from_events import BEST_RUN_PREFIX
 
 
 def saved_views(tags: Mapping[str, str]) -> dict[str, dict[str, Any]]:

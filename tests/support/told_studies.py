@@ -14,7 +14,7 @@ from study.commands.final_training import final_training_spec
 from study.home.events import GroupSampleCounts, ReferenceFitted
 from study.home.record import StudyRecord
 from study.ranking import Results
-from study.ranking.documents import Statement
+from study.ranking.json_documents import Statement
 from study.spec import StudySpec
 
 Kind = TypeVar("Kind", bound=Statement)

@@ -16,7 +16,7 @@ from study.ranking import Results
 from study.ranking.summary import summarise, summary_lines
 from study.spec import StudySpec
 from study.sweep.failures import TrialFailure
-from study.tracking.mlflow_events import EventTranslator
+from study.tracking.runs_from_events import EventTranslator
 from study.tracking.tracking_state import TrackingState
 
 NONE = "search.early_stopping.name=none"

@@ -14,13 +14,14 @@ from typing import Any
 import psutil
 import pytest
 
-from study.sweep.driver import DUPLICATE_SIGNAL_S, STOPPING_MESSAGE, stop_study_on_signals
+from study.sweep import STOPPING_MESSAGE
+from study.sweep.stop_on_signals import DUPLICATE_SIGNAL_S, stop_study_on_signals
 from study.upstream import interrupt
 
 BUSY = """
 import hashlib
 from types import SimpleNamespace
-from study.sweep.driver import stop_study_on_signals
+from study.sweep.stop_on_signals import stop_study_on_signals
 
 agenda = SimpleNamespace(stopping=None)
 with stop_study_on_signals(agenda, lambda text: print(text, agenda.stopping, flush=True)):

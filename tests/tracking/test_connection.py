@@ -16,9 +16,9 @@ from study.tracking.connection import (
     DATABASE_SCHEMES,
     OTHER_CREDENTIAL_VARIABLES,
     SERVER_SCHEMES,
-    check_server_password,
     connect_to_mlflow,
     format_mlflow_error,
+    require_server_password,
 )
 
 
@@ -32,7 +32,7 @@ def _no_password(monkeypatch: pytest.MonkeyPatch) -> None:
     "uri", ["sqlite:///runs.db", "http://127.0.0.1:5000", "http://localhost", "http://[::1]:5000", "databricks"]
 )
 def test_what_nobody_else_reaches_needs_no_password(uri: str) -> None:
-    check_server_password(uri)
+    require_server_password(uri)
 
 
 @pytest.mark.parametrize(
@@ -51,17 +51,17 @@ def test_a_server_elsewhere_needs_a_good_password(
         monkeypatch.setenv("MLFLOW_TRACKING_USERNAME", "ada")
         monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", password)
     with pytest.raises(UserError, match=told) as refused:
-        check_server_password("http://ada@mlflow.example.org:5000")
+        require_server_password("http://ada@mlflow.example.org:5000")
     assert "MLFLOW_TRACKING_URI: http://mlflow.example.org:5000: " in str(refused.value)
     monkeypatch.setenv("MLFLOW_TRACKING_USERNAME", "ada")
     monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", "twelve chars")
-    check_server_password("http://mlflow.example.org:5000")
+    require_server_password("http://mlflow.example.org:5000")
 
 
 @pytest.mark.parametrize("name", OTHER_CREDENTIAL_VARIABLES)
 def test_there_are_other_ways_to_show_who_one_is(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv(name, "x")
-    check_server_password("https://mlflow.example.org")
+    require_server_password("https://mlflow.example.org")
 
 
 @pytest.mark.slow
@@ -98,17 +98,17 @@ def test_a_database_that_a_killed_process_began_is_not_there(tmp_path: Path) -> 
 def test_where_mlflow_would_keep_nothing_is_refused_before(uri: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MLFLOW_ALLOW_FILE_STORE", raising=False)
     with pytest.raises(UserError, match=r"MLFLOW_TRACKING_URI: .* Allowed: http://HOST:PORT, sqlite:"):
-        check_server_password(uri)
+        require_server_password(uri)
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
     if not uri.startswith(("ftp", "htp")):
-        check_server_password(uri)
+        require_server_password(uri)
 
 
 @pytest.mark.parametrize(
     "uri", ["sqlite:////a/b.db", "sqlite+pysqlite:////a", "postgresql+psycopg2://h/d", "databricks"]
 )
 def test_the_others_are_not(uri: str) -> None:
-    check_server_password(uri)
+    require_server_password(uri)
 
 
 def test_mlflow_knows_these_kinds_of_address() -> None:

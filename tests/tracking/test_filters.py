@@ -17,7 +17,7 @@ from study.home.events import (
 )
 from study.home.folder import Home
 from study.home.ledger import Ledger
-from study.tracking.mlflow_events import BEST_RUN_PREFIX
+from study.tracking.runs_from_events import BEST_RUN_PREFIX
 from study.tracking.writer import LedgerToMlflowWriter
 
 PARAMS = {"method.alpha": 1.0, "method.lambda": 0.0, "method.epsilon": 0.0}

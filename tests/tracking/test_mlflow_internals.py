@@ -21,8 +21,8 @@ from study.home.folder import Home
 from study.tracking.connection import (
     ARTIFACT_LOCATION_COLUMNS,
     EXPERIMENTS_QUERY,
-    check_server_password,
     connect_to_mlflow,
+    require_server_password,
 )
 
 MOVED = "relocate in study/tracking/connection.py: artifacts of a home that was moved"
@@ -92,13 +92,13 @@ def test_the_password_is_the_one_that_the_client_would_send(tmp_path: Path, monk
         monkeypatch.setenv("MLFLOW_TRACKING_USERNAME", "ada")
         monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", "a long enough password")
         assert read_mlflow_creds().password == "a long enough password"
-        check_server_password("http://mlflow.example.org")
+        require_server_password("http://mlflow.example.org")
         monkeypatch.delenv("MLFLOW_TRACKING_PASSWORD")
         monkeypatch.setenv("HOME", str(tmp_path))
         (tmp_path / ".mlflow").mkdir()
         (tmp_path / ".mlflow" / "credentials").write_text("[mlflow]\nmlflow_tracking_password = another long one\n")
         assert read_mlflow_creds().password == "another long one"
-        check_server_password("http://mlflow.example.org")
+        require_server_password("http://mlflow.example.org")
 
 
 def test_no_other_module_touches_what_mlflow_does_not_promise() -> None:

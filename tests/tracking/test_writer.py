@@ -27,8 +27,8 @@ from study.home.ledger import Ledger, read_entries
 from study.spec import load_study
 from study.tracking import remove_study_runs
 from study.tracking import writer as writing
-from study.tracking.mlflow_events import BEST_RUN_PREFIX
 from study.tracking.run_store import RERUN_STAGES, SEARCH_STAGES, MlflowRunStore, saved_view_tags, to_dataset_input
+from study.tracking.runs_from_events import BEST_RUN_PREFIX
 from study.tracking.tracking_state import TrackingState
 from study.tracking.writer import LedgerToMlflowWriter
 

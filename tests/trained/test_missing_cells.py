@@ -25,9 +25,9 @@ from study.home.events import GroupSampleCounts
 from study.home.record import StudyRecord, finite_metrics
 from study.metrics.worst_group_statement import find_worst_group
 from study.ranking import Results, summary
-from study.ranking.documents import to_plain_value
+from study.ranking.json_documents import to_plain_value
 from study.spec import StudySpec
-from study.tracking.mlflow_events import EventTranslator
+from study.tracking.runs_from_events import EventTranslator
 from study.tracking.tracking_state import TrackingState
 from study.trained import model_card
 from study.training import metrics

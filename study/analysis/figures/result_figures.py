@@ -117,7 +117,7 @@ def draw_ablation(results: Results) -> Figure | None:
     title = f"{_steps_in_words(first)} to {_change_in_words(next(iter(paths)), gain)}"
     figure, panels = new_figure(title, 1.6 + 0.42 * len(first), 2, sharey=True)
     for axes, (name, (path, _)) in zip(panels, paths.items(), strict=False):
-        _draw_path(results.spec, axes, name, path)
+        _draw_steps_from_baseline_to_best(results.spec, axes, name, path)
     panels[0].set_yticks(range(len(first)), [escape_dollars(shorten(effect.label, 40)) for effect in first])
     panels[0].set_ylim(len(first) - 0.5, -0.5)
     for axes in panels[len(paths) :]:
@@ -150,7 +150,7 @@ def _change_in_words(name: str, gain: AblationEffect) -> str:
     return f"{change} on {name}" if between == formatting.MISSING_TEXT else f"{change} ({between}) on {name}"
 
 
-def _draw_path(spec: StudySpec, axes: Axes, name: str, path: Sequence[AblationEffect]) -> None:
+def _draw_steps_from_baseline_to_best(spec: StudySpec, axes: Axes, name: str, path: Sequence[AblationEffect]) -> None:
     """Draw the bars of one metric: each begins where the one before it ended."""
     assert path[0].statistics is not None
     sign = -1.0 if spec.direction(name) == "min" else 1.0

@@ -11,7 +11,7 @@ from study.analysis.statistics.next_step import is_space_exhausted
 from study.home.record import StudyRecord
 from study.ranking import Results, epochs
 from study.ranking.difference import Arm
-from study.ranking.documents import Statement
+from study.ranking.json_documents import Statement
 from study.spec import StudySpec
 from study.text import pluralise
 

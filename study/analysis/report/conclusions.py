@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
-from study.analysis.report.front_section import front_statements
+from study.analysis.report.pareto_front_section import front_statements
 from study.analysis.report.reference_sentences import reference_statements
 from study.analysis.statistics import formatting
 from study.analysis.statistics.debiasing_metrics import (
@@ -18,7 +18,7 @@ from study.analysis.statistics.debiasing_metrics import (
 from study.ranking import Results, SeedStatistics
 from study.ranking.candidates import CandidateLead
 from study.ranking.difference import Arm, Difference, to_arm
-from study.ranking.documents import Statement
+from study.ranking.json_documents import Statement
 from study.spec import StudySpec
 from study.spec.configuration import are_same_configuration
 from study.spec.load import paper_configurations

@@ -8,7 +8,7 @@ from study.home.record import StudyRecord
 from study.ranking import FittedReference, Results
 from study.ranking.candidates import CandidateLead
 from study.ranking.difference import Arm, to_arm
-from study.ranking.documents import Statement
+from study.ranking.json_documents import Statement
 from study.spec import StudySpec
 from study.text import sentence_case
 

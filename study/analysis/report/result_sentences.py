@@ -24,7 +24,7 @@ from study.home.events import ParamValues
 from study.metrics.worst_group_statement import WorstGroup
 from study.ranking import Results, SeedStatistics, epochs
 from study.ranking.difference import Arm, Difference, to_arm
-from study.ranking.documents import Statement, join_statements
+from study.ranking.json_documents import Statement, join_statements
 from study.spec.objective import MetricConstraint
 from study.text import format_parameter, pluralise, sentence_case, shell_command
 

@@ -8,8 +8,8 @@ import pandas as pd
 from study.analysis.figures.missing import why_search_figures_missing
 from study.analysis.figures.two_metrics import has_front_line, has_trade_off_front
 from study.analysis.report.caveats import caveat_statements
-from study.analysis.report.front_section import front_section
 from study.analysis.report.page import Block, BulletList, FigureBlock, PageSection, Paragraph, ReportPage, TableBlock
+from study.analysis.report.pareto_front_section import pareto_front_section
 from study.analysis.report.reference_sentences import references_table
 from study.analysis.report.result_sentences import lead_statements
 from study.analysis.report.rules_section import rules_section
@@ -377,7 +377,7 @@ def build_report_page(
     open_points = list(map(str, caveat_statements(results)))
     has_result = results.final_arm is not None or any(results.baseline_and_best_arms)
     sections = [
-        front_section(results, pictured),
+        pareto_front_section(results, pictured),
         PageSection("Summary", [*seeds, *map(TableBlock, tables)]) if has_result else None,
         *(_best_and_baseline(beside) if beside is not None else ()),
         PageSection("What these numbers are", list(map(Paragraph, notes)), folded=True) if has_result else None,

@@ -16,7 +16,7 @@ from study.ranking.difference import (
     mean_difference,
     to_arm,
 )
-from study.ranking.documents import FLATTEN_FIELDS
+from study.ranking.json_documents import FLATTEN_FIELDS
 from study.ranking.summary import ArmSummary, StudySummary, summarise
 from study.spec import StudySpec
 from study.spec.reference_models import REFERENCES

@@ -10,7 +10,7 @@ from study.metrics.worst_group_statement import GroupCounts, WorstGroup
 from study.metrics.worst_group_statement import find_worst_group as worst
 from study.ranking import SeedStatistics
 from study.ranking.difference import Arm
-from study.ranking.documents import Statement
+from study.ranking.json_documents import Statement
 from study.text import sentence_case
 
 

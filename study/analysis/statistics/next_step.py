@@ -38,7 +38,7 @@ from study.ranking.difference import (
     selection_adjusted_t,
     to_arm,
 )
-from study.ranking.documents import Statement
+from study.ranking.json_documents import Statement
 from study.spec import StudySpec, objective
 from study.spec.domain import Domain
 from study.spec.sampler_capabilities import sampler_capabilities

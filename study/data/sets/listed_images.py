@@ -281,7 +281,7 @@ def parse_utkface_name(name: str) -> dict[str, int] | None:
     return {"age": int(age < 35), "gender": int(gender == 0), "ethnicity": int(race == 0)}
 
 
-def _utkface_common_cells(options: UtkfaceOptions) -> frozenset[file_lists.Cell]:
+def _utkface_common_cells(options: UtkfaceOptions) -> frozenset[file_lists.ClassAndBias]:
     """Return the two common cells (Table 9): more men among Caucasians and among those of 35 or more."""
     opposite = "age" in (options.target, options.sensitive)
     return frozenset({(0, 1), (1, 0)} if opposite else {(0, 0), (1, 1)})

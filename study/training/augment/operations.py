@@ -212,7 +212,7 @@ def rotate(images: Tensor, degrees: Tensor) -> Tensor:
 
 
 RED_LUMINANCE, GREEN_LUMINANCE, BLUE_LUMINANCE = 0.2989, 0.587, 0.114
-COLOUR_CHANGES = BRIGHTNESS, CONTRAST, SATURATION = 0, 1, 2
+COLOUR_CHANGES = BRIGHTNESS_CHANGE, CONTRAST_CHANGE, SATURATION_CHANGE = 0, 1, 2
 COLOUR_CHANGE_ORDERS = list(permutations(COLOUR_CHANGES))
 HUE_OF_CHANNELS = DeviceConstant(2.0 - torch.tensor([0.0, 1 / 3, 2 / 3]))
 """Turns from red, green and blue on to red on the circle of hues, plus one: positive with any hue and shift."""
@@ -231,7 +231,11 @@ def _colour_change_matrices(weights: list[float]) -> DeviceConstant:
     """
     channels = len(weights)
     grey, itself, nothing = torch.tensor([weights]), torch.eye(channels), torch.zeros(1, channels)
-    rows = {BRIGHTNESS: (itself, nothing), CONTRAST: (itself, -grey), SATURATION: (itself - grey, nothing)}
+    rows = {
+        BRIGHTNESS_CHANGE: (itself, nothing),
+        CONTRAST_CHANGE: (itself, -grey),
+        SATURATION_CHANGE: (itself - grey, nothing),
+    }
     changes = {change: torch.cat(parts) for change, parts in rows.items()}
     return DeviceConstant(
         torch.stack([torch.stack([changes[change] for change in order]) for order in COLOUR_CHANGE_ORDERS])

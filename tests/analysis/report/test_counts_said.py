@@ -16,7 +16,7 @@ from study.analysis.statistics.next_step import NoStepLeft, SeedsDoNotDecide, Se
 from study.home.record import StudyRecord
 from study.metrics import METRICS
 from study.ranking import Results, summary
-from study.ranking.documents import join_statements
+from study.ranking.json_documents import join_statements
 from study.spec import StudySpec
 
 ONE = quickstart("search.confirm={top: 0}", "search.trials=4", "train.epochs=2", "search.early_stopping={name: none}")

@@ -9,7 +9,13 @@ from told_studies import AGAINST, LIMITED, broken_anew, fresh, level, measured, 
 
 from study.analysis.report import result_sentences
 from study.analysis.report.conclusions import DebiasingNotNeeded, GainOverBaseline, MetricChange, RulePickReached
-from study.analysis.report.front_section import ChosenOfFront, ConfigurationsOnFront, FrontGain, front_note, front_table
+from study.analysis.report.pareto_front_section import (
+    ChosenOfFront,
+    ConfigurationsOnFront,
+    FrontGain,
+    front_note,
+    front_table,
+)
 from study.analysis.report.result_sentences import (
     AccuracyTradeOff,
     BestAmongRivals,
@@ -38,7 +44,7 @@ from study.home.record import StudyRecord
 from study.metrics import selection_rules
 from study.ranking import Results
 from study.ranking.difference import Difference
-from study.ranking.documents import to_plain_value
+from study.ranking.json_documents import to_plain_value
 from study.spec import StudySpec
 
 PLAIN = quickstart("train.epochs=1", "search.early_stopping={name: none}", "search.confirm={top: 2, seeds: 3}")

@@ -6,7 +6,7 @@ from study.analysis.report.caveats import caveat_statements
 from study.analysis.report.sections import build_report_page
 from study.home.record import StudyRecord
 from study.ranking import Results
-from study.ranking.documents import join_statements
+from study.ranking.json_documents import join_statements
 from study.spec import StudySpec, load_study
 
 

@@ -19,7 +19,7 @@ from study.home.folder import Home
 from study.home.record import StudyRecord
 from study.ranking import Results
 from study.ranking.difference import selection_adjusted_t
-from study.ranking.documents import to_plain_value
+from study.ranking.json_documents import to_plain_value
 from study.spec import StudySpec
 
 FEW = replace(quickstart("search.trials=3"), name="few")

@@ -10,10 +10,10 @@ from torch.testing import assert_close
 from torchvision.transforms.v2 import functional as oracle
 
 from study.training.augment.operations import (
-    BRIGHTNESS,
+    BRIGHTNESS_CHANGE,
     COLOUR_CHANGE_ORDERS,
-    CONTRAST,
-    SATURATION,
+    CONTRAST_CHANGE,
+    SATURATION_CHANGE,
     ColourJitter,
     Greyscale,
     jitter_colours,
@@ -42,7 +42,7 @@ def test_luminance_is_torchvisions_grey(channels: int) -> None:
 
 
 @pytest.mark.parametrize("channels", [1, 3])
-@pytest.mark.parametrize("change", [BRIGHTNESS, CONTRAST, SATURATION])
+@pytest.mark.parametrize("change", [BRIGHTNESS_CHANGE, CONTRAST_CHANGE, SATURATION_CHANGE])
 def test_brightness_contrast_and_saturation_are_torchvisions(change: int, channels: int) -> None:
     images, factors = pictures(16, channels), torch.linspace(0, 2, 16)
     theirs = [FUNCTIONS[change](image, float(factor)) for image, factor in zip(images, factors, strict=True)]

@@ -8,8 +8,8 @@ from helpers import Told, quickstart, write_ledger
 from markupsafe import escape
 
 from study.analysis.figures import FIGURES
-from study.analysis.report.front_section import front_table
 from study.analysis.report.page import FigureBlock, TableBlock, page_to_html
+from study.analysis.report.pareto_front_section import front_table
 from study.analysis.report.rules_section import RULES_TITLE
 from study.analysis.report.sections import build_report_page
 from study.analysis.statistics.next_step import is_better_than_baseline

@@ -11,7 +11,7 @@ from study.analysis.statistics import formatting
 from study.analysis.statistics.frame import param_keys, param_text, trial_label
 from study.ranking import Candidate, Results
 from study.ranking.difference import Arm, Difference, to_arm
-from study.ranking.documents import Statement
+from study.ranking.json_documents import Statement
 from study.spec import StudySpec, objective
 from study.spec.objective import TrialScore
 from study.text import pluralise
@@ -243,7 +243,7 @@ def front_table(results: Results) -> "pd.DataFrame":
     return pd.DataFrame(rows)
 
 
-def front_section(results: Results, picture: FigureBlock | None) -> PageSection | None:
+def pareto_front_section(results: Results, picture: FigureBlock | None) -> PageSection | None:
     """Return the front as figure, table and note; None with one metric, or before a configuration is complete."""
     table = front_table(results)
     if table.empty:

@@ -14,8 +14,8 @@ from study.api.run_study import build_function_study
 from study.home.ledger_line import Entry
 from study.home.record import StudyRecord
 from study.spec import StudySpec
-from study.tracking.mlflow_events import BEST_RUN_PREFIX, EventTranslator, study_params
 from study.tracking.run_store import RunUpdate, _run_key_of_tags
+from study.tracking.runs_from_events import BEST_RUN_PREFIX, EventTranslator, study_params
 from study.tracking.tracking_state import STUDY_RUN_KEY, TrackingState
 
 PARAMS = {"method.alpha": 1.0, "method.lambda": 0.0, "method.epsilon": 0.0}
