@@ -22,7 +22,7 @@ def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Submissio
     command.done("cluster", "up", "--nodes", "1", "--cpus-per-node", "2", MLFLOW_TRACKING_URI="")
     found = Submissions(command.home, tmp_path)
     yield found
-    found.local.stop()
+    found.local.stop_cluster()
 
 
 def test_studies_share_the_cluster(there: Submissions) -> None:
@@ -32,8 +32,8 @@ def test_studies_share_the_cluster(there: Submissions) -> None:
     there.until(lambda: there.is_complete("small"))
     assert there.record("large").state == "running"
     driver_requests.submit_request(there.folder("large").requests_folder, DriverRequest("end"))
-    there.until(lambda: all(job.is_over for job in there.jobs.all_driver_jobs()))
-    assert {job.study: job.owner for job in there.jobs.all_driver_jobs()} == {"large": "ann", "small": "bob"}
+    there.until(lambda: all(job.has_ended for job in there.jobs.all_driver_jobs()))
+    assert {job.study: job.study_owner for job in there.jobs.all_driver_jobs()} == {"large": "ann", "small": "bob"}
     for name in ("large", "small"):
         assert there.record(name).state == "complete"
         ends = [trial for _, _, trial in there.events(name, "ended")]

@@ -32,7 +32,7 @@ def test_trials_are_placed_otherwise_and_stay_the_same(folder: StudyFolder) -> N
     assert placed.base["train"]["threads"] == 2, "as many threads as before: other results otherwise"
     assert placed.hash == SPEC.hash
     assert placed.placement_overrides == found
-    assert SPEC.placement == {}
+    assert SPEC.placement_overrides == {}
 
 
 @pytest.mark.parametrize(
