@@ -27,10 +27,8 @@ BiasGuess = Literal["colour", "texture", "unknown"]
 FAIR_KL_SUFFIX = "+fair_kl"
 """Appended to a method's name: the method with FairKL as its regulariser."""
 
-METHODS_WITH_BIAS_LABELS, METHODS_WITHOUT_BIAS_LABELS = (
-    (f"eps_sup_info_nce{FAIR_KL_SUFFIX}",),
-    ("cross_entropy", "learning_from_failure"),
-)
+METHODS_WITH_BIAS_LABELS = (f"eps_sup_info_nce{FAIR_KL_SUFFIX}",)
+METHODS_WITHOUT_BIAS_LABELS = ("cross_entropy", "learning_from_failure")
 """Methods of a file on images whose user names none; on a table cross entropy is always among them."""
 
 ORDINARY_LOSS_BY_METHOD = {

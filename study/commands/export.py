@@ -109,10 +109,8 @@ def _export_reference(results: Results, stays: FittedReference, out: Path) -> Ex
     """Write a reference as a study file of one trial."""
     check_output_path(out)
     searched = results.best
-    train, file = (
-        shell_command("train", out.name if out.name.isprintable() else "FILE"),
-        searched and searched.trial.number,
-    )
+    train = shell_command("train", out.name if out.name.isprintable() else "FILE")
+    file = searched and searched.trial.number
     head = REFERENCE_HEADER.format(study=results.spec.name, words=stays.name_in_sentence, train=train, trial=file)
     write_output(out, head + _reference_spec(results, stays).to_yaml())
     return ExportedFile(out, stays, results.spec.objective)

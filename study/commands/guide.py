@@ -19,13 +19,11 @@ MAINTAINER_PAGES = ("adding-things", "architecture", "changelog")
 MAX_FURTHER_PASSAGES = 3
 """Number of passages of which one line is listed after the one that is shown."""
 
-HEADING_WEIGHT, QUESTION_WORD_WEIGHT, SIMILAR_QUESTION_WEIGHT, EVERYDAY_WORD_FACTOR, LATE_PASSAGE_FACTOR = (
-    2.0,
-    1.0,
-    2.2,
-    0.6,
-    0.7,
-)
+HEADING_WEIGHT = 2.0
+QUESTION_WORD_WEIGHT = 1.0
+SIMILAR_QUESTION_WEIGHT = 2.2
+EVERYDAY_WORD_FACTOR = 0.6
+LATE_PASSAGE_FACTOR = 0.7
 """What a word of the heading, and one of the questions beside a passage, counts beside one of its text; what the most
 similar of these questions counts; what a word that stands for an everyday one counts beside one that was asked for; the
 factor of a late passage. `tests/benchmarks/guide_search.py` says what each is worth."""

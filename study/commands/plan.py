@@ -321,11 +321,9 @@ def plan_budget(spec: StudySpec) -> Budget:
 
     Expected is that early stopping prunes as many as it means to (`study.spec.rungs.RungSchedule`).
     """
-    search, rungs, seeds = (
-        spec.search,
-        RungSchedule(spec.search.early_stopping, spec.epochs),
-        len(spec.runs_of_configuration()),
-    )
+    search = spec.search
+    rungs = RungSchedule(spec.search.early_stopping, spec.epochs)
+    seeds = len(spec.runs_of_configuration())
     baseline = int(search.baseline is not None)
     confirm = count_confirm_trials(spec, search.confirm, spec.trials)
     reported = [f"val/{name}" for name in spec.available_metrics[0]]
@@ -397,10 +395,8 @@ def count_confirm_trials(spec: StudySpec, confirm: ConfirmOptions, configuration
 
     With several metrics, or where an incumbent is enqueued, it is the most that there can be.
     """
-    baseline, front = (
-        int(spec.search.baseline is not None),
-        confirm.front if spec.objective.has_several_metrics else None,
-    )
+    baseline = int(spec.search.baseline is not None)
+    front = confirm.front if spec.objective.has_several_metrics else None
     most = min(max(confirm.top, front or 0) + spec.has_searched_incumbents, configurations - baseline)
     return (most + baseline) * confirm.seeds * (spec.folds or 1) if confirm.top else 0
 

@@ -27,11 +27,9 @@ def guess_positive_class_name(class_names: Sequence[str] | None) -> str | None:
     """Guess the positive class by its name, as `yes` beside `no`; None where the names do not tell."""
     if not class_names or len(class_names) != 2:
         return None
-    lower, yes, no = (
-        [name.strip().lower() for name in class_names],
-        POSITIVE_CLASS_NAMES.split(),
-        NEGATIVE_CLASS_NAMES.split(),
-    )
+    lower = [name.strip().lower() for name in class_names]
+    yes = POSITIVE_CLASS_NAMES.split()
+    no = NEGATIVE_CLASS_NAMES.split()
     return next((class_names[place] for place in (0, 1) if lower[place] in yes and lower[1 - place] in no), None)
 
 

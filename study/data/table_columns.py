@@ -332,10 +332,8 @@ def unusable_input_findings(column: "pd.Series") -> Iterator[ColumnFinding]:
         wrong = np.flatnonzero(np.abs(values) > FLOAT32_MAX)
         if len(wrong):
             what = f"{values[wrong[0]]:g} is too large: numbers up to {FLOAT32_MAX:.1e} are allowed"
-            problem, remedy = (
-                f"column {name!r}, row {wrong[0] + 1}: {what}",
-                f"Mend it, or leave it out by {WITHOUT_KEY}",
-            )
+            problem = f"column {name!r}, row {wrong[0] + 1}: {what}"
+            remedy = f"Mend it, or leave it out by {WITHOUT_KEY}"
             yield ColumnFinding("", problem, remedy, "refused", WITHOUT_KEY, (name,))
     elif (count := column.nunique()) > MAX_TEXT_VALUES:
         problem = f"has {count} different texts, at most {MAX_TEXT_VALUES} are allowed"

@@ -16,12 +16,10 @@ predicts the class alone, which the user decides on; `left out`: is not an input
 every row; `odd`: an input that may not be what it seems.
 """
 
-WITHOUT_KEY, MISSING_MARKS_KEY, TARGET_BINS_KEY, WORDS_KEY = (
-    "data.without",
-    "data.missing_marks",
-    "data.target_bins",
-    "data.words",
-)
+WITHOUT_KEY = "data.without"
+MISSING_MARKS_KEY = "data.missing_marks"
+TARGET_BINS_KEY = "data.target_bins"
+WORDS_KEY = "data.words"
 
 
 @dataclass(frozen=True)

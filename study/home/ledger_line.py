@@ -29,10 +29,8 @@ CHAIN_BYTES = 64
 
 _CHECKSUM_START = -len('01234567"}\n')
 """Place of a line's check value, counted from its end; the value is of what stands before it."""
-_OWN_CHECKSUM, _PREVIOUS_CHECKSUM = (
-    slice(_CHECKSUM_START, _CHECKSUM_START + 8),
-    slice(_CHECKSUM_START - 9, _CHECKSUM_START - 1),
-)
+_OWN_CHECKSUM = slice(_CHECKSUM_START, _CHECKSUM_START + 8)
+_PREVIOUS_CHECKSUM = slice(_CHECKSUM_START - 9, _CHECKSUM_START - 1)
 
 
 def encode_entry(event: Entry) -> bytes:

@@ -120,12 +120,10 @@ def build_regulariser(method: Section) -> LossTerm | None:
     return LossTerm.from_method(function, method) if function else None
 
 
-LABELS_SOURCE, SOME_LABELS_SOURCE, BIAS_MODEL_SOURCE, EARLY_LAYERS_SOURCE = (
-    "labels",
-    "some_labels",
-    "model",
-    "early_layers",
-)
+LABELS_SOURCE = "labels"
+SOME_LABELS_SOURCE = "some_labels"
+BIAS_MODEL_SOURCE = "model"
+EARLY_LAYERS_SOURCE = "early_layers"
 
 
 BIAS_SOURCE_DOC = (

@@ -126,11 +126,9 @@ class SmallConvNet(Encoder):
         halvings = math.ceil(math.log2(max(sides) / SMALL_CONV_NET_GRID))
         layers: list[nn.Module] = []
         for index in range(max(2, halvings)):
-            outputs, halve, by_stride = (
-                width * min(2**index, WIDEST_CHANNELS_FACTOR),
-                index < halvings,
-                max(sides) > MAX_POOLED_SIDE,
-            )
+            outputs = width * min(2**index, WIDEST_CHANNELS_FACTOR)
+            halve = index < halvings
+            by_stride = max(sides) > MAX_POOLED_SIDE
             layers.append(nn.Conv2d(inputs, outputs, 3, stride=2 if by_stride else 1, padding=1, bias=False))
             layers += [nn.BatchNorm2d(outputs), nn.ReLU()]
             if halve and not by_stride:

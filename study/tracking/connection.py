@@ -90,10 +90,8 @@ def _create_sqlite_database(path: Path) -> None:
         part.unlink(missing_ok=True)
 
 
-SERVER_SCHEMES, DATABASE_SCHEMES = (
-    ("http", "https", "databricks", "databricks-uc", "uc"),
-    ("postgresql", "mysql", "sqlite", "mssql"),
-)
+SERVER_SCHEMES = ("http", "https", "databricks", "databricks-uc", "uc")
+DATABASE_SCHEMES = ("postgresql", "mysql", "sqlite", "mssql")
 """Schemes of the addresses that MLflow knows; that of a database may name a driver after a `+`."""
 
 

@@ -100,10 +100,8 @@ def to_dataset_input(section: Section, told: DatasetSummary) -> DatasetInput:
     """
     kind, source = _dataset_source(str(section["name"]), told["sources"])
     profile = json.dumps({"rows": told["rows"], "shape": told.get("shape")})
-    title, digest = (
-        told["title"][:MAX_DATASET_NAME_CHARACTERS],
-        original_fingerprint(told["digest"])[:MAX_DATASET_DIGEST_CHARACTERS],
-    )
+    title = told["title"][:MAX_DATASET_NAME_CHARACTERS]
+    digest = original_fingerprint(told["digest"])[:MAX_DATASET_DIGEST_CHARACTERS]
     found = Dataset(title, digest, kind, source, profile=profile)
     return DatasetInput(found, [InputTag("mlflow.data.context", ", ".join(told["rows"]))])
 

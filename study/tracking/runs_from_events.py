@@ -299,11 +299,9 @@ class EventTranslator:
         """Give a reference a run of its own, which ends as it begins."""
         key = reference_run_key(event.name)
         change = self._update_of(key)
-        change.parent, change.name, change.start_ms = (
-            STUDY_RUN_KEY,
-            key,
-            to_milliseconds(event.time - (event.seconds or 0.0)),
-        )
+        change.parent = STUDY_RUN_KEY
+        change.name = key
+        change.start_ms = to_milliseconds(event.time - (event.seconds or 0.0))
         tags = {"study.kind": "reference", "study.stage": "reference", REFERENCE_TAG: event.name}
         self._set_tags(key, {**inherited_tags(self._spec, self.record), **tags})
         self._set_tags(key, {"failure": event.reason}) if event.reason else self._remove_tags(key, ["failure"])

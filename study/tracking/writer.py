@@ -147,10 +147,8 @@ class LedgerToMlflowWriter:
         folder = next((one for one in self._home.list_studies() if one.name == origin.get("study")), None)
         if folder is None or self._spec.final_seeds is None or folder.name == self._spec.name:
             return TrackingState()
-        found, own = (
-            TrackingState.load(folder.tracking_file, self._home.tracking_uri),
-            study_id_of_ledger(folder.ledger_file),
-        )
+        found = TrackingState.load(folder.tracking_file, self._home.tracking_uri)
+        own = study_id_of_ledger(folder.ledger_file)
         if (
             STUDY_RUN_KEY not in found.runs
             or origin.get("study_id", own) != own

@@ -189,10 +189,8 @@ def draw_learning_curves(results: Results) -> Figure | None:
     best, reference = next(iter(results.ranked_search), None), results.baseline
     figure, (axes, *_) = new_figure(_learning_curves_title(spec, trials), 4.3)
     named = [candidate.trial for candidate in (best, reference) if candidate]
-    others, faded = (
-        [trial for trial in trials if trial not in named],
-        opacity_for_count(min(len(trials), MAX_CURVES_PER_KIND)),
-    )
+    others = [trial for trial in trials if trial not in named]
+    faded = opacity_for_count(min(len(trials), MAX_CURVES_PER_KIND))
     full = thin_out([trial for trial in others if trial.state != "pruned"], MAX_CURVES_PER_KIND)
     pruned = thin_out([trial for trial in others if trial.state == "pruned"], MAX_CURVES_PER_KIND)
     axes.add_collection(

@@ -52,11 +52,9 @@ class ConfigurationsOnFront(Statement):
         return "one point" if len({score.values_to_maximise for _, score in self.front}) == 1 else "several points"
 
     def __str__(self) -> str:
-        spec, chosen, where = (
-            self.spec,
-            _configuration_name(self.chosen[0]),
-            _judged_by_text(self.spec, self.front, self.judged),
-        )
+        spec = self.spec
+        chosen = _configuration_name(self.chosen[0])
+        where = _judged_by_text(self.spec, self.front, self.judged)
         if self.verdict == "none keeps the limits":
             limits, least = " and ".join(map(str, spec.objective.constraints)), self.front[0][1].total_violation
             return (
@@ -221,11 +219,11 @@ def front_table(results: Results) -> "pd.DataFrame":
     keys = param_keys(results.spec, results.record.trials.values())
     best = None if results.reference_as_result else results.best
     where = "on fresh seeds" if front and front[0][1] is front[0][0].confirmed_score else "in the search"
-    rows, where_read = (
-        [],
+    rows = []
+    where_read = (
         " on fresh seeds"
         if all(each.confirm_statistics for each in _candidates_read_on_test(results.spec, front))
-        else "",
+        else ""
     )
     for candidate, score in front:
         judged, tested = _judged_arm(results.spec, candidate, score), to_arm(results.spec, candidate)

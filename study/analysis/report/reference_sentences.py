@@ -204,12 +204,10 @@ def reference_statements(results: Results) -> Iterator[Statement]:
     won, spec = results.best, results.spec
     if won is None or spec.varied_data_keys:
         return
-    arm, before, stays, held = (
-        to_arm(spec, won),
-        results.baseline_and_best_arms[0],
-        results.reference_as_result,
-        results.reference_standing,
-    )
+    arm = to_arm(spec, won)
+    before = results.baseline_and_best_arms[0]
+    stays = results.reference_as_result
+    held = results.reference_standing
     baseline = before if before and before.trial_number != arm.trial_number else None
     if stays is not None:
         lead = held.leads[0] if held and held.leads else None

@@ -181,11 +181,9 @@ def trade_off_statements(results: Results) -> Iterator[AccuracyTradeOff | Milder
 
 def _milder_configuration(results: Results, reference: Arm) -> Iterator[MilderConfiguration]:
     """Yield the best configuration that is better than the baseline and loses little of its accuracy."""
-    spec, own, whole = (
-        results.spec,
-        reference.metric_statistics(results.spec.metric),
-        reference.metric_statistics("val/accuracy"),
-    )
+    spec = results.spec
+    own = reference.metric_statistics(results.spec.metric)
+    whole = reference.metric_statistics("val/accuracy")
     assert own
     assert whole
     least = math.floor(1000 * (whole.mean - MIN_LOSS_TO_NAME_MILDER)) / 1000
@@ -371,10 +369,8 @@ class BestAmongRivals(Statement):
         )
         if self.verdict == "better mean":
             clear = f", beyond the spread over {best.repeated_over}" if against.difference_to_runner_up.is_clear else ""
-            leader, gap = (
-                against.runner_up.label,
-                formatting.difference_with_interval(best.spec.metric, against.difference_to_runner_up),
-            )
+            leader = against.runner_up.label
+            gap = formatting.difference_with_interval(best.spec.metric, against.difference_to_runner_up)
             return f"Of {where}, {leader} has the best mean; the difference of {best.label} to it is {gap}{clear}."
         if against.undecided_trials:
             return (

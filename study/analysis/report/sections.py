@@ -359,11 +359,9 @@ def build_report_page(
     seeds = [figure for figure in figures if figure.name == "seeds"]
     pictured = next((figure for figure in figures if figure.name == "front"), None)
     others = [figure for figure in figures if figure.name not in ("seeds", "front")]
-    first, summary, configurations = (
-        report_tables.printed_first_table(results),
-        report_tables.printed_summary(results),
-        report_tables.printed_configurations(results),
-    )
+    first = report_tables.printed_first_table(results)
+    summary = report_tables.printed_summary(results)
+    configurations = report_tables.printed_configurations(results)
     figure_notes = [Paragraph(LENGTHENED_TRIALS_NOTE)] if record.has_lengthened_trials else []
     figure_notes += map(Paragraph, why_search_figures_missing(results, pictures))
     with_references = references_table(results, report_tables.first_table_metrics(results))

@@ -359,10 +359,8 @@ def _importances_of_group(
         key: axis for key, axis in parameter_axes(results).items() if all(key in trial.params for trial in trials)
     }
     params = [trial.params for trial in trials]
-    inputs, weights = (
-        [axis.design_columns(params) for axis in shared.values()],
-        [axis.column_weights for axis in shared.values()],
-    )
+    inputs = [axis.design_columns(params) for axis in shared.values()]
+    weights = [axis.column_weights for axis in shared.values()]
     shares = draw_variance_shares(inputs, weights, responses)
     alone = {key: VarianceShare.from_draws(draws) for key, draws in zip(shared, shares.main_shares.T, strict=True)}
     return Importances(

@@ -483,10 +483,8 @@ class SeedsDoNotDecide(Statement):
     command: str | None = None
 
     def __str__(self) -> str:
-        pair, needed = (
-            f"By {self.best.spec.metric} {self.best.label_in_sentence} and {self.other.label_in_sentence}",
-            self.needed,
-        )
+        pair = f"By {self.best.spec.metric} {self.best.label_in_sentence} and {self.other.label_in_sentence}"
+        needed = self.needed
         if needed is None:
             return f"{pair} ran on {pluralise(self.seeds, 'seed')} in common, which cannot tell them apart."
         what = f"{pair} are not told apart on {self.seeds} seeds. To tell them apart in {TARGET_POWER_IN_WORDS} takes"
@@ -670,10 +668,8 @@ def is_better_than_baseline(results: Results) -> bool | None:
 
 def _no_step_left(results: Results) -> NoStepLeft:
     """Return the step when nothing asks for more."""
-    trials, held = (
-        sum(trial.state != "waiting" for trial in results.record.trials_of_stages("search")),
-        results.incumbent_standing,
-    )
+    trials = sum(trial.state != "waiting" for trial in results.record.trials_of_stages("search"))
+    held = results.incumbent_standing
     keep: Literal["margin", "better"] = "margin" if held and held.held_back_lead else "better"
     is_kept = is_better_than_baseline(results) is False
     return NoStepLeft(trials, is_space_exhausted(results), results.is_confirmed, keep if is_kept else "")

@@ -165,10 +165,8 @@ def to_entry(cell: MetricCell, cells: Collection[MetricCell], source: str = "") 
         cells: all of the table.
         source: whose number it is.
     """
-    n, counts = (
-        len(cell.values),
-        ", ".join(f"{getattr(cell, kind)} {kind}" for kind in COUNTED_TRIALS_IN_WORDS if getattr(cell, kind)),
-    )
+    n = len(cell.values)
+    counts = ", ".join(f"{getattr(cell, kind)} {kind}" for kind in COUNTED_TRIALS_IN_WORDS if getattr(cell, kind))
     remark = "; ".join(part for part in (str(n) if n else "", counts) if part)
     bracketed = cell.over == "configurations" and len(_deviation_over(cells)) > 1
     shown = f"({remark})" if remark and not _have_equal_counts(cells) else ""
