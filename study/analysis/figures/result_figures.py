@@ -1,7 +1,7 @@
 """Figures of what a study came to: each seed, the way from the baseline to the best, the metric over epochs."""
 
 from collections.abc import Sequence
-from textwrap import shorten
+from textwrap import fill, shorten
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -40,6 +40,9 @@ from study.spec import StudySpec
 from study.spec.rungs import RungSchedule
 from study.text import pluralise
 
+ROW_CHARACTERS = 24
+"""Characters of a line of a row's name beside a panel."""
+
 
 @with_figure_style
 def draw_fresh_seeds(results: Results) -> Figure | None:
@@ -54,19 +57,17 @@ def draw_fresh_seeds(results: Results) -> Figure | None:
     ]
     words = [wrap_metric_name(escape_dollars(name)) for name in metrics]
     height = 1.5 + 0.45 * len(arms) + 0.17 * max(label.count("\n") for label in words)
-    figure, panels = new_figure(_seeds_title(results.spec, arms), height, 2, sharex=True)
-    for axes, name, label in zip(panels, metrics, words, strict=False):
+    figure, panels = new_figure(_seeds_title(results.spec, arms), height, len(metrics), sharex=True)
+    for axes, name, label in zip(panels, metrics, words, strict=True):
         for place, arm in enumerate(reversed(arms)):
             _draw_seed_row(axes, arm, name, place)
-        axes.set_yticks(range(len(arms)), [escape_dollars(arm.label) for arm in reversed(arms)])
+        axes.set_yticks(range(len(arms)), [fill(escape_dollars(arm.label), ROW_CHARACTERS) for arm in reversed(arms)])
         axes.set_ylim(-0.6, len(arms) - 0.4)
         axes.set_xlabel(f"{label}\n{fresh[0].repeated_over}, mean ± sd")
         if is_shown_in_percent(name) and axes.get_xlim()[1] > 1.0:
             axes.set_xlim(right=1.01)
-        axes.xaxis.set_major_locator(MaxNLocator(5))
+        axes.xaxis.set_major_locator(MaxNLocator(4))
         format_metric_axis(axes, name, "x")
-    for axes in panels[len(metrics) :]:
-        axes.set_visible(False)
     return figure
 
 

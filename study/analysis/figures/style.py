@@ -13,6 +13,7 @@ import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FuncFormatter
 
 from study.analysis.statistics.formatting import SYMBOL_BY_KEY
@@ -193,6 +194,8 @@ def draw_end_labels(axes: Axes, labels: Sequence[tuple[float, float, str, str]],
             fontweight="bold" if is_bold else "normal",
             fontsize=9.5 if is_bold else 8.5,
             annotation_clip=False,
+            path_effects=[withStroke(linewidth=3, foreground="white")],  # a line may pass below it
+            zorder=7,
         )
 
 
