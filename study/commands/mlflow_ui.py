@@ -57,12 +57,8 @@ def serve_ui(home: Home, port: int) -> None:
         while server.poll() is None and not _is_server_up(port):
             time.sleep(0.2)
         if server.returncode is None:
-            lines = (
-                f"MLflow UI of {home.path}: {experiments_page_url(uri)}",
-                _newest_trials_line(home, uri),
-                "Ctrl-C ends it",
-            )
-            print_text("\n".join(filter(None, lines)))
+            page = f"MLflow UI of {home.path}: {experiments_page_url(uri)}"
+            print_text("\n".join([page, *_newest_trials_lines(home, uri), "Ctrl-C ends it"]))
         status = server.wait()
     except KeyboardInterrupt:
         status = 130
@@ -72,15 +68,18 @@ def serve_ui(home: Home, port: int) -> None:
     raise SystemExit(status)
 
 
-def _newest_trials_line(home: Home, server: str) -> str | None:
-    """Return a line with the address of the trials of the newest study that MLflow has; None: it has none."""
+def _newest_trials_lines(home: Home, server: str) -> list[str]:
+    """Return lines with the address of the newest search and of the newest final training that MLflow has."""
+    lines: dict[str, str] = {}
     for folder in reversed(home.list_studies()):
         if experiment := TrackingState.load(folder.tracking_file, home.tracking_uri).experiment:
             with suppress(UserError):  # its study file is damaged, or of another version
                 is_final = folder.load_spec().final_seeds is not None
                 what = "final training" if is_final else "search of"
-                return f"{what} {folder.name}: {server}/{trials_page_url(experiment, is_final)}"
-    return None
+                lines.setdefault(what, f"{what} {folder.name}: {server}/{trials_page_url(experiment, is_final)}")
+        if len(lines) == 2:
+            break
+    return list(lines.values())
 
 
 def _is_server_up(port: int) -> bool:
