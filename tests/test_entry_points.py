@@ -131,5 +131,5 @@ def test_what_a_study_ran_with_names_the_distribution(installed: Installed) -> N
 @pytest.mark.slow
 def test_a_loss_of_another_distribution_is_no_method_of_this_package(installed: Installed) -> None:
     """Also where its module is imported before this package's own methods are."""
-    code = "import others.spread; from study.methods import CATALOGUE; print(CATALOGUE.problem('spread'))"
+    code = "import others.spread; from study.methods import CATALOGUE; print(CATALOGUE.why_unusable('spread'))"
     assert installed("-c", code) == "None\n"

@@ -44,7 +44,7 @@ for case in CASES:
     torch.cuda.set_sync_debug_mode("error")
     for views in (1, 2, 4):  # the first takes constants to the device
         before = launches()
-        batch = split.normalised(augmentation(split.pixels(index), generator, views))
+        batch = split.normalise_pixels(augmentation(split.pixels_of_samples(index), generator, views))
         told.setdefault(case, []).append(launches() - before)
         assert batch.shape == (views, 32, *shape), batch.shape
     torch.cuda.set_sync_debug_mode("default")

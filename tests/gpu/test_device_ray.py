@@ -51,7 +51,7 @@ def study(name, *assignments):
     folder = home.create_study(spec)
     datasets, ledger = data.load_datasets(spec.data_sections), Ledger(folder.ledger_file)
     try:
-        drive(
+        drive_study(
             folder,
             spec,
             datasets,

@@ -15,7 +15,7 @@ from study.data.dataset import Dataset, Facts, Split
 from study.training import Trial, TrialConfig, evaluation, loop
 from study.training.evaluation import SplitEvaluator
 
-loop.check_loss = loop.check_networks = evaluation.check_features = lambda *given: None  # no kernel gives a value
+loop.check_loss_is_finite = loop.check_networks_are_finite = evaluation.check_features_are_finite = lambda *given: None  # no kernel gives a value
 FACTS = Facts(4, 4, (3, 64, 64), splits=("train", "val"))
 
 def config(**train):
@@ -34,29 +34,29 @@ def peaks(told, samples=512):
     def measured(self, name, final=False):
         found.append(torch.cuda.max_memory_allocated())
         torch.cuda.reset_peak_memory_stats()
-        self.features(name)
+        self.compute_features(name)
         found.append(torch.cuda.max_memory_allocated())
         return {}
-    Evaluator.__call__ = measured
+    SplitEvaluator.__call__ = measured
     gc.collect()  # a trial is a ring of references
     torch.cuda.reset_peak_memory_stats()
     trial = Trial(told, Dataset(FACTS, {"train": split(samples), "val": split(2048)}), "cuda")
     images = sum(kept.inputs.numel() for kept in trial._splits.values() if kept.inputs.is_cuda)
-    next(trial.run())
+    next(trial.train_epochs())
     return [images, *(peak - images for peak in found)]
 """
 
 PEAKS = """
 told = {"whole": peaks(config()), "half": peaks(config(precision="bfloat16")), "parts": peaks(config(micro_batch=32))}
 loop.MAX_DEVICE_MEMORY_SHARE = 0.0
-strict = loop.StreamedSplit._chosen
+strict = loop.StreamedSplit._select_inputs
 def chosen(self, index):
     torch.cuda.set_sync_debug_mode("error" if index is self._index else "default")
     try:
         return strict(self, index)
     finally:
         torch.cuda.set_sync_debug_mode("default")
-loop.StreamedSplit._chosen = chosen
+loop.StreamedSplit._select_inputs = chosen
 told["streamed"] = peaks(config())
 print(json.dumps(told))
 """

@@ -19,9 +19,9 @@ from simulated_gpu import counts
 from small import config, digits
 from study.training import Trial, evaluation, loop
 
-for name in ("check_loss", "check_networks"):  # of values that are not there
+for name in ("check_loss_is_finite", "check_networks_are_finite"):  # of values that are not there
     setattr(loop, name, lambda *values: None)
-evaluation.check_features = lambda *values: None
+evaluation.check_features_are_finite = lambda *values: None
 told = {}
 call = loop.CudaGraphStep.__call__
 
@@ -42,7 +42,7 @@ cases = {"adam": {}, "sgd": {"optimizer": "sgd"}, "lars": {"optimizer": "lars"},
 for case, train in cases.items():
     told[case] = []
     train |= {"graph": True, "batch_size": 60, "epochs": 1, "precision": "bfloat16", "schedule": "cosine"}
-    list(Trial(config(method, **train), digits(), "cuda").run())
+    list(Trial(config(method, **train), digits(), "cuda").train_epochs())
 print(json.dumps(told))
 """
 
@@ -66,9 +66,9 @@ from simulated_gpu import counts
 from small import config, digits
 from study.training import Trial, evaluation, loop
 
-for name in ("check_loss", "check_networks"):  # of values that are not there
+for name in ("check_loss_is_finite", "check_networks_are_finite"):  # of values that are not there
     setattr(loop, name, lambda *values: None)
-evaluation.check_features = lambda *values: None
+evaluation.check_features_are_finite = lambda *values: None
 probe_loss, room = Trial._probe_loss, loop.available_gpu_bytes
 
 def waiting(self, features, index):
@@ -79,7 +79,7 @@ def trained(graph):
     before = counts()["graph_launches"]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        list(Trial(config({"name": "sup_con"}, graph=graph, batch_size=60, epochs=2), digits(), "cuda").run())
+        list(Trial(config({"name": "sup_con"}, graph=graph, batch_size=60, epochs=2), digits(), "cuda").train_epochs())
     own = [str(one.message) for one in caught if "train.graph" in str(one.message)]
     return counts()["graph_launches"] - before, own
 

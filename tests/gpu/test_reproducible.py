@@ -15,7 +15,7 @@ from small import config, digits
 from study.training import Trial, evaluation, loop
 
 warnings.simplefilter("ignore")
-loop.check_loss = loop.check_networks = evaluation.check_features = lambda *given: None  # there are no values
+loop.check_loss_is_finite = loop.check_networks_are_finite = evaluation.check_features_are_finite = lambda *given: None  # there are no values
 told = config({"name": "cross_entropy"}, epochs=3, augmentation="crop_flip", batch_size=160)
 file = Path(tempfile.mkdtemp()) / "state.pt"
 
@@ -23,7 +23,7 @@ def random():
     kept = torch.load(file, weights_only=True)
     return kept["epoch"], {name: state.tolist() for name, state in kept["random"].items()}
 
-running = Trial(told, digits(), "cuda").run(file)
+running = Trial(told, digits(), "cuda").train_epochs(file)
 next(running)
 torch.rand(1000, device="cuda")  # as dropout would
 next(running)
@@ -33,7 +33,7 @@ next(running)
 second = random()
 file.write_bytes(earlier)
 torch.cuda.manual_seed(99)
-resumed = Trial(told, digits(), "cuda").run(file)
+resumed = Trial(told, digits(), "cuda").train_epochs(file)
 next(resumed), next(resumed)
 again = random()
 

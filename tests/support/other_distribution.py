@@ -91,7 +91,7 @@ def spread(
     temperature: Temperature = 0.1,
 ) -> Tensor:
     """Spread: all rows away from each other."""
-    return log_sum_exp(cosines(views, similarity), 1 / temperature).mean()
+    return log_sum_exp(cosine_matrix(views, similarity), 1 / temperature).mean()
 '''
 
 ENTRIES = """

@@ -53,7 +53,7 @@ def start_process(command, process_type, **options):
 services.start_ray_process = start_process
 outcome = "runs"
 try:
-    with ray_runtime(None, None, tell=told.append):
+    with start_or_join_ray(None, None, tell=told.append):
         import ray
         assert ray.is_initialized()
 except own_ray.RayStartError as error:
@@ -161,7 +161,7 @@ def test_one_ray_starts_at_a_time_below_a_folder(tmp_path: Path, monkeypatch: py
 DRIVER = """
 import time
 from study.sweep.ray_runtime import start_or_join_ray
-with ray_runtime(None, None):
+with start_or_join_ray(None, None):
     print("runs", flush=True)
     time.sleep(100)
 """
@@ -220,7 +220,7 @@ import os, signal, sys, time
 from study.sweep.ray_runtime import start_or_join_ray
 came = []
 signal.signal(signal.SIGTERM, lambda *_: came.append(1))
-with ray_runtime(None, None):
+with start_or_join_ray(None, None):
     os.kill(os.getpid(), signal.SIGTERM)
     end = time.monotonic() + 4
     while time.monotonic() < end:
@@ -239,7 +239,7 @@ def test_sigterm_is_the_drivers_alone() -> None:
 DIES = """
 import os, signal, time
 from study.sweep.ray_runtime import start_or_join_ray
-with ray_runtime(None, None):
+with start_or_join_ray(None, None):
     import ray
 
     @ray.remote(max_retries=0)

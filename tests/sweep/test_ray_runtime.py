@@ -29,7 +29,7 @@ def allocate():  # as the thread of the tracking does: Python then looks for rin
 
 threading.Thread(target=allocate, daemon=True).start()
 gc.set_threshold(10**6)
-with ray_runtime(None, None):
+with start_or_join_ray(None, None):
     earlier = weakref.ref(Ring(ray.put(0)))
     refs = [ray.put(number) for number in range(3000)]
     disconnect = inside.disconnect
@@ -56,7 +56,7 @@ class Trial:
     def is_there(self):
         return True
 
-with ray_runtime(None, None):
+with start_or_join_ray(None, None):
     trial = ray.remote(Trial).remote()
     ray.get(trial.is_there.remote())
     driver = psutil.Process()

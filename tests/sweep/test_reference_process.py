@@ -191,7 +191,7 @@ from study.home.folder import StudyFolder
 from study.sweep import reference_process
 class A: pass
 folder = StudyFolder(Path(sys.argv[1]))
-agenda = A(); agenda.spec = folder.spec(); agenda.record = reference_process.StudyRecord()
+agenda = A(); agenda.spec = folder.load_spec(); agenda.record = reference_process.StudyRecord()
 print(reference_process.ReferenceFitter(agenda, folder)._process.pid, flush=True)
 time.sleep(60)
 """

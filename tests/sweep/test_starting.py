@@ -60,7 +60,7 @@ def job(config, **_):
 
 own_ray.run_job = job
 if slots > 2:
-    driver.Slots = lambda *_, **__: lambda: slots
+    driver.TrialSlots = lambda *_, **__: lambda: slots
     tune_adapters.FREE_PROCESS_WAIT_S = 5.0
 spec = load_study("quickstart", [
     "search.sampler=random", f"search.trials={trials}", "search.baseline=null", "search.confirm={top: 0}",

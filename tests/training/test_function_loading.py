@@ -122,9 +122,9 @@ for trial in range(2):
     others = others or dict(sys.modules)
     assert list(function(config={})) == [{"val/accuracy": 2}], trial
     del function
-    unload("mine_a:train", where)
+    unload_function("mine_a:train", where)
     assert list(pickle.loads(pickled)(config={})) == [{"val/accuracy": 1}], trial
-    unload("pickle:1", where)
+    unload_function("pickle:1", where)
 print(sorted(name for name, module in others.items() if sys.modules.get(name) is not module))
 """,
 }

@@ -42,7 +42,7 @@ from study import data, losses, methods, models
 from study.training import Trial, TrialConfig
 config = TrialConfig.from_document(json.loads(sys.argv[1]))
 trial = Trial(config, data.load(config.data), "cpu")
-epochs = [{k: v.hex() for k, v in one.items() if k[:4] not in ("time", "spee", "memo")} for one in trial.run()]
+epochs = [{k: v.hex() for k, v in one.items() if k[:4] not in ("time", "spee", "memo")} for one in trial.train_epochs()]
 print(json.dumps({"epochs": epochs, "test": {k: v.hex() for k, v in trial.evaluate("test").items()},
                   "found": sorted(BANNED & set(sys.modules))}))
 """
