@@ -58,10 +58,10 @@ class Catalogue:
     """All things of one kind, this package's and those of other distributions.
 
     Attributes:
-        group: of the entry points.
-        having: what the module of an entry must define.
+        entry_point_group: of the entry points.
+        required_attributes: what the module of an entry must define.
         package: this package's modules are in it.
-        own: returns the modules of this package by their names in study files.
+        load_own_modules: returns the modules of this package by their names in study files.
     """
 
     entry_point_group: str

@@ -78,7 +78,7 @@ def ray_socket_folder(max_path_characters: int) -> str:
     puts data there that do not fit into memory.
 
     Args:
-        longest: most characters of its path, as paths of sockets are limited.
+        max_path_characters: most characters of its path, as paths of sockets are limited.
 
     Raises:
         UserError: none of them can be used; says why not.

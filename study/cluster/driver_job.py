@@ -55,7 +55,6 @@ class DriverJob:
         node: Ray's id of its node; None: it has none yet.
         exit_code: of its driver, None where Ray does not know it.
         kind: `STUDY_KIND` or `FINAL_TRAINING_KIND`.
-        limits: of its trials, beside those of other studies.
     """
 
     id: str

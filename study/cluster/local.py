@@ -270,9 +270,9 @@ class ClusterPart:
     """A part of a cluster that `study cluster up` starts: MLflow's server, Ray's head, or a node.
 
     Attributes:
-        new_command: returns the command that starts it, with new ports each time.
+        make_command: returns the command that starts it, with new ports each time.
         is_up: returns whether it answers.
-        tries: how often it is started before it is given up.
+        max_starts: how often it is started before it is given up.
     """
 
     name: str

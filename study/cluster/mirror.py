@@ -110,11 +110,11 @@ class FetchOptions:
     """Which files of a study are wanted besides study file and ledger, and how they are downloaded.
 
     Attributes:
-        files: returns whether a further file is wanted; in the folders `FOLDERS_READ_BY_DEFAULT`, files that no longer
-            exist are
+        is_wanted: returns whether a further file is wanted; in the folders `FOLDERS_READ_BY_DEFAULT`, files that no
+            longer exist are
             removed.
-        own: whether a ledger here that has events of its own is kept.
-        change: what is done with the study file before it is in its place.
+        own_study: whether a ledger here that has events of its own is kept.
+        change_file: what is done with the study file before it is in its place.
     """
 
     is_wanted: Callable[[str], bool]

@@ -134,9 +134,9 @@ class FoldAssignment:
     """Samples outside test, and the fold of each.
 
     Attributes:
-        count: number of folds.
+        fold_count: number of folds.
         fold_of_sample: the fold of each sample, (N,).
-        samples: the samples: images as they are stored, a table's raw rows.
+        non_test_samples: the samples: images as they are stored, a table's raw rows.
         raw_table: the table; None: the data are not a table.
         group_of_sample: group label of samples that must stay in one fold, (N,); None: there are no groups.
     """

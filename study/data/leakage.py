@@ -48,7 +48,7 @@ class PredictiveColumn:
 
     Attributes:
         accuracy: accuracy, each row predicted by a tree that was fitted to the other half.
-        majority: share of the most frequent class.
+        majority_accuracy: share of the most frequent class.
         is_balanced: whether both are means over the classes, one of which is rare.
         by_missing_values: whether it is enough to know where the column is empty.
         stands_out: whether it is far above all other columns, as a copy of the class is, or a bias.

@@ -71,7 +71,7 @@ class TableFormat:
 
     Attributes:
         separator, encoding, decimal: None: to be detected.
-        skipped: lines before the header, as the `sep=;` of Excel.
+        skipped_lines: lines before the header, as the `sep=;` of Excel.
     """
 
     separator: str | None = None

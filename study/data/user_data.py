@@ -126,10 +126,10 @@ class TableLabels:
         condition: (N, K) or None.
         class_names, bias_names: as in the column; several columns are joined by +, as `f+old`; None where two names
             would be equal.
-        combined: whether the target or the bias combines several columns.
+        is_bias_combined: whether the target or the bias combines several columns.
         bias_edges: edges of the groups of a numeric bias, None where it has no groups.
         aligned: the class of each bias class, see `Facts`.
-        is_number: whether the target looks like a measured number that was not divided into classes.
+        is_target_number: whether the target looks like a measured number that was not divided into classes.
     """
 
     target: NDArray[np.int64]

@@ -30,8 +30,8 @@ class RequestAnswer:
     """Request to a driver, and whether it was met.
 
     Attributes:
-        done: whether the driver has met it; if not, it waits.
-        words: what was asked for and how it stands, as a sentence.
+        is_met: whether the driver has met it; if not, it waits.
+        message: what was asked for and how it stands, as a sentence.
     """
 
     name: str

@@ -38,9 +38,9 @@ class DriverTask:
     """Task of a driver.
 
     Attributes:
-        task: a module's function that takes a home, what is `given`, and a `view` by name.
-        parent: number of the process that started the driver.
-        detached: whether the driver goes on when that process ends.
+        function: a module's function that takes a home, what is `given`, and a `view` by name.
+        parent_pid: number of the process that started the driver.
+        is_detached: whether the driver goes on when that process ends.
     """
 
     function: Callable[..., Any]

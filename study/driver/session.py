@@ -78,9 +78,9 @@ class RunEnd:
     """Result of a run.
 
     Attributes:
-        untracked: why MLflow lacks something, None if it has everything.
-        mended: what was wrong with MLflow and was mended.
-        ran: whether there was more to do than to bring MLflow up to date.
+        untracked_reason: why MLflow lacks something, None if it has everything.
+        mended_problems: what was wrong with MLflow and was mended.
+        has_run_trials: whether there was more to do than to bring MLflow up to date.
     """
 
     folder: StudyFolder

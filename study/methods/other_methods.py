@@ -29,7 +29,7 @@ class DeclaredMethod:
         build: builds it of a complete, checked section.
         Options: its own keys.
         requirements: what it needs of the data.
-        asks_source: whether `bias_source` says where the bias is known from.
+        has_bias_source_keys: whether `bias_source` says where the bias is known from.
     """
 
     build: "Callable[[Section, Facts, NetworkFactory], Method]"

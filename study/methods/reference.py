@@ -23,11 +23,11 @@ class ReferenceKind:
     """A reference.
 
     Attributes:
-        words: its name within a sentence.
+        description: its name within a sentence.
         needs: `groups`: the bias class of every training sample; `two`: that, and two classes.
-        of_images: whether it is also fitted to images: to their pixels, or to a frozen network's features.
-        needs_group: whether it needs the bias class of whom it judges, or draws by chance: it is shown, and neither
-            chosen nor exported.
+        suits_images: whether it is also fitted to images: to their pixels, or to a frozen network's features.
+        predicts_by_group: whether it needs the bias class of whom it judges, or draws by chance: it is shown, and
+            neither chosen nor exported.
     """
 
     description: str

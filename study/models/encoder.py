@@ -10,7 +10,7 @@ class Encoder(nn.Module):
 
     Attributes:
         lr_factor: its parameters' learning rate, as a multiple of the trial's.
-        decays: whether `train.weight_decay` holds for its parameters.
+        uses_weight_decay: whether `train.weight_decay` holds for its parameters.
     """
 
     features: int

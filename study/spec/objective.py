@@ -69,8 +69,8 @@ class TrialScore:
 
     Attributes:
         values: one per metric, in the metric's own direction.
-        gains: the values, rounded (`round_to_significant_digits`) and turned so that larger is better.
-        excesses: by how much each constraint is missed, below 0 how much room is left.
+        values_to_maximise: the values, rounded (`round_to_significant_digits`) and turned so that larger is better.
+        constraint_violations: by how much each constraint is missed, below 0 how much room is left.
     """
 
     values: tuple[float, ...]

@@ -17,8 +17,9 @@ class SearchSpace:
     Attributes:
         domains: by key, each after those that decide whether it is searched.
         deciding_keys: the keys, all with choices, that decide on the data set or on which other keys are searched.
-        integers: the keys whose ranges are of whole numbers.
-        has_key: whether a trial with these first parameters has a key: its method, network or data set decides.
+        integer_keys: the keys whose ranges are of whole numbers.
+        has_key_in_trial: whether a trial with these first parameters has a key: its method, network or data set
+            decides.
     """
 
     domains: Mapping[str, Domain]

@@ -184,7 +184,7 @@ class SuiteSearch:
 
     Attributes:
         method, data: labels of the suite file.
-        number: from 1, among the searches of this method on this data set.
+        search_number: from 1, among the searches of this method on this data set.
         spec: the study that it is.
     """
 
@@ -204,7 +204,7 @@ class Suite:
         searches: how many of each method on each data set.
         judge: the test metric of the table.
         seeds: fresh training seeds of each pick.
-        cells: every search, those of number 1 first, so that a suite that was stopped has a whole table early.
+        studies: every search, those of number 1 first, so that a suite that was stopped has a whole table early.
     """
 
     name: str

@@ -52,7 +52,7 @@ class TrialSections:
     other parameters are set in the section, and its remaining keys get their defaults.
 
     Attributes:
-        own: the file's sections.
+        own_sections: the file's sections.
         alternatives: by section and label.
     """
 
@@ -173,8 +173,8 @@ class SectionForms:
     """Forms that the sections can have, if `when` is ignored.
 
     Attributes:
-        all: every form, the file's own first.
-        deciders: for each key, the keys whose values decide whether a trial has it.
+        all_forms: every form, the file's own first.
+        keys_decided_by: for each key, the keys whose values decide whether a trial has it.
     """
 
     all_forms: list[SectionForm] = field(default_factory=list)

@@ -37,7 +37,7 @@ class TrialFailure:
             not report for too long; DIVERGED: its loss, networks or metric are no numbers; BUG: an exception in its
             code.
         reason: what happened, for the user.
-        alone: the GPU's memory ran out; with a whole GPU to itself the trial may fit.
+        needs_whole_gpu: the GPU's memory ran out; with a whole GPU to itself the trial may fit.
         node_died: the node or GPU died under the trial, which is no fault of the trial's.
     """
 

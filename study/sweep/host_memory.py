@@ -31,7 +31,7 @@ class MemoryLimit:
     """What a process may hold, and where the kernel counts the processes that it ended for lack of memory.
 
     Attributes:
-        limit: bytes for all processes of its control group, or of the machine.
+        limit_bytes: bytes for all processes of its control group, or of the machine.
         counter: the file with the count; None: the system has none.
         kills: the count when this was made.
     """

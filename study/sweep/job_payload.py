@@ -19,17 +19,18 @@ class JobPayload:
         kind: `train` a trial; `test`: load a trained one and read the test split; `release` the process.
         trial: its number.
         run: how often it was begun before.
-        heard: number of epochs in the ledger.
-        document: its complete sections, as JSON.
+        reported_epochs: number of epochs in the ledger.
+        sections_json: its complete sections, as JSON.
         device: `cpu` or `cuda`, as the study asks.
         gpu: its share of a GPU.
         alone: whether it gets a GPU to itself, as it ran out of memory beside others.
         whole: whether no other trial has a share of its GPU.
         checkpoint: file of the state to go on from and to write.
         model: file of the weights to write or to read; None: neither.
-        goal: the study's objective as JSON, where it chooses the epoch whose weights are taken; None: the last.
+        objective_json: the study's objective as JSON, where it chooses the epoch whose weights are taken; None: the
+            last.
         function: where the user's training function is found; None: there is none.
-        needed: metrics that the function must yield.
+        required_metrics: metrics that the function must yield.
         fresh: whether the function runs in a process of its own.
         output: the file that gets what it prints there.
         own_runs: the folder in which MLflow keeps the runs that the function logs.

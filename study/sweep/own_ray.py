@@ -102,7 +102,7 @@ class RayProcesses:
 
     Attributes:
         folder: in which their files are.
-        grace: seconds that a driver gets to end by itself once one of them has ended.
+        grace_s: seconds that a driver gets to end by itself once one of them has ended.
     """
 
     grace_s = 10.0

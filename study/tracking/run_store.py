@@ -25,7 +25,7 @@ class MetricValue(NamedTuple):
     """One value of a metric.
 
     Attributes:
-        time: in milliseconds since the epoch.
+        time_ms: in milliseconds since the epoch.
         step: the epoch of training; for results of a whole study, how many trials had ended.
     """
 
@@ -45,11 +45,11 @@ class RunUpdate:
         key: of the run; see `TrackingState.runs`.
         parent: key of the run that it is nested under, None for the study's.
         name: of the run, if it does not exist yet; `rename`: its new name, None: as it is.
-        start: when it began, in milliseconds since the epoch, if it does not exist yet.
-        inputs: data sets that it reads.
+        start_ms: when it began, in milliseconds since the epoch, if it does not exist yet.
+        dataset_inputs: data sets that it reads.
         tags: to set; `removed_tags`: to remove.
         status: one of MLflow's, None: as it is; a new run is RUNNING.
-        end: when it ended, in milliseconds since the epoch; None while it runs.
+        end_ms: when it ended, in milliseconds since the epoch; None while it runs.
         files: folders whose content becomes its artifacts, each with the artifact folder that it goes to (None: the
             topmost); they are removed then.
     """

@@ -50,8 +50,8 @@ class EvaluationResult:
         samples: number of the split.
         worst_group: groups that are served worst; None where that is not known, or all are served alike.
         left_out: rows of the table that the model cannot take.
-        foreign_bias: bias classes that the model was not trained on; samples of theirs are in no group.
-        of_classes: sentences on the class with the lowest accuracy, and on a threshold that is off.
+        unknown_bias_classes: bias classes that the model was not trained on; samples of theirs are in no group.
+        class_sentences: sentences on the class with the lowest accuracy, and on a threshold that is off.
     """
 
     metrics: Mapping[str, float | None]

@@ -28,7 +28,7 @@ class ModelFiles:
     Attributes:
         description: rebuilds its networks, beside the weights.
         card: the model card, for people.
-        network: the weights of the frozen network, where they are among the files.
+        frozen_network: the weights of the frozen network, where they are among the files.
     """
 
     description: Path

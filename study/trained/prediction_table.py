@@ -50,7 +50,7 @@ class Predictions:
         kind: of the samples.
         samples: all, in their order.
         classes: of the model, in its order.
-        rows: predictions for the samples that could be read, in their order.
+        predictions: predictions for the samples that could be read, in their order.
         unreadable: the other samples, each with why.
         faults: cells because of which rows of a table are unreadable.
         warning: which group the model serves worst, where that is known.

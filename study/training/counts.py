@@ -176,7 +176,7 @@ class PredictionCounts:
         table: samples, float64 (classes Y, bias classes S + 1, outputs Y). The last bias column holds the samples
             whose bias label is unknown: they count for every metric that needs no bias label.
         kind_of_cell: the kinds of cells, see `CellStatistics`.
-        lost: log losses of the samples of each class and bias column, and their squares, summed, float64 (2, Y,
+        loss_sums: log losses of the samples of each class and bias column, and their squares, summed, float64 (2, Y,
             S + 1); None without scores.
     """
 

@@ -18,9 +18,10 @@ class CgroupFiles(NamedTuple):
 
     Attributes:
         folder: in which the groups are.
-        limit, used: bytes that the processes of a group may hold, and hold.
-        idle: name in `memory.stat` of the bytes of cached files among those, which are given up when they are needed.
-        events: file with the count `oom_kill`: processes of this group that the kernel ended for lack of memory.
+        limit_file, usage_file: bytes that the processes of a group may hold, and hold.
+        idle_counter: name in `memory.stat` of the bytes of cached files among those, which are given up when they
+            are needed.
+        events_file: file with the count `oom_kill`: processes of this group that the kernel ended for lack of memory.
     """
 
     folder: str

@@ -37,7 +37,7 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     def run(home: Home, spec: StudySpec, view: Any, address: Any, shared: Any) -> RunEnd:
         started.append(spec.name)
-        cells = {cell.spec.name: cell for cell in small_suite(home.path.parent).cells}
+        cells = {cell.spec.name: cell for cell in small_suite(home.path.parent).studies}
         cell = cells[spec.name]
         tell(home, cell, *VALUES[cell.method, cell.data, cell.search_number])
         folder = home.find_study(spec.name)

@@ -39,9 +39,9 @@ class ListedImages(Generic[OptionsType]):
         Options: its keys.
         FRAME: how images become square.
         sources: its files, for these options; all are part of its fingerprint.
-        counts: number of classes and bias classes, for these options.
+        class_and_bias_counts: number of classes and bias classes, for these options.
         condition: width of its condition.
-        imagenet: whether pixels are normalised as ImageNet's, else with 0.5.
+        is_imagenet_normalised: whether pixels are normalised as ImageNet's, else with 0.5.
         aligned: class of each bias class for these options, see `Facts`.
     """
 

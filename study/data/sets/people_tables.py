@@ -58,12 +58,12 @@ class PeopleTable:
     """A table about people, of the form that `study.data` asks of a module.
 
     Attributes:
-        rows: reads its rows.
+        read_unsplit_table: reads its rows.
         Options: its keys.
         SOURCES: its files; all are part of its fingerprint.
         title: its name in figures.
-        numbers: its columns of numbers.
-        categories: its other columns with their values.
+        number_columns: its columns of numbers.
+        category_values: its other columns with their values.
     """
 
     read_unsplit_table: Callable[[], UnsplitTable]

@@ -68,12 +68,12 @@ class _TableInUse:
     Attributes:
         features: the columns of the inputs.
         splits: indices of each split's rows.
-        fills: whether missing values are filled.
-        left_out: columns that are not inputs because they count the rows.
-        named: columns that count the rows but are inputs because `features` names them.
-        same: the group of equal rows that each row is in; None where they may be in different splits.
-        groups: the group of rows in one split that each row is in; None where each row is alone.
-        unreadable: faults of each row that a model cannot take, by number in the file from 0; none of them is in
+        fills_missing: whether missing values are filled.
+        left_out_columns: columns that are not inputs because they count the rows.
+        columns_named_by_keys: columns that count the rows but are inputs because `features` names them.
+        equal_row_numbers: the group of equal rows that each row is in; None where they may be in different splits.
+        group_codes: the group of rows in one split that each row is in; None where each row is alone.
+        faults_by_row: faults of each row that a model cannot take, by number in the file from 0; none of them is in
             `rows`.
     """
 

@@ -53,7 +53,7 @@ class CropBoxes(NamedTuple):
 
     Attributes:
         corner: (2, B): top and left.
-        sides: (2, B): height and width.
+        side_lengths: (2, B): height and width.
     """
 
     corner: Tensor

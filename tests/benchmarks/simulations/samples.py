@@ -129,7 +129,7 @@ def guessing(draws: int) -> Iterator[Row]:
             metric, error = "val/unbiased_accuracy", float(STANDARD_ERROR_FUNCTIONS["unbiased_accuracy"](counts))
             further = {metric: value(counts, "unbiased_accuracy"), f"{metric}_standard_error": error}
             told = record(Told("search", [0.9], further=further))
-            told.groups = GroupSampleCounts({"val": [list(row) for row in BIASED]})
+            told.group_sample_counts = GroupSampleCounts({"val": [list(row) for row in BIASED]})
             best = Results(quickstart("search.baseline=null"), told).baseline_and_best_arms[1]
             found += best is not None and find_no_better_than_chance(told, best) is not None
         promised = f"at least {low:.0%}" if low else f"at most {high:.0%}"
