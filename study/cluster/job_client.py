@@ -306,8 +306,7 @@ class JobClient:
 
         Raises:
             UserError, StudyStoppedError, StartInterruptedError: see `study.cluster.job_answer.read_answer_from_log`; or
-                no
-                answer came.
+                no answer came.
         """
         ended = self.wait_for_job(job, patience, "answer")
         log = self.head.driver_log(job)

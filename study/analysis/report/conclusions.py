@@ -21,7 +21,7 @@ from study.ranking.difference import Arm, Difference, to_arm
 from study.ranking.json_documents import Statement
 from study.spec import StudySpec
 from study.spec.configuration import are_same_configuration
-from study.spec.load import paper_configurations
+from study.spec.paper_values import paper_configurations
 from study.text import sentence_case
 
 

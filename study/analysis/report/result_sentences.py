@@ -12,14 +12,13 @@ from study.analysis.statistics.debiasing_metrics import worst_group_of_arm
 from study.analysis.statistics.next_step import (
     NextStep,
     PositionInSearch,
-    RangeEdge,
     Rivals,
-    find_range_edges,
     find_rivals,
     next_steps,
     position_of_best,
     predict_command,
 )
+from study.analysis.statistics.range_edges import RangeEdge, find_range_edges
 from study.home.events import ParamValues
 from study.metrics.worst_group_statement import WorstGroup
 from study.ranking import Results, SeedStatistics, epochs

@@ -253,8 +253,7 @@ class Importances:
         share_by_key: of each parameter alone, the largest first.
         n_trials_by_key: how many each rests on: those that have it.
         interactions_share, remainder_share: of all pairs; of everything else, which is noise between trials, and what
-        is too
-            jagged or takes three parameters. Of the trials of the first parameter; None without any.
+            is too jagged or takes three parameters. Of the trials of the first parameter; None without any.
         are_trials_selected: whether early stopping ended trials, so that these are among those that it let through.
         why_missing: why there are none, in words; empty otherwise.
     """

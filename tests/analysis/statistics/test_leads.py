@@ -20,10 +20,10 @@ from study.analysis.statistics.next_step import (
     TrialFailed,
     detection_power,
     estimate_seeds_needed,
-    find_range_edges,
     last_front_growth_trial,
     next_steps,
 )
+from study.analysis.statistics.range_edges import find_range_edges
 from study.home.events import GroupSampleCounts, SessionClosed
 from study.ranking import Results
 from study.ranking.difference import Difference, selection_adjusted_t, to_arm

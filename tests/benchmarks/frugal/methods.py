@@ -9,9 +9,9 @@ from optuna.distributions import CategoricalDistribution
 
 from study.home.events import TrialState
 from study.spec import StudySpec
-from study.spec.load import paper_configurations
 from study.spec.objective import TrialScore
 from study.spec.optuna_distributions import distributions_of_space, unit_coordinate_of_value, value_at_unit_coordinate
+from study.spec.paper_values import paper_configurations
 from study.spec.schema import EarlyStoppingOptions as Rule
 from study.sweep.early_stopping import EarlyStopping
 from study.sweep.optuna_history import ConfigurationOutcome

@@ -17,10 +17,10 @@ from study.analysis.statistics.next_step import (
     TARGET_POWER,
     detection_power,
     estimate_seeds_needed,
-    find_range_edges,
     find_rivals,
     position_of_best,
 )
+from study.analysis.statistics.range_edges import find_range_edges
 from study.home.events import GroupSampleCounts
 from study.ranking import Results
 from study.ranking.difference import Arm, Difference, mean_difference
