@@ -107,8 +107,7 @@ class Catalogue:
             others = " and this package" if name in own else ""
             raise UserError(
                 f"{name!r} is declared by {self.declaring_distributions(name)}{others} (entry point "
-                f"{self.entry_point_group}): a name can have one "
-                "meaning. Give the entry another name, or uninstall it"
+                f"{self.entry_point_group}): a name can have one meaning. Give the entry another name, or uninstall it"
             )
         return _load_entry_point(entries[0], self.required_attributes)
 

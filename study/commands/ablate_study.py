@@ -198,8 +198,7 @@ def ablation_plan_lines(plan: AblationSummary) -> list[str]:
         texts.append("they differ in one step, which is the whole gain")
     texts.append(
         f"{plan.configurations} configurations on {formatting.seeds_text(plan.seeds)}: {plan.trials} trials, "
-        f"{plan.there} "
-        f"of them are there, {plan.to_run} to run ({pluralise(plan.epochs, 'epoch')})"
+        f"{plan.there} of them are there, {plan.to_run} to run ({pluralise(plan.epochs, 'epoch')})"
     )
     return texts
 

@@ -128,8 +128,7 @@ def check_metrics_of_counts(spec: StudySpec, section: Section, counts: DatasetCo
             raise UserError(
                 f"{place}: val/{metric} given, which validation cannot have: it has no sample of "
                 f"{name_empty_cells(empty, facts)}. Give validation such samples (data.val, data.val_share, or rows of "
-                f"your own), "
-                f"or take another metric: {', '.join(f'val/{name}' for name in possible)}"
+                f"your own), or take another metric: {', '.join(f'val/{name}' for name in possible)}"
             )
 
 
@@ -150,8 +149,7 @@ def empty_cell_warnings(spec: StudySpec, counts: DatasetCounts, facts: Facts) ->
     told = ", ".join(f"val/{name}" for name in dict.fromkeys(names))
     return [
         f"validation has no sample of {name_empty_cells(empty, facts)}: {told} cannot see how a model treats them, "
-        f"however badly "
-        "it does. Give validation such samples, or expect nothing of these groups"
+        "however badly it does. Give validation such samples, or expect nothing of these groups"
     ]
 
 

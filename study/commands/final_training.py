@@ -350,8 +350,7 @@ def _find_description(home: Home, model: str, seed: int | None) -> Path:
     if spec.final_seeds is None:
         raise UserError(
             f"{model}: is a search, models come from final trainings: {shell_command('train', folder.name)}. The "
-            f"weights "
-            "in its folder are of trials on fresh seeds, for the study itself to measure the test split with"
+            "weights in its folder are of trials on fresh seeds, for the study itself to measure the test split with"
         )
     if spec.function:
         raise UserError(f"{model}: trains a function of one's own, whose models are where the function left them")

@@ -268,8 +268,7 @@ def supported_reading_text(comparison: ReadingComparison) -> str:
     leading, table = comparison.leading_result, comparison.table
     rule = (
         f"Order: of the {pluralise(comparison.n_pairs, 'pair')} of cells in one {comparison.compared_along} that the "
-        f"print "
-        "tells apart, the share in the printed order less the share in the contrary one, mean over seeds."
+        "print tells apart, the share in the printed order less the share in the contrary one, mean over seeds."
     )
     if leading is None or not comparison.n_pairs:
         return f"No cells have run yet whose order the print tells: study reproduce {table.name} --readings all."

@@ -199,10 +199,8 @@ class KernelTooNarrow(Statement):
     def __str__(self) -> str:
         return (
             f"The kernel is too narrow in {formatting.trial_numbers_text(self.trials)}: the weights of a sample's "
-            f"others sum to "
-            f"less than {MIN_KERNEL_WEIGHT_SUM:g} (train/weight_sum), where a wide kernel's sum to about 1, so that "
-            f"the "
-            "condition hardly enters the loss. A larger method.sigma2 makes it wider."
+            f"others sum to less than {MIN_KERNEL_WEIGHT_SUM:g} (train/weight_sum), where a wide kernel's sum to about "
+            "1, so that the condition hardly enters the loss. A larger method.sigma2 makes it wider."
         )
 
 

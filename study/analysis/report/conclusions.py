@@ -179,9 +179,8 @@ class IncumbentStays(Statement):
             end = f"{self.chosen.label_in_sentence} is beyond its own and is taken"
         return (
             f"{sentence_case(self.leading.label_in_sentence)} is {ahead} ahead of {who}{where}, within the margin of "
-            f"{margin} "
-            f"({self.margin:g} times the standard error of {one}{of}): {end}. Of many that are tried, the luckiest "
-            "leads."
+            f"{margin} ({self.margin:g} times the standard error of {one}{of}): {end}. Of many that are tried, the "
+            "luckiest leads."
         )
 
 
@@ -300,8 +299,7 @@ class SplitTooSmall(Statement):
         return (
             f"The {'validation' if split == 'val' else split} split is too small to tell {self.metric} closely: with "
             f"the error of its own samples{few} {self.arm.label_in_sentence} lies within {within} (95% interval), and "
-            f"more "
-            "seeds do not take that error away."
+            "more seeds do not take that error away."
         )
 
 

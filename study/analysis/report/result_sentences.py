@@ -77,8 +77,7 @@ class LimitBrokenOnFreshSeeds(Statement):
         )
         return (
             f"{sentence_case(arm.label_in_sentence)} led the search, but breaks {limit} where it ran again ({value}): "
-            f"it is not "
-            "chosen."
+            "it is not chosen."
         )
 
 

@@ -244,9 +244,8 @@ def group_paragraphs(results: Results) -> Iterator[str]:
     ):
         yield (
             f"The split's error is the standard error of the value of {arm.label_in_sentence}, because the split is a "
-            f"sample: "
-            "more seeds do not make it smaller. The smallest of several groups is, besides, too low on average, the "
-            "more so the fewer samples they have."
+            "sample: more seeds do not make it smaller. The smallest of several groups is, besides, too low on "
+            "average, the more so the fewer samples they have."
         )
 
 

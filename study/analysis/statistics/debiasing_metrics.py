@@ -149,8 +149,7 @@ class ClassBelowChance(Statement):
         remedy = "; method.class_weights lets small classes count as much as large ones" * self.has_small_class
         return (
             f"{sentence_case(self.arm.label_in_sentence)} recognises one class less often than guessing does: "
-            f"{self.metric} is "
-            f"{formatting.format_arm_mean(self.arm, self.metric)}, and guessing has "
+            f"{self.metric} is {formatting.format_arm_mean(self.arm, self.metric)}, and guessing has "
             f"{format_metric(self.metric, self.chance)}. study evaluate names the class{remedy}."
         )
 

@@ -76,8 +76,7 @@ def suite_notes(suite: Suite) -> list[str]:
     if len(suite.data) > 1:
         lines.append(
             f"The {AVERAGE_COLUMN} is over these data sets. Its standard error comes from the searches on each; how "
-            f"methods "
-            "would do on other data sets it does not tell."
+            "methods would do on other data sets it does not tell."
         )
     return lines
 
