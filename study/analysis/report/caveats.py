@@ -78,11 +78,8 @@ class TrialsNotAllStarted(Statement):
     ended_by: str | None
 
     def __str__(self) -> str:
-        ended = (
-            f": {formatting.SEARCH_END_REASONS[self.ended_by]}"
-            if self.ended_by in formatting.SEARCH_END_REASONS
-            else ""
-        )
+        reason = formatting.SEARCH_END_REASONS.get(self.ended_by or "")
+        ended = f": {reason}" if reason else ""
         return f"{self.started} of the {self.planned} planned trials of the search were started{ended}."
 
 
