@@ -95,12 +95,8 @@ def plan_ablation(results: Results, request: AblationRequest) -> tuple[Ablation,
     before = requested_ablation(results.record)
     steps: Sequence[StepKeys]
     merges: Sequence[MergedKnobs] = []
-    if (
-        before
-        and before.best_configuration_trial.number == best.trial.number
-        and not request.knobs
-        and not request.order
-    ):
+    is_renewed = before is not None and before.best_configuration_trial.number == best.trial.number
+    if before and is_renewed and not request.knobs and not request.order:
         steps, words = before.steps, "as before"
     else:
         by_importance = [key for key in compute_importances(results).share_by_key if key in knobs]
@@ -212,9 +208,8 @@ def _baseline_and_best(results: Results) -> tuple[Candidate, Candidate]:
         raise UserError(f"{spec.name}: is {record.state}, it must end first: study resume {spec.name}")
     reference, best = results.baseline, results.best
     if reference is None:
-        why = (
-            "its baseline is not complete" if list(record.trials_of_stages("baseline")) else "it has no search.baseline"
-        )
+        has_begun = any(True for _ in record.trials_of_stages("baseline"))
+        why = "its baseline is not complete" if has_begun else "it has no search.baseline"
         raise UserError(f"{spec.name}: {why}, there is nothing to begin with")
     if best is None or best.trial.stage == "baseline":
         raise UserError(f"{spec.name}: its search found nothing better than the baseline, there is no gain to divide")
