@@ -86,10 +86,8 @@ class Catalogue:
 
     def declaring_distributions(self, name: str) -> str | None:
         """Return the distributions that declare a name, with versions; None: this package alone."""
-        return (
-            " and ".join(map(_distribution_and_version, _entry_points_by_name(self.entry_point_group).get(name, ())))
-            or None
-        )
+        entries = _entry_points_by_name(self.entry_point_group).get(name, ())
+        return " and ".join(map(_distribution_and_version, entries)) or None
 
     def find_module(self, name: str) -> Any:
         """Return the module of this name.
