@@ -376,15 +376,8 @@ class Study:
         from study.driver.run import resume_study
 
         more = f"{trials:+}" if trials is not None else None
-        run_in_driver_process(
-            create_progress_view(quiet),
-            self._home,
-            resume_study,
-            self.name,
-            trials=more,
-            address=address,
-            failed=failed,
-        )
+        view = create_progress_view(quiet)
+        run_in_driver_process(view, self._home, resume_study, self.name, trials=more, address=address, failed=failed)
         return warn_if_failed(self.refresh())
 
     @errors_name_arguments

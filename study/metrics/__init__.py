@@ -115,8 +115,7 @@ METRICS: Mapping[str, Metric] = {
         "`shrunk_unbiased_log_loss` of the cells of class and inferred group.", needs_inferred_groups=True
     ),
     "equalized_odds": GroupMetric(
-        "Mean gap between bias classes of the rate of an output, given the class (FSCL paper Eq. 6).",
-        "min",
+        "Mean gap between bias classes of the rate of an output, given the class (FSCL paper Eq. 6).", "min"
     ),
     "equalized_odds_difference": GroupMetric(
         "Largest gap between bias classes of the rate of an output, given the class, as fairlearn defines it: never "
