@@ -86,10 +86,8 @@ class Catalogue:
 
     def declaring_distributions(self, name: str) -> str | None:
         """Return the distributions that declare a name, with versions; None: this package alone."""
-        return (
-            " and ".join(map(_distribution_and_version, _entry_points_by_name(self.entry_point_group).get(name, ())))
-            or None
-        )
+        entries = _entry_points_by_name(self.entry_point_group).get(name, ())
+        return " and ".join(map(_distribution_and_version, entries)) or None
 
     def find_module(self, name: str) -> Any:
         """Return the module of this name.
@@ -107,8 +105,7 @@ class Catalogue:
             others = " and this package" if name in own else ""
             raise UserError(
                 f"{name!r} is declared by {self.declaring_distributions(name)}{others} (entry point "
-                f"{self.entry_point_group}): a name can have one "
-                "meaning. Give the entry another name, or uninstall it"
+                f"{self.entry_point_group}): a name can have one meaning. Give the entry another name, or uninstall it"
             )
         return _load_entry_point(entries[0], self.required_attributes)
 

@@ -150,9 +150,8 @@ def did_you_mean(word: str, valid: Iterable[str]) -> str:
     """
     words = list(valid)
     plain = _normalise_spelling(word)
-    same = [other for other in words if plain == _normalise_spelling(other)][:1] or NAMES_BY_PAPER_WORD.get(
-        plain, ""
-    ).split()
+    alike = [other for other in words if plain == _normalise_spelling(other)][:1]
+    same = alike or NAMES_BY_PAPER_WORD.get(plain, "").split()
     if same and all(name in words or name.partition("+")[0] in words for name in same):
         return f"Did you mean {' or '.join(map(repr, same))}? "
     first, second = _split_first_part(word)
@@ -160,9 +159,8 @@ def did_you_mean(word: str, valid: Iterable[str]) -> str:
     if first and by_second:
         longer = [other for other in by_second if second and other.startswith(second)]
         close = longer or get_close_matches(second, by_second, n=1, cutoff=0.5)
-        matches = [by_second[near] for near in close] or [
-            other for other in words if _split_first_part(other)[1] == second
-        ]
+        with_second = (other for other in words if _split_first_part(other)[1] == second)
+        matches = [by_second[near] for near in close] or list(with_second)
     else:
         after_first = [other for other in words if word and other.endswith((f".{word}", f"/{word}"))]
         matches = after_first or get_close_matches(word, words, n=1, cutoff=0.6)

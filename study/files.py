@@ -120,7 +120,7 @@ def unfinished_files(folder: Path) -> list[Path]:
 
 
 def lock_file(file: IO[Any] | int, timeout_s: float = 0.0) -> bool:
-    """Take the lock of a file or a folder, which closing it releases; return whether `patience` seconds were enough."""
+    """Take the lock of a file or a folder, which closing it releases; return whether `timeout_s` was enough."""
     deadline = time.monotonic() + timeout_s
     while True:
         try:

@@ -87,11 +87,8 @@ class Knob:
     @cached_property
     def choices(self) -> tuple[Any, ...]:
         """Values of a hyperparameter that takes one of a few; empty for any other."""
-        return (
-            get_args(self.plain_types[0])
-            if len(self.plain_types) == 1 and get_origin(self.plain_types[0]) is Literal
-            else ()
-        )
+        kind, *others = self.plain_types
+        return get_args(kind) if not others and get_origin(kind) is Literal else ()
 
     @property
     def search_range(self) -> SearchRange | None:

@@ -129,7 +129,7 @@ def list_few_names(names: Sequence[str], few: int = MAX_SHOWN_NAMES) -> str:
 def shell_command(*words: object) -> str:
     """Return a `study` command that can be typed: words with spaces or signs that a shell reads are quoted.
 
-    >>> typed("train", "my studies/best.yaml", "--seeds", "0,1")
+    >>> shell_command("train", "my studies/best.yaml", "--seeds", "0,1")
     "study train 'my studies/best.yaml' --seeds 0,1"
     """
     return shlex.join(["study", *map(str, words)])
@@ -147,7 +147,7 @@ def format_time(seconds: Any, zone: tzinfo | None = None) -> str:
 
 
 def align_columns(rows: Sequence[Sequence[str]], min_width: Sequence[int]) -> list[str]:
-    """Return a line per row, each column as wide as its longest cell and at least `least`; the last is not padded."""
+    """Return a line per row, each column as wide as its longest cell or its `min_width`; the last is not padded."""
     widths = [max(wide, *(len(row[place]) for row in rows)) for place, wide in enumerate(min_width)]
     return [" ".join([*(f"{cell:<{wide}}" for cell, wide in zip(row, widths, strict=False)), row[-1]]) for row in rows]
 
@@ -196,7 +196,7 @@ def rows_as_markdown(header: Sequence[str], rows: Iterable[Sequence[str]], numer
 
 
 def flatten_mapping(values: Mapping[str, Any], separator: str = ".", above: str = "") -> dict[str, Any]:
-    """Return nested values by their keys, joined by `between`."""
+    """Return nested values by their keys, joined by `separator`."""
     found: dict[str, Any] = {}
     for key, value in values.items():
         is_nested = isinstance(value, Mapping) and value

@@ -85,12 +85,12 @@ def ray_socket_folder(max_path_characters: int) -> str:
     """
     reasons = dict[str, str]()
     for place in temporary_folders():
-        if len(place) <= max_path_characters and _is_writable_folder(place):
+        if len(place) > max_path_characters:
+            reasons[place] = f"its path has more than {max_path_characters} characters"
+        elif _is_writable_folder(place):
             return place
-        too_long = (
-            f"its path has more than {max_path_characters} characters" if len(place) > max_path_characters else None
-        )
-        reasons[place] = too_long or why_unwritable(Path(place)) or os.strerror(errno.ENOENT)
+        else:
+            reasons[place] = why_unwritable(Path(place)) or os.strerror(errno.ENOENT)
     told = "; ".join(f"{place}: {reason}" for place, reason in reasons.items())
     raise UserError(f"no folder for what Ray's processes need while they live ({told}). Name one: TMPDIR=/FOLDER")
 

@@ -103,11 +103,9 @@ def build_function_study(
     check_training_function(train, f"train: {getattr(train, '__qualname__', repr(train))}")
     named, content = function_reference(train)
     domains = space_to_domains(space)
-    fixed, values = (
-        to_study_file_mapping(fixed, "fixed"),
-        to_study_file_mapping({} if baseline is None else baseline, "baseline"),
-    )
-    _check_distinct_keys(space=domains, fixed=fixed, baseline=values)
+    plain_fixed = to_study_file_mapping(fixed, "fixed")
+    values = to_study_file_mapping({} if baseline is None else baseline, "baseline")
+    _check_distinct_keys(space=domains, fixed=plain_fixed, baseline=values)
     names = to_study_file_value(metric, "metric")
     direction = None if maximize is None else _maximize_to_direction(maximize)
     lengths = [len(given) if isinstance(given, list) else None for given in (direction, names)]
@@ -118,10 +116,9 @@ def build_function_study(
         search["direction"] = direction
     if baseline is not None:
         search["baseline"] = {f"method.{key}": value for key, value in values.items()}
-    method = {"name": OWN_FUNCTION_NAME, "function": named, **fixed}
-    document = YamlDocument(
-        "study.run", {"name": name, "method": method, "train": {"epochs": epochs}, "search": search}
-    )
+    method = {"name": OWN_FUNCTION_NAME, "function": named, **plain_fixed}
+    sections: dict[str, Value] = {"name": name, "method": method, "train": {"epochs": epochs}, "search": search}
+    document = YamlDocument("study.run", sections)
     apply_overrides(document, assignments)
     try:
         spec = check_and_complete_document(document)

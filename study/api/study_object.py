@@ -88,9 +88,8 @@ def to_configuration(spec: StudySpec, candidate: Candidate | FittedReference | N
     if isinstance(candidate, FittedReference):
         arm = to_arm(spec, candidate)
         metrics = ranking.statistics_by_metric(spec.objective, arm.trials, arm.joined_folds)
-        return Configuration(
-            None, NamedValues(), NamedValues(metrics), tuple(trial.seed for trial in arm.trials), candidate.name
-        )
+        seeds = tuple(trial.seed for trial in arm.trials)
+        return Configuration(None, NamedValues(), NamedValues(metrics), seeds, candidate.name)
     trials = trials_judged_by(candidate)
     metrics = ranking.statistics_by_metric(spec.objective, trials, candidate.joined_folds)
     seeds = tuple(trial.seed for trial in trials)
@@ -312,9 +311,8 @@ class Study:
         from study.analysis.statistics.compare_studies import compare_studies, printed_comparison
 
         given = [other if isinstance(other, Study) else load(other) for other in others]
-        return printed_comparison(compare_studies([one.results for one in (self, *given)], metric), metric).set_index(
-            ""
-        )
+        compared = compare_studies([one.results for one in (self, *given)], metric)
+        return printed_comparison(compared, metric).set_index("")
 
     @property
     def figures(self) -> tuple[str, ...]:
@@ -378,15 +376,8 @@ class Study:
         from study.driver.run import resume_study
 
         more = f"{trials:+}" if trials is not None else None
-        run_in_driver_process(
-            create_progress_view(quiet),
-            self._home,
-            resume_study,
-            self.name,
-            trials=more,
-            address=address,
-            failed=failed,
-        )
+        view = create_progress_view(quiet)
+        run_in_driver_process(view, self._home, resume_study, self.name, trials=more, address=address, failed=failed)
         return warn_if_failed(self.refresh())
 
     @errors_name_arguments

@@ -141,9 +141,8 @@ def main() -> None:
     except SystemExit as ended:
         if isinstance(getattr(ended.__context__, "__cause__", None), KeyboardInterrupt):  # no command has answered it
             _exit_interrupted("stopped")
-        if (
-            ended.code == StartInterruptedError.exit_status
-        ):  # while Python ends it has no handlers any more: a second signal would end it at once
+        if ended.code == StartInterruptedError.exit_status:
+            # while Python ends it has no handlers any more: a second signal would end it at once
             for number in interrupt.STOP_SIGNALS:
                 signal.signal(number, signal.SIG_IGN)
         raise

@@ -21,6 +21,7 @@ from study.text import print_text, shell_command
 if TYPE_CHECKING:
     from study.cluster.driver_job import DriverJob
     from study.cluster.job_client import JobClient, SubmissionResult
+    from study.cluster.local import LocalClusterState
     from study.home.folder import StudyFolder
 
 FollowOption = Annotated[
@@ -236,9 +237,10 @@ def fetch(
     from study.home.folder import Home
 
     done = fetching.fetch_study(Home.locate(), name, address, models, rename)
-    print_json(fetching.fetch_outcome_to_dict(done)) if as_json else print_text(
-        "\n".join(fetching.fetch_outcome_lines(done))
-    )
+    if as_json:
+        print_json(fetching.fetch_outcome_to_dict(done))
+    else:
+        print_text("\n".join(fetching.fetch_outcome_lines(done)))
 
 
 def share_logs(name: RemoteStudyArgument, as_json: JsonOption = False) -> None:
@@ -285,9 +287,16 @@ def up(
     from study.home.folder import Home
 
     cluster = local_cluster.start_cluster(Home.locate(), nodes, cpus, gpus, None if as_json else Console())
-    print_json(local_cluster.local_cluster_status(cluster)) if as_json else print_text(
-        "\n".join(local_cluster.cluster_status_lines(cluster))
-    )
+    _show_cluster_status(cluster, as_json)
+
+
+def _show_cluster_status(cluster: "LocalClusterState", as_json: bool) -> None:
+    from study.commands import local_cluster
+
+    if as_json:
+        print_json(local_cluster.local_cluster_status(cluster))
+    else:
+        print_text("\n".join(local_cluster.cluster_status_lines(cluster)))
 
 
 def down() -> None:
@@ -301,10 +310,6 @@ def down() -> None:
 def cluster_status(as_json: JsonOption = False) -> None:
     """Show what runs of the cluster that study cluster up started. Example: study cluster status"""
     from study.cluster.local import LocalCluster
-    from study.commands import local_cluster
     from study.home.folder import Home
 
-    cluster = LocalCluster.of_home(Home.locate())
-    print_json(local_cluster.local_cluster_status(cluster)) if as_json else print_text(
-        "\n".join(local_cluster.cluster_status_lines(cluster))
-    )
+    _show_cluster_status(LocalCluster.of_home(Home.locate()), as_json)

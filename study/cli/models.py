@@ -181,9 +181,8 @@ def predict(
     if out is not None:
         check_output_path(out)
     with find_model_files(Home.locate(), model, seed) as description:
-        predictions = predict_inputs(
-            TrainedClassifier.load_from_description(description, device), inputs, file, id_column
-        )
+        classifier = TrainedClassifier.load_from_description(description, device)
+        predictions = predict_inputs(classifier, inputs, file, id_column)
     if strict and predictions.unreadable:
         raise UserError("\n".join(["--strict: not everything can be read", *unreadable_lines(predictions)]))
     if out is not None:
@@ -228,9 +227,8 @@ def evaluate(
     if data_argument is not None and data is not None:
         raise UserError(f"--data {data}: {data_argument} is given, too; give the data once")
     home, data = Home.locate(), data if data is not None else data_argument
-    split = split or (
-        evaluating.ALL_SAMPLES_SPLIT if data is not None and evaluating.is_path_of_user_data(data) else "val"
-    )
+    is_own = data is not None and evaluating.is_path_of_user_data(data)
+    split = split or (evaluating.ALL_SAMPLES_SPLIT if is_own else "val")
     with find_model_files(home, model, seed) as description:
         found = evaluating.evaluate_model(home, description, split, data, assignments or (), device, strict)
         groups = evaluating.group_metrics_in_words(description, found.metrics)

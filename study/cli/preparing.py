@@ -27,11 +27,10 @@ def schema(
 ) -> None:
     """Print or write the JSON Schema of study files, for editors. Example: study schema -o study.schema.json"""
     from study.files import write_output
-    from study.spec import json_schema
+    from study.spec.json_schema import study_file_schema_text
 
-    print_text(json_schema.study_file_schema_text(), end="") if out is None else write_output(
-        out, json_schema.study_file_schema_text()
-    )
+    text = study_file_schema_text()
+    print_text(text, end="") if out is None else write_output(out, text)
 
 
 def init(

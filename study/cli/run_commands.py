@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -66,10 +67,8 @@ def _run_detached(home: "Home", quiet: bool, task: "Callable[..., RunEnd]", *giv
     if pid is None:
         print_text(f"{folder.name}: no trial was left to run. Its state: {shell_command('status', folder.name)}")
         return
-    print_text(
-        f"{folder.name} runs in process {pid}, which goes on by itself and prints into "
-        f"{folder.path / DETACHED_DRIVER_LOG}"
-    )
+    log = folder.path / DETACHED_DRIVER_LOG
+    print_text(f"{folder.name} runs in process {pid}, which goes on by itself and prints into {log}")
     print_text(f"look at it: {shell_command('attach', folder.name)}\nstop it:    {shell_command('stop', folder.name)}")
 
 
@@ -120,11 +119,8 @@ def resume(
     if detach:
         _run_detached(home, quiet, running.resume_study, name, **asked, assignments=assignments or ())
         return
-    show_run_end(
-        running.resume_study(
-            home, name, create_progress_view(quiet), trials, address, assignments=assignments or (), failed=failed
-        )
-    )
+    view, changes = create_progress_view(quiet), assignments or ()
+    show_run_end(running.resume_study(home, name, view, trials, address, assignments=changes, failed=failed))
 
 
 def confirm(
@@ -192,19 +188,12 @@ def ablate(
         from study.commands import on_cluster
 
         if dry_run:
-            show_plan(
-                ablate_study.summarise_ablation_plan(on_cluster.fetch_local_copy(JobClient(address), name), request)
-            )
+            folder = on_cluster.fetch_local_copy(JobClient(address), name)
+            show_plan(ablate_study.summarise_ablation_plan(folder, request))
             return
         command = ["ablate", *to_option_words(seeds=seeds, knobs=knobs, order=order, quiet=quiet)]
-        resume_on_cluster(
-            address,
-            command,
-            name,
-            follow,
-            as_json,
-            lambda folder: ablate_study.summarise_ablation_plan(folder, request),
-        )
+        check = partial(ablate_study.summarise_ablation_plan, request=request)
+        resume_on_cluster(address, command, name, follow, as_json, check)
         return
     from study.driver import run as running
     from study.home.folder import Home
@@ -238,7 +227,7 @@ def trial(
     as_json: JsonOption = False,
 ) -> None:
     """Run one trial in this process, without Ray. Example: study trial quickstart --set method.lambda=1"""
-    from study.commands import single_trial as one_trial
+    from study.commands import single_trial
     from study.home.provenance import device_text
     from study.spec import load_study
 
@@ -250,18 +239,17 @@ def trial(
         if not as_json:
             print_text(f"device  {device_text(found)}")
 
-    for metrics in one_trial.run_trial(study, tell=hear, fold=fold):
+    for metrics in single_trial.run_trial(study, tell=hear, fold=fold):
         epochs.append(metrics)
         if not as_json:
-            print_text(one_trial.epoch_line(study, metrics))
+            print_text(single_trial.epoch_line(study, metrics))
     if not as_json and epochs:
         facts = study.facts_of_data(study.trial_document({})["data"])
-        rows = one_trial.metrics_table(epochs[-1], facts.class_names, facts.bias_names)
+        rows = single_trial.metrics_table(epochs[-1], facts.class_names, facts.bias_names)
         print_text("\n".join([f"\nall metrics after epoch {len(epochs)}:", *rows]))
     if as_json:
-        print_json(
-            {"name": study.name, "config": study.trial_config({}).to_document(), "device": device, "epochs": epochs}
-        )
+        config = study.trial_config({}).to_document()
+        print_json({"name": study.name, "config": config, "device": device, "epochs": epochs})
 
 
 def reproduce(
@@ -289,17 +277,19 @@ def reproduce(
 
         ends = [] if only_report else list(reproducing.run_readings(home, table, request, readings, shown))
         compared = reproducing.compare_requested_readings(home, table, request, readings)
-        print_json(comparing.comparison_to_dict(compared)) if as_json else print_text(
-            comparing.comparison_to_markdown(compared)
-        )
+        if as_json:
+            print_json(comparing.comparison_to_dict(compared))
+        else:
+            print_text(comparing.comparison_to_markdown(compared))
         if ends:
             exit_unless_complete(next((one for one in ends if one.record.state != "complete"), ends[-1]))
         return
     outcome = None if only_report else reproducing.run_reproduction(home, table, request, shown)
     current = reproducing.current_table(home, table, request)
-    print_json(reproducing.reproduction_to_dict(current)) if as_json else print_text(
-        reproducing.reproduction_to_markdown(current)
-    )
+    if as_json:
+        print_json(reproducing.reproduction_to_dict(current))
+    else:
+        print_text(reproducing.reproduction_to_markdown(current))
     if outcome is not None and not as_json:
         show_run_end(outcome)
 
@@ -336,15 +326,15 @@ def suite(
     if only_report:
         suites.check_suite_unchanged(home, wanted)
     else:
-        end = suites.run_suite(
-            home, wanted, file, create_progress_view(silent), (lambda _: None) if silent else print_text, address
-        )
+        tell = (lambda _: None) if silent else print_text
+        end = suites.run_suite(home, wanted, file, create_progress_view(silent), tell, address)
     found = suites.suite_tables_so_far(home, wanted)
     if out is not None:
         suites.write_tables_to_file(found, out)
-    print_json(suite_tables.suite_to_plain_dict(found)) if as_json else print_text(
-        suite_tables.suite_to_markdown(found), end=""
-    )
+    if as_json:
+        print_json(suite_tables.suite_to_plain_dict(found))
+    else:
+        print_text(suite_tables.suite_to_markdown(found), end="")
     if end is not None:
         if not silent:
             print_text(f"\nwritten: table.md, table.tex and table.csv in {suites.suite_folder(home, wanted)}")
@@ -359,12 +349,11 @@ def _show_suite_end(end: "SuiteEnd", file: str) -> None:
     """
     for name in end.failed:
         print_text(f"{name}: failed, no trial is complete; why: study status {name}", sys.stderr)
+    again = shell_command("suite", file)
     for name in end.untracked:
-        print_text(
-            f"{name}: not everything is in MLflow; once it answers again: {shell_command('suite', file)}", sys.stderr
-        )
+        print_text(f"{name}: not everything is in MLflow; once it answers again: {again}", sys.stderr)
     if end.stopped:
-        print_text(f"stopped. Nothing is lost; go on with it: {shell_command('suite', file)}", sys.stderr)
+        print_text(f"stopped. Nothing is lost; go on with it: {again}", sys.stderr)
         raise typer.Exit(130)
     if end.failed or end.untracked:
         raise typer.Exit(1)

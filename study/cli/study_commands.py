@@ -57,9 +57,10 @@ def plan(
             print_text("measuring one epoch (--fast: without) ...", sys.stderr)
 
     estimated = CostEstimate(None, "--fast") if fast else estimate_cost(study, planned, begins)
-    print_json(to_plain_dict(planned) | to_plain_dict(estimated)) if as_json else print_text(
-        cost_estimate_text(estimated)
-    )
+    if as_json:
+        print_json(to_plain_dict(planned) | to_plain_dict(estimated))
+    else:
+        print_text(cost_estimate_text(estimated))
 
 
 def list_studies(address: OptionalDashboardOption = None, as_json: JsonOption = False) -> None:
@@ -117,9 +118,10 @@ def report(
         return
     home = _home_to_read(address, name)
     page, untracked = reporting.write_study_report(home, name, out, pdf)
-    print_json(
-        {"name": name, "page": str(page), "rules": reporting.rule_pick_rows(home, name)}
-    ) if as_json else print_text(page)
+    if as_json:
+        print_json({"name": name, "page": str(page), "rules": reporting.rule_pick_rows(home, name)})
+    else:
+        print_text(page)
     if untracked:
         print_text(f"the report in MLflow is the old one: {untracked}", sys.stderr)
 
@@ -287,20 +289,16 @@ def stop(
             return
         folder = Home.locate().find_study(name)
         done = ask_driver.request_trials_end(folder, trial) if trial else [ask_driver.request_search_end(folder)]
-        documents = [one.to_document() for one in done]
-        print_json({"name": name, "asked": documents}) if as_json else print_text(
-            "\n".join(one.message for one in done)
-        )
+        documents, text = [one.to_document() for one in done], "\n".join(one.message for one in done)
+        print_json({"name": name, "asked": documents}) if as_json else print_text(text)
         return
     how = shell_command("resume", name, *(("--address", address) if address else ()))
-    stopped = (
-        ask_driver.stop_driver(Home.locate(), name)
-        if address is None
-        else f"job {JobClient(address).stop_study(name).id}"
-    )
-    print_json({"name": name, "stopped": stopped}) if as_json else print_text(
-        f"{name}: stopped, {stopped}. Go on with it: {how}"
-    )
+    if address is None:
+        stopped = ask_driver.stop_driver(Home.locate(), name)
+    else:
+        stopped = f"job {JobClient(address).stop_study(name).id}"
+    text = f"{name}: stopped, {stopped}. Go on with it: {how}"
+    print_json({"name": name, "stopped": stopped}) if as_json else print_text(text)
 
 
 def enqueue(
@@ -320,9 +318,8 @@ def enqueue(
     from study.home.folder import Home
 
     if not assignments and like is None:
-        raise UserError(
-            f"KEY=VALUE: is missing, as in {shell_command('enqueue', name, '--like', 3, 'method.alpha=0.5')}"
-        )
+        example = shell_command("enqueue", name, "--like", 3, "method.alpha=0.5")
+        raise UserError(f"KEY=VALUE: is missing, as in {example}")
     if address is not None:
         given = [*(assignments or ()), *(("--like", str(like)) if like is not None else ())]
         _show_remote(JobClient(address).run_short_command(name, "enqueue", name, *given), as_json)

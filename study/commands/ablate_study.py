@@ -95,12 +95,8 @@ def plan_ablation(results: Results, request: AblationRequest) -> tuple[Ablation,
     before = requested_ablation(results.record)
     steps: Sequence[StepKeys]
     merges: Sequence[MergedKnobs] = []
-    if (
-        before
-        and before.best_configuration_trial.number == best.trial.number
-        and not request.knobs
-        and not request.order
-    ):
+    is_renewed = before is not None and before.best_configuration_trial.number == best.trial.number
+    if before and is_renewed and not request.knobs and not request.order:
         steps, words = before.steps, "as before"
     else:
         by_importance = [key for key in compute_importances(results).share_by_key if key in knobs]
@@ -198,8 +194,7 @@ def ablation_plan_lines(plan: AblationSummary) -> list[str]:
         texts.append("they differ in one step, which is the whole gain")
     texts.append(
         f"{plan.configurations} configurations on {formatting.seeds_text(plan.seeds)}: {plan.trials} trials, "
-        f"{plan.there} "
-        f"of them are there, {plan.to_run} to run ({pluralise(plan.epochs, 'epoch')})"
+        f"{plan.there} of them are there, {plan.to_run} to run ({pluralise(plan.epochs, 'epoch')})"
     )
     return texts
 
@@ -213,9 +208,8 @@ def _baseline_and_best(results: Results) -> tuple[Candidate, Candidate]:
         raise UserError(f"{spec.name}: is {record.state}, it must end first: study resume {spec.name}")
     reference, best = results.baseline, results.best
     if reference is None:
-        why = (
-            "its baseline is not complete" if list(record.trials_of_stages("baseline")) else "it has no search.baseline"
-        )
+        has_begun = any(True for _ in record.trials_of_stages("baseline"))
+        why = "its baseline is not complete" if has_begun else "it has no search.baseline"
         raise UserError(f"{spec.name}: {why}, there is nothing to begin with")
     if best is None or best.trial.stage == "baseline":
         raise UserError(f"{spec.name}: its search found nothing better than the baseline, there is no gain to divide")

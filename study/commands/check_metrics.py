@@ -99,10 +99,8 @@ def check_metrics_of_loaded_data(spec: StudySpec, datasets: Mapping[str, Dataset
     """
     for section in [] if spec.function else spec.data_sections:
         dataset = datasets[data.section_key(section)]
-        facts = dataset.facts.facts_of_split("val")
-        check_metrics_of_counts(
-            spec, section, DatasetCounts({"val": cells.count_cells_of_split(dataset.splits["val"], facts)})
-        )
+        val = cells.count_cells_of_split(dataset.splits["val"], dataset.facts.facts_of_split("val"))
+        check_metrics_of_counts(spec, section, DatasetCounts({"val": val}))
 
 
 def check_metrics_of_counts(spec: StudySpec, section: Section, counts: DatasetCounts) -> None:
@@ -118,18 +116,12 @@ def check_metrics_of_counts(spec: StudySpec, section: Section, counts: DatasetCo
     val, facts = counts.splits["val"], spec.facts_of_data(section).facts_of_split("val")
     for place, metric in _metrics_by_key(spec):
         if empty := empty_cells_for(metric, val.classes, val.cells):
-            possible = [
-                name
-                for name in SUGGESTED_METRICS
-                if name in spec.available_metrics[0]
-                and name != metric
-                and not empty_cells_for(name, val.classes, val.cells)
-            ]
+            others = (name for name in SUGGESTED_METRICS if name in spec.available_metrics[0] and name != metric)
+            possible = [name for name in others if not empty_cells_for(name, val.classes, val.cells)]
             raise UserError(
                 f"{place}: val/{metric} given, which validation cannot have: it has no sample of "
                 f"{name_empty_cells(empty, facts)}. Give validation such samples (data.val, data.val_share, or rows of "
-                f"your own), "
-                f"or take another metric: {', '.join(f'val/{name}' for name in possible)}"
+                f"your own), or take another metric: {', '.join(f'val/{name}' for name in possible)}"
             )
 
 
@@ -150,8 +142,7 @@ def empty_cell_warnings(spec: StudySpec, counts: DatasetCounts, facts: Facts) ->
     told = ", ".join(f"val/{name}" for name in dict.fromkeys(names))
     return [
         f"validation has no sample of {name_empty_cells(empty, facts)}: {told} cannot see how a model treats them, "
-        f"however badly "
-        "it does. Give validation such samples, or expect nothing of these groups"
+        "however badly it does. Give validation such samples, or expect nothing of these groups"
     ]
 
 

@@ -113,7 +113,7 @@ def measure_pace(spec: StudySpec, on_begin: Callable[[], object] = bool) -> Epoc
     """
     import torch
 
-    from study.commands import single_trial as one_trial
+    from study.commands import single_trial
 
     if spec.function:
         return "a plan runs no function of a study file; study trial does, and says what an epoch takes"
@@ -122,7 +122,7 @@ def measure_pace(spec: StudySpec, on_begin: Callable[[], object] = bool) -> Epoc
     on_begin()
     load = os.getloadavg()[0]
     try:
-        first_epoch = call_with_worker_priority(lambda: next(one_trial.run_trial(spec)))
+        first_epoch = call_with_worker_priority(lambda: next(single_trial.run_trial(spec)))
     except (UserError, RuntimeError, MemoryError) as error:  # torch's errors are RuntimeErrors
         if isinstance(error, UserError):
             data.load(spec.base["data"])  # raises again if the data were the reason
@@ -134,18 +134,13 @@ def measure_pace(spec: StudySpec, on_begin: Callable[[], object] = bool) -> Epoc
     ]
     if load > BUSY_LOAD_PER_CPU * (os.cpu_count() or 1):
         caveats.append(f"the machine is busy, with a load of {load:.1f} on {os.cpu_count()} CPUs: taken to stay so")
-    if searched_keys := [
-        key for key in spec.space.domains if key.startswith(("data.", "model.")) or key in EPOCH_TIME_KEYS
-    ]:
-        caveats.append(f"searched, but measured with the file's values: {', '.join(searched_keys)}")
+    keys = spec.space.domains
+    if searched := [key for key in keys if key.startswith(("data.", "model.")) or key in EPOCH_TIME_KEYS]:
+        caveats.append(f"searched, but measured with the file's values: {', '.join(searched)}")
     if spec.resources.gpu:
         caveats.append(f"its tensors took at most {first_epoch['memory/peak_mib'] / 1024:.1f} GiB of the GPU")
-    return EpochPace(
-        first_epoch["time/epoch"],
-        f"one epoch of the file's own configuration, measured on {device}",
-        tuple(caveats),
-        load,
-    )
+    basis = f"one epoch of the file's own configuration, measured on {device}"
+    return EpochPace(first_epoch["time/epoch"], basis, tuple(caveats), load)
 
 
 BUSY_LOAD_PER_CPU = 0.25

@@ -66,9 +66,7 @@ class PreparedData:
     name: str
     options: Section
     fingerprint: str
-    facts: Facts = field(
-        metadata={"document": "inner"}
-    )  # see `study.ranking.json_documents`, which takes long to import
+    facts: Facts = field(metadata={"document": "inner"})  # see `study.ranking.json_documents`, slow to import
     splits: Mapping[str, cells.SplitCounts]
 
 
@@ -195,9 +193,8 @@ def load_data_section(name: str, assignments: Iterable[str], verb: str) -> dict[
     document = YamlDocument(f"study data {verb} {name}", {})
     apply_overrides(document, assignments)
     problems = ProblemCollector(document)
-    values = validate_section(
-        make_section_model("data", read_knobs(data.find_dataset_module(name).Options)), document.values, (), problems
-    )
+    model = make_section_model("data", read_knobs(data.find_dataset_module(name).Options))
+    values = validate_section(model, document.values, (), problems)
     problems.raise_if_any()
     return {"name": name, **(values or {})}
 

@@ -1,5 +1,6 @@
 """Draft a user's first study file: from a few answers to commented YAML that `study plan` accepts."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -186,11 +187,8 @@ def draft_search_space(
         there = [label for label, declared in knobs.items() if "lambda" in declared]
         space["method.alpha"] = {"range": "paper", "when": {"method.name": there}}
     if facts.is_table:
-        space |= {
-            key: domain
-            for key, domain in table_search_space(rows, views).items()
-            if key != CELL_WEIGHTS_KEY or facts.bias_classes
-        }
+        of_table = table_search_space(rows, views)
+        space |= {key: domain for key, domain in of_table.items() if key != CELL_WEIGHTS_KEY or facts.bias_classes}
     else:
         space["train.learning_rate"] = {"low": 0.0003, "high": 0.01, "log": True}
     return space | dict(_colour_augmentation_keys(trained, views, bias))
@@ -208,21 +206,16 @@ MIN_ROWS_FOR_HIDDEN_LAYERS = 3000
 
 def table_search_space(rows: int | None, views: bool) -> dict[str, Value]:
     """Return what is searched on a table: networks, weights of samples and weight decay, for so many training rows."""
-    several = (
-        {"model.name": {"choices": ["linear", "mlp"]}}
-        if rows and rows >= MIN_ROWS_FOR_HIDDEN_LAYERS and not views
-        else {}
-    )
+    networks: dict[str, Value] = {}
+    if rows and rows >= MIN_ROWS_FOR_HIDDEN_LAYERS and not views:
+        networks["model.name"] = {"choices": ["linear", "mlp"]}
+    min_decay = round_to_two_digits(first_table_decay(rows) / 5)
     return {
-        **several,
+        **networks,
         CLASS_WEIGHTS_KEY: {"low": 0.7, "high": 1.0},
         CELL_WEIGHTS_KEY: {"low": 0.0, "high": 1.0},
         "train.learning_rate": {"low": 0.001, "high": 0.01, "log": True},
-        "train.weight_decay": {
-            "low": round_to_two_digits(first_table_decay(rows) / 5),
-            "high": MAX_TABLE_DECAY,
-            "log": True,
-        },
+        "train.weight_decay": {"low": min_decay, "high": MAX_TABLE_DECAY, "log": True},
     }
 
 
@@ -390,21 +383,14 @@ def draft_study_file(wishes: DraftAnswers, file: str, schema: str | None = None)
     model |= {"head": "mlp"} if views else {}
     trained = models.facts_of_network_inputs(model, facts)
     epochs = 60 if wishes.gpu and not wishes.network else 20
-    batch = next(
-        (size for size in BATCH_SIZES if wishes.images is None or wishes.images >= MIN_STEPS_PER_EPOCH * size),
-        BATCH_SIZES[-1],
-    )
+    images = math.inf if wishes.images is None else wishes.images
+    batch = next((size for size in BATCH_SIZES if images >= MIN_STEPS_PER_EPOCH * size), BATCH_SIZES[-1])
     train: dict[str, Value] = {"epochs": epochs, "batch_size": batch, "learning_rate": 0.001}
     if facts.is_table:
         train |= {key[6:]: value for key, value in first_table_params(wishes.rows).items() if key.startswith("train.")}
     augmentation = default_augmentation(trained, views, bias)
     train |= {"augmentation": augmentation} if augmentation else {}
-    few = (
-        bias.known_labels != "none"
-        and not wishes.gpu
-        and wishes.images is not None
-        and wishes.images <= MAX_SAMPLES_FOR_FOLDS
-    )
+    few = bias.known_labels != "none" and not wishes.gpu and images <= MAX_SAMPLES_FOR_FOLDS
     if few and wishes.methods == METHODS_WITH_BIAS_LABELS and not facts.is_table and not wishes.network:
         train["probe"] = "fitted"
     train |= {"precision": "bfloat16"} if wishes.gpu else {}
@@ -412,11 +398,9 @@ def draft_study_file(wishes: DraftAnswers, file: str, schema: str | None = None)
     point, decay = first_params(labelled, space, wishes.rows), 0.0
     if wishes.network:
         decay = round_to_two_digits(min(0.3, FEATURES_DECAY_TIMES_IMAGES / (wishes.images or DEFAULT_ROWS)))
-        space["train.weight_decay"] = {
-            "low": round_to_two_digits(decay / FEATURES_DECAY_RANGE_FACTOR),
-            "high": round_to_two_digits(decay * FEATURES_DECAY_RANGE_FACTOR),
-            "log": True,
-        }
+        ends = decay / FEATURES_DECAY_RANGE_FACTOR, decay * FEATURES_DECAY_RANGE_FACTOR
+        low, high = map(round_to_two_digits, ends)
+        space["train.weight_decay"] = {"low": low, "high": high, "log": True}
         train["weight_decay"] = decay
     on_features = wishes.network is not None and [*labelled] == [FROZEN_FEATURES_METHOD]
     if on_features:

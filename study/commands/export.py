@@ -80,11 +80,8 @@ def export_best(
     for path, candidate in zip(paths, candidates, strict=True):
         study = exported_spec(folder, results, candidate, choice)
         file = path.name if path.name.isprintable() else "FILE"
-        head = CONFIGURATION_HEADER.format(
-            study=spec.name,
-            train=shell_command("train", file),
-            trial=shell_command("trial", file, *_fold_option(candidate)),
-        )
+        trial = shell_command("trial", file, *_fold_option(candidate))
+        head = CONFIGURATION_HEADER.format(study=spec.name, train=shell_command("train", file), trial=trial)
         if results.reference_as_result:
             head += f"# The result of that study needs no search: {results.reference_as_result.name_in_sentence}.\n"
         head += f"# Chosen by: {' '.join(choice.rule_text(spec).split())}.\n" if goal.has_several_metrics else ""
@@ -110,8 +107,8 @@ def _export_reference(results: Results, stays: FittedReference, out: Path) -> Ex
     check_output_path(out)
     searched = results.best
     train = shell_command("train", out.name if out.name.isprintable() else "FILE")
-    file = searched and searched.trial.number
-    head = REFERENCE_HEADER.format(study=results.spec.name, words=stays.name_in_sentence, train=train, trial=file)
+    number = searched and searched.trial.number
+    head = REFERENCE_HEADER.format(study=results.spec.name, words=stays.name_in_sentence, train=train, trial=number)
     write_output(out, head + _reference_spec(results, stays).to_yaml())
     return ExportedFile(out, stays, results.spec.objective)
 
@@ -162,9 +159,8 @@ def exported_spec(folder: StudyFolder, results: Results, candidate: Candidate, c
     began = candidate.trial.started_at or 0.0
     session = [session for session in record.sessions if session.time <= began or session is record.sessions[0]][-1]
     seeds, values = len(trials_judged_by(candidate)), epochs.chosen_metrics(spec.objective, candidate.trial)
-    rule = (
-        "one seed" if seeds == 1 else f"mean over {seeds} {'fresh' if candidate.confirm_trials else 'searched'} seeds"
-    )
+    kind = "fresh" if candidate.confirm_trials else "searched"
+    rule = "one seed" if seeds == 1 else f"mean over {seeds} {kind} seeds"
     if candidate.joined_folds:
         rule = f"the samples of all {spec.folds} folds together, on {seeds} fresh seeds"
         chosen = [epochs.chosen_metrics(spec.objective, trial)["epoch"] or 0 for trial in candidate.confirm_trials]

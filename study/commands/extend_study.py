@@ -38,9 +38,8 @@ def add_trials(folder: StudyFolder, spec: StudySpec, trials: str) -> StudyRecord
         ended = record.has_search_end_request or record.search_ended_by not in (None, "trials", SPACE_EXHAUSTED)
         extended = (record.n_configurations_tried if ended else record.max_configurations(spec.trials)) + int(trials)
         if (most := count_configurations(spec.search, spec.space)) is not None:
-            if record.search_ended_by == SPACE_EXHAUSTED or (
-                not ended and record.max_configurations(spec.trials) >= most
-            ):
+            are_all_planned = not ended and record.max_configurations(spec.trials) >= most
+            if record.search_ended_by == SPACE_EXHAUSTED or are_all_planned:
                 raise UserError(f"{spec.name}: its space has no further configurations: {most}, all are tried")
             extended = min(extended, most)
         record.apply(ledger.append(SearchExtended(extended)))
@@ -72,9 +71,8 @@ def trials_to_retry(folder: StudyFolder) -> list[int]:
 
 def _failed_trial_numbers(results: Results) -> list[int]:
     found = failed_trials(results.record)
-    if not found and not any(
-        trial.test_failure for trial in StagesAfterSearch(results.spec, results.record).trials_to_test()
-    ):
+    to_test = () if found else StagesAfterSearch(results.spec, results.record).trials_to_test()
+    if not found and not any(trial.test_failure for trial in to_test):
         raise UserError(f"{results.spec.name}: no trial has failed")
     return found
 
@@ -95,9 +93,8 @@ def has_only_failures_left(results: Results) -> bool:
     record = results.record
     if results.spec.final_seeds is not None or record.state != "failed":
         return False
-    return record.search_is_over(results.spec.trials) and all(
-        trial.state in ENDED_STATES for trial in record.trials.values()
-    )
+    are_ended = all(trial.state in ENDED_STATES for trial in record.trials.values())
+    return are_ended and record.search_is_over(results.spec.trials)
 
 
 def check_additional_trials(spec: StudySpec, trials: str) -> None:

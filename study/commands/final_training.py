@@ -166,10 +166,9 @@ def _counterpart_training(home: Home, spec: StudySpec) -> Results | None:
     for folder, other in _trainings_of_same_study(home, spec):
         theirs = other.origin or {}
         is_other = bool(theirs.get("baseline")) != bool(origin.get("baseline"))
-        is_as_found = _overrides_that_change_trials(theirs) == _overrides_that_change_trials(
-            origin
-        ) and not _is_same_configuration(spec, other)
-        if is_other and is_as_found and set(other.final_seeds or ()) & set(spec.final_seeds or ()):
+        is_as_changed = _overrides_that_change_trials(theirs) == _overrides_that_change_trials(origin)
+        has_common_seed = set(other.final_seeds or ()) & set(spec.final_seeds or ())
+        if is_other and is_as_changed and has_common_seed and not _is_same_configuration(spec, other):
             found = Results(other, StudyRecord.load(folder.ledger_file))
             if found.final_trials:
                 return found
@@ -245,9 +244,8 @@ def final_training_spec(
     ending = "-baseline-final" if origin.get("baseline") else "-final"
     name = name or f"{origin.get('study', spec.name)[: 100 - len(ending)]}{ending}"
     check_study_name(name)
-    search = SearchOptions(
-        trials=1, **spec.search.model_dump(include=OBJECTIVE_KEYS) | ({"epoch": "last"} if with_val else {})
-    )
+    goal = spec.search.model_dump(include=OBJECTIVE_KEYS) | ({"epoch": "last"} if with_val else {})
+    search = SearchOptions(trials=1, **goal)
     train = {**spec.base["train"], "with_val": with_val}
     if spec.folds is not None and spec.objective.window is not None and not depends_on_epoch_count(spec.base):
         asked = any(change.startswith("train.epochs=") for change in origin.get("changed", ()))
@@ -350,8 +348,7 @@ def _find_description(home: Home, model: str, seed: int | None) -> Path:
     if spec.final_seeds is None:
         raise UserError(
             f"{model}: is a search, models come from final trainings: {shell_command('train', folder.name)}. The "
-            f"weights "
-            "in its folder are of trials on fresh seeds, for the study itself to measure the test split with"
+            "weights in its folder are of trials on fresh seeds, for the study itself to measure the test split with"
         )
     if spec.function:
         raise UserError(f"{model}: trains a function of one's own, whose models are where the function left them")

@@ -135,17 +135,9 @@ def guide_text(words: Sequence[str]) -> str:
     absent = _words_not_in_guide(words, by_name.values())
     note = [f"Not in this guide: {', '.join(absent)}. What follows is nearest."] if absent else []
     further = [f"- {_passage_line(passage)}" for passage in others[:MAX_FURTHER_PASSAGES]]
-    return (
-        "\n\n".join(
-            [
-                *note,
-                f"## {_passage_location(best.section, ': ')}\n\n{passage_excerpt(best, words, found)}",
-                *(["\n".join(["## Further", *further])] if further else []),
-                f"`study guide {best.section.page}` shows the whole page.",
-            ]
-        )
-        + "\n"
-    )
+    parts = [*note, f"## {_passage_location(best.section, ': ')}", passage_excerpt(best, words, found)]
+    parts += ["\n".join(["## Further", *further])] if further else []
+    return "\n\n".join([*parts, f"`study guide {best.section.page}` shows the whole page."]) + "\n"
 
 
 def read_pages() -> dict[str, str]:
@@ -190,13 +182,11 @@ def search_passages(words: Sequence[str], every: Sequence[Passage]) -> list[Pass
                 if stem in bag
             )
             value += weight * often * (1 + BM25_K1) / (often + BM25_K1)
-        value += SIMILAR_QUESTION_WEIGHT * max(
-            (_question_similarity(asked_for, question, rarity) for question in asked), default=0.0
-        )
+        similarities = (_question_similarity(asked_for, question, rarity) for question in asked)
+        value += SIMILAR_QUESTION_WEIGHT * max(similarities, default=0.0)
         if value:
-            score[row] = value * (LATE_PASSAGE_FACTOR if passage.section.late else 1.0) + (
-                1000.0 if passage.name in named else 0.0
-            )
+            named_bonus = 1000.0 if passage.name in named else 0.0
+            score[row] = value * (LATE_PASSAGE_FACTOR if passage.section.late else 1.0) + named_bonus
     return [every[row] for row in sorted(score, key=lambda row: -score[row])]
 
 
@@ -270,19 +260,15 @@ def _words_not_in_guide(words: Sequence[str], texts: Iterable[str]) -> list[str]
     """Return the words of a question that the guide has in no form."""
     told = {word for text in texts for word in re.findall(r"[^\W\d_]+", text.lower())}
     asked = {word: None for word in re.findall(r"[^\W\d_]{4,}", " ".join(words).lower()) if word not in STOP_WORDS}
-    return [
-        word
-        for word in asked
-        if not any(one.startswith(word[: max(4, len(word) - MAX_ENDING_LETTERS)]) for one in told)
-    ]
+    stems = {word: word[: max(4, len(word) - MAX_ENDING_LETTERS)] for word in asked}
+    return [word for word, stem in stems.items() if not any(one.startswith(stem) for one in told)]
 
 
 def passage_excerpt(passage: Passage, words: Sequence[str], found: Sequence[Passage]) -> str:
     """Return a passage with what stands around it in its section, as far as there is room.
 
-    First come the commands above it and what it announces, then the next best passages, then the nearest.
-
-    Of a key or metric that is asked for it is the passage alone.
+    First come the commands above it and what it announces, then the next best passages, then the nearest. Of a key or
+    metric that is asked for it is the passage alone.
     """
     if passage.name in words:
         return passage.text
@@ -295,10 +281,8 @@ def passage_excerpt(passage: Passage, words: Sequence[str], found: Sequence[Pass
     chosen = {place}
     for at in [*beside, *ranked, *around]:
         text = _join_parts([part for number, part in enumerate(parts) if number in chosen | {at}])
-        if (
-            sum(max(1, math.ceil(len(line) / MAX_EXCERPT_LINE_CHARACTERS)) for line in text.split("\n"))
-            <= MAX_EXCERPT_LINES
-        ):
+        lines = sum(max(1, math.ceil(len(line) / MAX_EXCERPT_LINE_CHARACTERS)) for line in text.split("\n"))
+        if lines <= MAX_EXCERPT_LINES:
             chosen.add(at)
     return _join_parts([parts[at] for at in sorted(chosen)])
 
@@ -318,11 +302,9 @@ def _passage_line(passage: Passage) -> str:
     text = passage.text.rpartition(TABLE_HEAD_END)[2]
     text = text.strip("| ").replace(" | ", ": ") if text.startswith("|") else re.sub("^```.*$", "", text, flags=re.M)
     line = " ".join(f"{_passage_location(passage.section, ', ')}: {text.removeprefix('- ')}".split())
-    return (
-        line
-        if len(line) <= MAX_EXCERPT_LINE_CHARACTERS
-        else f"{line[:MAX_EXCERPT_LINE_CHARACTERS].rsplit(' ', 1)[0]} ..."
-    )
+    if len(line) <= MAX_EXCERPT_LINE_CHARACTERS:
+        return line
+    return f"{line[:MAX_EXCERPT_LINE_CHARACTERS].rsplit(' ', 1)[0]} ..."
 
 
 def split_passages(page: str, text: str) -> Iterator[Passage]:

@@ -65,11 +65,8 @@ def likely_table_name(folder: Path) -> str | None:
 
 
 def _list_tables(folder: Path) -> list[str]:
-    return sorted(
-        path.name
-        for path in folder.iterdir()
-        if path.suffix.lower() in TABLE_SUFFIXES and not is_hidden_path(path.name)
-    )
+    names = (path.name for path in folder.iterdir() if path.suffix.lower() in TABLE_SUFFIXES)
+    return sorted(name for name in names if not is_hidden_path(name))
 
 
 def table_name_check(folder: Path) -> AnswerCheck:
@@ -286,13 +283,9 @@ def write_study_file(flags: InitOptions, out: Path | None, force: bool, asker: A
     bias = _ask_bias_knowledge(section, replace(flags, guess=flags.guess or "unknown") if network else flags, asker)
     is_table = data.describe(section).is_table
     methods_flag = ",".join(flags.methods) if flags.methods else None
-    methods_answer = asker(
-        "--method",
-        methods_flag,
-        "Methods, a,b for several; see study spaces",
-        ",".join(default_methods(bias, is_table, network is not None)),
-        check_methods,
-    )
+    usual_methods = ",".join(default_methods(bias, is_table, network is not None))
+    question = "Methods, a,b for several; see study spaces"
+    methods_answer = asker("--method", methods_flag, question, usual_methods, check_methods)
     compute = None if flags.gpu is None else "gpu" if flags.gpu else "cpu"
     where = one_of_check("cpu", "gpu")
     gpu = asker("--gpu", compute, "Where its trials run, cpu or gpu", "cpu", where) == "gpu"
@@ -301,11 +294,8 @@ def write_study_file(flags: InitOptions, out: Path | None, force: bool, asker: A
     counted = cells.count_cells_of_dataset(section).splits
     conflicting = counted["val"].conflicting if counted else None  # None: not counted
     rows = counted["train"].samples if counted and is_table else None
-    few = (
-        methods_wished == METHODS_WITH_BIAS_LABELS
-        and conflicting is not None
-        and conflicting < MAX_FEW_CONFLICTING_SAMPLES
-    )
+    few = conflicting is not None and conflicting < MAX_FEW_CONFLICTING_SAMPLES
+    few &= methods_wished == METHODS_WITH_BIAS_LABELS
     few |= methods_wished == (FROZEN_FEATURES_METHOD,)  # one number is searched
     usual = DEFAULT_TABLE_TRIALS if is_table else TRIALS_WITH_FEW_CONFLICTING if few else DEFAULT_TRIALS
     trials = int(asker("--trials", count, "Trials", str(usual), check_trials))
@@ -320,10 +310,8 @@ def write_study_file(flags: InitOptions, out: Path | None, force: bool, asker: A
         asker.print_line(line)
     for line in table_findings.findings_with_heading(data.column_findings(wishes.data)):
         asker.print_line(line)
-    for warning in [
-        *data.user_file_notes(wishes.data),
-        *cells.warnings_from_counts(cells.count_cells_of_dataset(wishes.data)),
-    ]:
+    warnings = cells.warnings_from_counts(cells.count_cells_of_dataset(wishes.data))
+    for warning in [*data.user_file_notes(wishes.data), *warnings]:
         asker.print_line(f"warning: {warning}")
     asker.print_line(method_advice(bias, methods_wished, is_table, network is not None))
     return path

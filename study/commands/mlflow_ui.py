@@ -27,11 +27,9 @@ def serve_ui(home: Home, port: int) -> None:
     """
     if not home.owns_tracking:
         uri = home.tracking_uri
-        instead = (
-            f"open {experiments_page_url(uri)} in a browser"
-            if is_mlflow_server(uri)
-            else f"it is {redact_credentials(uri)}"
-        )
+        instead = f"it is {redact_credentials(uri)}"
+        if is_mlflow_server(uri):
+            instead = f"open {experiments_page_url(uri)} in a browser"
         raise UserError(f"MLFLOW_TRACKING_URI is set: {instead}; without it, study ui serves this home's own database")
     if not home.database_file.exists():
         raise UserError(f"{home.path}: nothing to show yet; a first study: study run quickstart")

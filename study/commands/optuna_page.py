@@ -91,9 +91,8 @@ def import_best_trials(storage: str, name: str, file: str, out: Path, top: int, 
     apply_profile(document, None)
     spec = check_and_complete_document(document)
     trials = best_trials(storage, name, top)
-    keys = _keys_by_optuna_param(
-        spec.space.domains, {parameter for trial in trials for parameter in trial.params}, renamed
-    )
+    parameters = {parameter for trial in trials for parameter in trial.params}
+    keys = _keys_by_optuna_param(spec.space.domains, parameters, renamed)
     given = []
     for trial in trials:
         values = {keys[parameter]: value for parameter, value in trial.params.items() if parameter in keys}

@@ -41,7 +41,7 @@ os._exit(0)
 
 
 def accepted_arguments(function: str, where: str) -> list[str]:
-    """Return which of `TAKEN` a function takes.
+    """Return which of `study.training.function_loading.FUNCTION_ARGUMENTS` a function takes.
 
     It is loaded and checked in a separate process: importing its module may change anything in the process that does
     it, and log to MLflow.
@@ -81,9 +81,8 @@ def check_and_pickle_function(home: Home, spec: StudySpec, given: bytes | None =
     if given is not None and spec.function == f"{PICKLE_PREFIX}{pickle_digest(given)}":
         return given
     folder = _folder_of_function(home, spec.function)
-    check_takes_fold(
-        spec.function, accepted_arguments(spec.function, function_import_folder(spec.function, folder)), spec.folds
-    )
+    accepted = accepted_arguments(spec.function, function_import_folder(spec.function, folder))
+    check_takes_fold(spec.function, accepted, spec.folds)
     return (folder / PICKLED_FUNCTION_FILE).read_bytes() if spec.is_function_pickled else None
 
 

@@ -71,14 +71,9 @@ def small_cell_warnings(spec: StudySpec, cells: DatasetCounts, facts: Facts) -> 
         )
     if val.smallest is None or val.smallest >= FEW_CELL_SAMPLES:
         return found
-    better = [
-        f"val/{rule.metric}"
-        for rule in SELECTION_RULES
-        if rule.required_labels == "bias labels"
-        and not rule.limit
-        and rule.metric not in CELL_SENSITIVE_METRICS
-        and rule.is_available(own)
-    ]
+    usable = [rule for rule in SELECTION_RULES if rule.required_labels == "bias labels" and rule.is_available(own)]
+    robust = [rule.metric for rule in usable if not rule.limit and rule.metric not in CELL_SENSITIVE_METRICS]
+    better = [f"val/{name}" for name in robust]
     remedies = [*([f"search by {' or '.join(better)}"] if better else []), "give validation more samples"]
     return found + [
         f"val/{name} may tell configurations badly apart: the smallest cell of val has {_count_text(val.smallest)}, "
@@ -327,11 +322,9 @@ def plan_budget(spec: StudySpec) -> Budget:
     baseline = int(search.baseline is not None)
     confirm = count_confirm_trials(spec, search.confirm, spec.trials)
     reported = [f"val/{name}" for name in spec.available_metrics[0]]
-    others = [
-        params
-        for params in spec.incumbents
-        if search.baseline is None or not are_same_configuration(params, search.baseline)
-    ]
+    others = list(spec.incumbents)
+    if search.baseline is not None:
+        others = [params for params in others if not are_same_configuration(params, search.baseline)]
     whole = baseline + len(others)  # what has to be beaten runs whole
     complete = whole + round((spec.trials - whole) * rungs.expected_complete_share)
     most, expected = (count_rule_trials(spec, search.confirm, count, reported) for count in (spec.trials, complete))
@@ -407,11 +400,9 @@ def count_rule_trials(spec: StudySpec, confirm: ConfirmOptions, configurations: 
     Args:
         reported: the metrics that trials report.
     """
-    return (
-        max_picked_configurations(spec, confirm, configurations, reported) * confirm.seeds * (spec.folds or 1)
-        if confirm.rules
-        else 0
-    )
+    if not confirm.rules:
+        return 0
+    return max_picked_configurations(spec, confirm, configurations, reported) * confirm.seeds * (spec.folds or 1)
 
 
 def plan_text(plan: Plan) -> str:

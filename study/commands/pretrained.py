@@ -76,9 +76,8 @@ def _network_section(name: str, weights: str = published_weights.DEFAULT_WEIGHTS
 
 
 def _are_weights_there(name: str) -> bool:
-    return (
-        published_weights.find_weights(name, published_weights.DEFAULT_WEIGHTS_NAME).source.path_or_none() is not None
-    )
+    found = published_weights.find_weights(name, published_weights.DEFAULT_WEIGHTS_NAME)
+    return found.source.path_or_none() is not None
 
 
 def _section_for_file(section: Section, weights: str) -> Section:
@@ -99,9 +98,8 @@ def _section_for_file(section: Section, weights: str) -> Section:
             problems.append(str(error))
         else:
             return model
-    raise UserError(
-        problems[0] if len(set(problems)) == 1 else f"--weights {weights}: fits none of {', '.join(DRAFTED_NETWORKS)}"
-    )
+    fits_none = f"--weights {weights}: fits none of {', '.join(DRAFTED_NETWORKS)}"
+    raise UserError(problems[0] if len(set(problems)) == 1 else fits_none)
 
 
 def _fetch_weights(wished: bool | None, asker: AnswerSource) -> str | None:
@@ -129,7 +127,7 @@ def _fetch_weights(wished: bool | None, asker: AnswerSource) -> str | None:
 
     question = (
         f"No pretrained network is here, and {WITHOUT_PRETRAINED_NOTE}. fetch: {size} of {FETCHABLE_NETWORK} from "
-        f"torchvision's servers; "
-        "none: a small network from random weights. Other ways: --weights FILE, " + INSTALL_WEIGHTS_COMMAND
+        f"torchvision's servers; none: a small network from random weights. Other ways: --weights FILE, "
+        f"{INSTALL_WEIGHTS_COMMAND}"
     )
     return FETCHABLE_NETWORK if asker("--pretrained", None, question, "fetch", fetch) == "fetch" else None

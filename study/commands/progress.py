@@ -58,7 +58,7 @@ class StudyProgress:
         return Results(self._spec, self._record)
 
     def take_step(self, text: str) -> bool:
-        """Take a step of the driver (`study.sweep.STEPS`) as the phase until a trial runs; return whether it is one."""
+        """Take a step of `study.sweep.DRIVER_STEPS` as the phase until a trial runs; return whether it is one."""
         if text == STOPPING_MESSAGE:
             self._phase = STOPPING_PHASE
         elif text in DRIVER_STEPS:
@@ -120,10 +120,8 @@ class StudyProgress:
         if spec.objective.has_several_metrics:
             return self._front_text(best)
         keeps = " that keeps the limits" if spec.objective.constraints else ""
-        way = (
-            self._broken_limits_text(best.score)
-            or f"{'lowest' if spec.mode == 'min' else 'highest'} in the search{keeps}"
-        )
+        extreme = "lowest" if spec.mode == "min" else "highest"
+        way = self._broken_limits_text(best.score) or f"{extreme} in the search{keeps}"
         value, before = best.search_value, reference.search_value if reference else None
         fresh = results.ranked_search[0]
         if fresh.confirm_statistics and results.is_confirmed:
@@ -202,18 +200,10 @@ class StudyProgress:
 
     def progress_line(self) -> str:
         """Return all that is known of the study, in one line."""
-        most = (
-            ""
-            if self._is_fresh_seed_count_known()
-            else "about "
-            if self._spec.objective.has_several_metrics
-            else "at most "
-        )
-        counts = ", ".join(
-            f"{most if state == 'waiting' else ''}{count} {state}"
-            for state, count in self.trial_counts().items()
-            if count
-        )
+        most = "about " if self._spec.objective.has_several_metrics else "at most "
+        before = {"waiting": "" if self._is_fresh_seed_count_known() else most}
+        there = ((state, count) for state, count in self.trial_counts().items() if count)
+        counts = ", ".join(f"{before.get(state, '')}{count} {state}" for state, count in there)
         asked = {"enqueued": self.n_enqueued(), "stopping": self.n_stopping()}
         counts += "".join(f", {count} {what}" for what, count in asked.items() if count)
         best, seconds = self.best_text(), self.remaining_seconds()
@@ -233,20 +223,17 @@ class StudyProgress:
         if spec.final_seeds is not None:
             return len(spec.final_seeds)
         configurations = self._n_planned_configurations()
-        return (
-            configurations * len(spec.runs_of_configuration())
-            + self._n_confirm_and_rule_trials(configurations)
-            + self._n_ablation_trials()
-        )
+        searched = configurations * len(spec.runs_of_configuration())
+        return searched + self._n_confirm_and_rule_trials(configurations) + self._n_ablation_trials()
 
     def _is_fresh_seed_count_known(self) -> bool:
         """Return whether it is known how many trials run on fresh seeds: at the latest, once the search is over."""
         searched = self._search_trials()
         is_over = len(searched) >= self._n_planned_configurations() * len(self._spec.runs_of_configuration())
         are_ended = is_over and all(trial.state in ENDED_STATES for trial in searched)
-        return are_ended or self._spec.final_seeds is not None or not self._do_results_decide_fresh_seeds()
+        return are_ended or self._spec.final_seeds is not None or not self._fresh_seeds_depend_on_results()
 
-    def _do_results_decide_fresh_seeds(self) -> bool:
+    def _fresh_seeds_depend_on_results(self) -> bool:
         """Return whether the result of the search decides how many trials run on fresh seeds."""
         plan = self._results().confirm_settings
         is_open = self._spec.objective.has_several_metrics or self._spec.has_searched_incumbents
@@ -263,15 +250,14 @@ class StudyProgress:
         """
         spec, results = self._spec, self._results()
         plan = results.confirm_settings
-        if self._do_results_decide_fresh_seeds() and self._is_fresh_seed_count_known():
+        if self._fresh_seeds_depend_on_results() and self._is_fresh_seed_count_known():
             return self._n_trials_on_fresh_seeds()
         if spec.objective.has_several_metrics and plan.top:  # what is on the front so far; it may grow
             configurations = min(configurations, max(plan.top + 1, len(results.trials_to_confirm())))
         reports = (trial.reports[0] for trial in self._search_trials() if trial.reports)
         reported = next(reports, [f"val/{name}" for name in searchable_metrics()])
-        return count_confirm_trials(spec, plan, configurations) + count_rule_trials(
-            spec, plan, configurations, reported
-        )
+        n_rule_trials = count_rule_trials(spec, plan, configurations, reported)
+        return count_confirm_trials(spec, plan, configurations) + n_rule_trials
 
     def _n_trials_on_fresh_seeds(self) -> int:
         """Count the trials on fresh seeds that there are, and those to come."""
@@ -315,11 +301,9 @@ class StudyProgress:
 
 def n_configurations_to_try(record: StudyRecord) -> int:
     """Count the configurations that users asked for and that were not tried yet; 0 once the search is over."""
-    return (
-        0
-        if record.has_search_end_request
-        else len(record.enqueued_configurations) - sum(trial.is_enqueued for trial in list(record.trials.values()))
-    )
+    if record.has_search_end_request:
+        return 0
+    return len(record.enqueued_configurations) - sum(trial.is_enqueued for trial in list(record.trials.values()))
 
 
 def trials_to_stop(record: StudyRecord) -> list[int]:

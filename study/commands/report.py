@@ -41,9 +41,8 @@ def write_study_report(home: Home, name: str, out: Path | None = None, pdf: bool
     results = Results.load(folder)
     from study.analysis.report.write_report import write_report
 
-    page = write_report(
-        results, out or folder.report_folder, pdf, beside=compare_with_baseline_training(folder, results)
-    )
+    beside = compare_with_baseline_training(folder, results)
+    page = write_report(results, out or folder.report_folder, pdf, beside=beside)
     return page, None if out else replace_study_artifacts(home, folder, report_files(folder))
 
 
@@ -68,9 +67,8 @@ def watch_report(home: Home, name: str, out: Path | None, tell: Callable[[Path],
         runs, size = ledger.is_driver_running(folder.ledger_file), folder.ledger_file.stat().st_size
         began = time.process_time()
         reload = math.ceil(rest + POLL_INTERVAL_S) if runs else None
-        written = write_report(
-            Results(spec, StudyRecord.load(folder.ledger_file)), out or folder.report_folder, reload=reload
-        )
+        results = Results(spec, StudyRecord.load(folder.ledger_file))
+        written = write_report(results, out or folder.report_folder, reload=reload)
         if page is None:
             tell(page := written)
         if not runs:
@@ -101,9 +99,8 @@ def rule_pick_rows(home: Home, name: str) -> list[dict[str, object]]:
 
 def report_files(folder: StudyFolder) -> dict[Path, str | None]:
     """Return the files of a study's report, each with the artifact folder that it goes to."""
-    return {
-        path: str(path.parent.relative_to(folder.path)) for path in folder.report_folder.rglob("*") if path.is_file()
-    }
+    files = (path for path in folder.report_folder.rglob("*") if path.is_file())
+    return {path: str(path.parent.relative_to(folder.path)) for path in files}
 
 
 def result_files(folder: StudyFolder) -> dict[Path, str | None]:

@@ -246,8 +246,7 @@ def _metric_value_and_seeds(results: Results) -> tuple[str, float | None, int]:
         )
     trials = [trial for trial in results.record.trials_of_stages("final") if trial.state == "complete"]
     found = statistics_by_metric(results.spec.objective, trials)
-    on_test = f"test/{results.spec.metric.partition('/')[2]}"
-    metric = on_test if on_test in found else results.spec.metric
+    metric = results.spec.test_metric if results.spec.test_metric in found else results.spec.metric
     return metric, found[metric].mean if metric in found else None, len(trials)
 
 

@@ -93,11 +93,8 @@ def library_findings() -> Iterator[Finding]:
     """Yield the versions of the main libraries, and which are missing; `pip check` tells whether they fit."""
     found = {name: _installed_version(name) for name in RECORDED_LIBRARIES}
     told = ", ".join(f"{name} {version or 'missing'}" for name, version in found.items())
-    yield (
-        Finding("libraries", "ok", told)
-        if all(found.values())
-        else Finding("libraries", "problem", told, INSTALL_REMEDY)
-    )
+    are_there = all(found.values())
+    yield Finding("libraries", "ok" if are_there else "problem", told, None if are_there else INSTALL_REMEDY)
 
 
 def torch_findings() -> Iterator[Finding]:
@@ -182,16 +179,14 @@ def shared_memory_findings() -> Iterator[Finding]:
         yield Finding("shared memory", "problem", str(error))
         return
     if not os.path.isdir(SHARED_MEMORY_FOLDER):
-        yield Finding(
-            "shared memory", "ok", f"this system has no {SHARED_MEMORY_FOLDER}; Ray uses the temporary folder"
-        )
+        message = f"this system has no {SHARED_MEMORY_FOLDER}; Ray uses the temporary folder"
+        yield Finding("shared memory", "ok", message)
         return
     usage = shutil.disk_usage(SHARED_MEMORY_FOLDER)
     message = f"{SHARED_MEMORY_FOLDER}: {usage.free / GIB:.1f} of {usage.total / GIB:.1f} GiB free"
     if usage.free < LOW_SHARED_MEMORY_BYTES:
-        yield Finding(
-            "shared memory", "warning", message, "in a container: --shm-size=2g or more; otherwise remove files from it"
-        )
+        remedy = "in a container: --shm-size=2g or more; otherwise remove files from it"
+        yield Finding("shared memory", "warning", message, remedy)
     else:
         yield Finding("shared memory", "ok", message)
 
@@ -265,53 +260,31 @@ def gpu_findings() -> Iterator[Finding]:
 def judge_gpu_report(observed: GpuReport) -> Iterator[Finding]:
     """Yield the findings that follow from the answers."""
     cards = "; ".join(observed.driver_gpus)
+    torch_cuda, driver_cuda, branch = observed.torch_cuda_version, observed.max_cuda_version, observed.min_driver_branch
     if observed.unsupported_gpus:
-        message = (
-            f"this torch (CUDA {observed.torch_cuda_version}) has no code for {', '.join(observed.unsupported_gpus)}"
-        )
-        yield Finding(
-            "GPUs",
-            "problem",
-            f"{message}; it has for {', '.join(observed.torch_architectures)}",
-            f"another card, or {OLDER_CUDA_TORCH_ADVICE}",
-        )
+        message = f"this torch (CUDA {torch_cuda}) has no code for {', '.join(observed.unsupported_gpus)}"
+        message += f"; it has for {', '.join(observed.torch_architectures)}"
+        yield Finding("GPUs", "problem", message, f"another card, or {OLDER_CUDA_TORCH_ADVICE}")
     elif observed.torch_gpus:
-        yield Finding(
-            "GPUs",
-            "ok",
-            f"torch sees {len(observed.torch_gpus)}: {'; '.join(observed.driver_gpus or observed.torch_gpus)}",
-        )
+        names = "; ".join(observed.driver_gpus or observed.torch_gpus)
+        yield Finding("GPUs", "ok", f"torch sees {len(observed.torch_gpus)}: {names}")
     elif not observed.driver_gpus:
-        yield Finding(
-            "GPUs", "ok", f"no driver knows one; trials run on the CPU{_torch_requirements_sentence(observed)}"
-        )
+        message = f"no driver knows one; trials run on the CPU{_torch_requirements_sentence(observed)}"
+        yield Finding("GPUs", "ok", message)
     elif observed.hiding_variable:
-        yield Finding(
-            "GPUs", "warning", f"{cards}, hidden from torch: {observed.hiding_variable}", "unset that variable"
-        )
-    elif observed.torch_cuda_version is None:
-        yield Finding(
-            "GPUs", "warning", f"{cards}, which torch cannot use: it was built for the CPU alone", CUDA_TORCH_ADVICE
-        )
-    elif observed.max_cuda_version and _parse_version(observed.torch_cuda_version) > _parse_version(
-        observed.max_cuda_version
-    ):
-        message = (
-            f"{cards}; its driver supports CUDA up to {observed.max_cuda_version}, torch was built for "
-            f"{observed.torch_cuda_version}"
-        )
-        newer = (
-            f"a driver of R{observed.min_driver_branch} or newer" if observed.min_driver_branch else "a newer driver"
-        )
-        yield Finding(
-            "GPUs",
-            "problem",
-            message,
-            f"{newer}, or one built for CUDA {observed.max_cuda_version} of {CUDA_TORCH_ADVICE}",
-        )
+        message = f"{cards}, hidden from torch: {observed.hiding_variable}"
+        yield Finding("GPUs", "warning", message, "unset that variable")
+    elif torch_cuda is None:
+        message = f"{cards}, which torch cannot use: it was built for the CPU alone"
+        yield Finding("GPUs", "warning", message, CUDA_TORCH_ADVICE)
+    elif driver_cuda and _parse_version(torch_cuda) > _parse_version(driver_cuda):
+        message = f"{cards}; its driver supports CUDA up to {driver_cuda}, torch was built for {torch_cuda}"
+        newer = f"a driver of R{branch} or newer" if branch else "a newer driver"
+        remedy = f"{newer}, or one built for CUDA {driver_cuda} of {CUDA_TORCH_ADVICE}"
+        yield Finding("GPUs", "problem", message, remedy)
     else:
         why, _, remedy = observed.torch_failure.partition(". Remedy: ")
-        message = f"{cards}, which torch (CUDA {observed.torch_cuda_version}) cannot use: {why or 'it gives no reason'}"
+        message = f"{cards}, which torch (CUDA {torch_cuda}) cannot use: {why or 'it gives no reason'}"
         usual = "check that nvidia-smi works; in a container, that it was given the GPUs"
         yield Finding("GPUs", "problem", message, remedy or usual)
 
@@ -322,9 +295,8 @@ def observe_gpus() -> GpuReport:
 
     from study.training import device
 
-    driver_lines = (
-        command_output("nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader") or ""
-    )
+    query = "--query-gpu=name,driver_version,memory.total"
+    driver_lines = command_output("nvidia-smi", query, "--format=csv,noheader") or ""
     cuda_version = re.search(r"CUDA (?:UMD )?Version: *(\d+\.\d+)", command_output("nvidia-smi") or "")
     why, name = device.why_no_gpu() or "", "CUDA_VISIBLE_DEVICES"
     usable, cards = not why, driver_lines.splitlines()
@@ -423,9 +395,8 @@ def ray_findings(home: Home, address: str | None) -> Iterator[Finding]:
         else:
             yield _check_cluster(address, home)
     except UserError as error:
-        yield Finding(
-            "Ray", "problem", str(error), None if address is None else "study cluster status, or ask its keeper"
-        )
+        remedy = None if address is None else "study cluster status, or ask its keeper"
+        yield Finding("Ray", "problem", str(error), remedy)
 
 
 def _check_job_server(address: str) -> Finding:
@@ -435,9 +406,9 @@ def _check_job_server(address: str) -> Finding:
     head = ClusterHead(address)
     resources, studies = head.nodes_and_resources(), {job.study for job in head.driver_jobs()}
     message = f"{address}: answers, token accepted, {resources['nodes']} nodes, {len(studies)} studies"
-    return (
-        Finding("Ray", "ok", message) if resources["nodes"] else Finding("Ray", "problem", message, "it needs a node")
-    )
+    if not resources["nodes"]:
+        return Finding("Ray", "problem", message, "it needs a node")
+    return Finding("Ray", "ok", message)
 
 
 def _check_cluster(address: str, home: Home) -> Finding:

@@ -66,7 +66,7 @@ class StudyShownMessage:
 
 @dataclass(frozen=True)
 class LineMessage:
-    """Message of a driver: a line, or a step of `study.sweep.STEPS`."""
+    """Message of a driver: a line, or a step of `study.sweep.DRIVER_STEPS`."""
 
     text: str
 

@@ -107,7 +107,7 @@ def closing_lines(end: RunEnd) -> list[str]:
     told = result_sentences.lead_numbers(end.results)
     if not end.has_run_trials:
         lines.insert(0, f"{spec.name} ran already: no trial ran now. To run it anew, give it another name: --name")
-    lines += ["", *result_sentences.lead_lines(told, but=("Next",))]
+    lines += ["", *result_sentences.lead_lines(told, without=("Next",))]
     beside = final_training.compare_with_baseline_training(folder, end.results)
     if beside is not None:
         from study.analysis.report.page import frame_to_markdown

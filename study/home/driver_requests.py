@@ -64,11 +64,8 @@ def pending_requests(folder: Path) -> list[tuple[Path, DriverRequest | None]]:
     """
     try:
         with os.scandir(folder) as entries:
-            names = sorted(
-                entry.name
-                for entry in entries
-                if _REQUEST_FILE_NAME.fullmatch(entry.name) and not entry.is_dir(follow_symlinks=False)
-            )
+            named = (entry for entry in entries if _REQUEST_FILE_NAME.fullmatch(entry.name))
+            names = sorted(entry.name for entry in named if not entry.is_dir(follow_symlinks=False))
     except OSError:
         return []
     return [(folder / name, _read_request(folder / name)) for name in names[:MAX_REQUESTS_AT_ONCE]]

@@ -61,8 +61,8 @@ def check_home_format(home: Path) -> None:
     """Refuse a home, which need not exist, whose format is not the one that this version reads.
 
     Raises:
-        UserError: names the version that made it; the file is damaged or unreadable, or missing
-            although there are studies.
+        UserError: names the version that made it; the file is damaged or unreadable, or missing although there are
+            studies.
     """
     path = home_format_file(home)
     try:
@@ -285,12 +285,8 @@ class Home:
         check_study_name(name)
         check_home_format(self.path)
         self._refuse_symlink(name)
-        if self.path / name in (
-            self.database_file,
-            self.artifacts_folder,
-            self.suites_folder,
-            home_format_file(self.path),
-        ):
+        own_files = (self.database_file, self.artifacts_folder, self.suites_folder, home_format_file(self.path))
+        if self.path / name in own_files:
             raise UserError(f"{name}: is the home's own in {self.path}. Another name: --name {self._unused_name(name)}")
         if (self.path / name).exists():
             raise UserError(
@@ -428,9 +424,8 @@ class FetchOrigin:
     def save(self, folder: Path) -> None:
         """Write it into a study's folder, by the names that files of all versions have."""
         values = asdict(self)
-        write_atomically(
-            _fetch_origin_file(folder), json.dumps({"at": values.pop("downloaded_at"), **values}, indent=2) + "\n"
-        )
+        entry = {"at": values.pop("downloaded_at"), **values}
+        write_atomically(_fetch_origin_file(folder), json.dumps(entry, indent=2) + "\n")
 
 
 def _fetch_origin_file(folder: Path) -> Path:

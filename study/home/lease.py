@@ -197,9 +197,8 @@ class Lease:
         if time.monotonic() - self._renewed > EXPIRY_S / 2:  # this process was stopped for a while
             self._renew()
         if self.is_lost:
-            raise LeaseLostError(
-                f"another driver took the study over: {read_holder(self._path) or 'its folder is gone'}"
-            )
+            who = read_holder(self._path) or "its folder is gone"
+            raise LeaseLostError(f"another driver took the study over: {who}")
 
     def release(self) -> None:
         """Give the lease back, if it is still this process's; on a disk that cannot be written it expires by itself."""
@@ -243,11 +242,8 @@ class Lease:
             raise LeaseLostError(f"another driver took the study: {before}")
         is_old = True
         with suppress(FileNotFoundError):
-            is_old = (
-                before is None
-                or before.machine != self._mine.machine
-                or seconds_since_touched(self._path) > EXPIRY_S / 2
-            )
+            is_from_here = before is not None and before.machine == self._mine.machine
+            is_old = not is_from_here or seconds_since_touched(self._path) > EXPIRY_S / 2
         write_atomically(self._path, self._file_content)
         if is_old:  # then another machine may take it at this moment
             time.sleep(TAKEOVER_SETTLE_S)

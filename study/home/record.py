@@ -146,18 +146,16 @@ class StudyRecord(StudyState):
 
     def trials_of_stages(self, *stages: Stage) -> Iterator[TrialRecord]:
         """Return the trials of these stages, by number."""
-        if sum(map(len, self._trials_by_stage.values())) != len(
-            self.trials
-        ):  # in a record that was made with its trials
+        n_applied = sum(map(len, self._trials_by_stage.values()))
+        if n_applied != len(self.trials):  # in a record that was made with its trials
             return (trial for trial in list(self.trials.values()) if trial.stage in stages)
         found = [trial for stage in stages for trial in list(self._trials_by_stage.get(stage, ()))]
         return iter(found if len(stages) == 1 else sorted(found, key=lambda trial: trial.number))
 
     def repeat_trials(self, number: int, stage: Stage = "confirm") -> list[TrialRecord]:
         """Return the trials of a stage that repeat a trial's configuration."""
-        return [
-            trial for repeat in self._repeats_by_trial.get(number, []) if (trial := self.trials[repeat]).stage == stage
-        ]
+        repeats = (self.trials[repeat] for repeat in self._repeats_by_trial.get(number, []))
+        return [trial for trial in repeats if trial.stage == stage]
 
     def max_configurations(self, planned: int) -> int:
         """Return how many configurations the search may try, of `planned` ones by its file."""
@@ -174,10 +172,8 @@ class StudyRecord(StudyState):
         Args:
             planned: how many it may try by its file.
         """
-        ended = self.has_search_end_request or self.search_ended_by not in (
-            None,
-            "trials",
-        )  # for "trials" the numbers decide
+        hit_limit = self.search_ended_by not in (None, "trials")  # for "trials" the numbers decide
+        ended = self.has_search_end_request or hit_limit
         return ended or self.n_configurations_tried + asked_for >= self.max_configurations(planned)
 
     @property

@@ -171,9 +171,8 @@ class StudyState:
         return InvalidLedgerError(f"has an event {what}. Use what wrote it: {wrote}")
 
     def _apply_session_opened(self, event: events.SessionOpened) -> None:
-        self.group_sample_counts = (
-            GroupSampleCounts.from_sizes(event.groups) if event.groups else self.group_sample_counts
-        )
+        if event.groups:
+            self.group_sample_counts = GroupSampleCounts.from_sizes(event.groups)
         self.placement = event.placement or {}
         self.sessions.append(event)
         self.state, self._last_event_time, self.unusable_nodes = "running", event.time, {}

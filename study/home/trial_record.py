@@ -165,19 +165,9 @@ class TrialRecord:
 
     def restart(self) -> None:
         """Return to before the first epoch, as a further attempt."""
-        again = TrialRecord(
-            number=self.number,
-            stage=self.stage,
-            params=self.params,
-            seed=self.seed,
-            repeated_trial=self.repeated_trial,
-            is_enqueued=self.is_enqueued,
-            fold=self.fold,
-            attempt=self.attempt + 1,
-            needs_gpu_alone=self.needs_gpu_alone,
-            node=self.node,
-            device=self.device,
-        )
+        decided = self.number, self.stage, self.params, self.seed, self.repeated_trial, self.is_enqueued, self.fold
+        again = TrialRecord(*decided, self.attempt + 1, needs_gpu_alone=self.needs_gpu_alone)
+        again.node, again.device = self.node, self.device
         vars(self).update(vars(again))
 
     @property

@@ -115,8 +115,7 @@ METRICS: Mapping[str, Metric] = {
         "`shrunk_unbiased_log_loss` of the cells of class and inferred group.", needs_inferred_groups=True
     ),
     "equalized_odds": GroupMetric(
-        "Mean gap between bias classes of the rate of an output, given the class (FSCL paper Eq. 6).",
-        "min",
+        "Mean gap between bias classes of the rate of an output, given the class (FSCL paper Eq. 6).", "min"
     ),
     "equalized_odds_difference": GroupMetric(
         "Largest gap between bias classes of the rate of an output, given the class, as fairlearn defines it: never "
@@ -177,7 +176,7 @@ def is_fraction_metric(reported: str) -> bool:
     return metric is not None and metric.unit == "share"
 
 
-def is_shown_in_percent(reported: str) -> bool:
+def is_percent_metric(reported: str) -> bool:
     """Tell whether people are shown it in percent: `val/accuracy`, `test/worst_group_accuracy`; gaps are not."""
     return reported.rsplit("/", 1)[-1].endswith("accuracy")
 
@@ -188,7 +187,7 @@ def format_metric(reported: str, value: float, deviation: float | None = None) -
     A count that is the same on every seed is written as `530`.
     """
     numbers = [value] if deviation is None else [value, deviation]
-    if is_shown_in_percent(reported):
+    if is_percent_metric(reported):
         return " ± ".join(f"{100 * number:.1f}" for number in numbers) + "%"
     if is_whole_count(value) and not deviation:
         return f"{value:.0f}"
@@ -207,7 +206,7 @@ def _format_plain_number(number: float) -> str:
 
 def format_metric_range(reported: str, low: float, high: float) -> str:
     """Format an interval as `64.1 to 79.9%`, its ends in the unit of `format_metric`."""
-    if is_shown_in_percent(reported):
+    if is_percent_metric(reported):
         return f"{100 * low:.1f} to {100 * high:.1f}%"
     return f"{_format_plain_number(low)} to {_format_plain_number(high)}"
 

@@ -170,10 +170,8 @@ class WorstGroup:
         if self.absent:
             found.append(f"no sample on {self.split} is of {_join_first_names(self.absent, MAX_NAMED_GROUPS)}")
         if self.unknown:
-            found.append(
-                f"{pluralise(self.unknown, 'sample')} of unknown bias {'is' if self.unknown == 1 else 'are'} in no "
-                f"group"
-            )
+            verb = "is" if self.unknown == 1 else "are"
+            found.append(f"{pluralise(self.unknown, 'sample')} of unknown bias {verb} in no group")
         if self.worst or self.too_small:
             found.append("in brackets are Wilson's 95% intervals")
         return [f"{text[0].upper()}{text[1:]}." for text in found]
@@ -207,11 +205,7 @@ class WorstGroup:
             alike = f"the {n_enough} groups with {enough} alike"
             yield f"on {self.split} {model} serves {alike}: {worst[0].share:.1%} right in each{over}"
         else:
-            of = (
-                f"of the {n_enough} groups with {enough}"
-                if self.worst_of_enough
-                else f"of {len(self.group_sizes)} groups"
-            )
+            of = f"of the {n_enough} groups with {enough}" if self.worst_of_enough else f"of {len(sizes)} groups"
             named = [f"{group.name}, {group.counts_in_words}" for group in worst]
             which = f"{worst[0].name} worst {of}: {worst[0].counts_in_words}"
             several = f"these worst {of}: {_join_first_names(named, most or _most_named(worst))}"
@@ -226,11 +220,9 @@ class WorstGroup:
         named = [f"{group.name}, {group.counts_in_words}" if is_lowest else group.name for group in small]
         named += [f"{group.name}, {group.counts_in_words}" for group in self.too_small]
         lowest = f"; the lowest accuracy, {self.lowest:.1%}, is theirs" if self.worst_of_enough else ""
-        which = (
-            f": {_join_first_names(named, most or _most_named(small))}"
-            if named
-            else f" ({few} of {len(self.group_sizes)})"
-        )
+        which = f" ({few} of {len(self.group_sizes)})"
+        if named:
+            which = f": {_join_first_names(named, most or _most_named(small))}"
         yield f"groups of fewer than {MIN_SHOWN_GROUP_SAMPLES} samples are too small to tell{lowest}{which}"
 
     def to_document(self) -> dict[str, Any]:
@@ -245,11 +237,8 @@ MAX_NAMED_GROUPS, MAX_NAMED_IF_NONE_RIGHT = 4, 8
 
 def _most_named(groups: Sequence[GroupAccuracy]) -> int:
     """Return how many groups a sentence names: more where these, which come first, are few and no sample is right."""
-    return (
-        MAX_NAMED_IF_NONE_RIGHT
-        if MAX_NAMED_GROUPS < len(groups) <= MAX_NAMED_IF_NONE_RIGHT and not groups[0].right
-        else MAX_NAMED_GROUPS
-    )
+    are_few = MAX_NAMED_GROUPS < len(groups) <= MAX_NAMED_IF_NONE_RIGHT
+    return MAX_NAMED_IF_NONE_RIGHT if are_few and not groups[0].right else MAX_NAMED_GROUPS
 
 
 def find_worst_group(counts: GroupCounts, classes: LabelNames, biases: LabelNames) -> WorstGroup | None:

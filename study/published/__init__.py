@@ -1,6 +1,6 @@
 """The papers' tables as data: one file `NAME.yaml` per table in this folder, transcribed as printed.
 
-`names()` lists the tables, `load(name)` returns one.
+`table_names()` lists the tables, `load_table(name)` returns one.
 """
 
 import re

@@ -225,12 +225,8 @@ class Ablation:
         """Return the parameters of a configuration."""
         if repeated := self.endpoint_trial(applied_steps):
             return repeated.params
-        return mix_params(
-            spec,
-            self.baseline_trial.params,
-            self.best_configuration_trial.params,
-            [self.steps[place] for place in sorted(applied_steps)],
-        )
+        taken = [self.steps[place] for place in sorted(applied_steps)]
+        return mix_params(spec, self.baseline_trial.params, self.best_configuration_trial.params, taken)
 
     def endpoint_trial(self, moved: AppliedSteps) -> TrialRecord | None:
         """Return the trial of the baseline or the best if the configuration is one of these two, else None."""
@@ -272,11 +268,8 @@ def trials_by_configuration(results: Results, ablation: Ablation) -> dict[Applie
 
     One per seed, a complete one if any.
     """
-    fresh = [
-        trial
-        for trial in results.record.trials_of_stages("confirm", "rule", "ablation")
-        if trial.seed in ablation.seeds
-    ]
+    repeats = results.record.trials_of_stages("confirm", "rule", "ablation")
+    fresh = [trial for trial in repeats if trial.seed in ablation.seeds]
     fresh.sort(key=lambda trial: (trial.state == "complete", -trial.number))
     found = {}
     for moved in ablation.configurations:
@@ -296,11 +289,9 @@ def missing_trials(results: Results, ablation: Ablation | None) -> Iterator[tupl
 def trials_to_test(results: Results) -> list[TrialRecord]:
     """Return the complete trials of the ablation that was asked for: test is read for each of them."""
     ablation = requested_ablation(results.record)
-    return (
-        [trial for trial in _ablation_and_endpoint_trials(results, ablation) if trial.state == "complete"]
-        if ablation
-        else []
-    )
+    if ablation is None:
+        return []
+    return [trial for trial in _ablation_and_endpoint_trials(results, ablation) if trial.state == "complete"]
 
 
 def _ablation_and_endpoint_trials(results: Results, ablation: Ablation) -> list[TrialRecord]:

@@ -121,11 +121,8 @@ def _to_frozen_trial(
     state = OPTUNA_STATES[trial.state] if trial.state != "complete" or candidate else TrialState.FAIL
     began, ended = (datetime.fromtimestamp(time) if time else None for time in (trial.started_at, trial.ended_at))
     [metric, *others] = spec.objective.metrics
-    course = (
-        {}
-        if others
-        else {epoch: value for epoch, one in enumerate(trial.reports, 1) if (value := one.get(metric)) is not None}
-    )
+    reported = {epoch: report.get(metric) for epoch, report in enumerate(trial.reports, 1)}
+    course = {} if others else {epoch: value for epoch, value in reported.items() if value is not None}
     params, known = _optuna_params(trial.params, domains)
     told: dict[str, Scalar] = {"trial": trial.number, "stage": trial.stage, "seed": trial.seed, "why": trial.end_reason}
     told |= {name: trial.last_metric(name) for name in spec.objective.needed_metrics if name != metric}
@@ -134,9 +131,8 @@ def _to_frozen_trial(
     found = FrozenTrial(
         place, state, None, began, ended, params, known, attributes, {}, course, trial_id=place, values=values
     )
-    for name, excess in zip(
-        spec.search.constraints, candidate.score.constraint_violations if candidate else (), strict=False
-    ):
+    violations = candidate.score.constraint_violations if candidate else ()
+    for name, excess in zip(spec.search.constraints, violations, strict=False):
         found.set_constraint(name, excess)
     return found
 

@@ -109,11 +109,8 @@ class FittedReference:
     @property
     def name_with_needs(self) -> str:
         """Name in a list of results, with what the reference needs."""
-        return (
-            f"{self.name_in_sentence} (needs the group, randomised)"
-            if self.kind.predicts_by_group
-            else self.name_in_sentence
-        )
+        needs = " (needs the group, randomised)" if self.kind.predicts_by_group else ""
+        return f"{self.name_in_sentence}{needs}"
 
 
 @dataclass(frozen=True)
@@ -268,7 +265,7 @@ def mean_score(goal: Objective, trials: Sequence[TrialRecord]) -> TrialScore | N
 def score_is_better(one: TrialScore, other: TrialScore) -> bool:
     """Return whether a score is better: less violation, then more gain; with several metrics, whether it dominates."""
     if one.has_single_metric:
-        return (one.total_violation, -one.values_to_maximise[0]) < (other.total_violation, -other.values_to_maximise[0])
+        return one.first_metric_key < other.first_metric_key
     return one.constrained_dominates(other)
 
 

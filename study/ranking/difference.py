@@ -64,9 +64,8 @@ def selection_adjusted_t(level: float, degrees_of_freedom: float, n_candidates: 
     density = n_candidates * np.exp(-(luck**2) / 2) / np.sqrt(2 * np.pi) * ndtr(luck) ** (n_candidates - 1)
 
     def beyond(quantile: float) -> float:
-        return float(
-            np.trapezoid(density * chdtr(degrees_of_freedom, degrees_of_freedom * (luck / quantile) ** 2), luck)
-        ) - (1 - level)
+        probability = chdtr(degrees_of_freedom, degrees_of_freedom * (luck / quantile) ** 2)
+        return float(np.trapezoid(density * probability, luck)) - (1 - level)
 
     return find_root(beyond, student * 0.99, bonferroni * 1.01)
 
@@ -175,8 +174,7 @@ class Difference:
         value: 0 where it is the noise of rounding (`study.ranking.RELATIVE_TOLERANCE`).
         is_paired: whether it is the mean over shared seeds of the difference on each.
         n_candidates: from how many configurations the first was chosen, which the interval allows for.
-        standard_error, degrees_of_freedom: the standard error of the value and its degrees of freedom; None without an
-        interval.
+        standard_error, degrees_of_freedom: of the value; None without an interval.
     """
 
     value: float
@@ -227,13 +225,8 @@ def to_arm(spec: StudySpec, candidate: Candidate | FittedReference) -> Arm:
         return Arm(candidate.name_in_sentence, NO_TRIAL_NUMBER, [trial], spec, joined_folds=joined)
     label = "baseline" if candidate.trial.stage == "baseline" else f"trial {candidate.trial.number}"
     trials = candidate.confirm_trials if candidate.confirm_statistics else candidate.replicates
-    return Arm(
-        label,
-        candidate.trial.number,
-        trials,
-        spec,
-        joined_folds=candidate.joined_folds if candidate.confirm_statistics else None,
-    )
+    joined = candidate.joined_folds if candidate.confirm_statistics else None
+    return Arm(label, candidate.trial.number, trials, spec, joined_folds=joined)
 
 
 ArmValues = Mapping[int, float] | SeedStatistics | None

@@ -52,23 +52,19 @@ class BestEpochTracker:
             self.chosen_epoch, self.chosen_score = self.n_reports, self._goal.score_of_report(report)
             return True
         self._recent.append({name: _finite_or_none(report.get(name)) for name in self._goal.needed_metrics})
-        score = self._goal.score_of_report(
-            {name: _mean_of_metric(self._recent, name) for name in self._goal.needed_metrics}
-        )
+        means = {name: _mean_of_metric(self._recent, name) for name in self._goal.needed_metrics}
+        score = self._goal.score_of_report(means)
         before = self.chosen_score if self.n_reports > self._goal.window else None
-        if before is not None and (score is None or not _is_better(score, before)):
+        if before is not None and (score is None or score.first_metric_key >= before.first_metric_key):
             return False
         self.chosen_epoch, self.chosen_score = self.n_reports, score
         return True
 
     def state_dict(self) -> "ChoiceState":
         """Return the state as plain values."""
-        score = self.chosen_score
-        parts = (
-            None
-            if score is None
-            else [list(part) for part in (score.values, score.values_to_maximise, score.constraint_violations)]
-        )
+        parts = None
+        if (score := self.chosen_score) is not None:
+            parts = [list(part) for part in (score.values, score.values_to_maximise, score.constraint_violations)]
         return {"heard": self.n_reports, "epoch": self.chosen_epoch, "score": parts, "recent": list(self._recent)}
 
     def load_state_dict(self, state: "ChoiceState") -> None:
@@ -124,11 +120,8 @@ def _chosen_values(goal: Objective, reports: Sequence[EpochReport]) -> EpochRepo
     window = reports[max(0, choice.chosen_epoch - (goal.window or 1)) : choice.chosen_epoch]
     means = {name: _mean_of_metric(window, name) for name in reports[-1]}
     # what only the last report has is of the chosen weights
-    return (
-        means
-        | {name: report for name, report in reports[-1].items() if name not in window[0]}
-        | {"epoch": choice.chosen_epoch}
-    )
+    of_weights = {name: value for name, value in reports[-1].items() if name not in window[0]}
+    return means | of_weights | {"epoch": choice.chosen_epoch}
 
 
 def _mean_of_metric(reports: Sequence[EpochReport] | deque[dict[str, float | None]], name: str) -> float | None:
@@ -138,7 +131,3 @@ def _mean_of_metric(reports: Sequence[EpochReport] | deque[dict[str, float | Non
 
 def _finite_or_none(number: float | None) -> float | None:
     return number if number is not None and math.isfinite(number) else None
-
-
-def _is_better(score: TrialScore, other: TrialScore) -> bool:
-    return (score.total_violation, -score.values_to_maximise[0]) < (other.total_violation, -other.values_to_maximise[0])

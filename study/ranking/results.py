@@ -128,10 +128,8 @@ class Results:
         The baseline may be among them; the best configuration is. Where none keeps the constraints, it is what misses
         them by least.
         """
-        on_front = [
-            self.scored_candidates[place]
-            for place in objective.front_positions([score for _, score in self.scored_candidates])
-        ]
+        places = objective.front_positions([score for _, score in self.scored_candidates])
+        on_front = [self.scored_candidates[place] for place in places]
         return sorted(on_front, key=lambda pair: -pair[1].values_to_maximise[0])
 
     @property
@@ -235,11 +233,9 @@ class Results:
         None with several metrics, and where a configuration that is an incumbent itself leads.
         """
         held = self._standing_with_references
-        return (
-            held
-            if held and isinstance(held.incumbent, FittedReference) and not self.spec.objective.has_several_metrics
-            else None
-        )
+        if held is None or self.spec.objective.has_several_metrics:
+            return None
+        return held if isinstance(held.incumbent, FittedReference) else None
 
     @cached_property
     def confirm_settings(self) -> ConfirmOptions:
@@ -348,9 +344,8 @@ class Results:
         ended = {(trial.repeated_trial, trial.seed) for trial in repeats if trial.state in ENDED_STATES}
         numbers = [trial.number for trial in self.picked_trials]
         fresh = [trial for number in numbers for trial in fresh_seed_trials(self.record, number)]
-        return all((number, seed) in ended for number in numbers for seed in self.confirm_seeds) and all(
-            trial.test_metrics or trial.test_failure for trial in fresh
-        )
+        are_tested = all(trial.test_metrics or trial.test_failure for trial in fresh)
+        return are_tested and all((number, seed) in ended for number in numbers for seed in self.confirm_seeds)
 
     @cached_property
     def _ranked_without_margin(self) -> list[Candidate]:
@@ -384,11 +379,7 @@ class Results:
             if (score := candidate.confirmed_score if confirmed else candidate.score)
         ]
         if rivals and reference and (own := reference.score):
-            better = sum(
-                (score.total_violation, -score.values_to_maximise[0])
-                < (own.total_violation, -own.values_to_maximise[0])
-                for _, score in rivals
-            )
+            better = sum(score.first_metric_key < own.first_metric_key for _, score in rivals)
             rivals.insert(better, (reference, own))
         place = next((at for at, (one, _) in enumerate(rivals) if is_incumbent(self.spec, one)), None)
         if place is None or rivals[place][1].total_violation > rivals[0][1].total_violation:
@@ -432,11 +423,9 @@ class Results:
         repeats = [each for each in record.repeat_trials(trial.number) if each.state == "complete"]
         joined = record.joined_folds.get(trial.number)
         if joined is not None and set(joined.runs) == {each.number for each in repeats}:
-            values = statistics_by_metric(spec.objective, repeats, joined)
-            if all(name in values for name in spec.objective.needed_metrics):
-                means = spec.objective.score_of_report(
-                    {name: values[name].mean for name in spec.objective.needed_metrics}
-                )
+            values, names = statistics_by_metric(spec.objective, repeats, joined), spec.objective.needed_metrics
+            if all(name in values for name in names):
+                means = spec.objective.score_of_report({name: values[name].mean for name in names})
                 return Candidate(trial, score.values[0], score, seeds, repeats, values[spec.metric], means, joined)
         confirmed = seed_statistics(epochs.chosen_metric(spec.objective, each, spec.metric) for each in repeats)
         means = mean_score(spec.objective, repeats)

@@ -2,9 +2,9 @@
 
 As in the study's ranking, configurations that were confirmed on fresh seeds come before the others and are ordered by
 their means over these seeds, so that a lucky seed does not win. A front in the study's own metrics is that of the study
-(`Results.front`); one in other metrics uses the values on the search's own seeds, which all configurations have.
-Extended trials compete only with each other (`study.ranking.results`). The constraints hold here, too: configurations
-that miss them come last, and are on a front only where none keeps them. Test metrics choose nothing.
+(`Results.front`); one in other metrics uses the values on the search's own seeds, which all configurations have. The
+constraints hold here, too: configurations that miss them come last, and are on a front only where none keeps them. Test
+metrics choose nothing.
 """
 
 from collections.abc import Container, Iterable, Sequence
@@ -42,9 +42,9 @@ class CandidateSelection:
         if self.trial is not None:
             return "its number, given by the user"
         own = spec.objective
-        by_rule = (
-            f"front of {', '.join(own.metrics)}, {own.front_choice_text}" if own.has_several_metrics else spec.metric
-        )
+        by_rule = spec.metric
+        if own.has_several_metrics:
+            by_rule = f"front of {', '.join(own.metrics)}, {own.front_choice_text}"
         by_rule += f": {spec.margin_rule}" if spec.margin_rule else ""
         metrics = f"front of {', '.join(self.pareto)}" if self.pareto else self.by or by_rule
         limits = [*self.where, *(spec.search.constraints if self.pareto or self.by else [])]
@@ -66,9 +66,8 @@ def select_candidates(results: Results, choice: CandidateSelection) -> list[Cand
     limits = [_parse_limit(text) for text in choice.where]
     metrics = tuple(choice.pareto) or ((choice.by,) if choice.by else spec.objective.metrics)
     _check_metrics(spec, ranked, [*metrics, *(limit.metric for limit in limits)])
-    goal = Objective(
-        metrics, tuple(_metric_direction(spec, name) for name in metrics), tuple(limits), spec.objective.window
-    )
+    directions = tuple(_metric_direction(spec, name) for name in metrics)
+    goal = Objective(metrics, directions, tuple(limits), spec.objective.window)
     if of_study := spec.objective.has_several_metrics and set(choice.pareto) == set(spec.objective.metrics):
         ranked = [candidate for candidate, _ in results.scored_candidates]
     confirmed = results.is_confirmed and (of_study or not choice.pareto)

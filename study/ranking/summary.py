@@ -434,12 +434,8 @@ def _summarise_candidate(spec: StudySpec, candidate: Candidate) -> ArmSummary:
 def _summarise_reference(results: Results, stays: FittedReference) -> ArmSummary:
     arm = to_arm(results.spec, stays)
     violation = stays.score.total_violation if stays.score else None
-    return replace(
-        _summarise_trials(results.spec, arm.trials, arm.joined_folds),
-        reference=stays.name,
-        params={},
-        violation=violation,
-    )
+    told = _summarise_trials(results.spec, arm.trials, arm.joined_folds)
+    return replace(told, reference=stays.name, params={}, violation=violation)
 
 
 def _summarise_trials(spec: StudySpec, trials: Sequence[TrialRecord], joined: FoldsJoined | None = None) -> ArmSummary:

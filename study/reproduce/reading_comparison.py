@@ -18,7 +18,7 @@ import pandas as pd
 from study.analysis.report.page import frame_to_markdown
 from study.analysis.statistics import formatting
 from study.analysis.statistics.cell_tables import MetricCell
-from study.analysis.tables.paper_comparison import equivalence_margin, judge_agreement, widest_spread
+from study.analysis.tables.paper_comparison import judge_cell, widest_spread
 from study.analysis.tables.printed_table import RankingDirection
 from study.published import PublishedTable
 from study.ranking import SeedStatistics, seed_statistics
@@ -91,12 +91,8 @@ class ReadingComparison:
     @property
     def leading_result(self) -> ReadingResult | None:
         """Reading whose order agrees best on average, the first of equals; None before any has values."""
-        measured = [result for result in self.results if result.order_agreement]
-        return max(
-            measured,
-            key=lambda result: result.order_agreement.mean if result.order_agreement else -math.inf,
-            default=None,
-        )
+        measured = [(agreement.mean, result) for result in self.results if (agreement := result.order_agreement)]
+        return max(measured, key=lambda pair: pair[0])[1] if measured else None
 
     @property
     def is_lead_clear(self) -> bool:
@@ -213,9 +209,8 @@ def cell_value_by_seed(cell: MetricCell) -> Mapping[int, float]:
 
 def _in_printed_order(table: PublishedTable, one: CellPlace, other: CellPlace) -> list[CellPair]:
     """Return the pair with its larger printed number first; nothing where the print does not tell them apart."""
-    gap = mean_difference(
-        widest_spread(paper_entry(table, one).statistics), widest_spread(paper_entry(table, other).statistics)
-    )
+    left, right = (widest_spread(paper_entry(table, place).statistics) for place in (one, other))
+    gap = mean_difference(left, right)
     if gap is None or gap.value == 0 or gap.is_clear is False:
         return []
     return [(one, other) if gap.value > 0 else (other, one)]
@@ -239,10 +234,7 @@ def _cell_verdicts(table: PublishedTable, cells: CellsByPlace) -> Iterable[tuple
     for place, cell in cells.items():
         printed = paper_entry(table, place).statistics
         if cell.values and printed is not None and table.why_no_verdict(*place) is None:
-            yield (
-                place,
-                judge_agreement(cell.seed_statistics, widest_spread(printed), equivalence_margin(cell.metric, printed)),
-            )
+            yield place, judge_cell(cell, printed)
 
 
 def comparison_to_markdown(comparison: ReadingComparison) -> str:
@@ -268,8 +260,7 @@ def supported_reading_text(comparison: ReadingComparison) -> str:
     leading, table = comparison.leading_result, comparison.table
     rule = (
         f"Order: of the {pluralise(comparison.n_pairs, 'pair')} of cells in one {comparison.compared_along} that the "
-        f"print "
-        "tells apart, the share in the printed order less the share in the contrary one, mean over seeds."
+        "print tells apart, the share in the printed order less the share in the contrary one, mean over seeds."
     )
     if leading is None or not comparison.n_pairs:
         return f"No cells have run yet whose order the print tells: study reproduce {table.name} --readings all."
@@ -327,20 +318,19 @@ def _readings_table(comparison: ReadingComparison) -> pd.DataFrame:
     for result in comparison.results:
         words, cells = list(result.claim_verdicts.values()), list(result.cell_verdicts.values())
         agreement = result.order_agreement
-        lines.append(
-            {
-                "reading": result.name,
-                "what it means": result.reading.about,
-                "source": result.reading.source,
-                "claims that hold": f"{words.count('holds')} of {len(words)}",
-                "contradicted": str(words.count("does not hold")),
-                "cells that agree": f"{cells.count('agrees')} of {len(cells)}",
-                "differ": str(cells.count("differs")),
-                "order": formatting.MISSING_TEXT if agreement is None else _signed_number(agreement.mean),
-                "by seed": ", ".join(_signed_number(value) for value in result.order_agreement_by_seed.values())
-                or formatting.MISSING_TEXT,
-            }
-        )
+        by_seed = ", ".join(_signed_number(value) for value in result.order_agreement_by_seed.values())
+        line = {
+            "reading": result.name,
+            "what it means": result.reading.about,
+            "source": result.reading.source,
+            "claims that hold": f"{words.count('holds')} of {len(words)}",
+            "contradicted": str(words.count("does not hold")),
+            "cells that agree": f"{cells.count('agrees')} of {len(cells)}",
+            "differ": str(cells.count("differs")),
+            "order": formatting.MISSING_TEXT if agreement is None else _signed_number(agreement.mean),
+            "by seed": by_seed or formatting.MISSING_TEXT,
+        }
+        lines.append(line)
     return pd.DataFrame(lines, dtype=object)
 
 
@@ -350,11 +340,8 @@ def _cells_table(comparison: ReadingComparison) -> pd.DataFrame:
         line = {"row": place[0], "column": place[1], "paper": table.printed_cell(*place).printed}
         for result in comparison.results:
             cell = result.our_cells.get(place)
-            mean = (
-                formatting.MISSING_TEXT
-                if cell is None or cell.seed_statistics is None
-                else _value_text(cell.metric, cell.seed_statistics)
-            )
+            values = cell.seed_statistics if cell else None
+            mean = _value_text(cell.metric, values) if cell and values else formatting.MISSING_TEXT
             word = result.cell_verdicts.get(place)
             line[result.name] = f"{mean} ({word})" if word else mean
         lines.append(line)
@@ -362,7 +349,7 @@ def _cells_table(comparison: ReadingComparison) -> pd.DataFrame:
 
 
 def _value_text(metric: str, values: SeedStatistics) -> str:
-    scale = 100 if formatting.is_shown_in_percent(metric) else 1
+    scale = 100 if formatting.is_percent_metric(metric) else 1
     deviation = "" if values.standard_deviation is None else f" ± {scale * values.standard_deviation:.1f}"
     return f"{scale * values.mean:.1f}{deviation}"
 

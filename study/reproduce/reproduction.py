@@ -300,23 +300,16 @@ def _budget_note(
     titles_run = dict.fromkeys(session.dataset for session in record.sessions if session.dataset)
     networks = ", ".join(dict.fromkeys(str(ours_run["model"]["name"]) for ours_run, _ in runs))
     titles = ", ".join(titles_run or spec.dataset_titles)
-    what = (
-        f"{titles}, {networks or 'network'}, {pluralise(spec.epochs, 'epoch')}, "
-        f"{formatting.seeds_text(seeds_of_cells(ours))}"
-    )
-    trial_time = (
-        f"{formatting.format_duration(record.total_trial_seconds)} of trials"
-        if record.total_trial_seconds
-        else "no trial has run yet"
-    )
+    seeds, seconds = formatting.seeds_text(seeds_of_cells(ours)), record.total_trial_seconds
+    what = f"{titles}, {networks or 'network'}, {pluralise(spec.epochs, 'epoch')}, {seeds}"
+    trial_time = f"{formatting.format_duration(seconds)} of trials" if seconds else "no trial has run yet"
     differing: dict[str, dict[tuple[str, str], None]] = {}
     for ours_run, theirs_run in runs:
         mine, theirs = flatten_mapping(ours_run), flatten_mapping(theirs_run)
         for key in mine.keys() & theirs.keys():
             if mine[key] != theirs[key] and key not in KEYS_WITHOUT_BUDGET:
-                differing.setdefault(key, {})[
-                    formatting.format_setting(mine[key]), formatting.format_setting(theirs[key])
-                ] = None
+                pair = formatting.format_setting(mine[key]), formatting.format_setting(theirs[key])
+                differing.setdefault(key, {})[pair] = None
     if len(spec.seeds) != len(full.seeds):
         differing["search.replicates"] = {(str(len(spec.seeds)), str(len(full.seeds))): None}
     shortfall = "; ".join(
@@ -360,11 +353,11 @@ class Reproduction:
 
     Attributes:
         table: the paper's.
-        last_epoch_cells, best_epoch_cells: our cells at the last epoch, and at the best one on the test split;
-        `best_epoch_cells` may be empty.
+        last_epoch_cells, best_epoch_cells: our cells at the last epoch, and at the best one on the test split, of which
+            there may be none.
         missing_reasons: why a cell has no number of ours.
-        last_epoch_grid, best_epoch_grid: these cells beside the paper's, as printed; `best_epoch_grid` None where
-        `best_epoch_cells` has no value.
+        last_epoch_grid, best_epoch_grid: these cells beside the paper's, as printed; None where no cell has a value at
+            the best epoch.
         claims_frame: whether the paper's claims hold at our last epochs.
     """
 
@@ -393,20 +386,13 @@ def build_reproduction(table: PublishedTable, results: Results, full: StudySpec)
     best = _cells_at_best_epoch(table, results, frame, trials)
     cells = _planned_cells(table, results.spec, full)
     reasons = _reasons_for_missing(table, cells, last)
-    notes = _table_notes(
-        table, results, full, [(one, other) for one, other in cells.values() if one and other], last, reasons
-    )
-    return Reproduction(
-        table,
-        last,
-        best,
-        reasons,
-        _comparison_grid(table, last, reasons, [LAST_EPOCH_NOTE, *notes]),
-        _comparison_grid(table, best, reasons, [BEST_EPOCH_NOTE])
-        if any(cell.values for cell in best.values())
-        else None,
-        claims_table(judge_claims(table, last)),
-    )
+    runs = [(here, in_full) for here, in_full in cells.values() if here and in_full]
+    notes = _table_notes(table, results, full, runs, last, reasons)
+    last_grid, best_grid = _comparison_grid(table, last, reasons, [LAST_EPOCH_NOTE, *notes]), None
+    if any(cell.values for cell in best.values()):
+        best_grid = _comparison_grid(table, best, reasons, [BEST_EPOCH_NOTE])
+    claims = claims_table(judge_claims(table, last))
+    return Reproduction(table, last, best, reasons, last_grid, best_grid, claims)
 
 
 def reproduction_of_print_alone(table: PublishedTable) -> Reproduction:
@@ -444,13 +430,11 @@ def paper_entry(table: PublishedTable, place: CellPlace) -> PrintedEntry:
     if printed.value is None:
         return PrintedEntry()
     has_spread = table.trials is not None and printed.spread is not None
-    spread = SeedStatistics(
-        printed.value * scale, (printed.spread or 0.0) * scale if has_spread else None, table.trials or 1
-    )
+    deviation = (printed.spread or 0.0) * scale if has_spread else None
+    statistics = SeedStatistics(printed.value * scale, deviation, table.trials or 1)
     _, plus_minus, printed_spread = printed.printed.partition(" ± ")
-    return PrintedEntry(
-        table.metric_of(*place), spread, "" if has_spread or not plus_minus else f"± {printed_spread}", "paper"
-    )
+    remark = "" if has_spread or not plus_minus else f"± {printed_spread}"
+    return PrintedEntry(table.metric_of(*place), statistics, remark, "paper")
 
 
 def _comparison_grid(
@@ -488,13 +472,9 @@ def _entry_with_reason(entry: PrintedEntry, line_kind: str, reason: str | None, 
         return replace(entry, remark=NO_VERDICT)
     if reason is None or line_kind == PAPER_LINE:
         return entry
-    return (
-        replace(entry, remark=reason)
-        if line_kind == OUR_LINE
-        else PrintedEntry()
-        if line_kind == VERDICT_LINE
-        else entry
-    )
+    if line_kind == OUR_LINE:
+        return replace(entry, remark=reason)
+    return PrintedEntry() if line_kind == VERDICT_LINE else entry
 
 
 def _paper_line_label(row: str, reasons: Mapping[CellPlace, str]) -> str:
@@ -573,36 +553,26 @@ def _table_with_notes(reproduction: Reproduction, grid: PrintedGrid) -> str:
 
 def reproduction_to_dict(reproduction: Reproduction) -> dict[str, object]:
     """Return a reproduction as plain values for JSON; numbers in the printed unit, but fractions for percent."""
-    cells = []
-    for place in list_cell_places(reproduction.table):
-        printed = reproduction.table.printed_cell(*place)
-        ours = {
-            "last_epoch": reproduction.last_epoch_cells.get(place),
-            "best_epoch_on_test": reproduction.best_epoch_cells.get(place),
+    table = reproduction.table
+    cells = [
+        {
+            "row": place[0],
+            "column": place[1],
+            "metric": table.metric_of(*place),
+            "printed": table.printed_cell(*place).printed,
+            "last_epoch": _cell_to_dict(reproduction.last_epoch_cells.get(place)),
+            "best_epoch_on_test": _cell_to_dict(reproduction.best_epoch_cells.get(place)),
+            "missing": reproduction.missing_reasons.get(place),
+            "no_verdict": table.why_no_verdict(*place),
         }
-        cells.append(
-            {
-                "row": place[0],
-                "column": place[1],
-                "metric": reproduction.table.metric_of(*place),
-                "printed": printed.printed,
-            }
-            | {
-                name: cell.seed_statistics.to_dict() if cell and cell.seed_statistics else None
-                for name, cell in ours.items()
-            }
-            | {
-                "missing": reproduction.missing_reasons.get(place),
-                "no_verdict": reproduction.table.why_no_verdict(*place),
-            }
-        )
-    claims = reproduction.claims_frame.to_dict("records")
-    return {
-        "name": reproduction.table.name,
-        "cells": cells,
-        "claims": claims,
-        "notes": list(reproduction.last_epoch_grid.notes),
-    }
+        for place in list_cell_places(table)
+    ]
+    claims, notes = reproduction.claims_frame.to_dict("records"), list(reproduction.last_epoch_grid.notes)
+    return {"name": table.name, "cells": cells, "claims": claims, "notes": notes}
+
+
+def _cell_to_dict(cell: MetricCell | None) -> dict[str, float | None] | None:
+    return cell.seed_statistics.to_dict() if cell and cell.seed_statistics else None
 
 
 def table_title(table: PublishedTable) -> str:

@@ -83,6 +83,11 @@ class TrialScore:
         return sum((max(0.0, excess) for excess in self.constraint_violations), 0.0)
 
     @property
+    def first_metric_key(self) -> tuple[float, float]:
+        """Key to sort by the constraints, then by the first metric; the best has the smallest."""
+        return self.total_violation, -self.values_to_maximise[0]
+
+    @property
     def has_single_metric(self) -> bool:
         """Whether there is one metric."""
         return len(self.values_to_maximise) == 1

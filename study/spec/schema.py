@@ -144,8 +144,8 @@ class ConfirmOptions(StrictModel):
 
 
 DEFAULT_CONFIRM_FRONT = 10
-"""`Confirm.front` of a study file with several metrics that does not give it. Studies from before that key have none:
-`top` alone runs again there."""
+"""`ConfirmOptions.front` of a study file with several metrics that does not give it. Studies from before that key have
+none: `top` alone runs again there."""
 
 
 class SearchOptions(StrictModel):

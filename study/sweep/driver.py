@@ -179,8 +179,8 @@ def drive_study(
         record: what the ledger says; its `state` tells afterwards how the study ended: complete, interrupted or
             failed (no trial is complete, or a seed of a final training is not).
         address: of the cluster that trials run on; None: this machine.
-        tell: is told each of `study.sweep.STEPS`, and what the user should know at once: a start of Ray that takes
-            long, a signal that has come.
+        tell: is told each of `study.sweep.DRIVER_STEPS`, and what the user should know at once: a start of Ray that
+            takes long, a signal that has come.
         start_ray: starts or joins Ray; by default one Ray for this study alone.
 
     Raises:

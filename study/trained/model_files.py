@@ -100,7 +100,7 @@ def best_seed_trial(spec: StudySpec, trials: Sequence[TrialRecord]) -> TrialReco
     """
     scores = [(trial, ranking.mean_score(spec.objective, [trial])) for trial in trials]
     scored = [(trial, score) for trial, score in scores if score is not None]
-    ordered = sorted(scored, key=lambda pair: (pair[1].total_violation, -pair[1].values_to_maximise[0], pair[0].number))
+    ordered = sorted(scored, key=lambda pair: (*pair[1].first_metric_key, pair[0].number))
     return ordered[0][0] if ordered else trials[0]
 
 

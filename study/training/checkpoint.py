@@ -185,7 +185,7 @@ def _copy_tensor_parts(content: Any) -> Any:
 
 
 def read_checkpoint(path: Path, made_from: Section) -> CheckpointContent | None:
-    """Read what `Checkpoint.save` wrote; None where there is no file.
+    """Read what `TrialCheckpointFile` wrote; None where there is no file.
 
     Raises:
         UnusableCheckpointError: the file is damaged, or another trial's.

@@ -20,7 +20,7 @@ from study.errors import UserError
 from study.files import replace_atomically, write_atomically
 from study.knobs import Section
 from study.methods.own_function import RESERVED_KEYS
-from study.metrics import is_shown_in_percent
+from study.metrics import is_percent_metric
 from study.training.checkpoint import ASSUMED_FIRST_WRITE_S, ChoiceState, EpochChooser, UnusableCheckpointError
 from study.training.config import TrialConfig
 from study.training.device import EpochProfiler, best_available_device
@@ -346,7 +346,7 @@ class FunctionTrial:
                 raise DivergedError(f"{name} is {metrics[name]} in epoch {epoch}")
         for name, value in metrics.items():
             if (
-                is_shown_in_percent(name)
+                is_percent_metric(name)
                 and not -_METRIC_TOLERANCE <= value <= 1 + _METRIC_TOLERANCE
                 and not math.isnan(value)
             ):

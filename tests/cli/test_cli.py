@@ -63,10 +63,9 @@ def test_libraries_are_quiet_unless_they_may_speak(home: Path) -> None:
     hide_library_messages("a.library")
     assert logger.level == logging.ERROR
     code = (
-        "import logging, sys; from study import cli; from study.upstream.logging import hide_library_messages\n"
-        "try: cli.app(sys.argv[1:])\n"
-        "except SystemExit: pass\n"
-        "hide_library_messages('a.library'); logging.getLogger('a.library').info('heard')"
+        "import logging, sys; from study import cli; from study.upstream.logging import hide_library_messages\ntry: "
+        "cli.app(sys.argv[1:])\nexcept SystemExit: pass\nhide_library_messages('a.library'); "
+        "logging.getLogger('a.library').info('heard')"
     )
     for arguments, heard in ((["list"], False), (["--verbose", "list"], True), (["-v", "list"], True)):
         done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True)

@@ -1,11 +1,15 @@
 """The form of the guide's pages: a title, a first line that says what for, an index, links that lead somewhere."""
 
 import re
+from dataclasses import fields
 from pathlib import Path
+from pkgutil import resolve_name
 
 from pages import GUIDE, PAGES, README, RESULTS, prose
 
 from study import published
+from study.api.study_object import Configuration
+from study.ranking import SeedStatistics
 
 INDEX = GUIDE / "index.md"
 GUIDES = [page for page in PAGES if page.parent == GUIDE]
@@ -52,3 +56,21 @@ def test_every_page_is_reached_from_the_readme() -> None:
 def test_every_table_that_has_a_name_is_on_the_page_of_the_papers() -> None:
     page = (GUIDE / "papers.md").read_text(encoding="utf-8")
     assert [name for name in published.table_names() if not re.search(rf"`{name}\b", page)] == []
+
+
+def test_every_name_of_the_package_is_there() -> None:
+    gone = []
+    for page in GUIDES:
+        for name in re.findall(r"`(study(?:\.\w+){2,})", page.read_text(encoding="utf-8")):
+            try:
+                resolve_name(name)
+            except (ImportError, AttributeError):
+                gone.append(f"{page.name}: {name}")
+    assert [name for name in gone if not name.startswith("changelog.md")] == []
+
+
+def test_the_page_on_python_names_what_a_configuration_has() -> None:
+    (row,) = re.findall(r"^\| `\.best` \|.*$", (GUIDE / "python.md").read_text(encoding="utf-8"), re.MULTILINE)
+    attributes = {field.name for kind in (Configuration, SeedStatistics) for field in fields(kind)}
+    assert set(re.findall(r"`(\w+)`", row)) <= attributes
+    assert "`metrics`" in row

@@ -24,10 +24,9 @@ from study.home.ledger import LeaseLostError, Ledger, read_entries
 @pytest.mark.slow
 def test_a_second_driver_in_another_process_is_refused(path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from study.errors import UserError; from study.home import ledger\n"
-        "print(ledger.is_driver_running(Path(sys.argv[1])))\n"
-        "try: ledger.Ledger(Path(sys.argv[1])).close(); print('taken')\n"
-        "except UserError as error: print(error)"
+        "import sys; from pathlib import Path; from study.errors import UserError; from study.home import "
+        "ledger\nprint(ledger.is_driver_running(Path(sys.argv[1])))\ntry: ledger.Ledger(Path(sys.argv[1])).close(); "
+        "print('taken')\nexcept UserError as error: print(error)"
     )
 
     def other() -> list[str]:

@@ -123,16 +123,13 @@ def test_a_tail_stops_before_a_line_that_is_being_written(path: Path) -> None:
 def test_without_room_nothing_of_an_event_is_left_and_the_next_one_fits(path: Path, room: int) -> None:
     """A file system that takes so many more bytes, then none, then has room again."""
     code = (
-        "import resource, sys; from pathlib import Path; from study.home.ledger import Ledger\n"
-        "from study.home.events import SessionClosed, TrialTested\n"
-        "path, held = Path(sys.argv[1]), Ledger(Path(sys.argv[1]))\n"
-        "size, hard = path.stat().st_size, resource.getrlimit(resource.RLIMIT_FSIZE)[1]\n"
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (size + int(sys.argv[2]), hard))\n"
-        "try: held.append(TrialTested(0, {'test/accuracy': 0.123456789}))\n"
-        "except OSError as error: print(error.strerror)\n"
-        "assert path.stat().st_size == size\n"
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))\n"
-        "held.append(SessionClosed('interrupted')); held.close()"
+        "import resource, sys; from pathlib import Path; from study.home.ledger import Ledger\nfrom study.home.events "
+        "import SessionClosed, TrialTested\npath, held = Path(sys.argv[1]), Ledger(Path(sys.argv[1]))\nsize, hard = "
+        "path.stat().st_size, resource.getrlimit(resource.RLIMIT_FSIZE)[1]\nresource.setrlimit(resource.RLIMIT_FSIZE, "
+        "(size + int(sys.argv[2]), hard))\ntry: held.append(TrialTested(0, {'test/accuracy': 0.123456789}))\nexcept "
+        "OSError as error: print(error.strerror)\nassert path.stat().st_size == "
+        "size\nresource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))\nheld.append(SessionClosed('interrupted')); "
+        "held.close()"
     )
     command = [sys.executable, "-c", code, str(path), str(room)]
     done = subprocess.run(command, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True)

@@ -11,10 +11,7 @@ from study.analysis.statistics.importance import compute_importances
 from study.ranking import Results
 from study.text import pluralise
 
-SEARCH_FIGURES_IN_WORDS = {
-    "importance": "how important each parameter is",
-    "trade_off": "one metric over the other",
-}
+SEARCH_FIGURES_IN_WORDS = {"importance": "how important each parameter is", "trade_off": "one metric over the other"}
 """What each figure shows that the report names as missing, where the study could have it."""
 
 

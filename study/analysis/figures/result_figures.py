@@ -33,7 +33,7 @@ from study.analysis.statistics.ablation_effects import AblationEffect, ablation_
 from study.analysis.statistics.frame import thin_out, trial_metric
 from study.analysis.statistics.importance import Importances, VarianceShare, compute_importances
 from study.home.record import TrialRecord
-from study.metrics import is_shown_in_percent
+from study.metrics import is_percent_metric
 from study.ranking import Results
 from study.ranking.difference import NO_TRIAL_NUMBER, Arm, to_arm
 from study.spec import StudySpec
@@ -47,24 +47,22 @@ ROW_CHARACTERS = 24
 @with_figure_style
 def draw_fresh_seeds(results: Results) -> Figure | None:
     """Draw the metric on every fresh seed, with mean and standard deviation, on both splits."""
-    stays, fresh = results.reference_as_result, results.fresh_seed_arms
+    spec, stays, fresh = results.spec, results.reference_as_result, results.fresh_seed_arms
     if not fresh:
         return None
-    arms = [*([to_arm(results.spec, stays)] if stays else []), *fresh]
-    metrics = [
-        results.spec.metric,
-        *([results.spec.test_metric] if any(arm.metric_statistics(results.spec.test_metric) for arm in arms) else []),
-    ]
+    arms = [*([to_arm(spec, stays)] if stays else []), *fresh]
+    is_tested = any(arm.metric_statistics(spec.test_metric) for arm in arms)
+    metrics = [spec.metric, spec.test_metric] if is_tested else [spec.metric]
     words = [wrap_metric_name(escape_dollars(name)) for name in metrics]
     height = 1.5 + 0.45 * len(arms) + 0.17 * max(label.count("\n") for label in words)
-    figure, panels = new_figure(_seeds_title(results.spec, arms), height, len(metrics), sharex=True)
+    figure, panels = new_figure(_seeds_title(spec, arms), height, len(metrics), sharex=True)
     for axes, name, label in zip(panels, metrics, words, strict=True):
         for place, arm in enumerate(reversed(arms)):
             _draw_seed_row(axes, arm, name, place)
         axes.set_yticks(range(len(arms)), [fill(escape_dollars(arm.label), ROW_CHARACTERS) for arm in reversed(arms)])
         axes.set_ylim(-0.6, len(arms) - 0.4)
         axes.set_xlabel(f"{label}\n{fresh[0].repeated_over}, mean ± sd")
-        if is_shown_in_percent(name) and axes.get_xlim()[1] > 1.0:
+        if is_percent_metric(name) and axes.get_xlim()[1] > 1.0:
             axes.set_xlim(right=1.01)
         axes.xaxis.set_major_locator(MaxNLocator(4))
         format_metric_axis(axes, name, "x")
@@ -73,9 +71,7 @@ def draw_fresh_seeds(results: Results) -> Figure | None:
 
 def _seeds_title(spec: StudySpec, arms: Sequence[Arm]) -> str:
     ends = [arms[0], *arms[1:][-1:]] if arms[-1].label == "baseline" else arms[:1]
-    means = " against ".join(
-        f"{formatting.format_mean(spec.metric, arm.metric_statistics(spec.metric))} ({arm.label})" for arm in ends
-    )
+    means = " against ".join(f"{formatting.format_arm_mean(arm, spec.metric)} ({arm.label})" for arm in ends)
     if arms[-1].repeated_over != "seeds":
         return f"All folds together give {means}"
     if arms[0].trial_number == NO_TRIAL_NUMBER:
@@ -92,16 +88,8 @@ def _draw_seed_row(axes: Axes, arm: Arm, name: str, height: int) -> None:
             "not read", (0.02, height), xycoords=("axes fraction", "data"), color=GREY, va="center", fontsize=9.5
         )
         return
-    axes.errorbar(
-        spread.mean,
-        height,
-        xerr=spread.standard_deviation,
-        fmt="|",
-        color=colour,
-        markersize=16,
-        markeredgewidth=2.2,
-        capsize=0,
-    )
+    mean, error = spread.mean, spread.standard_deviation
+    axes.errorbar(mean, height, xerr=error, fmt="|", color=colour, markersize=16, markeredgewidth=2.2, capsize=0)
     axes.scatter(values, [height] * len(values), s=26, facecolors="white", edgecolors=colour, linewidths=1.3, zorder=3)
 
 
@@ -118,7 +106,7 @@ def draw_ablation(results: Results) -> Figure | None:
     title = f"{_steps_in_words(first)} to {_change_in_words(next(iter(paths)), gain)}"
     figure, panels = new_figure(title, 1.6 + 0.42 * len(first), 2, sharey=True)
     for axes, (name, (path, _)) in zip(panels, paths.items(), strict=False):
-        _draw_steps_from_baseline_to_best(results.spec, axes, name, path)
+        _draw_ablation_path(results.spec, axes, name, path)
     panels[0].set_yticks(range(len(first)), [escape_dollars(shorten(effect.label, 40)) for effect in first])
     panels[0].set_ylim(len(first) - 0.5, -0.5)
     for axes in panels[len(paths) :]:
@@ -151,7 +139,7 @@ def _change_in_words(name: str, gain: AblationEffect) -> str:
     return f"{change} on {name}" if between == formatting.MISSING_TEXT else f"{change} ({between}) on {name}"
 
 
-def _draw_steps_from_baseline_to_best(spec: StudySpec, axes: Axes, name: str, path: Sequence[AblationEffect]) -> None:
+def _draw_ablation_path(spec: StudySpec, axes: Axes, name: str, path: Sequence[AblationEffect]) -> None:
     """Draw the bars of one metric: each begins where the one before it ended."""
     assert path[0].statistics is not None
     sign = -1.0 if spec.direction(name) == "min" else 1.0
@@ -232,7 +220,7 @@ def draw_learning_curves(results: Results) -> Figure | None:
 def trials_with_curve(results: Results) -> list[TrialRecord]:
     """Return the trials that reported the metric, without confirm trials and others that repeat a configuration.
 
-    None where all of them reported it once: that is no curve.
+    Empty where all of them reported it once: that is no curve.
     """
     trials = list(results.record.trials_of_stages("baseline", "search", "final"))
     values = [[report.get(results.spec.metric) is not None for report in trial.reports] for trial in trials]
@@ -305,11 +293,8 @@ def importance_bars(found: Importances) -> list[tuple[str, VarianceShare, str]]:
         for key, share in found.share_by_key.items()
     ]
     bars += [("interactions of pairs", found.interactions_share, ORANGE)] if found.interactions_share else []
-    bars += (
-        [("remainder: noise, and\nwhat is not resolved", found.remainder_share, PALE_GREY)]
-        if found.remainder_share
-        else []
-    )
+    if found.remainder_share:
+        bars.append(("remainder: noise, and\nwhat is not resolved", found.remainder_share, PALE_GREY))
     return bars
 
 
@@ -321,11 +306,9 @@ def importance_title(spec: StudySpec, found: Importances) -> str:
         return f"{key} alone explains {_share_with_interval(share)} of the variance of {spec.metric} {over}"
     said = f"No parameter alone surely explains {100 * MIN_STATED_SHARE:.0f}% of the variance of {spec.metric} {over}"
     together = found.interactions_share
-    return said + (
-        f"; interactions explain {_share_with_interval(together)}"
-        if together and together.low >= MIN_STATED_SHARE
-        else ""
-    )
+    if together and together.low >= MIN_STATED_SHARE:
+        said += f"; interactions explain {_share_with_interval(together)}"
+    return said
 
 
 def share_in_percent(share: VarianceShare) -> str:

@@ -17,7 +17,7 @@ from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FuncFormatter
 
 from study.analysis.statistics.formatting import SYMBOL_BY_KEY
-from study.metrics import is_shown_in_percent
+from study.metrics import is_percent_metric
 
 # Okabe and Ito, "Color Universal Design" (2008)
 BLUE, ORANGE, GREEN, VERMILLION, BLACK = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#222222"
@@ -136,13 +136,8 @@ def new_figure(
     """Return a figure of this height (inches) with a title, and its axes, row by row; see `stack_panels`."""
     width, line = FIGURE_WIDTH_INCHES, 66
     if _ARE_PANELS_STACKED.get():
-        rows, columns, height, width, line = (
-            rows * columns,
-            1,
-            height * columns,
-            FIGURE_WIDTH_INCHES * STACKED_WIDTH_SHARE,
-            40,
-        )
+        rows, columns, height = rows * columns, 1, height * columns
+        width, line = FIGURE_WIDTH_INCHES * STACKED_WIDTH_SHARE, 40
     figure = Figure(figsize=(width, height), layout="constrained")
     figure.suptitle(fill(escape_dollars(title), line), x=0.01, ha="left")
     axes = figure.subplots(rows, columns, squeeze=False, sharex=sharex, sharey=sharey)
@@ -165,7 +160,7 @@ def wrap_metric_name(name: str) -> str:
 
 def format_metric_axis(axes: Axes, metric: str, which: str = "y") -> None:
     """Show accuracies in percent on an axis."""
-    if is_shown_in_percent(metric):
+    if is_percent_metric(metric):
         axis = axes.yaxis if which == "y" else axes.xaxis
         axis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.4g}%"))
 

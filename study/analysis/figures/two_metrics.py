@@ -53,9 +53,8 @@ def draw_trade_off(results: Results) -> Figure | None:
     Of a final training with several metrics, the first over the second: its study has the figure of the front instead.
     """
     spec = results.spec
-    metrics = (
-        trade_off_metrics(results) if spec.final_seeds is not None or not spec.objective.has_several_metrics else None
-    )
+    has_front = spec.objective.has_several_metrics and spec.final_seeds is None
+    metrics = None if has_front else trade_off_metrics(results)
     if metrics is None:
         return None
     across, up = metrics
@@ -65,18 +64,12 @@ def draw_trade_off(results: Results) -> Figure | None:
         return None
     if measured:
         ends = [measured[0], *([measured[-1]] if measured[-1][0].label == "baseline" else [])]
-        where = (
-            f" on {'test' if names[0].startswith('test') else 'validation'}, "
-            f"{formatting.rerun_seeds_text(results.spec)}"
-        )
+        where = f" on {_split_text(names)}, {formatting.rerun_seeds_text(spec)}"
         title = _metric_pair_title(names, [(arm.label, x.mean, y.mean) for arm, (x, y) in ends], where)
     else:
         at = metric_pair(spec, reference, across, up) if reference else None
-        title = _metric_pair_title(
-            metrics,
-            [(formatting.best_name_text(results), *points[0][1]), *([("baseline", *at)] if at else [])],
-            " in the search",
-        )
+        told = [(formatting.best_name_text(results), *points[0][1]), *([("baseline", *at)] if at else [])]
+        title = _metric_pair_title(metrics, told, " in the search")
     figure, drawn = new_figure(title, 4.0, bool(points) + bool(measured))
     axes = iter(drawn)
     if points:
@@ -117,7 +110,7 @@ def mean_in_search(spec: StudySpec, candidate: Candidate, name: str) -> float | 
     return found.mean if found and found.count == len(candidate.replicates) else None
 
 
-def metric_pair(spec: StudySpec, candidate: Candidate, across: str, up: str) -> tuple[float, float] | None:
+def metric_pair(spec: StudySpec, candidate: Candidate, across: str, up: str) -> MetricPair | None:
     """Return both metrics of a configuration; None where one is missing."""
     x, y = mean_in_search(spec, candidate, across), mean_in_search(spec, candidate, up)
     return None if x is None or y is None else (x, y)
@@ -140,8 +133,8 @@ def arms_on_fresh_seeds(
 
 
 def undominated_points(
-    spec: StudySpec, points: Sequence[tuple[Candidate, tuple[float, float]]], across: str, up: str
-) -> list[tuple[float, float]]:
+    spec: StudySpec, points: Sequence[tuple[Candidate, MetricPair]], across: str, up: str
+) -> list[MetricPair]:
     """Return the points that keep the constraints and are not dominated in these metrics, from left to right."""
     kept = sorted(at for candidate, at in points if candidate.score.total_violation == 0)
     goal = Objective((across, up), (spec.direction(across) or "max", spec.direction(up) or "max"))
@@ -152,26 +145,19 @@ def undominated_points(
 def has_trade_off_front(results: Results) -> bool:
     """Return whether several configurations are on the front of the trade-off, so that it is drawn."""
     metrics = trade_off_metrics(results)
-    return (
-        metrics is not None
-        and len(set(undominated_points(results.spec, _search_points(results, *metrics), *metrics))) > 1
-    )
+    if metrics is None:
+        return False
+    return len(set(undominated_points(results.spec, _search_points(results, *metrics), *metrics))) > 1
 
 
-def _search_points(results: Results, across: str, up: str) -> list[tuple[Candidate, tuple[float, float]]]:
+def _search_points(results: Results, across: str, up: str) -> list[tuple[Candidate, MetricPair]]:
     """Return the configurations of the search with both metrics."""
-    return [
-        (candidate, at)
-        for candidate in results.ranked_search
-        if (at := metric_pair(results.spec, candidate, across, up))
-    ]
+    pairs = ((candidate, metric_pair(results.spec, candidate, across, up)) for candidate in results.ranked_search)
+    return [(candidate, at) for candidate, at in pairs if at]
 
 
 def _draw_search(
-    results: Results,
-    axes: Axes,
-    points: list[tuple[Candidate, tuple[float, float]]],
-    names: tuple[str, str],
+    results: Results, axes: Axes, points: list[tuple[Candidate, MetricPair]], names: tuple[str, str]
 ) -> None:
     spec, reference = results.spec, results.baseline
     _mark_configurations(spec, axes, points)
@@ -240,9 +226,12 @@ def _draw_fresh_seeds(
             fontsize=9.5,
         )
     axes.margins(0.18)
-    split = "test" if names[0].startswith("test") else "validation"
-    axes.set_title(f"{formatting.rerun_seeds_text(spec)}, {split} split, mean ± sd", loc="left")
+    axes.set_title(f"{formatting.rerun_seeds_text(spec)}, {_split_text(names)} split, mean ± sd", loc="left")
     label_metric_axes(spec, axes, names)
+
+
+def _split_text(names: Sequence[str]) -> str:
+    return "test" if names[0].startswith("test") else "validation"
 
 
 def label_metric_axes(spec: StudySpec, axes: Axes, names: Sequence[str]) -> None:
@@ -338,9 +327,8 @@ def _draw_front_search(
 ) -> None:
     spec, by_number = results.spec, {candidate.trial.number: at for candidate, at in searched}
     names = spec.objective.metrics[1], spec.objective.metrics[0]
-    _mark_configurations(
-        spec, axes, [(candidate, at) for candidate, at in searched if candidate.trial.stage == "search"]
-    )
+    of_search = [(candidate, at) for candidate, at in searched if candidate.trial.stage == "search"]
+    _mark_configurations(spec, axes, of_search)
     line = [by_number[number] for number in on_front if number in by_number]
     if line:
         axes.scatter(*zip(*line, strict=True), label="on the front", **FRONT_MARK)
@@ -387,14 +375,14 @@ def _draw_front_fresh_seeds(
         if arm.trial_number in on_front and arm.label != "baseline":
             labels.append((x.mean, y.mean, arm.label, BLACK))
         line += [(x.mean, y.mean)] if arm.trial_number in on_front else []
-    is_test = names[0].startswith("test")
-    if not is_test and len(spec.objective.metrics) == 2:
+    split = _split_text(names)
+    if split != "test" and len(spec.objective.metrics) == 2:
         _draw_front_line(spec, axes, line, names[0])
     draw_constraint_limits(spec, axes, names)
     axes.margins(0.2)
     axes.autoscale_view()
     draw_end_labels(axes, labels, is_bold=False)
-    axes.set_title(f"{formatting.rerun_seeds_text(spec)}, {'test' if is_test else 'validation'}", loc="left")
+    axes.set_title(f"{formatting.rerun_seeds_text(spec)}, {split}", loc="left")
     _label_front_axes(spec, axes, names)
     axes.set_ylabel("")
 
@@ -416,9 +404,6 @@ def _draw_front_line(spec: StudySpec, axes: Axes, line: Sequence[MetricPair], ac
 def _front_title(results: Results, best: Candidate) -> str:
     """Return what was chosen of the front, with its values in all metrics."""
     spec, arm = results.spec, to_arm(results.spec, best)
-    values = ", ".join(
-        f"{short_metric_name(name)} {formatting.format_mean(name, arm.metric_statistics(name))}"
-        for name in spec.objective.metrics
-    )
-    label = arm.label.capitalize()
-    return f"{label}, {formatting.best_name_text(results)}: {values}"
+    names = spec.objective.metrics
+    values = ", ".join(f"{short_metric_name(name)} {formatting.format_arm_mean(arm, name)}" for name in names)
+    return f"{arm.label.capitalize()}, {formatting.best_name_text(results)}: {values}"

@@ -78,11 +78,8 @@ class TrialsNotAllStarted(Statement):
     ended_by: str | None
 
     def __str__(self) -> str:
-        ended = (
-            f": {formatting.SEARCH_END_REASONS[self.ended_by]}"
-            if self.ended_by in formatting.SEARCH_END_REASONS
-            else ""
-        )
+        reason = formatting.SEARCH_END_REASONS.get(self.ended_by or "")
+        ended = f": {reason}" if reason else ""
         return f"{self.started} of the {self.planned} planned trials of the search were started{ended}."
 
 
@@ -199,10 +196,8 @@ class KernelTooNarrow(Statement):
     def __str__(self) -> str:
         return (
             f"The kernel is too narrow in {formatting.trial_numbers_text(self.trials)}: the weights of a sample's "
-            f"others sum to "
-            f"less than {MIN_KERNEL_WEIGHT_SUM:g} (train/weight_sum), where a wide kernel's sum to about 1, so that "
-            f"the "
-            "condition hardly enters the loss. A larger method.sigma2 makes it wider."
+            f"others sum to less than {MIN_KERNEL_WEIGHT_SUM:g} (train/weight_sum), where a wide kernel's sum to about "
+            "1, so that the condition hardly enters the loss. A larger method.sigma2 makes it wider."
         )
 
 

@@ -179,9 +179,8 @@ class IncumbentStays(Statement):
             end = f"{self.chosen.label_in_sentence} is beyond its own and is taken"
         return (
             f"{sentence_case(self.leading.label_in_sentence)} is {ahead} ahead of {who}{where}, within the margin of "
-            f"{margin} "
-            f"({self.margin:g} times the standard error of {one}{of}): {end}. Of many that are tried, the luckiest "
-            "leads."
+            f"{margin} ({self.margin:g} times the standard error of {one}{of}): {end}. Of many that are tried, the "
+            "luckiest leads."
         )
 
 
@@ -191,12 +190,8 @@ def incumbent_stays(results: Results) -> Iterator[IncumbentStays]:
     Empty where it did not, and where what needs no search is the result.
     """
     held, spec = results.incumbent_standing, results.spec
-    if (
-        held is None
-        or (lead := held.held_back_lead) is None
-        or lead.standard_error is None
-        or results.reference_as_result
-    ):
+    lead = held.held_back_lead if held else None
+    if held is None or lead is None or lead.standard_error is None or results.reference_as_result:
         return
     leading, incumbent, chosen = (to_arm(spec, each) for each in (lead.candidate, held.incumbent, held.chosen))
     count, against = (
@@ -300,8 +295,7 @@ class SplitTooSmall(Statement):
         return (
             f"The {'validation' if split == 'val' else split} split is too small to tell {self.metric} closely: with "
             f"the error of its own samples{few} {self.arm.label_in_sentence} lies within {within} (95% interval), and "
-            f"more "
-            "seeds do not take that error away."
+            "more seeds do not take that error away."
         )
 
 
@@ -340,11 +334,8 @@ class FinalTrainingReached(Statement):
         return f"{head} {', '.join(reached)}."
 
     def _value_with_error(self, name: str, ends: tuple[float, float] | None) -> str:
-        whole = (
-            f" (95% interval {formatting.format_value_interval(name, ends)}, the error of the split included)"
-            if ends
-            else ""
-        )
+        interval = formatting.format_value_interval(name, ends)
+        whole = f" (95% interval {interval}, the error of the split included)" if ends else ""
         return f"{_value_text(self.arm, name)}{whole}"
 
 
@@ -429,11 +420,8 @@ class MetricChange(Statement):
         name, best, reference = self.metric, self.best, self.reference
         if name == best.spec.metric:
             return f"Against the baseline {best.label} has {self._difference_text()}."
-        where = (
-            ""
-            if best.metric_seeds(name) == best.metric_seeds(best.spec.metric)
-            else f" ({_seeds_text(name, reference, best)})"
-        )
+        is_on_same_seeds = best.metric_seeds(name) == best.metric_seeds(best.spec.metric)
+        where = "" if is_on_same_seeds else f" ({_seeds_text(name, reference, best)})"
         return (
             f"On the test split, which chose nothing, {name} is {formatting.format_arm_mean(best, name)} against "
             f"{formatting.format_arm_mean(reference, name)} of the baseline{where}: {self._difference_text()}."

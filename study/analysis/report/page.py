@@ -113,17 +113,17 @@ def page_to_markdown(page: ReportPage) -> str:
         *(f"**{escape_markdown(title)}.** {escape_markdown(' '.join(sentences))}" for title, sentences in page.lead),
     ]
     for section in page.sections:
-        parts += [f"## {escape_markdown(section.title)}", *(_block_to_html(block) for block in section.blocks)]
+        parts += [f"## {escape_markdown(section.title)}", *(_block_to_markdown(block) for block in section.blocks)]
     return "\n\n".join(parts) + "\n"
 
 
 def frame_to_markdown(frame: "pd.DataFrame") -> str:
     """Render a frame of text as a Markdown table."""
-    table_frame = TableBlock(frame)
-    return rows_as_markdown(table_frame.header, table_frame.rows, table_frame.numeric)
+    table = TableBlock(frame)
+    return rows_as_markdown(table.header, table.rows, table.numeric)
 
 
-def _block_to_html(block: Block) -> str:
+def _block_to_markdown(block: Block) -> str:
     match block:
         case Paragraph(text):
             return escape_markdown(text)

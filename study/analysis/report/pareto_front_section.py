@@ -156,11 +156,9 @@ def front_statements(results: Results, is_guess: bool = False) -> Iterator[State
     is_first = all(
         ours > theirs for gains in rest for ours, theirs in zip(first.values_to_maximise, gains, strict=True)
     )
-    # one of the references may be better in a metric
+    is_first &= not results.record.reference_events  # one of these may be better in a metric
     broken = sum(score.total_violation > 0 for _, score in judged)
-    on_front = ConfigurationsOnFront(
-        spec, front, chosen, len(judged), broken, is_first and not results.record.reference_events
-    )
+    on_front = ConfigurationsOnFront(spec, front, chosen, len(judged), broken, is_first)
     reference, of_search = results.baseline_and_best_arms
     gained: list[Statement] = []
     if reference and of_search:
@@ -220,16 +218,12 @@ def front_table(results: Results) -> "pd.DataFrame":
     best = None if results.reference_as_result else results.best
     where = "on fresh seeds" if front and front[0][1] is front[0][0].confirmed_score else "in the search"
     rows = []
-    where_read = (
-        " on fresh seeds"
-        if all(each.confirm_statistics for each in _candidates_read_on_test(results.spec, front))
-        else ""
-    )
+    read = _candidates_read_on_test(results.spec, front)
+    where_read = " on fresh seeds" if all(each.confirm_statistics for each in read) else ""
     for candidate, score in front:
         judged, tested = _judged_arm(results.spec, candidate, score), to_arm(results.spec, candidate)
-        row = {
-            "trial": trial_label(candidate.trial) + ", chosen" * bool(best and _is_same_configuration(candidate, best))
-        }
+        chosen = ", chosen" if best and _is_same_configuration(candidate, best) else ""
+        row = {"trial": trial_label(candidate.trial) + chosen}
         for name in results.spec.objective.metrics:
             title = f"{formatting.metric_with_direction(results.spec, name)} {where}"
             row[title] = formatting.format_mean(name, judged.metric_statistics(name))
@@ -295,9 +289,6 @@ def _study_metrics_on_test(spec: StudySpec) -> list[str]:
 
 def _candidates_read_on_test(spec: StudySpec, front: list[JudgedCandidate]) -> list[Candidate]:
     """Return the configurations of which every metric was read on test."""
+    names = _study_metrics_on_test(spec)
     arms = [(candidate, to_arm(spec, candidate)) for candidate, _ in front]
-    return [
-        candidate
-        for candidate, arm in arms
-        if all(arm.metric_statistics(name) for name in _study_metrics_on_test(spec))
-    ]
+    return [candidate for candidate, arm in arms if all(arm.metric_statistics(name) for name in names)]

@@ -116,10 +116,8 @@ class ReferenceOnTest(Statement):
         told = []
         for name in self.metrics:
             others = [f"{formatting.format_arm_mean(arm, name)} for {arm.label_in_sentence}" for arm in self.arms]
-            own = (
-                f"{formatting.format_metric_value(name, self.reference.metrics[name])} for "
-                f"{self.reference.name_in_sentence}"
-            )
+            value = formatting.format_metric_value(name, self.reference.metrics[name])
+            own = f"{value} for {self.reference.name_in_sentence}"
             told.append(f"{name} is {formatting.join_with_and([own, *others])}")
         return f"On the test split, which chose nothing, {'; '.join(told)}."
 
@@ -191,11 +189,8 @@ class ResultBesideReference(Statement):
             f"{formatting.format_arm_mean(self.arm, name)})"
             for name in self.ahead_in
         ]
-        but = (
-            f" {sentence_case(self.reference.name_in_sentence)} is ahead in {formatting.join_with_and(behind)}."
-            if behind
-            else ""
-        )
+        other = sentence_case(self.reference.name_in_sentence)
+        but = f" {other} is ahead in {formatting.join_with_and(behind)}." if behind else ""
         return f"On the test split it {verb} {over}.{there}{but}"
 
 

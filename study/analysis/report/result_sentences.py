@@ -70,14 +70,11 @@ class LimitBrokenOnFreshSeeds(Statement):
 
     def __str__(self) -> str:
         limit, arm = self.limit, self.arm
-        value = (
-            f"{formatting.format_mean(limit.metric, self.statistics)} on "
-            f"{formatting.folds_and_seeds_text(arm, limit.metric)}"
-        )
+        seeds = formatting.folds_and_seeds_text(arm, limit.metric)
+        value = f"{formatting.format_mean(limit.metric, self.statistics)} on {seeds}"
         return (
             f"{sentence_case(arm.label_in_sentence)} led the search, but breaks {limit} where it ran again ({value}): "
-            f"it is not "
-            "chosen."
+            "it is not chosen."
         )
 
 
@@ -147,7 +144,7 @@ class MilderConfiguration(Statement):
             f"Trial {self.trial} is milder: in the search it had {self.metric} "
             f"{formatting.format_metric_value(self.metric, self.value)} with val/accuracy "
             f"{formatting.format_metric_value('val/accuracy', self.accuracy)}. To export it: study export {self.study} "
-            f"--where "
+            "--where "
             f'"val/accuracy>={self.least:g}"'
         )
 
@@ -169,19 +166,15 @@ def trade_off_statements(results: Results) -> Iterator[AccuracyTradeOff | Milder
         return
     yield AccuracyTradeOff(split, reference, best, changes)
     lost = best.difference_to(reference, "val/accuracy")
-    if (
-        lost is not None
-        and lost.is_clear
-        and lost.value < -MIN_LOSS_TO_NAME_MILDER
-        and results.spec.metric != "val/accuracy"
-    ):
+    costs_much = lost is not None and lost.is_clear and lost.value < -MIN_LOSS_TO_NAME_MILDER
+    if costs_much and results.spec.metric != "val/accuracy":
         yield from _milder_configuration(results, reference)
 
 
 def _milder_configuration(results: Results, reference: Arm) -> Iterator[MilderConfiguration]:
     """Yield the best configuration that is better than the baseline and loses little of its accuracy."""
     spec = results.spec
-    own = reference.metric_statistics(results.spec.metric)
+    own = reference.metric_statistics(spec.metric)
     whole = reference.metric_statistics("val/accuracy")
     assert own
     assert whole
@@ -251,15 +244,13 @@ class LeadNumbers:
 def lead_numbers(results: Results) -> LeadNumbers:
     """Return the lead of a report with its numbers."""
     against, is_final = find_rivals(results), results.spec.final_seeds is not None
+    runner_up = None
+    if against:
+        gap = against.difference_to_runner_up
+        runner_up = RunnerUp(against.runner_up.trial_number, gap.value, gap.interval)
     return LeadNumbers(
         lead_statements(results),
-        RunnerUp(
-            against.runner_up.trial_number,
-            against.difference_to_runner_up.value,
-            against.difference_to_runner_up.interval,
-        )
-        if against
-        else None,
+        runner_up,
         against.undecided_trials if against else None,
         position_of_best(results),
         [] if is_final else find_range_edges(results),
@@ -267,15 +258,10 @@ def lead_numbers(results: Results) -> LeadNumbers:
     )
 
 
-def lead_lines(told: LeadNumbers, but: Sequence[str] = ()) -> list[str]:
-    """Return the parts for a terminal, without those whose titles are in `but`."""
-    parts = told.parts.items()
-    return [
-        line
-        for title, said in parts
-        if title not in but
-        for line in wrap_for_terminal(title.lower(), join_statements(said))
-    ]
+def lead_lines(told: LeadNumbers, without: Sequence[str] = ()) -> list[str]:
+    """Return the parts for a terminal, without those whose titles are in `without`."""
+    shown = ((title, said) for title, said in told.parts.items() if title not in without)
+    return [line for title, said in shown for line in wrap_for_terminal(title.lower(), join_statements(said))]
 
 
 def wrap_for_terminal(title: str, text: str) -> list[str]:

@@ -29,11 +29,9 @@ def _search_columns(spec: StudySpec, result: PickResult, chosen: int | None) -> 
     """Return a pick in the search; of the study's own rule also its choice by fresh seeds, if that is another."""
     pick = result.pick
     name = trial_label(pick.candidate.trial)
-    fresh = (
-        f"; on {formatting.rerun_seeds_text(spec)} {chosen}"
-        if pick.rule.is_study_objective and chosen not in (None, pick.trial_number)
-        else ""
-    )
+    fresh = ""
+    if pick.rule.is_study_objective and chosen not in (None, pick.trial_number):
+        fresh = f"; on {formatting.rerun_seeds_text(spec)} {chosen}"
     missed = f", misses its limit by {pick.score.total_violation:.3f}" if pick.score.total_violation else ""
     return {
         "rule": f"{pick.rule.name} (this study's)" if pick.rule.is_study_objective else pick.rule.name,
@@ -45,21 +43,14 @@ def _search_columns(spec: StudySpec, result: PickResult, chosen: int | None) -> 
 
 
 def _fresh_seed_columns(spec: StudySpec, table: RulePickResults, result: PickResult) -> dict[str, str]:
-    seeds = (
-        f" ({result.test_statistics.count} seeds)"
-        if result.test_statistics and result.test_statistics.count > 1
-        else ""
-    )
-    regret = (
-        formatting.MISSING_TEXT
-        if result.regret_on_test is None
-        else formatting.format_difference(table.judging_metric, result.regret_on_test, signed=False)
-    )
+    metric, on_test = result.pick.rule.objective.metrics[0], result.test_statistics
+    seeds = f" ({on_test.count} seeds)" if on_test and on_test.count > 1 else ""
+    regret = formatting.MISSING_TEXT
+    if result.regret_on_test is not None:
+        regret = formatting.format_difference(table.judging_metric, result.regret_on_test, signed=False)
     return {
-        f"on {formatting.rerun_seeds_text(spec)}": formatting.format_mean(
-            result.pick.rule.objective.metrics[0], result.val_statistics
-        ),
-        table.judging_metric: formatting.format_mean(table.judging_metric, result.test_statistics) + seeds,
+        f"on {formatting.rerun_seeds_text(spec)}": formatting.format_mean(metric, result.val_statistics),
+        table.judging_metric: formatting.format_mean(table.judging_metric, on_test) + seeds,
         "regret": regret,
     }
 
@@ -105,14 +96,8 @@ def cost_of_rule_choice(spec: StudySpec, table: RulePickResults) -> Iterator[str
     )
     which = "" if len(tests) == len(numbers) else f" whose test is known, {len(tests)} of {len(numbers)},"
     yield f"The rules' picks{which} differ by {amount} on {judge} over {seeds}, between {ends}."
-    own = next(
-        (
-            result
-            for result in table.results
-            if result.pick.rule.is_study_objective and result.regret_on_test is not None
-        ),
-        None,
-    )
+    judged = (result for result in table.results if result.regret_on_test is not None)
+    own = next((result for result in judged if result.pick.rule.is_study_objective), None)
     if own and own.regret_on_test == 0:
         yield f"This study's own rule picks the best of them, trial {own.pick.trial_number}."
     elif own and own.regret_on_test is not None:
@@ -122,26 +107,19 @@ def cost_of_rule_choice(spec: StudySpec, table: RulePickResults) -> Iterator[str
 
 def _choice_sentences(results: Results) -> Iterator[str]:
     """Yield by which rule the study chose, and that the others change nothing."""
-    best = results.best
+    best, spec = results.best, results.spec
     assert best is not None  # there are configurations
-    confirmed = (
-        f", by its mean on {formatting.rerun_seeds_text(results.spec)}"
-        if best.confirm_statistics and results.is_confirmed
-        else ""
-    )
-    metrics = ", ".join([*results.spec.objective.metrics, *results.spec.search.constraints])
-    metrics += (
-        f", of the front {results.spec.objective.front_choice_text}"
-        if results.spec.objective.has_several_metrics
-        else ""
-    )
-    metrics += f", {results.spec.margin_rule}" if results.spec.margin_rule else ""
+    is_confirmed = best.confirm_statistics and results.is_confirmed
+    confirmed = f", by its mean on {formatting.rerun_seeds_text(spec)}" if is_confirmed else ""
+    metrics = ", ".join([*spec.objective.metrics, *spec.search.constraints])
+    metrics += f", of the front {spec.objective.front_choice_text}" if spec.objective.has_several_metrics else ""
+    metrics += f", {spec.margin_rule}" if spec.margin_rule else ""
     trial = f"trial {best.trial.number}{confirmed}"
     chosen = f"{results.reference_as_result.name_in_sentence}, before {trial}" if results.reference_as_result else trial
     yield f"This study chose by {metrics}: {chosen}. What other rules pick changes nothing."
-    others = "Each other rule" if results.spec.objective.has_several_metrics else "Each rule"
+    others = "Each other rule" if spec.objective.has_several_metrics else "Each rule"
     yield f"{others} picks by the values of the search; rank is the pick's place by this study's own ranking."
-    if results.spec.objective.window is not None:
+    if spec.objective.window is not None:
         yield "A rule's values are at its own best epochs, test at those that this study's rule chose."
 
 

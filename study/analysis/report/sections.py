@@ -48,45 +48,34 @@ def ablation_section(results: Results) -> PageSection | None:
     if ablation is None or results.spec.metric not in by_metric:
         return None
     frame = ablation_frame_from_rows(effect_rows(by_metric))
-    blocks: list[Block] = [
-        Paragraph(" ".join(ablation_result_sentences(results, ablation, by_metric[results.spec.metric])))
-    ]
-    blocks += [TableBlock(printed_ablation(frame)), Paragraph(" ".join(ablation_notes(frame)))]
-    blocks.append(Paragraph(" ".join(_ablation_method_sentences(results, ablation))))
-    return PageSection(ABLATION_TITLE, blocks)
+    found = ablation_result_sentences(results, ablation, by_metric[results.spec.metric])
+    blocks: list[Block] = [Paragraph(" ".join(found)), TableBlock(printed_ablation(frame))]
+    notes = (ablation_notes(frame), _ablation_method_sentences(results, ablation))
+    return PageSection(ABLATION_TITLE, [*blocks, *(Paragraph(" ".join(sentences)) for sentences in notes)])
 
 
 def ablation_result_sentences(results: Results, ablation: Ablation, effects: Sequence[AblationEffect]) -> Iterator[str]:
     """Yield what came out, by the study's own metric: no more than the intervals support."""
-    name = results.spec.metric
+    name, best = results.spec.metric, f"trial {ablation.best_configuration_trial.number}"
     gain = next(effect for effect in effects if effect.kind == "gain")
     ends = [effect.statistics for effect in effects if effect.kind == "path"]
     if gain.difference is None:
         yield "No seed has a complete trial of every configuration on the path, so the steps cannot be summed yet."
         return
     yield (
-        f"From the baseline ({formatting.format_mean(name, ends[0])}) to trial "
-        f"{ablation.best_configuration_trial.number} "
+        f"From the baseline ({formatting.format_mean(name, ends[0])}) to {best} "
         f"({formatting.format_mean(name, ends[-1])}) {name} changes by {_effect_with_interval(name, gain)}, in "
         f"{pluralise(len(ablation.steps), 'step')} over {pluralise(gain.n_seed_pairs, 'seed')}."
     )
     if len(ablation.steps) == 1:
-        yield (
-            f"Baseline and trial {ablation.best_configuration_trial.number} differ in this one step, which is the "
-            f"whole gain."
-        )
+        yield f"Baseline and {best} differ in this one step, which is the whole gain."
         return
-    for part, words in (
-        ("path", "step by step"),
-        ("adding", "added to the baseline"),
-        ("removing", f"in trial {ablation.best_configuration_trial.number}"),
-    ):
-        yield from _clear_steps_text(name, effects, part, words)  # type: ignore[arg-type]
-    interacting = _effects_of_part(effects, "interaction", is_clear=True)
-    if interacting:
-        listed = formatting.join_with_and(
-            f"{effect.label} by {_effect_with_interval(name, effect)}" for effect in interacting
-        )
+    yield from _clear_steps_text(name, effects, "path", "step by step")
+    yield from _clear_steps_text(name, effects, "adding", "added to the baseline")
+    yield from _clear_steps_text(name, effects, "removing", f"in {best}")
+    if interacting := _effects_of_part(effects, "interaction", is_clear=True):
+        amounts = (f"{effect.label} by {_effect_with_interval(name, effect)}" for effect in interacting)
+        listed = formatting.join_with_and(amounts)
         yield f"What a step is worth depends on the others, beyond the spread over seeds: {listed}."
     elif any(effect.difference and effect.difference.interval for effect in effects if effect.kind == "interaction"):
         yield "No interaction is beyond the spread over seeds."
@@ -94,8 +83,7 @@ def ablation_result_sentences(results: Results, ablation: Ablation, effects: Seq
 
 def _clear_steps_text(name: str, effects: Sequence[AblationEffect], part: EffectKind, words: str) -> Iterator[str]:
     """Yield which steps of a part are beyond the spread over seeds."""
-    clear = _effects_of_part(effects, part, is_clear=True)
-    if clear:
+    if clear := _effects_of_part(effects, part, is_clear=True):
         amounts = (f"{', '.join(effect.keys)} by {_effect_with_interval(name, effect)}" for effect in clear)
         yield f"Beyond the spread over seeds, {words}: {formatting.join_with_and(amounts)}."
     elif _effects_of_part(effects, part, is_clear=False):
@@ -103,11 +91,8 @@ def _clear_steps_text(name: str, effects: Sequence[AblationEffect], part: Effect
 
 
 def _effects_of_part(effects: Sequence[AblationEffect], part: EffectKind, is_clear: bool) -> list[AblationEffect]:
-    return [
-        effect
-        for effect in effects
-        if effect.kind == part and effect.difference and effect.difference.is_clear is is_clear
-    ]
+    of_part = (effect for effect in effects if effect.kind == part)
+    return [effect for effect in of_part if effect.difference and effect.difference.is_clear is is_clear]
 
 
 def _effect_with_interval(name: str, effect: AblationEffect) -> str:
@@ -132,12 +117,9 @@ def _ablation_method_sentences(results: Results, ablation: Ablation) -> Iterator
             "Knobs of one step move together: one depends on the other, the study refuses them apart, or --knobs left "
             "them out."
         )
-    best = results.best
-    if best and best.trial.number != ablation.best_configuration_trial.number:
-        yield (
-            f"Trial {best.trial.number} leads now; trial {ablation.best_configuration_trial.number} did when this "
-            f"was asked for."
-        )
+    best, before = results.best, ablation.best_configuration_trial.number
+    if best and best.trial.number != before:
+        yield f"Trial {best.trial.number} leads now; trial {before} did when this was asked for."
     by_configuration = trials_by_configuration(results, ablation).values()
     trials = [trial for by_seed in by_configuration for trial in by_seed.values()]
     planned = len(ablation.configurations) * len(ablation.seeds)
@@ -190,11 +172,8 @@ def figure_caption(name: str, results: Results) -> str:
 def _front_caption_words(results: Results) -> dict[str, str]:
     """Return what the caption of the front says of this one."""
     fresh = any(score is candidate.confirmed_score for candidate, score in results.scored_candidates)
-    right = (
-        f" The others: those that ran on {formatting.rerun_seeds_text(results.spec)}, mean ± sample standard "
-        f"deviation over "
-    )
-    right += "these; what is grey is not on the front."
+    right = f" The others: those that ran on {formatting.rerun_seeds_text(results.spec)}, mean ± sample standard "
+    right += "deviation over these; what is grey is not on the front."
     joined = " The line joins the front."
     if len(results.spec.objective.metrics) > 2:
         joined = " The front is that of all metrics: in these two alone some of it may look beaten."
@@ -244,9 +223,8 @@ def group_paragraphs(results: Results) -> Iterator[str]:
     ):
         yield (
             f"The split's error is the standard error of the value of {arm.label_in_sentence}, because the split is a "
-            f"sample: "
-            "more seeds do not make it smaller. The smallest of several groups is, besides, too low on average, the "
-            "more so the fewer samples they have."
+            "sample: more seeds do not make it smaller. The smallest of several groups is, besides, too low on "
+            "average, the more so the fewer samples they have."
         )
 
 
@@ -255,12 +233,10 @@ def _worst_group_sentence(record: StudyRecord, arm: Arm, split: str) -> str | No
     if found := worst_group_of_arm(record, arm, split):
         return " ".join(found.sentences(arm.label_in_sentence))
     value = arm.metric_statistics(f"{split}/{WORST_GROUP_METRIC}")
-    is_counted = split in record.group_sample_counts.cells
-    told = (
-        f"The worst group of {arm.label_in_sentence} on {split} has "
-        f"{formatting.format_mean(WORST_GROUP_METRIC, value)} right."
-    )
-    return None if value is None or is_counted else told
+    if value is None or split in record.group_sample_counts.cells:
+        return None
+    share = formatting.format_mean(WORST_GROUP_METRIC, value)
+    return f"The worst group of {arm.label_in_sentence} on {split} has {share} right."
 
 
 def _group_names_sentence(record: StudyRecord) -> str | None:
@@ -291,12 +267,8 @@ def summary_note(results: Results) -> str:
         note += f" {_choosing_seeds_sentence(spec, best)}"
     if best and reference:
         gains = (best.difference_to(reference, name) for name in metrics_of_both_splits(spec, (best, reference)))
-        printed = (
-            gain
-            for gain in gains
-            if gain and gain.interval and not (gain.has_zero_width or gain.is_unclear_for_few_seeds)
-        )
-        if gain := next(printed, None):
+        with_interval = (gain for gain in gains if gain and gain.interval and not gain.has_zero_width)
+        if gain := next((gain for gain in with_interval if not gain.is_unclear_for_few_seeds), None):
             note += f" {_interval_method_note(gain)}"
     return note + same
 
@@ -421,10 +393,8 @@ def _ranking_note(results: Results) -> str:
     value = "values" if results.spec.objective.has_several_metrics else "value"
     note = f"Ordered by the {value} in the search{means}".removesuffix(",") + "."
     if results.is_confirmed:
-        note = (
-            f"Those on {formatting.rerun_seeds_text(results.spec)} come first, by their mean there. The others: "
-            f"o{note[1:]}"
-        )
+        seeds = formatting.rerun_seeds_text(results.spec)
+        note = f"Those on {seeds} come first, by their mean there. The others: o{note[1:]}"
     if results.spec.objective.has_several_metrics:
         note += f" Front by front, within one by {results.spec.objective.metrics[0]}."
     if results.spec.search.constraints:
@@ -447,10 +417,8 @@ def _settings_values(results: Results) -> dict[str, str]:
     settings |= {key: formatting.format_setting(value) for key, value in spec.base_values_by_key.items()}
     settings |= {key: _domain_text(spec, key) for key in search.space}
     goal = spec.objective
-    aims = (
-        f"{name}, {BETTER_VALUE_WORDS[mode]} is better"
-        for name, mode in zip(goal.metrics, goal.directions, strict=True)
-    )
+    directions = zip(goal.metrics, goal.directions, strict=True)
+    aims = (f"{name}, {BETTER_VALUE_WORDS[mode]} is better" for name, mode in directions)
     metric = f"{epochs.chosen_epoch_text(goal)}: {'; '.join([*aims, *spec.search.constraints])}"
     if spec.final_seeds is not None:
         return settings | {"metric": metric}
@@ -463,9 +431,8 @@ def _settings_values(results: Results) -> dict[str, str]:
         settings["choice"] = spec.margin_rule
     if len(spec.seeds) > 1:
         settings["replicates"] = f"a configuration's value is its mean over {formatting.seeds_text(spec.seeds)}"
-    settings["baseline"] = (
-        ", ".join(f"{key} {format_parameter(value)}" for key, value in (search.baseline or {}).items()) or "none"
-    )
+    baseline = (f"{key} {format_parameter(value)}" for key, value in (search.baseline or {}).items())
+    settings["baseline"] = ", ".join(baseline) or "none"
     if search.references:
         settings["references"] = ", ".join(record.reference_events) or "none was fitted"
     settings["early stopping"] = RungSchedule(search.early_stopping, spec.epochs).describe_in_words
@@ -476,25 +443,22 @@ def _settings_values(results: Results) -> dict[str, str]:
         turns = {"each": "on all of them", "one": "on one in turn"}[spec.search.folds or "one"]
         settings["folds"] = f"{spec.folds}; a configuration of the search runs {turns}"
         on = f"every fold, {pluralise(confirm.seeds, 'time')} on a fresh seed each"
-    settings["confirm"] = (f"top {confirm.top}{front} and the baseline on {on}" if confirm.top else "none") + (
-        f"; {'' if confirm.top else 'only '}the picks of the selection rules" if confirm.rules else ""
-    )
+    settings["confirm"] = f"top {confirm.top}{front} and the baseline on {on}" if confirm.top else "none"
+    if confirm.rules:
+        settings["confirm"] += f"; {'' if confirm.top else 'only '}the picks of the selection rules"
     return settings
 
 
 def _domain_text(spec: StudySpec, key: str) -> str:
     domain = spec.search.space[key]
     condition = spec.space.condition_of_key(key) if spec.is_conditional else {}
-    where = " and ".join(
-        f"{other} is {' or '.join(map(format_parameter, values))}" for other, values in condition.items()
-    )
-    where_clause = f", where {where}" if where else ""
+    terms = (f"{other} is {' or '.join(map(format_parameter, values))}" for other, values in condition.items())
+    where_clause = f", where {' and '.join(terms)}" if condition else ""
     if domain.choices is not None:
         is_constant = len(domain.choices) == 1
         return f"{'always' if is_constant else 'searched: one of'} {format_parameter(domain.choices)}{where_clause}"
-    scale = (", log" if domain.log else "") + (
-        f", step {formatting.format_setting(domain.step)}" if domain.step else ""
-    )
+    scale = ", log" if domain.log else ""
+    scale += f", step {formatting.format_setting(domain.step)}" if domain.step else ""
     return f"searched: {format_range_ends(domain.low, domain.high)}{scale}{where_clause}"
 
 
@@ -513,17 +477,14 @@ def _provenance_values(results: Results) -> dict[str, str]:
     for key, value in _flat_pairs({"origin": origin}):
         facts.setdefault(key, []).append(formatting.format_setting(value))
     for session in results.record.sessions:
-        ordered = {
-            "started": session.time,
-            **{k: v for k, v in event_to_entry(session).items() if k not in HIDDEN_SESSION_FIELDS},
-        }
+        shown = {key: value for key, value in event_to_entry(session).items() if key not in HIDDEN_SESSION_FIELDS}
+        ordered = {"started": session.time, **shown}
         facts["settings' hash"].append(session.spec or results.spec.hash)
         if session.datasets:  # it names them, with their fingerprints
             ordered = {key: value for key, value in ordered.items() if key not in ("data", "dataset")}
         for key, value in [*_flat_pairs(ordered), *data_set_rows(session.datasets or {})]:
-            facts.setdefault(key, []).append(
-                format_time(value, UTC) if key == "started" else formatting.format_setting(value)
-            )
+            text = format_time(value, UTC) if key == "started" else formatting.format_setting(value)
+            facts.setdefault(key, []).append(text)
     return {key: "; ".join(dict.fromkeys(values)) for key, values in facts.items()}
 
 

@@ -44,7 +44,6 @@ EFFECT_KIND_TITLES: Mapping[EffectKind, str] = {
 }
 """The parts of an ablation, in words."""
 
-CONFIGURATIONS_OF_FORMS = (path_configurations, single_additions, single_removals)
 MAX_STEP_KEYS_SHOWN = 3
 LABEL_COLUMNS = ["metric", "part", "configuration"]
 NUMBER_COLUMNS = ["mean", "sd", "n", "effect", "low", "high", "pairs"]
@@ -89,7 +88,7 @@ def compute_effects(values: Mapping[AppliedSteps, ValueBySeed], steps: Sequence[
         steps: in the order of the path.
     """
     count = len(steps)
-    path, adding, removing = (each(count) for each in CONFIGURATIONS_OF_FORMS)
+    path, adding, removing = path_configurations(count), single_additions(count), single_removals(count)
     together = set.intersection(*(set(values[moved]) for moved in path))
     on_path = [{seed: values[moved][seed] for seed in sorted(together)} for moved in path]
     at_once = 1 - (1 - CONFIDENCE_LEVEL) / count
@@ -102,13 +101,11 @@ def compute_effects(values: Mapping[AppliedSteps, ValueBySeed], steps: Sequence[
         return found
     baseline, best = values[path[0]], values[path[-1]]
     for step, moved in zip(steps, adding, strict=True):
-        found.append(
-            _effect_of_pair("adding", step.applied_text, values[moved], (values[moved], baseline), step.keys, at_once)
-        )
+        own = values[moved]
+        found.append(_effect_of_pair("adding", step.applied_text, own, (own, baseline), step.keys, at_once))
     for step, moved in zip(steps, removing, strict=True):
-        found.append(
-            _effect_of_pair("removing", step.reverted_text, values[moved], (best, values[moved]), step.keys, at_once)
-        )
+        own = values[moved]
+        found.append(_effect_of_pair("removing", step.reverted_text, own, (best, own), step.keys, at_once))
     once = CONFIDENCE_LEVEL if count == 2 else at_once  # of two steps there is one interaction
     for step, alone, without in zip(steps, adding, removing, strict=True):
         pair = _difference_by_seed(best, values[without]), _difference_by_seed(values[alone], baseline)
@@ -152,9 +149,8 @@ def step_texts(spec: StudySpec, ablation: Ablation) -> list[StepTexts]:
     def words(step: StepKeys, params: Params) -> str:
         there = {key: found for key in step if (found := param_value(spec, params, key)) is not None}
         shown = [f"{key} = {format_parameter(value)}" for key, value in list(there.items())[:MAX_STEP_KEYS_SHOWN]]
-        return ", ".join(
-            [*shown, *([f"{len(there) - MAX_STEP_KEYS_SHOWN} more"] if len(there) > MAX_STEP_KEYS_SHOWN else [])]
-        )
+        rest = len(there) - len(shown)
+        return ", ".join([*shown, *([f"{rest} more"] if rest else [])])
 
     ends = ablation.best_configuration_trial.params, ablation.baseline_trial.params
     return [

@@ -19,8 +19,8 @@ from study.training.config import TRIAL_SECTIONS
 CELL_STATISTICS = ("mean", "sd", "n", "over", "seeds", "pruned", "failed", "open", "unread", "repeated", "values")
 """What a table has of each cell: `mean`, `sd`, `n` of its values (NaN and 0 without any), fields of `MetricCell`."""
 
-ParamValues = tuple[Hashable, ...]
-"""The values of a trial's parameters."""
+TrialParams = tuple[Hashable, ...]
+"""The values of a trial's parameters, in the order of their columns."""
 
 
 @dataclass(frozen=True)
@@ -106,27 +106,23 @@ FRESH_SEED_STAGES = ("confirm", "rule")
 """Stages whose seeds the search did not see."""
 
 
-def _metric_by_configuration_and_seed(measured: pd.DataFrame, metric: str) -> dict[ParamValues, dict[int, float]]:
+def _metric_by_configuration_and_seed(measured: pd.DataFrame, metric: str) -> dict[TrialParams, dict[int, float]]:
     """Return the metric by seed of each configuration, from fresh seeds alone where it has some."""
-    configurations: dict[ParamValues, dict[bool, dict[int, float]]] = {}
-    for params, stage, seed, value in zip(
-        _configurations(measured),
-        measured["stage"],
-        measured["seed"],
-        measured[metric] if len(measured) else [],
-        strict=True,
-    ):
+    configurations: dict[TrialParams, dict[bool, dict[int, float]]] = {}
+    values: Iterable[float] = measured[metric] if len(measured) else []
+    trials = zip(_configurations(measured), measured["stage"], measured["seed"], values, strict=True)
+    for params, stage, seed, value in trials:
         by_stage = configurations.setdefault(params, {})
         by_stage.setdefault(stage in FRESH_SEED_STAGES, {}).setdefault(int(seed), float(value))
     return {each: by_stage.get(True) or by_stage[False] for each, by_stage in configurations.items()}
 
 
-def _configurations(frame: pd.DataFrame) -> list[ParamValues]:
+def _configurations(frame: pd.DataFrame) -> list[TrialParams]:
     """Return each trial's parameters."""
     keys = param_columns(frame)
-    return (
-        list(zip(*(map(_as_comparable_value, frame[key]) for key in keys), strict=True)) if keys else [()] * len(frame)
-    )
+    if not keys:
+        return [()] * len(frame)
+    return list(zip(*(map(_as_comparable_value, frame[key]) for key in keys), strict=True))
 
 
 def _as_comparable_value(value: object) -> Hashable:
@@ -292,10 +288,7 @@ def _places_index(places: list[LevelPlace], keys: list[str]) -> pd.Index:
 
 def _with_column_types(table: pd.DataFrame) -> pd.DataFrame:
     """Convert means and deviations to floats, NaN where there are none, and counts to integers."""
-    kinds = dict.fromkeys(("mean", "sd"), "float64") | dict.fromkeys(
-        ("n", "pruned", "failed", "open", "unread", "repeated"), "int64"
-    )
-    first = table.columns.get_level_values(0)
-    return table.astype(
-        {column: kinds[name] for column, name in zip(table.columns, first, strict=True) if name in kinds}
-    )
+    counts = ("n", "pruned", "failed", "open", "unread", "repeated")
+    kinds = dict.fromkeys(("mean", "sd"), "float64") | dict.fromkeys(counts, "int64")
+    columns = zip(table.columns, table.columns.get_level_values(0), strict=True)
+    return table.astype({column: kinds[name] for column, name in columns if name in kinds})

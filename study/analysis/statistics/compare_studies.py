@@ -10,12 +10,7 @@ from study.errors import UserError, did_you_mean
 from study.home.events import ENDED_STATES
 from study.knobs import Section, Value
 from study.ranking import Results, SeedStatistics
-from study.ranking.difference import (
-    Arm,
-    Difference,
-    mean_difference,
-    to_arm,
-)
+from study.ranking.difference import Arm, Difference, mean_difference, to_arm
 from study.ranking.json_documents import FLATTEN_FIELDS
 from study.ranking.summary import ArmSummary, StudySummary, summarise
 from study.spec import StudySpec
@@ -213,9 +208,8 @@ def _check_comparable(studies: Sequence[Results], metric: str | None) -> None:
     for results in studies:
         if not results.record.sessions:
             raise UserError(f"{results.spec.name}: has not begun yet, so its data are not known")
-    _check_equal_across_studies(
-        "data", {results.spec.name: _data_text(results) for results in studies}
-    )  # a metric is no help
+    # of different data a metric that all have is no help
+    _check_equal_across_studies("data", {results.spec.name: _data_text(results) for results in studies})
     shared = _shared_metrics(studies)
     if metric and metric not in shared:
         there_are = ", ".join(shared) or "none yet"
@@ -223,9 +217,8 @@ def _check_comparable(studies: Sequence[Results], metric: str | None) -> None:
     if metric is None:
         by_shared = [name for spec in specs for name in spec.objective.metrics if name in shared] or shared
         way = f". By one that all have: --metric {by_shared[0]}" if by_shared else ""
-        _check_equal_across_studies(
-            "metric", {spec.name: formatting.join_with_and(spec.objective.metrics) for spec in specs}, way
-        )
+        by_study = {spec.name: formatting.join_with_and(spec.objective.metrics) for spec in specs}
+        _check_equal_across_studies("metric", by_study, way)
 
 
 def _check_equal_across_studies(kind: str, by_study: Mapping[str, str], way: str = "") -> None:
@@ -270,11 +263,9 @@ def _trial_counts_in_words(counts: Mapping[str, int]) -> str:
 def _arm_mean_text(arm: ArmSummary | None, name: str) -> str:
     """Return an arm's mean ± sd (n), `-` without values."""
     value = arm.metrics.get(name) if arm else None
-    return (
-        f"{formatting.format_mean(name, SeedStatistics(value.mean, value.sd, value.n))} ({value.n})"
-        if value
-        else formatting.MISSING_TEXT
-    )
+    if value is None:
+        return formatting.MISSING_TEXT
+    return f"{formatting.format_mean(name, SeedStatistics(value.mean, value.sd, value.n))} ({value.n})"
 
 
 def _best_trial_text(told: StudySummary) -> str:
@@ -288,13 +279,8 @@ def _best_trial_text(told: StudySummary) -> str:
 
 def _best_reference_rows(told: Sequence[StudySummary], metrics: Sequence[str]) -> dict[str, list[str]]:
     """Return the best reference of each study that can be chosen, and its metrics; `-` without references."""
-    usable = [
-        [one for one in study.references.references if not REFERENCES[one.name].predicts_by_group]
-        if study.references
-        else []
-        for study in told
-    ]
-    best = [next(iter(found), None) for found in usable]
+    fitted = [study.references.references if study.references else () for study in told]
+    best = [next((one for one in of if not REFERENCES[one.name].predicts_by_group), None) for of in fitted]
     return {
         "without a search": [one.words if one else formatting.MISSING_TEXT for one in best],
         **{

@@ -6,8 +6,7 @@ from dataclasses import replace
 from study.analysis.statistics import formatting
 from study.home.record import StudyRecord
 from study.metrics import format_metric, is_fraction_metric
-from study.metrics.worst_group_statement import GroupCounts, WorstGroup
-from study.metrics.worst_group_statement import find_worst_group as worst
+from study.metrics.worst_group_statement import GroupCounts, WorstGroup, find_worst_group
 from study.ranking import SeedStatistics
 from study.ranking.difference import Arm
 from study.ranking.json_documents import Statement
@@ -32,8 +31,8 @@ def group_counts_of_arm(record: StudyRecord, arm: Arm, split: str) -> GroupCount
 
 def worst_group_of_arm(record: StudyRecord, arm: Arm, split: str) -> WorstGroup | None:
     """Return which groups of a split an arm serves worst; None where that is not known, or all are alike."""
-    found = group_counts_of_arm(record, arm, split)
-    return worst(found, record.group_sample_counts.classes, record.group_sample_counts.biases) if found else None
+    found, names = group_counts_of_arm(record, arm, split), record.group_sample_counts
+    return find_worst_group(found, names.classes, names.biases) if found else None
 
 
 def sampling_standard_error(record: StudyRecord, arm: Arm, name: str) -> float | None:
@@ -57,25 +56,21 @@ def sampling_standard_error(record: StudyRecord, arm: Arm, name: str) -> float |
 def statistics_with_error(record: StudyRecord, arm: Arm, name: str) -> SeedStatistics | None:
     """Return an arm's metric over its seeds, with its `sampling_standard_error`."""
     found = arm.metric_statistics(name)
-    return (
-        replace(found, split_error=sampling_standard_error(record, arm, name), is_proportion=is_fraction_metric(name))
-        if found
-        else None
-    )
+    error = sampling_standard_error(record, arm, name)
+    return replace(found, split_error=error, is_proportion=is_fraction_metric(name)) if found else None
 
 
 def n_samples_of_accuracy(record: StudyRecord, arm: Arm, split: str, metric: str) -> int | None:
     """Return how many samples of a split an accuracy is of; None where that is not known, and for other metrics."""
-    cells = record.group_sample_counts.cells.get(split)
+    counts = record.group_sample_counts
+    cells = counts.cells.get(split)
     if not cells:
         return None
     total = sum(map(sum, cells))
     if metric == "accuracy":
         return total
-    if metric in ("aligned_accuracy", "conflicting_accuracy") and record.group_sample_counts.aligned is not None:
-        aligned = sum(
-            cells[class_][bias] for bias, class_ in enumerate(record.group_sample_counts.aligned) if class_ >= 0
-        )
+    if metric in ("aligned_accuracy", "conflicting_accuracy") and counts.aligned is not None:
+        aligned = sum(cells[class_][bias] for bias, class_ in enumerate(counts.aligned) if class_ >= 0)
         return aligned if metric == "aligned_accuracy" else total - aligned
     if metric == "worst_group_accuracy":
         found = group_counts_of_arm(record, arm, split)
@@ -106,8 +101,8 @@ class NoBetterThanChance(Statement):
         )
         return (
             f"{sentence_case(self.arm.label_in_sentence)} is not told from guessing: {self.metric} is {has}, and "
-            f"guessing has "
-            f"{format_metric(self.metric, self.chance)}, as has any model that knows the bias and nothing else."
+            f"guessing has {format_metric(self.metric, self.chance)}, as has any model that knows the bias and nothing "
+            "else."
         )
 
 
@@ -149,8 +144,7 @@ class ClassBelowChance(Statement):
         remedy = "; method.class_weights lets small classes count as much as large ones" * self.has_small_class
         return (
             f"{sentence_case(self.arm.label_in_sentence)} recognises one class less often than guessing does: "
-            f"{self.metric} is "
-            f"{formatting.format_arm_mean(self.arm, self.metric)}, and guessing has "
+            f"{self.metric} is {formatting.format_arm_mean(self.arm, self.metric)}, and guessing has "
             f"{format_metric(self.metric, self.chance)}. study evaluate names the class{remedy}."
         )
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from study.knobs import Value
-from study.metrics import format_metric, format_metric_range, is_shown_in_percent, is_whole_count
+from study.metrics import format_metric, format_metric_range, is_percent_metric, is_whole_count
 from study.ranking import Results, SeedStatistics
 from study.spec import StudySpec
 
@@ -48,11 +48,9 @@ def format_metric_value(metric: str, number: float | None) -> str:
 
 def format_mean(metric: str, spread: SeedStatistics | None) -> str:
     """Return `76.2 ± 1.3%` (sample standard deviation), without the second part for a single value."""
-    return (
-        MISSING_TEXT
-        if spread is None or math.isnan(spread.mean)
-        else format_metric(metric, spread.mean, spread.standard_deviation)
-    )
+    if spread is None or math.isnan(spread.mean):
+        return MISSING_TEXT
+    return format_metric(metric, spread.mean, spread.standard_deviation)
 
 
 def format_arm_mean(arm: "Arm", metric: str) -> str:
@@ -64,7 +62,7 @@ def format_difference(metric: str, number: float, signed: bool = True) -> str:
     """Return a difference as `+16.0 points`, or `+0.012` for a metric other than an accuracy."""
     (text,) = _numbers_in_unit(metric, number)
     text = text if signed else text.removeprefix("+")
-    return f"{text} points" if is_shown_in_percent(metric) else text
+    return f"{text} points" if is_percent_metric(metric) else text
 
 
 def _numbers_in_unit(metric: str, *numbers: float) -> list[str]:
@@ -73,7 +71,7 @@ def _numbers_in_unit(metric: str, *numbers: float) -> list[str]:
     A number of which these would show nothing is written as `+0.0004`; counts, not in percent, as `+530`.
     """
     are_large = all(is_whole_count(number) or abs(number) >= 100 for number in numbers)
-    scale, digits = (100, 1) if is_shown_in_percent(metric) else (1, 0 if are_large else 3)
+    scale, digits = (100, 1) if is_percent_metric(metric) else (1, 0 if are_large else 3)
     scaled = [round(scale * number, MAX_DECIMALS) for number in numbers]
     while len({round(each, digits) for each in scaled}) < len(set(scaled)) and digits < MAX_DECIMALS:
         digits += 1

@@ -95,9 +95,8 @@ def param_keys(spec: StudySpec, trials: Iterable[TrialRecord]) -> list[str]:
 
 def metric_names(spec: StudySpec, trials: Collection[TrialRecord]) -> list[str]:
     """Return the study's metric, then every other that the trials have, by name."""
-    kinds = {
-        id(epoch.positions_by_name): epoch.positions_by_name for trial in trials for epoch in trial.reports
-    }  # few: names are shared
+    reports = (report for trial in trials for report in trial.reports)
+    kinds = {id(report.positions_by_name): report.positions_by_name for report in reports}  # few: names are shared
     names = {name for kind in (*kinds.values(), *(trial.test_metrics for trial in trials)) for name in kind}
     return [spec.metric, *sorted(names - {spec.metric, "epoch"})]
 
@@ -127,18 +126,10 @@ def _section_of_trial(spec: StudySpec, trial: TrialRecord, key: str) -> Section:
 
 def _trial_row(spec: StudySpec, trial: TrialRecord, keys: list[str], metrics: list[str]) -> list[Value]:
     seconds = trial.total_run_seconds if trial.started_at is not None else None
-    of_trial = [
-        trial.stage,
-        trial.state,
-        trial.failure_kind,
-        trial.reason,
-        trial.seed,
-        trial.fold,
-        trial.repeated_trial,
-        trial.n_epochs,
-    ]
+    how = [trial.stage, trial.state, trial.failure_kind, trial.reason]
+    where = [trial.seed, trial.fold, trial.repeated_trial, trial.n_epochs]
     params = [param_value(spec, trial, key) for key in keys]
-    return [*of_trial, seconds, *params, *(trial_metric(spec, trial, name) for name in metrics)]
+    return [*how, *where, seconds, *params, *(trial_metric(spec, trial, name) for name in metrics)]
 
 
 def varied_domains(spec: StudySpec) -> dict[str, Domain]:

@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 # Shares of a response's variance over a space: main effects, interactions of pairs, and the remainder.
 #
-# The response is a sum of orthonormal functions of the inputs (see `ParameterAxis`) and of their
-# products for pairs of inputs, plus noise. Then squared weights are parts of the variance over the space (Sobol 1993;
-# Sudret 2008), wherever in it the samples lie. The weights of an input, and those of a pair, share a prior variance,
-# whose deviation is half-Cauchy: effects that are not there shrink to nothing (Gelman 2006; Polson and Scott 2012). All
-# of it is drawn by a Gibbs sampler, so that shares have intervals that know how little few samples say. What the sum
-# does not reach is in the remainder, with the noise.
+# The response is a sum of orthonormal functions of the inputs (see `ParameterAxis`) and of their products for pairs of
+# inputs, plus noise. Then squared weights are parts of the variance over the space (Sobol 1993; Sudret 2008), wherever
+# in it the samples lie. The weights of an input, and those of a pair, share a prior variance, whose deviation is
+# half-Cauchy: effects that are not there shrink to nothing (Gelman 2006; Polson and Scott 2012). All of it is drawn by
+# a Gibbs sampler, so that shares have intervals that know how little few samples say. What the sum does not reach is in
+# the remainder, with the noise.
 
 N_BURN_IN_DRAWS, N_DRAWS = 200, 800
 MAIN_PRIOR_SCALE, PAIR_PRIOR_SCALE = 0.5, 0.1
@@ -180,9 +180,8 @@ class ParameterAxis:
 
     def design_columns(self, trials: Iterable[Params]) -> Array:
         """Return (N, columns) from the trials' parameters; 0 where a trial has no value or a foreign one."""
-        places = np.array(
-            [self._coordinate(params.get(self.key), self.key in params) for params in trials], dtype=float
-        )
+        coordinates = [self._coordinate(params.get(self.key), self.key in params) for params in trials]
+        places = np.array(coordinates, dtype=float)
         known = np.isfinite(places)
         found = np.zeros((len(places), self.n_columns))
         if self.n_levels:
@@ -300,10 +299,8 @@ def compute_importances(results: Results) -> Importances:
     trials, responses = _complete_trials_and_metric(results)
     if len(trials) < MIN_IMPORTANCE_TRIALS:
         have = "has" if len(trials) == 1 else "have"
-        return Importances(
-            why_missing=f"{pluralise(len(trials), 'trial')} of the search {have} a value, {MIN_IMPORTANCE_TRIALS} are "
-            f"needed"
-        )
+        there = f"{pluralise(len(trials), 'trial')} of the search {have} a value"
+        return Importances(why_missing=f"{there}, {MIN_IMPORTANCE_TRIALS} are needed")
     if np.ptp(responses) == 0:
         return Importances(why_missing="all trials have the same value")
     found, rest = Importances(), 0
@@ -327,9 +324,8 @@ def compute_importances(results: Results) -> Importances:
 
 def _complete_trials_and_metric(results: Results) -> tuple[list[TrialRecord], NDArray[np.float64]]:
     """Return the complete trials by number, and their values."""
-    complete = [
-        candidate for candidate in results.ranked_by_search_value if _is_within_space(candidate.trial, results.spec)
-    ]
+    ranked = results.ranked_by_search_value
+    complete = [candidate for candidate in ranked if _is_within_space(candidate.trial, results.spec)]
     complete.sort(key=lambda candidate: candidate.trial.number)
     values = np.array([candidate.search_value for candidate in complete])
     return [candidate.trial for candidate in complete], values

@@ -21,7 +21,7 @@ class PickResult:
     Attributes:
         trials: its complete trials on fresh seeds, one per seed.
         val_statistics: of the rule's metric over them.
-        test_statistics: of `RulePicks.judging_metric` over those for which the test split was read.
+        test_statistics: of `RulePickResults.judging_metric` over those for which the test split was read.
         regret_on_test: by how much the best pick's mean is better, 0 for the best; None without `test_statistics`.
     """
 
@@ -69,24 +69,14 @@ def judge_rule_picks(results: Results) -> RulePickResults:
     }
     all_picks, better = results.rule_picks, results.spec.direction(judge) or "max"
     table = RulePickResults(judge, [], better)
-    best = max(
-        (table.as_larger_is_better(test.mean) for pick in all_picks if (test := tests[pick.trial_number])),
-        default=math.nan,
-    )
+    means = (test.mean for pick in all_picks if (test := tests[pick.trial_number]))
+    best = max(map(table.as_larger_is_better, means), default=math.nan)
     judged = []
     for pick in all_picks:
-        test, trials = tests[pick.trial_number], fresh[pick.trial_number]
-        judged.append(
-            PickResult(
-                pick,
-                trials,
-                seed_statistics(
-                    epochs.chosen_metric(pick.rule.objective, trial, pick.rule.objective.metrics[0]) for trial in trials
-                ),
-                test,
-                best - table.as_larger_is_better(test.mean) if test else None,
-            )
-        )
+        test, trials, goal = tests[pick.trial_number], fresh[pick.trial_number], pick.rule.objective
+        validated = seed_statistics(epochs.chosen_metric(goal, trial, goal.metrics[0]) for trial in trials)
+        regret = best - table.as_larger_is_better(test.mean) if test else None
+        judged.append(PickResult(pick, trials, validated, test, regret))
     return RulePickResults(judge, judged, better, ranked[0].trial.number if ranked else None)
 
 
@@ -107,13 +97,8 @@ def picks_frame(results: Results) -> pd.DataFrame:
 
 def rule_picks_to_dicts(spec: StudySpec, table: RulePickResults) -> list[dict[str, object]]:
     """Return `picks_frame` as plain values for JSON: a dictionary per rule, None where a value is missing."""
-    keys = list(
-        dict.fromkeys(key for result in table.results for key in param_keys(spec, [result.pick.candidate.trial]))
-    )
-    return [
-        {"rule": result.pick.rule.name, **_pick_row(spec, table.judging_metric, result, keys)}
-        for result in table.results
-    ]
+    keys, judge = param_keys(spec, [result.pick.candidate.trial for result in table.results]), table.judging_metric
+    return [{"rule": result.pick.rule.name, **_pick_row(spec, judge, result, keys)} for result in table.results]
 
 
 def _pick_row(spec: StudySpec, judge: str, result: PickResult, keys: Sequence[str]) -> dict[str, object]:

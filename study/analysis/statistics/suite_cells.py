@@ -9,7 +9,7 @@ from scipy.special import stdtrit
 
 from study.metrics import lower_is_better
 from study.ranking import Results
-from study.ranking import difference as by_seed
+from study.ranking.difference import CONFIDENCE_LEVEL, mean_difference
 from study.ranking.picks import fresh_seed_trials
 from study.spec.suite import Suite, SuiteSearch
 
@@ -103,8 +103,6 @@ def _values_by_rule(suite: Suite, cell: SuiteSearch, study: Results | None) -> M
 # A value is what one search gave. Searches of one method on one data set are independent; those of two methods with the
 # same number share their seeds, so methods are compared by the differences within a search.
 
-CONFIDENCE = 0.95
-
 ValueBySearch = Mapping[int, float]
 """A value by the number of its search."""
 
@@ -125,7 +123,7 @@ class MeanEstimate:
     degrees_of_freedom: float
     count: int
 
-    def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float] | None:
+    def interval(self, confidence: float = CONFIDENCE_LEVEL) -> tuple[float, float] | None:
         """Return the interval by Student's t; None without a standard error."""
         if self.standard_error is None:
             return None
@@ -176,7 +174,7 @@ def average_method_difference(one: Sequence[ValueBySearch], other: Sequence[Valu
 def _method_difference(one: ValueBySearch, other: ValueBySearch) -> MeanEstimate | None:
     """Return `study.ranking.difference.mean_difference` of the searches that both have, the number as the seed."""
     both = sorted(one.keys() & other.keys())
-    gap = by_seed.mean_difference({number: one[number] for number in both}, {number: other[number] for number in both})
+    gap = mean_difference({number: one[number] for number in both}, {number: other[number] for number in both})
     return MeanEstimate(gap.value, gap.standard_error, gap.degrees_of_freedom or 0, len(both)) if gap else None
 
 
@@ -208,8 +206,8 @@ def compare_with_best_method(
 
 def is_undecided(best: Sequence[ValueBySearch], other: Sequence[ValueBySearch], among: int) -> bool | None:
     """Return whether the interval of the difference of two of `among` methods has 0 in it; None without an interval."""
-    between = average_method_difference(best, other)
-    interval = between.interval(1 - (1 - CONFIDENCE) / max(1, math.comb(among, 2))) if between is not None else None
+    between, pairs = average_method_difference(best, other), max(1, math.comb(among, 2))
+    interval = between.interval(1 - (1 - CONFIDENCE_LEVEL) / pairs) if between is not None else None
     return None if interval is None else interval[0] <= 0 <= interval[1]
 
 
@@ -250,12 +248,8 @@ def build_rule_table(
     averages = {method: average_estimates([cells[method, label] for label in data]) for method in methods}
     rows = {method: [means[method, label] for label in data] for method in methods}
     whole: dict[str, list[ValueBySearch]] = {method: list(row) for method, row in rows.items() if averages[method]}
-    leading = {
-        label: compare_with_best_method(
-            {method: [means[method, label]] for method in methods if means[method, label]}, better
-        )
-        for label in data
-    }
+    columns = {label: {method: [means[method, label]] for method in methods if means[method, label]} for label in data}
+    leading = {label: compare_with_best_method(column, better) for label, column in columns.items()}
     leading[AVERAGE_COLUMN] = compare_with_best_method(whole, better)
     return RuleTable(rule, judge, methods, data, cells, averages, leading, results)
 

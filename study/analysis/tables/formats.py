@@ -33,12 +33,12 @@ FIT_TO_LINE_WIDTH = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi
 
 
 def to_markdown(table: pd.DataFrame | PrintedGrid, best: RankingDirection | None = None, digits: int = 1) -> str:
-    """Render a table of `ablation`, `sensitivity` or `load_ablation`, or a `Grid`, as Markdown, its notes below.
+    """Render a table of `ablation`, `sensitivity` or `load_ablation`, or a grid, as Markdown, its notes below.
 
     Args:
         table: to render.
         best: along each `row` or `column` the best is bold and the second in italics; None: nothing is marked.
-        digits: of a frame's percentages, see `Grid`.
+        digits: of a frame's percentages, see `PrintedGrid`.
     """
     grid = _as_grid(table, best, digits)
     heads = [
@@ -55,10 +55,7 @@ def to_markdown(table: pd.DataFrame | PrintedGrid, best: RankingDirection | None
 
 
 def to_latex(
-    table: pd.DataFrame | PrintedGrid,
-    best: RankingDirection | None = None,
-    digits: int = 1,
-    caption: str = "",
+    table: pd.DataFrame | PrintedGrid, best: RankingDirection | None = None, digits: int = 1, caption: str = ""
 ) -> str:
     r"""Render a table as a LaTeX `table`, made no wider than the text. The best is bold, the second underlined.
 
@@ -136,15 +133,14 @@ def _label_text(head: str, label: object) -> str:
 
 def _markdown_entry(grid: PrintedGrid, entry: PrintedEntry) -> Markdown:
     around = {"best": "**", "second": "*", None: ""}[entry.rank_mark]
-    return Markdown(
-        " ".join(part for part in (f"{around}{grid.number_text(entry)}{around}", escape_markdown(entry.remark)) if part)
-    )
+    parts = f"{around}{grid.number_text(entry)}{around}", escape_markdown(entry.remark)
+    return Markdown(" ".join(filter(None, parts)))
 
 
 def _latex_entry(grid: PrintedGrid, entry: PrintedEntry) -> str:
     number = escape_latex(grid.number_text(entry))
     marked = {"best": f"\\textbf{{{number}}}", "second": f"\\underline{{{number}}}", None: number}[entry.rank_mark]
-    return " ".join(part for part in (marked, escape_latex(entry.remark)) if part)
+    return " ".join(filter(None, (marked, escape_latex(entry.remark))))
 
 
 def _latex_header(grid: PrintedGrid) -> Iterable[str]:

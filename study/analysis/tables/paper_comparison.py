@@ -15,7 +15,7 @@ from study.analysis.statistics.cell_tables import MetricCell
 from study.analysis.tables.printed_table import PrintedEntry, PrintedGrid, cell_notes, to_entry
 from study.metrics import is_fraction_metric, lower_is_better
 from study.ranking import SeedStatistics, seed_statistics
-from study.ranking.difference import mean_difference
+from study.ranking.difference import CONFIDENCE_LEVEL, mean_difference
 
 FRACTION_MARGIN = 0.01
 """Default margin of fractions: a difference of one percentage point does not matter."""
@@ -59,9 +59,8 @@ def widest_spread(printed: SeedStatistics | None) -> SeedStatistics | None:
     """
     if printed is None or printed.standard_deviation is None or printed.count < 2:
         return printed
-    return replace(
-        printed, standard_deviation=printed.standard_deviation * math.sqrt(printed.count / (printed.count - 1))
-    )
+    factor = math.sqrt(printed.count / (printed.count - 1))
+    return replace(printed, standard_deviation=factor * printed.standard_deviation)
 
 
 def equivalence_margin(metric: str, theirs: SeedStatistics | None) -> float:
@@ -71,32 +70,38 @@ def equivalence_margin(metric: str, theirs: SeedStatistics | None) -> float:
     return RELATIVE_MARGIN * abs(theirs.mean)
 
 
+def judge_cell(ours: MetricCell, printed: SeedStatistics) -> Verdict:
+    """Return the verdict on a cell of ours beside a printed number."""
+    margin = equivalence_margin(ours.metric, printed)
+    return judge_agreement(ours.seed_statistics, widest_spread(printed), margin)
+
+
 VERDICT_RULE = (
     f"Verdicts (Welch's t): agrees where the 90% interval of the difference lies within {100 * FRACTION_MARGIN:g} "
-    f"points of "
-    f"percent to each side ({RELATIVE_MARGIN:.0%} of a printed number that is not a percentage); differs where it does "
-    "not agree and zero lies outside the 95% interval; otherwise, or with fewer than two values or no known spread "
-    "on a side, it cannot be told. A printed deviation is read as the population's, the wider of its two readings."
+    f"points of percent to each side ({RELATIVE_MARGIN:.0%} of a printed number that is not a percentage); differs "
+    "where it does not agree and zero lies outside the 95% interval; otherwise, or with fewer than two values or no "
+    "known spread on a side, it cannot be told. A printed deviation is read as the population's, the wider of its two "
+    "readings."
 )
 """Note to print under a table."""
 
 
 # Judges a table's claims, given its uncertainty: Student's t for each comparison of two cells that a claim has.
 #
-# Cells that ran on the same seeds are compared seed by seed, others by Welch's t, see
-# `study.ranking.difference`. A claim of several comparisons is true only if all are. So it holds where each
-# is shown at the 5% level: at most 5% of false claims are said to hold, whatever the number of comparisons
-# (intersection-union test, Berger 1982). It is refuted by one comparison, so there the level is divided by their number
-# (Bonferroni): at most 5% of true claims are refuted.
+# Cells that ran on the same seeds are compared seed by seed, others by Welch's t, see `study.ranking.difference`. A
+# claim of several comparisons is true only if all are. So it holds where each is shown at the 5% level: at most 5% of
+# false claims are said to hold, whatever the number of comparisons (intersection-union test, Berger 1982). It is
+# refuted by one comparison, so there the level is divided by their number (Bonferroni): at most 5% of true claims are
+# refuted.
 
-CONFIDENCE = 0.95
+SIGNIFICANCE_LEVEL = 1 - CONFIDENCE_LEVEL
 SIGNIFICANT_DECIMALS = 12  # means that differ by less differ by rounding alone
 
 CLAIM_RULE = (
     "Claims (Student's t of the differences by seed where both cells ran on the same seeds, else Welch's): a claim "
-    f"holds where each of its comparisons is shown at the {1 - CONFIDENCE:.0%} level, one-sided. It does not hold "
-    f"where the contrary of one is shown at {1 - CONFIDENCE:.0%} divided by the number of comparisons. Otherwise, or "
-    "where a cell has fewer than two values, it cannot be told. A tie is not better."
+    f"holds where each of its comparisons is shown at the {SIGNIFICANCE_LEVEL:.0%} level, one-sided. It does not hold "
+    f"where the contrary of one is shown at {SIGNIFICANCE_LEVEL:.0%} divided by the number of comparisons. Otherwise, "
+    "or where a cell has fewer than two values, it cannot be told. A tie is not better."
 )
 """Note to print under a table of claims."""
 
@@ -144,9 +149,7 @@ def judge_best(cell: MetricCell, among: Sequence[MetricCell]) -> ClaimResult:
     if len(measured) == len(among):
         return result
     remark = f"compared with the {len(measured)} of {len(among)} others that have a value"
-    return ClaimResult(
-        result.verdict, result.is_direction_as_claimed, result.p_value, "; ".join(filter(None, [result.remark, remark]))
-    )
+    return replace(result, remark="; ".join(filter(None, [result.remark, remark])))
 
 
 def _claimed_order(cell: MetricCell, other: MetricCell) -> CellOrder:
@@ -158,16 +161,15 @@ def _judge_orders(orders: Sequence[CellOrder]) -> ClaimResult:
     cells = [cell for order in orders for cell in order]
     empty = sum(not cell.values for cell in cells)
     if empty or not orders:
-        return ClaimResult(
-            "cannot tell", None, None, "a value is missing" if empty else "there is nothing to compare with"
-        )
+        why = "a value is missing" if empty else "there is nothing to compare with"
+        return ClaimResult("cannot tell", None, None, why)
     direction = all(_mean_of_cell(more) > _mean_of_cell(less) for more, less in orders)
     if any(len(cell.values) < 2 for cell in cells):
         return ClaimResult("cannot tell", direction, None, "one value is too few")
     levels = [_p_value(more, less) for more, less in orders]
     weakest = max(levels)
-    refuted = weakest >= 1 - (1 - CONFIDENCE) / len(orders)
-    word: ClaimVerdict = "holds" if weakest <= 1 - CONFIDENCE else "does not hold" if refuted else "cannot tell"
+    refuted = weakest >= 1 - SIGNIFICANCE_LEVEL / len(orders)
+    word: ClaimVerdict = "holds" if weakest <= SIGNIFICANCE_LEVEL else "does not hold" if refuted else "cannot tell"
     return ClaimResult(word, direction, weakest)
 
 
@@ -206,7 +208,7 @@ def compare_with_paper(
     Args:
         rows, columns: labels, in the printed order.
         ours: by the labels of row and column; a cell that has not run yet may be in it, empty.
-        paper: the same; `spread` in the unit of ours, None where nothing is printed, without a deviation where the
+        paper: the same; `statistics` in the unit of ours, None where nothing is printed, without a deviation where the
             paper prints no spread or does not say of how many values.
     """
     our_cells = list(ours.values())
@@ -217,28 +219,13 @@ def compare_with_paper(
             lines.append(((row, f"{PAPER_LINE} (published only)"), paper_entries))
             continue
         our_row = [ours.get((row, column)) for column in columns]
-        our_line = (
-            (row, OUR_LINE),
-            [to_entry(cell, our_cells, OUR_LINE) if cell else PrintedEntry() for cell in our_row],
-        )
+        our_entries = [to_entry(cell, our_cells, OUR_LINE) if cell else PrintedEntry() for cell in our_row]
+        our_line = ((row, OUR_LINE), our_entries)
         if all(entry == PrintedEntry() for entry in paper_entries):
             lines.append(our_line)
             continue
-        verdicts = [
-            judge_agreement(
-                cell.seed_statistics,
-                widest_spread(theirs.statistics),
-                equivalence_margin(cell.metric, theirs.statistics),
-            )
-            if cell and theirs.statistics
-            else ""
-            for cell, theirs in zip(our_row, paper_entries, strict=True)
-        ]
-        lines += [
-            our_line,
-            ((row, PAPER_LINE), paper_entries),
-            ((row, VERDICT_LINE), [PrintedEntry(remark=word) for word in verdicts]),
-        ]
+        verdicts = [_verdict_entry(cell, entry) for cell, entry in zip(our_row, paper_entries, strict=True)]
+        lines += [our_line, ((row, PAPER_LINE), paper_entries), ((row, VERDICT_LINE), verdicts)]
     notes = [*cell_notes(our_cells, gaps_in_percent=True), VERDICT_RULE]
     return PrintedGrid(
         row_label_titles=("", ""),
@@ -251,31 +238,28 @@ def compare_with_paper(
     )
 
 
+def _verdict_entry(ours: MetricCell | None, paper: PrintedEntry) -> PrintedEntry:
+    return PrintedEntry(remark=judge_cell(ours, paper.statistics) if ours and paper.statistics else "")
+
+
 def claims_table(results: Mapping[str, ClaimResult]) -> pd.DataFrame:
     """Return the verdict on each claim of a published table, by its text, as text; `CLAIM_RULE` explains it."""
     return pd.DataFrame(
         {
             "claim": list(results),
             "result": [result.verdict for result in results.values()],
-            "our means": [
-                formatting.MISSING_TEXT
-                if result.is_direction_as_claimed is None
-                else _direction_text(result.is_direction_as_claimed)
-                for result in results.values()
-            ],
-            "p": [
-                formatting.MISSING_TEXT if result.p_value is None else _p_text(result.p_value)
-                for result in results.values()
-            ],
+            "our means": [DIRECTION_TEXTS[result.is_direction_as_claimed] for result in results.values()],
+            "p": [_p_text(result.p_value) for result in results.values()],
             "remark": [result.remark or formatting.MISSING_TEXT for result in results.values()],
         },
         dtype=object,
     )
 
 
-def _p_text(p: float) -> str:
+DIRECTION_TEXTS = {True: "show it", False: "do not", None: formatting.MISSING_TEXT}
+
+
+def _p_text(p: float | None) -> str:
+    if p is None:
+        return formatting.MISSING_TEXT
     return "< 0.001" if p < 0.001 else "> 0.999" if p > 0.999 else f"{p:.3f}"
-
-
-def _direction_text(direction: bool) -> str:
-    return "show it" if direction else "do not"

@@ -14,7 +14,7 @@ import pandas as pd
 from study.analysis.statistics import formatting
 from study.analysis.statistics.ablation_effects import EFFECT_KIND_TITLES, LABEL_COLUMNS
 from study.analysis.statistics.cell_tables import CELL_STATISTICS, LevelPlace, MetricCell
-from study.metrics import is_fraction_metric, is_shown_in_percent, metric_direction
+from study.metrics import is_fraction_metric, is_percent_metric, metric_direction
 from study.ranking import SeedStatistics
 from study.ranking.difference import Difference
 from study.text import pluralise
@@ -31,7 +31,7 @@ class PrintedEntry:
         metric: of the number; empty for an entry of words.
         statistics: the number, None without one.
         remark: printed after the number, or the words of an entry without one.
-        test_epoch_source: whose number it is; only numbers of the same metric and source are ranked against each other.
+        source: whose number it is; only numbers of the same metric and source are ranked against each other.
         rank_mark: its rank.
         is_spread_bracketed: whether its deviation stands in square brackets: it is over configurations, in a table
             where that of other entries, after ±, is over seeds.
@@ -40,7 +40,7 @@ class PrintedEntry:
     metric: str = ""
     statistics: SeedStatistics | None = None
     remark: str = ""
-    test_epoch_source: str = ""
+    source: str = ""
     rank_mark: RankMark | None = None
     is_spread_bracketed: bool = False
 
@@ -93,7 +93,7 @@ class PrintedGrid:
             entry = self.entries[row][column]
             if entry.statistics is not None and (better := metric_direction(entry.metric)):
                 sign = 1.0 if better == "max" else -1.0
-                line = (row if along == "row" else column, entry.metric, entry.test_epoch_source)
+                line = (row if along == "row" else column, entry.metric, entry.source)
                 lines[line][row, column] = sign * float(self.number_text(entry).split()[0])
         marks: dict[tuple[int, int], RankMark] = {}
         for line_values in lines.values():
@@ -109,7 +109,7 @@ class PrintedGrid:
 
     def _factor_and_digits(self, metric: str, mean: float) -> tuple[float, int]:
         """Return the factor of a number, and its digits after the decimal point."""
-        if is_shown_in_percent(metric) or (self.are_gaps_in_percent and is_fraction_metric(metric)):
+        if is_percent_metric(metric) or (self.are_gaps_in_percent and is_fraction_metric(metric)):
             return 100.0, self.decimals
         if is_fraction_metric(metric):
             return 1.0, self.decimals + 2
@@ -180,7 +180,7 @@ def cell_notes(cells: Collection[MetricCell], gaps_in_percent: bool = False) -> 
         gaps_in_percent: as in `PrintedGrid`.
     """
     over = _deviation_over(cells)
-    units = is_shown_in_percent if not gaps_in_percent else is_fraction_metric
+    units = is_percent_metric if not gaps_in_percent else is_fraction_metric
     metrics = ", ".join(dict.fromkeys(_unit_text(cell.metric, units(cell.metric)) for cell in cells))
     if not over:
         return [f"{metrics}: no trial has a value yet.", *_pruned_note(cells)]
@@ -319,11 +319,9 @@ def _effect_text(metric: str, line: AblationLine) -> str:
     if line.step_difference is None:
         return formatting.MISSING_TEXT if line.is_step else ""
     text = formatting.format_difference(metric, line.step_difference.value)
-    return (
-        text
-        if line.step_difference.interval is None
-        else f"{text} ({formatting.format_interval(metric, line.step_difference)})"
-    )
+    if line.step_difference.interval is None:
+        return text
+    return f"{text} ({formatting.format_interval(metric, line.step_difference)})"
 
 
 def _ablation_entry(metric: str, line: AblationLine, digits: int) -> PrintedEntry:

@@ -30,26 +30,19 @@ def printed_configurations(results: Results) -> pd.DataFrame:
     """
     spec = results.spec
     listed = _listed_candidates(results)
-    keys = [
-        key
-        for key in param_keys(spec, results.record.trials.values())
-        if any(param_text(spec, candidate.trial, key) != formatting.MISSING_TEXT for candidate in listed)
-    ]
+    keys = param_keys(spec, results.record.trials.values())
+    texts = {key: [param_text(spec, candidate.trial, key) for candidate in listed] for key in keys}
+    texts = {key: of_key for key, of_key in texts.items() if set(of_key) != {formatting.MISSING_TEXT}}
     metrics = {name: f"{_metric_title(spec, name)} in the search" for name in spec.objective.needed_metrics}
     are_confirmed = any(candidate.confirm_trials for candidate in listed)
-    rows = [
-        {
-            "trial": trial_label(candidate.trial)
-            + f" {BROKEN_LIMIT_MARK}" * (_judging_score(results, candidate).total_violation > 0),
-            **{
-                title: formatting.format_mean(name, _search_statistics(spec, candidate, name))
-                for name, title in metrics.items()
-            },
-            **(_fresh_seed_columns(spec, candidate) if are_confirmed else {}),
-            **{key: param_text(spec, candidate.trial, key) for key in keys},
-        }
-        for candidate in listed
-    ]
+    rows = []
+    for place, candidate in enumerate(listed):
+        mark = f" {BROKEN_LIMIT_MARK}" if _judging_score(results, candidate).total_violation > 0 else ""
+        row = {"trial": trial_label(candidate.trial) + mark}
+        for name, title in metrics.items():
+            row[title] = formatting.format_mean(name, _search_statistics(spec, candidate, name))
+        row |= _fresh_seed_columns(spec, candidate) if are_confirmed else {}
+        rows.append(row | {key: of_key[place] for key, of_key in texts.items()})
     return pd.DataFrame(rows)
 
 
@@ -59,9 +52,8 @@ BROKEN_LIMIT_MARK = "†"
 
 def broken_limits_note(results: Results) -> str:
     """Return which limits the trials that `printed_configurations` marks break; empty where it marks none."""
-    broken = results.spec.objective.broken_constraints(
-        *(_judging_score(results, candidate) for candidate in _listed_candidates(results))
-    )
+    scores = (_judging_score(results, candidate) for candidate in _listed_candidates(results))
+    broken = results.spec.objective.broken_constraints(*scores)
     where = f", by the means on {formatting.rerun_seeds_text(results.spec)} where there are any" * results.is_confirmed
     return f"{BROKEN_LIMIT_MARK} breaks {' or '.join(map(str, broken))}{where}." if broken else ""
 
@@ -77,11 +69,8 @@ def _judging_score(results: Results, candidate: Candidate) -> TrialScore:
 def _fresh_seed_columns(spec: StudySpec, candidate: Candidate) -> dict[str, str]:
     seeds = formatting.seed_numbers_text([trial.seed for trial in candidate.confirm_trials])
     arm, metrics = replace(to_arm(spec, candidate), trials=candidate.confirm_trials), spec.objective.metrics
-    titles = (
-        [f"{name} on {formatting.rerun_seeds_text(spec)}" for name in metrics]
-        if len(metrics) > 1
-        else [f"confirmed on {formatting.rerun_seeds_text(spec)}"]
-    )
+    where = formatting.rerun_seeds_text(spec)
+    titles = [f"{name} on {where}" for name in metrics] if len(metrics) > 1 else [f"confirmed on {where}"]
     means = (formatting.format_mean(name, arm.metric_statistics(name)) for name in metrics)
     return {**dict(zip(titles, means, strict=True)), "seeds": seeds}
 
@@ -94,12 +83,8 @@ def _metric_title(spec: StudySpec, name: str) -> str:
 def first_table_metrics(results: Results) -> list[str]:
     """Return the metrics of the report's first table, see `study.metrics.selection_rules.summary_metrics`."""
     names = metrics_of_both_splits(results.spec, list(_arms_by_name(results).values()))
-    return (
-        selection_rules.summary_metrics(
-            results.spec.objective.needed_metrics, names, results.record.group_sample_counts.cells
-        )
-        or names[:2]
-    )
+    own, cells = results.spec.objective.needed_metrics, results.record.group_sample_counts.cells
+    return selection_rules.summary_metrics(own, names, cells) or names[:2]
 
 
 def printed_first_table(results: Results) -> pd.DataFrame:
@@ -141,9 +126,9 @@ def printed_summary(results: Results, metrics: Sequence[str] | None = None) -> p
     by_name, won = _arms_by_name(results), results.best
     rows = []
     known = {name: arm for name, arm in by_name.items() if arm}
-    for metric in _metrics_with_value(
-        metrics_of_both_splits(results.spec, list(by_name.values())) if metrics is None else metrics, by_name
-    ):
+    if metrics is None:
+        metrics = metrics_of_both_splits(results.spec, list(by_name.values()))
+    for metric in _metrics_with_value(metrics, by_name):
         row = {"metric": metric}
         for name, arm in known.items():
             title = f"{name} ({arm.label})" if arm.label not in (name, "final training") else name

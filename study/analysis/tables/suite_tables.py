@@ -23,7 +23,7 @@ from study.analysis.statistics.suite_cells import (
 )
 from study.analysis.tables.formats import frame_to_csv, to_latex, to_markdown
 from study.analysis.tables.printed_table import PrintedEntry, PrintedGrid, RankMark
-from study.metrics import is_shown_in_percent, lower_is_better
+from study.metrics import is_percent_metric, lower_is_better
 from study.ranking import SeedStatistics
 from study.spec.rungs import RungSchedule
 from study.spec.sampler_capabilities import sampler_capabilities
@@ -76,14 +76,13 @@ def suite_notes(suite: Suite) -> list[str]:
     if len(suite.data) > 1:
         lines.append(
             f"The {AVERAGE_COLUMN} is over these data sets. Its standard error comes from the searches on each; how "
-            f"methods "
-            "would do on other data sets it does not tell."
+            "methods would do on other data sets it does not tell."
         )
     return lines
 
 
 def _reading_notes(suite: Suite) -> Iterator[str]:
-    unit = f"{suite.judge} in percent" if is_shown_in_percent(suite.judge) else suite.judge
+    unit = f"{suite.judge} in percent" if is_percent_metric(suite.judge) else suite.judge
     lower = ", the lower the better" if lower_is_better(suite.judge) else ""
     text = f"A number is {unit}{lower}, of what a rule picks: the mean over searches of the mean over fresh seeds"
     if suite.searches == 1:
@@ -91,12 +90,8 @@ def _reading_notes(suite: Suite) -> Iterator[str]:
     else:
         yield f"{text}, ± standard error over searches (not over seeds)."
     if len(suite.methods) > 1:
-        bold = "Bold is the best of a column"
-        yield (
-            f"{bold}."
-            if suite.searches == 1
-            else f"{bold}, and what is not told apart from it (95%, all pairs at once)."
-        )
+        level = "" if suite.searches == 1 else ", and what is not told apart from it (95%, all pairs at once)"
+        yield f"Bold is the best of a column{level}."
 
 
 def _verdict_sentences(table: RuleTable) -> Iterator[str]:
@@ -164,9 +159,8 @@ def cost_grid(spent: Mapping[str, MethodCost]) -> PrintedGrid:
     """Return by method what its searches took, the runs on fresh seeds of all rules included."""
     lines = dict(spent)
     if len(spent) > 1:
-        lines[ALL_METHODS_LABEL] = MethodCost(
-            sum(one.epochs for one in spent.values()), sum(one.seconds for one in spent.values())
-        )
+        costs = spent.values()
+        lines[ALL_METHODS_LABEL] = MethodCost(sum(one.epochs for one in costs), sum(one.seconds for one in costs))
     rows = [
         [PrintedEntry(remark=f"{one.epochs:,}"), PrintedEntry(remark=formatting.format_duration(one.seconds))]
         for one in lines.values()
@@ -176,13 +170,12 @@ def cost_grid(spent: Mapping[str, MethodCost]) -> PrintedGrid:
 
 def averages_by_rule_grid(tables: Sequence[RuleTable], searches: int) -> PrintedGrid:
     """Return the averages of every rule beside each other."""
-    first = tables[0]
+    methods = tables[0].methods
     rows = [
-        [replace(_average_entry(table, method, searches), rank_mark=None) for table in tables]
-        for method in first.methods
+        [replace(_average_entry(table, method, searches), rank_mark=None) for table in tables] for method in methods
     ]
     columns = [(table.rule,) for table in tables]
-    return PrintedGrid(("method",), [(method,) for method in first.methods], ("",), columns, rows)
+    return PrintedGrid(("method",), [(method,) for method in methods], ("",), columns, rows)
 
 
 def _cell_entry(table: RuleTable, method: str, label: str, searches: int) -> PrintedEntry:
@@ -203,9 +196,8 @@ def _average_entry(table: RuleTable, method: str, searches: int) -> PrintedEntry
 def _estimate_entry(table: RuleTable, found: MeanEstimate, leads: bool | None, planned: int) -> PrintedEntry:
     mark: RankMark | None = "best" if leads and len(table.methods) > 1 else None
     remark = f"({found.count} of {planned})" if found.count < planned else ""
-    return PrintedEntry(
-        table.judging_metric, SeedStatistics(found.mean, found.standard_error, found.count), remark, rank_mark=mark
-    )
+    statistics = SeedStatistics(found.mean, found.standard_error, found.count)
+    return PrintedEntry(table.judging_metric, statistics, remark, rank_mark=mark)
 
 
 SUITE_CSV_COLUMNS = ["rule", "method", "data", "metric", "mean", "standard_error", "low", "high", "n", "leads"]
@@ -248,17 +240,12 @@ def suite_to_markdown(tables: SuiteTables) -> str:
     suite = tables.suite
     parts = [f"# {escape_markdown(suite.name)}", escape_markdown(suite_state_note(suite, tables.n_searches_by_state))]
     for table in tables.tables:
-        parts += [
-            f"## Picked by {escape_markdown(table.rule)}",
-            _grid_to_markdown(rule_table_grid(table, suite.searches)),
-        ]
+        grid = rule_table_grid(table, suite.searches)
+        parts += [f"## Picked by {escape_markdown(table.rule)}", _grid_to_markdown(grid)]
         parts += [_notes_as_list(notes)] if (notes := rule_table_notes(suite, table)) else []
     if len(tables.tables) > 1:
-        parts += [
-            "## Averages by rule",
-            _grid_to_markdown(averages_by_rule_grid(tables.tables, suite.searches)),
-            _notes_as_list([SAME_SEARCHES_NOTE]),
-        ]
+        averages = averages_by_rule_grid(tables.tables, suite.searches)
+        parts += ["## Averages by rule", _grid_to_markdown(averages), _notes_as_list([SAME_SEARCHES_NOTE])]
     parts += ["## What the methods took", _grid_to_markdown(cost_grid(tables.cost_by_method))]
     return "\n\n".join([*parts, "## For all tables", _notes_as_list(suite_notes(suite))]) + "\n"
 

@@ -78,7 +78,7 @@ def test_what_won_how_sure_what_it_cost_and_what_next() -> None:
     assert only(NoStepLeft, results) == NoStepLeft(10, False, True, "")
     document = result_sentences.lead_numbers(results)
     assert to_plain_value(document)["runner_up"]["trial"] == 2
-    printed = result_sentences.lead_lines(document, but=("Result",))
+    printed = result_sentences.lead_lines(document, without=("Result",))
     assert printed[0].startswith("how sure  ")
     assert all(len(line) <= result_sentences.TERMINAL_WIDTH for line in printed)
 

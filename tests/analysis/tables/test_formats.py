@@ -165,7 +165,7 @@ OURS = {
     ("new", "0.9"): MetricCell("test/accuracy"),
 }
 PAPER = {
-    place: PrintedEntry("test/accuracy", SeedStatistics(mean, deviation, 3), test_epoch_source="paper")
+    place: PrintedEntry("test/accuracy", SeedStatistics(mean, deviation, 3), source="paper")
     for place, mean, deviation in [
         (("CE", "0.99"), 0.7, 0.01),
         (("CE", "0.9"), 0.9, 0.01),
