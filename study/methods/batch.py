@@ -47,9 +47,8 @@ LossInputs = Mapping[str, Tensor | None]
 
 def _floored_diagnostics(views: Tensor, inputs: LossInputs, options: Section) -> dict[str, Tensor]:
     hyperparameters = {key: options[key] for key in ("temperature", "tau_plus", "beta") if key in options}
-    return {
-        "floored_share": share_of_floored_rows(views, extra_positives=inputs.get("extra_positives"), **hyperparameters)
-    }
+    share = share_of_floored_rows(views, extra_positives=inputs.get("extra_positives"), **hyperparameters)
+    return {"floored_share": share}
 
 
 def _kernel_weight_diagnostics(views: Tensor, inputs: LossInputs, options: Section) -> dict[str, Tensor]:
