@@ -276,9 +276,8 @@ class JobClient:
             UserError, StudyStoppedError, StartInterruptedError: see `answer`.
         """
         last = self.last_job_of_study(name)
-        return self._wait_for_answer_or_stop(
-            self.begin_command([*command, "--json"], last.python, last.environment), COMMAND_ANSWER_TIMEOUT_S
-        )
+        job = self.begin_command([*command, "--json"], last.python, last.environment)
+        return self._wait_for_answer_or_stop(job, COMMAND_ANSWER_TIMEOUT_S)
 
     def run_long_command(self, name: str, *command: str) -> Any:
         """Return the answer as `ask` does, without a time limit, also if the head has forgotten the drivers."""
@@ -297,17 +296,15 @@ class JobClient:
     def begin_command(self, command: Sequence[str], python: str, environment: Mapping[str, str]) -> str:
         """Start a command of `study` other than a driver; return its job's id. See `submit`."""
         job = f"study-{command[0]}-{uuid.uuid4().hex[:8]}"
-        return self.submit_job(
-            job, command, {"python": python}, {**environment, job_answer.ANSWER_ID_VARIABLE: job}
-        ).job
+        environment = {**environment, job_answer.ANSWER_ID_VARIABLE: job}
+        return self.submit_job(job, command, {"python": python}, environment).job
 
     def wait_for_answer(self, job: str, patience: float | None = None) -> Any:
         """Return the answer of a command that `begin` started, once it is over.
 
         Raises:
-            UserError, StudyStoppedError, StartInterruptedError: see `study.cluster.job_answer.read_answer_from_log`; or
-                no
-                answer came.
+            UserError, StudyStoppedError, StartInterruptedError: see `job_answer.read_answer_from_log`; or no answer
+                came.
         """
         ended = self.wait_for_job(job, patience, "answer")
         log = self.head.driver_log(job)

@@ -111,8 +111,7 @@ class FetchOptions:
 
     Attributes:
         is_wanted: returns whether a further file is wanted; in the folders `FOLDERS_READ_BY_DEFAULT`, files that no
-            longer exist are
-            removed.
+            longer exist are removed.
         own_study: whether a ledger here that has events of its own is kept.
         change_file: what is done with the study file before it is in its place.
     """

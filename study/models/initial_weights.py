@@ -218,8 +218,7 @@ def load_weights_into(encoder: "Encoder", model: Mapping[str, Any]) -> None:
 
     Raises:
         UserError: as `describe_weights_file`; or the file does not hold weights, not those of this network, values that
-            are not
-            finite, or other weights than when the study was started.
+            are not finite, or other weights than when the study was started.
     """
     from study.models.backbone_network import Backbone
 

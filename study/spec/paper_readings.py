@@ -56,8 +56,7 @@ def pop_readings(document: YamlDocument) -> dict[str, ProtocolReading]:
 
     Raises:
         UserError: they are not of the form of `ProtocolReading`; not exactly one is taken, or the file does not have
-            its
-            values.
+            its values.
     """
     declared = document.values.pop("readings", None)
     if declared is None:

@@ -539,17 +539,13 @@ def training_function_faults(trial: Mapping[str, Section]) -> Iterator[tuple[tup
     """
     own = trial["method"]["name"] == OWN_FUNCTION_NAME
     for section, catalogue in (("data", "study.data"), ("model", "study.models")):
-        if own != (trial[section]["name"] == OWN_FUNCTION_NAMES[catalogue]):
-            allowed = (
-                OWN_FUNCTION_NAMES[catalogue]
-                if own
-                else f"any but {OWN_FUNCTION_NAMES[catalogue]}, which is for method.name {OWN_FUNCTION_NAME}"
-            )
+        name = OWN_FUNCTION_NAMES[catalogue]
+        if own != (trial[section]["name"] == name):
+            allowed = name if own else f"any but {name}, which is for method.name {OWN_FUNCTION_NAME}"
             yield (section, "name"), f"{trial[section]['name']!r} given, allowed is {allowed}"
     if own:
-        meant = (
-            (*FUNCTION_TRAIN_KEYS, "with_val") if trial["data"].get("folds") else FUNCTION_TRAIN_KEYS
-        )  # a final training has no fold
+        # a final training has no fold
+        meant = (*FUNCTION_TRAIN_KEYS, "with_val") if trial["data"].get("folds") else FUNCTION_TRAIN_KEYS
         for field in fields(TrainOptions):
             value = trial["train"].get(field.name, field.default)
             value = tuple(value) if isinstance(value, list) else value

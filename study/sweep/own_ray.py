@@ -320,9 +320,8 @@ def _let_functions_clean_up(folder: Path) -> None:
     servers = []
     for process in processes_of_scratch_folder(folder):
         with suppress(psutil.Error):
-            if _is_fork_server(process) and not _is_fork_server(
-                psutil.Process(process.ppid())
-            ):  # forks have the same command
+            parent = psutil.Process(process.ppid())
+            if _is_fork_server(process) and not _is_fork_server(parent):  # forks have the same command
                 process.terminate()
                 servers.append(process)
     until = time.monotonic() + CLEAN_UP_TIMEOUT_S

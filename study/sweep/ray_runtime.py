@@ -376,9 +376,8 @@ def check_nodes_see_home(home: Path) -> None:
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     with as_user_error_if_unwritable(home, "Another home: STUDY_HOME=..."):
-        file, marker = tempfile.mkstemp(
-            prefix=".seen-by-all-", dir=home
-        )  # not by process id, which a process of another machine may have too
+        # not by process id, which a process of another machine may have too
+        file, marker = tempfile.mkstemp(prefix=".seen-by-all-", dir=home)
     os.close(file)
     try:
         look = ray.remote(num_cpus=0, max_retries=0)(_path_exists)

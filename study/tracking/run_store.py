@@ -159,9 +159,9 @@ itself saves them; what follows is a view's key.
 def saved_view_tags(spec: StudySpec) -> dict[str, str]:
     """Return the views of a study's trials: the search alone, fresh seeds, final training, and all of them.
 
-    MLflow's filters know no "or", so that a view names the stages that it leaves
-    out. Columns are metrics, test too, and searched parameters, which MLflow shows by alphabet. Those of one method
-    among several are left out: they would push the others, which decide, out of sight.
+    MLflow's filters know no "or", so that a view names the stages that it leaves out. Columns are metrics, test too,
+    and searched parameters, which MLflow shows by alphabet. Those of one method among several are left out: they would
+    push the others, which decide, out of sight.
     """
     goal = spec.objective
     chosen = "chosen/" if goal.window is not None else ""

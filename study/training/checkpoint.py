@@ -15,8 +15,7 @@ from study.knobs import Section
 
 
 class ChoiceState(TypedDict):
-    """State of an `EpochChooser`, as of `ranking.epochs.BestEpochTracker`: of a score its parts, of an epoch its
-    metrics."""
+    """State of an `EpochChooser`, as `BestEpochTracker`: of a score its parts, of an epoch its metrics."""
 
     heard: int
     epoch: int
@@ -165,11 +164,8 @@ class TrialCheckpointFile:
             "torch": torch.get_rng_state()
         }
         kept: CheckpointContent = {"epoch": epoch, "made_from": self._made_from, "states": content, "random": random}
-        with (
-            replace_atomically(self._path) as part,
-            open(part, "wb") as file,
-        ):  # torch.save alone hides what the file system says
-            torch.save(kept, file)
+        with replace_atomically(self._path) as part, open(part, "wb") as file:
+            torch.save(kept, file)  # to a file that is open: by itself it hides what the file system says
         ended = time.perf_counter()
         self._due = ended + self._pause * (ended - began)
 

@@ -225,9 +225,8 @@ def reduce_to_data_share(dataset: Dataset, share: float) -> Dataset:
     train = dataset.splits["train"]
     _, chosen = holdout.stratified_split(holdout.cell_of_sample(train), share, DATA_SHARE_SEED)
     splits = {**dataset.splits, "train": holdout.select_samples(train, chosen)}
-    return replace(
-        dataset, splits=splits, stored_fingerprint=derived_fingerprint(dataset.fingerprint, f"{share} of train")
-    )
+    fingerprint = derived_fingerprint(dataset.fingerprint, f"{share} of train")
+    return replace(dataset, splits=splits, stored_fingerprint=fingerprint)
 
 
 def append_val_to_train(dataset: Dataset) -> Dataset:
@@ -347,16 +346,13 @@ class TrainingLoop:
     def _fit_at_once(self, name: str) -> Iterator[dict[str, float]]:
         """Yield the one epoch of a model that is fitted at once, to the training split as it is."""
         from study.methods.fitted import ReferenceMethod
-        from study.training.reference_fitting import (  # scikit-learn, which no other trial needs
-            ReferenceRows,
-            fit_reference,
-        )
+        from study.training import reference_fitting  # scikit-learn, which no other trial needs
 
         train, clock = self.dataset.splits["train"], EpochProfiler(self.device)
         with clock.phase("training"):
             facts = models.facts_without_maps(self.config.model, self.dataset.facts)
-            rows = ReferenceRows.for_fitting(train, facts, self.options.seed)
-            model = fit_reference(name, rows, self.options.seed)
+            rows = reference_fitting.ReferenceRows.for_fitting(train, facts, self.options.seed)
+            model = reference_fitting.fit_reference(name, rows, self.options.seed)
         cast(ReferenceMethod, self.method).classifier.set_sklearn_model(model)
         with clock.phase("evaluation"):
             values = [self.evaluate(split, final=True).items() for split in self._reported_splits]
@@ -382,12 +378,8 @@ class TrainingLoop:
         total, count = torch.zeros((), device=self.device), 0
         for index, on_host in self.random_batches(state.order_generator):
             with clock.phase("data"):
-                batch = Batch(
-                    self.views_of_samples(index, state.augmentation_generator),
-                    state.labels.select_samples(index),
-                    index,
-                    on_host,
-                )
+                views = self.views_of_samples(index, state.augmentation_generator)
+                batch = Batch(views, state.labels.select_samples(index), index, on_host)
             with clock.phase("training"):
                 total += step(batch)
                 count += len(index)
@@ -408,16 +400,13 @@ class TrainingLoop:
         states: dict[str, HasStateDict] = {"method": method, "probes": self.probes, "optimizer": optimizer}
         states |= {"probe_optimizer": probe_optimizer, "rates": scheduler}
         chosen = ChosenWeights(self._networks, choice) if choice else None
-        kept_too = {"chosen": chosen} if chosen else {}
+        states |= {"chosen": chosen} if chosen else {}
         order_generator = torch.Generator().manual_seed(options.seed)
         augmentation_generator = torch.Generator(self.device).manual_seed(options.seed)
         generators = {"order": order_generator, "chance": augmentation_generator} | global_cuda_generators(self.device)
-        regular = (
-            TrialCheckpointFile(resume, self._checkpoint_identity(), states | kept_too, generators, pause)
-            if resume
-            else None
-        )
-        epochs_done = regular.restore_state() if regular else 0
+        identity = self._checkpoint_identity()
+        file = TrialCheckpointFile(resume, identity, states, generators, pause) if resume else None
+        epochs_done = file.restore_state() if file else 0
         return TrainingState(
             labels,
             optimizer,
@@ -425,7 +414,7 @@ class TrainingLoop:
             scheduler,
             order_generator,
             augmentation_generator,
-            regular,
+            file,
             chosen,
             epochs_done,
         )
@@ -481,9 +470,8 @@ class TrainingLoop:
             return loss.detach() * len(batch.index)
 
         if recorded:
-            return CudaGraphStep(
-                step, method, options.batch_size, (optimizer, probe_optimizer), self.device, bool(options.graph)
-            )
+            optimizers = optimizer, probe_optimizer
+            return CudaGraphStep(step, method, options.batch_size, optimizers, self.device, bool(options.graph))
         return step
 
     def saved_epoch(self, resume: Path) -> int:
@@ -541,11 +529,9 @@ class TrainingLoop:
 
     def _place_split(self, split: Split, facts: Facts) -> DeviceSplit:
         """Place the split on the device, or in the host's memory where it takes more than `MAX_DEVICE_MEMORY_SHARE`."""
-        if self.device.type == "cuda" and split.inputs.nbytes > MAX_DEVICE_MEMORY_SHARE * available_gpu_bytes(
-            self.device
-        ):
-            return StreamedSplit(split, facts, self.device)
-        return DeviceSplit(split, facts, self.device)
+        is_gpu = self.device.type == "cuda"
+        fits = not is_gpu or split.inputs.nbytes <= MAX_DEVICE_MEMORY_SHARE * available_gpu_bytes(self.device)
+        return (DeviceSplit if fits else StreamedSplit)(split, facts, self.device)
 
     def _labels_known_to_method(self) -> BatchLabels:
         """Return what the method knows of the training samples: all that the data say."""

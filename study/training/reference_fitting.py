@@ -147,9 +147,8 @@ def exponentiated_gradient(train: ReferenceRows, seed: int) -> ExponentiatedGrad
     train = train.select_rows(draw_row_positions(np.arange(len(train.target)), seed))
     positive = float(train.target.mean())
     errors = ErrorRate(costs={"fp": positive, "fn": 1 - positive})
-    regression = train.unfitted_logistic_regression.set_params(
-        solver="newton-cholesky"
-    )  # the same, and faster with few columns
+    # the same, and faster with few columns
+    regression = train.unfitted_logistic_regression.set_params(solver="newton-cholesky")
     model = ExponentiatedGradient(regression, EqualizedOdds(), objective=errors)
     model.fit(train.inputs, train.target, sensitive_features=train.bias)
     return model

@@ -50,9 +50,7 @@ class DroppedInterruptResender:
             self.before(lost)
 
     def raise_interrupt(self, frame: FrameType | None) -> None:
-        """Raise KeyboardInterrupt; while `frame` loads a library, for `MAX_LOADING_WAIT_S` at most, send a SIGINT soon
-        instead.
-        """
+        """Raise KeyboardInterrupt, or send a SIGINT soon while `frame` loads a library, for `MAX_LOADING_WAIT_S`."""
         now = time.monotonic()
         self._waits_until = self._waits_until or now + MAX_LOADING_WAIT_S
         if now > self._waits_until or not _is_importing(frame):
@@ -62,9 +60,8 @@ class DroppedInterruptResender:
 
     def _schedule_resend(self) -> None:
         self._turn += 1
-        _thread.start_new_thread(
-            self._resend_signal, (self._turn,)
-        )  # a signal's handler may not wait for `threading`'s locks
+        # a signal's handler may not wait for `threading`'s locks
+        _thread.start_new_thread(self._resend_signal, (self._turn,))
 
     def cancel_resend(self) -> None:
         """Cancel a signal that is to be sent again: it was obeyed."""
