@@ -229,7 +229,7 @@ class DriverProcess:
         return self._messages[self._taken] if self._taken < len(self._messages) else None
 
     def _exchange_messages(self, pipe: Connection, work: bytes) -> None:
-        """Send the driver its task, receive its messages and read its study's ledger, in a thread, until `leave`."""
+        """Send the driver its task, get its messages and read its study's ledger, until `close_pipe`, in a thread."""
         with pipe:
             try:
                 pipe.send_bytes(work)
@@ -290,7 +290,7 @@ def run_in_driver_process(view: StudyView, home: Home, task: Callable[..., Any],
             folder comes back, or something else that can be pickled.
 
     Raises:
-        Exception: what the task raised; and as `Driver.follow`.
+        Exception: what the task raised; and as `DriverProcess.follow_until_result`.
     """
     driver = DriverProcess(DriverTask(task, home, given, named, os.getpid(), is_detached=False))
     try:

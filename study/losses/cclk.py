@@ -119,7 +119,7 @@ def weakly_supervised_cclk(
         views: unit embeddings, shape (2, B, D).
         bias: the condition: classes (B,) or continuous values (B, K), scaled to similar sizes (colours to 0..1).
         condition: the same for each view, shape (2, B, K), or (B,) or (B, K) for both; before `bias`.
-        similarity: `gram(views)`, if the caller has it.
+        similarity: `gram_matrix(views)`, if the caller has it.
 
     Returns:
         The loss, a scalar.
@@ -300,7 +300,7 @@ def weakly_supervised_info_nce(
     Args:
         views: unit embeddings, shape (V, B, D).
         bias: the cluster of each sample's condition, shape (B,).
-        similarity: `gram(views)`, if the caller has it.
+        similarity: `gram_matrix(views)`, if the caller has it.
 
     Returns:
         The loss, a scalar.

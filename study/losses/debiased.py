@@ -43,7 +43,7 @@ def debiased_info_nce(
 
     Args:
         views: unit embeddings, shape (2, B, D).
-        similarity: `gram(views)`, if the caller has it.
+        similarity: `gram_matrix(views)`, if the caller has it.
         extra_positives: unit embeddings of M more views, shape (M, B, D); the v, for both views of a sample.
         negatives: unit embeddings of each sample's own N negatives, shape (N, B, D), instead of the batch's; the
             first view alone is then the anchor.

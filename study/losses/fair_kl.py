@@ -207,7 +207,7 @@ def fair_kl(
         target: classes, shape (B,).
         bias: bias classes, shape (B,).
         bias_features: a bias-capturing model's features, shape (B, K); instead of `bias`.
-        similarity: `gram(views)`, if the caller has it.
+        similarity: `gram_matrix(views)`, if the caller has it.
 
     Returns:
         The regulariser, a scalar.

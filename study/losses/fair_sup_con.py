@@ -71,7 +71,7 @@ def fair_sup_con(
         views: unit embeddings, shape (V, B, D).
         bias: sensitive values, shape (B,).
         target: classes, shape (B,); None: FSCL-dagger.
-        similarity: `gram(views)`, if the caller has it.
+        similarity: `gram_matrix(views)`, if the caller has it.
 
     Returns:
         The loss, a scalar.

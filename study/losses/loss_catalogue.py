@@ -10,7 +10,7 @@ Three kinds, told apart by their first argument and by the decorator:
 In all of them keyword-only parameters typed `Tensor` are inputs of the maths (`target`, `bias`, `condition`, ...): a
 function declares those that it uses and is given no others, and one without a default is always given. All other
 keyword-only parameters are hyperparameters (`study.knobs`). `similarity` is optional: the cosine matrix of the rows,
-`gram(views)` of `study.losses.pairs`, given when several functions work on the same views: it is computed and
+`gram_matrix(views)` of `study.losses.pairs`, given when several functions work on the same views: it is computed and
 differentiated once.
 
 Ranges of hyperparameters are checked where a study file is read. Every function can be differentiated once.

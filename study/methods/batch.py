@@ -16,7 +16,7 @@ from study.models import Encoder, Network
 class PerSampleBuffer(nn.Module):
     """A value that a method remembers for each training sample, part of its state.
 
-    Its length comes with `begin`, or with a state that is loaded: also a method that never began can load one.
+    Its length comes with `allocate`, or with a state that is loaded: also a method that never began can load one.
 
     Args:
         fill: the value that every sample has at first; its type is that of the values.

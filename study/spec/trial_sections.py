@@ -87,7 +87,7 @@ class TrialSections:
         return self._completed_section_and_knobs(section, params)[0]
 
     def knobs_of_form(self, section: str, params: Params) -> Mapping[str, Knob]:
-        """Return the knobs of the section that `form` returns, by key."""
+        """Return the knobs of the section that `section_form` returns, by key."""
         return self._completed_section_and_knobs(section, params)[1]
 
     def _completed_section_and_knobs(self, section: str, params: Params) -> tuple[Section, Mapping[str, Knob]]:

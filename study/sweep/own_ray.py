@@ -129,7 +129,7 @@ class RayProcesses:
         return None
 
     def describe_missing_process(self) -> str | None:
-        """Return which of them has ended, as `ended`: what has ended does not come back."""
+        """Return which of them has ended, as `describe_ended_process`: what has ended does not come back."""
         return self.describe_ended_process()
 
     def last_log_lines(self) -> str:

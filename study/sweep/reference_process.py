@@ -70,7 +70,7 @@ class ReferenceFitter:
     """The process that fits the missing references, and its results; there is none where nothing is missing.
 
     Args:
-        agenda: is told the results, in the thread that calls `poll`.
+        agenda: is told the results, in the thread that calls `pass_on_results`.
     """
 
     def __init__(self, agenda: "Agenda", folder: StudyFolder) -> None:

@@ -111,7 +111,7 @@ class TrialCheckpointFile:
         made_from: plain values that say which trial it is.
         states: objects that have a `state_dict`, by name.
         generators: of random numbers; PyTorch's global one of the CPU is kept too.
-        pause: after a write there is none for so many times its duration; 0: each `save` writes.
+        pause: after a write there is none for so many times its duration; 0: each `save_if_due` writes.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ class TrialCheckpointFile:
         self._due = time.perf_counter() + pause * ASSUMED_FIRST_WRITE_S
 
     def restore_state(self) -> int:
-        """Restore the state that `save` wrote; return the epoch after which it was written, 0 where there is no file.
+        """Restore the state that was written; return the epoch after which it was written, 0 where there is no file.
 
         Raises:
             UnusableCheckpointError: the state cannot be restored.

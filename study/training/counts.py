@@ -52,7 +52,7 @@ class CellStatistics:
 
     @cached_property
     def variance_of_shrunk_values(self) -> Tensor:
-        """Variance of the `shrunk` value of each cell, (Y, S): of the cell's own value, and of its prior."""
+        """Variance of the shrunk value of each cell, (Y, S): of the cell's own value, and of its prior."""
         inverse, pull = self._effects.covariance, self._effects.pull
         of_class = (pull @ inverse * pull).sum(1) + 1 / self._effects.class_weights
         of_prior = inverse.diagonal()[:, None] - 2 * (pull @ inverse).T + of_class  # (kinds, Y)
@@ -61,7 +61,7 @@ class CellStatistics:
 
     @cached_property
     def variance_of_shrunk_mean(self) -> Tensor:
-        """Variance of the mean of `shrunk` over all cells, a scalar: cells share the effects of kinds and classes."""
+        """Variance of the mean of `shrunk_values`, a scalar: cells share the effects of kinds and classes."""
         of_classes = self._scale_of_prior.sum(1)
         of_kinds = (self.kind_of_cell * self._scale_of_prior).sum((1, 2)) - of_classes @ self._effects.pull
         of_priors = of_kinds @ self._effects.covariance @ of_kinds

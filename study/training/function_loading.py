@@ -78,7 +78,7 @@ def function_source_files(function: str, where: str) -> list[FileDigest]:
         found = importlib.util.find_spec(function.partition(":")[0])
         file = Path(found.origin or "") if found else Path()
         content = file.read_bytes()
-    except Exception:  # what the user's packages do when they are imported; `load` tells of it
+    except Exception:  # what the user's packages do when they are imported; `load_function` tells of it
         return []
     return [{"name": function, "file": file.name, "sha256": hashlib.sha256(content).hexdigest()}]
 

@@ -149,7 +149,7 @@ class FunctionTrial:
 
     Args:
         config: what to train: `method`'s keys are the function's configuration.
-        where: see `place`.
+        where: as `function_import_folder` returns it.
         needed: names of metrics that each epoch must have.
         device: whose memory is reported; by default a GPU if one works. The function chooses its own: on a node it sees
             the GPUs that the trial takes, and none otherwise.
@@ -237,7 +237,7 @@ class FunctionTrial:
 
     # `function_loading.function_frames` knows this method by its name
     def _next_yield(self, running: Iterator[Any], epoch: int) -> Any:
-        """Return what the function yields for an epoch; see `run`."""
+        """Return what the function yields for an epoch; see `train_epochs`."""
         with self._fail_on_exit(epoch):
             yielded = next(running, _NO_YIELD)
         if yielded is _NO_YIELD:
@@ -268,7 +268,7 @@ class FunctionTrial:
         write_atomically(path, save({name: np.array(value) for name, value in self._test.items()}))
 
     def load_model(self, path: Path) -> None:
-        """Load the values that `save` wrote.
+        """Load the values that `save_model` wrote.
 
         Raises:
             UnusableCheckpointError: the file is missing or damaged.
@@ -317,7 +317,7 @@ class FunctionTrial:
             raise FunctionTrialError(f"{self._name}: raised {error!r} in epoch {epoch}") from error
 
     def _check_yield(self, yielded: Any, epoch: int) -> dict[str, float]:
-        """Check what was yielded for an epoch and return it as numbers; see `run`."""
+        """Check what was yielded for an epoch and return it as numbers; see `train_epochs`."""
         if not isinstance(yielded, Mapping):
             raise FunctionTrialError(
                 f"{self._name}: yielded {type(yielded).__name__} in epoch {epoch}, allowed is a mapping of metrics"

@@ -284,7 +284,8 @@ class TrainingLoop:
         config: what to train.
         dataset: its data; it is read, never written.
         device: one that works; by default a GPU if one works, see `study.training.device.best_available_device`.
-        begins: the networks begin from the weights that `model.weights` names, if it names any; False: `load` follows.
+        begins: the networks begin from the weights that `model.weights` names, if it names any; False: `load_model`
+            follows.
 
     Attributes:
         dataset: what it trains on and is evaluated on.
@@ -359,7 +360,7 @@ class TrainingLoop:
         yield dict(chain.from_iterable(values)) | clock.end_epoch(images=len(train))
 
     def _remaining_epochs(self, state: TrainingState) -> Iterator[dict[str, float]]:
-        """Yield the epochs after a state; see `run`."""
+        """Yield the epochs after a state; see `train_epochs`."""
         options = self.options
         step, clock = self._make_step(state.optimizer, state.probe_optimizer), EpochProfiler(self.device)
         for epoch in range(state.epochs_done + 1, options.epochs + 1):
@@ -371,7 +372,7 @@ class TrainingLoop:
     def train_one_epoch(
         self, state: TrainingState, epoch: int, step: TrainingStep, clock: EpochProfiler
     ) -> dict[str, float]:
-        """Train the `epoch`-th epoch and return its metrics; raises `DivergedError` as `run`."""
+        """Train the `epoch`-th epoch and return its metrics; raises `DivergedError` as `train_epochs`."""
         self.evaluate.load_probe_tensors({})
         self.method.begin_epoch(epoch, self.options.epochs)
         self.method.train()
@@ -389,7 +390,7 @@ class TrainingLoop:
         return values | clock.end_epoch(images=count)
 
     def _make_or_restore_state(self, resume: Path | None, pause: float, choice: EpochChooser | None) -> TrainingState:
-        """Make the state that `run` begins with, from `run`'s arguments; restore it from `resume` if that is there."""
+        """Make the state that training begins with, by `train_epochs`'s arguments; restore it if `resume` is there."""
         options, method = self.options, self.method
         _ = self.inferred_groups_by_split  # what stands in for labels is trained before the clock runs
         labels = add_sample_weights(self._labels_known_to_method(), self.config.method)
@@ -420,7 +421,7 @@ class TrainingLoop:
         )
 
     def _epoch_metrics(self, state: TrainingState, epoch: int, loss: float, batch: Batch) -> dict[str, float]:
-        """Return the metrics of an epoch whose steps are done; raises as `run`.
+        """Return the metrics of an epoch whose steps are done; raises as `train_epochs`.
 
         Args:
             loss: mean over the epoch's samples.
@@ -475,7 +476,7 @@ class TrainingLoop:
         return step
 
     def saved_epoch(self, resume: Path) -> int:
-        """Return the epoch after which `run` would continue with this file, 0 where there is none.
+        """Return the epoch after which `train_epochs` would continue with this file, 0 where there is none.
 
         Raises:
             UnusableCheckpointError: it is damaged, or another trial's.
@@ -499,7 +500,7 @@ class TrainingLoop:
         write_atomically(path, content)
 
     def load_model(self, path: Path) -> None:
-        """Load the weights that `save` wrote for this configuration.
+        """Load the weights that `save_model` wrote for this configuration.
 
         Raises:
             UnusableCheckpointError: the file is missing, cut short or otherwise damaged, or of other networks.
