@@ -129,7 +129,7 @@ def list_few_names(names: Sequence[str], few: int = MAX_SHOWN_NAMES) -> str:
 def shell_command(*words: object) -> str:
     """Return a `study` command that can be typed: words with spaces or signs that a shell reads are quoted.
 
-    >>> typed("train", "my studies/best.yaml", "--seeds", "0,1")
+    >>> shell_command("train", "my studies/best.yaml", "--seeds", "0,1")
     "study train 'my studies/best.yaml' --seeds 0,1"
     """
     return shlex.join(["study", *map(str, words)])

@@ -151,7 +151,7 @@ def mapping_or_empty(value: Value) -> Section:
 def split_dotted_key(dotted: str) -> KeyPath:
     """Split a dotted key into its path; keys below `search.space`, `search.baseline` and `when` have dots.
 
-    >>> split_key("search.space.method.alpha.low")
+    >>> split_dotted_key("search.space.method.alpha.low")
     ('search', 'space', 'method.alpha', 'low')
     """
     parts = dotted.split(".")

@@ -446,12 +446,12 @@ class EpochProfiler:
         device: the trial's. Making the clock starts CUDA's peak of memory anew.
 
     Example:
-        >>> clock = Clock(torch.device("cpu"))
+        >>> clock = EpochProfiler(torch.device("cpu"))
         >>> with clock.phase("data"):
         ...     batch = [1, 2]
         >>> with clock.phase("training"):
         ...     total = sum(batch)
-        >>> sorted(clock.epoch(images=2))[:2]
+        >>> sorted(clock.end_epoch(images=2))[:2]
         ['memory/peak_mib', 'speed/images_per_second']
     """
 

@@ -101,9 +101,7 @@ def _is_importing(frame: FrameType | None) -> bool:
 
 @contextmanager
 def resend_dropped_interrupts_in_block() -> Iterator[DroppedInterruptResender]:
-    """Use a `DroppedInterruptResender` in the block; signals still to be sent again at its begin or end are
-    cancelled.
-    """
+    """Use a `DroppedInterruptResender` in the block; cancel signals still to be sent again at its begin or end."""
     before = sys.unraisablehook
     if isinstance(before, DroppedInterruptResender):
         before.cancel_resend()
@@ -121,9 +119,7 @@ def ignore_signal(signum: int) -> None:
 
 
 def raise_interrupt_on_signals() -> None:
-    """Make each of `STOP_SIGNALS` a KeyboardInterrupt from now on, remembered, and raised again where Python drops
-    it.
-    """
+    """Make each of `STOP_SIGNALS` a KeyboardInterrupt from now on, remembered, and raised again if Python drops it."""
     dropped = sys.unraisablehook  # a process may begin many commands, as a notebook's does
     if not isinstance(dropped, DroppedInterruptResender):
         sys.unraisablehook = dropped = DroppedInterruptResender(dropped)
