@@ -244,9 +244,8 @@ def _parse_override_value(text: str) -> Value:
     """Read a text as YAML, also where a shell took the quotes away that a sign needs: `,`, `[?, #NULL!]`."""
     if text in PLAIN_YAML_SIGNS or text == r"\t":  # a tab as messages quote it
         return text.replace(r"\t", "\t")
-    if LIST_OF_WORDS_PATTERN.fullmatch(text) and any(
-        map(_is_yaml_mark, words := [word.strip() for word in text[1:-1].split(",")])
-    ):
+    words = [word.strip() for word in text[1:-1].split(",")] if LIST_OF_WORDS_PATTERN.fullmatch(text) else []
+    if any(map(_is_yaml_mark, words)):
         return [word if _is_yaml_mark(word) else _parse_override_value(word) for word in words]
     return copy.deepcopy(_load_yaml(text)[0])
 
