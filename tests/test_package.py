@@ -1,9 +1,11 @@
 """The package as a whole: what a wheel holds, what each command costs to look at."""
 
+import doctest
 import os
 import subprocess
 import sys
 import zipfile
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -86,3 +88,13 @@ def test_a_wheel_finds_its_study_files_and_has_the_guide(tmp_path: Path) -> None
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(str(site))
     assert "1 baseline + 7 searched" in done.stdout
+
+
+NEEDS_A_STUDY = ("study.analysis.", "study.api.study_object", "study.api.run_study")
+
+
+@pytest.mark.parametrize("file", sorted(file for file in (ROOT / "study").rglob("*.py") if ">>>" in file.read_text()))
+def test_examples_of_docstrings_work(file: Path) -> None:
+    name = ".".join(file.relative_to(ROOT).with_suffix("").parts)
+    if not name.startswith(NEEDS_A_STUDY):
+        assert doctest.testmod(import_module(name), optionflags=doctest.ELLIPSIS).failed == 0

@@ -66,18 +66,15 @@ def summarise_nodes(answer: dict[str, Any]) -> ClusterNodes:
         raise ValueError(f"the dashboard does not tell of its nodes: {answer.get('msg', answer)}")
     nodes = [node["raylet"] for node in data["summary"] if node["raylet"].get("state")]
     alive = [node for node in nodes if node["state"] == "ALIVE"]
-    there = _sum_amounts_by_name(
-        (name, amount) for node in alive for name, amount in node.get("resourcesTotal", {}).items()
-    )
+    there = _sum_amounts_by_name(total for node in alive for total in node.get("resourcesTotal", {}).items())
     lost: list[LostNode] = [  # the dashboard forgets the names of the dead
         {"id": node["nodeId"], "ended": int(node.get("endTimeMs", 0)) / 1000, "why": node.get("stateMessage")}
         for node in nodes
         if node["state"] == "DEAD" and (node.get("deathInfo") or {}).get("reason") not in ORDERLY_TERMINATIONS
     ]
     lines = (data.get("nodeLogicalResources") or {}).values()
-    used = _sum_amounts_by_name(
-        (name, float(amount)) for text in lines for amount, name in RESOURCE_USAGE_LINE.findall(text)
-    )
+    usages = (usage for text in lines for usage in RESOURCE_USAGE_LINE.findall(text))
+    used = _sum_amounts_by_name((name, float(amount)) for amount, name in usages)
     return {
         "nodes": len(alive),
         "lost": sorted(lost, key=lambda node: node["ended"]),
@@ -154,13 +151,13 @@ class ClusterHead:
         return sorted(found, key=lambda job: (job.began or 0.0, job.number))
 
     def driver_log(self, job: str) -> str:
-        """Return what a job's driver wrote; raises as `jobs`."""
+        """Return what a job's driver wrote; raises as `driver_jobs`."""
         told = self._get_json(f"{JOBS_URL_PATH}{quote(job, safe='')}/logs")
         with self._errors_of_unexpected_response():
             return str(told["logs"])
 
     def nodes_and_resources(self) -> ClusterNodes:
-        """Return the cluster's nodes and what of them is in use, see `summarise_nodes`; raises as `jobs`."""
+        """Return the cluster's nodes and what of them is in use, see `summarise_nodes`; raises as `driver_jobs`."""
         told = self._get_json(ray_internals.DASHBOARD_NODES_PATH)
         with self._errors_of_unexpected_response():
             return summarise_nodes(told)
@@ -177,7 +174,7 @@ class ClusterHead:
 
         Raises:
             RemoteFileNotFoundError, NodeNotFoundError: the file or the node is not there.
-            UserError: as `jobs`, or the file broke off or is longer than `most`.
+            UserError: as `driver_jobs`, or the file broke off or is longer than `most`.
         """
         query = {"node_id": node, "filename": name, "lines": lines, "timeout": FILE_DOWNLOAD_TIMEOUT_S}
         count = 0
@@ -190,9 +187,8 @@ class ClusterHead:
             raise RemoteFileNotFoundError(f"{ray_internals.NO_FILE_ANSWER}: {name}")
 
     def _file_exists(self, node: str, name: str) -> bool:
-        told = self._get_json(
-            f"{ray_internals.DASHBOARD_LOG_LIST_PATH}?{urlencode({'node_id': node, 'glob': glob.escape(name)})}"
-        )
+        query = urlencode({"node_id": node, "glob": glob.escape(name)})
+        told = self._get_json(f"{ray_internals.DASHBOARD_LOG_LIST_PATH}?{query}")
         with self._errors_of_unexpected_response():
             return any(name in files for files in told["data"]["result"].values())
 
@@ -213,7 +209,7 @@ class ClusterHead:
                 data += block
                 if len(data) > MAX_JSON_BYTES:
                     raise ValueError("too long")
-            if answer.length:  # as in `_blocks`
+            if answer.length:  # as in `_read_blocks`
                 raise http.client.IncompleteRead(b"", answer.length)
             return json.loads(data)
 

@@ -57,10 +57,8 @@ def read_answer_from_log(ended: "DriverJob", log: str) -> Any:
         raise UserError(f"no answer came back: {log[-MAX_MESSAGE_CHARACTERS:]}")
     error = found.get("error")
     told = error if isinstance(error, dict) else {}
-    said = (
-        shorten_text(str(told.get("message") or log[-MAX_MESSAGE_CHARACTERS:].strip()), MAX_MESSAGE_CHARACTERS)
-        or ended.message
-    )
+    said = str(told.get("message") or log[-MAX_MESSAGE_CHARACTERS:].strip())
+    said = shorten_text(said, MAX_MESSAGE_CHARACTERS) or ended.message
     by_status = {kind.exit_status: kind for kind in (UserError, StudyStoppedError, StartInterruptedError)}
     raise ERROR_CLASSES.get(str(told.get("code")), by_status[ended.command_exit_status])(said)
 

@@ -273,15 +273,14 @@ class JobClient:
         """Return the answer, a JSON document, of a short command about a study, run on the cluster where its home is.
 
         Raises:
-            UserError, StudyStoppedError, StartInterruptedError: see `answer`.
+            UserError, StudyStoppedError, StartInterruptedError: see `wait_for_answer`.
         """
         last = self.last_job_of_study(name)
-        return self._wait_for_answer_or_stop(
-            self.begin_command([*command, "--json"], last.python, last.environment), COMMAND_ANSWER_TIMEOUT_S
-        )
+        job = self.begin_command([*command, "--json"], last.python, last.environment)
+        return self._wait_for_answer_or_stop(job, COMMAND_ANSWER_TIMEOUT_S)
 
     def run_long_command(self, name: str, *command: str) -> Any:
-        """Return the answer as `ask` does, without a time limit, also if the head has forgotten the drivers."""
+        """Return the answer as `run_short_command` does, without a time limit, also if the head forgot the drivers."""
         drivers = self.jobs_of_study(name)
         python, environment = (drivers[-1].python, drivers[-1].environment) if drivers else ("python", {})
         return self._wait_for_answer_or_stop(self.begin_command([*command, "--json"], python, environment))
@@ -295,14 +294,13 @@ class JobClient:
             raise
 
     def begin_command(self, command: Sequence[str], python: str, environment: Mapping[str, str]) -> str:
-        """Start a command of `study` other than a driver; return its job's id. See `submit`."""
+        """Start a command of `study` other than a driver; return its job's id. See `submit_job`."""
         job = f"study-{command[0]}-{uuid.uuid4().hex[:8]}"
-        return self.submit_job(
-            job, command, {"python": python}, {**environment, job_answer.ANSWER_ID_VARIABLE: job}
-        ).job
+        environment = {**environment, job_answer.ANSWER_ID_VARIABLE: job}
+        return self.submit_job(job, command, {"python": python}, environment).job
 
     def wait_for_answer(self, job: str, patience: float | None = None) -> Any:
-        """Return the answer of a command that `begin` started, once it is over.
+        """Return the answer of a command that `begin_command` started, once it is over.
 
         Raises:
             UserError, StudyStoppedError, StartInterruptedError: see `study.cluster.job_answer.read_answer_from_log`; or

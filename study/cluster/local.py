@@ -126,15 +126,10 @@ def find_cluster_processes(mark: str, scratch: str, variable: str = CLUSTER_MARK
     found = []
     for one in psutil.process_iter(["cmdline", "environ"]):
         given = one.info["environ"] or {}
-        is_ours = given.get(CLUSTER_MARK_VARIABLE) == mark or bool(
-            scratch and scratch in " ".join(one.info["cmdline"] or ())
-        )
-        if (
-            is_ours
-            and variable in given | {CLUSTER_MARK_VARIABLE: ""}
-            and one.pid != os.getpid()
-            and _is_in_own_namespace(one.pid)
-        ):
+        has_scratch = bool(scratch) and scratch in " ".join(one.info["cmdline"] or ())
+        is_ours = has_scratch or given.get(CLUSTER_MARK_VARIABLE) == mark
+        is_wanted = is_ours and variable in given | {CLUSTER_MARK_VARIABLE: ""}
+        if is_wanted and one.pid != os.getpid() and _is_in_own_namespace(one.pid):
             found.append(one)
     return find_process_trees(found)
 
@@ -333,14 +328,11 @@ def node_part(cluster: LocalClusterState, home: Home, name: str, cpus: int, card
     options = [f"--address={cluster.address}", f"--num-cpus={cpus}", f"--num-gpus={len(cards)}", f"--node-name={name}"]
     options += [f"--temp-dir={cluster.scratch}/{name}"]
 
-    def is_up() -> bool:
-        return name in joined_node_names(cluster)
-
     return ClusterPart(
         name,
         lambda: _ray_start_command(cluster, options),
         _node_environment(cluster, home, cards),
-        is_up,
+        lambda: name in joined_node_names(cluster),
         MAX_NODE_STARTS,
     )
 
@@ -367,10 +359,8 @@ def _ray_start_command(cluster: LocalClusterState, options: Collection[str], *mo
     command += [f"--node-ip-address={LOOPBACK}", *options]
     names = [*more_ports, *ray_internals.AGENT_PORT_OPTIONS]
     taken = {int(address.rpartition(":")[2]) for address in (cluster.mlflow, cluster.dashboard, cluster.address)}
-    return [
-        *command,
-        *(f"--{name}={port}" for name, port in zip(names, find_free_ports(len(names), taken), strict=True)),
-    ]
+    ports = zip(names, find_free_ports(len(names), taken), strict=True)
+    return [*command, *(f"--{name}={port}" for name, port in ports)]
 
 
 def _node_environment(cluster: LocalClusterState, home: Home, cards: Sequence[str]) -> dict[str, str]:
@@ -453,7 +443,7 @@ class LocalCluster(LocalClusterState):
             self._start_all_parts(home, nodes, cpus, cards, tell)
 
     def _start_all_parts(self, home: Home, nodes: int, cpus: int, cards: Sequence[str], tell: ProgressCallback) -> None:
-        """Start all parts, see `start`, while the lock is held."""
+        """Start all parts, see `start_cluster`, while the lock is held."""
         if self.living_processes() or find_cluster_processes(self.cluster_mark, self.scratch):
             raise UserError(f"a cluster of {home.path} runs already. Its state: study cluster status")
         self._remove_leftovers()

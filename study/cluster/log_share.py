@@ -96,9 +96,8 @@ class StudyLogShare:
             name = path.relative_to(root).as_posix()
             with suppress(OSError):  # removed meanwhile, or not there
                 if path.is_file():
-                    files[name] = (
-                        self._ledger_entry() if path == self._folder.ledger_file else self._file_entry(name, path)
-                    )
+                    is_ledger = path == self._folder.ledger_file
+                    files[name] = self._ledger_entry() if is_ledger else self._file_entry(name, path)
         return files
 
     def _file_entry(self, name: str, path: Path) -> dict[str, Any]:

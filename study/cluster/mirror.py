@@ -78,10 +78,8 @@ class ShareManifest:
                     f"{name}: is in form {form} on the cluster, whose study {maker} made it; this is study "
                     f"{__version__}, which reads form {HOME_FORMAT_VERSION}. Install study {maker} here"
                 )
-            files = {
-                _check_file_name(key): (int(told["bytes"]), str(told["sha256"]))
-                for key, told in document["files"].items()
-            }
+            listed = document["files"].items()
+            files = {_check_file_name(key): (int(told["bytes"]), str(told["sha256"])) for key, told in listed}
             host, folder = escape_control(str(document["host"])), escape_control(str(document["folder"]))
             return cls(host, folder, float(document["written"]), files)
         except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
@@ -179,8 +177,7 @@ def _download_file(
 def _download_ledger(read: RemoteFileReader, manifest: ShareManifest, path: Path, own: bool) -> bool:
     """Download the new lines of the ledger, which grows meanwhile; return whether there were any.
 
-    The chain of check values (`study.home.ledger_line`) and the cluster's digest prove that they follow those that
-    are here.
+    The chain of check values (`home.ledger_line`) and the cluster's digest prove that they follow those that are here.
 
     Raises:
         RemoteFileChangedError, LedgerMismatchError: see `download_study`.
@@ -361,9 +358,8 @@ class RemoteStudy:
         from study.cluster.job_client import JobClient
 
         jobs = JobClient(self._head.address)
-        job = jobs.begin_command(
-            ["share", self._name, "--json"], self._remote_python, self._last.environment if self._last else {}
-        )
+        environment = self._last.environment if self._last else {}
+        job = jobs.begin_command(["share", self._name, "--json"], self._remote_python, environment)
         self._node = jobs.wait_for_job(job, SHARE_JOB_TIMEOUT_S, "answer").node or ""
         try:
             return ShareManifest.from_document(self._name, jobs.wait_for_answer(job))
@@ -437,8 +433,7 @@ class StudyMirror:
         """Write a lease like that of a shared folder while a driver runs elsewhere, so that readers see it."""
         path = lease_path(safe_path_below(self.home.path, name) / "ledger.jsonl")
         if found.was_running:
-            write_atomically(
-                path, json.dumps(asdict(LeaseHolder(found.job, found.address, found.host, 1, found.downloaded_at)))
-            )
+            holder = LeaseHolder(found.job, found.address, found.host, 1, found.downloaded_at)
+            write_atomically(path, json.dumps(asdict(holder)))
         elif path.exists():
             os.unlink(path)

@@ -38,8 +38,7 @@ class DatasetModule(Protocol):
 
     `describe` returns the facts without reading the data; `load` returns the arrays, from `cache.load_or_build_dataset`
     if reading is slow. A table has `shape=(columns,)` and rows of float32 that are already normalised. A module may
-    also
-    have:
+    also have:
 
         sources(options), or a tuple SOURCES    the files that it needs, each a `Source`
         files(options)                          the user's own files that it reads

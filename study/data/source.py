@@ -49,11 +49,11 @@ class Source:
     """One file or folder that a data set is made from.
 
     Attributes:
-        path: under `root()`, as `MNIST/raw/train-images-idx3-ubyte.gz`.
+        path: under `data_root()`, as `MNIST/raw/train-images-idx3-ubyte.gz`.
         url: where `study data prepare` gets it (or its archive); None: its terms require that the user gets it.
         sha256, md5: of the file (or archive), sha256 perhaps its first digits; None if no official one is known.
         note: for the user: where to get it and in which form, in a sentence.
-        archive: under `root()`: a .tar, .tar.gz or .zip that contains `path`.
+        archive: under `data_root()`: a .tar, .tar.gz or .zip that contains `path`.
         command: what the user types to get it.
     """
 

@@ -76,14 +76,12 @@ def request_configuration(
         if are_same_configuration(trial.params, params):
             raise UserError(f"{spec.name}: trial {trial.number} has this configuration, and is {trial.state}")
     if not is_open:
-        wanted = [
-            one for _, one in pending_requests(folder.requests_folder) if one is not None and one.kind == "enqueue"
-        ]
-        if any(are_same_configuration(one.params, params) for one in wanted):
+        pending = [request for _, request in pending_requests(folder.requests_folder) if request is not None]
+        wanted = [request for request in pending if request.kind == "enqueue"]
+        if any(are_same_configuration(request.params, params) for request in wanted):
             raise UserError(f"{spec.name}: it is enqueued already")
-        if record.state == "complete" or record.search_is_over(
-            spec.trials, n_configurations_to_try(record) + len(wanted)
-        ):
+        to_try = n_configurations_to_try(record) + len(wanted)
+        if record.state == "complete" or record.search_is_over(spec.trials, to_try):
             extend_study.add_trials(folder, spec, "+1")
     return _send_and_wait(folder, DriverRequest("enqueue", params), patience)
 
@@ -91,15 +89,10 @@ def request_configuration(
 def _check_search_goes_on(results: Results) -> None:
     """Refuse a study whose search tries nothing further, though some of its trials may still run."""
     if results.record.state == "complete" or results.record.search_is_over(results.spec.trials):
-        running = sum(
-            trial.state not in ENDED_STATES
-            for trial in results.record.trials_of_stages("baseline", "search", "replicate")
-        )
-        what = (
-            f"its search tries nothing further, {running} of its trials have not ended"
-            if running
-            else "its search is over"
-        )
+        searched = results.record.trials_of_stages("baseline", "search", "replicate")
+        what = "its search is over"
+        if running := sum(trial.state not in ENDED_STATES for trial in searched):
+            what = f"its search tries nothing further, {running} of its trials have not ended"
         further = shell_command("resume", results.spec.name, "--trials", "+10")
         raise UserError(f"{results.spec.name}: {what}. To search on, once it is complete: {further}")
 

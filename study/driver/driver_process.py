@@ -16,6 +16,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -190,21 +191,19 @@ class DriverProcess:
                     if (next_one := self._next_message()) is None:
                         continue
                     message, record = next_one
-                    if isinstance(
-                        message,
-                        StudyShownMessage | StudyHiddenMessage | ResultMessage | ErrorMessage | PipeClosedMessage,
-                    ):
+                    is_last = isinstance(message, ResultMessage | ErrorMessage | PipeClosedMessage)
+                    if is_last or isinstance(message, StudyShownMessage | StudyHiddenMessage):
                         shown.close()
                     if isinstance(message, StudyShownMessage):
                         say = shown.enter_context(view(message.spec, record))
                     elif isinstance(message, LineMessage):
                         say(message.text)
-                    if isinstance(message, ResultMessage | ErrorMessage | PipeClosedMessage) or until(message):
+                    if is_last or until(message):
                         break
                     self._taken += 1
                 except KeyboardInterrupt:
                     self._pass_on_interrupt()
-        if isinstance(message, ResultMessage | ErrorMessage | PipeClosedMessage):
+        if is_last:
             self._wait_for_exit()
         if isinstance(message, ErrorMessage):
             raise message.error
@@ -229,7 +228,7 @@ class DriverProcess:
         return self._messages[self._taken] if self._taken < len(self._messages) else None
 
     def _exchange_messages(self, pipe: Connection, work: bytes) -> None:
-        """Send the driver its task, receive its messages and read its study's ledger, in a thread, until `leave`."""
+        """Send the driver its task, get its messages and read its study's ledger, until `close_pipe`, in a thread."""
         with pipe:
             try:
                 pipe.send_bytes(work)
@@ -245,10 +244,9 @@ class DriverProcess:
     def _handle_message(self, message: DriverMessage) -> None:
         if isinstance(message, StudyShownMessage):
             self._spec = message.spec
-            self._followed = (
-                LedgerFollower(StudyFolder(self._home.path / message.spec.name)) if message.is_there else None
-            )
-            if self._followed:
+            self._followed = None
+            if message.is_there:
+                self._followed = LedgerFollower(StudyFolder(self._home.path / message.spec.name))
                 self._followed.read_new_events()
         self._messages.append((message, self._followed.record if self._followed else StudyRecord()))
         self._news.set()
@@ -277,9 +275,8 @@ class DriverProcess:
         told = f"the driver, process {self.pid}, {how}"
         if self._spec is None or not is_there:
             return StudyStoppedError(f"{told}, before its study began")
-        return StudyStoppedError(
-            f"{told}. Nothing is lost; then go on with it: {shell_command('resume', self._spec.name)}"
-        )
+        again = shell_command("resume", self._spec.name)
+        return StudyStoppedError(f"{told}. Nothing is lost; then go on with it: {again}")
 
 
 def run_in_driver_process(view: StudyView, home: Home, task: Callable[..., Any], *given: Any, **named: Any) -> Any:
@@ -290,7 +287,7 @@ def run_in_driver_process(view: StudyView, home: Home, task: Callable[..., Any],
             folder comes back, or something else that can be pickled.
 
     Raises:
-        Exception: what the task raised; and as `Driver.follow`.
+        Exception: what the task raised; and as `DriverProcess.follow_until_result`.
     """
     driver = DriverProcess(DriverTask(task, home, given, named, os.getpid(), is_detached=False))
     try:
@@ -379,9 +376,8 @@ class ParentChannel:
 
             self._own = ProgressView(Console())
         else:
-            threading.Thread(
-                target=self._stop_when_parent_ends, args=(work.parent_pid,), name="parent", daemon=True
-            ).start()
+            wait = partial(self._stop_when_parent_ends, work.parent_pid)
+            threading.Thread(target=wait, name="parent", daemon=True).start()
         return work
 
     def _stop_when_parent_ends(self, parent: int) -> None:

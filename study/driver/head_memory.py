@@ -45,9 +45,8 @@ def check_memory_for_driver() -> None:
     needs = f", of which {young} will still take as much" if young else ""
     raise UserError(
         f"{free / 2**30:.1f} GiB of memory are free on {os.uname().nodename}, a study's driver takes "
-        f"{DRIVER_MEMORY_BYTES / 2**30:.0f} GiB, and {runs} there{needs}. Nothing was begun: give the command "
-        "again when one has "
-        "ended"
+        f"{DRIVER_MEMORY_BYTES / 2**30:.0f} GiB, and {runs} there{needs}. Nothing was begun: give the command again "
+        "when one has ended"
     )
 
 

@@ -228,9 +228,8 @@ def resume_study(
                 record = extend_study.retry_failed(folder, spec)
         if record.state != "complete" or trials is not None:
             if extend_study.has_only_failures_left(Results(spec, record)):
-                raise UserError(
-                    f"{name}: has failed, and all that is left is what failed. {extend_study.RETRY_REMEDY.format(name)}"
-                )
+                remedy = extend_study.RETRY_REMEDY.format(name)
+                raise UserError(f"{name}: has failed, and all that is left is what failed. {remedy}")
             return run_session(home, folder, load_datasets(spec, view), view, address, shared, told)
         tracker = MlflowTracker(home, folder, spec)
         is_cut_off = spec.final_seeds is not None and not spec.function and not folder.card_file.exists()
@@ -250,13 +249,11 @@ def resume_study(
                 )
             tracker.start_following()
             results = Results(spec, record)
-            untracked = (
-                tracker.finish_writing()
-                or tracker.log_artifacts(
-                    write_study_outputs(folder, results, datasets), lead_sentences_by_title(results)
-                )
-                or register_model(home, folder, results)
-            )
+            untracked = tracker.finish_writing()
+            if not untracked:
+                files = write_study_outputs(folder, results, datasets)
+                untracked = tracker.log_artifacts(files, lead_sentences_by_title(results))
+            untracked = untracked or register_model(home, folder, results)
         return RunEnd(folder, spec, record, untracked, tracker.notes, has_run_trials=False)
 
 

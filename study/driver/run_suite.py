@@ -79,9 +79,8 @@ def run_suite(
     with _say_how_to_continue(given), SharedRay() as shared:
         ends = list(run_remaining_studies(home, [cell.spec for cell in suite.studies], view, told, address, shared))
     found = suite_tables_so_far(home, suite)
-    write_table_files(
-        suite_folder(home, suite), "table", {ending: form(found) for ending, form in TABLE_WRITERS.items()}
-    )
+    tables = {ending: form(found) for ending, form in TABLE_WRITERS.items()}
+    write_table_files(suite_folder(home, suite), "table", tables)
     return SuiteEnd(
         any(end.record.state not in ("complete", "failed") for end in ends),
         [end.spec.name for end in ends if end.record.state == "failed"],
@@ -92,15 +91,13 @@ def run_suite(
 @contextmanager
 def _say_how_to_continue(given: str) -> Iterator[None]:
     """Add to an error that stops a study how its suite goes on."""
-    again = f"and then with the suite: {shell_command('suite', given)}"
+    command = shell_command("suite", given)
     try:
         yield
     except (StudyStoppedError, StartInterruptedError) as error:
-        raise type(error)(f"{error} {again}") from error
+        raise type(error)(f"{error} and then with the suite: {command}") from error
     except KeyboardInterrupt:
-        raise StartInterruptedError(
-            f"stopped. Nothing is lost; go on with it: {shell_command('suite', given)}"
-        ) from None
+        raise StartInterruptedError(f"stopped. Nothing is lost; go on with it: {command}") from None
 
 
 def suite_tables_so_far(home: Home, suite: Suite) -> SuiteTables:
@@ -182,11 +179,8 @@ def _changed_parts(before: Mapping[str, Any], given: Mapping[str, Any]) -> Itera
 
 
 def _data_sections_of_suite(suite: Suite) -> list[Section]:
-    return [
-        section
-        for label in suite.data
-        for section in suite.searches_by_place[suite.methods[0], label][0].spec.data_sections
-    ]
+    firsts = (suite.searches_by_place[suite.methods[0], label][0] for label in suite.data)
+    return [section for first in firsts for section in first.spec.data_sections]
 
 
 def plan_suite(home: Home, suite: Suite) -> dict[str, Any]:
@@ -250,12 +244,10 @@ def suite_plan_text(document: Mapping[str, Any]) -> str:
             f"{place['trials_per_search']['search']} + at most {place['trials_per_search']['fresh']}",
             str(place["epochs_done"]),
             f"{left['expected']}" + (f", at most {left['most']}" if left["most"] != left["expected"] else ""),
-            formatting.MISSING_TEXT
-            if (hours := place["trial_hours_left"]) is None
-            else hours_in_words(hours["expected"]),
+            formatting.MISSING_TEXT if hours is None else hours_in_words(hours["expected"]),
         ]
         for place in document["places"]
-        for left in [place["epochs_left"]]
+        for left, hours in [(place["epochs_left"], place["trial_hours_left"])]
     ]
     heads = ["method", "data", "searches", "trials of each (search + fresh)", "epochs", "epochs left", "time left"]
     searches = f"{document['searches']} searches ({_counts_text(document['states'])})"
@@ -274,11 +266,8 @@ def _remaining_time_text(document: Mapping[str, Any]) -> str:
         return f"about {pluralise(epochs, 'epoch')} left; how long they take is told once some of each method have run"
     at_once, expected = document["trials_at_once_here"], sum(each["expected"] for each in hours)
     here = f", about {hours_in_words(expected / at_once)} on this machine ({at_once} at once)" if at_once else ""
-    return (
-        f"about {pluralise(epochs, 'epoch')} left: {hours_in_words(expected)} of trials{here}; the start of each "
-        f"study, "
-        "some seconds, comes on top"
-    )
+    told = f"about {pluralise(epochs, 'epoch')} left: {hours_in_words(expected)} of trials{here}"
+    return f"{told}; the start of each study, some seconds, comes on top"
 
 
 def _count_epochs_run(records: Iterable[StudyRecord]) -> int:

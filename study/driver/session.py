@@ -53,9 +53,8 @@ def write_study_outputs(
     if report:
         from study.analysis.report.write_report import write_report
 
-        write_report(
-            results, folder.report_folder, beside=final_training.compare_with_baseline_training(folder, results)
-        )
+        beside = final_training.compare_with_baseline_training(folder, results)
+        write_report(results, folder.report_folder, beside=beside)
     models: list[Path] = []
     for trial in results.record.trials_of_stages("final") if not results.spec.function else ():
         models += [folder.model_file(trial.number), folder.description_file(trial.number)]
@@ -119,15 +118,10 @@ def closing_lines(end: RunEnd) -> list[str]:
         if spec.final_seeds is None and end.results.confirm_settings.rules:
             lines.append("rules      what each selection rule would have picked, on fresh seeds: in the report")
         if record.ablation_request is not None:
-            lines.append(
-                f"ablation   from the baseline to trial {record.ablation_request.trial}, step by step: in the report"
-            )
-        lines += [
-            *_mlflow_lines(folder.tracking_uri),
-            *_failure_lines(end),
-            "",
-            *_next_command_lines(end, told.next, beside is not None),
-        ]
+            best = record.ablation_request.trial
+            lines.append(f"ablation   from the baseline to trial {best}, step by step: in the report")
+        lines += [*_mlflow_lines(folder.tracking_uri), *_failure_lines(end), ""]
+        lines += _next_command_lines(end, told.next, beside is not None)
     else:
         lines += [*_first_failure_lines(end), *_resume_commands(end)]
     if end.mended_problems:
@@ -174,11 +168,9 @@ def _resume_commands(end: RunEnd) -> list[str]:
     if record.state != "failed" or spec.final_seeds is not None:  # a final training tries again what failed
         return [f"go on with it: study resume {spec.name}"]
     lines = [f"once its cause is mended: study resume {spec.name} --failed"]
-    return (
-        lines
-        if extend_study.has_only_failures_left(end.results)
-        else [*lines, f"without what failed: study resume {spec.name}"]
-    )
+    if not extend_study.has_only_failures_left(end.results):
+        lines.append(f"without what failed: study resume {spec.name}")
+    return lines
 
 
 def _failure_lines(end: RunEnd) -> list[str]:
@@ -238,9 +230,8 @@ def _train_baseline_command(folder: StudyFolder, spec: StudySpec) -> list[str]:
     origin, seeds = spec.origin or {}, ",".join(map(str, spec.final_seeds or ()))
     if "study" not in origin or final_training.is_baseline_training(Home(folder.path.parent), spec):
         return []
-    return [
-        f"{shell_command('train', origin['study'], '--baseline', '--seeds', seeds)}   what it is to be compared with"
-    ]
+    command = shell_command("train", origin["study"], "--baseline", "--seeds", seeds)
+    return [f"{command}   what it is to be compared with"]
 
 
 def _relative_to_working_folder(path: Path) -> Path:
@@ -323,9 +314,9 @@ def message_on_interrupt(message: str = STOPPED_BEFORE_BEGIN_MESSAGE, made: Path
     try:
         yield
     except KeyboardInterrupt:
-        raise StartInterruptedError(
-            STOPPED_RESUMABLE_MESSAGE.format(made.name) if made and made.exists() else message
-        ) from None
+        if made and made.exists():
+            message = STOPPED_RESUMABLE_MESSAGE.format(made.name)
+        raise StartInterruptedError(message) from None
 
 
 @contextmanager
@@ -395,9 +386,6 @@ def run_session(
             untracked = tracker.finish_writing(say)
         results = Results(spec, record)
         if files:
-            untracked = (
-                untracked
-                or tracker.log_artifacts(files, lead_sentences_by_title(results))
-                or register_model(home, folder, results)
-            )
+            untracked = untracked or tracker.log_artifacts(files, lead_sentences_by_title(results))
+            untracked = untracked or register_model(home, folder, results)
     return RunEnd(folder, spec, record, untracked, tracker.notes)

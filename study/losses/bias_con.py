@@ -32,15 +32,13 @@ def bias_con(
     Args:
         views: unit embeddings, shape (V, B, D).
         target, bias: classes and bias classes, shape (B,).
-        similarity: `gram(views)`, if the caller has it.
+        similarity: `gram_matrix(views)`, if the caller has it.
 
     Returns:
         The loss, a scalar.
     """
     weight = (target[:, None] == target[None, :]) & (bias[:, None] != bias[None, :])
-    per_row = _log_sum_minus_mean_positive(
-        views, cosine_matrix(views, similarity), weight.to(views.dtype), temperature, guard
-    )
+    per_row = _log_sum_minus_mean_positive(views, cosine_matrix(views, similarity), weight, temperature, guard)
     return rescale_by_temperature(per_row.mean(), temperature, base_temperature)
 
 
@@ -66,9 +64,7 @@ def soft_con(
     """
     features = functional.normalize(bias_features, dim=-1)
     weight = (1 - features @ features.T).clamp(min=0) * (target[:, None] == target[None, :])
-    per_row = _log_sum_minus_mean_positive(
-        views, cosine_matrix(views, similarity), weight.to(views.dtype), temperature, guard
-    )
+    per_row = _log_sum_minus_mean_positive(views, cosine_matrix(views, similarity), weight, temperature, guard)
     return rescale_by_temperature(per_row.mean(), temperature, base_temperature)
 
 
@@ -79,6 +75,7 @@ def _log_sum_minus_mean_positive(
 
     `weight` is (B, B) between samples: the mean of views under it costs one product of a V*V-th of the size.
     """
+    weight = weight.to(views.dtype)
     scale, own = 1 / temperature, weight.diagonal()
     total = weight.sum(1) * len(views) - own
     attraction = (views * (weight @ views.sum(0) - own[:, None] * views)).sum(-1).flatten()

@@ -119,7 +119,7 @@ def weakly_supervised_cclk(
         views: unit embeddings, shape (2, B, D).
         bias: the condition: classes (B,) or continuous values (B, K), scaled to similar sizes (colours to 0..1).
         condition: the same for each view, shape (2, B, K), or (B,) or (B, K) for both; before `bias`.
-        similarity: `gram(views)`, if the caller has it.
+        similarity: `gram_matrix(views)`, if the caller has it.
 
     Returns:
         The loss, a scalar.
@@ -127,17 +127,15 @@ def weakly_supervised_cclk(
     Raises:
         ValueError: not two views, or no condition.
     """
-    weights = _conditional_weights_of_views(
-        views, bias, condition, kernel, sigma2, degree, ridge, form, kernel_gradient
-    )
+    weights = _weights_of_views(views, bias, condition, kernel, sigma2, degree, ridge, form, kernel_gradient)
     scale = 1 / temperature
     if form == "paper":
         conditional, pair, everyone = _paper_form_terms(views, weights[0], scale)
-        rest = everyone - pair
-        return rescale_by_temperature(-(conditional / (conditional + rest)).log().mean(), temperature, base_temperature)
-    cosine = cosine_matrix(views, similarity)
-    conditional = _log_conditional_sum(cosine, weights, scale).clamp(min=math.log(MIN_POSITIVE_TERM))
-    per_row = softplus(log_sum_exp(cosine, scale) - conditional)
+        per_row = -(conditional / (conditional + (everyone - pair))).log()
+    else:
+        cosine = cosine_matrix(views, similarity)
+        conditional = _log_conditional_sum(cosine, weights, scale).clamp(min=math.log(MIN_POSITIVE_TERM))
+        per_row = softplus(log_sum_exp(cosine, scale) - conditional)
     return rescale_by_temperature(per_row.mean(), temperature, base_temperature)
 
 
@@ -163,17 +161,14 @@ def fair_cclk(
     whose weights are all 0 has no negatives and counts 0 (see `kernel_weight_diagnostics`). ValueError too for a single
     sample.
     """
-    weights = _conditional_weights_of_views(
-        views, bias, condition, kernel, sigma2, degree, ridge, form, kernel_gradient
-    )
+    weights = _weights_of_views(views, bias, condition, kernel, sigma2, degree, ridge, form, kernel_gradient)
     scale, others = 1 / temperature, count_other_samples(views)
     if form == "paper":
         conditional, pair, _ = _paper_form_terms(views, weights[0], scale)
-        return rescale_by_temperature(
-            -(pair / (pair + others * conditional)).log().mean(), temperature, base_temperature
-        )
-    conditional = _log_conditional_sum(cosine_matrix(views, similarity), weights, scale)
-    per_row = softplus(conditional + math.log(others) - other_view_similarity(views) * scale)
+        per_row = -(pair / (pair + others * conditional)).log()
+    else:
+        conditional = _log_conditional_sum(cosine_matrix(views, similarity), weights, scale)
+        per_row = softplus(conditional + math.log(others) - other_view_similarity(views) * scale)
     return rescale_by_temperature(per_row.mean(), temperature, base_temperature)
 
 
@@ -239,7 +234,7 @@ def kernel_weight_diagnostics(
     }
 
 
-def _conditional_weights_of_views(
+def _weights_of_views(
     views: Tensor,
     bias: Tensor | None,
     condition: Tensor | None,
@@ -305,7 +300,7 @@ def weakly_supervised_info_nce(
     Args:
         views: unit embeddings, shape (V, B, D).
         bias: the cluster of each sample's condition, shape (B,).
-        similarity: `gram(views)`, if the caller has it.
+        similarity: `gram_matrix(views)`, if the caller has it.
 
     Returns:
         The loss, a scalar.

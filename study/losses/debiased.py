@@ -43,7 +43,7 @@ def debiased_info_nce(
 
     Args:
         views: unit embeddings, shape (2, B, D).
-        similarity: `gram(views)`, if the caller has it.
+        similarity: `gram_matrix(views)`, if the caller has it.
         extra_positives: unit embeddings of M more views, shape (M, B, D); the v, for both views of a sample.
         negatives: unit embeddings of each sample's own N negatives, shape (N, B, D), instead of the batch's; the
             first view alone is then the anchor.
@@ -54,9 +54,7 @@ def debiased_info_nce(
     Raises:
         ValueError: not two views, a single sample without `negatives`, or empty `negatives` or `extra_positives`.
     """
-    positive, unbiased, _ = _positive_and_negative_terms(
-        views, similarity, extra_positives, negatives, temperature, tau_plus, beta=None
-    )
+    positive, unbiased, _ = _loss_terms(views, similarity, extra_positives, negatives, temperature, tau_plus, beta=None)
     return rescale_by_temperature(softplus(unbiased - positive).mean(), temperature, base_temperature)
 
 
@@ -86,7 +84,7 @@ def hard_negative_info_nce(
     Raises:
         ValueError: not two views, or a single sample.
     """
-    positive, unbiased, _ = _positive_and_negative_terms(views, similarity, None, None, temperature, tau_plus, beta)
+    positive, unbiased, _ = _loss_terms(views, similarity, None, None, temperature, tau_plus, beta)
     return rescale_by_temperature(softplus(unbiased - positive).mean(), temperature, base_temperature)
 
 
@@ -104,11 +102,8 @@ def share_of_floored_rows(
 
     At temperature 0.1 it nears 1 once the views agree.
     """
-    return (
-        _positive_and_negative_terms(views, similarity, extra_positives, None, temperature, tau_plus, beta)[2]
-        .to(views.dtype)
-        .mean()
-    )
+    _, _, floored = _loss_terms(views, similarity, extra_positives, None, temperature, tau_plus, beta)
+    return floored.to(views.dtype).mean()
 
 
 def log_debiased_negative(
@@ -124,7 +119,7 @@ def log_debiased_negative(
     return value.where(~floored, floor), floored
 
 
-def _positive_and_negative_terms(
+def _loss_terms(
     views: Tensor,
     similarity: Tensor | None,
     extra_positives: Tensor | None,

@@ -56,7 +56,7 @@ def difficulty_weighted_info_nce(
     Args:
         views: unit embeddings of the debiased encoder, shape (2, B, D).
         biased_views: the same samples' unit embeddings by the biased encoder, shape (2, B, D').
-        similarity: `gram(views)`, if the caller has it.
+        similarity: `gram_matrix(views)`, if the caller has it.
 
     Returns:
         The loss, a scalar.

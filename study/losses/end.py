@@ -41,7 +41,7 @@ def end(
     Args:
         views: unit embeddings, shape (V, B, D).
         target, bias: classes and bias classes, shape (B,).
-        similarity: `gram(views)`, if the caller has it.
+        similarity: `gram_matrix(views)`, if the caller has it.
 
     Returns:
         The regulariser, a scalar.

@@ -57,7 +57,7 @@ def eps_sup_info_nce(
     Args:
         views: unit embeddings, shape (V, B, D).
         target: classes, shape (B,); None: a sample's positives are its other views.
-        similarity: `gram(views)`, if the caller has it.
+        similarity: `gram_matrix(views)`, if the caller has it.
 
     Returns:
         The loss, a scalar.
@@ -70,9 +70,8 @@ def eps_sup_info_nce(
     positives = positive.sum(-1)
     if form == "c":
         share = positive.div_(positives.clamp(min=1)[:, None]) if reduction == "mean" else positive
-        return rescale_by_temperature(
-            sum_margin_losses(cosine, share, scale, epsilon, guard) / len(cosine), temperature, base_temperature
-        )
+        mean = sum_margin_losses(cosine, share, scale, epsilon, guard) / len(cosine)
+        return rescale_by_temperature(mean, temperature, base_temperature)
     if form == "d":
         apart = 1 - same_label
         per_row = pair_softplus(torch.add(cosine * scale, apart, alpha=epsilon), positive > 0, apart > 0)

@@ -94,10 +94,8 @@ def _reverse_kl_of_gaussians(mean: Tensor, variance: Tensor, other_mean: Tensor,
     return _kl_of_gaussians(other_mean, other_variance, mean, variance)
 
 
-def _jeffreys_of_gaussians(mean: Tensor, variance: Tensor, other_mean: Tensor, other_variance: Tensor) -> Tensor:
-    return _kl_of_gaussians(mean, variance, other_mean, other_variance) + _reverse_kl_of_gaussians(
-        mean, variance, other_mean, other_variance
-    )
+def _jeffreys_of_gaussians(*moments: Tensor) -> Tensor:
+    return _kl_of_gaussians(*moments) + _reverse_kl_of_gaussians(*moments)
 
 
 def _squared_mean_difference(mean: Tensor, variance: Tensor, other_mean: Tensor, other_variance: Tensor) -> Tensor:
@@ -209,7 +207,7 @@ def fair_kl(
         target: classes, shape (B,).
         bias: bias classes, shape (B,).
         bias_features: a bias-capturing model's features, shape (B, K); instead of `bias`.
-        similarity: `gram(views)`, if the caller has it.
+        similarity: `gram_matrix(views)`, if the caller has it.
 
     Returns:
         The regulariser, a scalar.

@@ -71,7 +71,7 @@ def fair_sup_con(
         views: unit embeddings, shape (V, B, D).
         bias: sensitive values, shape (B,).
         target: classes, shape (B,); None: FSCL-dagger.
-        similarity: `gram(views)`, if the caller has it.
+        similarity: `gram_matrix(views)`, if the caller has it.
 
     Returns:
         The loss, a scalar.
@@ -88,11 +88,10 @@ def fair_sup_con(
             drop = (same_bias if anchor_in_denominator else clear_diagonal_(same_bias)).neg_().add_(1)
         log_sum = log_sum_exp(cosine, scale, drop=drop)
     log_sum = log_sum.where(log_sum > -torch.inf, cosine.detach().amax(1) * scale)
-    row_weight, attraction, total = (
-        _group_normalised_positives(views, label, bias, group_form)
-        if group_norm
-        else _unweighted_positives(views, label)
-    )
+    if group_norm:
+        row_weight, attraction, total = _group_normalised_positives(views, label, bias, group_form)
+    else:
+        row_weight, attraction, total = _unweighted_positives(views, label)
     loss = (row_weight * (total * log_sum - scale * attraction)).sum()
     return rescale_by_temperature(loss, temperature, base_temperature)
 
@@ -118,9 +117,8 @@ def _group_normalised_positives(views: Tensor, label: Tensor, bias: Tensor, form
     own = (sum_over_group(by_both, views.sum(0)) - views) / others.view(count, -1, 1)
     attraction = (views * (apart + own)).sum(-1).flatten()
     share = (1 / elsewhere).view(count, -1).sum(0)[:, None]
-    total = (sum_over_group(by_label, share) - sum_over_group(by_both, share)).repeat(count, 1).flatten() + (
-        size - 1
-    ) / others
+    share_apart = sum_over_group(by_label, share) - sum_over_group(by_both, share)
+    total = share_apart.repeat(count, 1).flatten() + (size - 1) / others
     row_weight = 1 / size
     if form == "mean":
         row_weight = row_weight / row_weight.sum()

@@ -28,7 +28,7 @@ def eps_info_nce(
 
     Args:
         views: unit embeddings, shape (V, B, D), V >= 2.
-        similarity: `gram(views)`, if the caller has it.
+        similarity: `gram_matrix(views)`, if the caller has it.
 
     Returns:
         The loss, a scalar.

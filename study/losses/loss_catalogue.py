@@ -10,7 +10,7 @@ Three kinds, told apart by their first argument and by the decorator:
 In all of them keyword-only parameters typed `Tensor` are inputs of the maths (`target`, `bias`, `condition`, ...): a
 function declares those that it uses and is given no others, and one without a default is always given. All other
 keyword-only parameters are hyperparameters (`study.knobs`). `similarity` is optional: the cosine matrix of the rows,
-`gram(views)` of `study.losses.pairs`, given when several functions work on the same views: it is computed and
+`gram_matrix(views)` of `study.losses.pairs`, given when several functions work on the same views: it is computed and
 differentiated once.
 
 Ranges of hyperparameters are checked where a study file is read. Every function can be differentiated once.
@@ -83,12 +83,10 @@ def make_input_check(
     and what is wanted.
     """
     first, *others = inspect.signature(function).parameters.values()
-    wanted = {
-        parameter.name: NAMED_INPUT_FORMS[parameter.name] for parameter in others if parameter.name in NAMED_INPUT_FORMS
-    }
+    wanted = {one.name: NAMED_INPUT_FORMS[one.name] for one in others if one.name in NAMED_INPUT_FORMS}
     if "condition" in wanted and "bias" in wanted:
         wanted["bias"] = BIAS_AS_CONDITION
-    optional = {parameter.name for parameter in others if parameter.default is None}
+    optional = {one.name for one in others if one.default is None}
 
     def check(views: Tensor, inputs: Mapping[str, LossInput]) -> dict[str, LossInput]:
         of_first = FIRST_INPUT_FORMS["logits" if first.name == "logits" else "views"]
@@ -130,9 +128,8 @@ def _check_input(loss: str, name: str, value: LossInput, wanted: InputForm, size
                         break
                 else:
                     return
-    known = ", ".join(
-        f"{letter} = {sizes[letter]}" for letter in "VBD" if letter in sizes and name not in FIRST_INPUT_FORMS
-    )
+    letters = "" if name in FIRST_INPUT_FORMS else "VBD"
+    known = ", ".join(f"{letter} = {sizes[letter]}" for letter in letters if letter in sizes)
     elements = f" of {wanted.elements}" if wanted.elements else ""
     raise ValueError(
         f"{loss}: {name} is a tensor{elements} of shape {_wanted_shape_text(wanted)}, got {_describe_given(value)}"

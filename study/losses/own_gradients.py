@@ -247,10 +247,8 @@ def cell_sums_by_matmul(
     """Return the sums, sums of squares and sums of masks of the cells."""
     masks = pair_cell_masks(one_class, aligned)
     of_squares = masks.square() if soft else masks
-    products = (
-        _flatten_masks(masks) @ cosine.flatten(-2)[..., None],
-        _flatten_masks(of_squares) @ cosine.square().flatten(-2)[..., None],
-    )
+    column = cosine.flatten(-2)[..., None]
+    products = _flatten_masks(masks) @ column, _flatten_masks(of_squares) @ column.square()
     sums, squares = (product.squeeze(-1).unflatten(-1, (2, 2)) for product in products)
     return sums, squares, masks.sum((-2, -1))
 

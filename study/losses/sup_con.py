@@ -53,7 +53,7 @@ def eps_sup_con(
     Args:
         views: unit embeddings, shape (V, B, D).
         target: classes, shape (B,); None: a sample's positives are its other views.
-        similarity: `gram(views)`, if the caller has it.
+        similarity: `gram_matrix(views)`, if the caller has it.
 
     Returns:
         The loss, a scalar.
@@ -66,9 +66,9 @@ def eps_sup_con(
     everyone = add_denominator_guard(log_sum_exp(shifted, scale), cosine, scale, guard)
     attraction, positives = mean_cosine_of_positives(views, index)
     per_row = (everyone - attraction * scale).where(positives > 0, 0.0)
-    return rescale_by_temperature(
-        per_row[: len(views[0]) if anchors == "first" else None].mean(), temperature, base_temperature
-    )
+    if anchors == "first":
+        per_row = per_row[: len(views[0])]
+    return rescale_by_temperature(per_row.mean(), temperature, base_temperature)
 
 
 @loss

@@ -16,7 +16,7 @@ from study.models import Encoder, Network
 class PerSampleBuffer(nn.Module):
     """A value that a method remembers for each training sample, part of its state.
 
-    Its length comes with `begin`, or with a state that is loaded: also a method that never began can load one.
+    Its length comes with `allocate`, or with a state that is loaded: also a method that never began can load one.
 
     Args:
         fill: the value that every sample has at first; its type is that of the values.
@@ -47,9 +47,8 @@ LossInputs = Mapping[str, Tensor | None]
 
 def _floored_diagnostics(views: Tensor, inputs: LossInputs, options: Section) -> dict[str, Tensor]:
     hyperparameters = {key: options[key] for key in ("temperature", "tau_plus", "beta") if key in options}
-    return {
-        "floored_share": share_of_floored_rows(views, extra_positives=inputs.get("extra_positives"), **hyperparameters)
-    }
+    share = share_of_floored_rows(views, extra_positives=inputs.get("extra_positives"), **hyperparameters)
+    return {"floored_share": share}
 
 
 def _kernel_weight_diagnostics(views: Tensor, inputs: LossInputs, options: Section) -> dict[str, Tensor]:

@@ -39,10 +39,9 @@ def keys(method: Section) -> Iterator[Knob]:
     yield from adversary_knobs(method, has_stage=False)
     if needs(method).bias_key or method.get("bias_source") == "model":
         adversary = method.get("adversary", "none") != "none"
-        only_fair_kl = (
-            method["name"] != BALANCED_CROSS_ENTROPY and method.get("regulariser") == "fair_kl" and not adversary
-        )
-        yield from bias_source_knobs(method, takes_features=only_fair_kl, takes_unknown=False)
+        is_balanced, has_fair_kl = method["name"] == BALANCED_CROSS_ENTROPY, method.get("regulariser") == "fair_kl"
+        takes_features = has_fair_kl and not is_balanced and not adversary
+        yield from bias_source_knobs(method, takes_features, takes_unknown=False)
 
 
 def needs(method: Section) -> MethodNeeds:

@@ -31,10 +31,10 @@ class Adversary(nn.Module):
         self.layers = nn.Sequential(nn.Linear(features, hidden), nn.ReLU(), nn.Linear(hidden, bias_classes))
 
     def forward(self, features: Tensor, bias: Tensor) -> Tensor:
-        """Compute the cross entropy of predicting `bias` (B,), `UNKNOWN_LABEL` left out, from `features` (B, F), a
-        scalar.
+        """Compute the cross entropy of predicting `bias` (B,) from `features` (B, F), a scalar.
 
-        The gradient into the features is reversed and multiplied by the weight; the adversary's own is not.
+        Samples of `UNKNOWN_LABEL` are left out. The gradient into the features is reversed and multiplied by the
+        weight; the adversary's own is not.
         """
         known = (bias != UNKNOWN_LABEL).sum().clamp(min=1)
         logits = self.layers(reverse_gradient(features, self.weight))
@@ -205,9 +205,7 @@ class GroupAdversary(nn.Module):
         )
 
     def forward(self, features: Tensor, labels: BatchLabels) -> Tensor:
-        """Compute `adversary_group_error` of predicting the bias from features (B, F), their gradient reversed and
-        weighted.
-        """
+        """Compute `adversary_group_error` of the bias predicted from features (B, F), whose gradient is reversed."""
         if labels.bias is None:
             raise ValueError("laftr needs bias labels")
         kind = functional.one_hot(labels.target.clamp(min=0), self.classes).to(features.dtype)

@@ -72,11 +72,10 @@ def keys(method: Section) -> Iterator[Knob]:
     yield from adversary_knobs(method, has_stage=True)
     yield from balance_knobs(method)
     if using := _keys_that_use_bias(method):
+        needs_bias = "bias" in required_tensors(name)
         # whether all terms that use the bias can use the features of a bias-capturing model
-        takes_features = set(using) <= {"regulariser", "name"} and method.get("regulariser") != "end"
-        yield from bias_source_knobs(
-            method, takes_features and "bias" not in required_tensors(name), "bias" in required_tensors(name)
-        )
+        takes_features = set(using) <= {"regulariser", "name"} and method.get("regulariser") != "end" and not needs_bias
+        yield from bias_source_knobs(method, takes_features, takes_unknown=needs_bias)
 
 
 def needs(method: Section) -> MethodNeeds:
@@ -84,25 +83,22 @@ def needs(method: Section) -> MethodNeeds:
     name, from_model = str(method["name"]), method.get("bias_source") == "model"
     using = _keys_that_use_bias(method)
     keys_for_bias = [key for key in using if key not in ("regulariser", "name") or not from_model]
-    conditioned = "condition" in parameter_names(name)
+    takes_condition = "condition" in parameter_names(name) and name not in LOSSES_CONDITIONED_ON_FEATURES
     uses_target = method.get("use_target", True)
     pairs = "name" if needs_two_views(name) else None if uses_target else "use_target"
     asking = ["name"] if "target" in parameter_names(name) and uses_target else []
     asking += [key for key in ("regulariser", "cross_entropy") if method.get(key, "none") != "none"]
     asking += ["adversary"] if method.get("adversary") == "classifier" else []
+    stage_epochs = classifier_stage_epochs(method)
     return MethodNeeds(
         labels_key=next(iter(asking), None),
         bias_key=keys_for_bias[0] if keys_for_bias else None,
-        condition_key="name"
-        if name in LOSSES_WITH_CLUSTERS or (conditioned and name not in LOSSES_CONDITIONED_ON_FEATURES)
-        else None,
+        condition_key="name" if takes_condition or name in LOSSES_WITH_CLUSTERS else None,
         views_key=pairs or ("views" if value_or_default(method, "views", 1) > 1 else None),
         varying_key="unknown_bias" if method.get("unknown_bias") == "sup_con" else None,
         receptive_field=bias_model_receptive_field(method),
-        min_epochs=("classifier_epochs", classifier_stage_epochs(method) + 1)
-        if classifier_stage_epochs(method)
-        else None,
-        total_epochs_key="classifier_epochs" if classifier_stage_epochs(method) else None,
+        min_epochs=("classifier_epochs", stage_epochs + 1) if stage_epochs else None,
+        total_epochs_key="classifier_epochs" if stage_epochs else None,
     )
 
 

@@ -241,6 +241,6 @@ def adversary_knobs(method: Section, has_stage: bool) -> list[Knob]:
 
 def classifier_stage_epochs(method: Section) -> int:
     """Return how many of the last epochs are a classifier stage; 0: there is none."""
-    return (
-        to_options(ClassifierStageOptions, method).classifier_epochs if method.get("adversary") == "classifier" else 0
-    )
+    if method.get("adversary") != "classifier":
+        return 0
+    return to_options(ClassifierStageOptions, method).classifier_epochs

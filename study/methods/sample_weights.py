@@ -42,11 +42,9 @@ class BalanceOptions:
 
 def balance_knobs(method: Section) -> Iterator[Knob]:
     """Yield the keys about weights of a `method` section; without bias labels there are no cells."""
-    yield from (
-        knob
-        for knob in read_knobs(BalanceOptions)
-        if knob.key == "class_weights" or method.get("bias_source") != "model"
-    )
+    for knob in read_knobs(BalanceOptions):
+        if knob.key == "class_weights" or method.get("bias_source") != "model":
+            yield knob
 
 
 def add_sample_weights(labels: BatchLabels, method: Section) -> BatchLabels:
@@ -61,9 +59,8 @@ def add_sample_weights(labels: BatchLabels, method: Section) -> BatchLabels:
     weight = torch.ones_like(labels.target, dtype=torch.float32)
     if asked.cell_weights and labels.bias is not None:
         cell = labels.target * (labels.bias.max() + 1) + labels.bias
-        weight *= _inverse_frequency_weights(
-            torch.where(there & (labels.bias != UNKNOWN_LABEL), cell, UNKNOWN_LABEL), weight, asked.cell_weights
-        )
+        cell = cell.where(there & (labels.bias != UNKNOWN_LABEL), UNKNOWN_LABEL)
+        weight *= _inverse_frequency_weights(cell, weight, asked.cell_weights)
     weight *= _inverse_frequency_weights(labels.target, weight, asked.class_weights)
     return replace(labels, weight=weight / weight[there].mean())
 
@@ -85,10 +82,10 @@ def weighted_mean_cross_entropy(logits: Tensor, labels: BatchLabels) -> Tensor:
     """
     count = (labels.target != UNKNOWN_LABEL).sum().clamp(min=1)
     if labels.weight is None:
-        return (
-            functional.cross_entropy(logits.float(), labels.target, ignore_index=UNKNOWN_LABEL, reduction="sum") / count
-        )
-    return apply_sample_weights(cross_entropy_per_sample(logits, labels.target), labels).sum() / count
+        total = functional.cross_entropy(logits.float(), labels.target, ignore_index=UNKNOWN_LABEL, reduction="sum")
+    else:
+        total = apply_sample_weights(cross_entropy_per_sample(logits, labels.target), labels).sum()
+    return total / count
 
 
 def cross_entropy_per_sample(logits: Tensor, target: Tensor) -> Tensor:

@@ -75,9 +75,8 @@ class LearningFromFailure(Method):
             self.biased_running.update_means(batch.index, biased_loss.detach())
         biased_value = -torch.expm1(-self.q * biased_loss) / self.q if self.q else biased_loss
         count = (target != UNKNOWN_LABEL).sum().clamp(min=1)
-        value = (
-            apply_sample_weights(self.sample_weights(batch.index) * loss, batch.labels) + biased_value
-        ).sum() / count
+        weighted = apply_sample_weights(self.sample_weights(batch.index) * loss, batch.labels)
+        value = (weighted + biased_value).sum() / count
         return value, {"encoder": features, "biased_encoder": biased_features}
 
     def sample_weights(self, index: Tensor) -> Tensor:

@@ -73,9 +73,8 @@ def why_network_unsuited(model: Mapping[str, Any], facts: Facts) -> str | None:
     problem = _network_problem(model, facts)
     if problem is None:
         return None
-    others = [
-        name for name in _own_networks() if _network_problem({"name": name}, facts) is None
-    ]  # no code of others for a message
+    # no code of others for a message
+    others = [name for name in _own_networks() if _network_problem({"name": name}, facts) is None]
     if model["name"] in others:
         return f"{model['name']} {problem}"
     return f"{model['name']} {problem}. Networks for this data: {', '.join(others) or 'none'}"
@@ -144,29 +143,23 @@ def facts_without_maps(model: Mapping[str, Any], facts: Facts) -> Facts:
     """Return the facts of the last columns of a frozen network's rows: the maps of trained stages come first."""
     if not model.get("frozen") or not has_trained_stages(model):
         return facts
-    return replace(
-        facts,
-        shape=facts_of_network_inputs({**model, "trained_stages": "none"}, Facts(2, None, DEFAULT_IMAGE_SHAPE)).shape,
-    )
+    without = facts_of_network_inputs({**model, "trained_stages": "none"}, Facts(2, None, DEFAULT_IMAGE_SHAPE))
+    return replace(facts, shape=without.shape)
 
 
 def _build_on_frozen(model: Mapping[str, Any], facts: Facts, begins: bool) -> "Encoder":
     """Build what is trained on a frozen network's features."""
     import torch
 
-    from study.models import frozen_networks
     from study.models.backbone_network import Backbone
+    from study.models.frozen_networks import build_layers_on_frozen_network, frozen_network_section
 
     if not has_trained_stages(model):
-        return frozen_networks.build_layers_on_frozen_network(
-            model, facts.shape[0] - columns_before_features(model), None
-        )
+        return build_layers_on_frozen_network(model, facts.shape[0] - columns_before_features(model), None)
     with torch.random.fork_rng(devices=[]):  # what is trained begins as it does without stages
-        trunk = build_encoder(
-            frozen_networks.frozen_network_section(model), replace(facts, shape=DEFAULT_IMAGE_SHAPE), begins
-        )
+        trunk = build_encoder(frozen_network_section(model), replace(facts, shape=DEFAULT_IMAGE_SHAPE), begins)
     assert isinstance(trunk, Backbone)  # no other network has the key
-    return frozen_networks.build_layers_on_frozen_network(model, trunk.features, trunk)
+    return build_layers_on_frozen_network(model, trunk.features, trunk)
 
 
 def describe_weights(model: Mapping[str, Any]) -> dict[str, str] | None:

@@ -216,9 +216,8 @@ def why_backbone_unsuited(architecture: str, options: BackboneOptions, facts: Fa
         return problem
     if facts.shape[0] != 3:
         return f"takes colour images, not those of {facts.shape[0]} channels"
-    problem = why_wrong_weights(architecture, options, facts) or _wrong_image_size(
-        architecture, options.weights, facts.shape
-    )
+    problem = why_wrong_weights(architecture, options, facts)
+    problem = problem or _wrong_image_size(architecture, options.weights, facts.shape)
     return f"with architecture {architecture} {problem}" if problem else None
 
 
@@ -227,9 +226,8 @@ def _wrong_image_size(architecture: str, weights: str | None, shape: tuple[int, 
     """Say what is wrong with images of this shape: too small, or not of a size that the network can take."""
     _, height, width = shape
     by_name = weights is not None and not is_weights_file(weights)
-    least = published_weights.find_weights(
-        architecture, weights if by_name else published_weights.DEFAULT_WEIGHTS_NAME
-    ).min_side
+    name = weights if by_name else published_weights.DEFAULT_WEIGHTS_NAME
+    least = published_weights.find_weights(architecture, name).min_side
     any_side = architecture.startswith("vit_") and not by_name
     if min(height, width) < least and not any_side:
         return f"takes images of at least {least} x {least} pixels, not of {height} x {width}"

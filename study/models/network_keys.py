@@ -86,9 +86,8 @@ def early_layers_width(model: Mapping[str, Any]) -> int:
 
 def columns_before_features(model: Mapping[str, Any]) -> int:
     """Return the columns of a row before the features: of early layers and of all known late stages."""
-    return early_layers_width(model) + sum(
-        width for _, width in LATE_STAGE_MODULES.get(published_weights.architecture_name(model), ())
-    )
+    late = LATE_STAGE_MODULES.get(published_weights.architecture_name(model), ())
+    return early_layers_width(model) + sum(width for _, width in late)
 
 
 ArchitectureKey = Annotated[str, Doc("which network, as torchvision names it: `study models list`")]
@@ -171,19 +170,14 @@ def why_wrong_weights(architecture: str, options: BackboneOptions, facts: Facts)
 
     Whether the file is there, and fits, is seen when it is read.
     """
-    if options.joined > len(LATE_STAGE_MODULES.get(architecture, ())):
-        return (
-            f"has {len(LATE_STAGE_MODULES.get(architecture, ()))} stages that model.joined can join, "
-            f"{options.joined} given"
-        )
+    if options.joined > (stages := len(LATE_STAGE_MODULES.get(architecture, ()))):
+        return f"has {stages} stages that model.joined can join, {options.joined} given"
     if options.trained_stages != "none":
         if architecture not in LAST_FROZEN_LAYER:
             return f"has no stages that model.trained_stages knows. Networks that have: {', '.join(LAST_FROZEN_LAYER)}"
         if facts.shape[1] != facts.shape[2]:
-            return (
-                f"trains stages on square images, not on those of {image_size_in_words(facts)} pixels: "
-                "model.trained_stages"
-            )
+            size = image_size_in_words(facts)
+            return f"trains stages on square images, not on those of {size} pixels: model.trained_stages"
     if options.weights is not None and not is_weights_file(options.weights):
         if options.weights not in (names := published_weights.weights_names_of(architecture)):
             return f"has no weights {options.weights!r}. {published_weights.allowed_weights_text(names)}"

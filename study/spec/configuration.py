@@ -97,10 +97,8 @@ def validate_configuration(
     params = space.suggest_params(lambda key, domain: values.get(key))
     for key in given:
         if key not in space.domains:
-            message = (
-                f"is not searched. {did_you_mean(key, space.domains)}Allowed: {', '.join(space.domains) or 'none'}"
-            )
-            problems.add_problem((key,), message)
+            allowed = f"{did_you_mean(key, space.domains)}Allowed: {', '.join(space.domains) or 'none'}"
+            problems.add_problem((key,), f"is not searched. {allowed}")
         elif key not in params:
             deciding = {other: value for other, value in params.items() if other in space.deciding_keys}
             problems.add_problem((key,), f"a trial with {format_params(deciding)} does not have it")

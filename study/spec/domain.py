@@ -17,9 +17,7 @@ def is_among_typed_values(value: Value, values: Iterable[Value]) -> bool:
 
 
 FiniteNumber = int | Annotated[float, Field(allow_inf_nan=False)]
-
-
-ChoiceValue = bool | int | Annotated[float, Field(allow_inf_nan=False)] | str | None
+ChoiceValue = bool | FiniteNumber | str | None
 
 
 def _keep_choice_type(value: Value) -> Value:
@@ -31,8 +29,7 @@ def _keep_choice_type(value: Value) -> Value:
     if isinstance(value, list | dict):
         raise ValueError(
             f"{shorten_text(repr(value))} given, allowed is one value: a number, a word, true, false or null. Give "
-            f"what "
-            "is a list or a mapping a name of its own, and have what is trained look it up by that"
+            "what is a list or a mapping a name of its own, and have what is trained look it up by that"
         )
     return value
 

@@ -119,11 +119,8 @@ def _study_file_schema_model() -> type[BaseModel]:
     """Make the model of a study file."""
     sections, searchable = dict[str, object](), dict[str, object]()
     for section in TRIAL_SECTIONS:
-        by_name = (
-            {name: declared_knobs(section, name) for name in names_of_section(section)}
-            if section in NAME_CATALOGUES
-            else {}
-        )
+        names = names_of_section(section) if section in NAME_CATALOGUES else []
+        by_name = {name: declared_knobs(section, name) for name in names}
         models = [_section_schema_model(section, keys, name) for name, keys in by_name.items()] or [
             _section_schema_model("train", declared_knobs("train"))
         ]
@@ -137,20 +134,20 @@ def _study_file_schema_model() -> type[BaseModel]:
                 searchable[f"{section}.{key}"] = TypeAliasType(f"{section}_{key}", _knobs_type(knobs))
         if by_name:
             label = Annotated[str, Field(description="A label of search.alternatives.")]
-            searchable[f"{section}.name"] = TypeAliasType(
-                f"{section}_name", union_of_types([literal_type_of_names(by_name), label])
-            )
+            kinds = union_of_types([literal_type_of_names(by_name), label])
+            searchable[f"{section}.name"] = TypeAliasType(f"{section}_name", kinds)
     when = GenericAlias(dict, (literal_type_of_names(searchable), list[ChoiceValue]))
     domain = make_model("Domain", {"when": (when, DEPENDENT_DEFAULT)}, Domain, Domain.__doc__)
     space = {
         key: Annotated[union_of_types([kind, Literal["paper"], domain]), _DomainSchemaForms()]
         for key, kind in searchable.items()
     }
-    point = _optional_keys_model("point", searchable)
-    marked = _optional_keys_model("given", {**searchable, INCUMBENT_MARK_KEY: bool})
     alternatives = {section: GenericAlias(dict, (str, sections[section])) for section in NAME_CATALOGUES}
     search = _search_schema_model(
-        _optional_keys_model("space", space), point, marked, _optional_keys_model("alternatives", alternatives)
+        _optional_keys_model("space", space),
+        _optional_keys_model("point", searchable),
+        _optional_keys_model("given", {**searchable, INCUMBENT_MARK_KEY: bool}),
+        _optional_keys_model("alternatives", alternatives),
     )
     fields: dict[str, tuple[object, object]] = {
         section: (_with_description(kind, section), DEPENDENT_DEFAULT if section == "train" else ...)
@@ -213,11 +210,8 @@ def _section_schema_model(section: str, keys: Mapping[str, list[Knob]], name: st
     fields: dict[str, tuple[object, object]] = {"name": (literal_type_of_names([name]), ...)} if name else {}
     for key, knobs in keys.items():
         defaults = [knob.default for knob in knobs]
-        default = (
-            DEPENDENT_DEFAULT
-            if key == "threads" or any(one != defaults[0] for one in defaults)
-            else default_as_in_file(defaults[0])
-        )
+        depends = key == "threads" or any(one != defaults[0] for one in defaults)
+        default = DEPENDENT_DEFAULT if depends else default_as_in_file(defaults[0])
         fields[key] = _knobs_type(knobs), ... if any(knob.required for knob in knobs) else default
     return make_model(f"{section}_{name}" if name else section, fields)
 

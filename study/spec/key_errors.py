@@ -166,11 +166,8 @@ def _networks_with(key: str) -> list[str]:
 
 
 def _methods_with(key: str) -> list[str]:
-    return [
-        name
-        for name in methods.method_names()
-        if name != methods.OWN_FUNCTION_NAME and key in methods.method_knobs({"name": name})
-    ]
+    names = [name for name in methods.method_names() if name != methods.OWN_FUNCTION_NAME]
+    return [name for name in names if key in methods.method_knobs({"name": name})]
 
 
 def _valid_keys_at(model: type[BaseModel], location: tuple[int | str, ...]) -> list[str]:

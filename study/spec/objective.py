@@ -53,11 +53,8 @@ class MetricConstraint:
 
     def violation_by(self, value: float) -> float:
         """Return by how much a value misses the limit; below 0, how much room it leaves."""
-        return (
-            round_to_significant_digits(value) - self.limit
-            if self.comparison == "<="
-            else self.limit - round_to_significant_digits(value)
-        )
+        value = round_to_significant_digits(value)
+        return value - self.limit if self.comparison == "<=" else self.limit - value
 
     def __str__(self) -> str:
         return f"{self.metric} {self.comparison} {self.limit:g}"
@@ -123,10 +120,8 @@ class Objective:
     @property
     def metrics_and_directions_text(self) -> str:
         """The metrics and which direction of each is better, in words."""
-        words = {"min": "lower", "max": "higher"}
-        return "; ".join(
-            f"{name}, {words[mode]} is better" for name, mode in zip(self.metrics, self.directions, strict=True)
-        )
+        words = ("lower" if mode == "min" else "higher" for mode in self.directions)
+        return "; ".join(f"{name}, {word} is better" for name, word in zip(self.metrics, words, strict=True))
 
     @cached_property
     def needed_metrics(self) -> list[str]:
@@ -145,10 +140,8 @@ class Objective:
 
     def broken_constraints(self, *scores: TrialScore) -> list[MetricConstraint]:
         """Return the constraints that at least one of the scores misses."""
-        by_limit = (
-            zip(self.constraints, *(score.constraint_violations for score in scores), strict=True) if scores else ()
-        )
-        return [limit for limit, *excesses in by_limit if max(excesses) > 0]
+        violations = [score.constraint_violations for score in scores]
+        return [limit for limit, *by in zip(self.constraints, *violations, strict=True) if max(by, default=0.0) > 0]
 
     def ranking_order(self, scores: Sequence[TrialScore]) -> list[int]:
         """Return positions of scores, the best first: by fronts of constrained domination, then by the first metric.

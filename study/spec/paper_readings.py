@@ -67,9 +67,8 @@ def pop_readings(document: YamlDocument) -> dict[str, ProtocolReading]:
     readings = checked.readings if checked else {}
     taken = [name for name, reading in readings.items() if reading.taken is not None]
     if len(taken) != 1:
-        problems.add_problem(
-            ("readings",), f"taken: given for {', '.join(taken) or 'none'}, allowed is exactly one of them"
-        )
+        given = ", ".join(taken) or "none"
+        problems.add_problem(("readings",), f"taken: given for {given}, allowed is exactly one of them")
     for name, each in readings.items():
         if each.taken is None and not (each.set or each.is_reevaluation_only):
             problems.add_problem(

@@ -48,11 +48,9 @@ def requested_reference_names(spec: "StudySpec") -> Iterator[str]:
         return
     names: Collection[str] = REFERENCES if isinstance(asked, bool | str) else asked
     of_features = fits_references_to_frozen_features(spec)
-    yield from (
-        name
-        for name in REFERENCES
-        if name in names and why_reference_unsuited(name, spec.data_facts, of_features) is None
-    )
+    for name in REFERENCES:
+        if name in names and why_reference_unsuited(name, spec.data_facts, of_features) is None:
+            yield name
 
 
 def fits_references_to_frozen_features(spec: "StudySpec") -> bool:
@@ -68,15 +66,13 @@ def check_references(spec: "StudySpec", problems: ProblemCollector) -> None:
     for place, name in enumerate(asked):
         at = ("search", "references", str(place))
         if name not in REFERENCES:
-            problems.add_problem(
-                at, f"{name!r} given. {did_you_mean(name, REFERENCES)}Allowed: {', '.join(REFERENCES)}"
-            )
+            allowed = f"{did_you_mean(name, REFERENCES)}Allowed: {', '.join(REFERENCES)}"
+            problems.add_problem(at, f"{name!r} given. {allowed}")
         elif spec.function:
             problems.add_problem(at, f"{name!r} given, but a function of your own trains, whose data are its own")
         elif spec.varied_data_keys:
-            problems.add_problem(
-                at, f"{name!r} given, but trials differ in their data ({', '.join(spec.varied_data_keys)})"
-            )
+            keys = ", ".join(spec.varied_data_keys)
+            problems.add_problem(at, f"{name!r} given, but trials differ in their data ({keys})")
         elif why := why_reference_unsuited(name, spec.data_facts, fits_references_to_frozen_features(spec)):
             problems.add_problem(at, f"{name!r} given, which {why}")
     if len(set(asked)) < len(asked):

@@ -28,9 +28,8 @@ SECONDS_PER_UNIT = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 def parse_duration(value: Value) -> Value:
     """Convert a duration such as `90m` or `1h30m` to seconds; return anything else as it is."""
     if isinstance(value, str) and re.fullmatch(r"(\d+(\.\d+)?[smhd])+", value):
-        return sum(
-            float(number) * SECONDS_PER_UNIT[unit] for number, _, unit in re.findall(r"(\d+(\.\d+)?)([smhd])", value)
-        )
+        parts = re.findall(r"(\d+(?:\.\d+)?)([smhd])", value)
+        return sum(float(number) * SECONDS_PER_UNIT[unit] for number, unit in parts)
     return float(value) if type(value) is int and abs(value) <= MAX_INTEGER else value
 
 

@@ -139,11 +139,8 @@ def all_trial_faults(trial: Mapping[str, Section], facts: Facts) -> Iterator[tup
     if method["name"] == OWN_FUNCTION_NAME:
         return
     if method["name"] == REFERENCE_METHOD and trial["train"]["epochs"] != 1:
-        why = (
-            f"{trial['train']['epochs']} given, allowed is 1 with method.name {REFERENCE_METHOD}, which is fitted at "
-            f"once"
-        )
-        yield ("train", "epochs"), why
+        why = f"allowed is 1 with method.name {REFERENCE_METHOD}, which is fitted at once"
+        yield ("train", "epochs"), f"{trial['train']['epochs']} given, {why}"
     epsilon, temperature = method.get("epsilon"), method.get("temperature")
     if isinstance(epsilon, int | float) and isinstance(temperature, int | float) and epsilon > 2.0 / temperature:
         limit = 2.0 / temperature
@@ -252,9 +249,8 @@ def check_space(
         if not _check_key_exists(key, forms.all_keys, at, problems):
             continue
         if domain.choices is None and (key.endswith(".name") or key.startswith("data.")):
-            problems.add_problem(
-                at, "a range given, allowed are choices: each is a data set, network or method of its own"
-            )
+            message = "a range given, allowed are choices: each is a data set, network or method of its own"
+            problems.add_problem(at, message)
         if key.endswith(".name"):
             _check_names_of_key(key, domain.choices or [], sections, at, problems)
         if isinstance(domain.step, float) and any(int in knob.plain_types for knob in forms.knobs_of_key(key)):
@@ -297,10 +293,8 @@ def combine_deciding_keys(space: SearchSpace, problems: ProblemCollector) -> lis
     """
     cases = list(islice(space.cases(), MAX_NAME_COMBINATIONS + 1))
     if len(cases) > MAX_NAME_COMBINATIONS:
-        message = (
-            f"more than {MAX_NAME_COMBINATIONS} combinations of "
-            f"{', '.join(sorted(space.deciding_keys))}. Write several studies"
-        )
+        of = ", ".join(sorted(space.deciding_keys))
+        message = f"more than {MAX_NAME_COMBINATIONS} combinations of {of}. Write several studies"
         problems.add_problem(("search", "space"), message)
         return []
     for key in space.domains:
@@ -323,13 +317,10 @@ def check_domain_values(
             seen.add((key, knob))
             label = f"{section}.name"
             noted = TrialProblemCollector(problems, {label: case[label]} if label in case else {})
-            faults = [why for value in domain.boundary_values() if (why := fault_of_value(knob, value))]
-            between = (
-                None
-                if faults or domain.choices is not None
-                else fault_of_value(knob, _middle_value(domain, key, space))
-            )
-            for why in [*faults, *([between] if between else [])]:
+            faults = [fault_of_value(knob, value) for value in domain.boundary_values()]
+            if not any(faults) and domain.choices is None:
+                faults = [fault_of_value(knob, _middle_value(domain, key, space))]
+            for why in filter(None, faults):
                 noted.add_problem(("search", "space", key), why)
 
 
@@ -365,14 +356,11 @@ def _check_when_condition(
 ) -> None:
     for key, values in when.items():
         if key not in domains:
-            searched = list(domains)
-            problems.add_problem(
-                (*at, key), f"is not in search.space. {did_you_mean(key, searched)}Allowed: {', '.join(searched)}"
-            )
+            allowed = f"{did_you_mean(key, list(domains))}Allowed: {', '.join(domains)}"
+            problems.add_problem((*at, key), f"is not in search.space. {allowed}")
         elif domains[key].choices is None:
-            problems.add_problem(
-                (*at, key), f"{key} is searched as a range, allowed in a condition are keys with choices"
-            )
+            message = f"{key} is searched as a range, allowed in a condition are keys with choices"
+            problems.add_problem((*at, key), message)
         else:
             for value in (choice for choice in values if not domains[key].contains(choice)):
                 allowed = ", ".join(map(repr, domains[key].boundary_values()))
@@ -410,10 +398,8 @@ def incompatible_sections_faults(
             key = [*shaping, "name"][0]
             why = f"0 given, method.{key} {method[key]!r} shapes features, and those of a frozen network stay"
             yield ("model", "adapter"), f"{why}: allowed is 1 or more, or model.trained_stages"
-        facts, name = (
-            models.facts_of_network_inputs(sections["model"], facts),
-            f"{name} (features of a frozen network, a table)",
-        )
+        facts = models.facts_of_network_inputs(sections["model"], facts)
+        name = f"{name} (features of a frozen network, a table)"
     augmentation = train.augmentation
     if reason := augment.why_augmentation_unsuited(augmentation, facts):
         yield ("train", "augmentation"), f"{reason}, which data.name {name!r} is not"
@@ -421,11 +407,8 @@ def incompatible_sections_faults(
         yield from _shape_faults(sections, facts)
     wish = methods.method_needs(method).views_key
     if wish and not augment.has_random_views(augmentation):
-        random = [
-            other
-            for other in augment.augmentation_names()
-            if augment.has_random_views(other) and not augment.why_augmentation_unsuited(other, facts)
-        ]
+        names = filter(augment.has_random_views, augment.augmentation_names())
+        random = [other for other in names if not augment.why_augmentation_unsuited(other, facts)]
         why = f"{augmentation!r} given, method.{wish} {method[wish]!r} needs views that differ. "
         yield ("train", "augmentation"), f"{why}Allowed: {', '.join(random)}"
     if train.warmup_epochs > train.epochs:
@@ -451,11 +434,8 @@ def _early_layers_faults(sections: Mapping[str, Section], facts: Facts) -> Itera
     if asked and facts.unlabelled:
         yield asked[0], f"{EARLY_LAYERS_SOURCE!r} given, it needs the class of every training sample"
     if asked and not (sections["model"].get("frozen") and early_layers_width(sections["model"])):
-        yield (
-            asked[0],
-            f"{EARLY_LAYERS_SOURCE!r} given, it needs model.frozen and one of these networks: "
-            f"{', '.join(EARLY_LAYER_MODULES)}",
-        )
+        networks = ", ".join(EARLY_LAYER_MODULES)
+        yield asked[0], f"{EARLY_LAYERS_SOURCE!r} given, it needs model.frozen and one of these networks: {networks}"
 
 
 def _cuda_graph_faults(method: Section, train: TrainOptions) -> Iterator[tuple[tuple[str, str], str]]:
@@ -510,14 +490,12 @@ def fill_in_function_file(values: dict[str, Value], problems: ProblemCollector) 
     for key, given in mapping_or_empty(search.get("space")).items():
         section, _, name = str(key).partition(".")
         if section != "method" or name in ("name", "function"):
-            problems.add_problem(
-                ("search", "space", str(key)), "cannot be searched: allowed are method.NAME, the function's"
-            )
+            message = "cannot be searched: allowed are method.NAME, the function's"
+            problems.add_problem(("search", "space", str(key)), message)
         elif (domain := _valid_domain_or_none(given)) is not None:
             lacking += [key] if key not in known and domain.is_condition_met(single) else []
-            method[name] = _convert_to_type_of_ends(
-                domain.boundary_values(), method.get(name, baseline.get(key)), name in method
-            )
+            ends, value = domain.boundary_values(), method.get(name, baseline.get(key))
+            method[name] = _convert_to_type_of_ends(ends, value, name in method)
     if lacking and isinstance(search.get("baseline"), dict):
         more = "the function's own defaults are not known. Give each searched key a value"
         problems.add_problem(("search", "baseline"), f"lacks {', '.join(lacking)}: {more}")
@@ -539,26 +517,19 @@ def training_function_faults(trial: Mapping[str, Section]) -> Iterator[tuple[tup
     """
     own = trial["method"]["name"] == OWN_FUNCTION_NAME
     for section, catalogue in (("data", "study.data"), ("model", "study.models")):
-        if own != (trial[section]["name"] == OWN_FUNCTION_NAMES[catalogue]):
-            allowed = (
-                OWN_FUNCTION_NAMES[catalogue]
-                if own
-                else f"any but {OWN_FUNCTION_NAMES[catalogue]}, which is for method.name {OWN_FUNCTION_NAME}"
-            )
+        name = OWN_FUNCTION_NAMES[catalogue]
+        if own != (trial[section]["name"] == name):
+            allowed = name if own else f"any but {name}, which is for method.name {OWN_FUNCTION_NAME}"
             yield (section, "name"), f"{trial[section]['name']!r} given, allowed is {allowed}"
     if own:
-        meant = (
-            (*FUNCTION_TRAIN_KEYS, "with_val") if trial["data"].get("folds") else FUNCTION_TRAIN_KEYS
-        )  # a final training has no fold
+        # a final training has no fold
+        meant = (*FUNCTION_TRAIN_KEYS, "with_val") if trial["data"].get("folds") else FUNCTION_TRAIN_KEYS
         for field in fields(TrainOptions):
             value = trial["train"].get(field.name, field.default)
             value = tuple(value) if isinstance(value, list) else value
             if field.name not in meant and value != field.default:
-                yield (
-                    ("train", field.name),
-                    f"means nothing to a function of one's own. Allowed: {', '.join(FUNCTION_TRAIN_KEYS)}; give "
-                    "it under method",
-                )
+                why = f"means nothing to a function of one's own. Allowed: {', '.join(FUNCTION_TRAIN_KEYS)}"
+                yield ("train", field.name), f"{why}; give it under method"
 
 
 def check_function_metric_names(names: Mapping[tuple[str, ...], str], problems: ProblemCollector) -> None:
@@ -635,26 +606,21 @@ def collect_incumbents(values: dict[str, Value], problems: ProblemCollector) -> 
     search = values.get("search")
     if not isinstance(search, dict):
         return values
-    enqueued, incumbents = (
-        [*listed] if isinstance(listed := search.get(key), list) else [] for key in LISTS_WITH_INCUMBENTS
-    )
+    lists = (search.get(key) for key in LISTS_WITH_INCUMBENTS)
+    enqueued, incumbents = ([*listed] if isinstance(listed, list) else [] for listed in lists)
     given: dict[KeyPath, Value] = {("search", "baseline"): search.get("baseline")}
     given |= {("search", "enqueue", str(place)): params for place, params in enumerate(enqueued)}
     marked = {at: params for at, params in given.items() if isinstance(params, dict) and INCUMBENT_MARK_KEY in params}
     for at, params in marked.items():
-        if not isinstance(params[INCUMBENT_MARK_KEY], bool):
-            problems.add_problem(
-                (*at, INCUMBENT_MARK_KEY), f"{params[INCUMBENT_MARK_KEY]!r} given, allowed is true or false"
-            )
+        if not isinstance(mark := params[INCUMBENT_MARK_KEY], bool):
+            problems.add_problem((*at, INCUMBENT_MARK_KEY), f"{mark!r} given, allowed is true or false")
     problems.raise_if_any()
-    bare = {
-        at: {key: value for key, value in params.items() if key != INCUMBENT_MARK_KEY} for at, params in marked.items()
-    }
     if not marked:
         return values
     own = dict(search)
-    for at, params in bare.items():
-        incumbents += [params] if marked[at][INCUMBENT_MARK_KEY] else []
+    for at, given_params in marked.items():
+        params = {key: value for key, value in given_params.items() if key != INCUMBENT_MARK_KEY}
+        incumbents += [params] if given_params[INCUMBENT_MARK_KEY] else []
         if at[1] == "baseline":
             own["baseline"] = params
         else:

@@ -127,9 +127,8 @@ def iterate_grid_cells(space: SearchSpace, every: bool = False) -> Iterator[dict
     Raises:
         ValueError: see `grid_values_of_domain`.
     """
-    by_key = [
-        (key, grid_values_of_domain(domain, key in space.integer_keys, every)) for key, domain in space.domains.items()
-    ]
+    integers, domains = space.integer_keys, space.domains.items()
+    by_key = [(key, grid_values_of_domain(domain, key in integers, every)) for key, domain in domains]
     return iterate_completed_params(by_key, space, {})
 
 

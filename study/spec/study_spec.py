@@ -190,10 +190,8 @@ class StudySpec:
         if self.function:
             return [[name.removeprefix("val/") for name in self.objective.needed_metrics]]
         inferred = self.train.inferred_groups != "none"
-        return [
-            available_metrics(self.facts_of_data(section).facts_of_split("val"), inferred)
-            for section in self.data_sections
-        ]
+        on_val = (self.facts_of_data(section).facts_of_split("val") for section in self.data_sections)
+        return [available_metrics(facts, inferred) for facts in on_val]
 
     @property
     def dataset_titles(self) -> list[str]:
@@ -261,10 +259,10 @@ class StudySpec:
     @cached_property
     def data_sections(self) -> list[Section]:
         """`data` sections that trials of the study have, each once."""
-        only = [
-            {key: value for key, value in params.items() if key.startswith("data.")} for params in self._params_of_cases
+        sections = [
+            self.trial_document({key: value for key, value in params.items() if key.startswith("data.")})["data"]
+            for params in self._params_of_cases
         ]
-        sections = [self.trial_document(params)["data"] for params in only]
         return [section for place, section in enumerate(sections) if section not in sections[:place]]
 
     @property
@@ -335,10 +333,8 @@ class StudySpec:
             if not search[key]:
                 del search[key]
         search["space"] = {key: _drop_unset_domain_keys(domain) for key, domain in search["space"].items()}
-        document: dict[str, Value] = {
-            "name": self.name,
-            **{section: dict(self.base[section]) for section in TRIAL_SECTIONS},
-        }
+        document: dict[str, Value] = {"name": self.name}
+        document |= {section: dict(self.base[section]) for section in TRIAL_SECTIONS}
         document |= {"search": search, "resources": self.resources.model_dump()}
         if self.final_seeds is not None:
             document["final_seeds"] = list(self.final_seeds)

@@ -282,14 +282,8 @@ def load_suite(suite: str) -> Suite:
         for (method, label), first in firsts.items():
             at = list(checked.data).index(label)
             spec = derive_further_search(first, at, number - 1, checked.budget.seeds)
-            cells.append(
-                SuiteSearch(
-                    method,
-                    label,
-                    number,
-                    replace(spec, name=_study_name_of_search(checked.name, method, label, number)),
-                )
-            )
+            name = _study_name_of_search(checked.name, method, label, number)
+            cells.append(SuiteSearch(method, label, number, replace(spec, name=name)))
     found = Suite(
         checked.name,
         tuple(checked.methods),
@@ -333,9 +327,8 @@ def _check_study_name_labels(checked: SuiteLayout, problems: ProblemCollector) -
         for label in labels:
             if not STUDY_NAME_PATTERN.fullmatch(label):
                 at = (key,) if key == "name" else (key, label)
-                problems.add_problem(
-                    at, f"{label!r} given. A label has letters, digits, '.', '_', '-', the first no sign"
-                )
+                allowed = "A label has letters, digits, '.', '_', '-', the first no sign"
+                problems.add_problem(at, f"{label!r} given. {allowed}")
     names: dict[str, tuple[str, str]] = {}
     for method in checked.methods:
         for label in checked.data:
@@ -343,9 +336,8 @@ def _check_study_name_labels(checked: SuiteLayout, problems: ProblemCollector) -
             if len(name) > 100:
                 problems.add_problem(("methods", method), f"the study's name {name!r} has more than 100 characters")
             if name in names:
-                problems.add_problem(
-                    ("methods", method), f"the name {name!r} is also that of {' on '.join(names[name])}"
-                )
+                other = " on ".join(names[name])
+                problems.add_problem(("methods", method), f"the name {name!r} is also that of {other}")
             names[name] = (method, label)
     if len(set(checked.rules)) < len(checked.rules):
         problems.add_problem(("rules",), f"{checked.rules} given: one is repeated")
@@ -377,9 +369,8 @@ def _first_search_of_cells(document: YamlDocument, checked: SuiteLayout) -> dict
     for method in checked.methods:
         for label in checked.data:
             try:
-                found[method, label] = check_and_complete_document(
-                    first_study_document(document, checked, method, label)
-                )
+                first = first_study_document(document, checked, method, label)
+                found[method, label] = check_and_complete_document(first)
             except UserError as error:
                 lines |= dict.fromkeys(str(error).splitlines())
     if lines:
@@ -391,13 +382,11 @@ def _check_metric_and_rules(suite: Suite, problems: ProblemCollector) -> None:
     """Check what only the whole table shows: its metric and its rules."""
     specs = {label: suite.searches_by_place[suite.methods[0], label][0].spec for label in suite.data}
     for label, spec in specs.items():
-        valid = [
-            f"test/{name}" for name in available_metrics(spec.facts_of_data(spec.base["data"]).facts_of_split("test"))
-        ]
+        facts = spec.facts_of_data(spec.base["data"]).facts_of_split("test")
+        valid = [f"test/{name}" for name in available_metrics(facts)]
         if suite.judge not in valid:
-            problems.add_problem(
-                ("judge",), f"{suite.judge!r} given. {did_you_mean(suite.judge, valid)}{label} has {', '.join(valid)}"
-            )
+            allowed = f"{did_you_mean(suite.judge, valid)}{label} has {', '.join(valid)}"
+            problems.add_problem(("judge",), f"{suite.judge!r} given. {allowed}")
     for place, rule in enumerate(suite.rules):
         if not any(suite.is_available(rule, at) for at in suite.searches_by_place):
             problems.add_problem(("rules", str(place)), f"{rule!r} given, but no data set has what it needs")

@@ -31,9 +31,8 @@ def section_knobs(section: str, values: Section) -> Mapping[str, Knob]:
     declared, counted = _knobs_of_section(section, _section_with_name_only(values)), None
     while declared.keys() != counted:
         counted = declared.keys()
-        deciding = {
-            key: values[key] for key in counted if key in values and _can_decide_on_keys(declared[key], values[key])
-        }
+        given = {key: values[key] for key in counted if key in values}
+        deciding = {key: value for key, value in given.items() if _can_decide_on_keys(declared[key], value)}
         declared = _knobs_of_section(section, _section_with_name_only(values) | deciding)
     return declared
 
@@ -87,7 +86,7 @@ class TrialSections:
         return self._completed_section_and_knobs(section, params)[0]
 
     def knobs_of_form(self, section: str, params: Params) -> Mapping[str, Knob]:
-        """Return the knobs of the section that `form` returns, by key."""
+        """Return the knobs of the section that `section_form` returns, by key."""
         return self._completed_section_and_knobs(section, params)[1]
 
     def _completed_section_and_knobs(self, section: str, params: Params) -> tuple[Section, Mapping[str, Knob]]:
@@ -327,9 +326,8 @@ class _SectionFormCollector:
             values |= {key: value for key, value in initial.items() if key not in self._known_keys[section, label]}
         which = {} if labelled or label is None else {f"{section}.name": label}
         which |= {f"{section}.{key}": value for key, value in words.items()}
-        whole = _validate_section_of_form(
-            section, knobs, values | words, at, TrialProblemCollector(self._problems, which)
-        )
+        problems = TrialProblemCollector(self._problems, which)
+        whole = _validate_section_of_form(section, knobs, values | words, at, problems)
         self._add_new_keys(section, label, whole or {}, {key: initial.get(key, knobs[key].default) for key in words})
 
     def _add_new_keys(self, section: str, label: str | None, whole: Section, words: Section) -> None:
@@ -357,12 +355,10 @@ def _validate_section_of_form(
     switch_values = {knob.key: values[knob.key] for knob in switches if knob.key in values}
     fixed = {"name": (str, ...)} if section in NAME_CATALOGUES else {}
     if validate_section(make_section_model(section, switches), switch_values, at, problems) is None:
-        every = {
-            key: knob
-            for one in switches
-            for name in one.choices or ()
-            for key, knob in _knobs_with_switch_value(section, values, one, name)
-        }
+        every: dict[str, Knob] = {}
+        for knob in switches:
+            for name in knob.choices:
+                every |= _knobs_with_switch_value(section, values, knob, name)
         others = {key: value for key, value in values.items() if key not in switch_values}
         validate_section(make_section_model(section, every.values(), **fixed), others, at, problems)
         return None

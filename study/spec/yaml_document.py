@@ -49,9 +49,8 @@ def find_study_file(spec: str) -> Path:
         beside = path.with_name("best.yaml")
         raise UserError(f"{spec}: a ledger, no study file.{f' Did you mean {beside}?' if beside.is_file() else ''}")
     if path.suffix in (".yaml", ".yml") or len(path.parts) > 1:
-        if os.path.isfile(spec) or pipe_or_terminal_identity(
-            path
-        ):  # False also for an impossible path: too long, a null in it
+        # False also for an impossible path: too long, a null in it
+        if os.path.isfile(spec) or pipe_or_terminal_identity(path):
             return path
         raise UserError(f"{spec}: {_folder_given_message(path) if os.path.isdir(spec) else 'no such file'}")
     names = shipped_study_files()
@@ -67,9 +66,8 @@ def find_study_file(spec: str) -> Path:
     if spec and os.path.isdir(spec):
         raise UserError(f"{spec}: {_folder_given_message(path)}")
     raise UserError(
-        f"{spec}: no study file of that name. {did_you_mean(spec, names)}For a file of your own give its path, ending "
-        f"in "
-        ".yaml. Shipped ones: study spaces"
+        f"{spec}: no study file of that name. {did_you_mean(spec, names)}"
+        "For a file of your own give its path, ending in .yaml. Shipped ones: study spaces"
     )
 
 
@@ -141,9 +139,8 @@ class YamlDocument:
                 raise UserError(f"{place}: {above}: is {shorten_text(repr(inner))}, it has no key {below!r}")
             at = inner
         at[path[-1]] = value
-        self.locations = {key: where for key, where in self.locations.items() if key[: len(path)] != path} | {
-            path: place
-        }
+        self.locations = {key: where for key, where in self.locations.items() if key[: len(path)] != path}
+        self.locations[path] = place
 
 
 def mapping_or_empty(value: Value) -> Section:
@@ -154,7 +151,7 @@ def mapping_or_empty(value: Value) -> Section:
 def split_dotted_key(dotted: str) -> KeyPath:
     """Split a dotted key into its path; keys below `search.space`, `search.baseline` and `when` have dots.
 
-    >>> split_key("search.space.method.alpha.low")
+    >>> split_dotted_key("search.space.method.alpha.low")
     ('search', 'space', 'method.alpha', 'low')
     """
     parts = dotted.split(".")
@@ -247,9 +244,8 @@ def _parse_override_value(text: str) -> Value:
     """Read a text as YAML, also where a shell took the quotes away that a sign needs: `,`, `[?, #NULL!]`."""
     if text in PLAIN_YAML_SIGNS or text == r"\t":  # a tab as messages quote it
         return text.replace(r"\t", "\t")
-    if LIST_OF_WORDS_PATTERN.fullmatch(text) and any(
-        map(_is_yaml_mark, words := [word.strip() for word in text[1:-1].split(",")])
-    ):
+    words = [word.strip() for word in text[1:-1].split(",")] if LIST_OF_WORDS_PATTERN.fullmatch(text) else []
+    if any(map(_is_yaml_mark, words)):
         return [word if _is_yaml_mark(word) else _parse_override_value(word) for word in words]
     return copy.deepcopy(_load_yaml(text)[0])
 

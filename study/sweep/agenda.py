@@ -287,9 +287,8 @@ class Agenda:
             return trial.state == "running"  # Tune repeats the last result when a trial returns
         self._append_event(events.EpochReported(number, epoch, finite_metrics(metrics), infinite_metrics_note(metrics)))
         if epoch == self.spec.epochs:
-            self._complete_trial(
-                trial, {name: value for name, value in metrics.items() if abs(value) > MAX_METRIC_MAGNITUDE}
-            )
+            infinite = {name: value for name, value in metrics.items() if abs(value) > MAX_METRIC_MAGNITUDE}
+            self._complete_trial(trial, infinite)
         else:
             self._end_if_pruned_or_stopped(trial, self._search.should_prune(trial, epoch))
         return trial.state == "running"
@@ -340,17 +339,15 @@ class Agenda:
             return
         if failure.may_run_again(trial, self.spec, before=trial.n_retries_used):
             alone, node_died = failure.needs_whole_gpu or None, failure.node_died or None
-            self._append_event(
-                events.RunLost(number, trial.attempt + 1, failure.kind, failure.reason, alone, node_died)
-            )
+            lost = events.RunLost(number, trial.attempt + 1, failure.kind, failure.reason, alone, node_died)
+            self._append_event(lost)
             self._unfinished.append(trial)
             return
         self._end_trial(trial, "failed", failure.reason, failure.kind)
         trials = self.record.trials_of_stages("baseline", "search", "confirm", "rule", "ablation", "final")
         tried = [other for other in trials if other.state in ENDED_STATES]
-        if len(tried) >= MIN_ALIKE_FAILURES and all(
-            other.state == "failed" and other.failure_kind == failure.kind for other in tried
-        ):
+        are_alike = all(other.state == "failed" and other.failure_kind == failure.kind for other in tried)
+        if are_alike and len(tried) >= MIN_ALIKE_FAILURES:
             self.stopping = "failed"
 
     def record_test_metrics(self, number: int, metrics: Mapping[str, float]) -> None:

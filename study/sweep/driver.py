@@ -275,23 +275,17 @@ def check_initial_weights(spec: StudySpec, record: StudyRecord) -> list[FileDige
 
 
 def _function_files(spec: StudySpec, folder: StudyFolder) -> list[FileDigest]:
-    """Return the file of the user's training function, by `function_loading.function_source_files`; empty without
-    one.
-    """
-    return (
-        function_loading.function_source_files(
-            spec.function, function_loading.function_import_folder(spec.function, folder.path)
-        )
-        if spec.function
-        else []
-    )
+    """Return the file of the user's training function; empty without one."""
+    if not spec.function:
+        return []
+    place = function_loading.function_import_folder(spec.function, folder.path)
+    return function_loading.function_source_files(spec.function, place)
 
 
 def _remove_stale_checkpoints(folder: StudyFolder, record: StudyRecord) -> None:
     """Remove checkpoints that no trial will go on from, and partly written weights; killed processes leave some."""
-    needed = {
-        folder.checkpoint_file(trial.number) for trial in record.trials.values() if trial.state not in ENDED_STATES
-    }
+    open_trials = (trial for trial in record.trials.values() if trial.state not in ENDED_STATES)
+    needed = {folder.checkpoint_file(trial.number) for trial in open_trials}
     for path in {*folder.checkpoints_folder.glob("*"), *unfinished_files(folder.models_folder)} - needed:
         path.unlink(missing_ok=True)
 
@@ -370,11 +364,10 @@ def replace_inputs_with_features(
     tell: Callable[[str], None],
     stopping: Callable[[], bool],
 ) -> Mapping[str, Dataset]:
-    """Return the data for trials on other machines, with the features of frozen networks by
-    `features.data_key_with_features`.
+    """Return the data for trials on other machines, with the features of frozen networks.
 
-    Features that this machine does not keep are computed by one task that takes what a trial takes. The images are left
-    out where no other network sees them.
+    Their keys are those of `features.data_key_with_features`. Features that this machine does not keep are computed by
+    one task that takes what a trial takes. The images are left out where no other network sees them.
 
     Raises:
         UserError: the weights are not there or do not fit.
@@ -416,11 +409,10 @@ def replace_inputs_with_features(
         return inputs
 
     found = {} if len(frozen) == len(spec.model_sections) else dict(datasets)
+    replace_inputs = partial(features.replace_inputs_with_frozen_features, device=torch.device("cpu"))
     for model, (key, dataset) in product(frozen, datasets.items()):
-        computed = partial(by_a_task, model)
-        found[features.data_key_with_features(model, key)] = features.replace_inputs_with_frozen_features(
-            model, dataset, torch.device("cpu"), elsewhere=computed
-        )
+        replaced = replace_inputs(model, dataset, elsewhere=partial(by_a_task, model))
+        found[features.data_key_with_features(model, key)] = replaced
     return found
 
 
@@ -445,14 +437,8 @@ def _join_cluster_sharing(
 
     spec = agenda.spec
     cluster, of = ray.get_runtime_context().gcs_address, agenda.record.owner or study_owner()
-    mine = new_peer(of, cluster, spec.resources, slots())
+    mine, grows = new_peer(of, cluster, spec.resources, slots()), spec.search.concurrency is not None
+    resources = nodes.available_resources, ray.available_resources
     with suppress(OSError):
-        return ClusterShare(
-            folder.path.parent,
-            mine,
-            slots,
-            nodes.available_resources,
-            ray.available_resources,
-            grows=spec.search.concurrency is not None,
-        )
+        return ClusterShare(folder.path.parent, mine, slots, *resources, grows=grows)
     return None

@@ -124,9 +124,8 @@ class TrialFailedError(Exception):
             found = replace(found, reason=f"{at}: {found.reason}")
         if KILLED_PROCESS_PATTERN.search(error_message(error)) and memory.kills_since_start() > 0:
             limit = f"memory is limited to {memory.limit_bytes / 2**30:.1f} GiB"
-            found = TrialFailure(
-                "OOM", f"the kernel's OOM killer ended a process of the trial's: {limit}. {found.reason}"
-            )
+            reason = f"the kernel's OOM killer ended a process of the trial's: {limit}. {found.reason}"
+            found = TrialFailure("OOM", reason)
         return cls(found, escape_control(shorten_text(text, MAX_TRACEBACK_CHARACTERS)))
 
     def to_document(self) -> tuple[Value, ...]:

@@ -92,9 +92,8 @@ def allot_slots(peers: Sequence[StudyPeer], there: Mapping[str, float]) -> dict[
         there: amount of each resource, on the nodes that count.
     """
     share, size = relative_shares(peers), {peer.id: peer.cluster_part_of_one_trial(there) for peer in peers}
-    level = _fractional_slots(
-        peers, there, {one: share[one] / size[one] if size[one] else UNBOUNDED_SLOTS for one in size}
-    )
+    per_share = {one: share[one] / size[one] if size[one] else UNBOUNDED_SLOTS for one in size}
+    level = _fractional_slots(peers, there, per_share)
     given = {one: math.floor(amount + 1e-6) for one, amount in level.items()}
     left = _remaining_resources(peers, there, given)
     quantum = FAIRNESS_QUANTUM_S * min([of for of in size.values() if of] or [1.0])
@@ -148,10 +147,8 @@ def _fractional_slots(
     """
 
     def amounts(level: float) -> dict[str, float]:
-        found = {
-            peer.id: min(peer.wanted_slots, level * per_share[peer.id]) for peer in peers if _fits_cluster(peer, there)
-        }
-        return {peer.id: found.get(peer.id, 0.0) for peer in peers}
+        wanted = {peer.id: peer.wanted_slots if _fits_cluster(peer, there) else 0.0 for peer in peers}
+        return {one: min(most, level * per_share[one]) for one, most in wanted.items()}
 
     low, high = 0.0, 1.0
     while min(_remaining_resources(peers, there, amounts(high)).values()) >= 0 and high < UNBOUNDED_SLOTS:

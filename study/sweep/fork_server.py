@@ -213,9 +213,8 @@ class ForkServerLoop:
             _, status, used = os.wait4(self._child, 0)
             self._child = None
             with suppress(OSError):  # the worker no longer listens
-                self._control.sendall(
-                    SERVER_ANSWER_STRUCT.pack(TRIAL_ENDED_ANSWER, status, used.ru_maxrss * MAXRSS_UNIT_BYTES)
-                )
+                held = used.ru_maxrss * MAXRSS_UNIT_BYTES
+                self._control.sendall(SERVER_ANSWER_STRUCT.pack(TRIAL_ENDED_ANSWER, status, held))
 
     def _kill_trial_process(self) -> None:
         """Kill the trial's process and all that it started."""

@@ -70,7 +70,7 @@ class MemoryLimit:
 
 
 def read_oom_kills(counter: str) -> int | None:
-    """Return the count in a file, see `cgroup.kills`."""
+    """Return the count in a file, see `cgroup.read_oom_kill_count`."""
     return cgroup.read_oom_kill_count(Path(counter))
 
 
@@ -79,12 +79,10 @@ def read_oom_kills_on_node(machine: str, counter: str) -> int | None:
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-    ask = ray.remote(num_cpus=0, max_retries=0)(read_oom_kills)
     there = NodeAffinitySchedulingStrategy(machine, soft=False)
+    ask = ray.remote(num_cpus=0, max_retries=0)(read_oom_kills).options(scheduling_strategy=there)
     with suppress(ray.exceptions.RayError):
-        count: int | None = ray.get(
-            ask.options(scheduling_strategy=there).remote(counter), timeout=NODE_ANSWER_TIMEOUT_S
-        )
+        count: int | None = ray.get(ask.remote(counter), timeout=NODE_ANSWER_TIMEOUT_S)
         return count
     return None
 

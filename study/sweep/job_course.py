@@ -101,9 +101,8 @@ def log_mlflow_into_trial_folder(job: JobPayload) -> None:
         shutil.rmtree(job.own_runs, ignore_errors=True)
     for name in [name for name in os.environ if name.startswith(MLFLOW_SERVER_PREFIXES)]:
         del os.environ[name]
-    os.environ |= variables_of_processes(ProcessKind.FUNCTION, ProcessKind.MLFLOW_CLIENT) | {
-        "MLFLOW_TRACKING_URI": job.own_runs.as_uri()
-    }
+    os.environ |= variables_of_processes(ProcessKind.FUNCTION, ProcessKind.MLFLOW_CLIENT)
+    os.environ["MLFLOW_TRACKING_URI"] = job.own_runs.as_uri()
 
 
 MLFLOW_SERVER_PREFIXES = ("MLFLOW_TRACKING_", "MLFLOW_REGISTRY_", "MLFLOW_EXPERIMENT_", "MLFLOW_RUN_")
@@ -193,9 +192,8 @@ def _train_trial(
                 from study.sweep.joined_folds import FoldPredictions  # its imports are of use to few trials
 
                 classes, losses = trial.evaluate.predictions_and_losses("val")
-                listener.on_fold_predictions(
-                    FoldPredictions(classes.cpu().numpy(), losses.float().cpu().numpy()).to_text()
-                )
+                predicted = FoldPredictions(classes.cpu().numpy(), losses.float().cpu().numpy())
+                listener.on_fold_predictions(predicted.to_text())
             listener.on_report(metrics, epoch)
 
 

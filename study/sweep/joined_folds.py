@@ -126,11 +126,10 @@ class FoldJoiner:
     def __init__(self, spec: StudySpec, dataset: Dataset) -> None:
         assert dataset.folds is not None
         self._spec, self._facts, self._folds = spec, dataset.facts.facts_of_split("val"), dataset.folds
-        self._target = torch.from_numpy(self._folds.non_test_samples.target)
-        self._bias = (
-            None if self._folds.non_test_samples.bias is None else torch.from_numpy(self._folds.non_test_samples.bias)
-        )
-        cells, same = holdout.cell_of_sample(self._folds.non_test_samples), self._folds.group_of_sample
+        samples, same = self._folds.non_test_samples, self._folds.group_of_sample
+        self._target = torch.from_numpy(samples.target)
+        self._bias = None if samples.bias is None else torch.from_numpy(samples.bias)
+        cells = holdout.cell_of_sample(samples)
         unit = np.arange(len(cells)) if same is None else np.unique(same, return_inverse=True)[1]
         first = np.unique(unit, return_index=True)[1]
         of_unit = bootstrap_strata(cells[first], self._cell_kinds()[first])
@@ -149,21 +148,14 @@ class FoldJoiner:
     def join_new_configurations(self, record: StudyRecord) -> Iterator[FoldsJoined]:
         """Yield an event for each configuration whose runs on all folds have ended since the last event."""
         for leader in Results(self._spec, record).trials_to_confirm():
-            runs = [
-                run for run in record.repeat_trials(leader.number) if run.state == "complete" and run.fold_predictions
-            ]
+            complete = [run for run in record.repeat_trials(leader.number) if run.state == "complete"]
+            runs = [run for run in complete if run.fold_predictions]
             repeats = self._join_repeats(runs)
             known = record.joined_folds.get(leader.number)
             numbers = tuple(run.number for run in runs)
-            if (
-                repeats
-                and len(repeats) * self._folds.fold_count == len(runs)
-                and (known is None or known.runs != numbers)
-            ):
-                yield self._joined_event(leader.number, numbers, repeats)
-
-    def _joined_event(self, number: int, runs: tuple[int, ...], repeats: Sequence[FoldPredictions]) -> FoldsJoined:
-        return FoldsJoined(number, runs, *self.metrics_and_draws(repeats))
+            is_new = known is None or known.runs != numbers
+            if is_new and repeats and len(repeats) * self._folds.fold_count == len(runs):
+                yield FoldsJoined(leader.number, numbers, *self.metrics_and_draws(repeats))
 
     def metrics_and_draws(
         self, repeats: Sequence[FoldPredictions]
@@ -223,9 +215,8 @@ class FoldJoiner:
             chosen = torch.from_numpy(members)
             bias, target = None if self._bias is None else self._bias[chosen], self._target[chosen]
             scores = verdict.class_scores(members, target, self._facts.classes)
-            values = metrics.compute_metrics(
-                scores, torch.from_numpy(verdict.classes[members]), target, bias, self._facts
-            )
+            predicted = torch.from_numpy(verdict.classes[members])
+            values = metrics.compute_metrics(scores, predicted, target, bias, self._facts)
             for name, value in values.items():
                 if self._facts.classes == 2 or name not in SCORE_METRICS:
                     found.setdefault(f"val/{name}", []).append(float(value))

@@ -85,10 +85,10 @@ class TrialNodes:
         gpu = max(1.0, resources.gpu) if alone else resources.gpu
         bundle = {"CPU": resources.cpu, "GPU": gpu}
         if kind := resources.accelerator:
-            if any(
-                f"{ACCELERATOR_RESOURCE_PREFIX}{kind}" in node["Resources"] for node in self._living_nodes()
-            ) or not self._has_labelled_node(kind):
-                bundle[f"{ACCELERATOR_RESOURCE_PREFIX}{kind}"] = ACCELERATOR_RESOURCE_AMOUNT
+            resource = f"{ACCELERATOR_RESOURCE_PREFIX}{kind}"
+            is_declared = any(resource in node["Resources"] for node in self._living_nodes())
+            if is_declared or not self._has_labelled_node(kind):
+                bundle[resource] = ACCELERATOR_RESOURCE_AMOUNT
             else:
                 labels[GPU_TYPE_LABEL] = kind
         if self._left_out:
@@ -169,11 +169,8 @@ class TrialNodes:
 
 def gpu_kinds(node: RayNode) -> set[str]:
     """Return the kinds of GPU that Ray says a node has, as `H100`, by its resources and its label."""
-    found = {
-        name.removeprefix(ACCELERATOR_RESOURCE_PREFIX)
-        for name in node["Resources"]
-        if name.startswith(ACCELERATOR_RESOURCE_PREFIX)
-    }
+    prefix = ACCELERATOR_RESOURCE_PREFIX
+    found = {name.removeprefix(prefix) for name in node["Resources"] if name.startswith(prefix)}
     return found | {label for label in (node.get("Labels", {}).get(GPU_TYPE_LABEL),) if label}
 
 

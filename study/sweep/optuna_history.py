@@ -31,7 +31,7 @@ class ConfigurationOutcome:
 class OptunaHistory:
     """All trials that a search knows, and the few that a suggestion is based on.
 
-    It is made of the calls to `add_trial` and `tell`, in their order, and of nothing else.
+    It is made of the calls to `add_trial` and `add_outcome`, in their order, and of nothing else.
 
     Attributes:
         distributions: of each key that is searched.

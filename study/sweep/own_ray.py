@@ -61,9 +61,7 @@ def run_job(
 
 
 def compute_features(model: "Section", dataset: "Dataset", weights: Mapping[str, tuple[str, str]]) -> "FeaturesBySplit":
-    """Compute features in a task of Ray's, on a GPU where Ray gave it one; by
-    `training.features.load_or_compute_features`.
-    """
+    """Compute features in a task of Ray's, on a GPU where Ray gave it one."""
     from study.models import initial_weights
     from study.training import features
     from study.training.device import best_available_device
@@ -129,15 +127,13 @@ class RayProcesses:
         return None
 
     def describe_missing_process(self) -> str | None:
-        """Return which of them has ended, as `ended`: what has ended does not come back."""
+        """Return which of them has ended, as `describe_ended_process`: what has ended does not come back."""
         return self.describe_ended_process()
 
     def last_log_lines(self) -> str:
         """Return the last lines that they wrote to their logs of errors."""
-        lines = [
-            line for file in self.folder.glob("*/session_2*/logs/*.err") for line in _read_lines(file)[-LAST_LOG_LINES:]
-        ]
-        return "".join(f"\n{line}" for line in lines)
+        files = self.folder.glob("*/session_2*/logs/*.err")
+        return "".join(f"\n{line}" for file in files for line in _read_lines(file)[-LAST_LOG_LINES:])
 
     def kill_processes(self) -> None:
         """Kill what still runs of them and of what they started, and wait for its end."""
@@ -292,11 +288,8 @@ def _set_ray_process_variables(given: Mapping[str, str]) -> Iterator[None]:
 
     They stay where a start is given up, which goes on in its thread until this process ends.
     """
-    hidden = {
-        name: os.environ.pop(name)
-        for name in (RAY_JOB_VARIABLE, RUNTIME_ENV_HOOK_VARIABLE, *given)
-        if name in os.environ
-    }
+    names = {RAY_JOB_VARIABLE, RUNTIME_ENV_HOOK_VARIABLE, *given} & os.environ.keys()
+    hidden = {name: os.environ.pop(name) for name in names}
     os.environ |= given
     is_given_up = False
     try:
@@ -320,9 +313,8 @@ def _let_functions_clean_up(folder: Path) -> None:
     servers = []
     for process in processes_of_scratch_folder(folder):
         with suppress(psutil.Error):
-            if _is_fork_server(process) and not _is_fork_server(
-                psutil.Process(process.ppid())
-            ):  # forks have the same command
+            parent = psutil.Process(process.ppid())
+            if _is_fork_server(process) and not _is_fork_server(parent):  # forks have the same command
                 process.terminate()
                 servers.append(process)
     until = time.monotonic() + CLEAN_UP_TIMEOUT_S

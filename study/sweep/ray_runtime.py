@@ -84,9 +84,8 @@ class JoinedCluster:
         self._head, self._node = head, node
         self._asked, self._missed_since = 0.0, float("inf")
         is_final = is_ray_job() and self._is_head_here() and not os.environ.get("RAY_REDIS_ADDRESS")
-        self._patience = (
-            FINAL_HEAD_LOSS_S if is_final else max(FINAL_HEAD_LOSS_S, _reconnect_timeout_s() - STOP_BEFORE_RAY_S)
-        )
+        may_come_back_s = 0.0 if is_final else _reconnect_timeout_s() - STOP_BEFORE_RAY_S
+        self._patience = max(FINAL_HEAD_LOSS_S, may_come_back_s)
         self._ended: str | None = None
 
     @property
@@ -107,11 +106,8 @@ class JoinedCluster:
     def describe_missing_process(self) -> str | None:
         """Return which of them does not answer at this moment."""
         if _is_connection_refused(self._node, is_here=True):
-            return (
-                HEAD_ENDED_TEXT
-                if self._is_head_here() and _is_connection_refused(self._head, is_here=True)
-                else RAYLET_ENDED_TEXT
-            )
+            has_head_ended = self._is_head_here() and _is_connection_refused(self._head, is_here=True)
+            return HEAD_ENDED_TEXT if has_head_ended else RAYLET_ENDED_TEXT
         if _is_connection_refused(self._head, self._is_head_here()):
             return f"Ray's head (its gcs_server, at {self._head[0]}:{self._head[1]}) does not answer any more"
         return None
@@ -290,13 +286,11 @@ def _connect_to_cluster(address: str) -> None:
             call_with_own_signals(join)
     except Exception as error:  # Ray raises what it likes, bare Exception too
         if (differing := differing_versions(str(error))) is not None:
-            raise ClusterUnreachableError(
-                f"--address {address}: {_version_mismatch_text(differing, str(error))}"
-            ) from None
-        lines = str(error).strip().splitlines()
-        raise ClusterUnreachableError(
-            f"--address {address}: no Ray cluster answers: {lines[0] if lines else error!r}"
-        ) from None
+            why = _version_mismatch_text(differing, str(error))
+        else:
+            lines = str(error).strip().splitlines()
+            why = f"no Ray cluster answers: {lines[0] if lines else error!r}"
+        raise ClusterUnreachableError(f"--address {address}: {why}") from None
     check_cluster_token(ray.get_runtime_context().gcs_address.rsplit(":", 1)[0])
 
 
@@ -376,19 +370,15 @@ def check_nodes_see_home(home: Path) -> None:
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     with as_user_error_if_unwritable(home, "Another home: STUDY_HOME=..."):
-        file, marker = tempfile.mkstemp(
-            prefix=".seen-by-all-", dir=home
-        )  # not by process id, which a process of another machine may have too
+        # not by process id, which a process of another machine may have too
+        file, marker = tempfile.mkstemp(prefix=".seen-by-all-", dir=home)
     os.close(file)
     try:
         look = ray.remote(num_cpus=0, max_retries=0)(_path_exists)
-        asked = {
-            look.options(scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)).remote(
-                marker
-            ): node["NodeManagerAddress"]
-            for node in ray.nodes()
-            if node["Alive"]
-        }
+        asked = {}
+        for node in (node for node in ray.nodes() if node["Alive"]):
+            there = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
+            asked[look.options(scheduling_strategy=there).remote(marker)] = node["NodeManagerAddress"]
         answered, silent = ray.wait(list(asked), num_returns=len(asked), timeout=NODE_TIMEOUT_S)
         failed = [*silent, *(reference for reference in answered if not _node_sees_home(reference))]
         blind = [asked[reference] for reference in failed]

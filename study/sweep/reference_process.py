@@ -50,9 +50,9 @@ ONE_THREAD_VARIABLES = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS",
 
 def should_read_test_split(spec: StudySpec, record: StudyRecord) -> bool:
     """Return whether the test split is read with the references, as with the baseline."""
-    return "test" in spec.data_facts.splits and (
-        Results(spec, record).confirm_settings.top > 0 or spec.train.report_test
-    )
+    if "test" not in spec.data_facts.splits:
+        return False
+    return spec.train.report_test or Results(spec, record).confirm_settings.top > 0
 
 
 def missing_references(spec: StudySpec, record: StudyRecord) -> list[str]:
@@ -70,7 +70,7 @@ class ReferenceFitter:
     """The process that fits the missing references, and its results; there is none where nothing is missing.
 
     Args:
-        agenda: is told the results, in the thread that calls `poll`.
+        agenda: is told the results, in the thread that calls `pass_on_results`.
     """
 
     def __init__(self, agenda: "Agenda", folder: StudyFolder) -> None:
@@ -164,13 +164,11 @@ def fit_references(spec: StudySpec, tests: bool, names: list[str], tell: Callabl
                 dataset = data.load(spec.data_sections[0])
             parts = parts or list(_iterate_split_rows(spec, dataset, tests))
             metrics, draws = _measure_reference(name, spec, dataset, parts)
-            event = ReferenceFitted(
-                name, dict(finite_metrics(metrics)), round(time.process_time() - begun, 3), draws=draws
-            )
+            seconds = round(time.process_time() - begun, 3)
+            event = ReferenceFitted(name, dict(finite_metrics(metrics)), seconds, draws=draws)
         except Exception as error:  # whatever a library makes of such data
-            event = ReferenceFitted(
-                name, reason=escape_control(f"{type(error).__name__}: {' '.join(error_message(error).split())}")
-            )
+            reason = f"{type(error).__name__}: {' '.join(error_message(error).split())}"
+            event = ReferenceFitted(name, reason=escape_control(reason))
         tell(event)
         begun = time.process_time()
 
@@ -203,18 +201,13 @@ def _measure_reference(
     With folds, validation metrics are those of all samples outside test together; test metrics are means over folds.
     """
     from study.sweep.joined_folds import FoldJoiner, FoldPredictions
-    from study.training.reference_fitting import (
-        fit_and_measure,
-        fit_reference,
-        measure_reference,
-        predictions_and_losses,
-    )
+    from study.training.reference_fitting import fit_reference, measure_reference, predictions_and_losses
 
     if dataset.folds is None:
         (rows,) = parts
-        return fit_and_measure(
-            name, rows["train"], {split: rows[split] for split in rows if split != "train"}, spec.seed
-        ), None
+        model = fit_reference(name, rows["train"], spec.seed)
+        judged = {split: rows[split] for split in rows if split != "train"}
+        return measure_reference(model, judged, spec.seed), None
     verdicts, tested = list[FoldPredictions](), dict[str, list[float]]()
     for rows in parts:
         model = fit_reference(name, rows["train"], spec.seed)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class SearchStrategy(ABC):
     """Base of every sampler, which suggests parameters.
 
-    A suggestion depends on the study's seed, the trial's number, and the history: on what was adopted and ended, in
+    A suggestion depends on the study's seed, the trial's number, and the history: on what was added and ended, in
     that order, and never on how often something was suggested.
 
     A sampler is one such class, a row of `STRATEGIES`, and an entry in `study.spec.sampler_capabilities`. This one is

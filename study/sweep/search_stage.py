@@ -60,11 +60,10 @@ MAX_DRAWS = 100
 class UntriedSuggestions:
     """The source of a search's parameters, which hears how they did.
 
-    Each suggestion depends only on the seed, the trial's number and the history: on the `ask`, `add_decided_params` and
-    `tell` before it in their order, where an `add_decided_params` stands for the `ask` that gave these parameters. So a
-    resumed study goes on as an uninterrupted one would. A pruned trial is told as pruned with its intermediate values,
-    a failed one as
-    failed: neither is ever a complete trial with a low-budget value.
+    Each suggestion depends only on the seed, the trial's number and the history: on the parameters and outcomes before
+    it, in their order, whether they were suggested here or added by `add_decided_params`. So a resumed study goes on as
+    an uninterrupted one would. A pruned trial is told as pruned with its intermediate values, a failed one as failed:
+    neither is ever a complete trial with a low-budget value.
     """
 
     def __init__(self, spec: StudySpec) -> None:
@@ -102,7 +101,7 @@ class UntriedSuggestions:
             self._history.add_trial(number, params)
 
     def add_outcome(self, end: ConfigurationOutcome) -> None:
-        """Tell how an ended configuration did; ignore one that was never adopted."""
+        """Tell how an ended configuration did; ignore one that was never added."""
         self._history.add_outcome(end)
 
     def optuna_trials(self) -> list[FrozenTrial]:
@@ -148,7 +147,7 @@ class SearchStage:
         self._replay_record()
 
     def next_trial(self) -> NextTrial | None:
-        """Return the next trial to decide on, to be followed by `decided`; None: the search adds no more."""
+        """Return the next trial to decide on, to be followed by `note_decided_trial`; None: the search adds no more."""
         for decision in list(self._wanted):
             self._wanted.remove(decision)
             if self.record.trials[decision.repeats or 0].state not in ("pruned", "failed"):
@@ -183,7 +182,7 @@ class SearchStage:
         return SPACE_EXHAUSTED if self._exhausted else self._limits.reached_limit
 
     def note_decided_trial(self, trial: TrialRecord, asked: bool = True) -> None:
-        """Note that a trial of `next` is in the record.
+        """Note that a trial of `next_trial` is in the record.
 
         Args:
             asked: whether its parameters are from `next` of this object, not from the ledger.

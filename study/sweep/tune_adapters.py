@@ -359,10 +359,8 @@ class ReportingScheduler(FIFOScheduler):
             self._end_hanging_trials(tune_controller.get_live_trials())
         pending = [(made, trial) for made, trial in self._new.values() if trial.status == TuneTrial.PENDING]
         if self._share is not None:
-            live = tune_controller.get_live_trials()
-            self._share.note_running_trials(
-                sum(trial.status == TuneTrial.RUNNING for trial in live), waiting=bool(pending)
-            )
+            running = sum(trial.status == TuneTrial.RUNNING for trial in tune_controller.get_live_trials())
+            self._share.note_running_trials(running, waiting=bool(pending))
         waited = (trial for made, trial in pending if now - made > FREE_PROCESS_WAIT_S)
         return min(waited, key=lambda trial: _payload_of_tune_trial(trial).trial, default=None)
 

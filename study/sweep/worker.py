@@ -167,9 +167,7 @@ def report_start(heard: int, behind: int = 0, note: str | None = None, device: M
         return
     place = {"node": f"{socket.gethostname()}:{os.getpid()}", "machine": ray.get_runtime_context().get_node_id()}
     # text, as Tune would flatten a nested value
-    place |= {
-        "device": json.dumps(device or {"name": CPU_DEVICE}),
-        "memory": json.dumps(asdict(MemoryLimit.of_this_process())),
-    }
+    place["device"] = json.dumps(device or {"name": CPU_DEVICE})
+    place["memory"] = json.dumps(asdict(MemoryLimit.of_this_process()))
     tune.report({**place, "behind": behind, "note": note})
     _is_place_reported = True

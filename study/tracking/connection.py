@@ -134,11 +134,11 @@ def require_server_password(uri: str) -> None:
     if len(password) >= MIN_PASSWORD_CHARACTERS and password != DEFAULT_PASSWORD:
         return
     weak = "MLflow's default" if password == DEFAULT_PASSWORD else f"one of {len(password)} characters"
+    given = weak if password else "no password"
     raise UserError(
-        f"MLFLOW_TRACKING_URI: {redact_credentials(uri)}: {weak if password else 'no password'} is given, and without "
-        f"a "
-        f"strong one whoever reaches the server can change its runs. Allowed: {MIN_PASSWORD_CHARACTERS} characters or "
-        "more, by MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD"
+        f"MLFLOW_TRACKING_URI: {redact_credentials(uri)}: {given} is given, and without a strong one whoever reaches "
+        f"the server can change its runs. Allowed: {MIN_PASSWORD_CHARACTERS} characters or more, by "
+        "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD"
     )
 
 
@@ -318,10 +318,8 @@ def find_database_damage(database: Path) -> str | None:
         return None
     except sqlite3.DatabaseError as error:
         return str(error)
-    return next(
-        (" ".join(answer.split()) for answer in answers if answer != "ok" and not TABLE_RULE_PROBLEM.match(answer)),
-        None,
-    )
+    damage = (answer for answer in answers if answer != "ok" and not TABLE_RULE_PROBLEM.match(answer))
+    return next((" ".join(answer.split()) for answer in damage), None)
 
 
 def move_damaged_database_aside(database: Path) -> tuple[str, Path] | None:

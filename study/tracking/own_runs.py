@@ -52,17 +52,12 @@ class _LoggedFolder:
 
     def __init__(self, client: MlflowClient) -> None:
         self.client = client
-        experiments = [
-            one.experiment_id for one in iterate_search_pages(lambda token: client.search_experiments(page_token=token))
-        ]
-        runs = (
-            [*iterate_search_pages(lambda token: client.search_runs(experiments, page_token=token))]
-            if experiments
-            else []
-        )
-        self.runs = sorted(runs, key=lambda run: int(run.info.start_time))
-        self.ids = {run.info.run_id for run in runs}
+        pages = iterate_search_pages(lambda token: client.search_experiments(page_token=token))
+        experiments = [one.experiment_id for one in pages]
+        runs = iterate_search_pages(lambda token: client.search_runs(experiments, page_token=token))
         models = iterate_search_pages(lambda token: client.search_logged_models(experiments, page_token=token))
+        self.runs = sorted(runs, key=lambda run: int(run.info.start_time)) if experiments else []
+        self.ids = {run.info.run_id for run in self.runs}
         self.models = [*models] if experiments else []
 
 
@@ -71,12 +66,10 @@ def _run_update_of_logged_run(found: _LoggedFolder, run: Run, trial: int, status
     info, above = run.info, run.data.tags.get("mlflow.parentRunId")
     is_nested = above in found.ids - {info.run_id}
     files: list[tuple[Path, str | None]] = [(_file_uri_to_path(info.artifact_uri), None)]
-    files += [
-        (_file_uri_to_path(one.artifact_location), one.name) for one in found.models if one.source_run_id == info.run_id
-    ]
-    tags = {
-        name: truncate_value(text) for name, text in run.data.tags.items() if not name.startswith(MLFLOW_SYSTEM_TAGS)
-    }
+    models = [one for one in found.models if one.source_run_id == info.run_id]
+    files += [(_file_uri_to_path(one.artifact_location), one.name) for one in models]
+    given = {name: text for name, text in run.data.tags.items() if not name.startswith(MLFLOW_SYSTEM_TAGS)}
+    tags = {name: truncate_value(text) for name, text in given.items()}
     points = [
         MetricValue(name, metric.value, metric.timestamp, metric.step)
         for name in run.data.metrics

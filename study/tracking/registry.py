@@ -175,13 +175,10 @@ def _missing_model_message(error: Exception, client: "MlflowClient", name: str) 
 
 
 def _is_model_registered(client: "MlflowClient", name: str, description: ModelDescription, model: ModelFiles) -> bool:
-    tag = {
-        "study.model": description.weights_digest,
-        "study.id": description.told["study_id"],
-        **_frozen_network_tag(model),
-    }
+    tags = {"study.model": description.weights_digest, "study.id": description.told["study_id"]}
+    tags |= _frozen_network_tag(model)
     versions = client.search_model_versions(f"name = '{name}'")
-    return any(tag.items() <= version.tags.items() for version in versions)
+    return any(tags.items() <= version.tags.items() for version in versions)
 
 
 def _frozen_network_tag(model: ModelFiles) -> dict[str, str]:

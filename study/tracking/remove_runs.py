@@ -41,9 +41,8 @@ def remove_study_runs(home: Home, folder: StudyFolder) -> int:
         prepare_mlflow_database(home)
     study = study_id_of_ledger(folder.ledger_file)
     if not study:
-        raise UserError(
-            f"{empty_ledger_message(folder.ledger_file)}, and so is which runs in MLflow are its own. Remove it by hand"
-        )
+        problem = empty_ledger_message(folder.ledger_file)
+        raise UserError(f"{problem}, and so is which runs in MLflow are its own. Remove it by hand")
     try:
         return _remove_from_all_experiments(home, folder, study)
     except Exception as error:  # whatever MLflow, its database or the network raise
@@ -116,6 +115,5 @@ def _iterate_undeleted_run_ids(client: "MlflowClient", experiment_id: str, query
     from mlflow.entities import ViewType
 
     of = [experiment_id], query, ViewType.ACTIVE_ONLY, 1000
-    yield from (
-        run.info.run_id for run in iterate_search_pages(lambda token: client.search_runs(*of, page_token=token))
-    )
+    for run in iterate_search_pages(lambda token: client.search_runs(*of, page_token=token)):
+        yield run.info.run_id

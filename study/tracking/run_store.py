@@ -44,7 +44,7 @@ class RunUpdate:
     Attributes:
         key: of the run; see `TrackingState.runs`.
         parent: key of the run that it is nested under, None for the study's.
-        name: of the run, if it does not exist yet; `rename`: its new name, None: as it is.
+        name: of the run, if it does not exist yet; `new_name`: its new name, None: as it is.
         start_ms: when it began, in milliseconds since the epoch, if it does not exist yet.
         dataset_inputs: data sets that it reads.
         tags: to set; `removed_tags`: to remove.
@@ -159,9 +159,9 @@ itself saves them; what follows is a view's key.
 def saved_view_tags(spec: StudySpec) -> dict[str, str]:
     """Return the views of a study's trials: the search alone, fresh seeds, final training, and all of them.
 
-    MLflow's filters know no "or", so that a view names the stages that it leaves
-    out. Columns are metrics, test too, and searched parameters, which MLflow shows by alphabet. Those of one method
-    among several are left out: they would push the others, which decide, out of sight.
+    MLflow's filters know no "or", so that a view names the stages that it leaves out. Columns are metrics, test too,
+    and searched parameters, which MLflow shows by alphabet. Those of one method among several are left out: they would
+    push the others, which decide, out of sight.
     """
     goal = spec.objective
     chosen = "chosen/" if goal.window is not None else ""
@@ -185,10 +185,9 @@ def saved_view_tags(spec: StudySpec) -> dict[str, str]:
     now = int(time.time() * 1000)
     tags = {}
     for place, (key, (name, left_out, columns, groups)) in enumerate(views.items()):
+        filters = ["tags.`study.kind` = 'trial'", *(f"tags.`study.stage` != '{stage}'" for stage in left_out)]
         state = {
-            "searchFilter": " and ".join(
-                ["tags.`study.kind` = 'trial'", *(f"tags.`study.stage` != '{stage}'" for stage in left_out)]
-            ),
+            "searchFilter": " and ".join(filters),
             "orderByKey": metrics[0],
             "orderByAsc": goal.directions[0] == "min",
             "groupBy": groups,
@@ -309,18 +308,11 @@ class MlflowRunStore:
 
     def _metric_values_to_log(self, change: RunUpdate, run_id: str) -> list[MetricValue]:
         """Return the points but those that are no numbers and there: MLflow below 3.16 fails at a second one."""
-        odd = {point.name for point in change.metric_values if math.isnan(point.value)}
-        there = {
-            (name, point.step)
-            for name in odd
-            for point in self.client.get_metric_history(run_id, name)
-            if math.isnan(point.value)
-        }
-        return [
-            point
-            for point in change.metric_values
-            if not (math.isnan(point.value) and (point.name, point.step) in there)
-        ]
+        points = change.metric_values
+        odd = {point.name for point in points if math.isnan(point.value)}
+        known = (point for name in odd for point in self.client.get_metric_history(run_id, name))
+        there = {(point.key, point.step) for point in known if math.isnan(point.value)}
+        return [point for point in points if not (math.isnan(point.value) and (point.name, point.step) in there)]
 
     def _apply_update(self, experiment: str, change: RunUpdate, runs: dict[str, str]) -> None:
         is_new = change.key not in runs

@@ -76,10 +76,8 @@ def _flatten_search(search: Section) -> list[tuple[str, Value]]:
     flat: list[tuple[str, Value]] = []
     for name, value in search.items():
         if name == "space":
-            flat += [
-                (f"space.{key}", _domain_text(mapping_or_empty(domain)))
-                for key, domain in mapping_or_empty(value).items()
-            ]
+            domains = mapping_or_empty(value).items()
+            flat += [(f"space.{key}", _domain_text(mapping_or_empty(domain))) for key, domain in domains]
         elif name in NESTED_SEARCH_SECTIONS and isinstance(value, Mapping):
             flat += [(f"{name}.{key}", part) for key, part in value.items()]
         else:
@@ -110,10 +108,8 @@ def study_description(
         escape_markdown(f"On {titles or spec.base['data']['name']}; {record.state}."),
     ]
     if parts:
-        text += [
-            f"**{escape_markdown(title)}.** {escape_markdown(' '.join(sentences))}"
-            for title, sentences in parts.items()
-        ]
+        texts = ((title, " ".join(sentences)) for title, sentences in parts.items())
+        text += [f"**{escape_markdown(title)}.** {escape_markdown(told)}" for title, told in texts]
     elif record.trials and record.state != "running":
         text += [f"- {escape_markdown(line)}" for line in summary_lines(summarise(results))]
     if links:
@@ -145,14 +141,11 @@ UNTAGGED_ENVIRONMENT_FIELDS = ("libraries", "commit", "node", "datasets", "weigh
 def inherited_tags(spec: StudySpec, record: StudyRecord) -> dict[str, str]:
     """Return the study's tags that each trial's run has too: which study, on which code, libraries and data."""
     session = record.sessions[-1] if record.sessions else None
-    plain = {
-        key: value
-        for key, value in (session.environment_fields if session else {}).items()
-        if key not in UNTAGGED_ENVIRONMENT_FIELDS
-    }
     tags = {"study.id": record.id, "study.name": spec.name}
-    tags |= {f"study.{key}": str(value) for key, value in plain.items()}
     if session:
+        for key, value in session.environment_fields.items():
+            if key not in UNTAGGED_ENVIRONMENT_FIELDS:
+                tags[f"study.{key}"] = str(value)
         for key, files in (("weights", session.weights), ("function", session.function)):
             if files:
                 tags[f"study.{key}"] = "; ".join(map("{0[name]}: {0[file]}, sha256 {0[sha256]}".format, files))
@@ -234,9 +227,8 @@ class EventTranslator:
             case events.ModelEvaluated():
                 self._set_tags(STUDY_RUN_KEY, {"study.test_readings": self.record.n_test_readings})
             case events.NodeExcluded():
-                self._set_tags(
-                    STUDY_RUN_KEY, {EXCLUDED_NODES_TAG: "; ".join(map(": ".join, self.record.unusable_nodes.items()))}
-                )
+                nodes = "; ".join(map(": ".join, self.record.unusable_nodes.items()))
+                self._set_tags(STUDY_RUN_KEY, {EXCLUDED_NODES_TAG: nodes})
             case events.TrialTested():
                 self._add_metrics(str(event.trial), event.metrics, event.time, self._spec.epochs)
                 self._remove_tags(str(event.trial), ["test_failure"])
@@ -279,19 +271,15 @@ class EventTranslator:
         change = self._update_of(STUDY_RUN_KEY)
         change.name, change.start_ms = self._spec.name, to_milliseconds(event.time)
         change.params |= study_params(self._spec)
-        self._set_tags(
-            STUDY_RUN_KEY,
-            {"study.kind": "study", "study.hash": self._spec.hash, **inherited_tags(self._spec, self.record)},
-        )
+        tags = {"study.kind": "study", "study.hash": self._spec.hash}
+        self._set_tags(STUDY_RUN_KEY, {**tags, **inherited_tags(self._spec, self.record)})
 
     def _on_opened(self, event: events.SessionOpened) -> None:
         tags = {**inherited_tags(self._spec, self.record), **self._above, "study.node": event.node or ""}
-        self._set_tags(STUDY_RUN_KEY, tags)
-        self._set_tags(STUDY_RUN_KEY, {NOTE_TAG: study_description(Results(self._spec, self.record))})
+        self._set_tags(STUDY_RUN_KEY, {**tags, NOTE_TAG: study_description(Results(self._spec, self.record))})
         self._remove_tags(STUDY_RUN_KEY, [EXCLUDED_NODES_TAG])
-        self._update_of(STUDY_RUN_KEY).dataset_inputs = [
-            to_dataset_input(json.loads(key), told) for key, told in self._data_sets().items()
-        ]
+        inputs = [to_dataset_input(json.loads(key), told) for key, told in self._data_sets().items()]
+        self._update_of(STUDY_RUN_KEY).dataset_inputs = inputs
         self._begin_run(STUDY_RUN_KEY)
         self._progress.attached = False  # this session will write new files
 
@@ -316,24 +304,18 @@ class EventTranslator:
         tags: dict[str, object] = {"study.kind": "trial", "study.trial": key, "study.stage": stage}
         if event.fold is not None:
             tags["study.fold"] = event.fold
+        of = event.trial if event.repeats is None else event.repeats
         if stage != "final":
-            tags["study.configuration"] = event.trial if event.repeats is None else event.repeats
+            tags["study.configuration"] = of
         if event.repeats is not None:
             tags["study.repeats"] = event.repeats
         if stage == "rule":
-            picked_by = (
-                pick.rule.name
-                for pick in Results(self._spec, self.record).rule_picks
-                if pick.trial_number == event.repeats
-            )
-            tags["study.picked_by"] = ", ".join(picked_by)
+            picks = Results(self._spec, self.record).rule_picks
+            tags["study.picked_by"] = ", ".join(p.rule.name for p in picks if p.trial_number == event.repeats)
         if stage == "ablation":
             tags["study.moved"] = self._ablation_step_text(event.params)
-        of = event.trial if event.repeats is None else event.repeats
         given = ", ".join(f"{key} = {format_parameter(value)}" for key, value in event.params.items())
-        tags[NOTE_TAG] = truncate_value(
-            "\n\n".join(filter(None, (STAGE_NOTES[stage].format(of), escape_markdown(given))))
-        )
+        tags[NOTE_TAG] = "\n\n".join(filter(None, (STAGE_NOTES[stage].format(of), escape_markdown(given))))
         self._set_tags(key, {**inherited_tags(self._spec, self.record), **tags})
         own = {"train.seed": event.seed, "train.epochs": self._spec.epochs}
         document = self._spec.trial_document({**event.params, **own})
@@ -400,9 +382,8 @@ class EventTranslator:
     def _add_own_runs(self, folder: Path, event: events.TrialEnded) -> None:
         """Add the runs that the trial's function logged; if they cannot be read, tag the trial's run with why."""
         try:
-            found = own_runs.read_runs_logged_by_function(
-                folder, event.trial, RUN_STATUS[event.state], to_milliseconds(event.time)
-            )
+            status, end = RUN_STATUS[event.state], to_milliseconds(event.time)
+            found = own_runs.read_runs_logged_by_function(folder, event.trial, status, end)
         except Exception as error:  # whatever MLflow makes of files that were cut off
             self._set_tags(str(event.trial), {"study.own_runs_unread": escape_control(error_message(error))})
             return
@@ -428,17 +409,12 @@ class EventTranslator:
             trial = self.record.trials[trial.repeated_trial]
         seeds = [trial, *self.record.repeat_trials(trial.number, "replicate")]
         complete = [seed for seed in seeds if seed.state == "complete"]
-        if len(seeds) < max(2, len(self._spec.runs_of_configuration())) or any(
-            seed.state not in ENDED_STATES for seed in seeds
-        ):
+        have_ended = all(seed.state in ENDED_STATES for seed in seeds)
+        if not have_ended or len(seeds) < max(2, len(self._spec.runs_of_configuration())):
             return
         spreads = ranking.statistics_by_metric(self._spec.objective, complete).items() if complete else ()
-        values = {
-            f"{name}_{part}": spread.to_dict()[part]
-            for name, spread in spreads
-            if name.startswith("val/")
-            for part in ("mean", "sd")
-        }
+        on_val = {name: spread.to_dict() for name, spread in spreads if name.startswith("val/")}
+        values = {f"{name}_{part}": spread[part] for name, spread in on_val.items() for part in ("mean", "sd")}
         self._add_metrics(str(trial.number), values, time, self._spec.epochs)
         self._set_tags(str(trial.number), {"study.seeds_complete": len(complete)})
 
@@ -470,9 +446,8 @@ class EventTranslator:
         self._add_metrics(STUDY_RUN_KEY, news | gone, time, ends)
         self._progress.results = results
         seeds = result_seeds(found)
-        self._remove_tags(
-            STUDY_RUN_KEY, {f"study.{who}_seeds" for who in ("baseline", "search", "best")} - seeds.keys()
-        )
+        possible = {f"study.{who}_seeds" for who in ("baseline", "search", "best")}
+        self._remove_tags(STUDY_RUN_KEY, possible - seeds.keys())
         self._set_tags(STUDY_RUN_KEY, seeds)
 
     def _mark_best_reference(self, best: str | None) -> None:

@@ -53,7 +53,7 @@ def pause_seconds(spent: float) -> float:
 
 
 class MlflowTracker:
-    """A thread that follows one study's ledger from `start` to `finish_writing`."""
+    """A thread that follows one study's ledger from `start_following` to `finish_writing`."""
 
     def __init__(self, home: Home, folder: StudyFolder, spec: StudySpec) -> None:
         self._home, self._folder, self._spec = home, folder, spec
@@ -75,7 +75,7 @@ class MlflowTracker:
         return progress.offset != self._folder.ledger_file.stat().st_size or not progress.attached
 
     def has_lost_runs(self) -> bool:
-        """Return whether MLflow lacks runs that it had; to be called without `start`.
+        """Return whether MLflow lacks runs that it had; to be called without `start_following`.
 
         Raises:
             StudyStoppedError: MLflow cannot be asked.
@@ -131,7 +131,7 @@ class MlflowTracker:
     def log_artifacts(
         self, files: Mapping[Path, str | None], lead: Mapping[str, Sequence[str]] | None = None
     ) -> str | None:
-        """Log files as artifacts of the study's run, after `finish_writing` or without `start`.
+        """Log files as artifacts of the study's run, after `finish_writing` or without `start_following`.
 
         Args:
             files: each with the artifact folder that it goes to (None: the topmost).

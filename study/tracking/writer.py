@@ -65,9 +65,8 @@ class LedgerToMlflowWriter:
         self._tail = LedgerTail(folder.ledger_file, self._progress.offset)
         record = StudyRecord.from_entries(_entries_before(folder.ledger_file, self._progress.offset))
         self._study = record.id
-        self._events = EventTranslator(
-            spec, self._progress, record, folder.trial_mlflow_folder, self._above.runs.get(STUDY_RUN_KEY, "")
-        )
+        above = self._above.runs.get(STUDY_RUN_KEY, "")
+        self._events = EventTranslator(spec, self._progress, record, folder.trial_mlflow_folder, above)
         self._sure = False
         self.reached: int | None = None
 
@@ -115,11 +114,8 @@ class LedgerToMlflowWriter:
             self._log_artifact(STUDY_RUN_KEY, path, folder)
         shown = {path.name: f"{folder}/{path.name}" if folder else path.name for path, folder in files.items()}
         links = {"the trials": trials_page_url(progress.experiment, self._spec.final_seeds is not None)}
-        links |= {
-            name: run_page_url("", progress.experiment, run_id, shown[name])
-            for name in LINKED_ARTIFACTS
-            if name in shown
-        }
+        linked = [name for name in LINKED_ARTIFACTS if name in shown]
+        links |= {name: run_page_url("", progress.experiment, run_id, shown[name]) for name in linked}
         text = study_description(Results(self._spec, self._events.record), lead, links)
         self._store.apply_updates(progress.experiment, [RunUpdate(STUDY_RUN_KEY, tags={NOTE_TAG: text})], progress.runs)
         progress.attached = True
@@ -133,10 +129,8 @@ class LedgerToMlflowWriter:
         runs, experiment = self._progress.runs, self._progress.experiment
         if not self._home.owns_tracking or not runs or self._store.has_lost_runs(runs):
             return self._store.has_lost_runs(runs)
-        there = {
-            run_id for _, run_id in self._store.find_runs(experiment, study_id_of_ledger(self._folder.ledger_file))
-        }
-        return not set(runs.values()) <= there
+        there = self._store.find_runs(experiment, study_id_of_ledger(self._folder.ledger_file))
+        return not set(runs.values()) <= {run_id for _, run_id in there}
 
     def _state_of_searched_study(self) -> TrackingState:
         """Return what MLflow has of the study whose configuration a final training trains: its runs are nested there.
@@ -149,13 +143,8 @@ class LedgerToMlflowWriter:
             return TrackingState()
         found = TrackingState.load(folder.tracking_file, self._home.tracking_uri)
         own = study_id_of_ledger(folder.ledger_file)
-        if (
-            STUDY_RUN_KEY not in found.runs
-            or origin.get("study_id", own) != own
-            or self._store.has_lost_runs(found.runs)
-        ):
-            return TrackingState()
-        return found
+        is_other = STUDY_RUN_KEY not in found.runs or origin.get("study_id", own) != own
+        return TrackingState() if is_other or self._store.has_lost_runs(found.runs) else found
 
     def _log_artifact(self, key: str, path: Path, place: str | None) -> None:
         """Log a file, or all in a folder, as artifacts of a run.

@@ -63,9 +63,8 @@ class TrainedClassifier:
                 self._train, self._seen = config.train, models.facts_of_network_inputs(config.model, self.facts)
                 if description.frozen is not None:
                     self._network = features.build_frozen_backbone(config.model, self.facts, self.device)
-                    self._sizes.append(
-                        _size_text("Frozen network", self._network, initial_weights.find_weights_file(config.model)[0])
-                    )
+                    file, _ = initial_weights.find_weights_file(config.model)
+                    self._sizes.append(_size_text("Frozen network", self._network, file))
                 modules = build_networks(config, self._seen, begins=False)
                 modules.load_state_dict(dict(state))
                 self._sizes.append(_size_text("Trained", modules, safe_path_below(folder, description.weights)))

@@ -97,9 +97,8 @@ class ModelDescription:
     def write_file(self, path: Path) -> None:
         """Write the description to a file in one step."""
         values = {"format": DESCRIPTION_FORMAT_VERSION, **asdict(self)}
-        write_atomically(
-            path, json.dumps({**values, "digest": files.sha256_of_values(_plain_json_values(values))}, indent=2)
-        )
+        digest = files.sha256_of_values(_plain_json_values(values))
+        write_atomically(path, json.dumps({**values, "digest": digest}, indent=2))
 
     @classmethod
     def read_file(cls, path: Path) -> "ModelDescription":
@@ -116,20 +115,15 @@ class ModelDescription:
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise UserError(f"{path}: is not a description of a model, or cut short") from None
         if version != DESCRIPTION_FORMAT_VERSION:
-            raise UserError(
-                f"{path}: format {version}, this version of study reads {DESCRIPTION_FORMAT_VERSION}. Update study"
-            )
+            reads = f"this version of study reads {DESCRIPTION_FORMAT_VERSION}"
+            raise UserError(f"{path}: format {version}, {reads}. Update study")
         if recorded_digest != files.sha256_of_values({"format": version, **values}):
             raise UserError(f"{path}: was changed after it was written. Take the file that study train wrote")
-        facts: dict[str, Any] = {
-            key: _list_to_tuple(value) for key, value in values.pop("facts").items() if key != "alike"
-        }
-        told = values.pop("encoding", None)
-        encoding = (
-            None
-            if told is None
-            else tuple(ColumnEncoding(**{**of, "values": _list_to_tuple(of["values"])}) for of in told)
-        )
+        known = {key: value for key, value in values.pop("facts").items() if key != "alike"}
+        facts: dict[str, Any] = {key: _list_to_tuple(value) for key, value in known.items()}
+        encoding = None
+        if (told := values.pop("encoding", None)) is not None:
+            encoding = tuple(ColumnEncoding(**{**of, "values": _list_to_tuple(of["values"])}) for of in told)
         return cls(facts=Facts(**facts), encoding=encoding, **values)
 
 

@@ -94,27 +94,27 @@ def evaluate_model(
     description = ModelDescription.read_file(model)
     assignments = list(assignments)
     section = _data_section(description, study, assignments)
-    is_own_section = data.section_key(section) == data.section_key(
-        mapping_or_empty(_document_of_training_data(description).values["data"])
-    )
+    own_section = mapping_or_empty(_document_of_training_data(description).values["data"])
+    is_own_section = data.section_key(section) == data.section_key(own_section)
     if description.facts.bias_edges and section.get("bias") and section.get("bias_bins", ()) in (None, "quartiles"):
         section = {**section, "bias_bins": list(description.facts.bias_edges)}  # not the quartiles of other rows
     config = TrialConfig.from_document({**description.config, "data": section})
     encoding = description.encoding
-    dataset, left_out = (
-        (select_fold(data.load(section), None), {}) if encoding is None else data.load_encoded(section, encoding)
-    )
+    left_out: FaultsByRow = {}
+    if encoding is None:
+        dataset = select_fold(data.load(section), None)
+    else:
+        dataset, left_out = data.load_encoded(section, encoding)
     if strict and left_out:
-        raise UserError(
-            "\n".join(["--strict: the model cannot take every row", *table_columns.summarise_faults(left_out)])
-        )
+        faults = table_columns.summarise_faults(left_out)
+        raise UserError("\n".join(["--strict: the model cannot take every row", *faults]))
     foreign = unknown_bias_classes(dataset.facts, description.facts)
     dataset = renumber_classes_as_model(dataset, description.facts)
     used = {**description.config, "data": section}
     if dataset.facts.bias_classes is None and any(all_trial_faults(used, dataset.facts)):
         dataset = _with_unknown_bias(dataset, description.facts)  # the method needs it to train, which is over
-    if faults := list(all_trial_faults(used, replace(dataset.facts, some_bias=description.facts.some_bias))):
-        raise UserError("\n".join(f"the model: {'.'.join(at)}: {why}" for at, why in faults))
+    if unfit := list(all_trial_faults(used, replace(dataset.facts, some_bias=description.facts.some_bias))):
+        raise UserError("\n".join(f"the model: {'.'.join(at)}: {why}" for at, why in unfit))
     known = description.told["test_fingerprint"] if split in ("test", ALL_SAMPLES_SPLIT) else None
     is_own = known is not None and test_split_fingerprint(dataset) == known
     if split == ALL_SAMPLES_SPLIT:
@@ -197,9 +197,8 @@ def _add_all_samples_split(dataset: Dataset) -> Dataset:
         arrays = [getattr(dataset.splits[split], name) for split in dataset.facts.splits]
         return None if any(array is None for array in arrays) else np.concatenate(arrays)
 
-    whole = holdout.select_samples(
-        Split(*map(joined, ("inputs", "target", "bias", "condition"))), joined("target") >= 0
-    )
+    every = Split(*map(joined, ("inputs", "target", "bias", "condition")))
+    whole = holdout.select_samples(every, every.target >= 0)
     known = dataset.facts.bias_splits if whole.bias is None else None
     facts = replace(dataset.facts, splits=(*dataset.facts.splits, ALL_SAMPLES_SPLIT), bias_splits=known)
     return Dataset(facts, {**dataset.splits, ALL_SAMPLES_SPLIT: whole})
@@ -268,21 +267,18 @@ def renumber_classes_as_model(dataset: Dataset, model: Facts) -> Dataset:
     """
     facts = dataset.facts
     if foreign := _unknown_names(facts.class_names, model.class_names):
+        given, known = (list_few_names(list(map(quoted, names))) for names in (foreign, model.class_names or ()))
         raise UserError(
-            f"data: {'class' if len(foreign) == 1 else 'classes'} {list_few_names(list(map(quoted, foreign)))} given, "
-            f"the "
-            f"model was trained on the classes {list_few_names(list(map(quoted, model.class_names or ())))}. Take out "
-            f"these "
-            "rows, or write the model's names if they mean the same"
+            f"data: {'class' if len(foreign) == 1 else 'classes'} {given} given, the model was trained on the classes "
+            f"{known}. Take out these rows, or write the model's names if they mean the same"
         )
     target = _model_numbers_of_names(facts.class_names, model.class_names)
     bias = _model_numbers_of_names(facts.bias_names, model.bias_names)
     if target is not None:
         facts = replace(facts, classes=model.classes, class_names=model.class_names)
     if bias is not None:
-        facts = replace(
-            _with_model_bias(facts, model), some_bias=facts.some_bias or bool(unknown_bias_classes(facts, model))
-        )
+        some_bias = facts.some_bias or bool(unknown_bias_classes(facts, model))
+        facts = replace(_with_model_bias(facts, model), some_bias=some_bias)
     if facts == dataset.facts:
         return dataset
     splits = {

@@ -73,10 +73,10 @@ def model_card(
     trained_for = pluralise(results.spec.epochs, "epoch")
     made = f"`{method['name']}` on `{results.spec.base['model']['name']}`, trained for {trained_for}"
     made = f"scikit-learn's `{method['model']}`, fitted" if method["name"] == REFERENCE_METHOD else made
+    columns = _over_seeds_text(trials), "95%", f"seed {trial.seed}"
     parts = [
         f"# {results.spec.name}",
-        f"{made} on seeds {seeds}. "
-        f"The weights are those of seed {trial.seed}, {_why_this_seed_text(results.spec, dataset)}.",
+        f"{made} on seeds {seeds}. The weights are those of seed {trial.seed}, {_why_seed(results.spec, dataset)}.",
         *_worst_group_sentences(results.spec, trial, dataset),
         *_initial_weights_sentences(results, whole),
         *(["## Size and time", size] if size else []),
@@ -87,9 +87,7 @@ def model_card(
         "95% interval by the seeds and by the error of the split's own samples, which all seeds share; and the "
         "value of this seed. Its weights are those at the end of epoch "
         f"{epochs.chosen_metrics(results.spec.objective, trial)['epoch']}.",
-        rows_as_markdown(
-            ["metric", _over_seeds_text(trials), "95%", f"seed {trial.seed}"], _metric_rows(results.spec, trials, trial)
-        ),
+        rows_as_markdown(["metric", *columns], _metric_rows(results.spec, trials, trial)),
         "## Groups",
         *_group_sections(results.spec, trials, trial, dataset),
         "## How it was chosen",
@@ -118,7 +116,7 @@ def _initial_weights_sentences(results: Results, whole: bool) -> Iterator[str]:
         )
 
 
-def _why_this_seed_text(spec: StudySpec, dataset: Dataset) -> str:
+def _why_seed(spec: StudySpec, dataset: Dataset) -> str:
     if spec.folds:
         return (
             "the first of them: it was trained on all samples outside test (data.folds), and nothing is left to choose"
@@ -175,9 +173,8 @@ def _group_sections(
             f"Accuracy on the {split} split by class and bias class. The interval is Wilson's 95% interval for the "
             "samples of the group; it is for the seed of these weights."
         )
-        yield rows_as_markdown(
-            ["class", "bias class", "samples", _over_seeds_text(trials), f"seed {trial.seed}", "95%"], rows
-        )
+        columns = ["class", "bias class", "samples", _over_seeds_text(trials), f"seed {trial.seed}", "95%"]
+        yield rows_as_markdown(columns, rows)
     else:
         yield f"There are {facts.classes} x {facts.bias_classes} groups, too many to list. The gaps are between these."
     values = _metric_values(spec, trial)

@@ -127,6 +127,7 @@ def _table_encoding(section: Mapping[str, Any], dataset: Dataset) -> TableEncodi
 def _make_description(
     folder: StudyFolder, results: Results, trial: TrialRecord, dataset: Dataset, encoding: TableEncoding | None
 ) -> ModelDescription:
+    groups = model_card.group_counts_of_split(results.spec, trial, dataset)
     about = {
         "study": results.spec.name,
         "study_id": results.record.id,
@@ -135,9 +136,7 @@ def _make_description(
         "metrics": {**epochs.chosen_metrics(results.spec.objective, trial), **trial.test_metrics},
         "data_fingerprint": dataset.fingerprint,
         "test_fingerprint": test_split_fingerprint(dataset),
-        "groups": asdict(groups)
-        if (groups := model_card.group_counts_of_split(results.spec, trial, dataset))
-        else None,
+        "groups": asdict(groups) if groups else None,
         "code": results.record.sessions[-1].environment_fields,
         "origin": dict(results.spec.origin or {}),
     }

@@ -41,9 +41,8 @@ def predict_inputs(
     ids: Sequence[str] = ()
     if id_column is not None:
         if len(paths) != 1 or paths[0].suffix.lower() not in TABLE_SUFFIXES or paths[0].is_dir():
-            raise UserError(
-                f"--id {id_column}: is for one table, or one list of images ({' or '.join(TABLE_SUFFIXES)})"
-            )
+            kinds = " or ".join(TABLE_SUFFIXES)
+            raise UserError(f"--id {id_column}: is for one table, or one list of images ({kinds})")
         own = table_format.format_from_keys(classifier.description.config["data"])
         known = own if classifier.facts.is_table else ALL_DETECTED
         ids = label_files.read_table_as_text(paths[0], (id_column,), known)[id_column].tolist()
@@ -141,9 +140,8 @@ def predict_rows(
         rows = make_predictions(classifier.class_names, [row + 1 for row in sound], probabilities)
     samples = range(1, len(frame) + 1)
     unreadable: dict[SampleId, str] = {row + 1: "; ".join(map(str, cells)) for row, cells in problems.items()}
-    return Predictions(
-        "row", samples, classifier.class_names, rows, unreadable, _worst_group_warning(classifier), problems
-    )
+    warning = _worst_group_warning(classifier)
+    return Predictions("row", samples, classifier.class_names, rows, unreadable, warning, problems)
 
 
 def _encoding_of_classifier(classifier: TrainedClassifier) -> TableEncoding:

@@ -68,7 +68,7 @@ class Predictions:
     ids: Sequence[str] = ()
 
     def ids_of_predictions(self) -> list[str]:
-        """Return the id of each of `rows`; none where none was asked for."""
+        """Return the id of each of `predictions`; none where none was asked for."""
         return [name for sample, name in zip(self.samples, self.ids, strict=False) if sample not in self.unreadable]
 
     def to_document(self) -> list[dict[str, Any]]:

@@ -15,8 +15,7 @@ from study.knobs import Section
 
 
 class ChoiceState(TypedDict):
-    """State of an `EpochChooser`, as of `ranking.epochs.BestEpochTracker`: of a score its parts, of an epoch its
-    metrics."""
+    """State of an `EpochChooser`, as `BestEpochTracker`: of a score its parts, of an epoch its metrics."""
 
     heard: int
     epoch: int
@@ -112,7 +111,7 @@ class TrialCheckpointFile:
         made_from: plain values that say which trial it is.
         states: objects that have a `state_dict`, by name.
         generators: of random numbers; PyTorch's global one of the CPU is kept too.
-        pause: after a write there is none for so many times its duration; 0: each `save` writes.
+        pause: after a write there is none for so many times its duration; 0: each `save_if_due` writes.
     """
 
     def __init__(
@@ -128,7 +127,7 @@ class TrialCheckpointFile:
         self._due = time.perf_counter() + pause * ASSUMED_FIRST_WRITE_S
 
     def restore_state(self) -> int:
-        """Restore the state that `save` wrote; return the epoch after which it was written, 0 where there is no file.
+        """Restore the state that was written; return the epoch after which it was written, 0 where there is no file.
 
         Raises:
             UnusableCheckpointError: the state cannot be restored.
@@ -165,11 +164,8 @@ class TrialCheckpointFile:
             "torch": torch.get_rng_state()
         }
         kept: CheckpointContent = {"epoch": epoch, "made_from": self._made_from, "states": content, "random": random}
-        with (
-            replace_atomically(self._path) as part,
-            open(part, "wb") as file,
-        ):  # torch.save alone hides what the file system says
-            torch.save(kept, file)
+        with replace_atomically(self._path) as part, open(part, "wb") as file:
+            torch.save(kept, file)  # to a file that is open: by itself it hides what the file system says
         ended = time.perf_counter()
         self._due = ended + self._pause * (ended - began)
 

@@ -52,24 +52,24 @@ class CellStatistics:
 
     @cached_property
     def variance_of_shrunk_values(self) -> Tensor:
-        """Variance of the `shrunk` value of each cell, (Y, S): of the cell's own value, and of its prior."""
-        inverse, pull = self._mixed_model_effects.covariance, self._mixed_model_effects.pull
-        of_class = (pull @ inverse * pull).sum(1) + 1 / self._mixed_model_effects.class_weights
+        """Variance of the shrunk value of each cell, (Y, S): of the cell's own value, and of its prior."""
+        inverse, pull = self._effects.covariance, self._effects.pull
+        of_class = (pull @ inverse * pull).sum(1) + 1 / self._effects.class_weights
         of_prior = inverse.diagonal()[:, None] - 2 * (pull @ inverse).T + of_class  # (kinds, Y)
         spread = (self.kind_of_cell * of_prior[..., None]).sum(0)
         return self._variance_at_known_prior + self._scale_of_prior.square() * spread
 
     @cached_property
     def variance_of_shrunk_mean(self) -> Tensor:
-        """Variance of the mean of `shrunk` over all cells, a scalar: cells share the effects of kinds and classes."""
+        """Variance of the mean of `shrunk_values`, a scalar: cells share the effects of kinds and classes."""
         of_classes = self._scale_of_prior.sum(1)
-        of_kinds = (self.kind_of_cell * self._scale_of_prior).sum((1, 2)) - of_classes @ self._mixed_model_effects.pull
-        of_priors = of_kinds @ self._mixed_model_effects.covariance @ of_kinds
-        of_priors = of_priors + (of_classes.square() / self._mixed_model_effects.class_weights).sum()
+        of_kinds = (self.kind_of_cell * self._scale_of_prior).sum((1, 2)) - of_classes @ self._effects.pull
+        of_priors = of_kinds @ self._effects.covariance @ of_kinds
+        of_priors = of_priors + (of_classes.square() / self._effects.class_weights).sum()
         return (self._variance_at_known_prior.sum() + of_priors) / self.samples.numel() ** 2
 
     @cached_property
-    def _mixed_model_effects(self) -> "_MixedModelEffects":
+    def _effects(self) -> "_MixedModelEffects":
         """Solution of the mixed model.
 
         A cell's mean weighs samples / (samples + k), inversely to the variance that it has around its prior: among tiny
@@ -92,10 +92,7 @@ class CellStatistics:
     @cached_property
     def _prior_of_cells(self) -> Tensor:
         """What is expected of each cell, (Y, S): no share below 0 or above 1, and no loss below 0."""
-        prior = (
-            self._spread_kinds_to_cells(self._mixed_model_effects.of_kinds)
-            + self._mixed_model_effects.of_classes[:, None]
-        )
+        prior = self._spread_kinds_to_cells(self._effects.of_kinds) + self._effects.of_classes[:, None]
         return prior.clamp(min=0.0, max=1.0 if self.squares is None else None)
 
     @cached_property
@@ -114,7 +111,7 @@ class CellStatistics:
         assert self.squares is not None
         off = self.squares - 2 * self._prior_of_cells * self.sums + self.samples * self._prior_of_cells.square()
         samples, off = ((self.kind_of_cell * of).sum((1, 2)) for of in (self.samples, off))
-        return (off + self._mixed_model_effects.of_kinds.square()) / samples.clamp(min=1)
+        return (off + self._effects.of_kinds.square()) / samples.clamp(min=1)
 
     @cached_property
     def _variance_at_known_prior(self) -> Tensor:
@@ -221,9 +218,8 @@ class PredictionCounts:
     @cached_property
     def accuracy_statistics(self) -> CellStatistics:
         """(class, bias class) cells of right predictions."""
-        return CellStatistics(
-            self.counts_by_group.diagonal(dim1=0, dim2=2).T, self.counts_by_group.sum(2), self.kind_of_cell
-        )
+        right, samples = self.counts_by_group.diagonal(dim1=0, dim2=2).T, self.counts_by_group.sum(2)
+        return CellStatistics(right, samples, self.kind_of_cell)
 
     @cached_property
     def log_loss_statistics(self) -> CellStatistics:

@@ -166,8 +166,7 @@ def best_available_device() -> torch.device:
 
 
 def resolve_device(asked: str | None) -> torch.device:
-    """Return the device of a user's option: `cpu`, `cuda` or `cuda:1`, which is tried; None or `auto`:
-    `best_available_device`.
+    """Return the device of a user's option: `cpu`, `cuda` or `cuda:1`, which is tried; None or `auto`: the best.
 
     Raises:
         NoDeviceError: that GPU cannot be used.
@@ -273,9 +272,7 @@ def _why_no_cuda() -> str:
 
 
 def gpu_name(index: int) -> str:
-    """Return a card's name, without torch's long warning if it has no code for it, which `check_visible_gpus`
-    reports.
-    """
+    """Return a card's name, without torch's long warning of a card it has no code for: `check_visible_gpus` tells."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return torch.cuda.get_device_name(index)
@@ -449,12 +446,12 @@ class EpochProfiler:
         device: the trial's. Making the clock starts CUDA's peak of memory anew.
 
     Example:
-        >>> clock = Clock(torch.device("cpu"))
+        >>> clock = EpochProfiler(torch.device("cpu"))
         >>> with clock.phase("data"):
         ...     batch = [1, 2]
         >>> with clock.phase("training"):
         ...     total = sum(batch)
-        >>> sorted(clock.epoch(images=2))[:2]
+        >>> sorted(clock.end_epoch(images=2))[:2]
         ['memory/peak_mib', 'speed/images_per_second']
     """
 

@@ -120,9 +120,8 @@ class SplitEvaluator:
             predicted, data = self._predict_classes(split, name, scores), self._splits[split]
             of_encoder = self._split_metrics(split, scores, predicted, errors=ruling)
             if final and name == "encoder":
-                self.counts[split] = PredictionCounts.from_predictions(
-                    predicted, data.target, data.bias, self._facts.facts_of_split(split)
-                )
+                facts = self._facts.facts_of_split(split)
+                self.counts[split] = PredictionCounts.from_predictions(predicted, data.target, data.bias, facts)
             if final and self._options.final:
                 of_encoder |= self._final_probe_metrics(split, name, features)
             values |= {f"{prefix}{metric}": value for metric, value in of_encoder.items()}
@@ -150,9 +149,8 @@ class SplitEvaluator:
         for name in self._method.encoders():
             if name != "encoder" or self._method.own_classifier() is None:
                 unit = functional.normalize(self.compute_features("train", name), dim=1)
-                fitted = probes.fit_lbfgs_probe(
-                    unit, labels.target, self._facts.classes, 0, FITTED_PROBE_L2, weights=labels.weight
-                )
+                target, classes = labels.target, self._facts.classes
+                fitted = probes.fit_lbfgs_probe(unit, target, classes, 0, FITTED_PROBE_L2, weights=labels.weight)
                 online = cast(nn.Linear, self._online[name])
                 online.weight.copy_(fitted.weight)
                 online.bias.copy_(fitted.offset)
@@ -176,9 +174,8 @@ class SplitEvaluator:
             return scores.argmax(1)
         from study.training import postprocess  # fairlearn, which no other trial needs
 
-        thresholds = postprocess.fit_equalized_odds_thresholds(
-            self.class_scores(encoder, self.compute_features("train", encoder)), train.target, train.bias
-        )
+        on_train = self.class_scores(encoder, self.compute_features("train", encoder))
+        thresholds = postprocess.fit_equalized_odds_thresholds(on_train, train.target, train.bias)
         return thresholds.predict(scores, data.bias, self._options.seed)
 
     def _split_metrics(self, split: str, scores: Tensor, predicted: Tensor, errors: bool = False) -> dict[str, Tensor]:

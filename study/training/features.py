@@ -122,9 +122,8 @@ def _replace_fold_inputs_with_features(
     elsewhere: Callable[[Dataset], FeaturesBySplit] | None,
 ) -> Dataset:
     """Replace the inputs of a data set with folds; the features of all samples are kept once, each fold is a view."""
-    whole = replace_inputs_with_frozen_features(
-        model, replace(select_fold(dataset, None), folds=None), device, on_rows, elsewhere
-    )
+    of_all = replace(select_fold(dataset, None), folds=None)
+    whole = replace_inputs_with_frozen_features(model, of_all, device, on_rows, elsewhere)
     folds = replace(folds, non_test_samples=whole.splits["train"])
     parts = {name: "train" if name == "val" else name for name in dataset.splits}
     splits = {name: replace(dataset.splits[name], inputs=whole.splits[parts[name]].inputs) for name in parts}
@@ -163,9 +162,8 @@ def estimate_feature_cost(model: Mapping[str, Any], facts: Facts, pictures: int,
     """
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []), torch.inference_mode():
         encoder = build_frozen_backbone(model, facts, device)
-        batch = (
-            torch.randn(COST_MEASUREMENT_IMAGES, *facts.shape).to(device).contiguous(memory_format=torch.channels_last)
-        )
+        noise = torch.randn(COST_MEASUREMENT_IMAGES, *facts.shape)
+        batch = noise.to(device).contiguous(memory_format=torch.channels_last)
         width = encoder.feature_rows(batch).shape[1]
         began = time.perf_counter()
         encoder.feature_rows(batch).cpu()  # which waits for the device
@@ -181,9 +179,8 @@ def build_frozen_backbone(model: Mapping[str, Any], facts: Facts, device: torch.
     """
     if device.type == "cpu":
         keep_freed_memory()  # each batch needs the same large tensors
-    encoder = (
-        models.build_encoder(frozen_network_section(model), facts).to(device).to(memory_format=torch.channels_last)
-    )
+    encoder = models.build_encoder(frozen_network_section(model), facts).to(device)
+    encoder = encoder.to(memory_format=torch.channels_last)
     assert isinstance(encoder, Backbone)  # no other network has the key
     return encoder.eval()
 
@@ -232,10 +229,8 @@ class FeatureStore:
         Args:
             on_rows: is told how many there are so far.
         """
-        keys = [
-            hashlib.blake2b(np.ascontiguousarray(picture).data, digest_size=16).digest()
-            for picture in split.sample_inputs
-        ]
+        pictures = map(np.ascontiguousarray, split.sample_inputs)
+        keys = [hashlib.blake2b(picture.data, digest_size=16).digest() for picture in pictures]
         found = np.empty((len(keys), self._width), np.float16)
         with closing(self._open_database()) as database:
             lacking = [at for at, key in enumerate(keys) if not _read_stored_row(database, key, found[at])]
@@ -244,9 +239,8 @@ class FeatureStore:
                 return found
             encoder = build_frozen_backbone(self._model, self._facts, self._device)
             done = len(keys) - len(lacking)
-            for places, rows in compute_feature_batches(
-                encoder, split.sample_inputs, lacking, self._facts, self._device
-            ):
+            batches = compute_feature_batches(encoder, split.sample_inputs, lacking, self._facts, self._device)
+            for places, rows in batches:
                 found[places] = rows
                 _store_rows(database, ((keys[at], found[at].tobytes()) for at in places))
                 done += len(places)

@@ -78,7 +78,7 @@ def function_source_files(function: str, where: str) -> list[FileDigest]:
         found = importlib.util.find_spec(function.partition(":")[0])
         file = Path(found.origin or "") if found else Path()
         content = file.read_bytes()
-    except Exception:  # what the user's packages do when they are imported; `load` tells of it
+    except Exception:  # what the user's packages do when they are imported; `load_function` tells of it
         return []
     return [{"name": function, "file": file.name, "sha256": hashlib.sha256(content).hexdigest()}]
 
@@ -92,11 +92,8 @@ def load_function(function: str, where: str) -> TrainingFunction:
     Raises:
         UserError: it cannot be loaded, or is no generator function that takes a configuration.
     """
-    loaded = (
-        _unpickle_function(function, Path(where))
-        if function.startswith(PICKLE_PREFIX)
-        else _import_function(function, where)
-    )
+    is_pickle = function.startswith(PICKLE_PREFIX)
+    loaded = _unpickle_function(function, Path(where)) if is_pickle else _import_function(function, where)
     check_training_function(loaded, f"method.function: {function!r}")
     return loaded
 
@@ -121,9 +118,8 @@ def unload_function(function: str, where: str) -> None:
         tops.setdefault(name.partition(".")[0], []).append(name)
     for top, names in tops.items():
         found = _module_files(top) if top in sys.modules else []
-        mine = top not in _NEVER_UNLOADED_MODULES and (
-            top == own or (bool(found) and _top_package_folder(found[0]) in folders)
-        )
+        mine = top == own or (bool(found) and _top_package_folder(found[0]) in folders)
+        mine = mine and top not in _NEVER_UNLOADED_MODULES
         if mine and not any(file.endswith((".so", ".pyd")) for name in names for file in _module_files(name)):
             for name in names:
                 del sys.modules[name]

@@ -106,14 +106,11 @@ class FolderCheckpoint:
             return
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with replace_atomically(self._path) as part, zipfile.ZipFile(part, "w", strict_timestamps=False) as archive:
-            archive.writestr(
-                CHECKPOINT_HEAD_FILE,
-                json.dumps({"epoch": epoch, "made_from": self._made_from_digest, "beside": beside}),
-            )
+            head = {"epoch": epoch, "made_from": self._made_from_digest, "beside": beside}
+            archive.writestr(CHECKPOINT_HEAD_FILE, json.dumps(head))
             for file in sorted(self._scratch.rglob("*")):
-                if file.exists() and (name := file.relative_to(self._scratch)) != Path(
-                    CHECKPOINT_HEAD_FILE
-                ):  # a link may lead nowhere
+                name = file.relative_to(self._scratch)
+                if file.exists() and name != Path(CHECKPOINT_HEAD_FILE):  # a link may lead nowhere
                     archive.write(file, name)
         ended = time.perf_counter()
         self._due = ended + self._pause * (ended - began)
@@ -152,7 +149,7 @@ class FunctionTrial:
 
     Args:
         config: what to train: `method`'s keys are the function's configuration.
-        where: see `place`.
+        where: as `function_import_folder` returns it.
         needed: names of metrics that each epoch must have.
         device: whose memory is reported; by default a GPU if one works. The function chooses its own: on a node it sees
             the GPUs that the trial takes, and none otherwise.
@@ -208,11 +205,8 @@ class FunctionTrial:
         seed_all_generators(seed)
         with make_scratch_folder(TRIAL_FOLDER_PREFIX) as mine:
             (scratch := mine / "checkpoint").mkdir()
-            kept = (
-                FolderCheckpoint(resume, scratch, self._checkpoint_identity(), pause)
-                if self._can_resume and resume
-                else None
-            )
+            identity = self._checkpoint_identity()
+            kept = FolderCheckpoint(resume, scratch, identity, pause) if resume and self._can_resume else None
             done, before = kept.restore_folder() if kept else (0, None)
             if before:
                 self._test = before["test"]
@@ -243,7 +237,7 @@ class FunctionTrial:
 
     # `function_loading.function_frames` knows this method by its name
     def _next_yield(self, running: Iterator[Any], epoch: int) -> Any:
-        """Return what the function yields for an epoch; see `run`."""
+        """Return what the function yields for an epoch; see `train_epochs`."""
         with self._fail_on_exit(epoch):
             yielded = next(running, _NO_YIELD)
         if yielded is _NO_YIELD:
@@ -274,7 +268,7 @@ class FunctionTrial:
         write_atomically(path, save({name: np.array(value) for name, value in self._test.items()}))
 
     def load_model(self, path: Path) -> None:
-        """Load the values that `save` wrote.
+        """Load the values that `save_model` wrote.
 
         Raises:
             UnusableCheckpointError: the file is missing or damaged.
@@ -323,7 +317,7 @@ class FunctionTrial:
             raise FunctionTrialError(f"{self._name}: raised {error!r} in epoch {epoch}") from error
 
     def _check_yield(self, yielded: Any, epoch: int) -> dict[str, float]:
-        """Check what was yielded for an epoch and return it as numbers; see `run`."""
+        """Check what was yielded for an epoch and return it as numbers; see `train_epochs`."""
         if not isinstance(yielded, Mapping):
             raise FunctionTrialError(
                 f"{self._name}: yielded {type(yielded).__name__} in epoch {epoch}, allowed is a mapping of metrics"
@@ -345,11 +339,8 @@ class FunctionTrial:
             if name in metrics and not math.isfinite(metrics[name]):
                 raise DivergedError(f"{name} is {metrics[name]} in epoch {epoch}")
         for name, value in metrics.items():
-            if (
-                is_percent_metric(name)
-                and not -_METRIC_TOLERANCE <= value <= 1 + _METRIC_TOLERANCE
-                and not math.isnan(value)
-            ):
+            is_fraction = math.isnan(value) or -_METRIC_TOLERANCE <= value <= 1 + _METRIC_TOLERANCE
+            if is_percent_metric(name) and not is_fraction:
                 raise FunctionTrialError(
                     f"{self._name}: yielded {value:g} for {name!r} in epoch {epoch}, allowed is a fraction from 0 to "
                     "1, which tables print in percent"

@@ -80,9 +80,8 @@ CUDA_PATTERNS: tuple[GpuErrorPattern, ...] = (
     ),
 )
 """Messages of CUDA itself, after `CUDA error: ` or another of `CUDA_MESSAGE_PREFIXES`. What is not listed has cost the
-process its
-GPU: an illegal address, a launch that failed or took too long. A lost card (Xid 79) shows as `unknown error` or the
-like to the process that used it, and as `no CUDA-capable device is detected` to the next.
+process its GPU: an illegal address, a launch that failed or took too long. A lost card (Xid 79) shows as `unknown
+error` or the like to the process that used it, and as `no CUDA-capable device is detected` to the next.
 """
 
 LIBRARY_PATTERNS: tuple[GpuErrorPattern, ...] = (
@@ -94,9 +93,8 @@ LIBRARY_PATTERNS: tuple[GpuErrorPattern, ...] = (
     GpuErrorPattern("CUDNN_STATUS_NOT_INITIALIZED", "memory"),  # likewise cudnnCreate
     GpuErrorPattern("CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED", "memory"),
     GpuErrorPattern("CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED", "host memory"),
-    GpuErrorPattern(
-        "was unable to find an engine to execute this computation", "memory"
-    ),  # none that was tried had room
+    # none that was tried had room
+    GpuErrorPattern("was unable to find an engine to execute this computation", "memory"),
     GpuErrorPattern("CUSOLVER_STATUS_ALLOC_FAILED", "memory"),
     GpuErrorPattern("CUSOLVER_STATUS_NOT_INITIALIZED", "memory"),
     GpuErrorPattern("CUSOLVER_STATUS_INTERNAL_ERROR, when calling `cusolverDnCreate(handle)`", "memory"),

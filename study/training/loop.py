@@ -225,9 +225,8 @@ def reduce_to_data_share(dataset: Dataset, share: float) -> Dataset:
     train = dataset.splits["train"]
     _, chosen = holdout.stratified_split(holdout.cell_of_sample(train), share, DATA_SHARE_SEED)
     splits = {**dataset.splits, "train": holdout.select_samples(train, chosen)}
-    return replace(
-        dataset, splits=splits, stored_fingerprint=derived_fingerprint(dataset.fingerprint, f"{share} of train")
-    )
+    fingerprint = derived_fingerprint(dataset.fingerprint, f"{share} of train")
+    return replace(dataset, splits=splits, stored_fingerprint=fingerprint)
 
 
 def append_val_to_train(dataset: Dataset) -> Dataset:
@@ -285,7 +284,8 @@ class TrainingLoop:
         config: what to train.
         dataset: its data; it is read, never written.
         device: one that works; by default a GPU if one works, see `study.training.device.best_available_device`.
-        begins: the networks begin from the weights that `model.weights` names, if it names any; False: `load` follows.
+        begins: the networks begin from the weights that `model.weights` names, if it names any; False: `load_model`
+            follows.
 
     Attributes:
         dataset: what it trains on and is evaluated on.
@@ -347,23 +347,20 @@ class TrainingLoop:
     def _fit_at_once(self, name: str) -> Iterator[dict[str, float]]:
         """Yield the one epoch of a model that is fitted at once, to the training split as it is."""
         from study.methods.fitted import ReferenceMethod
-        from study.training.reference_fitting import (  # scikit-learn, which no other trial needs
-            ReferenceRows,
-            fit_reference,
-        )
+        from study.training import reference_fitting  # scikit-learn, which no other trial needs
 
         train, clock = self.dataset.splits["train"], EpochProfiler(self.device)
         with clock.phase("training"):
             facts = models.facts_without_maps(self.config.model, self.dataset.facts)
-            rows = ReferenceRows.for_fitting(train, facts, self.options.seed)
-            model = fit_reference(name, rows, self.options.seed)
+            rows = reference_fitting.ReferenceRows.for_fitting(train, facts, self.options.seed)
+            model = reference_fitting.fit_reference(name, rows, self.options.seed)
         cast(ReferenceMethod, self.method).classifier.set_sklearn_model(model)
         with clock.phase("evaluation"):
             values = [self.evaluate(split, final=True).items() for split in self._reported_splits]
         yield dict(chain.from_iterable(values)) | clock.end_epoch(images=len(train))
 
     def _remaining_epochs(self, state: TrainingState) -> Iterator[dict[str, float]]:
-        """Yield the epochs after a state; see `run`."""
+        """Yield the epochs after a state; see `train_epochs`."""
         options = self.options
         step, clock = self._make_step(state.optimizer, state.probe_optimizer), EpochProfiler(self.device)
         for epoch in range(state.epochs_done + 1, options.epochs + 1):
@@ -375,19 +372,15 @@ class TrainingLoop:
     def train_one_epoch(
         self, state: TrainingState, epoch: int, step: TrainingStep, clock: EpochProfiler
     ) -> dict[str, float]:
-        """Train the `epoch`-th epoch and return its metrics; raises `DivergedError` as `run`."""
+        """Train the `epoch`-th epoch and return its metrics; raises `DivergedError` as `train_epochs`."""
         self.evaluate.load_probe_tensors({})
         self.method.begin_epoch(epoch, self.options.epochs)
         self.method.train()
         total, count = torch.zeros((), device=self.device), 0
         for index, on_host in self.random_batches(state.order_generator):
             with clock.phase("data"):
-                batch = Batch(
-                    self.views_of_samples(index, state.augmentation_generator),
-                    state.labels.select_samples(index),
-                    index,
-                    on_host,
-                )
+                views = self.views_of_samples(index, state.augmentation_generator)
+                batch = Batch(views, state.labels.select_samples(index), index, on_host)
             with clock.phase("training"):
                 total += step(batch)
                 count += len(index)
@@ -397,7 +390,7 @@ class TrainingLoop:
         return values | clock.end_epoch(images=count)
 
     def _make_or_restore_state(self, resume: Path | None, pause: float, choice: EpochChooser | None) -> TrainingState:
-        """Make the state that `run` begins with, from `run`'s arguments; restore it from `resume` if that is there."""
+        """Make the state that training begins with, by `train_epochs`'s arguments; restore it if `resume` is there."""
         options, method = self.options, self.method
         _ = self.inferred_groups_by_split  # what stands in for labels is trained before the clock runs
         labels = add_sample_weights(self._labels_known_to_method(), self.config.method)
@@ -408,16 +401,13 @@ class TrainingLoop:
         states: dict[str, HasStateDict] = {"method": method, "probes": self.probes, "optimizer": optimizer}
         states |= {"probe_optimizer": probe_optimizer, "rates": scheduler}
         chosen = ChosenWeights(self._networks, choice) if choice else None
-        kept_too = {"chosen": chosen} if chosen else {}
+        states |= {"chosen": chosen} if chosen else {}
         order_generator = torch.Generator().manual_seed(options.seed)
         augmentation_generator = torch.Generator(self.device).manual_seed(options.seed)
         generators = {"order": order_generator, "chance": augmentation_generator} | global_cuda_generators(self.device)
-        regular = (
-            TrialCheckpointFile(resume, self._checkpoint_identity(), states | kept_too, generators, pause)
-            if resume
-            else None
-        )
-        epochs_done = regular.restore_state() if regular else 0
+        identity = self._checkpoint_identity()
+        file = TrialCheckpointFile(resume, identity, states, generators, pause) if resume else None
+        epochs_done = file.restore_state() if file else 0
         return TrainingState(
             labels,
             optimizer,
@@ -425,13 +415,13 @@ class TrainingLoop:
             scheduler,
             order_generator,
             augmentation_generator,
-            regular,
+            file,
             chosen,
             epochs_done,
         )
 
     def _epoch_metrics(self, state: TrainingState, epoch: int, loss: float, batch: Batch) -> dict[str, float]:
-        """Return the metrics of an epoch whose steps are done; raises as `run`.
+        """Return the metrics of an epoch whose steps are done; raises as `train_epochs`.
 
         Args:
             loss: mean over the epoch's samples.
@@ -481,13 +471,12 @@ class TrainingLoop:
             return loss.detach() * len(batch.index)
 
         if recorded:
-            return CudaGraphStep(
-                step, method, options.batch_size, (optimizer, probe_optimizer), self.device, bool(options.graph)
-            )
+            optimizers = optimizer, probe_optimizer
+            return CudaGraphStep(step, method, options.batch_size, optimizers, self.device, bool(options.graph))
         return step
 
     def saved_epoch(self, resume: Path) -> int:
-        """Return the epoch after which `run` would continue with this file, 0 where there is none.
+        """Return the epoch after which `train_epochs` would continue with this file, 0 where there is none.
 
         Raises:
             UnusableCheckpointError: it is damaged, or another trial's.
@@ -511,7 +500,7 @@ class TrainingLoop:
         write_atomically(path, content)
 
     def load_model(self, path: Path) -> None:
-        """Load the weights that `save` wrote for this configuration.
+        """Load the weights that `save_model` wrote for this configuration.
 
         Raises:
             UnusableCheckpointError: the file is missing, cut short or otherwise damaged, or of other networks.
@@ -541,11 +530,9 @@ class TrainingLoop:
 
     def _place_split(self, split: Split, facts: Facts) -> DeviceSplit:
         """Place the split on the device, or in the host's memory where it takes more than `MAX_DEVICE_MEMORY_SHARE`."""
-        if self.device.type == "cuda" and split.inputs.nbytes > MAX_DEVICE_MEMORY_SHARE * available_gpu_bytes(
-            self.device
-        ):
-            return StreamedSplit(split, facts, self.device)
-        return DeviceSplit(split, facts, self.device)
+        is_gpu = self.device.type == "cuda"
+        fits = not is_gpu or split.inputs.nbytes <= MAX_DEVICE_MEMORY_SHARE * available_gpu_bytes(self.device)
+        return (DeviceSplit if fits else StreamedSplit)(split, facts, self.device)
 
     def _labels_known_to_method(self) -> BatchLabels:
         """Return what the method knows of the training samples: all that the data say."""

@@ -233,18 +233,12 @@ def compute_metrics(
             inferred groups.
         errors: add the standard errors of the metrics that have one, as `NAME_standard_error`.
     """
-    outcome = ScoredPredictions(
-        PredictionCounts.from_predictions(prediction, target, bias, facts, scores), scores, target
-    )
+    counts = PredictionCounts.from_predictions(prediction, target, bias, facts, scores)
+    outcome = ScoredPredictions(counts, scores, target)
     by_groups = {False: outcome}
     if inferred is not None:
-        counts = PredictionCounts.from_predictions(
-            prediction,
-            target,
-            inferred,
-            replace(facts, bias_classes=facts.classes, aligned=tuple(range(facts.classes))),
-            scores,
-        )
+        of_inferred = replace(facts, bias_classes=facts.classes, aligned=tuple(range(facts.classes)))
+        counts = PredictionCounts.from_predictions(prediction, target, inferred, of_inferred, scores)
         by_groups[True] = replace(outcome, counts=counts)
     names = available_metrics(facts, inferred=inferred is not None)
     names = [name for name in names if scores is not None or not METRICS[name].needs_scores]

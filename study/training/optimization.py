@@ -216,9 +216,8 @@ def make_lr_scheduler(of: Optimizer, options: TrainOptions) -> LambdaLR:
     rates.
     """
     for group in of.param_groups:
-        group["initial_lr"] = (
-            1.0  # what LambdaLR multiplies by: so the rates are those of `learning_rate_at` to the last bit
-        )
+        # what LambdaLR multiplies by: so the rates are those of `learning_rate_at` to the last bit
+        group["initial_lr"] = 1.0
 
     def rates(factor: float) -> Callable[[int], float]:
         return lambda epoch: factor * learning_rate_at(options.learning_rate, epoch, options)
@@ -267,9 +266,8 @@ class MicroBatchedForward:
 
     def _forward_with_recomputation(self, part: Tensor) -> Any:
         """Return the output for a part; recompute later what its gradient needs, with the same random numbers."""
-        return unwrap_function(checkpoint.checkpoint)(
-            self._forward, part, use_reentrant=False, context_fn=self._recomputation_contexts
-        )
+        recompute = unwrap_function(checkpoint.checkpoint)
+        return recompute(self._forward, part, use_reentrant=False, context_fn=self._recomputation_contexts)
 
     def _recomputation_contexts(self) -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
         return nullcontext(), _keep_running_statistics(self._norms)

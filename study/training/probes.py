@@ -109,9 +109,8 @@ def fit_knn_probe(
         counted = weight.new_zeros(len(queries), classes).scatter_add_(1, labels[nearest], weight)
         return (counted / weight.sum(1, keepdim=True)).float()
 
-    return lambda features: torch.cat(
-        [votes(chunk) for chunk in features.split(max(1, MAX_SIMILARITIES_AT_ONCE // len(labels)))]
-    )
+    at_once = max(1, MAX_SIMILARITIES_AT_ONCE // len(labels))
+    return lambda features: torch.cat([votes(chunk) for chunk in features.split(at_once)])
 
 
 CHOLESKY_JITTER = 1e-7

@@ -147,9 +147,8 @@ def exponentiated_gradient(train: ReferenceRows, seed: int) -> ExponentiatedGrad
     train = train.select_rows(draw_row_positions(np.arange(len(train.target)), seed))
     positive = float(train.target.mean())
     errors = ErrorRate(costs={"fp": positive, "fn": 1 - positive})
-    regression = train.unfitted_logistic_regression.set_params(
-        solver="newton-cholesky"
-    )  # the same, and faster with few columns
+    # the same, and faster with few columns
+    regression = train.unfitted_logistic_regression.set_params(solver="newton-cholesky")
     model = ExponentiatedGradient(regression, EqualizedOdds(), objective=errors)
     model.fit(train.inputs, train.target, sensitive_features=train.bias)
     return model
@@ -183,24 +182,16 @@ def fit_reference(name: str, train: ReferenceRows, seed: int) -> Any:
         return REFERENCE_FITTERS[name](train, seed)
 
 
-def fit_and_measure(
-    name: str, train: ReferenceRows, judged: Mapping[str, ReferenceRows], seed: int
-) -> dict[str, float]:
-    """Fit a reference and judge it as trials are judged.
+def measure_reference(model: Any, judged: Mapping[str, ReferenceRows], seed: int) -> dict[str, float]:
+    """Judge a fitted model as trials are judged.
 
     Args:
-        name, train, seed: as of `fit_reference`.
         judged: the rows that it is judged by, under the split of their metrics: `val`, `test`.
 
     Returns:
         The metrics that need no scores, or all where the model ranks classes, as `SPLIT/NAME`, with their standard
         errors.
     """
-    return measure_reference(fit_reference(name, train, seed), judged, seed)
-
-
-def measure_reference(model: Any, judged: Mapping[str, ReferenceRows], seed: int) -> dict[str, float]:
-    """Compute the metrics of a fitted model, see `fit_and_measure`."""
     return {key: value for split, rows in judged.items() for key, value in _metrics_of_split(model, rows, split, seed)}
 
 

@@ -42,9 +42,8 @@ def balanced_accuracy(counts: PredictionCounts) -> Tensor:
 
 def worst_class_accuracy(counts: PredictionCounts) -> Tensor:
     """Estimate the error of the smallest accuracy of a class."""
-    return error_of_smallest(
-        counts.class_accuracy, binomial_error(counts.counts_by_class.diagonal(), counts.counts_by_class.sum(1))
-    )
+    errors = binomial_error(counts.counts_by_class.diagonal(), counts.counts_by_class.sum(1))
+    return error_of_smallest(counts.class_accuracy, errors)
 
 
 def unbiased_accuracy(counts: PredictionCounts) -> Tensor:
@@ -72,9 +71,8 @@ def conflicting_or_overall_accuracy(counts: PredictionCounts) -> Tensor:
 
 def worst_group_accuracy(counts: PredictionCounts) -> Tensor:
     """Estimate the error of the smallest accuracy of a cell."""
-    return error_of_smallest(
-        counts.group_accuracy, binomial_error(counts.accuracy_statistics.sums, counts.accuracy_statistics.samples)
-    )
+    cells = counts.accuracy_statistics
+    return error_of_smallest(counts.group_accuracy, binomial_error(cells.sums, cells.samples))
 
 
 def shrunk_unbiased_accuracy(counts: PredictionCounts) -> Tensor:
@@ -84,9 +82,8 @@ def shrunk_unbiased_accuracy(counts: PredictionCounts) -> Tensor:
 
 def shrunk_worst_group_accuracy(counts: PredictionCounts) -> Tensor:
     """Estimate the error of the smallest shrunk cell: root of its posterior variance."""
-    return error_of_smallest(
-        counts.accuracy_statistics.shrunk_values, counts.accuracy_statistics.variance_of_shrunk_values.sqrt()
-    )
+    cells = counts.accuracy_statistics
+    return error_of_smallest(cells.shrunk_values, cells.variance_of_shrunk_values.sqrt())
 
 
 def _error_of_weighted_mean_loss(cells: CellStatistics, weight: Tensor) -> Tensor:
@@ -98,9 +95,8 @@ def _error_of_weighted_mean_loss(cells: CellStatistics, weight: Tensor) -> Tenso
 
 def log_loss(counts: PredictionCounts) -> Tensor:
     """Estimate the error of the mean log loss of all samples."""
-    return _error_of_weighted_mean_loss(
-        counts.log_loss_statistics_by_class, counts.log_loss_statistics_by_class.samples
-    )
+    cells = counts.log_loss_statistics_by_class
+    return _error_of_weighted_mean_loss(cells, cells.samples)
 
 
 def balanced_log_loss(counts: PredictionCounts) -> Tensor:

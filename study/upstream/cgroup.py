@@ -66,14 +66,13 @@ def oom_kill_counter_file() -> Path | None:
     Where a group has none, as the topmost, it is the file that counts those of the machine.
 
     Example:
-        >>> counter = kill_counter_file()
-        >>> counter is None or kills(counter) >= 0
+        >>> counter = oom_kill_counter_file()
+        >>> counter is None or read_oom_kill_count(counter) >= 0
         True
     """
-    own = ((folder / files.events_file) for folder, files in _memory_groups())
-    return next(
-        (file for file in (*own, FILE_SYSTEM_ROOT / "proc/vmstat") if read_oom_kill_count(file) is not None), None
-    )
+    files = [folder / of_group.events_file for folder, of_group in _memory_groups()]
+    files.append(FILE_SYSTEM_ROOT / "proc/vmstat")
+    return next((file for file in files if read_oom_kill_count(file) is not None), None)
 
 
 def read_oom_kill_count(counter: Path) -> int | None:

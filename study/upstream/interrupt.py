@@ -50,9 +50,7 @@ class DroppedInterruptResender:
             self.before(lost)
 
     def raise_interrupt(self, frame: FrameType | None) -> None:
-        """Raise KeyboardInterrupt; while `frame` loads a library, for `MAX_LOADING_WAIT_S` at most, send a SIGINT soon
-        instead.
-        """
+        """Raise KeyboardInterrupt, or send a SIGINT soon while `frame` loads a library, for `MAX_LOADING_WAIT_S`."""
         now = time.monotonic()
         self._waits_until = self._waits_until or now + MAX_LOADING_WAIT_S
         if now > self._waits_until or not _is_importing(frame):
@@ -62,9 +60,8 @@ class DroppedInterruptResender:
 
     def _schedule_resend(self) -> None:
         self._turn += 1
-        _thread.start_new_thread(
-            self._resend_signal, (self._turn,)
-        )  # a signal's handler may not wait for `threading`'s locks
+        # a signal's handler may not wait for `threading`'s locks
+        _thread.start_new_thread(self._resend_signal, (self._turn,))
 
     def cancel_resend(self) -> None:
         """Cancel a signal that is to be sent again: it was obeyed."""
@@ -104,9 +101,7 @@ def _is_importing(frame: FrameType | None) -> bool:
 
 @contextmanager
 def resend_dropped_interrupts_in_block() -> Iterator[DroppedInterruptResender]:
-    """Use a `DroppedInterruptResender` in the block; signals still to be sent again at its begin or end are
-    cancelled.
-    """
+    """Use a `DroppedInterruptResender` in the block; cancel signals still to be sent again at its begin or end."""
     before = sys.unraisablehook
     if isinstance(before, DroppedInterruptResender):
         before.cancel_resend()
@@ -124,9 +119,7 @@ def ignore_signal(signum: int) -> None:
 
 
 def raise_interrupt_on_signals() -> None:
-    """Make each of `STOP_SIGNALS` a KeyboardInterrupt from now on, remembered, and raised again where Python drops
-    it.
-    """
+    """Make each of `STOP_SIGNALS` a KeyboardInterrupt from now on, remembered, and raised again if Python drops it."""
     dropped = sys.unraisablehook  # a process may begin many commands, as a notebook's does
     if not isinstance(dropped, DroppedInterruptResender):
         sys.unraisablehook = dropped = DroppedInterruptResender(dropped)

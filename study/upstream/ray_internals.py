@@ -204,7 +204,7 @@ def run_ray_command_on_loopback() -> None:
 
     `ray start` then takes a loopback address as given, instead of the machine's. It also starts more than one node
     there: Ray reads the variable of `KEEP_LOOPBACK_VARIABLES`, which is for the processes of a node, when it is
-        imported.
+    imported.
     """
     os.environ |= dict.fromkeys(KEEP_LOOPBACK_VARIABLES, "1")
     (command,) = entry_points(group="console_scripts", name="ray")

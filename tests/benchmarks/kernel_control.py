@@ -77,7 +77,7 @@ Found = Mapping[str, Mapping[int, Mapping[str, float]]]
 @contextmanager
 def changed_weights(row: Row, seed: int, seen: list[tuple[float, float, float]]) -> Iterator[None]:
     """While it is open, W is made as `row` has it; of each step column sum, effective negatives, share without any."""
-    own, chance = cclk._conditional_weights_of_views, torch.Generator().manual_seed(seed)
+    own, chance = cclk._weights_of_views, torch.Generator().manual_seed(seed)
 
     def weights(views: Tensor, bias: Tensor | None, condition: Tensor | None, *of: Any) -> list[Tensor]:
         given = bias if condition is None else condition
@@ -92,11 +92,11 @@ def changed_weights(row: Row, seed: int, seen: list[tuple[float, float, float]])
             seen.append((float(total.mean()), float(effective), float((total == 0).float().mean())))
         return made
 
-    cclk._conditional_weights_of_views = weights
+    cclk._weights_of_views = weights
     try:
         yield
     finally:
-        cclk._conditional_weights_of_views = own
+        cclk._weights_of_views = own
 
 
 def trained(row: Row, seed: int) -> dict[str, float]:

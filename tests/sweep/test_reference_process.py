@@ -90,7 +90,8 @@ def test_a_process_fits_them_and_each_is_an_event(tmp_path: Path) -> None:
     dataset = data.load(spec.data_sections[0])
     rows = {name: fits.ReferenceRows.from_split(split, dataset.facts) for name, split in dataset.splits.items()}
     for name, event in record.reference_events.items():
-        here = fits.fit_and_measure(name, rows["train"], {split: rows[split] for split in ("val", "test")}, spec.seed)
+        model = fits.fit_reference(name, rows["train"], spec.seed)
+        here = fits.measure_reference(model, {split: rows[split] for split in ("val", "test")}, spec.seed)
         assert event.metrics == pytest.approx(
             finite_metrics(here), abs=1e-6, nan_ok=True
         )  # the loss of a sure error has no end

@@ -27,7 +27,7 @@ from study.models.encoder import Network
 from study.models.frozen_networks import LayersOnFrozenNetwork
 from study.models.network_keys import BackboneOptions, HeadOptions
 from study.training import TrainOptions, Trial, TrialConfig
-from study.training.reference_fitting import REFERENCE_FITTERS, ReferenceRows, fit_and_measure, fit_reference
+from study.training.reference_fitting import REFERENCE_FITTERS, ReferenceRows, fit_reference, measure_reference
 
 FACTS = Facts(2, 2, (5,), aligned=(0, 1))
 EXACT = 1e-12
@@ -85,7 +85,7 @@ def by_hand(name: str, seed: int) -> np.ndarray:
 @pytest.mark.parametrize("name", REFERENCES)
 def test_values_are_those_of_the_libraries_called_by_hand(name: str) -> None:
     rows = ReferenceRows.for_fitting(TRAIN, FACTS, 3)
-    found = fit_and_measure(name, rows, {"val": ReferenceRows.from_split(VAL, FACTS)}, seed=3)
+    found = measure_reference(fit_reference(name, rows, 3), {"val": ReferenceRows.from_split(VAL, FACTS)}, 3)
     predicted = by_hand(name, 3)
     cells = MetricFrame(
         metrics=accuracy_score,
@@ -121,7 +121,8 @@ def test_samples_without_a_class_are_not_fitted_to() -> None:
     judged = {"val": ReferenceRows.from_split(VAL, FACTS)}
     name = "logistic_regression_cell_balanced"
     found, expected = (
-        fit_and_measure(name, ReferenceRows.for_fitting(of, FACTS, 0), judged, 0) for of in (unlabelled, fewer)
+        measure_reference(fit_reference(name, ReferenceRows.for_fitting(of, FACTS, 0), 0), judged, 0)
+        for of in (unlabelled, fewer)
     )
     assert found == expected
 
@@ -144,7 +145,7 @@ def test_a_trial_fits_it_keeps_it_and_reads_it_back(name: str, classes: int, tmp
     trial = Trial(config, dataset, "cpu")
     (reported,) = trial.train_epochs()
     rows = {name: ReferenceRows.from_split(each, facts) for name, each in dataset.splits.items()}
-    expected = fit_and_measure(name, rows["train"], {"val": rows["val"]}, 0)
+    expected = measure_reference(fit_reference(name, rows["train"], 0), {"val": rows["val"]}, 0)
     assert {key: reported[key] for key in expected} == pytest.approx(expected, abs=1e-6, nan_ok=True)
     trial.save_model(tmp_path / "model.safetensors")
     again = Trial(config, dataset, "cpu", begins=False)

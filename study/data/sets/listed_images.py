@@ -388,10 +388,9 @@ class UtZapposOptions:
 def ut_zappos(options: UtZapposOptions) -> dict[str, FileListing]:
     """ut_zappos: 50,025 shoes of 21 kinds with 126 binary attributes (UT-Zap50K), CCL-K paper section 3.2.
 
-    The official folders ut-zap50k-images and ut-zap50k-data. As in appendix F.1: the 21
-    subcategories are the classes, the attributes the condition, 70% of the images training and 30% test, drawn here by
-    a seed (theirs is not given). Validation is cut from training. Shoes are wider than high: images are squashed, so
-    that no toe or heel is cut off.
+    The official folders ut-zap50k-images and ut-zap50k-data. As in appendix F.1: the 21 subcategories are the classes,
+    the attributes the condition, 70% of the images training and 30% test, drawn here by a seed (theirs is not given).
+    Validation is cut from training. Shoes are wider than high: images are squashed, so that no toe or heel is cut off.
     """
     rest, test = holdout.hold_out(
         _shoe_listing(SHOE_DATA_SOURCE.find(), SHOE_IMAGES_SOURCE.find()), SHOE_TEST_SHARE, options.split_seed

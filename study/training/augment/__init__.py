@@ -1,5 +1,4 @@
-"""Augmentations by name: which data each suits, a row of `AUGMENTATION_CHECKS`, and what it does, a case of
-`_build_operations`.
+"""Augmentations by name: `AUGMENTATION_CHECKS` says which data each suits, `_build_operations` what it does.
 
 Batched on the device of the data: every sample has random parameters of its own, drawn from a generator on that device,
 and nothing is read back from there. PyTorch alone, no further library.
@@ -172,8 +171,6 @@ def _check_suits_shape(name: str, shape: tuple[int, ...]) -> None:
 
 def _check_augmentation_name(name: str) -> str:
     if name not in AUGMENTATION_CHECKS:
-        raise UserError(
-            f"train.augmentation: {name!r} given. {did_you_mean(name, AUGMENTATION_CHECKS)}Allowed: "
-            f"{', '.join(AUGMENTATION_CHECKS)}"
-        )
+        allowed = f"{did_you_mean(name, AUGMENTATION_CHECKS)}Allowed: {', '.join(AUGMENTATION_CHECKS)}"
+        raise UserError(f"train.augmentation: {name!r} given. {allowed}")
     return name

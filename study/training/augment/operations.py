@@ -95,16 +95,14 @@ def draw_crop_boxes(
     tried = torch.empty(MAX_BOX_DRAWS + 1, 2, batch, device=generator.device)
     torch.div(root, stretch, out=tried[:MAX_BOX_DRAWS, 0])
     torch.mul(root, stretch, out=tried[:MAX_BOX_DRAWS, 1])
-    tried[MAX_BOX_DRAWS, 0], tried[MAX_BOX_DRAWS, 1] = _largest_box(
-        height, width, ratio
-    )  # where none of the tries fits
+    # where none of the tries fits
+    tried[MAX_BOX_DRAWS, 0], tried[MAX_BOX_DRAWS, 1] = _largest_box(height, width, ratio)
     places = _values_of_both_directions(height + 1.0, width + 1.0, generator.device)
     fits = (places - tried.round_()).mul_(tried).amin(1).gt_(0.0)  # both sides: 1 to all of the image's
     first = fits.argmax(0)
     sides = tried.gather(0, first.expand(1, 2, batch))[0]
-    place = draw_uniform(generator, 2, batch).masked_fill_(
-        first == MAX_BOX_DRAWS, 0.49999
-    )  # of the middle two the first
+    # of the middle two the first
+    place = draw_uniform(generator, 2, batch).masked_fill_(first == MAX_BOX_DRAWS, 0.49999)
     return CropBoxes((places - sides).mul_(place).floor_(), sides)
 
 
@@ -150,9 +148,8 @@ def interpolation_weights(
     inside = pixel.minimum(boxes.side_lengths[:, :, None]).clamp_(min=0.0)
     pixel = torch.lerp(inside, pixel, OUT_OF_BOX_FACTOR)
     distance = (pixel[:, :, None, :] - centre[:, :, :, None]).abs_().div_(reach[:, :, None, None])
-    weights = (
-        _negative_triangle_kernel(distance) if interpolation == "bilinear" else _cubic_kernel_times_minus_two(distance)
-    )
+    kernel = _negative_triangle_kernel if interpolation == "bilinear" else _cubic_kernel_times_minus_two
+    weights = kernel(distance)
     return weights.div_(weights.sum(3, keepdim=True))
 
 
@@ -220,11 +217,11 @@ MIN_DIVISOR = 1e-12
 
 
 def _colour_change_matrices(weights: list[float]) -> DeviceConstant:
-    """Return what each change adds to a colour per unit of its amount, (6, 3, C + 1, C): by order
-    (`COLOUR_CHANGE_ORDERS`) and place.
+    """Return what each change adds to a colour per unit of its amount, (6, 3, C + 1, C): by order and place.
 
-    With a factor of 1 + amount, brightness adds amount * x, contrast amount * (x - the image's mean grey), saturation
-    amount * (x - grey). The first C rows multiply the colour, the last the image's mean.
+    The orders are `COLOUR_CHANGE_ORDERS`. With a factor of 1 + amount, brightness adds amount * x, contrast amount * (x
+    - the image's mean grey), saturation amount * (x - grey). The first C rows multiply the colour, the last the image's
+    mean.
 
     Args:
         weights: of the channels (C) in their grey.
@@ -292,11 +289,8 @@ def luminance(images: Tensor) -> Tensor:
     """Return grey values (B, 1, H, W), a new tensor."""
     if images.shape[1] == 1:
         return images.clone()
-    return (
-        (images[:, :1] * RED_LUMINANCE)
-        .add_(images[:, 1:2], alpha=GREEN_LUMINANCE)
-        .add_(images[:, 2:], alpha=BLUE_LUMINANCE)
-    )
+    red, green, blue = images.split(1, 1)
+    return (red * RED_LUMINANCE).add_(green, alpha=GREEN_LUMINANCE).add_(blue, alpha=BLUE_LUMINANCE)
 
 
 def jitter_colours(images: Tensor, draws: Tensor, order: Tensor, strength: float, hue: float) -> Tensor:
@@ -315,12 +309,8 @@ def jitter_colours(images: Tensor, draws: Tensor, order: Tensor, strength: float
     """
     channels, device = images.shape[1], images.device
     effects = COLOUR_EFFECTS_BY_CHANNELS[channels].tensor_on_device(device).index_select(0, order)
-    matrices = torch.addcmul(
-        IDENTITY_COLOUR_MATRICES[channels].tensor_on_device(device),
-        effects,
-        draws[:3].mT[:, :, None, None],
-        value=strength,
-    )
+    identity = IDENTITY_COLOUR_MATRICES[channels].tensor_on_device(device)
+    matrices = torch.addcmul(identity, effects, draws[:3].mT[:, :, None, None], value=strength)
     starts = [len(images) * quarter // 4 for quarter in (3, 2, 1)]
     spare = torch.empty_like(images)
     for change, start in enumerate(starts):
