@@ -141,8 +141,8 @@ class MilderConfiguration(Statement):
 
     def __str__(self) -> str:
         return (
-            f"Trial {self.trial} is milder: in the search it had {self.metric} "
-            f"{formatting.format_metric_value(self.metric, self.value)} with val/accuracy "
+            f"Trial {self.trial} loses less accuracy: in the search it had {self.metric} "
+            f"{formatting.format_metric_value(self.metric, self.value)} and val/accuracy "
             f"{formatting.format_metric_value('val/accuracy', self.accuracy)}. To export it: study export {self.study} "
             "--where "
             f'"val/accuracy>={self.least:g}"'
@@ -355,8 +355,11 @@ class BestAmongRivals(Statement):
         if self.verdict == "better mean":
             clear = f", beyond the spread over {best.repeated_over}" if against.difference_to_runner_up.is_clear else ""
             leader = against.runner_up.label
-            gap = formatting.difference_with_interval(best.spec.metric, against.difference_to_runner_up)
-            return f"Of {where}, {leader} has the best mean; the difference of {best.label} to it is {gap}{clear}."
+            name, gap = best.spec.metric, against.difference_to_runner_up
+            amount = f"{formatting.difference_with_interval(name, gap)}{clear}"
+            return (
+                f"Of {where}, {leader} has the best mean; in {name} the difference of {best.label} to it is {amount}."
+            )
         if against.undecided_trials:
             return (
                 f"Of {where}, {best.label} cannot be told from "
@@ -371,8 +374,9 @@ class DifferenceToRunnerUp(Statement):
     rivals: Rivals
 
     def __str__(self) -> str:
-        gap = formatting.difference_with_interval(self.rivals.best.spec.metric, self.rivals.difference_to_runner_up)
-        return f"The difference to the runner-up, {self.rivals.runner_up.label}, is {gap}."
+        name = self.rivals.best.spec.metric
+        gap = formatting.difference_with_interval(name, self.rivals.difference_to_runner_up)
+        return f"The difference to the runner-up, {self.rivals.runner_up.label}, in {name} is {gap}."
 
 
 def _certainty_statements(results: Results) -> Iterator[BestAmongRivals | DifferenceToRunnerUp]:

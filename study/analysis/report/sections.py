@@ -130,8 +130,7 @@ def _ablation_method_sentences(results: Results, ablation: Ablation) -> Iterator
 FIGURE_CAPTIONS = {
     "front": "{left} mark is one configuration of the search{mean}. The ring is {chosen} of the front: "
     "{rule}.{fresh}{line_of_front}",
-    "seeds": "Each ring is one {ring}. The tick is the {tick}. The line is one sample standard deviation to each side."
-    "{fitted}",
+    "seeds": "Each ring is one {ring}. {tick}{fitted}",
     "ablation": "Each bar is one step on the way from the baseline to what led the search, from the value before it "
     "to the value after it; the line is the interval of its end. The intervals hold together in 95% of cases.",
     "learning_curves": "Each line is one trial.{repeats}{rungs}",
@@ -144,6 +143,13 @@ FIGURE_CAPTIONS = {
 """Captions by figure; what depends on the study is in braces, see `figure_caption`."""
 
 
+ONE_VALUE_OF_FOLDS_TEXT = (
+    "On validation the tick is the value over the samples of all folds together, which every table has, and the line "
+    "its standard error. It is not the mean of the rings: small groups are in few folds. On test the tick is the mean "
+    "of the rings, the line one sample standard deviation to each side."
+)
+
+
 def figure_caption(name: str, results: Results) -> str:
     """Return a figure's caption, with what its values are based on."""
     means = "" if len(results.spec.seeds) == 1 else f" (mean over its {len(results.spec.seeds)} seeds)"
@@ -154,12 +160,12 @@ def figure_caption(name: str, results: Results) -> str:
         "repeats": repeats,
         "rungs": _rungs_text(results.spec),
         "ring": "seed",
-        "tick": "mean",
+        "tick": "The tick is the mean, the line one sample standard deviation to each side.",
         "fitted": f" {_fit_count_text(results.spec)}." if results.reference_as_result else "",
     }
     if results.spec.folds and results.spec.final_seeds is None:
         given["ring"] = "fold, on a seed of its own"
-        given["tick"] = "mean; on validation, the value over the samples of all folds"
+        given["tick"] = ONE_VALUE_OF_FOLDS_TEXT
         if results.spec.search.folds != "each":
             given["repeats"] += " Each trial is measured on one fold, so part of what sets the lines apart is the fold."
     front = f" The front joins those that{kept} are not dominated in these two metrics."

@@ -164,5 +164,5 @@ def test_titles_repeat_numbers_of_the_record() -> None:
     }
     assert titles == {
         "learning_curves": "1 of 3 trials pruned: 5 epochs run instead of 6",
-        "seeds": "Fresh seeds give 80.0 ± 0.0% (trial 1) against 60.0 ± 0.0% (baseline)",
+        "seeds": "val/accuracy: 80.0 ± 0.0% (trial 1) against 60.0 ± 0.0% (baseline)",
     }
