@@ -353,6 +353,6 @@ def by_hand() -> list[Statement]:
     return [
         telling,
         *doubted,
-        CouldNotReadTestSplit(3, "no memory"),
+        CouldNotReadTestSplit([3], "no memory"),
         TrialFailed("boom", 0, "BUG: RuntimeError: my own bug"),
     ]

@@ -123,13 +123,13 @@ class EachEpochReadTestSplit(Statement):
 
 
 class CouldNotReadTestSplit(Statement):
-    """Why the test split could not be read for a trial."""
+    """Why the test split could not be read for some trials."""
 
-    trial: int
+    trials: Sequence[int]
     why: str
 
     def __str__(self) -> str:
-        return f"The test split could not be read for trial {self.trial}: {self.why}"
+        return f"The test split could not be read for {formatting.trial_numbers_text(self.trials)}: {self.why}"
 
 
 class TrainedOnOneSeed(Statement):
@@ -179,7 +179,8 @@ def caveat_statements(results: Results) -> Iterator[Statement]:
     if spec.base["train"]["report_test"]:
         yield EachEpochReadTestSplit()
     yield from unfitted_reference_statements(results)
-    yield from (CouldNotReadTestSplit(trial.number, trial.test_failure) for trial in trials if trial.test_failure)
+    for why in dict.fromkeys(trial.test_failure for trial in trials if trial.test_failure):
+        yield CouldNotReadTestSplit([trial.number for trial in trials if trial.test_failure == why], why)
     if final and len(final.metric_seeds(spec.metric)) < 2:
         yield TrainedOnOneSeed()
 

@@ -11,6 +11,7 @@ from told_studies import AGAINST, LIMITED, WHOLE, broken_anew, fresh, level, mea
 
 from study.analysis.report import result_sentences
 from study.analysis.report.conclusions import DebiasingNotNeeded, GainOverBaseline, MetricChange, RulePickReached
+from study.analysis.report.groups_section import group_blocks
 from study.analysis.report.pareto_front_section import (
     ChosenOfFront,
     ConfigurationsOnFront,
@@ -32,7 +33,6 @@ from study.analysis.report.result_sentences import (
     SuggestedCommand,
     lead_statements,
 )
-from study.analysis.report.sections import group_paragraphs
 from study.analysis.statistics import formatting
 from study.analysis.statistics.next_step import (
     BestAtRangeEdge,
@@ -199,7 +199,7 @@ def test_the_splits_error_is_said_of_the_side_that_it_is_of() -> None:
     errors = {"val/worst_group_accuracy": 0.4, "val/worst_group_accuracy_standard_error": 0.03}
     told = [Told("baseline", [0.5], further=errors), Told("search", [0.6], further=errors)]
     for trials, arm in ((told[:1], "the baseline"), (told, "trial 1"), ([Told("final", [0.5], further=errors)], "")):
-        text = list(group_paragraphs(Results(PLAIN, record(*trials))))[-1]
+        text = str(list(group_blocks(Results(PLAIN, record(*trials))))[-1])
         assert f"standard error of the value of {arm or 'the final training'}, because" in text
 
 
