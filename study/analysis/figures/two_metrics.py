@@ -142,15 +142,6 @@ def undominated_points(
     return [kept[place] for place in objective.front_positions(scores)]
 
 
-def has_trade_off_front(results: Results) -> bool:
-    """Return whether several configurations are on the front of the trade-off, so that it is drawn."""
-    metrics = trade_off_metrics(results)
-    if metrics is None:
-        return False
-    points = _search_points(results, *metrics, results.ranked_search)
-    return len(set(undominated_points(results.spec, points, *metrics))) > 1
-
-
 def _search_points(
     results: Results, across: str, up: str, candidates: Sequence[Candidate]
 ) -> list[tuple[Candidate, MetricPair]]:
@@ -331,12 +322,6 @@ def draw_front(results: Results) -> Figure | None:
         _draw_fresh_seeds(results, axes, shown, of, numbers)
     draw_legend(figure, first, *others)
     return figure
-
-
-def has_front_line(results: Results) -> bool:
-    """Return whether the figure has a line that joins the front: of two metrics and more than one configuration."""
-    kept = {score.values_to_maximise for _, score in results.front if score.total_violation == 0}
-    return len(results.spec.objective.metrics) == 2 and len(kept) > 1
 
 
 def _draw_front_line(spec: StudySpec, axes: Axes, line: Sequence[MetricPair], across: str) -> None:

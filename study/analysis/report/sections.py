@@ -6,7 +6,6 @@ from datetime import UTC
 import pandas as pd
 
 from study.analysis.figures.missing import why_search_figures_missing
-from study.analysis.figures.two_metrics import has_front_line, has_trade_off_front
 from study.analysis.report.caveats import caveat_statements
 from study.analysis.report.groups_section import group_blocks, groups_section
 from study.analysis.report.page import Block, BulletList, FigureBlock, PageSection, Paragraph, ReportPage, TableBlock
@@ -127,12 +126,12 @@ def _ablation_method_sentences(results: Results, ablation: Ablation) -> Iterator
 
 FIGURE_CAPTIONS = {
     "front": "{left} mark is one configuration of the search{mean}. The ring is {chosen} of the front: "
-    "{rule}.{fresh}{line_of_front}",
+    "{rule}.{fresh}{beaten}",
     "seeds": "Each ring is one {ring}. {tick}{fitted}",
     "ablation": "Each bar is one step on the way from the baseline to what led the search, from the value before it "
     "to the value after it; the line is the interval of its end. The intervals hold together in 95% of cases.",
     "learning_curves": "Each line is one trial.{repeats}{of_folds}{rungs}",
-    "trade_off": "Each mark is one configuration of the search.{of_folds}{front}",
+    "trade_off": "Each mark is one configuration of the search.{of_folds}",
     "importance": "Shares of the metric's variance over the searched space, each value drawn with equal chance, from "
     "the search's complete trials that have the parameter; with early stopping, among what it let through. A "
     "parameter: what it explains alone. Interactions: what pairs explain beyond that. Remainder: noise between trials, "
@@ -151,7 +150,6 @@ ONE_VALUE_OF_FOLDS_TEXT = (
 def figure_caption(name: str, results: Results) -> str:
     """Return a figure's caption, with what its values are based on."""
     means = "" if len(results.spec.seeds) == 1 else f" (mean over its {len(results.spec.seeds)} seeds)"
-    kept = " keep the constraints and" if results.spec.search.constraints else ""
     repeats = "" if results.spec.final_seeds is not None else " Trials that repeat one on another seed are left out."
     given = {
         "mean": means,
@@ -167,8 +165,6 @@ def figure_caption(name: str, results: Results) -> str:
         given["tick"] = ONE_VALUE_OF_FOLDS_TEXT
         if results.spec.search.folds != "each":
             given["of_folds"] = " Each trial is measured on one fold, so part of what sets them apart is the fold."
-    front = f" The front joins those that{kept} are not dominated in these two metrics."
-    given["front"] = front if name == "trade_off" and has_trade_off_front(results) else ""
     if name == "front":
         given |= _front_caption_words(results)
     return FIGURE_CAPTIONS[name].format(**given)
@@ -179,16 +175,13 @@ def _front_caption_words(results: Results) -> dict[str, str]:
     fresh = any(score is candidate.confirmed_score for candidate, score in results.scored_candidates)
     right = f" The others: those that ran on {formatting.rerun_seeds_text(results.spec)}, mean ± sample standard "
     right += "deviation over these; what is grey is not on the front."
-    joined = " The line joins the front."
-    if len(results.spec.objective.metrics) > 2:
-        joined = " The front is that of all metrics: in these two alone some of it may look beaten."
-    has_line = has_front_line(results) or len(results.spec.objective.metrics) > 2
+    beaten = " The front is that of all metrics: in these two alone some of it may look beaten."
     return {
         "chosen": "what leads the search" if results.reference_as_result else "what was chosen",
         "rule": results.spec.objective.front_choice_text,
         "left": "First panel: each" if fresh else "Each",
         "fresh": right * fresh,
-        "line_of_front": joined * has_line,
+        "beaten": beaten * (len(results.spec.objective.metrics) > 2),
     }
 
 

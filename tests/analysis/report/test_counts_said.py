@@ -119,10 +119,8 @@ def test_the_worst_group_is_named_with_its_size() -> None:
     assert error.startswith("The split's error is the standard error of the value of trial 0, because the split is a")
     gap = record(Told("search", [0.6], further={**own, "val/equalized_odds": 0.1}))
     gap.group_sample_counts = replace(told.group_sample_counts, cells={"val": [[40, 8], [4, 30]]})
-    told_of = (
-        "equalized_odds compares groups of the classes 'cat', 'dog'; equal_opportunity compares groups of the class"
-    )
-    assert Paragraph(f"On val {told_of} class 'dog'.") in list(group_blocks(Results(ONE, gap)))
+    told_of = "equalized_odds compares groups of the classes 'cat', 'dog'; equal_opportunity compares groups of the "
+    assert Paragraph(f"On val {told_of}class 'dog'.") in list(group_blocks(Results(ONE, gap)))
 
 
 def test_all_groups_stand_in_a_grid_with_those_of_the_baseline() -> None:

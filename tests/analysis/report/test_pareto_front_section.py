@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from helpers import Told, quickstart, write_ledger
 from markupsafe import escape
-from told_studies import over, said
+from told_studies import NEARLY, TWO_METRICS, cheaper, said
 
 from study.analysis.figures import FIGURES
 from study.analysis.report.page import FigureBlock, TableBlock, page_to_html
@@ -151,32 +151,18 @@ def test_a_front_of_one_point_is_said_to_be_no_more_than_it_is(
     assert picture.caption.startswith("Each mark")
 
 
-CHOSEN = {1: (0.901, 0.30), 2: (0.902, 0.31), 3: (0.904, 0.29)}
-NEAR, AHEAD = {1: 0.9015, 2: 0.901, 3: 0.9035}, {1: 0.85, 2: 0.851, 3: 0.852}
-
-
 @pytest.mark.parametrize(
     ("accuracy", "gap", "start", "is_told"),
-    [(NEAR, 0.14, 0.7, True), (AHEAD, 0.14, 0.7, False), (NEAR, 0.2, 0.7, False), (NEAR, 0.14, 0.89, False)],
+    [
+        (NEARLY, 0.14, 0.7, True),
+        ((0.85, 0.851, 0.852), 0.14, 0.7, False),
+        (NEARLY, 0.2, 0.7, False),
+        (NEARLY, 0.14, 0.89, False),
+    ],
     ids=["half the gap", "less accurate", "two thirds of the gap", "the gain is as small"],
 )
 def test_a_point_that_is_as_good_for_half_of_the_other_metric_is_pointed_out(
-    accuracy: dict[int, float], gap: float, start: float, is_told: bool
+    accuracy: tuple[float, ...], gap: float, start: float, is_told: bool
 ) -> None:
-    metrics = f"search.metric=[val/accuracy, {GAP}]"
-    spec = quickstart(
-        metrics, "train.epochs=1", "search.confirm={top: 2, seeds: 3}", "search.early_stopping={name: none}"
-    )
-    trials = [Told("baseline", [start], further={GAP: 0.5})]
-    trials += [
-        Told("search", [value], further={GAP: odds}, params=PARAMS[place])
-        for place, (value, odds) in enumerate([(0.91, 0.3), (0.9, gap)])
-    ]
-    for seed in (1, 2, 3):
-        anew = [(start + seed / 1000, 0.5), CHOSEN[seed], (accuracy[seed], gap + seed / 1000)]
-        trials += [
-            Told("confirm", [value], further={GAP: odds}, seed=seed, repeats=of)
-            for of, (value, odds) in enumerate(anew)
-        ]
-    found = said(AsGoodForLess, Results(spec, over(*trials)))
+    found = said(AsGoodForLess, Results(TWO_METRICS, cheaper(accuracy, gap, start)))
     assert [(one.chosen.trial_number, one.other.trial_number, one.cost) for one in found] == [(1, 2, GAP)] * is_told
