@@ -208,7 +208,7 @@ def test_a_study_whose_own_file_was_damaged_is_named_and_the_others_are_listed(
     home: Home, key: str, value: object, message: str
 ) -> None:
     folder = home.find_study("old")
-    document = YAML(typ="safe").load(folder.spec_file)
+    document = YAML(typ="safe", pure=True).load(folder.spec_file)
     (document if key in document else document["search"])[key] = value
     with folder.spec_file.open("w") as file:
         YAML().dump(document, file)

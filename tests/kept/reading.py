@@ -307,7 +307,7 @@ def _best(study: StudyFolder, results: Results) -> Table:
     if not any(trial.state == "complete" for trial in results.record.trials.values()):
         return {}
     (file,) = export_best(study, results, study.best_file)
-    best = YAML(typ="safe").load(file.path.read_text(encoding="utf-8"))
+    best = YAML(typ="safe", pure=True).load(file.path.read_text(encoding="utf-8"))
     best["origin"] = {key: value for key, value in best["origin"].items() if key not in LEFT_OUT}
     parts = {section: value if isinstance(value, dict) else {"": value} for section, value in best.items()}
     return {section: _columns(value) for section, value in parts.items() if section not in ("resources", "search")}
