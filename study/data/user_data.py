@@ -283,11 +283,10 @@ def read_table_labels(
 def renumber_bias_by_class(labels: TableLabels, train: NDArray[np.int64]) -> TableLabels:
     """Renumber the bias classes so that each has the number of the class it goes with, where names do not say which.
 
-    In earlier versions bias class k was that of class k. Names in their order ("eight", "five" beside "c0", "c1") say
-    nothing of that; the training rows do. Bias classes are matched one to one, so that as many rows as
-    possible are aligned. The order stays where classes and bias classes are named alike or are both whole numbers,
-    where there are not as many of one as of the other, and where a match aligns less than `MIN_ALIGNMENT_GAIN` of the
-    rows more than the order does.
+    Names in their order ("eight", "five" beside "c0", "c1") do not; the training rows do. Bias classes are matched one
+    to one, so that as many rows as possible are aligned. The order stays where classes and bias classes are named
+    alike or are both whole numbers, where there are not as many of one as of the other, and where a match aligns less
+    than `MIN_ALIGNMENT_GAIN` of the rows more than the order does.
 
     Args:
         train: indices of the training rows.

@@ -74,14 +74,6 @@ class StudyRecord(StudyState):
             record.apply(SessionClosed("interrupted"))
         return record
 
-    def check_resumable(self, name: str) -> None:
-        """Raise UserError for a study whose trials an earlier version let go on beyond their end."""
-        if self.has_lengthened_trials:
-            raise UserError(
-                f"{name}: an earlier version let its trials go on beyond their last epoch, and this one cannot go on "
-                f"with it. Its best configuration: study export {name}; more trials: study run FILE --name NEW"
-            )
-
     def close_dead_session(self, opened: ledger.Ledger) -> None:
         """Write the end of a session whose driver died without a word, before anything else is written.
 

@@ -59,8 +59,3 @@ SAMPLER_CAPABILITIES: Mapping[SamplerName, SamplerCapabilities] = {
     ),
 }
 """Samplers by name, as in `search.sampler`."""
-
-
-def sampler_capabilities(sampler: str) -> SamplerCapabilities:
-    """Return the facts of a sampler; of a removed one, which only earlier studies have, those of a guided sampler."""
-    return SAMPLER_CAPABILITIES.get(sampler, SamplerCapabilities("", ""))  # type: ignore[call-overload]

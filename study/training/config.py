@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from typing_extensions import Doc
 
 from study import methods
-from study.knobs import REMOVED_KEYS, Range, Section
+from study.knobs import Range, Section
 
 FUNCTION_TRAIN_KEYS = ("epochs", "seed", "threads")
 """Keys of `train` that mean something to a training function of the user's own."""
@@ -177,8 +177,7 @@ class TrialConfig:
     @classmethod
     def from_document(cls, document: Mapping[str, Section]) -> "TrialConfig":
         """Build it from nested sections, as a trial of a study or `to_document` has them."""
-        section = {key: value for key, value in document["train"].items() if key not in REMOVED_TRAIN_KEYS}
-        train = {key: tuple(value) if isinstance(value, list) else value for key, value in section.items()}
+        train = {key: tuple(value) if isinstance(value, list) else value for key, value in document["train"].items()}
         made: Callable[..., TrainOptions] = TrainOptions
         return cls(dict(document["data"]), dict(document["model"]), dict(document["method"]), made(**train))
 
@@ -199,9 +198,3 @@ def depends_on_epoch_count(sections: Mapping[str, Section]) -> bool:
     train, method = sections["train"], sections["method"]
     falls = train["schedule"] == "cosine" or (train["schedule"] == "steps" and bool(train["lr_milestones"]))
     return falls or methods.method_needs(method).total_epochs_key is not None
-
-
-REMOVED_TRAIN_KEYS = {
-    key.removeprefix("train."): off for key, (off, _) in REMOVED_KEYS.items() if key.startswith("train.")
-}
-"""Keys of `train` that earlier versions had, with the value that left each off."""

@@ -41,7 +41,7 @@ from study.ranking.difference import (
 )
 from study.ranking.json_documents import Statement
 from study.spec import StudySpec, objective
-from study.spec.sampler_capabilities import sampler_capabilities
+from study.spec.sampler_capabilities import SAMPLER_CAPABILITIES
 from study.spec.search_checks import count_configurations
 from study.text import pluralise, shell_command
 
@@ -481,7 +481,7 @@ def next_steps(results: Results) -> list[NextStep]:
     if (
         when
         and when.is_late
-        and not sampler_capabilities(results.spec.search.sampler).tries_every_cell
+        and not SAMPLER_CAPABILITIES[results.spec.search.sampler].tries_every_cell
         and not is_space_exhausted(results)
     ):
         late = BestCameLate(
