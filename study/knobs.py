@@ -1,11 +1,13 @@
 """Declarations of the values that a hyperparameter may have, where the hyperparameter is used.
 
-A hyperparameter is annotated as `Annotated[float, Range(low=0.0), Doc("what it is")]`. Losses, models and data carry
-these annotations and still run on a machine that has PyTorch (which brings `typing_extensions`) and nothing else.
-`study.spec` turns them into checks of a study file.
+A hyperparameter is annotated as `Annotated[float, Range(low=0.0)]`, and described in the docstring of its owner, or by
+a `Doc` in an annotation that several owners share. Losses, models and data carry these annotations and still run on a
+machine that has PyTorch (which brings `typing_extensions`) and nothing else. `study.spec` turns them into checks of a
+study file.
 """
 
 import inspect
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -71,7 +73,7 @@ class SearchRange:
 
 @dataclass(frozen=True)
 class Knob:
-    """One hyperparameter: its key, its annotated type, its default (`required` if it has none), its `Doc`."""
+    """One hyperparameter: its key, its annotated type, its default (`required` if it has none), what it is."""
 
     key: str
     type: Any
@@ -109,10 +111,13 @@ class _TensorPlaceholder:
 def read_knobs(owner: Callable[..., Any]) -> tuple[Knob, ...]:
     """Return the hyperparameters of a function (its keyword-only parameters) or of a dataclass (its fields).
 
-    A name that is a Python keyword is written with an underscore at its end (`lambda_`), the key without it.
-    Keyword-only parameters whose type is a tensor are inputs, not hyperparameters, and are left out.
+    What the docstring, or that of a base class, says of one comes before a `Doc` of its annotation. A name that is a
+    Python keyword is written with an underscore at its end (`lambda_`), the key without it. Keyword-only parameters
+    whose type is a tensor are inputs, not hyperparameters, and are left out.
     """
     declared = []
+    owners = reversed(owner.__mro__) if inspect.isclass(owner) else [owner]
+    described = {name: text for one in owners for name, text in described_names(inspect.getdoc(one) or "").items()}
     known = {"Tensor": _TensorPlaceholder}  # whose import takes a second, and which is then only left out
     hints = get_type_hints(owner.__init__ if inspect.isclass(owner) else owner, localns=known, include_extras=True)
     for parameter in inspect.signature(owner).parameters.values():
@@ -123,8 +128,17 @@ def read_knobs(owner: Callable[..., Any]) -> tuple[Knob, ...]:
             continue
         required = parameter.default is parameter.empty
         key, default = parameter.name.rstrip("_"), None if required else parameter.default
-        declared.append(Knob(key, kind, default, required, about))
+        declared.append(Knob(key, kind, default, required, described.get(parameter.name, about)))
     return tuple(declared)
+
+
+def described_names(docstring: str) -> dict[str, str]:
+    """Return what a docstring, without its indentation, says of each argument or attribute, by name."""
+    return {name: " ".join(text.split()).removesuffix(".") for name, text in NAME_PATTERN.findall(docstring)}
+
+
+NAME_PATTERN = re.compile(r"^    (\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
+"""Matches an entry of `Args:` or `Attributes:`."""
 
 
 def _split_doc(hint: Any) -> tuple[Any, str]:

@@ -59,7 +59,6 @@ class DatasetModule(Protocol):
         from typing import Annotated
 
         import numpy as np
-        from typing_extensions import Doc
 
         from study.data.dataset import Dataset, Facts, Split
         from study.knobs import Range
@@ -67,7 +66,13 @@ class DatasetModule(Protocol):
 
         @dataclass(frozen=True)
         class Options:
-            samples: Annotated[int, Range(low=4), Doc("samples of each split")] = 64
+            \"\"\"Keys of the `data` section.
+
+            Attributes:
+                samples: of each split.
+            \"\"\"
+
+            samples: Annotated[int, Range(low=4)] = 64
 
 
         def describe(options: Options) -> Facts:

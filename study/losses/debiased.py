@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Annotated
 
-from typing_extensions import Doc
-
 from study.knobs import Range, SearchRange
 from study.losses.lazy_torch import torch
 from study.losses.loss_catalogue import compute_in_full_precision, pair_loss
@@ -66,17 +64,13 @@ def hard_negative_info_nce(
     temperature: DebiasedTemperature = 0.5,
     base_temperature: BaseTemperature = None,
     tau_plus: ClassPrior = 0.1,
-    beta: Annotated[
-        float,
-        Range(low=0.0),
-        SearchRange(0.0, 2.0, paper=(1.0,)),
-        Doc("concentration on hard negatives; 0 is DCL"),
-    ] = 1.0,
+    beta: Annotated[float, Range(low=0.0), SearchRange(0.0, 2.0, paper=(1.0,))] = 1.0,
 ) -> Tensor:
     """HCL: DCL whose negatives weigh e^(beta s) / its mean (WCL paper 4.2.2), with the gradient through the weights.
 
     Args:
         views, similarity: as for `debiased_info_nce`.
+        beta: concentration on hard negatives; 0 is DCL.
 
     Returns:
         The loss, a scalar.

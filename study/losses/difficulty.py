@@ -43,8 +43,8 @@ def difficulty_weighted_info_nce(
     base_temperature: BaseTemperature = None,
     tau_plus: ClassPrior = 0.1,
     form: WclForm = "sum",
-    floor: Annotated[bool, Doc("keep g at least at e^(-1/temperature) per negative, as DCL does")] = True,
-    weight_gradient: Annotated[bool, Doc("let the gradient through the weights w, into both encoders")] = False,
+    floor: bool = True,
+    weight_gradient: bool = False,
 ) -> Tensor:
     """WCL's loss for the debiased encoder (section 5.2): DCL whose negatives weigh w = 1 + Dd / (Dd + Db).
 
@@ -57,6 +57,8 @@ def difficulty_weighted_info_nce(
         views: unit embeddings of the debiased encoder, shape (2, B, D).
         biased_views: the same samples' unit embeddings by the biased encoder, shape (2, B, D').
         similarity: `gram_matrix(views)`, if the caller has it.
+        floor: keep g at least at e^(-1/temperature) per negative, as DCL does.
+        weight_gradient: let the gradient through the weights w, into both encoders.
 
     Returns:
         The loss, a scalar.
@@ -83,7 +85,7 @@ def difficulty_weighted_info_nce(
 def biased_triplet(
     views: Tensor,
     *,
-    tau_plus: Annotated[ClassPrior, Doc("probability that two samples share their class; 0 is Eq. 5 itself")] = 0.0,
+    tau_plus: ClassPrior = 0.0,
 ) -> Tensor:
     """WCL's loss for the biased encoder: squared distance to the other view less the mean one to negatives (Eq. 5).
 
@@ -91,6 +93,7 @@ def biased_triplet(
 
     Args:
         views: unit embeddings of the biased encoder, shape (2, B, D).
+        tau_plus: probability that two samples share their class; 0 is Eq. 5 itself.
 
     Returns:
         The loss, a scalar.

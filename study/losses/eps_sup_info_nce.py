@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from typing_extensions import Doc
-
 from study.knobs import SearchRange
 from study.losses.lazy_torch import functional, torch
 from study.losses.loss_catalogue import loss
@@ -34,16 +32,9 @@ def eps_sup_info_nce(
     temperature: SupervisedTemperature = 0.1,
     base_temperature: BaseTemperature = None,
     epsilon: Annotated[EpsilonMargin, SearchRange(0.0, 0.5, paper=(0.5, 0.25))] = 0.0,
-    form: Annotated[
-        Literal["a", "b", "c", "d"], Doc("which of Eq. 17's extensions to several positives; c is the paper's loss")
-    ] = "c",
-    reduction: Annotated[
-        Literal["mean", "sum"],
-        Doc("over the positives, in form c: mean, as in the released code, or sum, as Eq. 4 is printed"),
-    ] = "mean",
-    guard: Annotated[
-        DenominatorGuard, Doc("added to the denominator, as a share of the row's largest exponential; form c only")
-    ] = 0.0,
+    form: Literal["a", "b", "c", "d"] = "c",
+    reduction: Literal["mean", "sum"] = "mean",
+    guard: DenominatorGuard = 0.0,
 ) -> Tensor:
     """eps-SupInfoNCE (FairKL paper Eq. 4 and, for the other forms, Eq. 17), mean over rows.
 
@@ -58,6 +49,9 @@ def eps_sup_info_nce(
         views: unit embeddings, shape (V, B, D).
         target: classes, shape (B,); None: a sample's positives are its other views.
         similarity: `gram_matrix(views)`, if the caller has it.
+        form: which of Eq. 17's extensions to several positives; c is the paper's loss.
+        reduction: over the positives, in form c: mean, as in the released code, or sum, as Eq. 4 is printed.
+        guard: added to the denominator, as a share of the row's largest exponential; form c only.
 
     Returns:
         The loss, a scalar.

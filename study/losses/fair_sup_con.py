@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from typing_extensions import Doc
-
 from study.knobs import SearchRange
 from study.losses.lazy_torch import torch
 from study.losses.loss_catalogue import loss
@@ -35,25 +33,10 @@ def fair_sup_con(
     similarity: Tensor | None = None,
     temperature: SupervisedTemperature = 0.1,
     base_temperature: BaseTemperature = None,
-    group_norm: Annotated[
-        bool, SearchRange(choices=(False, True)), Doc("FSCL+: each (class, sensitive value) group weighs the same")
-    ] = False,
-    group_form: Annotated[
-        Literal["mean", "sum", "released"],
-        Doc(
-            "with `group_norm`: mean: Eq. 5 divided by the number of groups in the batch; sum: Eq. 5 as "
-            "printed; released: the released code's group sizes, times an eighth of the rows"
-        ),
-    ] = "mean",
-    anchor_in_denominator: Annotated[
-        bool, Doc("FSCL-dagger as Eq. 26 is printed, the anchor itself in the denominator")
-    ] = False,
-    denominator: Annotated[
-        Literal["same_bias", "all"],
-        Doc(
-            "same_bias: rows of the same sensitive value; all: every other row, as in SupCon, to see `group_norm` alone"
-        ),
-    ] = "same_bias",
+    group_norm: Annotated[bool, SearchRange(choices=(False, True))] = False,
+    group_form: Literal["mean", "sum", "released"] = "mean",
+    anchor_in_denominator: bool = False,
+    denominator: Literal["same_bias", "all"] = "same_bias",
 ) -> Tensor:
     """FSCL (Eq. 4), FSCL+ (Eq. 5, `group_norm=True`) and, without a target, FSCL-dagger (Eq. 26).
 
@@ -72,6 +55,12 @@ def fair_sup_con(
         bias: sensitive values, shape (B,).
         target: classes, shape (B,); None: FSCL-dagger.
         similarity: `gram_matrix(views)`, if the caller has it.
+        group_norm: FSCL+: each (class, sensitive value) group weighs the same.
+        group_form: with `group_norm`: mean: Eq. 5 divided by the number of groups in the batch; sum: Eq. 5 as printed;
+            released: the released code's group sizes, times an eighth of the rows.
+        anchor_in_denominator: FSCL-dagger as Eq. 26 is printed, the anchor itself in the denominator.
+        denominator: same_bias: rows of the same sensitive value; all: every other row, as in SupCon, to see
+            `group_norm` alone.
 
     Returns:
         The loss, a scalar.

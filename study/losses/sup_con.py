@@ -103,16 +103,8 @@ def sup_con_in(
     similarity: Tensor | None = None,
     temperature: SupervisedTemperature = 0.1,
     base_temperature: BaseTemperature = None,
-    epsilon: Annotated[
-        EpsilonMargin,
-        Doc(
-            "margin on the positives of the denominator, in units of a similarity divided by the temperature; the "
-            "print has none"
-        ),
-    ] = 0.0,
-    mean_positives: Annotated[
-        bool, Doc("the positives enter the denominator by their mean, as in the released code, not their sum")
-    ] = False,
+    epsilon: EpsilonMargin = 0.0,
+    mean_positives: bool = False,
 ) -> Tensor:
     """SupCon with the sum inside the logarithm (L_in, FairKL paper Eq. 7), mean over rows.
 
@@ -120,6 +112,9 @@ def sup_con_in(
 
     Args:
         views, target, similarity: as for `eps_sup_con`.
+        epsilon: margin on the positives of the denominator, in units of a similarity divided by the temperature; the
+            print has none.
+        mean_positives: the positives enter the denominator by their mean, as in the released code, not their sum.
 
     Returns:
         The loss, a scalar.

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from typing_extensions import Doc
-
 from study.data.dataset import Facts
 from study.errors import UserError
 from study.knobs import Range
@@ -75,9 +73,13 @@ def why_unsuited_lenet(options: NoOptions, facts: Facts) -> str | None:
 
 @dataclass(frozen=True)
 class LinearOptions:
-    """Keys of the `model` section."""
+    """Keys of the `model` section.
 
-    features: Annotated[int, Range(low=1), Doc("width of the features")] = 128
+    Attributes:
+        features: width of the features.
+    """
+
+    features: Annotated[int, Range(low=1)] = 128
 
 
 def linear(options: LinearOptions, facts: Facts) -> "Encoder":
@@ -89,11 +91,17 @@ def linear(options: LinearOptions, facts: Facts) -> "Encoder":
 
 @dataclass(frozen=True)
 class MLPOptions:
-    """Keys of the `model` section."""
+    """Keys of the `model` section.
 
-    depth: Annotated[int, Range(low=1), Doc("number of layers")] = 2
-    width: Annotated[LayerWidth, Doc("units of each layer but the last")] = 128
-    features: Annotated[LayerWidth, Doc("units of the last layer")] = 128
+    Attributes:
+        depth: number of layers.
+        width: units of each layer but the last.
+        features: units of the last layer.
+    """
+
+    depth: Annotated[int, Range(low=1)] = 2
+    width: LayerWidth = 128
+    features: LayerWidth = 128
 
 
 def mlp(options: MLPOptions, facts: Facts) -> "Encoder":
@@ -105,12 +113,14 @@ def mlp(options: MLPOptions, facts: Facts) -> "Encoder":
 
 @dataclass(frozen=True)
 class SimpleConvNetOptions:
-    """Keys of the `model` section."""
+    """Keys of the `model` section.
 
-    activation: Annotated[
-        Literal["tanh", "relu"],
-        Doc("activation after the last convolution; in the protocol tanh without a projection head, relu with one"),
-    ] = "tanh"
+    Attributes:
+        activation: activation after the last convolution; in the protocol tanh without a projection head, relu with
+            one.
+    """
+
+    activation: Literal["tanh", "relu"] = "tanh"
 
 
 def simple_conv_net(options: SimpleConvNetOptions, facts: Facts) -> "Encoder":
@@ -122,13 +132,13 @@ def simple_conv_net(options: SimpleConvNetOptions, facts: Facts) -> "Encoder":
 
 @dataclass(frozen=True)
 class SmallConvNetOptions:
-    """Keys of the `model` section."""
+    """Keys of the `model` section.
 
-    width: Annotated[
-        int,
-        Range(low=1),
-        Doc("channels of the first convolution, doubled at each of the next two; a quarter of the features"),
-    ] = 16
+    Attributes:
+        width: channels of the first convolution, doubled at each of the next two; a quarter of the features.
+    """
+
+    width: Annotated[int, Range(low=1)] = 16
 
 
 def small_conv_net(options: SmallConvNetOptions, facts: Facts) -> "Encoder":
@@ -140,12 +150,15 @@ def small_conv_net(options: SmallConvNetOptions, facts: Facts) -> "Encoder":
 
 @dataclass(frozen=True)
 class BagNetOptions:
-    """Keys of the `model` section."""
+    """Keys of the `model` section.
 
-    receptive_field: Annotated[Literal[9, 17, 33], Doc("side of the patches, in pixels")] = 17
-    width: Annotated[
-        int, Range(low=1), Doc("channels of the first stage, doubled in each of the three further ones")
-    ] = 64
+    Attributes:
+        receptive_field: side of the patches, in pixels.
+        width: channels of the first stage, doubled in each of the three further ones.
+    """
+
+    receptive_field: Literal[9, 17, 33] = 17
+    width: Annotated[int, Range(low=1)] = 64
 
 
 def bagnet(options: BagNetOptions, facts: Facts) -> "Encoder":

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
-from typing_extensions import Doc
 
 from study.data import holdout, label_files
 from study.data.cache import load_or_build_dataset
@@ -63,14 +62,15 @@ FRAME: SquareMode = "crop"
 
 @dataclass(frozen=True)
 class Options:
-    """Keys of the `data` section."""
+    """Keys of the `data` section.
 
-    clustering: Annotated[
-        int,
-        Range(low=0, high=3),
-        Doc("which texture labels (1, 2 or 3) the test split has as bias labels; 0: none, no file needed"),
-    ] = 0
-    imagenet_a: Annotated[bool, Doc("add the split `imagenet_a`")] = False
+    Attributes:
+        clustering: which texture labels (1, 2 or 3) the test split has as bias labels; 0: none, no file needed.
+        imagenet_a: add the split `imagenet_a`.
+    """
+
+    clustering: Annotated[int, Range(low=0, high=3)] = 0
+    imagenet_a: bool = False
     size: ImageSizeKey = 224
     val_share: holdout.ValShareKey = 0.05
     split_seed: holdout.SplitSeedKey = 0

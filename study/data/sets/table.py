@@ -7,11 +7,10 @@ import shlex
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from typing_extensions import Doc
 
 from study.data import cache, holdout, label_files, odd_columns, table_columns, table_format, user_data
 from study.data.cache import load_or_build_dataset
@@ -36,29 +35,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Options(user_data.UserDataOptions):
-    """Keys of the `data` section."""
+    """Keys of the `data` section.
 
-    path: Annotated[
-        str,
-        Doc(
-            "the table: .csv, .tsv, .txt, .parquet, .pq or .xlsx (package openpyxl); absolute, or relative to the "
-            "current folder or to the folder of all data sets"
-        ),
-    ]
-    target: Annotated[str, Doc("column of the classes, whole numbers or names")]
-    features: Annotated[tuple[str, ...], Doc("columns that are the inputs; empty: all that no other key names")] = ()
-    without: Annotated[tuple[str, ...], Doc("columns that are no inputs, whatever else says that they are")] = ()
-    key: Annotated[str | None, Doc("column of the keys by which `condition_file` names the rows")] = None
-    missing: Annotated[
-        Literal["error", "drop", "fill"],
-        Doc(
-            "rows with missing values: `error` refuses them, `drop` leaves them out, `fill` takes the mean "
-            "of the training rows for a number and a value of its own for a text"
-        ),
-    ] = "error"
-    words: Annotated[
-        tuple[str, ...], Doc("inputs that are words although they look like numbers, as codes of regions")
-    ] = ()
+    Attributes:
+        path: the table: .csv, .tsv, .txt, .parquet, .pq or .xlsx (package openpyxl); absolute, or relative to the
+            current folder or to the folder of all data sets.
+        target: column of the classes, whole numbers or names.
+        features: columns that are the inputs; empty: all that no other key names.
+        without: columns that are no inputs, whatever else says that they are.
+        key: column of the keys by which `condition_file` names the rows.
+        missing: rows with missing values: `error` refuses them, `drop` leaves them out, `fill` takes the mean of the
+            training rows for a number and a value of its own for a text.
+        words: inputs that are words although they look like numbers, as codes of regions.
+    """
+
+    path: str
+    target: str
+    features: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    key: str | None = None
+    missing: Literal["error", "drop", "fill"] = "error"
+    words: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
