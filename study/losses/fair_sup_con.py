@@ -5,19 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from study.knobs import SearchRange
+from study.losses import pairs
 from study.losses.lazy_torch import torch
 from study.losses.loss_catalogue import loss
-from study.losses.pairs import (
-    clear_diagonal_,
-    cosine_matrix,
-    count_rows_in_group,
-    index_label_groups,
-    labels_or_own_class,
-    log_sum_exp,
-    rescale_by_temperature,
-    same_label_mask,
-    sum_over_group,
-)
 from study.losses.ranges import BaseTemperature, SupervisedTemperature
 
 if TYPE_CHECKING:
@@ -66,47 +56,48 @@ def fair_sup_con(
         The loss, a scalar.
     """
     scale = 1 / temperature
-    cosine, label = cosine_matrix(views, similarity), labels_or_own_class(views, target)
+    cosine, label = pairs.cosine_matrix(views, similarity), pairs.labels_or_own_class(views, target)
     if denominator == "all":
-        log_sum = log_sum_exp(cosine, scale)
+        log_sum = pairs.log_sum_exp(cosine, scale)
     else:
-        same_bias = same_label_mask(bias, views)
+        same_bias = pairs.same_label_mask(bias, views)
         if target is not None:
-            drop = same_label_mask(target, views).mul_(same_bias).sub_(same_bias).add_(1)
+            drop = pairs.same_label_mask(target, views).mul_(same_bias).sub_(same_bias).add_(1)
         else:
-            drop = (same_bias if anchor_in_denominator else clear_diagonal_(same_bias)).neg_().add_(1)
-        log_sum = log_sum_exp(cosine, scale, drop=drop)
+            drop = (same_bias if anchor_in_denominator else pairs.clear_diagonal_(same_bias)).neg_().add_(1)
+        log_sum = pairs.log_sum_exp(cosine, scale, drop=drop)
     log_sum = log_sum.where(log_sum > -torch.inf, cosine.detach().amax(1) * scale)
     if group_norm:
         row_weight, attraction, total = _group_normalised_positives(views, label, bias, group_form)
     else:
         row_weight, attraction, total = _unweighted_positives(views, label)
     loss = (row_weight * (total * log_sum - scale * attraction)).sum()
-    return rescale_by_temperature(loss, temperature, base_temperature)
+    return pairs.rescale_by_temperature(loss, temperature, base_temperature)
 
 
 def _unweighted_positives(views: Tensor, label: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Return each row's weight, weighted sum of its cosines with positives, and sum of these weights; all (V*B,)."""
-    index = index_label_groups(label)
-    positives = count_rows_in_group(index, views) - 1
-    attraction = (views * (sum_over_group(index, views.sum(0)) - views)).sum(-1).flatten()
+    index = pairs.index_label_groups(label)
+    positives = pairs.count_rows_in_group(index, views) - 1
+    attraction = (views * (pairs.sum_over_group(index, views.sum(0)) - views)).sum(-1).flatten()
     return 1 / (positives.clamp(min=1) * len(positives)), attraction, positives
 
 
 def _group_normalised_positives(views: Tensor, label: Tensor, bias: Tensor, form: str) -> tuple[Tensor, Tensor, Tensor]:
     """Return the positives of FSCL+: each weighs 1 / the number of positives of its label and bias."""
     count = len(views)
-    by_label, by_both = index_label_groups(label), index_label_groups(label, bias)
-    size = count_rows_in_group(by_both, views)
+    by_label, by_both = pairs.index_label_groups(label), pairs.index_label_groups(label, bias)
+    size = pairs.count_rows_in_group(by_both, views)
     others = (size - 1).clamp(min=1)
     elsewhere = others if form == "released" else size
     weight = 1 / elsewhere.view(count, -1, 1)
     # Positives in the anchor's own group are one fewer than its size; those of other groups are not.
-    apart = sum_over_group(by_label, (weight * views).sum(0)) - sum_over_group(by_both, (weight * views).sum(0))
-    own = (sum_over_group(by_both, views.sum(0)) - views) / others.view(count, -1, 1)
+    weighted = (weight * views).sum(0)
+    apart = pairs.sum_over_group(by_label, weighted) - pairs.sum_over_group(by_both, weighted)
+    own = (pairs.sum_over_group(by_both, views.sum(0)) - views) / others.view(count, -1, 1)
     attraction = (views * (apart + own)).sum(-1).flatten()
     share = (1 / elsewhere).view(count, -1).sum(0)[:, None]
-    share_apart = sum_over_group(by_label, share) - sum_over_group(by_both, share)
+    share_apart = pairs.sum_over_group(by_label, share) - pairs.sum_over_group(by_both, share)
     total = share_apart.repeat(count, 1).flatten() + (size - 1) / others
     row_weight = 1 / size
     if form == "mean":
