@@ -248,9 +248,8 @@ def _check_folds(options: Any) -> None:
     kind = getattr(options, "val", None)
     if _fold_count(options) and kind not in (None, "biased"):
         raise UserError(
-            f"data.folds: {_fold_count(options)} given with data.val: {kind}. Folds are as biased as "
-            "training: allowed with "
-            "data.val: biased"
+            f"data.folds: {_fold_count(options)} given with data.val: {kind}. Folds are as biased as training: allowed "
+            "with data.val: biased"
         )
 
 

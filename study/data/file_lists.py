@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from study.data import holdout, label_files
 from study.data.dataset import Split, SplitLabels
+from study.data.image_decoding import SquareMode
 from study.data.image_files import (
     IMAGE_SUFFIXES,
     UNREADABLE_TEXT,
     ImageSizeKey,
-    SquareMode,
     bad_files_message,
     decode_images,
     find_files_without_image_header,
@@ -101,11 +101,8 @@ def list_images(folder: Path) -> list[Path]:
     Raises:
         UserError: there are none.
     """
-    images = (
-        [path for path in label_files.list_visible_files(folder) if path.suffix.lower() in IMAGE_SUFFIXES]
-        if folder.is_dir()
-        else []
-    )
+    files = label_files.list_visible_files(folder) if folder.is_dir() else []
+    images = [path for path in files if path.suffix.lower() in IMAGE_SUFFIXES]
     if not images:
         raise UserError(f"{folder}: holds no images ({', '.join(IMAGE_SUFFIXES)})")
     return images

@@ -123,17 +123,8 @@ def find_predictive_columns(
         is_far = len(judged) > 1 and 1 - one.skill <= MAX_ERROR_RATIO * (1 - max(rest, default=0.0))
         if is_far or one.predicts_nearly_all:
             kind = LeakyColumn if one.predicts_nearly_all else LikelyBiasColumn
-            found.append(
-                kind(
-                    name,
-                    accuracy=one.accuracy,
-                    majority_accuracy=one.chance_accuracy,
-                    is_balanced=one.is_balanced,
-                    by_missing_values=one.by_missing_values,
-                    stands_out=is_far,
-                    has_few_values=one.has_few_values,
-                )
-            )
+            told = one.accuracy, one.chance_accuracy, one.is_balanced, one.by_missing_values
+            found.append(kind(name, *told, is_far, one.has_few_values))
     return sorted(found, key=lambda one: -one.accuracy)
 
 
@@ -174,12 +165,8 @@ def _predict_by_column(
     kinds = len(np.unique(values[~gaps]))
     found = []
     if gaps.any() and not gaps.all():
-        found.append(
-            replace(
-                _best_weighted_prediction(gaps.astype(np.float64), _predict_by_value, codes, count, halves),
-                by_missing_values=True,
-            )
-        )
+        by_gaps = _best_weighted_prediction(gaps.astype(np.float64), _predict_by_value, codes, count, halves)
+        found.append(replace(by_gaps, by_missing_values=True))
     if is_words or kinds <= MAX_DISCRETE_VALUES:
         found.append(_best_weighted_prediction(values, _predict_by_value, codes, count, halves))
     if not is_words:

@@ -5,7 +5,7 @@ import re
 import unicodedata
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise, product
+from itertools import chain, pairwise, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -143,11 +143,8 @@ def facts_of_labels(labels: TableLabels, shape: tuple[int, ...], splits: Iterabl
 
 def decimal_mark(options: UserDataOptions, path: Path) -> str:
     """Return the decimal mark of a user's table; a point where `path` is a folder of classes."""
-    return (
-        "."
-        if path.is_dir()
-        else str(table_format.detect_format(path, table_format.format_from_keys(vars(options))).decimal)
-    )
+    known = table_format.format_from_keys(vars(options))
+    return "." if path.is_dir() else str(table_format.detect_format(path, known).decimal)
 
 
 def split_column_names(text: str | None, columns_of_table: Iterable[Hashable], path: Path) -> list[str]:
@@ -519,16 +516,9 @@ def _bin_column(
     numbers = [_parse_finite_numbers(values, decimal) for values in bias.texts_of_codes]
     found = [place for place, values in enumerate(numbers) if values is not None]
     if len(found) != 1:
-        first = next(
-            (
-                value
-                for values in bias.texts_of_codes
-                for value in values
-                if _parse_finite_numbers([value], decimal) is None
-            ),
-            None,
-        )
-        problem = "several columns of numbers" if found else f"no column of numbers, but {quoted(first or '')}"
+        texts = chain.from_iterable(bias.texts_of_codes)
+        first = next((text for text in texts if _parse_finite_numbers([text], decimal) is None), "")
+        problem = "several columns of numbers" if found else f"no column of numbers, but {quoted(first)}"
         raise UserError(
             f"{path}: column {quoted('+'.join(bias.columns))}: data.{key}_bins needs one of numbers, it has {problem}"
         )
@@ -629,12 +619,10 @@ def _read_condition(
         if samples is None:
             raise UserError("data.condition_file: needs data.key, the column with the names of the samples")
         return conditions.read_condition_vectors(label_files.find_user_path(options.condition_file), samples)
+    if not options.condition:
+        return None
     label_files.check_columns_exist(table.columns, options.condition, path)
-    return (
-        label_files.columns_to_numbers(table, options.condition, path, decimal_mark(options, path))
-        if options.condition
-        else None
-    )
+    return label_files.columns_to_numbers(table, options.condition, path, decimal_mark(options, path))
 
 
 def put_positive_class_last(labels: TableLabels, positive: str | None, path: Path) -> TableLabels:

@@ -12,7 +12,8 @@ from study.data import cache, file_lists, holdout, label_files, table_columns, t
 from study.data.cache import load_or_build_dataset
 from study.data.dataset import Dataset, Facts
 from study.data.file_lists import FileListing
-from study.data.image_files import IMAGE_SUFFIXES, ImageSizeKey, SquareMode, median_image_side, reason_not_photographs
+from study.data.image_decoding import SquareMode
+from study.data.image_files import IMAGE_SUFFIXES, ImageSizeKey, median_image_side, reason_not_photographs
 from study.data.label_files import find_file_on_disk
 from study.errors import UserError
 from study.text import is_utf8, quoted
@@ -113,11 +114,9 @@ def labels_table_path(folder: Path, labels: str) -> Path:
 def _table_files(options: Options) -> list[Path]:
     """Return the table of labels, and the file of conditions where there is one."""
     more = [label_files.find_user_path(options.condition_file)] if options.condition_file else []
-    return (
-        more
-        if options.labels == CLASS_FROM_FOLDERS
-        else [labels_table_path(label_files.find_user_path(options.path), options.labels), *more]
-    )
+    if options.labels == CLASS_FROM_FOLDERS:
+        return more
+    return [labels_table_path(label_files.find_user_path(options.path), options.labels), *more]
 
 
 def list_images_with_folder_class(folder: Path) -> list[tuple[str, str]]:

@@ -27,7 +27,8 @@ from study.data.file_lists import (
     find_class_folders,
     list_images_of_class_folders,
 )
-from study.data.image_files import ImageSizeKey, SquareMode
+from study.data.image_decoding import SquareMode
+from study.data.image_files import ImageSizeKey
 from study.data.source import Source
 from study.errors import UserError
 from study.knobs import Range
@@ -117,11 +118,9 @@ def labels(options: Options) -> dict[str, FileListing]:
     if options.clustering:
         test = _add_textures(test, TEXTURE_SOURCE.find(), options.clustering)
     splits = holdout.add_held_out_val({"train": whole, "test": test}, options.val_share, options.split_seed)
-    return splits | (
-        {"imagenet_a": list_images_of_class_folders(IMAGENET_A_SOURCE.find(), CLASS_OF_FOLDER, False)}
-        if options.imagenet_a
-        else {}
-    )
+    if options.imagenet_a:
+        splits["imagenet_a"] = list_images_of_class_folders(IMAGENET_A_SOURCE.find(), CLASS_OF_FOLDER, False)
+    return splits
 
 
 def _add_textures(test: FileListing, path: Path, clustering: int) -> FileListing:

@@ -17,7 +17,8 @@ from study.data import file_lists, holdout, label_files
 from study.data.cache import load_or_build_dataset
 from study.data.dataset import Dataset, Facts
 from study.data.file_lists import IMAGENET_MEAN, IMAGENET_STD, DrawnSplitOptions, FileListing, PublishedSplitOptions
-from study.data.image_files import ImageSizeKey, SquareMode
+from study.data.image_decoding import SquareMode
+from study.data.image_files import ImageSizeKey
 from study.data.source import Source
 from study.errors import UserError
 from study.knobs import Range
@@ -459,10 +460,9 @@ def _bird_splits(folder: Path, condition: str) -> dict[str, FileListing]:
     )
     split = label_files.encode_classes(training.values(), folder / "train_test_split.txt", "is_training", ("1", "0"))
     attributes = folder / "attributes"
+    is_binary = condition == "binary"
     vectors = (
-        _read_seen_attributes(attributes, list(names))
-        if condition == "binary"
-        else _read_attributes_of_species(attributes)[target]
+        _read_seen_attributes(attributes, list(names)) if is_binary else _read_attributes_of_species(attributes)[target]
     )
     everything = FileListing([folder / "images" / name for name in names.values()], target, None, vectors)
     return file_lists.split_listing_by_code(everything, split, ("train", "test"))
