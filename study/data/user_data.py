@@ -516,8 +516,8 @@ def _bin_column(
     numbers = [_parse_finite_numbers(values, decimal) for values in bias.texts_of_codes]
     found = [place for place, values in enumerate(numbers) if values is not None]
     if len(found) != 1:
-        texts = chain.from_iterable(bias.texts_of_codes)
-        first = next((text for text in texts if _parse_finite_numbers([text], decimal) is None), "")
+        every = chain.from_iterable(bias.texts_of_codes)
+        first = next((text for text in every if _parse_finite_numbers([text], decimal) is None), "")
         problem = "several columns of numbers" if found else f"no column of numbers, but {quoted(first)}"
         raise UserError(
             f"{path}: column {quoted('+'.join(bias.columns))}: data.{key}_bins needs one of numbers, it has {problem}"
