@@ -8,15 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from study.catalogue import Catalogue, find_modules
 from study.data import folds, holdout
-from study.data.dataset import (
-    Dataset,
-    DatasetSummary,
-    Facts,
-    HasLabels,
-    Split,
-    SplitLabels,
-    joint_fingerprint,
-)
+from study.data.dataset import Dataset, DatasetSummary, Facts, HasLabels, Split, SplitLabels, joint_fingerprint
 from study.data.source import Source, data_root
 from study.data.table_columns import FaultsByRow, TableEncoding
 from study.data.table_findings import ColumnFinding

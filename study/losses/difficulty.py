@@ -74,11 +74,7 @@ def difficulty_weighted_info_nce(
 
 
 @pair_loss
-def biased_triplet(
-    views: Tensor,
-    *,
-    tau_plus: ClassPrior = 0.0,
-) -> Tensor:
+def biased_triplet(views: Tensor, *, tau_plus: ClassPrior = 0.0) -> Tensor:
     """WCL's loss for the biased encoder: squared distance to the other view less the mean one to negatives (Eq. 5).
 
     The mean takes class sums and no matrix of pairs. With tau_plus the mean over negatives is debiased as in DCL.

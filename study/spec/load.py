@@ -11,12 +11,7 @@ from typing import cast
 
 from study import methods, metrics
 from study.errors import UserError, did_you_mean
-from study.knobs import (
-    Section,
-    Value,
-    read_knobs,
-    to_options,
-)
+from study.knobs import Section, Value, read_knobs, to_options
 from study.spec import search_checks
 from study.spec.configuration import EXPORT_FORMAT, configuration_digest, distinct_configurations
 from study.spec.domain import MAX_GRID_CELLS, Domain

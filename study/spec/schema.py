@@ -4,13 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Literal, TypedDict
 
-from pydantic import (
-    AfterValidator,
-    BeforeValidator,
-    Field,
-    JsonValue,
-    SkipValidation,
-)
+from pydantic import AfterValidator, BeforeValidator, Field, JsonValue, SkipValidation
 
 from study.knobs import MAX_INTEGER, Scalar, Section, Value
 from study.metrics import Direction

@@ -96,12 +96,7 @@ def single() -> None:
 def several() -> None:
     metrics = ["val/accuracy", "val/equalized_odds"]
     confirm = {"top": 2, "seeds": 2}
-    digits(
-        "several",
-        search__metric=metrics,
-        search__trials=10,
-        search__confirm=confirm,
-    )
+    digits("several", search__metric=metrics, search__trials=10, search__confirm=confirm)
 
 
 def constrained() -> None:

@@ -55,8 +55,7 @@ def best(found: StudyRecord, spec: StudySpec) -> int:
 
 
 @pytest.mark.parametrize(
-    ("accurate", "fair"),
-    [((0.90, 0.30), (0.90, 0.02)), ((0.75, 0.41), (0.74, 0.05)), ((0.62, 0.9), (0.55, 0.1))],
+    ("accurate", "fair"), [((0.90, 0.30), (0.90, 0.02)), ((0.75, 0.41), (0.74, 0.05)), ((0.62, 0.9), (0.55, 0.1))]
 )
 def test_what_is_chosen_is_on_the_front_of_the_fresh_seeds(accurate: Pair, fair: Pair) -> None:
     """In the search the fair one leads or they share the front; on fresh seeds the other has a little more accuracy."""

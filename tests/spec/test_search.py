@@ -30,10 +30,7 @@ from study.spec.domain import Domain
         ("search.space.train.seed={choices: [0, 1]}", "search.space.train.seed: cannot be searched: every trial of a"),
         ("search.baseline={model.name: lennet}", "search.baseline.model.name: 'lennet' given. Did you mean 'lenet'"),
         ("search.enqueue=paper", "search.enqueue: 'paper' given, allowed is a list of configurations, or papers"),
-        (
-            "search.alternatives={train: {a: {}}}",
-            "search.alternatives.train: 'train' given. Allowed: 'data', 'mod",
-        ),
+        ("search.alternatives={train: {a: {}}}", "search.alternatives.train: 'train' given. Allowed: 'data', 'mod"),
         ("search.alternatives={method: {a: {name: b}}}", "search.alternatives.method.a.name: 'b' given. Allowed: "),
         ("search.space.method.lambda.step=0", "search.space.method.lambda.step: 0 given, allowed is greater than 0"),
         (

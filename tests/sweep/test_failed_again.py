@@ -16,10 +16,7 @@ from study.spec import StudySpec
 from study.sweep.failures import TrialFailure
 
 NONE = "search.early_stopping.name=none"
-STOPPINGS = {
-    "asha": "search.early_stopping={name: asha, grace: 1, reduction: 2}",
-    "none": NONE,
-}
+STOPPINGS = {"asha": "search.early_stopping={name: asha, grace: 1, reduction: 2}", "none": NONE}
 
 
 def broken(trial: TrialRecord, epoch: int) -> float | TrialFailure | None:

@@ -31,14 +31,7 @@ from study.analysis.statistics.range_edges import (
     find_range_edges,
 )
 from study.ranking import FittedReference, Results
-from study.ranking.difference import (
-    CONFIDENCE_LEVEL,
-    Arm,
-    Difference,
-    find_root,
-    selection_adjusted_t,
-    to_arm,
-)
+from study.ranking.difference import CONFIDENCE_LEVEL, Arm, Difference, find_root, selection_adjusted_t, to_arm
 from study.ranking.json_documents import Statement
 from study.spec import StudySpec, objective
 from study.spec.sampler_capabilities import SAMPLER_CAPABILITIES

@@ -339,10 +339,7 @@ def _examine_current_file(options: Options, encoding: TableEncoding = (), is_sur
 
 @lru_cache(1)
 def _examine_file_cached(
-    options: Options,
-    encoding: TableEncoding,
-    states: tuple[cache.FileState | None, ...],
-    is_survey: bool,
+    options: Options, encoding: TableEncoding, states: tuple[cache.FileState | None, ...], is_survey: bool
 ) -> _TableExamination:
     """Read the file as `_read_table` does, but collect what refuses it instead of raising it.
 
