@@ -10,11 +10,19 @@ from study.home.folder import Home, StudyFolder
 
 
 @pytest.fixture
+def tmp_path(tmp_path: Path) -> Path:
+    """A folder whose path no test had before: MLflow keeps what it knows of a database by its path, and pytest gives
+    the path of a test that passed to the next one of its name."""
+    own = tmp_path / secrets.token_hex(4)
+    own.mkdir()
+    return own
+
+
+@pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, empty_database: Path) -> Home:
-    """A home whose MLflow has no run, at a path of its own: MLflow keeps connections by a database's path, and pytest
-    gives paths of tests that passed to others."""
+    """A home whose MLflow has no run."""
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    return make_home(tmp_path / f"home-{secrets.token_hex(8)}", empty_database)
+    return make_home(tmp_path / "home", empty_database)
 
 
 @pytest.fixture
