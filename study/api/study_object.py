@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from study import ranking
 from study.api.argument_names import errors_name_arguments
-from study.errors import UserError, did_you_mean
+from study.errors import UserError, suggest_or_list
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
 from study.ranking import Candidate, FittedReference, Results, SeedStatistics, summary
@@ -58,7 +58,7 @@ class NamedValues(dict[str, ItemT]):
         meant = [key for key in self if key.rpartition(".")[2] == name]
         if len(meant) == 1:
             return self[meant[0]]
-        raise UnknownNameError(f"{name!r}: not there. {did_you_mean(name, self)}There are: {', '.join(self) or 'none'}")
+        raise UnknownNameError(f"{name!r}: not there. {suggest_or_list(name, self, 'There are')}")
 
 
 @dataclass(frozen=True)
@@ -254,8 +254,7 @@ class Study:
         frame, name = self.epochs, metric or self.spec.metric
         if name not in frame.columns:
             reported = [str(column) for column in frame.columns if "/" in str(column)]
-            there_are = ", ".join(reported) or "none yet"
-            raise UserError(f"{name!r}: no trial has reported it. {did_you_mean(name, reported)}There are: {there_are}")
+            raise UserError(f"{name!r}: no trial has reported it. {suggest_or_list(name, reported, 'There are')}")
         return frame.pivot(index="epoch", columns="trial", values=name)
 
     def importance(self) -> "pd.DataFrame":
@@ -336,8 +335,7 @@ class Study:
 
         enable_inline_figures()
         if name not in FIGURES:
-            there_are = ", ".join(self.figures) or "none yet"
-            raise UserError(f"{name!r}: no such figure. {did_you_mean(name, FIGURES)}There are: {there_are}")
+            raise UserError(f"{name!r}: no such figure. {suggest_or_list(name, self.figures, 'There are')}")
         drawn = FIGURES[name](self.results)
         if drawn is None:
             why = why_figure_missing(name, self.results)

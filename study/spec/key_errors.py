@@ -8,7 +8,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from study import data, methods, models
-from study.errors import UserError, did_you_mean
+from study.errors import KEYS_COMMAND, NAMES_COMMAND, UserError, suggest_or_list
 from study.knobs import Knob, Params, Section, Value
 from study.spec.section_models import make_section_model
 from study.spec.yaml_document import KeyPath, YamlDocument
@@ -131,13 +131,14 @@ def _explain_error(model: type[BaseModel], detail: ErrorDetails, key: KeyPath) -
     kind, value = detail["type"], detail["input"]
     if kind == "extra_forbidden":
         valid = _valid_keys_at(model, detail["loc"][:-1])
-        return f"unknown key. {did_you_mean(key[-1], valid)}Allowed here: {', '.join(valid)}{_where_key_exists(key)}"
+        return f"unknown key. {suggest_or_list(key[-1], valid, 'Allowed here', KEYS_COMMAND)}{_where_key_exists(key)}"
     if kind == "missing":
         return "is missing"
     if kind == "literal_error":
         allowed = str(detail.get("ctx", {})["expected"])
-        close = did_you_mean(str(value), allowed.replace(" or ", ", ").replace("'", "").split(", "))
-        return f"{quote_value(value)} given. {close}Allowed: {allowed}"
+        names = allowed.replace(" or ", ", ").replace("'", "").split(", ")
+        command = NAMES_COMMAND if key[-1] == "name" else KEYS_COMMAND
+        return f"{quote_value(value)} given. {suggest_or_list(str(value), names, command=command)}"
     message = detail["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
     message = message.replace("a valid dictionary", "a mapping of keys to values")
     message = message.replace("a valid integer", "a whole number")

@@ -28,7 +28,7 @@ from study.spec.domain import Domain
         ("search.enqueue=paper", "search.enqueue: 'paper' given, allowed is a list of configurations, or papers"),
         (
             "search.alternatives={train: {a: {}}}",
-            "search.alternatives.train: 'train' given. Allowed: 'data', 'mod",
+            "search.alternatives.train: 'train' given. Allowed: data, mod",
         ),
         ("search.alternatives={method: {a: {name: b}}}", "search.alternatives.method.a.name: 'b' given. Allowed: "),
         ("search.space.method.lambda.step=0", "search.space.method.lambda.step: 0 given, allowed is greater than 0"),
@@ -38,7 +38,7 @@ from study.spec.domain import Domain
         ),
         (
             "search.space.train.optimizer={low: 0, high: 1}",
-            "search.space.train.optimizer: 0 given. Allowed: 'adam', 'sgd' or",
+            "search.space.train.optimizer: 0 given. Allowed: adam, sgd, l",
         ),
         (
             "search.enqueue=[{method.alpa: 1.0}]",
