@@ -22,7 +22,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from study.driver.session import STOPPED_BEFORE_BEGIN_MESSAGE, RunEnd, StudyView, closing_lines
+from study.driver.interrupt_messages import STOPPED_BEFORE_BEGIN_MESSAGE
+from study.driver.session import RunEnd, StudyView, closing_lines
 from study.errors import StartInterruptedError, StudyStoppedError, UserError
 from study.home import ledger
 from study.home.folder import Home, StudyFolder

@@ -16,17 +16,12 @@ from study.commands.delete import delete_study
 from study.commands.fetch import check_not_running_at_origin
 from study.commands.own_functions import check_and_pickle_function
 from study.commands.report import lead_sentences_by_title
-from study.driver.session import (
+from study.driver.interrupt_messages import (
     STOPPED_RESUMABLE_MESSAGE,
-    RunEnd,
-    StudyView,
     explain_resume_on_disk_error,
-    load_datasets,
     message_on_interrupt,
-    register_model,
-    run_session,
-    write_study_outputs,
 )
+from study.driver.session import RunEnd, StudyView, load_datasets, register_model, run_session, write_study_outputs
 from study.errors import StartInterruptedError, StudyStoppedError, UserError
 from study.files import as_user_error_if_unwritable, write_atomically
 from study.home.folder import Home, StudyFolder

@@ -1,8 +1,8 @@
 """One session of a study: its driver, MLflow beside it, its report and files, and the lines shown to the user."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +17,11 @@ from study.commands import extend_study, final_training
 from study.commands.export import export_best
 from study.commands.report import lead_sentences_by_title, result_files
 from study.data import Dataset
-from study.errors import DISK_FULL_ERRNOS, StartInterruptedError, StudyStoppedError, find_disk_error
+from study.driver.interrupt_messages import (
+    STOPPED_RESUMABLE_MESSAGE,
+    explain_resume_on_disk_error,
+    message_on_interrupt,
+)
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
@@ -296,45 +300,6 @@ def _compute_frozen_features(spec: StudySpec, datasets: Mapping[str, Dataset], t
     for model in sections:
         for dataset in datasets.values():
             features.replace_inputs_with_frozen_features(model, dataset, device, on_rows)
-
-
-STOPPED_RESUMABLE_MESSAGE = "stopped. Nothing is lost; then go on with it: study resume {}"
-
-
-STOPPED_BEFORE_BEGIN_MESSAGE = "stopped before the study began; nothing is left behind"
-
-
-@contextmanager
-def message_on_interrupt(message: str = STOPPED_BEFORE_BEGIN_MESSAGE, made: Path | None = None) -> Iterator[None]:
-    """Raise a KeyboardInterrupt of the block as a StartInterruptedError with this message.
-
-    Args:
-        made: folder of the study that the block makes; once it is there, the message is how that study goes on.
-    """
-    try:
-        yield
-    except KeyboardInterrupt:
-        if made and made.exists():
-            message = STOPPED_RESUMABLE_MESSAGE.format(made.name)
-        raise StartInterruptedError(message) from None
-
-
-@contextmanager
-def explain_resume_on_disk_error(folder: StudyFolder) -> Iterator[None]:
-    """Say how the study goes on where the disk is full or fails.
-
-    Raises:
-        StudyStoppedError: it is full or fails.
-    """
-    try:
-        yield
-    except Exception as error:
-        if (problem := find_disk_error(error)) is None:
-            raise
-        place = problem.filename or folder.path  # what Arrow writes fails without a file's name
-        once = "there is room" if problem.errno in DISK_FULL_ERRNOS else "it can be written again"
-        how = f"Nothing is lost; once {once}: study resume {folder.name}"
-        raise StudyStoppedError(f"{place}: {problem.strerror}. {how}") from error
 
 
 def run_session(
