@@ -18,7 +18,7 @@ from study.ranking.difference import to_arm
 from study.ranking.json_documents import to_plain_dict
 from study.ranking.selection import CandidateSelection, trials_judged_by
 from study.spec import StudySpec
-from study.text import print_text
+from study.text import format_parameter, print_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,6 +79,13 @@ class Configuration:
     metrics: NamedValues[SeedStatistics]
     seeds: tuple[int, ...]
     reference: str | None = None
+
+    def __str__(self) -> str:
+        """Return the configuration and its metrics, a line for each."""
+        named = self.reference or f"trial {self.trial}"
+        params = ", ".join(f"{key} = {format_parameter(value)}" for key, value in self.params.items())
+        values = [f"{name:<26} {value!r}" for name, value in self.metrics.items()]
+        return "\n".join([", ".join(filter(None, [named, params])), *values])
 
 
 def to_configuration(spec: StudySpec, candidate: Candidate | FittedReference | None) -> Configuration | None:
@@ -373,7 +380,7 @@ class Study:
         from study.driver.driver_process import run_in_driver_process
         from study.driver.run import resume_study
 
-        more = f"{trials:+}" if trials is not None else None
+        more = None if trials is None else f"{trials:+}" if isinstance(trials, int) else str(trials)
         view = create_progress_view(quiet)
         run_in_driver_process(view, self._home, resume_study, self.name, trials=more, address=address, failed=failed)
         return warn_if_failed(self.refresh())
@@ -449,8 +456,8 @@ class Study:
         Raises:
             UserError: no configuration is complete, or `seeds` is no list.
         """
-        if isinstance(seeds, int):
-            raise UserError(f"seeds={seeds}: allowed is a list of seeds, as [6, 7, 8]; None: three that are unused")
+        if isinstance(seeds, int | str):
+            raise UserError(f"seeds={seeds!r}: allowed is a list of seeds, as [6, 7, 8]; None: three that are unused")
         from study.api.notebook import create_progress_view
         from study.commands.final_training import default_seeds, final_training_spec
         from study.driver.driver_process import run_in_driver_process
