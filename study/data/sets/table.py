@@ -524,9 +524,9 @@ def _apply_missing_rule(
         remedy = "Labels are not filled; set data.missing to drop" if missing == "fill" else "Set data.missing"
         problem = f"values are {what} in {list_few_names(gaps)} of {len(rows)} rows"
         found.append(ColumnFinding("", problem, f"{remedy}, or mend them", key="data.missing", values=("drop",)))
-    texts = [name for name in rows if not table_columns.is_numeric(rows[name])]
-    filled = rows.astype(dict.fromkeys(texts, object)).fillna(dict.fromkeys(texts, table_columns.MISSING_TEXT))
-    return filled.astype(dict.fromkeys(texts, str)), found
+    for name in (name for name in rows if not table_columns.is_numeric(rows[name])):
+        rows[name] = rows[name].astype(object).where(rows[name].notna(), table_columns.MISSING_TEXT).astype(str)
+    return rows, found
 
 
 def _fit_encoding(table: _TableInUse) -> TableEncoding:
