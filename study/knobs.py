@@ -1,11 +1,13 @@
 """Declarations of the values that a hyperparameter may have, where the hyperparameter is used.
 
-A hyperparameter is annotated as `Annotated[float, Range(low=0.0), Doc("what it is")]`. Losses, models and data carry
-these annotations and still run on a machine that has PyTorch (which brings `typing_extensions`) and nothing else.
-`study.spec` turns them into checks of a study file.
+A hyperparameter is annotated as `Annotated[float, Range(low=0.0)]`, and described in the docstring of its owner, or by
+a `Doc` in an annotation that several owners share. Losses, models and data carry these annotations and still run on a
+machine that has PyTorch (which brings `typing_extensions`) and nothing else. `study.spec` turns them into checks of a
+study file.
 """
 
 import inspect
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -71,7 +73,7 @@ class SearchRange:
 
 @dataclass(frozen=True)
 class Knob:
-    """One hyperparameter: its key, its annotated type, its default (`required` if it has none), its `Doc`."""
+    """One hyperparameter: its key, its annotated type, its default (`required` if it has none), what it is."""
 
     key: str
     type: Any
@@ -109,10 +111,13 @@ class _TensorPlaceholder:
 def read_knobs(owner: Callable[..., Any]) -> tuple[Knob, ...]:
     """Return the hyperparameters of a function (its keyword-only parameters) or of a dataclass (its fields).
 
-    A name that is a Python keyword is written with an underscore at its end (`lambda_`), the key without it.
-    Keyword-only parameters whose type is a tensor are inputs, not hyperparameters, and are left out.
+    What the docstring, or that of a base class, says of one comes before a `Doc` of its annotation. A name that is a
+    Python keyword is written with an underscore at its end (`lambda_`), the key without it. Keyword-only parameters
+    whose type is a tensor are inputs, not hyperparameters, and are left out.
     """
     declared = []
+    owners = reversed(owner.__mro__) if inspect.isclass(owner) else [owner]
+    described = {name: text for one in owners for name, text in described_names(inspect.getdoc(one) or "").items()}
     known = {"Tensor": _TensorPlaceholder}  # whose import takes a second, and which is then only left out
     hints = get_type_hints(owner.__init__ if inspect.isclass(owner) else owner, localns=known, include_extras=True)
     for parameter in inspect.signature(owner).parameters.values():
@@ -123,8 +128,17 @@ def read_knobs(owner: Callable[..., Any]) -> tuple[Knob, ...]:
             continue
         required = parameter.default is parameter.empty
         key, default = parameter.name.rstrip("_"), None if required else parameter.default
-        declared.append(Knob(key, kind, default, required, about))
+        declared.append(Knob(key, kind, default, required, described.get(parameter.name, about)))
     return tuple(declared)
+
+
+def described_names(docstring: str) -> dict[str, str]:
+    """Return what a docstring, without its indentation, says of each argument or attribute, by name."""
+    return {name: " ".join(text.split()).removesuffix(".") for name, text in NAME_PATTERN.findall(docstring)}
+
+
+NAME_PATTERN = re.compile(r"^    (\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
+"""Matches an entry of `Args:` or `Attributes:`."""
 
 
 def _split_doc(hint: Any) -> tuple[Any, str]:
@@ -154,42 +168,3 @@ def to_options(kind: type[OptionsT], section: Section) -> OptionsT:
     """Make the dataclass with a study file section's values for its fields, and defaults for the others."""
     names = {name.rstrip("_"): name for name in inspect.signature(kind).parameters}
     return kind(**{names[key]: value for key, value in section.items() if key in names})
-
-
-REMOVED_VALUES: Mapping[str, str] = {
-    "mfgp": "tpe, which finds as much on the recorded curves, or gp",
-    "promotion": "asha, which prunes where that paused",
-    "freeze_thaw": "asha, which prunes where that paused, or fewer trials and none",
-    "cmaes": "tpe, or gp where each trial is expensive",
-    "nsga2": "tpe, which finds as much of a front on the recorded curves",
-    "nsga3": "tpe, which finds as much of a front on the recorded curves",
-    "hyperband": "asha, which needs as many epochs on the recorded curves",
-    "median": "asha, which needs fewer epochs on the recorded curves",
-}
-"""Values of earlier versions, and what to write in place of each."""
-
-REMOVED_KEYS: Mapping[str, tuple[Value, str]] = {
-    "search.plateau": (None, "search.time or search.trials ends a search"),
-    "search.stop": (None, "search.time or search.trials ends a search"),
-    "search.choose": (
-        {"name": "first", "limits": []},
-        "of a front the best in the first metric of search.metric is chosen",
-    ),
-    "search.early_stopping.brackets": (1, "early_stopping.grace says where the one ladder of rungs begins"),
-    "train.compile": (False, "train.graph records a step on a GPU"),
-    "data.sensitive_input": (True, "it is among the inputs; a table of your own: data.without"),
-    "data.unknown": (True, "all people are kept; a table of your own: data.missing"),
-    "data.filtered": (True, "the rows of ProPublica's analysis are kept; all rows: a table of your own"),
-    "data.races": ("two", "African-American and Caucasian defendants are kept; all: a table of your own"),
-    "data.aligned": (None, "no group has a class of its own; a table of your own: data.aligned"),
-    "data.row_numbers": ("leave_out", "columns that number the rows are inputs where data.features names them"),
-    "resources.keep_checkpoints": (5, "trials do not go on beyond their last epoch any more, so no state is kept"),
-    "train.thresholds": ("none", "method.class_weights and cell_weights do as much in training"),
-    "train.keep_epochs": ([], "the last epoch is kept: for another one a study of as many epochs"),
-}
-"""Keys of earlier versions: the value that left each off, and what takes its place."""
-
-DATA_SETS_OF_REMOVED_KEYS = dict.fromkeys(
-    (key for key in REMOVED_KEYS if key.startswith("data.")), ("adult", "compas")
-) | {"data.row_numbers": ("table",)}
-"""Data sets whose section had a removed key of `data`; another data set may have a key of the same name."""

@@ -39,6 +39,44 @@ def test_a_function_gives_its_keyword_only_parameters_but_no_tensors() -> None:
     assert [knob.key for knob in read_knobs(loss)] == ["lambda", "margin"]
 
 
+def test_the_docstring_says_what_each_is_and_that_of_a_base_class_where_it_says_nothing() -> None:
+    @dataclass(frozen=True)
+    class Base:
+        """Keys of two classes.
+
+        Attributes:
+            lambda_: weight of a term
+                that is long: so long.
+            width: units.
+        """
+
+        lambda_: Annotated[float, Range(low=0.0), Doc("a weight")]
+        width: int
+
+    @dataclass(frozen=True)
+    class Own(Base):
+        """Keys of one.
+
+        Attributes:
+            width: units of the layer, as 3.5.
+        """
+
+    assert [knob.description for knob in read_knobs(Base)] == ["weight of a term that is long: so long", "units"]
+    assert [knob.description for knob in read_knobs(Own)][1] == "units of the layer, as 3.5"
+
+    def loss(*, epsilon: float, guard: Annotated[float, Doc("added")]) -> None:
+        """Compute.
+
+        Args:
+            epsilon: a margin.
+
+        Raises:
+            ValueError: none.
+        """
+
+    assert [knob.description for knob in read_knobs(loss)] == ["a margin", "added"]
+
+
 def test_the_last_doc_says_what_it_is_and_is_no_part_of_the_type() -> None:
     def described(
         *,

@@ -128,7 +128,6 @@ def request_ablation(folder: StudyFolder, spec: StudySpec, request: AblationRequ
     """
     with closing(Ledger(folder.ledger_file)) as ledger:
         results = Results(spec, StudyRecord.load_without_closing(folder.ledger_file))
-        results.record.check_resumable(folder.name)
         wanted = to_ablation_event(plan_ablation(results, request)[0])
         if wanted == results.record.ablation_request and is_ablation_measured(results):
             return False

@@ -178,6 +178,5 @@ def _confirmed_trials_text(results: Results) -> str:
 def _open_for_extension(folder: StudyFolder) -> Iterator[tuple[Ledger, StudyRecord]]:
     with closing(Ledger(folder.ledger_file)) as ledger:
         record = StudyRecord.load_without_closing(folder.ledger_file)
-        record.check_resumable(folder.name)
         record.close_dead_session(ledger)
         yield ledger, record

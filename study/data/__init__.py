@@ -8,15 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from study.catalogue import Catalogue, find_modules
 from study.data import folds, holdout
-from study.data.dataset import (
-    Dataset,
-    DatasetSummary,
-    Facts,
-    HasLabels,
-    Split,
-    SplitLabels,
-    joint_fingerprint,
-)
+from study.data.dataset import Dataset, DatasetSummary, Facts, HasLabels, Split, SplitLabels, joint_fingerprint
 from study.data.source import Source, data_root
 from study.data.table_columns import FaultsByRow, TableEncoding
 from study.data.table_findings import ColumnFinding
@@ -59,7 +51,6 @@ class DatasetModule(Protocol):
         from typing import Annotated
 
         import numpy as np
-        from typing_extensions import Doc
 
         from study.data.dataset import Dataset, Facts, Split
         from study.knobs import Range
@@ -67,7 +58,13 @@ class DatasetModule(Protocol):
 
         @dataclass(frozen=True)
         class Options:
-            samples: Annotated[int, Range(low=4), Doc("samples of each split")] = 64
+            \"\"\"Keys of the `data` section.
+
+            Attributes:
+                samples: of each split.
+            \"\"\"
+
+            samples: Annotated[int, Range(low=4)] = 64
 
 
         def describe(options: Options) -> Facts:
@@ -243,9 +240,8 @@ def _check_folds(options: Any) -> None:
     kind = getattr(options, "val", None)
     if _fold_count(options) and kind not in (None, "biased"):
         raise UserError(
-            f"data.folds: {_fold_count(options)} given with data.val: {kind}. Folds are as biased as "
-            "training: allowed with "
-            "data.val: biased"
+            f"data.folds: {_fold_count(options)} given with data.val: {kind}. Folds are as biased as training: allowed "
+            "with data.val: biased"
         )
 
 

@@ -175,9 +175,7 @@ def group_sizes(datasets: Mapping[str, Dataset]) -> GroupSizes | None:
 
 
 def _cell_sizes_of_split(dataset: Dataset, split: str) -> list[list[int]]:
-    found = (
-        count_cells_of_split(dataset.splits[split], dataset.facts.facts_of_split(split)).cells
-        if split in dataset.splits
-        else None
-    )
-    return [list(row) for row in found or ()]
+    if split not in dataset.splits:
+        return []
+    found = count_cells_of_split(dataset.splits[split], dataset.facts.facts_of_split(split))
+    return [list(row) for row in found.cells or ()]

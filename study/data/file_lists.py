@@ -8,15 +8,14 @@ from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
-from typing_extensions import Doc
 
 from study.data import holdout, label_files
 from study.data.dataset import Split, SplitLabels
+from study.data.image_decoding import SquareMode
 from study.data.image_files import (
     IMAGE_SUFFIXES,
     UNREADABLE_TEXT,
     ImageSizeKey,
-    SquareMode,
     bad_files_message,
     decode_images,
     find_files_without_image_header,
@@ -39,15 +38,18 @@ class PublishedSplitOptions:
 
 @dataclass(frozen=True)
 class DrawnSplitOptions:
-    """Keys of the `data` section of a data set whose splits are drawn."""
+    """Keys of the `data` section of a data set whose splits are drawn.
+
+    Attributes:
+        train_samples: number of images in the training split.
+        eval_samples: images in the validation split, and as many in the test split.
+    """
 
     size: ImageSizeKey = 128
     val: holdout.CutValKey = "unbiased"
     split_seed: holdout.SplitSeedKey = 0
-    train_samples: Annotated[int, Range(low=4), Doc("number of images in the training split")] = 10_000
-    eval_samples: Annotated[int, Range(low=4), Doc("images in the validation split, and as many in the test split")] = (
-        2_400
-    )
+    train_samples: Annotated[int, Range(low=4)] = 10_000
+    eval_samples: Annotated[int, Range(low=4)] = 2_400
 
 
 @dataclass(frozen=True)
@@ -99,11 +101,8 @@ def list_images(folder: Path) -> list[Path]:
     Raises:
         UserError: there are none.
     """
-    images = (
-        [path for path in label_files.list_visible_files(folder) if path.suffix.lower() in IMAGE_SUFFIXES]
-        if folder.is_dir()
-        else []
-    )
+    files = label_files.list_visible_files(folder) if folder.is_dir() else []
+    images = [path for path in files if path.suffix.lower() in IMAGE_SUFFIXES]
     if not images:
         raise UserError(f"{folder}: holds no images ({', '.join(IMAGE_SUFFIXES)})")
     return images

@@ -20,18 +20,6 @@ from study.data.image_decoding import SquareMode
 from study.errors import UserError
 from study.knobs import Range
 
-__all__ = [
-    "IMAGE_SUFFIXES",
-    "ImageSizeKey",
-    "SquareMode",
-    "bad_files_message",
-    "decode_images",
-    "decode_readable_images",
-    "find_files_without_image_header",
-    "median_image_side",
-    "reason_not_photographs",
-]
-
 MIN_SIDE_PIXELS, MAX_SIDE_PIXELS = 4, 1024
 ImageSizeKey = Annotated[int, Range(low=MIN_SIDE_PIXELS, high=MAX_SIDE_PIXELS), Doc("pixels of both sides of an image")]
 """Type of the key `size`: pixels of both sides."""
@@ -138,11 +126,8 @@ def reason_not_photographs(files: Sequence[Path]) -> str | None:
     """
     side = median_image_side(files)
     if side is None or side < MIN_PHOTO_SIDE_PIXELS:
-        return (
-            "none can be read"
-            if side is None
-            else f"{side} pixels a side, photographs have {MIN_PHOTO_SIDE_PIXELS} and more"
-        )
+        told = f"{side} pixels a side, photographs have {MIN_PHOTO_SIDE_PIXELS} and more"
+        return "none can be read" if side is None else told
     coloured, same = [], []
     for file in files[:: max(1, len(files) // PHOTO_CHECK_IMAGES)]:
         try:
@@ -155,11 +140,8 @@ def reason_not_photographs(files: Sequence[Path]) -> str | None:
     if not coloured or statistics.median(coloured) < MIN_COLOURED_SHARE:
         return "no colours"
     plain = statistics.median(same)
-    return (
-        f"{plain:.0%} of neighbouring pixels are the same, as in drawings"
-        if plain >= MAX_EQUAL_NEIGHBOUR_SHARE
-        else None
-    )
+    told = f"{plain:.0%} of neighbouring pixels are the same, as in drawings"
+    return told if plain >= MAX_EQUAL_NEIGHBOUR_SHARE else None
 
 
 def decode_readable_images(

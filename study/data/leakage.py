@@ -3,7 +3,6 @@
 Find also those that go with the class in many rows and far more than any other input, as a bias does.
 """
 
-import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -124,17 +123,8 @@ def find_predictive_columns(
         is_far = len(judged) > 1 and 1 - one.skill <= MAX_ERROR_RATIO * (1 - max(rest, default=0.0))
         if is_far or one.predicts_nearly_all:
             kind = LeakyColumn if one.predicts_nearly_all else LikelyBiasColumn
-            found.append(
-                kind(
-                    name,
-                    accuracy=one.accuracy,
-                    majority_accuracy=one.chance_accuracy,
-                    is_balanced=one.is_balanced,
-                    by_missing_values=one.by_missing_values,
-                    stands_out=is_far,
-                    has_few_values=one.has_few_values,
-                )
-            )
+            told = one.accuracy, one.chance_accuracy, one.is_balanced, one.by_missing_values
+            found.append(kind(name, *told, is_far, one.has_few_values))
     return sorted(found, key=lambda one: -one.accuracy)
 
 
@@ -175,12 +165,8 @@ def _predict_by_column(
     kinds = len(np.unique(values[~gaps]))
     found = []
     if gaps.any() and not gaps.all():
-        found.append(
-            replace(
-                _best_weighted_prediction(gaps.astype(np.float64), _predict_by_value, codes, count, halves),
-                by_missing_values=True,
-            )
-        )
+        by_gaps = _best_weighted_prediction(gaps.astype(np.float64), _predict_by_value, codes, count, halves)
+        found.append(replace(by_gaps, by_missing_values=True))
     if is_words or kinds <= MAX_DISCRETE_VALUES:
         found.append(_best_weighted_prediction(values, _predict_by_value, codes, count, halves))
     if not is_words:
@@ -234,43 +220,18 @@ def _predict_by_thresholds(
     values: NDArray[np.float64], codes: ClassCodes, weights: NDArray[np.float64], asked: NDArray[np.float64]
 ) -> ClassCodes:
     """Predict by a tree of thresholds, grown where the Gini impurity falls most; gaps have a leaf of their own."""
+    from sklearn.tree import DecisionTreeClassifier  # slow to import
+
     gaps = np.isnan(values)
     overall = np.bincount(codes, minlength=len(weights)) * weights
     of_gaps = np.bincount(codes[gaps], minlength=len(weights)) * weights if gaps.any() else overall
-    order = np.argsort(values[~gaps], kind="stable")
-    sorted_values = values[~gaps][order]
-    totals = np.zeros((len(weights), len(order) + 1))  # by class, of the rows before each
-    totals[codes[~gaps][order], np.arange(1, len(order) + 1)] = weights[codes[~gaps][order]]
-    np.cumsum(totals, axis=1, out=totals)
-    bounds = [0, len(order)]
-    splits = {(0, len(order)): _best_threshold(sorted_values, totals, 0, len(order))}
-    while len(bounds) <= MAX_LEAVES:
-        (start, stop), (gain, at) = max(splits.items(), key=lambda item: item[1][0])
-        if gain <= 0:
-            break
-        del splits[start, stop]
-        splits |= {
-            (low, high): _best_threshold(sorted_values, totals, low, high) for low, high in ((start, at), (at, stop))
-        }
-        bounds = sorted([*bounds, at])
-    best = [(totals[:, high] - totals[:, low]).argmax() for low, high in itertools.pairwise(bounds)]
-    inner = bounds[1:-1]
-    edges = [sorted_values[at - 1] / 2 + sorted_values[at] / 2 for at in inner]
-    leaf = np.array([*best, of_gaps.argmax()], np.int64)
-    return leaf[np.where(np.isnan(asked), len(best), np.searchsorted(edges, asked))]
-
-
-def _best_threshold(
-    values: NDArray[np.float64], totals: NDArray[np.float64], start: int, stop: int
-) -> tuple[float, int]:
-    """Find the row before which to divide sorted rows so that the impurity falls most, and by how much it falls."""
-    low, high = start + MIN_LEAF_ROWS, stop - MIN_LEAF_ROWS + 1
-    if low >= high:
-        return 0.0, start
-    before, whole = totals[:, low:high], totals[:, stop] - totals[:, start]
-    left, right = before - totals[:, [start]], totals[:, [stop]] - before
-    purity = sum(np.einsum("ij,ij->j", part, part) / np.maximum(part.sum(0), 1e-12) for part in (left, right))
-    differs = values[low - 1 : high - 1] < values[low:high]
-    gains = np.where(differs, purity - (whole**2).sum() / max(whole.sum(), 1e-12), 0)
-    best = int(gains.argmax())
-    return (float(gains[best]) if gains[best] > 1e-9 * whole.sum() else 0.0), low + best
+    predicted = np.full(len(asked), of_gaps.argmax(), np.int64)
+    there, is_asked = codes[~gaps], ~np.isnan(asked)
+    if not is_asked.any() or not weights[there].any():
+        return predicted
+    known, rank = np.unique(values[~gaps], return_inverse=True)
+    tree = DecisionTreeClassifier(max_leaf_nodes=MAX_LEAVES, min_samples_leaf=MIN_LEAF_ROWS, random_state=0)
+    tree.fit(rank[:, None], there, sample_weight=weights[there])  # ranks: it keeps but float32, which values exceed
+    places = np.interp(asked[is_asked], known, np.arange(len(known)))
+    predicted[is_asked] = tree.predict(places[:, None])
+    return predicted

@@ -60,11 +60,8 @@ def ambiguous_header_findings(
         if len(twice := places.get(name, [])) > 1:
             told = name, f"is there {len(twice)} times, as column {' and '.join(twice)}", "Rename or remove all but one"
         elif (other := alike.setdefault(name.strip().casefold(), name)) != name:
-            told = (
-                "",
-                f"columns {quoted(other)} and {quoted(name)} differ by spaces or case alone",
-                "Rename or remove one",
-            )
+            problem = f"columns {quoted(other)} and {quoted(name)} differ by spaces or case alone"
+            told = "", problem, "Rename or remove one"
         else:
             continue
         about, problem, remedy = told
@@ -376,11 +373,8 @@ def group_repeated_rows(rows: "pd.DataFrame", features: Sequence[str]) -> NDArra
     group = number_equal_rows(rows, features)
     counts = np.bincount(group)
     is_repeated = len(counts) < len(group)
-    return (
-        group
-        if is_repeated and len(counts) >= MIN_DISTINCT_ROWS and counts.max() <= MAX_EQUAL_ROWS_SHARE * len(group)
-        else None
-    )
+    is_rare = len(counts) >= MIN_DISTINCT_ROWS and counts.max() <= MAX_EQUAL_ROWS_SHARE * len(group)
+    return group if is_repeated and is_rare else None
 
 
 def number_equal_rows(rows: "pd.DataFrame", features: Sequence[str]) -> NDArray[np.int64]:

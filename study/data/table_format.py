@@ -60,8 +60,7 @@ SeparatorKey = Annotated[
     Doc("sign between the columns of a text table: comma, semicolon, tab or |; null: found, as `study plan` says"),
 ]
 TextEncodingKey = Annotated[
-    str | None,
-    Doc("encoding of a text table, as `utf-8`, `latin-1`, `utf-16`; null: found, as `study plan` says"),
+    str | None, Doc("encoding of a text table, as `utf-8`, `latin-1`, `utf-16`; null: found, as `study plan` says")
 ]
 
 

@@ -5,7 +5,7 @@ import re
 import unicodedata
 from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise, product
+from itertools import chain, pairwise, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -36,82 +36,52 @@ MAX_GROUP_CODES = 10
 
 @dataclass(frozen=True, kw_only=True)
 class UserDataOptions:
-    """Keys of the `data` section that both of the user's own data sets have."""
+    """Keys of the `data` section that both of the user's own data sets have.
+
+    Attributes:
+        positive: of two classes the positive one, for `equal_opportunity` and `auc`; null: the second by number or
+            alphabet.
+        target_bins: makes classes of a target of numbers: [0.5] are under 0.5, and 0.5 and over; `each`: every number
+            is one.
+        bias: column of the bias (sensitive, spurious) classes; several combined: `gender+young`.
+        aligned: the class that each bias class goes with, as `[water=waterbird, land=landbird]`; null: as the training
+            rows say, if they do clearly; []: none.
+        bias_gaps: samples without a bias label: `error` refuses them, `unknown` keeps them: metrics by bias class leave
+            them out, and methods that need the labels take `method.bias_source: some_labels`.
+        bias_bins: makes groups of a bias column of numbers: [25, 40] are under 25, 25 to under 40, 40 and over;
+            `quartiles`: four of about equal size.
+        missing_marks: texts that mean a missing value, besides an empty cell, NA, N/A, nan, null, None.
+        condition: columns of continuous attributes, taken as they are.
+        condition_file: file of continuous attributes, instead of `condition`, see `study.data.conditions`; its keys are
+            those of the column `file` of images, and of the column that `key` names of a table.
+        split: column with the words train, val, test; null: of images folders of these names, or else the shares.
+        group: column that says which samples belong together, as those of a person, camera or video: where the splits
+            are cut by shares they stay together. It is no input.
+        val_share: share of the samples outside the test split that is held out for validation, where it is not given.
+        test_share: share of all samples that is the test split, by class and bias class; 0: there is none.
+    """
 
     path: str
     target: str
-    positive: Annotated[
-        str | None,
-        Doc(
-            "of two classes the positive one, for `equal_opportunity` and `auc`; null: the second by number or alphabet"
-        ),
-    ] = None
-    target_bins: Annotated[
-        tuple[float, ...] | Literal["each"] | None,
-        Doc("makes classes of a target of numbers: [0.5] are under 0.5, and 0.5 and over; `each`: every number is one"),
-    ] = None
-    bias: Annotated[
-        str | None, Doc("column of the bias (sensitive, spurious) classes; several combined: `gender+young`")
-    ] = None
-    aligned: Annotated[
-        tuple[str, ...] | None,
-        Doc(
-            "the class that each bias class goes with, as `[water=waterbird, land=landbird]`; null: as the training "
-            "rows say, if they do clearly; []: none"
-        ),
-    ] = None
-    bias_gaps: Annotated[
-        Literal["error", "unknown"],
-        Doc(
-            "samples without a bias label: `error` refuses them, `unknown` keeps them: metrics by bias class"
-            " leave them out, and methods that need the labels take `method.bias_source: some_labels`"
-        ),
-    ] = "error"
-    bias_bins: Annotated[
-        tuple[float, ...] | Literal["quartiles"] | None,
-        Doc(
-            "makes groups of a bias column of numbers: [25, 40] are under 25, 25 to under 40, 40 and over; "
-            "`quartiles`: four of about equal size"
-        ),
-    ] = None
-    missing_marks: Annotated[
-        tuple[str, ...], Doc("texts that mean a missing value, besides an empty cell, NA, N/A, nan, null, None")
-    ] = ()
+    positive: str | None = None
+    target_bins: tuple[float, ...] | Literal["each"] | None = None
+    bias: str | None = None
+    aligned: tuple[str, ...] | None = None
+    bias_gaps: Literal["error", "unknown"] = "error"
+    bias_bins: tuple[float, ...] | Literal["quartiles"] | None = None
+    missing_marks: tuple[str, ...] = ()
     separator: SeparatorKey = None
     encoding: TextEncodingKey = None
     decimal: DecimalKey = None
-    condition: Annotated[tuple[str, ...], Doc("columns of continuous attributes, taken as they are")] = ()
-    condition_file: Annotated[
-        str | None,
-        Doc(
-            "file of continuous attributes, instead of `condition`, see `study.data.conditions`; its keys are those of "
-            "the column `file` of images, and of the column that `key` names of a table"
-        ),
-    ] = None
-    split: Annotated[
-        str | None,
-        Doc("column with the words train, val, test; null: of images folders of these names, or else the shares"),
-    ] = None
-    group: Annotated[
-        str | None,
-        Doc(
-            "column that says which samples belong together, as those of a person, camera or video: where "
-            "the splits are cut by shares they "
-            "stay together. It is no input"
-        ),
-    ] = None
+    condition: tuple[str, ...] = ()
+    condition_file: str | None = None
+    split: str | None = None
+    group: str | None = None
     val: Annotated[
         holdout.ValKind | None, Doc(f"{holdout.VAL_KEY_DOC}. null: given where there is one, biased otherwise")
     ] = None
-    val_share: Annotated[
-        holdout.ValShareKey,
-        Doc("share of the samples outside the test split that is held out for validation, where it is not given"),
-    ] = 0.15
-    test_share: Annotated[
-        float,
-        Range(low=0.0, high=0.5),
-        Doc("share of all samples that is the test split, by class and bias class; 0: there is none"),
-    ] = 0.15
+    val_share: holdout.ValShareKey = 0.15
+    test_share: Annotated[float, Range(low=0.0, high=0.5)] = 0.15
     split_seed: holdout.SplitSeedKey = 0
     folds: holdout.FoldsKey = None
 
@@ -173,11 +143,8 @@ def facts_of_labels(labels: TableLabels, shape: tuple[int, ...], splits: Iterabl
 
 def decimal_mark(options: UserDataOptions, path: Path) -> str:
     """Return the decimal mark of a user's table; a point where `path` is a folder of classes."""
-    return (
-        "."
-        if path.is_dir()
-        else str(table_format.detect_format(path, table_format.format_from_keys(vars(options))).decimal)
-    )
+    known = table_format.format_from_keys(vars(options))
+    return "." if path.is_dir() else str(table_format.detect_format(path, known).decimal)
 
 
 def split_column_names(text: str | None, columns_of_table: Iterable[Hashable], path: Path) -> list[str]:
@@ -292,11 +259,10 @@ def read_table_labels(
 def renumber_bias_by_class(labels: TableLabels, train: NDArray[np.int64]) -> TableLabels:
     """Renumber the bias classes so that each has the number of the class it goes with, where names do not say which.
 
-    In earlier versions bias class k was that of class k. Names in their order ("eight", "five" beside "c0", "c1") say
-    nothing of that; the training rows do. Bias classes are matched one to one, so that as many rows as
-    possible are aligned. The order stays where classes and bias classes are named alike or are both whole numbers,
-    where there are not as many of one as of the other, and where a match aligns less than `MIN_ALIGNMENT_GAIN` of the
-    rows more than the order does.
+    Names in their order ("eight", "five" beside "c0", "c1") do not; the training rows do. Bias classes are matched one
+    to one, so that as many rows as possible are aligned. The order stays where classes and bias classes are named
+    alike or are both whole numbers, where there are not as many of one as of the other, and where a match aligns less
+    than `MIN_ALIGNMENT_GAIN` of the rows more than the order does.
 
     Args:
         train: indices of the training rows.
@@ -559,16 +525,9 @@ def _bin_column(
     numbers = [_parse_finite_numbers(values, decimal) for values in bias.texts_of_codes]
     found = [place for place, values in enumerate(numbers) if values is not None]
     if len(found) != 1:
-        first = next(
-            (
-                value
-                for values in bias.texts_of_codes
-                for value in values
-                if _parse_finite_numbers([value], decimal) is None
-            ),
-            None,
-        )
-        problem = "several columns of numbers" if found else f"no column of numbers, but {quoted(first or '')}"
+        every = chain.from_iterable(bias.texts_of_codes)
+        first = next((text for text in every if _parse_finite_numbers([text], decimal) is None), "")
+        problem = "several columns of numbers" if found else f"no column of numbers, but {quoted(first)}"
         raise UserError(
             f"{path}: column {quoted('+'.join(bias.columns))}: data.{key}_bins needs one of numbers, it has {problem}"
         )
@@ -669,12 +628,10 @@ def _read_condition(
         if samples is None:
             raise UserError("data.condition_file: needs data.key, the column with the names of the samples")
         return conditions.read_condition_vectors(label_files.find_user_path(options.condition_file), samples)
+    if not options.condition:
+        return None
     label_files.check_columns_exist(table.columns, options.condition, path)
-    return (
-        label_files.columns_to_numbers(table, options.condition, path, decimal_mark(options, path))
-        if options.condition
-        else None
-    )
+    return label_files.columns_to_numbers(table, options.condition, path, decimal_mark(options, path))
 
 
 def put_positive_class_last(labels: TableLabels, positive: str | None, path: Path) -> TableLabels:

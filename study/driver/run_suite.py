@@ -211,10 +211,7 @@ def plan_suite(home: Home, suite: Suite) -> dict[str, Any]:
                 "data": label,
                 "states": _counts_by_state(here),
                 "searches_left": len(open_ones),
-                "trials_per_search": {
-                    "search": spec.trials,
-                    "fresh": each.trials["confirm"] + each.trials["rule"],
-                },
+                "trials_per_search": {"search": spec.trials, "fresh": each.trials["confirm"] + each.trials["rule"]},
                 "epochs_done": _count_epochs_run(record for record in here if record is not None),
                 "epochs_left": epochs_left,
                 "trial_hours_left": None

@@ -328,7 +328,6 @@ def run_session(
         closing(Ledger(folder.ledger_file)) as ledger,
     ):
         spec, record = folder.load_checked_spec(), StudyRecord.load_without_closing(folder.ledger_file)
-        record.check_resumable(folder.name)
         placed = spec.replace_placement(record.placement if placement is None else placement)
         tracker = MlflowTracker(home, folder, spec)
         say: Callable[[str], object] = print_text  # until the view is there

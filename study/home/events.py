@@ -61,10 +61,9 @@ class GroupSampleCounts:
 
     @classmethod
     def from_sizes(cls, sizes: GroupSizes) -> "GroupSampleCounts":
-        """Return the groups of an `opened` event; of earlier versions, bias class number i goes with class number i."""
+        """Return the groups of an `opened` event."""
         cells = {split: of for split, of in (("val", sizes.get("val")), ("test", sizes.get("test"))) if of}
-        square = next((range(len(of)) for of in cells.values() if len(of) == len(of[0])), None)
-        return cls(cells, sizes.get("classes", ()), sizes.get("biases", ()), sizes.get("aligned", square))
+        return cls(cells, sizes.get("classes", ()), sizes.get("biases", ()), sizes.get("aligned"))
 
 
 NonEmptyKeys = Annotated[tuple[str, ...], MinLen(1)]
@@ -133,7 +132,7 @@ class SessionOpened(BaseEvent, kind="opened"):
 
     @property
     def data_fingerprints(self) -> list[str]:
-        """Fingerprint of each data set; none where an older version wrote it."""
+        """Fingerprint of each data set."""
         return [one["digest"] for one in (self.datasets or {}).values()]
 
     @property
@@ -154,19 +153,6 @@ class SearchExtended(BaseEvent, kind="extended"):
     """
 
     trials: NonNegativeInteger
-
-
-@dataclass(frozen=True)
-class TrialsExtended(BaseEvent, kind="lengthened"):
-    """Trials go on beyond their end, as earlier versions let them.
-
-    Attributes:
-        epochs: the last one of each of them from now on.
-        trials: their numbers.
-    """
-
-    epochs: NonNegativeInteger
-    trials: tuple[NonNegativeInteger, ...]
 
 
 @dataclass(frozen=True)
@@ -475,7 +461,6 @@ Event = (
     StudyCreated
     | SessionOpened
     | SearchExtended
-    | TrialsExtended
     | TrialsRetried
     | ConfirmRequested
     | AblationRequested

@@ -26,7 +26,7 @@ from study.training import function_loading
 
 HOME_FORMAT_VERSION = 2
 """Version of a home's format that this version of the package writes and reads. It counts up when the files of a home
-change so that older versions could not read or write them. Format 1 had ledgers without numbers and check values."""
+change so that older versions could not read or write them."""
 
 
 def home_format_file(home: Path) -> Path:

@@ -136,7 +136,4 @@ def _missing_chain_reason(line: bytes) -> str:
         decode_entry(line)
     except (ValueError, RecursionError):
         return f"no event stands there, but {quoted(line.decode(errors='replace').strip())}"
-    return (
-        "an event without number and check values, which was added by hand, or by a version from before the first "
-        "release, which this one does not read"
-    )
+    return "an event without number and check values, which was added by hand"

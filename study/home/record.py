@@ -8,16 +8,7 @@ from typing import Literal
 
 from study import __version__
 from study.errors import UserError
-from study.home import ledger
-from study.home.events import (
-    TRIAL_STATES,
-    Event,
-    ReferenceFitted,
-    SessionClosed,
-    Stage,
-    UnknownEventError,
-    entry_to_event,
-)
+from study.home import events, ledger
 from study.home.ledger_line import Entry
 from study.home.reducer import InvalidLedgerError, StudyState
 from study.home.trial_record import (
@@ -56,7 +47,7 @@ def without_garbage_collection() -> Iterator[None]:
             gc.enable()
 
 
-def has_test_metrics(event: ReferenceFitted) -> bool:
+def has_test_metrics(event: events.ReferenceFitted) -> bool:
     """Return whether the test split was read with a reference."""
     return any(name.startswith("test/") for name in event.metrics or ())
 
@@ -72,16 +63,8 @@ class StudyRecord(StudyState):
         """
         record = cls.load_without_closing(path)
         if record.state == "running" and not ledger.is_driver_running(path):
-            record.apply(SessionClosed("interrupted"))
+            record.apply(events.SessionClosed("interrupted"))
         return record
-
-    def check_resumable(self, name: str) -> None:
-        """Raise UserError for a study whose trials an earlier version let go on beyond their end."""
-        if self.has_lengthened_trials:
-            raise UserError(
-                f"{name}: an earlier version let its trials go on beyond their last epoch, and this one cannot go on "
-                f"with it. Its best configuration: study export {name}; more trials: study run FILE --name NEW"
-            )
 
     def close_dead_session(self, opened: ledger.Ledger) -> None:
         """Write the end of a session whose driver died without a word, before anything else is written.
@@ -92,7 +75,7 @@ class StudyRecord(StudyState):
             opened: the study's ledger, which nobody else writes.
         """
         if self.state == "running":
-            self.apply(opened.append(SessionClosed("interrupted")))
+            self.apply(opened.append(events.SessionClosed("interrupted")))
 
     @classmethod
     def load_without_closing(cls, path: Path) -> "StudyRecord":
@@ -120,15 +103,15 @@ class StudyRecord(StudyState):
             record.apply_entry(one)
         return record
 
-    def apply_entry(self, entry: Entry) -> Event:
+    def apply_entry(self, entry: Entry) -> events.Event:
         """Apply an event as it stands in the ledger, and return it.
 
         Raises:
             InvalidLedgerError: another version wrote it, or it cannot follow those before it.
         """
         try:
-            event = entry_to_event(entry)
-        except UnknownEventError:
+            event = events.entry_to_event(entry)
+        except events.UnknownEventError:
             raise self._unknown_event_error(f"{entry['event']!r}, which study {__version__} does not know") from None
         except ValueError as fault:
             raise self._inconsistent_event_error(str(entry["event"]), str(fault)) from None
@@ -145,7 +128,7 @@ class StudyRecord(StudyState):
         """Owner of the study, whoever goes on with it; None before its first driver."""
         return self.sessions[0].owner if self.sessions else None
 
-    def trials_of_stages(self, *stages: Stage) -> Iterator[TrialRecord]:
+    def trials_of_stages(self, *stages: events.Stage) -> Iterator[TrialRecord]:
         """Return the trials of these stages, by number."""
         n_applied = sum(map(len, self._trials_by_stage.values()))
         if n_applied != len(self.trials):  # in a record that was made with its trials
@@ -168,7 +151,7 @@ class StudyRecord(StudyState):
             raise UserError(f"{given_as}: {name} has {pluralise(len(self.trials), 'trial')}{there}")
         return self.trials[number]
 
-    def repeat_trials(self, number: int, stage: Stage = "confirm") -> list[TrialRecord]:
+    def repeat_trials(self, number: int, stage: events.Stage = "confirm") -> list[TrialRecord]:
         """Return the trials of a stage that repeat a trial's configuration."""
         repeats = (self.trials[repeat] for repeat in self._repeats_by_trial.get(number, []))
         return [trial for trial in repeats if trial.stage == stage]
@@ -200,7 +183,7 @@ class StudyRecord(StudyState):
     def trials_by_state(self) -> dict[str, int]:
         """Return how many trials are in each state, in the order of a trial's life."""
         states = [trial.state for trial in list(self.trials.values())]
-        return {state: states.count(state) for state in TRIAL_STATES}
+        return {state: states.count(state) for state in events.TRIAL_STATES}
 
     @property
     def n_test_readings(self) -> int:

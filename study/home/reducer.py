@@ -32,8 +32,6 @@ class StudyState:
             stopping and Optuna depend on it. It leaves out what a trial did before it was to run again because it had
             failed.
         extended_n_configurations: the number of configurations that the search was extended to, None if it was not.
-        has_lengthened_trials: whether an earlier version let trials go on beyond their end: of what followed only
-            readings of the test split count, as trials of different numbers of epochs do not compare.
         placement: keys of `resources`, and `search.concurrency`, with which the last driver replaced the file's.
         confirm_request: `top`, `seeds`, `rules` of what was to be confirmed later, None: those of the study file.
         ablation_request: the ablation that was asked for last, None: nobody asked; see `study.ranking.ablation_steps`.
@@ -43,10 +41,8 @@ class StudyState:
         request_refusals: the ids of answered requests (`study.home.driver_requests`), each with why it was refused.
         unusable_nodes: the nodes on which the last driver placed no more trials, each with why and the remedy.
         reference_events: the newest event of each, by name.
-        n_test_evaluations: how often a trained model was evaluated on the test split afterwards, and trials that an
-            earlier version let go on.
-        search_ended_by: which limit had ended the search when the last driver closed it: trials, time, gpu_hours,
-            and in ledgers of earlier versions plateau and stop.
+        n_test_evaluations: how often a trained model was evaluated on the test split afterwards.
+        search_ended_by: which limit had ended the search when the last driver closed it: trials, time, gpu_hours.
         total_driver_seconds, total_trial_seconds: seconds that drivers were at work, and that processes ran trials, all
             together, without those in which the machine slept.
     """
@@ -58,7 +54,6 @@ class StudyState:
     state: str = "new"
     history: list[HistoryEntry] = field(default_factory=list)
     extended_n_configurations: int | None = None
-    has_lengthened_trials: bool = False
     placement: ParamValues = field(default_factory=dict)
     confirm_request: tuple[int, int, bool] | None = None
     ablation_request: events.AblationRequested | None = None
@@ -85,10 +80,6 @@ class StudyState:
         """
         if not self.id and not isinstance(event, events.StudyCreated):
             raise self._inconsistent_event_error(event.event, "a study is created once, by its first event")
-        if self.has_lengthened_trials:
-            is_evaluation = isinstance(event, events.ModelEvaluated) and event.split == "test"
-            self.n_test_evaluations += is_evaluation or isinstance(event, events.TrialTested)
-            return
         is_closed = isinstance(event, events.SessionClosed)
         if self.state == "running" and not is_closed:  # the next driver writes `SessionClosed` for a dead one, later
             self.total_driver_seconds += max(0.0, event.time - self._last_event_time - event.asleep)
@@ -115,8 +106,6 @@ class StudyState:
             case events.SearchExtended():
                 self.extended_n_configurations, self.search_ended_by = event.trials, None
                 self.has_search_end_request, self.state = False, "interrupted"
-            case events.TrialsExtended():
-                self.has_lengthened_trials = True
             case events.TrialsRetried():
                 self._apply_retried(event)
             case events.ConfirmRequested():

@@ -8,17 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Literal, get_args
 from typing_extensions import Doc
 
 from study.knobs import Range, SearchRange
+from study.losses import pairs
 from study.losses.fair_sup_con import fair_sup_con
 from study.losses.lazy_torch import functional, torch
 from study.losses.loss_catalogue import compute_in_full_precision, loss, pair_loss
-from study.losses.pairs import (
-    cosine_matrix,
-    count_other_samples,
-    log_sum_exp,
-    other_view_similarity,
-    rescale_by_temperature,
-    softplus,
-)
 from study.losses.ranges import BaseTemperature, KernelWidth, PositiveNumber, Temperature
 from study.losses.sup_con import sup_con
 
@@ -133,10 +126,10 @@ def weakly_supervised_cclk(
         conditional, pair, everyone = _paper_form_terms(views, weights[0], scale)
         per_row = -(conditional / (conditional + (everyone - pair))).log()
     else:
-        cosine = cosine_matrix(views, similarity)
+        cosine = pairs.cosine_matrix(views, similarity)
         conditional = _log_conditional_sum(cosine, weights, scale).clamp(min=math.log(MIN_POSITIVE_TERM))
-        per_row = softplus(log_sum_exp(cosine, scale) - conditional)
-    return rescale_by_temperature(per_row.mean(), temperature, base_temperature)
+        per_row = pairs.softplus(pairs.log_sum_exp(cosine, scale) - conditional)
+    return pairs.rescale_by_temperature(per_row.mean(), temperature, base_temperature)
 
 
 @pair_loss
@@ -162,14 +155,14 @@ def fair_cclk(
     sample.
     """
     weights = _weights_of_views(views, bias, condition, kernel, sigma2, degree, ridge, form, kernel_gradient)
-    scale, others = 1 / temperature, count_other_samples(views)
+    scale, others = 1 / temperature, pairs.count_other_samples(views)
     if form == "paper":
         conditional, pair, _ = _paper_form_terms(views, weights[0], scale)
         per_row = -(pair / (pair + others * conditional)).log()
     else:
-        conditional = _log_conditional_sum(cosine_matrix(views, similarity), weights, scale)
-        per_row = softplus(conditional + math.log(others) - other_view_similarity(views) * scale)
-    return rescale_by_temperature(per_row.mean(), temperature, base_temperature)
+        conditional = _log_conditional_sum(pairs.cosine_matrix(views, similarity), weights, scale)
+        per_row = pairs.softplus(conditional + math.log(others) - pairs.other_view_similarity(views) * scale)
+    return pairs.rescale_by_temperature(per_row.mean(), temperature, base_temperature)
 
 
 @pair_loss
@@ -266,7 +259,7 @@ def _log_conditional_sum(cosine: Tensor, weights: list[Tensor], scale: float) ->
     each = weights if len(weights) == 2 else weights * 2
     tiled = torch.cat([weight.T.repeat(1, 2) for weight in each])
     none = tiled <= 0
-    return log_sum_exp(cosine * scale + tiled.where(~none, 1.0).log(), 1.0, drop=none.to(cosine.dtype))
+    return pairs.log_sum_exp(cosine * scale + tiled.where(~none, 1.0).log(), 1.0, drop=none.to(cosine.dtype))
 
 
 def _paper_form_terms(views: Tensor, weight: Tensor, scale: float) -> tuple[Tensor, Tensor, Tensor]:

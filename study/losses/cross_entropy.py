@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from typing_extensions import Doc
-
 from study.knobs import Range, SearchRange
 from study.losses.lazy_torch import functional, torch
 from study.losses.loss_catalogue import classification_loss
@@ -22,9 +20,7 @@ def bias_balanced_cross_entropy(
     bias: Tensor,
     confusion: Tensor,
     weight: Tensor | None = None,
-    min_prob: Annotated[
-        float, Range(above=0.0, below=1.0), Doc("keeps the logarithm finite for a class that a bias never occurs with")
-    ] = 1e-9,
+    min_prob: Annotated[float, Range(above=0.0, below=1.0)] = 1e-9,
 ) -> Tensor:
     """BiasBal: cross entropy of the logits shifted by log(confusion[bias] + min_prob), mean over samples.
 
@@ -33,6 +29,7 @@ def bias_balanced_cross_entropy(
         target, bias: classes and bias classes, shape (B,).
         confusion: the share of class c among the training samples with bias b, shape (number of biases, C).
         weight: of each sample in the mean, (B,); None: 1.
+        min_prob: keeps the logarithm finite for a class that a bias never occurs with.
 
     Returns:
         The loss, a scalar.
@@ -49,19 +46,8 @@ def generalized_cross_entropy(
     *,
     target: Tensor,
     weight: Tensor | None = None,
-    q: Annotated[
-        float,
-        Range(above=0.0, high=1.0),
-        SearchRange(0.1, 1.0),
-        Doc("exponent: towards 0 it is the cross entropy, at 1 it is 1 - p"),
-    ] = 0.7,
-    form: Annotated[
-        Literal["paper", "released"],
-        Doc(
-            "paper: mean of (1 - p^q) / q; released: mean of q * p^q (a constant) * cross entropy, whose "
-            "gradient is q times that of the paper's"
-        ),
-    ] = "paper",
+    q: Annotated[float, Range(above=0.0, high=1.0), SearchRange(0.1, 1.0)] = 0.7,
+    form: Literal["paper", "released"] = "paper",
 ) -> Tensor:
     """Generalised cross entropy, mean of (1 - p^q)/q with p the probability of the right class: drawn to easy samples.
 
@@ -69,6 +55,9 @@ def generalized_cross_entropy(
         logits: shape (B, C).
         target: classes, shape (B,).
         weight: of each sample in the mean, (B,); None: 1.
+        q: exponent: towards 0 it is the cross entropy, at 1 it is 1 - p.
+        form: paper: mean of (1 - p^q) / q; released: mean of q * p^q (a constant) * cross entropy, whose gradient is q
+            times that of the paper's.
 
     Returns:
         The loss, a scalar.

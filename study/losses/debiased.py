@@ -5,19 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Annotated
 
-from typing_extensions import Doc
-
 from study.knobs import Range, SearchRange
+from study.losses import pairs
 from study.losses.lazy_torch import torch
 from study.losses.loss_catalogue import compute_in_full_precision, pair_loss
-from study.losses.pairs import (
-    cosine_matrix,
-    count_other_samples,
-    log_sum_exp,
-    other_view_similarity,
-    rescale_by_temperature,
-    softplus,
-)
 from study.losses.ranges import BaseTemperature, ClassPrior, DebiasedTemperature
 
 if TYPE_CHECKING:
@@ -55,7 +46,7 @@ def debiased_info_nce(
         ValueError: not two views, a single sample without `negatives`, or empty `negatives` or `extra_positives`.
     """
     positive, unbiased, _ = _loss_terms(views, similarity, extra_positives, negatives, temperature, tau_plus, beta=None)
-    return rescale_by_temperature(softplus(unbiased - positive).mean(), temperature, base_temperature)
+    return pairs.rescale_by_temperature(pairs.softplus(unbiased - positive).mean(), temperature, base_temperature)
 
 
 @pair_loss
@@ -66,17 +57,13 @@ def hard_negative_info_nce(
     temperature: DebiasedTemperature = 0.5,
     base_temperature: BaseTemperature = None,
     tau_plus: ClassPrior = 0.1,
-    beta: Annotated[
-        float,
-        Range(low=0.0),
-        SearchRange(0.0, 2.0, paper=(1.0,)),
-        Doc("concentration on hard negatives; 0 is DCL"),
-    ] = 1.0,
+    beta: Annotated[float, Range(low=0.0), SearchRange(0.0, 2.0, paper=(1.0,))] = 1.0,
 ) -> Tensor:
     """HCL: DCL whose negatives weigh e^(beta s) / its mean (WCL paper 4.2.2), with the gradient through the weights.
 
     Args:
         views, similarity: as for `debiased_info_nce`.
+        beta: concentration on hard negatives; 0 is DCL.
 
     Returns:
         The loss, a scalar.
@@ -85,7 +72,7 @@ def hard_negative_info_nce(
         ValueError: not two views, or a single sample.
     """
     positive, unbiased, _ = _loss_terms(views, similarity, None, None, temperature, tau_plus, beta)
-    return rescale_by_temperature(softplus(unbiased - positive).mean(), temperature, base_temperature)
+    return pairs.rescale_by_temperature(pairs.softplus(unbiased - positive).mean(), temperature, base_temperature)
 
 
 @compute_in_full_precision
@@ -129,7 +116,7 @@ def _loss_terms(
     beta: float | None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return for each anchor the positive's similarity, the logarithm of N g, and whether it is the floor."""
-    positive, scale = other_view_similarity(views) / temperature, 1 / temperature
+    positive, scale = pairs.other_view_similarity(views) / temperature, 1 / temperature
     own = positive
     if extra_positives is not None:
         _check_not_empty("extra_positives", extra_positives)
@@ -141,13 +128,13 @@ def _loss_terms(
         negative = ((views[0] * negatives).sum(-1) * scale).logsumexp(0)
         positive, own = positive[:anchors], own[:anchors]
     else:
-        count, cosine = 2 * count_other_samples(views), cosine_matrix(views, similarity)
+        count, cosine = 2 * pairs.count_other_samples(views), pairs.cosine_matrix(views, similarity)
         if beta is None:
-            negative = log_sum_exp(cosine, scale, views=2)
+            negative = pairs.log_sum_exp(cosine, scale, views=2)
         else:
-            negative = log_sum_exp(cosine, (1 + beta) * scale, views=2)
+            negative = pairs.log_sum_exp(cosine, (1 + beta) * scale, views=2)
             if beta != 0:
-                negative = negative - log_sum_exp(cosine, beta * scale, views=2) + math.log(count)
+                negative = negative - pairs.log_sum_exp(cosine, beta * scale, views=2) + math.log(count)
     unbiased, floored = log_debiased_negative(negative, own, count, tau_plus, math.log(count) - scale)
     return positive, unbiased, floored
 

@@ -7,18 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from typing_extensions import Doc
 
+from study.losses import pairs
 from study.losses.debiased import log_debiased_negative
 from study.losses.lazy_torch import torch
 from study.losses.loss_catalogue import pair_loss
-from study.losses.pairs import (
-    cosine_matrix,
-    count_other_samples,
-    gram_matrix,
-    log_sum_exp,
-    other_view_similarity,
-    rescale_by_temperature,
-    softplus,
-)
 from study.losses.ranges import BaseTemperature, ClassPrior, DebiasedTemperature
 
 if TYPE_CHECKING:
@@ -43,8 +35,8 @@ def difficulty_weighted_info_nce(
     base_temperature: BaseTemperature = None,
     tau_plus: ClassPrior = 0.1,
     form: WclForm = "sum",
-    floor: Annotated[bool, Doc("keep g at least at e^(-1/temperature) per negative, as DCL does")] = True,
-    weight_gradient: Annotated[bool, Doc("let the gradient through the weights w, into both encoders")] = False,
+    floor: bool = True,
+    weight_gradient: bool = False,
 ) -> Tensor:
     """WCL's loss for the debiased encoder (section 5.2): DCL whose negatives weigh w = 1 + Dd / (Dd + Db).
 
@@ -57,6 +49,8 @@ def difficulty_weighted_info_nce(
         views: unit embeddings of the debiased encoder, shape (2, B, D).
         biased_views: the same samples' unit embeddings by the biased encoder, shape (2, B, D').
         similarity: `gram_matrix(views)`, if the caller has it.
+        floor: keep g at least at e^(-1/temperature) per negative, as DCL does.
+        weight_gradient: let the gradient through the weights w, into both encoders.
 
     Returns:
         The loss, a scalar.
@@ -64,33 +58,30 @@ def difficulty_weighted_info_nce(
     Raises:
         ValueError: not two views, or a single sample.
     """
-    positive, cosine = other_view_similarity(views) / temperature, cosine_matrix(views, similarity)
+    positive, cosine = pairs.other_view_similarity(views) / temperature, pairs.cosine_matrix(views, similarity)
     samples, scale = views.shape[1], 1 / temperature
-    count = 2 * count_other_samples(views)
+    count = 2 * pairs.count_other_samples(views)
     negative = 1 - torch.eye(samples, dtype=cosine.dtype, device=views.device).repeat(2, 2)
-    weight = _difficulty_weights(cosine, gram_matrix(biased_views), negative)
+    weight = _difficulty_weights(cosine, pairs.gram_matrix(biased_views), negative)
     term = cosine * scale + (weight if weight_gradient else weight.detach()).log()
     if form == "sum":
-        log_sum = log_sum_exp(term, 1.0, views=2)
+        log_sum = pairs.log_sum_exp(term, 1.0, views=2)
         per_row = _debiased_contrast(log_sum, positive, count, tau_plus, math.log(count) - scale if floor else None)
     else:
         per_pair = _debiased_contrast(term, positive[:, None], 1, tau_plus, -scale if floor else None)
         per_row = per_pair.where(negative > 0, 0.0).sum(1) / count
-    return rescale_by_temperature(per_row.mean(), temperature, base_temperature)
+    return pairs.rescale_by_temperature(per_row.mean(), temperature, base_temperature)
 
 
 @pair_loss
-def biased_triplet(
-    views: Tensor,
-    *,
-    tau_plus: Annotated[ClassPrior, Doc("probability that two samples share their class; 0 is Eq. 5 itself")] = 0.0,
-) -> Tensor:
+def biased_triplet(views: Tensor, *, tau_plus: ClassPrior = 0.0) -> Tensor:
     """WCL's loss for the biased encoder: squared distance to the other view less the mean one to negatives (Eq. 5).
 
     The mean takes class sums and no matrix of pairs. With tau_plus the mean over negatives is debiased as in DCL.
 
     Args:
         views: unit embeddings of the biased encoder, shape (2, B, D).
+        tau_plus: probability that two samples share their class; 0 is Eq. 5 itself.
 
     Returns:
         The loss, a scalar.
@@ -98,9 +89,9 @@ def biased_triplet(
     Raises:
         ValueError: not two views, or a single sample.
     """
-    positive = 2 - 2 * other_view_similarity(views)
+    positive = 2 - 2 * pairs.other_view_similarity(views)
     others = views.sum((0, 1)) - views.sum(0)
-    mean_cosine = (views * others).sum(-1).flatten() / (2 * count_other_samples(views))
+    mean_cosine = (views * others).sum(-1).flatten() / (2 * pairs.count_other_samples(views))
     negative = 2 - 2 * mean_cosine
     return (positive - (negative - tau_plus * positive) / (1 - tau_plus)).mean()
 
@@ -109,7 +100,7 @@ def _debiased_contrast(negative: Tensor, positive: Tensor, count: int, tau_plus:
     """Return -log(pos / (pos + g)) for g = (e^negative - tau_plus * count * pos) / (1 - tau_plus), at least e^floor."""
     if floor is None:
         return torch.log1p(((negative - positive).exp() - tau_plus * count) / (1 - tau_plus))
-    return softplus(log_debiased_negative(negative, positive, count, tau_plus, floor)[0] - positive)
+    return pairs.softplus(log_debiased_negative(negative, positive, count, tau_plus, floor)[0] - positive)
 
 
 def _difficulty_weights(cosine: Tensor, biased_cosine: Tensor, negative: Tensor) -> Tensor:

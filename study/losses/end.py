@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
-
-from typing_extensions import Doc
+from typing import TYPE_CHECKING
 
 from study.losses.lazy_torch import torch
 from study.losses.loss_catalogue import regulariser
@@ -22,15 +20,9 @@ def end(
     target: Tensor,
     bias: Tensor,
     similarity: Tensor | None = None,
-    disentangling: Annotated[NonNegativeWeight, Doc("weight of the disentangling term (alpha of the EnD paper)")] = 1.0,
-    entangling: Annotated[NonNegativeWeight, Doc("weight of the entangling term (beta of the EnD paper)")] = 1.0,
-    all_pairs: Annotated[
-        bool,
-        Doc(
-            "false: as in the released code, only pairs whose later row has the smaller bias value count for"
-            " entangling, so the order of the samples matters"
-        ),
-    ] = True,
+    disentangling: NonNegativeWeight = 1.0,
+    entangling: NonNegativeWeight = 1.0,
+    all_pairs: bool = True,
 ) -> Tensor:
     """EnD as the BiasCon authors run it as a baseline, over unordered pairs of rows (cf. FairKL paper Eq. 29).
 
@@ -42,6 +34,10 @@ def end(
         views: unit embeddings, shape (V, B, D).
         target, bias: classes and bias classes, shape (B,).
         similarity: `gram_matrix(views)`, if the caller has it.
+        disentangling: weight of the disentangling term (alpha of the EnD paper).
+        entangling: weight of the entangling term (beta of the EnD paper).
+        all_pairs: false: as in the released code, only pairs whose later row has the smaller bias value count for
+            entangling, so the order of the samples matters.
 
     Returns:
         The regulariser, a scalar.

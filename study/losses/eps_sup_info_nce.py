@@ -4,21 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from typing_extensions import Doc
-
 from study.knobs import SearchRange
+from study.losses import pairs
 from study.losses.lazy_torch import functional, torch
 from study.losses.loss_catalogue import loss
-from study.losses.pairs import (
-    clear_diagonal_,
-    copy_without_diagonal,
-    cosine_matrix,
-    labels_or_own_class,
-    log_sum_exp,
-    rescale_by_temperature,
-    same_label_mask,
-    softplus,
-)
 from study.losses.ranges import BaseTemperature, DenominatorGuard, EpsilonMargin, SupervisedTemperature
 
 if TYPE_CHECKING:
@@ -34,16 +23,9 @@ def eps_sup_info_nce(
     temperature: SupervisedTemperature = 0.1,
     base_temperature: BaseTemperature = None,
     epsilon: Annotated[EpsilonMargin, SearchRange(0.0, 0.5, paper=(0.5, 0.25))] = 0.0,
-    form: Annotated[
-        Literal["a", "b", "c", "d"], Doc("which of Eq. 17's extensions to several positives; c is the paper's loss")
-    ] = "c",
-    reduction: Annotated[
-        Literal["mean", "sum"],
-        Doc("over the positives, in form c: mean, as in the released code, or sum, as Eq. 4 is printed"),
-    ] = "mean",
-    guard: Annotated[
-        DenominatorGuard, Doc("added to the denominator, as a share of the row's largest exponential; form c only")
-    ] = 0.0,
+    form: Literal["a", "b", "c", "d"] = "c",
+    reduction: Literal["mean", "sum"] = "mean",
+    guard: DenominatorGuard = 0.0,
 ) -> Tensor:
     """eps-SupInfoNCE (FairKL paper Eq. 4 and, for the other forms, Eq. 17), mean over rows.
 
@@ -58,30 +40,33 @@ def eps_sup_info_nce(
         views: unit embeddings, shape (V, B, D).
         target: classes, shape (B,); None: a sample's positives are its other views.
         similarity: `gram_matrix(views)`, if the caller has it.
+        form: which of Eq. 17's extensions to several positives; c is the paper's loss.
+        reduction: over the positives, in form c: mean, as in the released code, or sum, as Eq. 4 is printed.
+        guard: added to the denominator, as a share of the row's largest exponential; form c only.
 
     Returns:
         The loss, a scalar.
     """
     from study.losses.own_gradients import pair_softplus, sum_margin_losses
 
-    cosine, scale = cosine_matrix(views, similarity), 1 / temperature
-    same_label = same_label_mask(labels_or_own_class(views, target), views)
-    positive = clear_diagonal_(same_label) if form == "c" else copy_without_diagonal(same_label)
+    cosine, scale = pairs.cosine_matrix(views, similarity), 1 / temperature
+    same_label = pairs.same_label_mask(pairs.labels_or_own_class(views, target), views)
+    positive = pairs.clear_diagonal_(same_label) if form == "c" else pairs.copy_without_diagonal(same_label)
     positives = positive.sum(-1)
     if form == "c":
         share = positive.div_(positives.clamp(min=1)[:, None]) if reduction == "mean" else positive
         mean = sum_margin_losses(cosine, share, scale, epsilon, guard) / len(cosine)
-        return rescale_by_temperature(mean, temperature, base_temperature)
+        return pairs.rescale_by_temperature(mean, temperature, base_temperature)
     if form == "d":
         apart = 1 - same_label
         per_row = pair_softplus(torch.add(cosine * scale, apart, alpha=epsilon), positive > 0, apart > 0)
         per_row = per_row - epsilon * positives * (len(cosine) - 1 - positives)
     else:
-        attraction = log_sum_exp(cosine, -scale, drop=1 - positive) + epsilon
+        attraction = pairs.log_sum_exp(cosine, -scale, drop=1 - positive) + epsilon
         if form == "a":
-            per_row = softplus(log_sum_exp(cosine, scale, drop=same_label) + attraction) - epsilon
+            per_row = pairs.softplus(pairs.log_sum_exp(cosine, scale, drop=same_label) + attraction) - epsilon
         else:
             gap = torch.add(-attraction[:, None], cosine, alpha=-scale)
             per_row = torch.linalg.vecdot(-functional.logsigmoid(gap) - epsilon, 1 - same_label)
         per_row = per_row.where(positives > 0, 0.0)
-    return rescale_by_temperature(per_row.mean(), temperature, base_temperature)
+    return pairs.rescale_by_temperature(per_row.mean(), temperature, base_temperature)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Literal
-
-from typing_extensions import Doc
+from typing import TYPE_CHECKING, Literal
 
 from study.losses.lazy_torch import functional, torch
 from study.losses.loss_catalogue import regulariser
@@ -15,6 +13,7 @@ from study.losses.ranges import NonNegativeWeight, PositiveCount, PositiveNumber
 if TYPE_CHECKING:
     from torch import Tensor
 
+VariantName = Literal["reference", "kl", "kl_reverse", "jeffreys", "kl_lognormal", "moments", "mean", "mean_similarity"]
 MomentsDifference = Callable[["Tensor", "Tensor", "Tensor", "Tensor"], "Tensor"]
 
 
@@ -161,30 +160,13 @@ def fair_kl(
     bias: Tensor | None = None,
     bias_features: Tensor | None = None,
     similarity: Tensor | None = None,
-    variant: Annotated[
-        Literal["reference", "kl", "kl_reverse", "jeffreys", "kl_lognormal", "moments", "mean", "mean_similarity"],
-        Doc(
-            "reference: the released function, of the published figures; kl: Eq. 10; kl_reverse: its sides "
-            "exchanged; jeffreys: the sum of both; kl_lognormal: Eq. 10 on logarithms; moments: means and "
-            "deviations; mean, mean_similarity: Eq. 9"
-        ),
-    ] = "reference",
-    pooled: Annotated[
-        bool,
-        Doc("one comparison over all pairs of the batch; false: the mean of one per anchor. Not for variant reference"),
-    ] = True,
-    positive_weight: Annotated[
-        NonNegativeWeight, Doc("weight of the term for pairs of one class (footnote 2, Eq. 28)")
-    ] = 1.0,
-    negative_weight: Annotated[
-        NonNegativeWeight, Doc("weight of the term for pairs of two classes (footnote 2, Eq. 28)")
-    ] = 1.0,
-    kld: Annotated[NonNegativeWeight, Doc("weight of the deviations in variant reference")] = 1.0,
-    min_count: Annotated[
-        PositiveCount,
-        Doc("a comparison with fewer aligned or fewer conflicting pairs is left out; not for variant reference"),
-    ] = 2,
-    variance_floor: Annotated[PositiveNumber, Doc("smallest variance, or squared distance under the logarithm")] = 1e-3,
+    variant: VariantName = "reference",
+    pooled: bool = True,
+    positive_weight: NonNegativeWeight = 1.0,
+    negative_weight: NonNegativeWeight = 1.0,
+    kld: NonNegativeWeight = 1.0,
+    min_count: PositiveCount = 2,
+    variance_floor: PositiveNumber = 1e-3,
 ) -> Tensor:
     """Measure how much the similarity of pairs depends on whether they share the bias, for one class and for two.
 
@@ -208,6 +190,16 @@ def fair_kl(
         bias: bias classes, shape (B,).
         bias_features: a bias-capturing model's features, shape (B, K); instead of `bias`.
         similarity: `gram_matrix(views)`, if the caller has it.
+        variant: reference: the released function, of the published figures; kl: Eq. 10; kl_reverse: its sides
+            exchanged; jeffreys: the sum of both; kl_lognormal: Eq. 10 on logarithms; moments: means and deviations;
+            mean, mean_similarity: Eq. 9.
+        pooled: one comparison over all pairs of the batch; false: the mean of one per anchor. Not for variant
+            reference.
+        positive_weight: weight of the term for pairs of one class (footnote 2, Eq. 28).
+        negative_weight: weight of the term for pairs of two classes (footnote 2, Eq. 28).
+        kld: weight of the deviations in variant reference.
+        min_count: a comparison with fewer aligned or fewer conflicting pairs is left out; not for variant reference.
+        variance_floor: smallest variance, or squared distance under the logarithm.
 
     Returns:
         The regulariser, a scalar.

@@ -48,9 +48,7 @@ KernelWidth = Annotated[
 
 NonNegativeWeight = Annotated[float, Range(low=0.0)]
 DenominatorGuard = Annotated[
-    float,
-    Range(low=0.0, high=1.0),
-    Doc("added to the denominator, as a share of the row's largest exponential"),
+    float, Range(low=0.0, high=1.0), Doc("added to the denominator, as a share of the row's largest exponential")
 ]
 PositiveNumber = Annotated[float, Range(above=0.0)]
 PositiveCount = Annotated[int, Range(low=1)]

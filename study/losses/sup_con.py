@@ -7,21 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from typing_extensions import Doc
 
 from study.knobs import SearchRange
+from study.losses import pairs
 from study.losses.lazy_torch import torch
 from study.losses.loss_catalogue import loss
-from study.losses.pairs import (
-    add_denominator_guard,
-    copy_without_diagonal,
-    cosine_matrix,
-    count_rows_in_group,
-    index_label_groups,
-    labels_or_own_class,
-    log_add_exp,
-    log_sum_exp,
-    rescale_by_temperature,
-    same_label_mask,
-    sum_over_group,
-)
 from study.losses.ranges import BaseTemperature, DenominatorGuard, EpsilonMargin, SupervisedTemperature
 
 if TYPE_CHECKING:
@@ -58,17 +46,17 @@ def eps_sup_con(
     Returns:
         The loss, a scalar.
     """
-    cosine, scale = cosine_matrix(views, similarity), 1 / temperature
-    index = index_label_groups(labels_or_own_class(views, target))
+    cosine, scale = pairs.cosine_matrix(views, similarity), 1 / temperature
+    index = pairs.index_label_groups(pairs.labels_or_own_class(views, target))
     shifted = cosine
     if epsilon != 0:
-        shifted = torch.add(cosine, same_label_mask(index, views), alpha=-epsilon * temperature)
-    everyone = add_denominator_guard(log_sum_exp(shifted, scale), cosine, scale, guard)
+        shifted = torch.add(cosine, pairs.same_label_mask(index, views), alpha=-epsilon * temperature)
+    everyone = pairs.add_denominator_guard(pairs.log_sum_exp(shifted, scale), cosine, scale, guard)
     attraction, positives = mean_cosine_of_positives(views, index)
     per_row = (everyone - attraction * scale).where(positives > 0, 0.0)
     if anchors == "first":
         per_row = per_row[: len(views[0])]
-    return rescale_by_temperature(per_row.mean(), temperature, base_temperature)
+    return pairs.rescale_by_temperature(per_row.mean(), temperature, base_temperature)
 
 
 @loss
@@ -103,16 +91,8 @@ def sup_con_in(
     similarity: Tensor | None = None,
     temperature: SupervisedTemperature = 0.1,
     base_temperature: BaseTemperature = None,
-    epsilon: Annotated[
-        EpsilonMargin,
-        Doc(
-            "margin on the positives of the denominator, in units of a similarity divided by the temperature; the "
-            "print has none"
-        ),
-    ] = 0.0,
-    mean_positives: Annotated[
-        bool, Doc("the positives enter the denominator by their mean, as in the released code, not their sum")
-    ] = False,
+    epsilon: EpsilonMargin = 0.0,
+    mean_positives: bool = False,
 ) -> Tensor:
     """SupCon with the sum inside the logarithm (L_in, FairKL paper Eq. 7), mean over rows.
 
@@ -120,20 +100,23 @@ def sup_con_in(
 
     Args:
         views, target, similarity: as for `eps_sup_con`.
+        epsilon: margin on the positives of the denominator, in units of a similarity divided by the temperature; the
+            print has none.
+        mean_positives: the positives enter the denominator by their mean, as in the released code, not their sum.
 
     Returns:
         The loss, a scalar.
     """
-    cosine, scale = cosine_matrix(views, similarity), 1 / temperature
-    index = index_label_groups(labels_or_own_class(views, target))
-    same_label = same_label_mask(index, views)
-    positives = count_rows_in_group(index, views) - 1
+    cosine, scale = pairs.cosine_matrix(views, similarity), 1 / temperature
+    index = pairs.index_label_groups(pairs.labels_or_own_class(views, target))
+    same_label = pairs.same_label_mask(index, views)
+    positives = pairs.count_rows_in_group(index, views) - 1
     some = positives > 0
-    attraction = log_sum_exp(cosine, scale, drop=1 - copy_without_diagonal(same_label)).where(some, 0.0)
-    repulsion = log_sum_exp(cosine, scale, drop=same_label)
+    attraction = pairs.log_sum_exp(cosine, scale, drop=1 - pairs.copy_without_diagonal(same_label)).where(some, 0.0)
+    repulsion = pairs.log_sum_exp(cosine, scale, drop=same_label)
     share = positives.clamp(min=1).log() if mean_positives else torch.zeros_like(attraction)
-    per_row = log_add_exp(repulsion - attraction, -epsilon - share).where(some, 0.0)
-    return rescale_by_temperature(per_row.mean(), temperature, base_temperature)
+    per_row = pairs.log_add_exp(repulsion - attraction, -epsilon - share).where(some, 0.0)
+    return pairs.rescale_by_temperature(per_row.mean(), temperature, base_temperature)
 
 
 def mean_cosine_of_positives(views: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
@@ -141,6 +124,6 @@ def mean_cosine_of_positives(views: Tensor, index: Tensor) -> tuple[Tensor, Tens
 
     By sums over classes: O(V*B*D).
     """
-    positives = count_rows_in_group(index, views) - 1
-    others = sum_over_group(index, views.sum(0)) - views
+    positives = pairs.count_rows_in_group(index, views) - 1
+    others = pairs.sum_over_group(index, views.sum(0)) - views
     return (views * others).sum(-1).flatten() / positives.clamp(min=1), positives

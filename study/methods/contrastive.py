@@ -6,14 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from study.data.dataset import Facts
 from study.knobs import Knob, Range, SearchRange, Section, read_knobs, value_or_default
 from study.losses.loss_catalogue import losses_by_name, needs_two_views, parameter_names, required_tensors
-from study.methods.debiasing import (
-    NO_REGULARISER,
-    adversary_knobs,
-    bias_model_receptive_field,
-    bias_source_knobs,
-    classifier_stage_epochs,
-    regulariser_knobs,
-)
+from study.methods import debiasing
 from study.methods.needs import MethodNeeds
 from study.methods.sample_weights import balance_knobs
 
@@ -65,17 +58,17 @@ def keys(method: Section) -> Iterator[Knob]:
             yield USE_TARGET_KNOB
     if name in LOSSES_WITH_CLUSTERS:
         yield CLUSTERS_KNOB
-    yield from regulariser_knobs(method)
+    yield from debiasing.regulariser_knobs(method)
     yield CROSS_ENTROPY_KNOB
     if method.get("cross_entropy", "none") != "none":
         yield CE_WEIGHT_KNOB
-    yield from adversary_knobs(method, has_stage=True)
+    yield from debiasing.adversary_knobs(method, has_stage=True)
     yield from balance_knobs(method)
     if using := _keys_that_use_bias(method):
         needs_bias = "bias" in required_tensors(name)
         # whether all terms that use the bias can use the features of a bias-capturing model
         takes_features = set(using) <= {"regulariser", "name"} and method.get("regulariser") != "end" and not needs_bias
-        yield from bias_source_knobs(method, takes_features, takes_unknown=needs_bias)
+        yield from debiasing.bias_source_knobs(method, takes_features, takes_unknown=needs_bias)
 
 
 def needs(method: Section) -> MethodNeeds:
@@ -89,14 +82,14 @@ def needs(method: Section) -> MethodNeeds:
     asking = ["name"] if "target" in parameter_names(name) and uses_target else []
     asking += [key for key in ("regulariser", "cross_entropy") if method.get(key, "none") != "none"]
     asking += ["adversary"] if method.get("adversary") == "classifier" else []
-    stage_epochs = classifier_stage_epochs(method)
+    stage_epochs = debiasing.classifier_stage_epochs(method)
     return MethodNeeds(
         labels_key=next(iter(asking), None),
         bias_key=keys_for_bias[0] if keys_for_bias else None,
         condition_key="name" if takes_condition or name in LOSSES_WITH_CLUSTERS else None,
         views_key=pairs or ("views" if value_or_default(method, "views", 1) > 1 else None),
         varying_key="unknown_bias" if method.get("unknown_bias") == "sup_con" else None,
-        receptive_field=bias_model_receptive_field(method),
+        receptive_field=debiasing.bias_model_receptive_field(method),
         min_epochs=("classifier_epochs", stage_epochs + 1) if stage_epochs else None,
         total_epochs_key="classifier_epochs" if stage_epochs else None,
     )
@@ -105,7 +98,7 @@ def needs(method: Section) -> MethodNeeds:
 def _keys_that_use_bias(method: Section) -> list[str]:
     """List the keys whose value asks for the bias, that of the loss last."""
     asked = {
-        "regulariser": method.get("regulariser", NO_REGULARISER) != NO_REGULARISER,
+        "regulariser": method.get("regulariser", debiasing.NO_REGULARISER) != debiasing.NO_REGULARISER,
         "adversary": method.get("adversary", "none") != "none",
         "cross_entropy": method.get("cross_entropy") == "bias_balanced",
         "name": method["name"] not in LOSSES_WITH_CLUSTERS

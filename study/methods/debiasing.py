@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Literal, Optional
 
-from typing_extensions import Doc
-
 from study.knobs import Knob, Range, SearchRange, Section, read_knobs, to_options
 from study.losses.loss_catalogue import Loss, regularisers_by_name
 from study.losses.pairs import gram_matrix
@@ -28,20 +26,16 @@ class TermWeights:
     (Table 7); the ranges hold all of Tables 6, 7 and 12 and appendix B.2. The released code squares alpha and
     multiplies it by temperature over 0.07, so that the printed 0.03 and 0.1 weigh the first term by 0.0013 and 0.014:
     those are the values here, where alpha acts once. They are not for `alpha_squared`.
+
+    Attributes:
+        alpha: weight of the contrastive (or classification) term.
+        lambda_: weight of the regulariser.
+        alpha_squared: alpha acts squared where lambda is not 0, as in the paper's released code; to reproduce only.
     """
 
-    alpha: Annotated[
-        float,
-        Range(low=0.0),
-        SearchRange(0.0001, 1.0, log=True, paper=(0.0013, 0.014)),
-        Doc("weight of the contrastive (or classification) term"),
-    ] = 1.0
-    lambda_: Annotated[
-        float, Range(low=0.0), SearchRange(0.5, 1.5, paper=(0.75, 1.0)), Doc("weight of the regulariser")
-    ] = 0.0
-    alpha_squared: Annotated[
-        bool, Doc("alpha acts squared where lambda is not 0, as in the paper's released code; to reproduce only")
-    ] = False
+    alpha: Annotated[float, Range(low=0.0), SearchRange(0.0001, 1.0, log=True, paper=(0.0013, 0.014))] = 1.0
+    lambda_: Annotated[float, Range(low=0.0), SearchRange(0.5, 1.5, paper=(0.75, 1.0))] = 0.0
+    alpha_squared: bool = False
 
     @property
     def contrastive_factor(self) -> float:
@@ -135,39 +129,40 @@ BIAS_SOURCE_DOC = (
 
 @dataclass(frozen=True)
 class SomeLabelsOptions:
-    """Keys of `bias_source: some_labels` (FSCL paper Table 5)."""
+    """Keys of `bias_source: some_labels` (FSCL paper Table 5).
 
-    known_bias: Annotated[
-        float,
-        Range(above=0.0, high=1.0),
-        Doc("share of the training samples whose bias the method knows, drawn by the trial's seed"),
-    ] = 0.1
-    unknown_bias: Annotated[
-        Literal["pseudo_labels", "sup_con"],
-        Doc(
-            "samples of unknown bias: `pseudo_labels` of a classifier trained on the known ones, or a loss "
-            "without bias, `sup_con`"
-        ),
-    ] = "pseudo_labels"
+    Attributes:
+        known_bias: share of the training samples whose bias the method knows, drawn by the trial's seed.
+        unknown_bias: samples of unknown bias: `pseudo_labels` of a classifier trained on the known ones, or a loss
+            without bias, `sup_con`.
+    """
+
+    known_bias: Annotated[float, Range(above=0.0, high=1.0)] = 0.1
+    unknown_bias: Literal["pseudo_labels", "sup_con"] = "pseudo_labels"
 
 
 @dataclass(frozen=True)
 class BiasModelOptions:
-    """Keys of `bias_source: model`: a BagNet trained first, once for a study, on the targets alone."""
+    """Keys of `bias_source: model`: a BagNet trained first, once for a study, on the targets alone.
 
-    bias_field: Annotated[Literal[9, 17, 33], Doc("receptive field of the bias-capturing model, in pixels")] = 9
+    Attributes:
+        bias_field: receptive field of the bias-capturing model, in pixels.
+    """
+
+    bias_field: Literal[9, 17, 33] = 9
 
 
 @dataclass(frozen=True)
 class StandInOptions:
-    """Keys of the network that stands in for labels."""
+    """Keys of the network that stands in for labels.
 
-    bias_epochs: Annotated[
-        int, Range(low=1), Doc("epochs of the network that stands in for bias labels, by Adam in batches of 256")
-    ] = 10
-    bias_learning_rate: Annotated[
-        float, Range(above=0.0), Doc("learning rate of the network that stands in for bias labels")
-    ] = 0.001
+    Attributes:
+        bias_epochs: epochs of the network that stands in for bias labels, by Adam in batches of 256.
+        bias_learning_rate: learning rate of the network that stands in for bias labels.
+    """
+
+    bias_epochs: Annotated[int, Range(low=1)] = 10
+    bias_learning_rate: Annotated[float, Range(above=0.0)] = 0.001
 
 
 def bias_source_knobs(method: Section, takes_features: bool, takes_unknown: bool) -> Iterator[Knob]:
@@ -202,26 +197,27 @@ ADVERSARY_DOC = (
 
 @dataclass(frozen=True)
 class AdversaryOptions:
-    """Keys of an adversary."""
+    """Keys of an adversary.
 
-    adversary_weight: Annotated[
-        float,
-        Range(low=0.0),
-        SearchRange(0.01, 0.1, log=True),
-        Doc("weight of the reversed gradient"),
-    ] = 0.1
-    adversary_hidden: Annotated[int, Range(low=1), Doc("units of the adversary's one hidden layer")] = 128
+    Attributes:
+        adversary_weight: weight of the reversed gradient.
+        adversary_hidden: units of the adversary's one hidden layer.
+    """
+
+    adversary_weight: Annotated[float, Range(low=0.0), SearchRange(0.01, 0.1, log=True)] = 0.1
+    adversary_hidden: Annotated[int, Range(low=1)] = 128
 
 
 @dataclass(frozen=True)
 class ClassifierStageOptions:
-    """Key of a stage in which a classifier and an adversary train the encoder on."""
+    """Key of a stage in which a classifier and an adversary train the encoder on.
 
-    classifier_epochs: Annotated[
-        int,
-        Range(low=1),
-        Doc("number of last epochs that train the encoder with cross entropy and the adversary (FSCL Table 6)"),
-    ] = 10
+    Attributes:
+        classifier_epochs: number of last epochs that train the encoder with cross entropy and the adversary (FSCL Table
+            6).
+    """
+
+    classifier_epochs: Annotated[int, Range(low=1)] = 10
 
 
 def adversary_knobs(method: Section, has_stage: bool) -> list[Knob]:

@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-from typing_extensions import Doc
-
 from study.data.dataset import Facts
 from study.knobs import Knob, Range, SearchRange, Section, read_knobs, to_options
 from study.losses.difficulty import WclForm
@@ -54,15 +52,15 @@ class DeclaredMethod:
 
 @dataclass(frozen=True)
 class GroupDroOptions:
-    """Keys of the method. Its strong L2 penalty is `train.weight_decay` (FSCL Table 10: search both)."""
+    """Keys of the method. Its strong L2 penalty is `train.weight_decay` (FSCL Table 10: search both).
 
-    group_step: Annotated[float, Range(low=0.0), Doc("step size of the groups' weights")] = 0.01
-    group_adjustment: Annotated[
-        float,
-        Range(low=0.0),
-        SearchRange(0.0, 5.0),
-        Doc("C: a group of n training samples has C / sqrt(n) added to its loss"),
-    ] = 0.0
+    Attributes:
+        group_step: step size of the groups' weights.
+        group_adjustment: C: a group of n training samples has C / sqrt(n) added to its loss.
+    """
+
+    group_step: Annotated[float, Range(low=0.0)] = 0.01
+    group_adjustment: Annotated[float, Range(low=0.0), SearchRange(0.0, 5.0)] = 0.0
 
 
 def group_dro(method: Section, facts: Facts, new_network: "NetworkFactory") -> "Method":
@@ -100,23 +98,16 @@ def equalized_odds_postprocessing(method: Section, facts: Facts, new_network: "N
 
 @dataclass(frozen=True)
 class LearningFromFailureOptions:
-    """Keys of the method."""
+    """Keys of the method.
 
-    q: Annotated[
-        float,
-        Range(low=0.0, high=1.0),
-        SearchRange(0.0, 1.0),
-        Doc(
-            "q of the biased classifier's generalised cross entropy (1 - p^q) / q; 0 is the cross entropy. "
-            "To be searched (WCL paper 6.2): where classes are noisy, as in COMPAS, a large one makes the "
-            "noise weigh most"
-        ),
-    ] = 0.7
-    memory: Annotated[
-        float,
-        Range(low=0.0, below=1.0),
-        Doc("share of the old value in a sample's running loss"),
-    ] = 0.7
+    Attributes:
+        q: q of the biased classifier's generalised cross entropy (1 - p^q) / q; 0 is the cross entropy. To be searched
+            (WCL paper 6.2): where classes are noisy, as in COMPAS, a large one makes the noise weigh most.
+        memory: share of the old value in a sample's running loss.
+    """
+
+    q: Annotated[float, Range(low=0.0, high=1.0), SearchRange(0.0, 1.0)] = 0.7
+    memory: Annotated[float, Range(low=0.0, below=1.0)] = 0.7
 
 
 def learning_from_failure(method: Section, facts: Facts, new_network: "NetworkFactory") -> "Method":
@@ -132,20 +123,15 @@ def learning_from_failure(method: Section, facts: Facts, new_network: "NetworkFa
 
 @dataclass(frozen=True)
 class JustTrainTwiceOptions:
-    """Keys of the method."""
+    """Keys of the method.
 
-    identification: Annotated[
-        float,
-        Range(above=0.0, below=1.0),
-        SearchRange(0.05, 0.5),
-        Doc("share of the epochs that train the first network, at least one; the rest trains the second"),
-    ] = 0.2
-    upweight: Annotated[
-        float,
-        Range(low=1.0),
-        SearchRange(4.0, 100.0, log=True),
-        Doc("weight in the second training of a sample that the first network got wrong (lambda_up)"),
-    ] = 20.0
+    Attributes:
+        identification: share of the epochs that train the first network, at least one; the rest trains the second.
+        upweight: weight in the second training of a sample that the first network got wrong (lambda_up).
+    """
+
+    identification: Annotated[float, Range(above=0.0, below=1.0), SearchRange(0.05, 0.5)] = 0.2
+    upweight: Annotated[float, Range(low=1.0), SearchRange(4.0, 100.0, log=True)] = 20.0
 
 
 def just_train_twice(method: Section, facts: Facts, new_network: "NetworkFactory") -> "Method":
@@ -158,12 +144,14 @@ def just_train_twice(method: Section, facts: Facts, new_network: "NetworkFactory
 
 @dataclass(frozen=True)
 class WclOptions:
-    """Keys of the method."""
+    """Keys of the method.
+
+    Attributes:
+        tau_plus: probability that two samples share their class, in both losses; 0 in the triplet's is Eq. 5.
+    """
 
     temperature: DebiasedTemperature = 0.5
-    tau_plus: Annotated[
-        ClassPrior, Doc("probability that two samples share their class, in both losses; 0 in the triplet's is Eq. 5")
-    ] = 0.1
+    tau_plus: ClassPrior = 0.1
     form: WclForm = "sum"
 
 

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
-from typing_extensions import Doc
-
 from study.knobs import Knob, Range, Section, read_knobs, to_options
 from study.losses.lazy_torch import functional, torch
 from study.methods.needs import UNKNOWN_LABEL
@@ -22,22 +20,17 @@ WeightPower = Annotated[float, Range(low=0.0, high=1.0)]
 
 @dataclass(frozen=True)
 class BalanceOptions:
-    """Keys of every method with a classifier, its own or the probe."""
+    """Keys of every method with a classifier, its own or the probe.
 
-    class_weights: Annotated[
-        WeightPower,
-        Doc(
-            "weight of a training sample in the classifier's loss: (all samples / (classes * those of its class)) to "
-            "this power; 0: all samples weigh alike, 1: all classes do"
-        ),
-    ] = 0.0
-    cell_weights: Annotated[
-        WeightPower,
-        Doc(
-            "the same by cells of class and bias; `class_weights` then evens out what these leave uneven between "
-            "classes. A sample of unknown bias weighs 1"
-        ),
-    ] = 0.0
+    Attributes:
+        class_weights: weight of a training sample in the classifier's loss: (all samples / (classes * those of its
+            class)) to this power; 0: all samples weigh alike, 1: all classes do.
+        cell_weights: the same by cells of class and bias; `class_weights` then evens out what these leave uneven
+            between classes. A sample of unknown bias weighs 1.
+    """
+
+    class_weights: WeightPower = 0.0
+    cell_weights: WeightPower = 0.0
 
 
 def balance_knobs(method: Section) -> Iterator[Knob]:

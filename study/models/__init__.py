@@ -20,18 +20,7 @@ from study.models.networks import NETWORKS
 if TYPE_CHECKING:
     from study.models.encoder import Encoder, Network
 
-__all__ = [
-    "CATALOGUE",
-    "Encoder",
-    "Network",
-    "build_encoder",
-    "build_network",
-    "describe_weights",
-    "facts_of_network_inputs",
-    "model_knobs",
-    "network_names",
-    "why_network_unsuited",
-]
+__all__ = ["Encoder", "Network"]
 
 __getattr__ = lazy_getattr({"Encoder": "study.models.encoder", "Network": "study.models.encoder"})
 

@@ -9,18 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from study.data.dataset import Facts
-from study.models import published_weights
+from study.models import network_keys, published_weights
 from study.models.encoder import Encoder, init_kaiming
-from study.models.network_keys import (
-    EARLY_LAYER_MODULES,
-    LAST_FROZEN_LAYER,
-    LATE_STAGE_MODULES,
-    BackboneOptions,
-    ResNetOptions,
-    is_weights_file,
-    why_not_images,
-    why_wrong_weights,
-)
 
 TORCHVISION_CLASS_COUNT = 1000
 """Number of outputs of the classifier in torchvision's networks."""
@@ -44,10 +34,10 @@ class Backbone(Encoder):
         dropped: the names of the tensors that were taken off.
     """
 
-    def __init__(self, net: nn.Module, architecture: str, options: BackboneOptions, facts: Facts) -> None:
+    def __init__(self, net: nn.Module, architecture: str, options: network_keys.BackboneOptions, facts: Facts) -> None:
         super().__init__()
         self.net, self.architecture = net, architecture
-        self._cut = LAST_FROZEN_LAYER.get(architecture, {}).get(options.trained_stages)
+        self._cut = network_keys.LAST_FROZEN_LAYER.get(architecture, {}).get(options.trained_stages)
         whole = net.state_dict().keys()
         self.features = remove_classifier(net)
         self.dropped = whole - net.state_dict().keys()
@@ -69,12 +59,13 @@ class Backbone(Encoder):
         They hold the maps that trained stages take, if there are such, features of early layers and of late stages,
         where these are known, and the last layer's.
         """
-        known = [EARLY_LAYER_MODULES[self.architecture]] if self.architecture in EARLY_LAYER_MODULES else []
+        early = network_keys.EARLY_LAYER_MODULES
+        known = [early[self.architecture]] if self.architecture in early else []
         maps: list[Tensor] = []
         parts: list[Tensor] = []
         handles = [
             self.net.get_submodule(name).register_forward_hook(lambda *call: parts.append(call[2].mean((2, 3))))
-            for name, _ in (*known, *LATE_STAGE_MODULES.get(self.architecture, ()))
+            for name, _ in (*known, *network_keys.LATE_STAGE_MODULES.get(self.architecture, ()))
         ]
         if self._cut is not None:
             cut = self.net.get_submodule(self._cut[0])
@@ -102,7 +93,7 @@ class TrainedStages(Encoder):
 
     def __init__(self, backbone: Backbone, trained: str, lr_factor: float) -> None:
         super().__init__()
-        self.first, self.channels = LAST_FROZEN_LAYER[backbone.architecture][trained]
+        self.first, self.channels = network_keys.LAST_FROZEN_LAYER[backbone.architecture][trained]
         self.lr_factor = lr_factor
 
     def train(self, mode: bool = True) -> Self:
@@ -111,7 +102,7 @@ class TrainedStages(Encoder):
 
 
 def renormalisation_factors(
-    architecture: str, options: BackboneOptions, facts: Facts
+    architecture: str, options: network_keys.BackboneOptions, facts: Facts
 ) -> tuple[Tensor, Tensor] | tuple[None, None]:
     """Return factors and summands (C, 1, 1) from the data set's normalisation of images to that of the weights.
 
@@ -119,7 +110,7 @@ def renormalisation_factors(
     """
     if options.weights is None or options.normalisation == "data":
         return None, None
-    name = published_weights.DEFAULT_WEIGHTS_NAME if is_weights_file(options.weights) else options.weights
+    name = published_weights.DEFAULT_WEIGHTS_NAME if network_keys.is_weights_file(options.weights) else options.weights
     wanted = published_weights.find_weights(architecture, name)
     if facts.shape[0] != len(wanted.mean):
         return None, None
@@ -157,7 +148,7 @@ def build_classifier(architecture: str, weights: str | None, side: int) -> nn.Mo
     if not architecture.startswith("vit_"):
         net: nn.Module = get_model(architecture, weights=None)
         return net
-    if weights is not None and not is_weights_file(weights):
+    if weights is not None and not network_keys.is_weights_file(weights):
         side = published_weights.find_weights(architecture, weights).min_side
     net = get_model(architecture, weights=None, image_size=side)
     return net
@@ -181,7 +172,7 @@ def build_network_outline(architecture: str, weights: str | None, side: int) -> 
     return net.eval()
 
 
-def build_resnet(name: str, options: ResNetOptions, facts: Facts) -> Encoder:
+def build_resnet(name: str, options: network_keys.ResNetOptions, facts: Facts) -> Encoder:
     """Build the network `name` of torchvision for images of `facts.shape`, initialised as there."""
     net: Any = build_classifier(name, options.weights, facts.shape[1])
     channels = facts.shape[0]
@@ -208,15 +199,15 @@ class ResNetStages(TrainedStages):
         return features
 
 
-def why_backbone_unsuited(architecture: str, options: BackboneOptions, facts: Facts) -> str | None:
+def why_backbone_unsuited(architecture: str, options: network_keys.BackboneOptions, facts: Facts) -> str | None:
     """Say why a data set does not suit a library's network: data must be colour images as large as it needs."""
-    if (problem := why_not_images(facts)) is not None:
+    if (problem := network_keys.why_not_images(facts)) is not None:
         return problem
     if (problem := published_weights.why_wrong_architecture(architecture)) is not None:
         return problem
     if facts.shape[0] != 3:
         return f"takes colour images, not those of {facts.shape[0]} channels"
-    problem = why_wrong_weights(architecture, options, facts)
+    problem = network_keys.why_wrong_weights(architecture, options, facts)
     problem = problem or _wrong_image_size(architecture, options.weights, facts.shape)
     return f"with architecture {architecture} {problem}" if problem else None
 
@@ -225,7 +216,7 @@ def why_backbone_unsuited(architecture: str, options: BackboneOptions, facts: Fa
 def _wrong_image_size(architecture: str, weights: str | None, shape: tuple[int, ...]) -> str | None:
     """Say what is wrong with images of this shape: too small, or not of a size that the network can take."""
     _, height, width = shape
-    by_name = weights is not None and not is_weights_file(weights)
+    by_name = weights is not None and not network_keys.is_weights_file(weights)
     name = weights if by_name else published_weights.DEFAULT_WEIGHTS_NAME
     least = published_weights.find_weights(architecture, name).min_side
     any_side = architecture.startswith("vit_") and not by_name

@@ -31,24 +31,21 @@ LayerWidth = Annotated[int, Range(low=1)]
 
 @dataclass(frozen=True)
 class HeadOptions:
-    """Keys of the `model` section that every network has."""
+    """Keys of the `model` section that every network has.
 
-    head: Annotated[
-        Literal["none", "linear", "mlp"],
-        Doc(
-            "projection head: `none` (the loss sees the features), `linear`, or `mlp` with one hidden layer of "
-            "`head_hidden` units"
-        ),
-    ] = "none"
-    head_hidden: Annotated[LayerWidth, Doc("units of the hidden layer of an `mlp` head")] = 128
-    head_features: Annotated[LayerWidth, Doc("width of the embeddings")] = 128
-    head_norm: Annotated[
-        Literal["none", "hidden", "both"],
-        Doc(
-            "batch normalisation in the head: `hidden`: of the hidden layer; `both`: also of the embeddings,"
-            " there without scale and shift"
-        ),
-    ] = "none"
+    Attributes:
+        head: projection head: `none` (the loss sees the features), `linear`, or `mlp` with one hidden layer of
+            `head_hidden` units.
+        head_hidden: units of the hidden layer of an `mlp` head.
+        head_features: width of the embeddings.
+        head_norm: batch normalisation in the head: `hidden`: of the hidden layer; `both`: also of the embeddings, there
+            without scale and shift.
+    """
+
+    head: Literal["none", "linear", "mlp"] = "none"
+    head_hidden: LayerWidth = 128
+    head_features: LayerWidth = 128
+    head_norm: Literal["none", "hidden", "both"] = "none"
 
 
 EARLY_LAYER_MODULES: Mapping[str, tuple[str, int]] = {
@@ -97,67 +94,46 @@ WEIGHTS_FILE_SUFFIXES = (".safetensors", ".pth", ".pt")
 
 @dataclass(frozen=True)
 class BackboneOptions:
-    """Keys of the `model` section of a network that can begin from weights."""
+    """Keys of the `model` section of a network that can begin from weights.
 
-    weights: Annotated[
-        str | None,
-        Doc(
-            "weights to begin from: `imagenet` or another name that they are published by, fetched by `study models "
-            "prepare`; or a file (.safetensors, .pth); null: random ones"
-        ),
-    ] = None
-    frozen: Annotated[
-        bool,
-        Doc(
-            "the network stays as its `weights` are: its features of each picture are computed once and kept, and "
-            "trials train on these rows, as on a table"
-        ),
-    ] = False
-    joined: Annotated[
-        int,
-        Range(low=0),
-        Doc("stages before the last of a `frozen` network whose features, averaged over the picture, are joined to it"),
-    ] = 0
-    adapter: Annotated[
-        int, Range(low=0), Doc("fully connected layers that are trained on the features of a `frozen` network")
-    ] = 0
-    adapter_width: Annotated[LayerWidth, Doc("units of each layer of the `adapter`")] = 128
-    trained_stages: Annotated[
-        Literal["none", "last", "last_two"],
-        Doc(
-            "last stages of a `frozen` network that are trained beside what follows it, without weight decay and with "
-            "batch norm as it is: the maps before them are kept too; of `efficientnet_lite0` and ResNets, and square "
-            "pictures"
-        ),
-    ] = "none"
-    lr_factor: Annotated[
-        float,
-        Range(above=0.0),
-        Doc(
-            "learning rate of the network without its head, or of its `trained_stages`, as a multiple of "
-            "`train.learning_rate`"
-        ),
-    ] = 1.0
-    normalisation: Annotated[
-        Literal["weights", "data"],
-        Doc(
-            "pixels are normalised as the published `weights` want it, or as the `data` set says; without "
-            "weights always the latter"
-        ),
-    ] = "weights"
+    Attributes:
+        weights: weights to begin from: `imagenet` or another name that they are published by, fetched by `study models
+            prepare`; or a file (.safetensors, .pth); null: random ones.
+        frozen: the network stays as its `weights` are: its features of each picture are computed once and kept, and
+            trials train on these rows, as on a table.
+        joined: stages before the last of a `frozen` network whose features, averaged over the picture, are joined to
+            it.
+        adapter: fully connected layers that are trained on the features of a `frozen` network.
+        adapter_width: units of each layer of the `adapter`.
+        trained_stages: last stages of a `frozen` network that are trained beside what follows it, without weight decay
+            and with batch norm as it is: the maps before them are kept too; of `efficientnet_lite0` and ResNets, and
+            square pictures.
+        lr_factor: learning rate of the network without its head, or of its `trained_stages`, as a multiple of
+            `train.learning_rate`.
+        normalisation: pixels are normalised as the published `weights` want it, or as the `data` set says; without
+            weights always the latter.
+    """
+
+    weights: str | None = None
+    frozen: bool = False
+    joined: Annotated[int, Range(low=0)] = 0
+    adapter: Annotated[int, Range(low=0)] = 0
+    adapter_width: LayerWidth = 128
+    trained_stages: Literal["none", "last", "last_two"] = "none"
+    lr_factor: Annotated[float, Range(above=0.0)] = 1.0
+    normalisation: Literal["weights", "data"] = "weights"
 
 
 @dataclass(frozen=True)
 class ResNetOptions(BackboneOptions):
-    """Keys of the `model` section."""
+    """Keys of the `model` section.
 
-    stem: Annotated[
-        Literal["cifar", "imagenet"],
-        Doc(
-            "first layers: `imagenet` shrinks an image fourfold, `cifar` (3 x 3, stride 1, no pooling) does "
-            "not; with `weights` the default is `imagenet`"
-        ),
-    ] = "cifar"
+    Attributes:
+        stem: first layers: `imagenet` shrinks an image fourfold, `cifar` (3 x 3, stride 1, no pooling) does not; with
+            `weights` the default is `imagenet`.
+    """
+
+    stem: Literal["cifar", "imagenet"] = "cifar"
 
 
 def is_weights_file(weights: str) -> bool:

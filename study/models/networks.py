@@ -10,22 +10,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from typing_extensions import Doc
-
 from study.data.dataset import Facts
 from study.errors import UserError
 from study.knobs import Range
-from study.models.network_keys import (
-    ArchitectureKey,
-    BackboneOptions,
-    LayerWidth,
-    ResNetOptions,
-    image_size_in_words,
-    why_not_images,
-    why_not_rows,
-    why_unsuited_resnet,
-    why_wrong_weights,
-)
+from study.models import network_keys
 
 if TYPE_CHECKING:
     from study.models.encoder import Encoder
@@ -66,18 +54,23 @@ def lenet(options: NoOptions, facts: Facts) -> "Encoder":
 
 def why_unsuited_lenet(options: NoOptions, facts: Facts) -> str | None:
     """Say why the data do not suit: they must be images of 28 or 32 pixels a side, with any number of channels."""
-    if (problem := why_not_images(facts)) is not None:
+    if (problem := network_keys.why_not_images(facts)) is not None:
         return problem
     if all(side in (28, LENET_SIDE) for side in facts.shape[1:]):
         return None
-    return f"takes images of 28 x 28 or {LENET_SIDE} x {LENET_SIDE} pixels, not of {image_size_in_words(facts)}"
+    given = network_keys.image_size_in_words(facts)
+    return f"takes images of 28 x 28 or {LENET_SIDE} x {LENET_SIDE} pixels, not of {given}"
 
 
 @dataclass(frozen=True)
 class LinearOptions:
-    """Keys of the `model` section."""
+    """Keys of the `model` section.
 
-    features: Annotated[int, Range(low=1), Doc("width of the features")] = 128
+    Attributes:
+        features: width of the features.
+    """
+
+    features: Annotated[int, Range(low=1)] = 128
 
 
 def linear(options: LinearOptions, facts: Facts) -> "Encoder":
@@ -89,11 +82,17 @@ def linear(options: LinearOptions, facts: Facts) -> "Encoder":
 
 @dataclass(frozen=True)
 class MLPOptions:
-    """Keys of the `model` section."""
+    """Keys of the `model` section.
 
-    depth: Annotated[int, Range(low=1), Doc("number of layers")] = 2
-    width: Annotated[LayerWidth, Doc("units of each layer but the last")] = 128
-    features: Annotated[LayerWidth, Doc("units of the last layer")] = 128
+    Attributes:
+        depth: number of layers.
+        width: units of each layer but the last.
+        features: units of the last layer.
+    """
+
+    depth: Annotated[int, Range(low=1)] = 2
+    width: network_keys.LayerWidth = 128
+    features: network_keys.LayerWidth = 128
 
 
 def mlp(options: MLPOptions, facts: Facts) -> "Encoder":
@@ -105,12 +104,14 @@ def mlp(options: MLPOptions, facts: Facts) -> "Encoder":
 
 @dataclass(frozen=True)
 class SimpleConvNetOptions:
-    """Keys of the `model` section."""
+    """Keys of the `model` section.
 
-    activation: Annotated[
-        Literal["tanh", "relu"],
-        Doc("activation after the last convolution; in the protocol tanh without a projection head, relu with one"),
-    ] = "tanh"
+    Attributes:
+        activation: activation after the last convolution; in the protocol tanh without a projection head, relu with
+            one.
+    """
+
+    activation: Literal["tanh", "relu"] = "tanh"
 
 
 def simple_conv_net(options: SimpleConvNetOptions, facts: Facts) -> "Encoder":
@@ -122,13 +123,13 @@ def simple_conv_net(options: SimpleConvNetOptions, facts: Facts) -> "Encoder":
 
 @dataclass(frozen=True)
 class SmallConvNetOptions:
-    """Keys of the `model` section."""
+    """Keys of the `model` section.
 
-    width: Annotated[
-        int,
-        Range(low=1),
-        Doc("channels of the first convolution, doubled at each of the next two; a quarter of the features"),
-    ] = 16
+    Attributes:
+        width: channels of the first convolution, doubled at each of the next two; a quarter of the features.
+    """
+
+    width: Annotated[int, Range(low=1)] = 16
 
 
 def small_conv_net(options: SmallConvNetOptions, facts: Facts) -> "Encoder":
@@ -140,12 +141,15 @@ def small_conv_net(options: SmallConvNetOptions, facts: Facts) -> "Encoder":
 
 @dataclass(frozen=True)
 class BagNetOptions:
-    """Keys of the `model` section."""
+    """Keys of the `model` section.
 
-    receptive_field: Annotated[Literal[9, 17, 33], Doc("side of the patches, in pixels")] = 17
-    width: Annotated[
-        int, Range(low=1), Doc("channels of the first stage, doubled in each of the three further ones")
-    ] = 64
+    Attributes:
+        receptive_field: side of the patches, in pixels.
+        width: channels of the first stage, doubled in each of the three further ones.
+    """
+
+    receptive_field: Literal[9, 17, 33] = 17
+    width: Annotated[int, Range(low=1)] = 64
 
 
 def bagnet(options: BagNetOptions, facts: Facts) -> "Encoder":
@@ -161,29 +165,29 @@ def bagnet(options: BagNetOptions, facts: Facts) -> "Encoder":
 
 def why_unsuited_bagnet(options: BagNetOptions, facts: Facts) -> str | None:
     """Say why the data do not suit: they must be images with room for one patch."""
-    if (problem := why_not_images(facts)) is not None:
+    if (problem := network_keys.why_not_images(facts)) is not None:
         return problem
     if min(facts.shape[1:]) >= options.receptive_field:
         return None
-    size = image_size_in_words(facts)
+    size = network_keys.image_size_in_words(facts)
     return f"with receptive_field {options.receptive_field} takes images of at least that, not of {size} pixels"
 
 
-def resnet18(options: ResNetOptions, facts: Facts) -> "Encoder":
+def resnet18(options: network_keys.ResNetOptions, facts: Facts) -> "Encoder":
     """resnet18: the FSCL paper's network (cifar stem; protocol 3) and the WCL paper's for CelebA and Waterbirds."""
     from study.models.backbone_network import build_resnet
 
     return build_resnet("resnet18", options, facts)
 
 
-def resnet50(options: ResNetOptions, facts: Facts) -> "Encoder":
+def resnet50(options: network_keys.ResNetOptions, facts: Facts) -> "Encoder":
     """resnet50: the network of DCL, HCL and WCL (cifar stem; protocol 4) and of the CCL-K paper."""
     from study.models.backbone_network import build_resnet
 
     return build_resnet("resnet50", options, facts)
 
 
-def efficientnet_lite0(options: BackboneOptions, facts: Facts) -> "Encoder":
+def efficientnet_lite0(options: network_keys.BackboneOptions, facts: Facts) -> "Encoder":
     """efficientnet_lite0: EfficientNet-Lite0, for two cores; its weights of ImageNet come as a Python package."""
     from study.models.backbone_network import Backbone
     from study.models.efficientnet import EfficientNetLite0
@@ -191,20 +195,20 @@ def efficientnet_lite0(options: BackboneOptions, facts: Facts) -> "Encoder":
     return Backbone(EfficientNetLite0(), "efficientnet_lite0", options, facts)
 
 
-def why_unsuited_efficientnet(options: BackboneOptions, facts: Facts) -> str | None:
+def why_unsuited_efficientnet(options: network_keys.BackboneOptions, facts: Facts) -> str | None:
     """Say why the data do not suit: they must be colour images."""
-    if (problem := why_not_images(facts)) is not None:
+    if (problem := network_keys.why_not_images(facts)) is not None:
         return problem
     if facts.shape[0] != 3:
         return f"takes colour images, not those of {facts.shape[0]} channels"
-    return why_wrong_weights("efficientnet_lite0", options, facts)
+    return network_keys.why_wrong_weights("efficientnet_lite0", options, facts)
 
 
 @dataclass(frozen=True)
-class TorchvisionOptions(BackboneOptions):
+class TorchvisionOptions(network_keys.BackboneOptions):
     """Keys of the `model` section."""
 
-    architecture: ArchitectureKey = "convnext_tiny"
+    architecture: network_keys.ArchitectureKey = "convnext_tiny"
 
 
 def torchvision(options: TorchvisionOptions, facts: Facts) -> "Encoder":
@@ -234,15 +238,15 @@ def why_unsuited_none(options: NoOptions, facts: Facts) -> str:
 
 DECLARED_NETWORKS = (
     DeclaredNetwork(bagnet, BagNetOptions, why_unsuited_bagnet),
-    DeclaredNetwork(efficientnet_lite0, BackboneOptions, why_unsuited_efficientnet),
+    DeclaredNetwork(efficientnet_lite0, network_keys.BackboneOptions, why_unsuited_efficientnet),
     DeclaredNetwork(lenet, NoOptions, why_unsuited_lenet),
-    DeclaredNetwork(linear, LinearOptions, lambda _, facts: why_not_rows(facts)),
-    DeclaredNetwork(mlp, MLPOptions, lambda _, facts: why_not_rows(facts)),
+    DeclaredNetwork(linear, LinearOptions, lambda _, facts: network_keys.why_not_rows(facts)),
+    DeclaredNetwork(mlp, MLPOptions, lambda _, facts: network_keys.why_not_rows(facts)),
     DeclaredNetwork(none, NoOptions, why_unsuited_none),
-    DeclaredNetwork(resnet18, ResNetOptions, partial(why_unsuited_resnet, "resnet18")),
-    DeclaredNetwork(resnet50, ResNetOptions, partial(why_unsuited_resnet, "resnet50")),
-    DeclaredNetwork(simple_conv_net, SimpleConvNetOptions, lambda _, facts: why_not_images(facts)),
-    DeclaredNetwork(small_conv_net, SmallConvNetOptions, lambda _, facts: why_not_images(facts)),
+    DeclaredNetwork(resnet18, network_keys.ResNetOptions, partial(network_keys.why_unsuited_resnet, "resnet18")),
+    DeclaredNetwork(resnet50, network_keys.ResNetOptions, partial(network_keys.why_unsuited_resnet, "resnet50")),
+    DeclaredNetwork(simple_conv_net, SimpleConvNetOptions, lambda _, facts: network_keys.why_not_images(facts)),
+    DeclaredNetwork(small_conv_net, SmallConvNetOptions, lambda _, facts: network_keys.why_not_images(facts)),
     DeclaredNetwork(torchvision, TorchvisionOptions, why_unsuited_torchvision),
 )
 

@@ -136,9 +136,9 @@ class Results:
     def candidates_to_test(self) -> list[Candidate]:
         """The configurations that the test split is read for, besides the baseline.
 
-        The best alone; with several metrics the whole front, but not in studies from before the front ran again.
+        The best alone; with several metrics the whole front.
         """
-        if self.spec.objective.has_several_metrics and self.spec.search.confirm.front is not None:
+        if self.spec.objective.has_several_metrics:
             return [candidate for candidate, _ in self.front]
         return self.ranked_all[:1]
 
@@ -399,11 +399,11 @@ class Results:
 
     def _rank_search_candidates(self, searched: list[Candidate]) -> list[Candidate]:
         plan = self.confirm_settings
-        if not self.spec.objective.has_several_metrics or plan.front is None:
+        if not self.spec.objective.has_several_metrics:
             return searched[: plan.top]
         scores = [candidate.score for candidate in searched]
         on_front = len(objective.front_positions(scores))  # they come first
-        count = max(plan.top, min(plan.front, on_front))
+        count = max(plan.top, min(plan.front or 0, on_front))
         if on_front <= count:
             return searched[:count]
         return [searched[place] for place in objective.spread_out_positions(scores[:on_front], count)]

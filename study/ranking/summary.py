@@ -46,12 +46,6 @@ def _best_test_value(spec: StudySpec, trial: TrialRecord) -> float | None:
     return (min if spec.mode == "min" else max)(values, default=None)
 
 
-LENGTHENED_TRIALS_NOTE = (
-    "An earlier version let trials of this study go on beyond their last epoch: shown is what they were before. What "
-    "followed can be read with that version."
-)
-
-
 @dataclass(frozen=True)
 class MetricSummary:
     """A metric over trials of several seeds, as `SeedStatistics`; its interval where the split's error is known."""
@@ -174,7 +168,6 @@ class StudySummary:
     constraints: Sequence[str]
     trials: Mapping[str, int]
     epochs: int
-    extended: bool
     lost: int
     test_readings: int
     failures: Mapping[int, str | None]
@@ -217,7 +210,6 @@ def summarise(results: Results) -> StudySummary:
         constraints=spec.search.constraints,
         trials=record.trials_by_state(),
         epochs=sum(trial.n_epochs for trial in trials),
-        extended=record.has_lengthened_trials,
         lost=sum(trial.attempt for trial in trials),
         test_readings=record.n_test_readings,
         failures={trial.number: trial.end_reason for trial in trials if trial.state == "failed"},
@@ -333,8 +325,6 @@ def summary_lines(summary: StudySummary) -> list[str]:
     leads = (summary.found.search or summary.found.best) if summary.found else None
     if leads is None or summary.found is None:
         return texts
-    if summary.extended:
-        texts.append(LENGTHENED_TRIALS_NOTE)
     if summary.constraints and leads.violation:
         what = "first" if leading == "search" else "best"
         texts.append(

@@ -29,17 +29,7 @@ from study.spec.load import declared_readings
 from study.spec.paper_readings import has_own_trials
 from study.text import shell_command
 
-__all__ = [
-    "ALL_READINGS",
-    "ReproductionRequest",
-    "compare_requested_readings",
-    "current_table",
-    "reproduction_to_dict",
-    "reproduction_to_markdown",
-    "run_readings",
-    "run_reproduction",
-    "write_reproduction_of_study",
-]
+__all__ = ["reproduction_to_dict", "reproduction_to_markdown", "write_reproduction_of_study"]
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ from study.ranking import Results, SeedStatistics
 from study.spec import StudySpec, load_study
 from study.spec.load import declared_readings
 from study.spec.paper_readings import is_study_by_reading
-from study.spec.sampler_capabilities import sampler_capabilities
+from study.spec.sampler_capabilities import SAMPLER_CAPABILITIES
 from study.spec.space import iterate_grid_cells
 from study.text import escape_markdown, flatten_mapping, pluralise
 
@@ -57,7 +57,7 @@ def planned_configurations(spec: StudySpec) -> list[tuple[Params, Mapping[str, S
     """
     search = spec.search
     given = ([search.baseline] if search.baseline is not None else []) + search.enqueue
-    cells = iterate_grid_cells(spec.space) if sampler_capabilities(search.sampler).tries_every_cell else ()
+    cells = iterate_grid_cells(spec.space) if SAMPLER_CAPABILITIES[search.sampler].tries_every_cell else ()
     return [(params, spec.trial_document(params)) for params in (*given, *cells)]
 
 

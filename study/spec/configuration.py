@@ -46,7 +46,7 @@ EXPORT_FORMAT = 2
 def configuration_digest(values: Section) -> str:
     """Return a digest of the sections that define a trial; it tells whether an exported file was changed.
 
-    `data.folds: null` counts as not given, as in files from before there were folds.
+    `data.folds: null` counts as not given.
     """
     sections = {section: values.get(section) for section in TRIAL_SECTIONS}
     data = sections["data"]

@@ -7,7 +7,6 @@ user's own.
 """
 
 import json
-import re
 from collections.abc import Iterable, Mapping
 from types import GenericAlias
 from typing import Annotated, Literal, get_origin
@@ -18,7 +17,7 @@ from pydantic_core import CoreSchema
 from typing_extensions import TypeAliasType
 
 from study import metrics
-from study.knobs import Knob
+from study.knobs import Knob, described_names
 from study.methods import OWN_FUNCTION_NAME
 from study.spec.domain import ChoiceValue, Domain
 from study.spec.load import STUDY_NAME_PATTERN
@@ -39,8 +38,6 @@ from study.training.config import TRIAL_SECTIONS
 SCHEMA_FILE_NAME = "study.schema.json"
 """Name of the schema's file beside the shipped study files."""
 
-DOCSTRING_ATTRIBUTE_PATTERN = re.compile(r"^    (\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
-"""Matches a key of a model and what its docstring says of it."""
 
 DurationText = Annotated[str, Field(pattern=r"^(\d+(\.\d+)?[smhd])+$", examples=["90m", "1h30m"])]
 SECTION_DESCRIPTIONS = {
@@ -252,10 +249,10 @@ def _simplify_schema(schema: JsonSchemaValue) -> JsonSchemaValue:
     if "description" in cleaned:
         head, _, block = cleaned["description"].partition("\nAttributes:\n")
         cleaned["description"] = " ".join(head.split())
-        words = {key: " ".join(text.split()) for key, text in DOCSTRING_ATTRIBUTE_PATTERN.findall(block)}
+        words = described_names(block)
         for key, described in cleaned.get("properties", {}).items():
             if key in words:
-                described.setdefault("description", words[key].rstrip("."))
+                described.setdefault("description", words[key])
     return cleaned
 
 

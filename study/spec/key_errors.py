@@ -93,11 +93,11 @@ def fault_of_value(knob: Knob, value: Value) -> str | None:
 
 
 def validate_section_as(
-    model: type[SectionModel], values: Section, at: KeyPath, problems: ProblemCollector, context: str | None = None
+    model: type[SectionModel], values: Section, at: KeyPath, problems: ProblemCollector
 ) -> SectionModel | None:
     """Return a section as its model, with defaults filled in; None if something is wrong."""
     try:
-        return model.model_validate(values, context=context)
+        return model.model_validate(values)
     except ValidationError as error:
         explained: dict[KeyPath, list[str]] = {}
         for detail in error.errors():

@@ -11,14 +11,7 @@ from typing import cast
 
 from study import methods, metrics
 from study.errors import KEYS_COMMAND, UserError, suggest_or_list
-from study.knobs import (
-    DATA_SETS_OF_REMOVED_KEYS,
-    REMOVED_KEYS,
-    Section,
-    Value,
-    read_knobs,
-    to_options,
-)
+from study.knobs import Section, Value, read_knobs, to_options
 from study.spec import search_checks
 from study.spec.configuration import EXPORT_FORMAT, configuration_digest, distinct_configurations
 from study.spec.domain import MAX_GRID_CELLS, Domain
@@ -28,7 +21,7 @@ from study.spec.paper_values import paper_configurations, replace_paper_ranges
 from study.spec.reference_models import check_references
 from study.spec.rungs import RungSchedule, with_explicit_grace
 from study.spec.sampler_capabilities import SAMPLER_CAPABILITIES
-from study.spec.schema import EARLIER_VERSION_CONTEXT, ExportOrigin, SearchOptions, StudyFileLayout
+from study.spec.schema import ExportOrigin, SearchOptions, StudyFileLayout
 from study.spec.section_models import make_section_model
 from study.spec.space import make_search_space
 from study.spec.study_spec import StudySpec
@@ -297,8 +290,6 @@ def record_origin_changes(document: YamlDocument, changes: Iterable[str]) -> Non
             "exported: it was "
             "changed by hand, or cut short. Change it by --set KEY=VALUE; for a study file of your own remove `origin`"
         )
-    if not is_changed:  # what is written again lacks the keys that were removed since
-        origin["digest"] = configuration_digest(drop_keys_of_earlier_versions(document.values))
     if overrides := list(changes):
         origin.pop("digest", None)
         origin["changed"] = [*origin.get("changed", []), *overrides]
@@ -310,7 +301,7 @@ def load_resolved_and_check(path: Path, name: str | None = None) -> StudySpec:
     Args:
         name: of the study's folder, which may have been renamed; None: that in the file.
     """
-    return check_and_complete_document(_read_resolved(path, name), of_folder=True)
+    return check_and_complete_document(_read_resolved(path, name))
 
 
 def load_resolved(path: Path, name: str | None = None) -> StudySpec:
@@ -332,49 +323,13 @@ def _read_resolved(path: Path, name: str | None) -> YamlDocument:
 def spec_of_resolved(document: YamlDocument) -> StudySpec:
     """Return the study of a resolved document, checked as `load_resolved` does."""
     problems = ProblemCollector(document)
-    layout, _ = _check_layout(drop_keys_of_earlier_versions(document.values), problems, EARLIER_VERSION_CONTEXT)
+    layout, _ = _check_layout(document.values, problems)
     problems.raise_if_any()
     train = validate_section(make_section_model("train", read_knobs(TrainOptions)), layout.train, ("train",), problems)
     sections = {**layout.sections, "train": train or {}}
     _check_resolved_form(layout.search, sections, problems)
     problems.raise_if_any()
     return _build_spec(layout, layout.search, sections)
-
-
-def drop_keys_of_earlier_versions(
-    values: dict[str, Value], problems: ProblemCollector | None = None
-) -> dict[str, Value]:
-    """Return a document without the keys that were removed since it was written.
-
-    Args:
-        problems: gets those that are not off; None: what they did is over, as in a study that is only read.
-    """
-    for key, (off, instead) in REMOVED_KEYS.items():
-        at, section = tuple(key.split(".")), mapping_or_empty(values)
-        for name in at[:-1]:
-            section = mapping_or_empty(section.get(name))
-        if at[0] == "data" and section.get("name") not in DATA_SETS_OF_REMOVED_KEYS[key]:
-            continue
-        if at[-1] in section:
-            values = _drop_keys_at(values, at)
-            if problems is not None and not _is_removed_key_off(section[at[-1]], off):
-                problems.add_problem(at, f"{quote_value(section[at[-1]])} given, which was removed: {instead}")
-    return values
-
-
-def _is_removed_key_off(value: Value, off: Value) -> bool:
-    """Return whether a removed key is given as what left it off; of a rule its name, or some of its keys, say so."""
-    if isinstance(off, Mapping):
-        value = {"name": value} if isinstance(value, str) else value
-        return value is None or (isinstance(value, Mapping) and value.items() <= off.items())
-    return value in (None, off)
-
-
-def _drop_keys_at(values: Section, at: KeyPath) -> dict[str, Value]:
-    first, *rest = at
-    if not rest:
-        return {key: value for key, value in values.items() if key != first}
-    return {**values, first: _drop_keys_at(mapping_or_empty(values[first]), tuple(rest))}
 
 
 def _check_resolved_form(search: SearchOptions, sections: Mapping[str, Section], problems: ProblemCollector) -> None:
@@ -402,15 +357,13 @@ def check_study_name(name: str) -> None:
         )
 
 
-def check_and_complete_document(document: YamlDocument, one_trial: bool = False, of_folder: bool = False) -> StudySpec:
+def check_and_complete_document(document: YamlDocument, one_trial: bool = False) -> StudySpec:
     """Check a document and fill in every default.
 
     Args:
         one_trial: see `load_study`.
-        of_folder: it is the file of an existing study, which says everything.
     """
     problems = ProblemCollector(document)
-    document.values = drop_keys_of_earlier_versions(document.values, problems)
     document.values = search_checks.fill_in_function_file(
         search_checks.collect_incumbents(document.values, problems), problems
     )
@@ -422,13 +375,12 @@ def check_and_complete_document(document: YamlDocument, one_trial: bool = False,
     if len(problems.keys) > before:
         problems.raise_if_any()
     search, sections = _check_search(search, file_sections, wants_papers, problems)
-    if search.space and not of_folder:
+    if search.space:
         search = search_checks.adapt_to_several_metrics(search)
-    if not of_folder:
-        given = mapping_or_empty(mapping_or_empty(values.get("search")).get("confirm"))
-        search = search_checks.adapt_to_folds(
-            search, sections.own_sections["data"].get("folds") is not None, "seeds" in given, problems
-        )
+    given = mapping_or_empty(mapping_or_empty(values.get("search")).get("confirm"))
+    search = search_checks.adapt_to_folds(
+        search, sections.own_sections["data"].get("folds") is not None, "seeds" in given, problems
+    )
     spec = _build_spec(layout, search.model_copy(update={"alternatives": sections.alternatives}), sections.own_sections)
     _check_data_sets(spec, problems)
     check_search_metrics(spec, problems)
@@ -452,16 +404,14 @@ def check_and_complete_document(document: YamlDocument, one_trial: bool = False,
     return spec
 
 
-def _check_layout(
-    values: dict[str, Value], problems: ProblemCollector, context: str | None = None
-) -> tuple[StudyFileLayout, dict[str, Value]]:
+def _check_layout(values: dict[str, Value], problems: ProblemCollector) -> tuple[StudyFileLayout, dict[str, Value]]:
     """Return the outline of a document with its defaults, and the document without what is wrong by itself.
 
     Such problems, and one with the name, are left for the caller to raise, with those of the rest.
     """
-    layout = validate_section_as(StudyFileLayout, values, (), problems, context)
+    layout = validate_section_as(StudyFileLayout, values, (), problems)
     if layout is None and (rest := _drop_faulty_keys(values, problems.keys)) is not None:
-        layout, values = validate_section_as(StudyFileLayout, rest, (), problems, context), rest
+        layout, values = validate_section_as(StudyFileLayout, rest, (), problems), rest
     if layout is None:
         problems.raise_if_any()
     assert layout is not None

@@ -12,11 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from typing import Literal
 
 CONSTRAINT_PATTERN = re.compile(r"\s*([\w/]+)\s*(<=|>=)\s*([-+.\deE]+)\s*")
 
@@ -198,7 +194,8 @@ def _front_number_of_scores(scores: Sequence[TrialScore]) -> Sequence[float]:
     violation = np.array([score.total_violation for score in scores])
     ranks = np.where(violation > 0, len(scores) + violation, -1.0)
     kept = np.flatnonzero(ranks < 0)
-    dominates = _domination_matrix(gains[kept])
+    no_worse = np.logical_and.reduce(gains[kept, None] >= gains[None, kept], axis=2)
+    dominates = no_worse & ~no_worse.T
     above = dominates.sum(0)  # how many of those left dominate each
     front, left = 0, np.ones(len(kept), dtype=bool)
     while left.any():
@@ -208,14 +205,3 @@ def _front_number_of_scores(scores: Sequence[TrialScore]) -> Sequence[float]:
         left &= ~first
         front += 1
     return list(ranks)
-
-
-def _domination_matrix(gains: "NDArray[np.float64]") -> "NDArray[np.bool_]":
-    """Return as (N, N) whether one row of gains (N, metrics) dominates the other."""
-    import numpy as np
-
-    no_worse, better = np.ones((len(gains),) * 2, dtype=bool), np.zeros((len(gains),) * 2, dtype=bool)
-    for gain in gains.T:
-        no_worse &= gain[:, None] >= gain[None]
-        better |= gain[:, None] > gain[None]
-    return no_worse & better

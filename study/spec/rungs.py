@@ -20,7 +20,7 @@ class RungSchedule:
 
     @property
     def rung_epochs(self) -> Sequence[int]:
-        """Epochs after which trials are compared, all before the last; none of a rule that was removed."""
+        """Epochs after which trials are compared, all before the last."""
         rungs, rung = [], self.grace_epochs
         while rung < self.epochs and self.rule.name == "asha":
             rungs.append(rung)

@@ -44,23 +44,13 @@ SAMPLER_CAPABILITIES: Mapping[SamplerName, SamplerCapabilities] = {
         tries_every_cell=True,
     ),
     "qmc": SamplerCapabilities(
-        "covering the space evenly (Sobol), as for a table of two knobs",
-        "learns nothing",
-        learns_from_results=False,
+        "covering the space evenly (Sobol), as for a table of two knobs", "learns nothing", learns_from_results=False
     ),
     "random": SamplerCapabilities(
-        "covering the space, statements about chance",
-        "learns nothing",
-        learns_from_results=False,
+        "covering the space, statements about chance", "learns nothing", learns_from_results=False
     ),
     "tpe": SamplerCapabilities(
-        "most searches; conditions, several metrics, constraints",
-        "looks at the 100 best and the 200 newest trials",
+        "most searches; conditions, several metrics, constraints", "looks at the 100 best and the 200 newest trials"
     ),
 }
 """Samplers by name, as in `search.sampler`."""
-
-
-def sampler_capabilities(sampler: str) -> SamplerCapabilities:
-    """Return the facts of a sampler; of a removed one, which only earlier studies have, those of a guided sampler."""
-    return SAMPLER_CAPABILITIES.get(sampler, SamplerCapabilities("", ""))  # type: ignore[call-overload]

@@ -4,18 +4,9 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Literal, TypedDict
 
-from pydantic import (
-    AfterValidator,
-    BeforeValidator,
-    Field,
-    JsonValue,
-    SkipValidation,
-    ValidationInfo,
-    ValidatorFunctionWrapHandler,
-    field_validator,
-)
+from pydantic import AfterValidator, BeforeValidator, Field, JsonValue, SkipValidation
 
-from study.knobs import MAX_INTEGER, REMOVED_VALUES, Scalar, Section, Value
+from study.knobs import MAX_INTEGER, Scalar, Section, Value
 from study.metrics import Direction
 from study.metrics.selection_rules import SELECTION_RULES
 from study.spec.domain import Domain
@@ -77,20 +68,6 @@ UncheckedParameters = dict[str, SkipValidation[Scalar]]
 """Parameters whose values are checked against their keys, see `study.spec.search_checks.check_given_configurations`."""
 
 
-def _refuse_removed_value(value: Value, check: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Value:
-    """Refuse a value that was removed, except where the file of an earlier version's study is only read."""
-    if not isinstance(value, str) or value not in REMOVED_VALUES:
-        checked: Value = check(value)
-        return checked
-    if info.context != EARLIER_VERSION_CONTEXT:
-        raise ValueError(f"which was removed. Write {REMOVED_VALUES[value]}")
-    return value
-
-
-EARLIER_VERSION_CONTEXT = "reads"
-"""Context of a validation that takes what earlier versions had, since nothing will run by it."""
-
-
 class EarlyStoppingOptions(StrictModel):
     """The rule by which searched trials go on or end early.
 
@@ -106,8 +83,6 @@ class EarlyStoppingOptions(StrictModel):
     name: StoppingName = "none"
     grace: PositiveInteger | None = None
     reduction: Annotated[int, Field(ge=2, le=MAX_INTEGER)] = 3
-
-    _check_rule_exists = field_validator("name", mode="wrap")(_refuse_removed_value)
 
 
 def _check_constraint_text(text: str) -> str:
@@ -143,8 +118,7 @@ class ConfirmOptions(StrictModel):
 
 
 DEFAULT_CONFIRM_FRONT = 10
-"""`ConfirmOptions.front` of a study file with several metrics that does not give it. Studies from before that key have
-none: `top` alone runs again there."""
+"""`ConfirmOptions.front` of a study file with several metrics that does not give it."""
 
 
 class SearchOptions(StrictModel):
@@ -213,8 +187,6 @@ class SearchOptions(StrictModel):
     confirm: ConfirmOptions = ConfirmOptions()
     retries: Annotated[int, Field(ge=0, le=MAX_INTEGER)] = 2
 
-    _check_sampler_exists = field_validator("sampler", mode="wrap")(_refuse_removed_value)
-
     @property
     def directions(self) -> dict[str, Direction]:
         """Given directions by metric, without its split."""
@@ -251,7 +223,6 @@ class ExportOrigin(TypedDict, total=False):
     gain: Section
     test_readings: int
     unused_seed: int
-    more_search: str | None  # of files of earlier versions
     code: Section
     changed: list[str]
     digest: str

@@ -40,8 +40,8 @@ INITIAL_WEIGHT_KEYS = (
 )
 """Keys, besides `model.name`, that decide which weights a trial begins from, and which features of images it takes."""
 
-DEFAULTS_OF_LATER_KEYS = {("data", "folds"): None, ("model", "trained_stages"): "none", ("train", "probe"): "online"}
-"""Keys that earlier study files lack, and the values with which a study is the same as one of such a file."""
+VALUES_LEFT_OUT_OF_HASH = {("data", "folds"): None, ("model", "trained_stages"): "none", ("train", "probe"): "online"}
+"""Values with which a key counts as not given where the hash of a study is made."""
 
 
 @dataclass(frozen=True)
@@ -327,7 +327,7 @@ class StudySpec:
         search = self.search.model_dump()
         optional = (search, "direction"), (search, "folds")
         for section, key in (*optional, (search["confirm"], "front"), (search["confirm"], "folds")):
-            if section[key] is None:  # as in files from before there was such a key
+            if section[key] is None:
                 del section[key]
         for key in ("margin", "incumbents", "references"):
             if not search[key]:
@@ -379,7 +379,7 @@ class StudySpec:
         if self.spec_of_file is not None:
             return self.spec_of_file.hash
         document: dict[str, Section] = {section: self.base[section] for section in TRIAL_SECTIONS}
-        for (section, key), absent in DEFAULTS_OF_LATER_KEYS.items():
+        for (section, key), absent in VALUES_LEFT_OUT_OF_HASH.items():
             if document[section].get(key) == absent:
                 document[section] = {other: value for other, value in document[section].items() if other != key}
         document["search"] = mapping_or_empty(self.to_document()["search"])

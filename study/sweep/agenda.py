@@ -258,12 +258,7 @@ class Agenda:
         return self.stopping is not None or self._done
 
     def record_trial_start(
-        self,
-        number: int,
-        node: str,
-        epoch: int = 0,
-        note: str | None = None,
-        device: Mapping[str, str] | None = None,
+        self, number: int, node: str, epoch: int = 0, note: str | None = None, device: Mapping[str, str] | None = None
     ) -> bool:
         """Write that a trial begins on a device, or goes on after an epoch; return whether it is to run.
 

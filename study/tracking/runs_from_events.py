@@ -193,9 +193,7 @@ class EventTranslator:
         """Return what these events change, one change per run."""
         self._changes = {}
         for entry in entries:
-            event = self.record.apply_entry(entry)
-            if not self.record.has_lengthened_trials:
-                self._translate_event(event)
+            self._translate_event(self.record.apply_entry(entry))
         return list(self._changes.values())
 
     def _translate_event(self, event: Event) -> None:
@@ -243,8 +241,7 @@ class EventTranslator:
             case events.SessionClosed():
                 self._on_closed(event)
             case (
-                events.TrialsExtended()
-                | events.TrialsRetried()
+                events.TrialsRetried()
                 | events.TrialStopRequested()
                 | events.RequestRefused()
                 | events.FoldPredicted()

@@ -119,8 +119,7 @@ class ModelDescription:
             raise UserError(f"{path}: format {version}, {reads}. Update study")
         if recorded_digest != files.sha256_of_values({"format": version, **values}):
             raise UserError(f"{path}: was changed after it was written. Take the file that study train wrote")
-        known = {key: value for key, value in values.pop("facts").items() if key != "alike"}
-        facts: dict[str, Any] = {key: _list_to_tuple(value) for key, value in known.items()}
+        facts: dict[str, Any] = {key: _list_to_tuple(value) for key, value in values.pop("facts").items()}
         encoding = None
         if (told := values.pop("encoding", None)) is not None:
             encoding = tuple(ColumnEncoding(**{**of, "values": _list_to_tuple(of["values"])}) for of in told)

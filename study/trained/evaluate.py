@@ -26,7 +26,6 @@ from study.metrics import group_names
 from study.metrics.worst_group_statement import GroupCounts, WorstGroup, class_recall_sentences, find_worst_group
 from study.spec import load_study
 from study.spec.key_errors import ProblemCollector, validate_section
-from study.spec.load import drop_keys_of_earlier_versions
 from study.spec.search_checks import all_trial_faults
 from study.spec.section_models import make_section_model
 from study.spec.yaml_document import YamlDocument, apply_overrides, mapping_or_empty
@@ -94,8 +93,7 @@ def evaluate_model(
     description = ModelDescription.read_file(model)
     assignments = list(assignments)
     section = _data_section(description, study, assignments)
-    own_section = mapping_or_empty(_document_of_training_data(description).values["data"])
-    is_own_section = data.section_key(section) == data.section_key(own_section)
+    is_own_section = data.section_key(section) == data.section_key(description.config["data"])
     if description.facts.bias_edges and section.get("bias") and section.get("bias_bins", ()) in (None, "quartiles"):
         section = {**section, "bias_bins": list(description.facts.bias_edges)}  # not the quartiles of other rows
     config = TrialConfig.from_document({**description.config, "data": section})
@@ -162,9 +160,7 @@ def _data_section(description: ModelDescription, study: str | None, assignments:
             raise UserError(f"--set {assignment}: only keys of the data can be set, the model is evaluated as it is")
     if study is not None and not is_path_of_user_data(study):
         return dict(load_study(study, assignments).base["data"])
-    document = _document_of_training_data(description)
-    if study is None and not assignments:
-        return dict(mapping_or_empty(document.values["data"]))
+    document = YamlDocument("the model", {"data": dict(description.config["data"])})
     if study is not None:
         own = str(description.config["data"]["name"])
         if all(knob.key != "path" for knob in data.data_knobs(own)):
@@ -177,17 +173,6 @@ def _data_section(description: ModelDescription, study: str | None, assignments:
     checked = validate_section(make_section_model("data", data.data_knobs(name)), values, ("data",), problems)
     problems.raise_if_any()
     return {"name": name, **(checked or {})}
-
-
-def _document_of_training_data(description: ModelDescription) -> YamlDocument:
-    """Return a document with the `data` section that a model was trained on, without keys of earlier versions."""
-    by_number = ("aligned", "by_number")  # the class of each bias class, which the model's facts have
-    own = {key: value for key, value in description.config["data"].items() if (key, value) != by_number}
-    document = YamlDocument("the model", {"data": own})
-    problems = ProblemCollector(document)
-    document.values = drop_keys_of_earlier_versions(document.values, problems)
-    problems.raise_if_any()
-    return document
 
 
 def _add_all_samples_split(dataset: Dataset) -> Dataset:

@@ -181,10 +181,7 @@ class FunctionTrial:
         self._test: dict[str, float] = {}
 
     def train_epochs(
-        self,
-        resume: Path | None = None,
-        pause: float = 0.0,
-        choice: EpochChooser | None = None,
+        self, resume: Path | None = None, pause: float = 0.0, choice: EpochChooser | None = None
     ) -> Iterator[dict[str, float]]:
         """Call the function, and yield the metrics of each epoch; see `TrainingLoop.train_epochs`.
 

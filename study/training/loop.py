@@ -319,10 +319,7 @@ class TrainingLoop:
         self._shapes = {name: list(tensor.shape) for name, tensor in self._networks.state_dict().items()}
 
     def train_epochs(
-        self,
-        resume: Path | None = None,
-        pause: float = 0.0,
-        choice: EpochChooser | None = None,
+        self, resume: Path | None = None, pause: float = 0.0, choice: EpochChooser | None = None
     ) -> Iterator[dict[str, float]]:
         """Train, and yield the metrics of each epoch: `train/*`, `val/*`, and what it cost (see `EpochProfiler`).
 

@@ -71,12 +71,7 @@ class LARS(EagerOptimizer):
     """
 
     def __init__(
-        self,
-        params: ParamsT,
-        lr: float,
-        momentum: float = 0.9,
-        weight_decay: float = 0.0,
-        trust: float = 1e-3,
+        self, params: ParamsT, lr: float, momentum: float = 0.9, weight_decay: float = 0.0, trust: float = 1e-3
     ) -> None:
         super().__init__(params, {"lr": lr, "momentum": momentum, "weight_decay": weight_decay, "trust": trust})
 

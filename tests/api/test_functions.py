@@ -120,10 +120,7 @@ def test_the_study_has_all_that_was_given() -> None:
         ({"space": {"width": range(4, 9)}}, r"^space: width: range\(4, 9\) given; a range is \(low, high\)"),
         ({"space": {"width": []}}, r"^space: width.choices: \[\] given, allowed is at least 1 item"),
         ({"baseline": {"rate": 0.5, "x": 1}}, r"^baseline: x: unknown key"),
-        (
-            {"metric": "val/score"},
-            r"^maximize: is missing: .*val/score .*study.run: maximize=True or False",
-        ),
+        ({"metric": "val/score"}, r"^maximize: is missing: .*val/score .*study.run: maximize=True or False"),
         ({"metric": "accuracy"}, r"^metric: 'accuracy' given"),
         ({"fixed": {"a-b": 1}}, r"^fixed: a-b: allowed is a name of letters"),
         ({"fixed": {"name": "x"}}, r"fixed: name: is taken"),

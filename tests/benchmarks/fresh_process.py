@@ -48,12 +48,7 @@ def job(folder: Path, device: str) -> JobPayload:
     config = TrialConfig({"name": "none"}, {"name": "none"}, method, TrainOptions(epochs=1))
     gpu = 1.0 if device == "cuda" else 0.0
     where = {"checkpoint": folder / "state", "output": folder / "output", "own_runs": folder / "own_runs"}
-    rest: dict[str, Any] = {
-        "model": None,
-        "goal": None,
-        "function": str(folder),
-        "needed": ("val/accuracy",),
-    }
+    rest: dict[str, Any] = {"model": None, "goal": None, "function": str(folder), "needed": ("val/accuracy",)}
     return JobPayload(
         kind="train",
         trial=0,

@@ -60,10 +60,7 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Here:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "command",
-    ["list", "status quickstart", "logs quickstart", "--help"],
-)
+@pytest.mark.parametrize("command", ["list", "status quickstart", "logs quickstart", "--help"])
 def test_what_is_told_of_a_study_needs_no_kept_answers(here: Here, command: str) -> None:
     assert not here(*command.split()) & HEAVY
 

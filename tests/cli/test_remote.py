@@ -84,12 +84,7 @@ def test_a_name_that_is_not_there_is_told_with_those_that_are(cluster: type[Jobs
     ],
 )
 def test_a_followed_driver_ends_with_its_own_exit_status_and_what_to_type(
-    cluster: type[Jobs],
-    monkeypatch: pytest.MonkeyPatch,
-    state: str,
-    code: int | None,
-    status: int,
-    told: str,
+    cluster: type[Jobs], monkeypatch: pytest.MonkeyPatch, state: str, code: int | None, status: int, told: str
 ) -> None:
     def follow(self: Jobs, job: str) -> Iterator[str]:
         yield "a line\n"
@@ -252,11 +247,7 @@ def test_a_study_is_removed_there_and_its_jobs_with_it(cluster: type[Jobs], monk
     ],
 )
 def test_jobs_stay_where_their_study_could_not_be_removed(
-    cluster: type[Jobs],
-    monkeypatch: pytest.MonkeyPatch,
-    error: Exception,
-    status: int,
-    forgotten: list[str],
+    cluster: type[Jobs], monkeypatch: pytest.MonkeyPatch, error: Exception, status: int, forgotten: list[str]
 ) -> None:
     """Of a submission that never made a study they are all there is."""
     monkeypatch.setattr(cluster, "answers", {"delete": error})

@@ -28,8 +28,7 @@ def test_the_answer_is_what_the_job_marked_whatever_libraries_write() -> None:
 
 
 @pytest.mark.parametrize(
-    "log",
-    ["only words", '{"a": 1}', marked("another", answer=1), f"study-answer {JOB} [", f"study-answer {JOB} 3"],
+    "log", ["only words", '{"a": 1}', marked("another", answer=1), f"study-answer {JOB} [", f"study-answer {JOB} 3"]
 )
 def test_a_log_without_an_answer_is_told(log: str) -> None:
     with pytest.raises(UserError, match="no answer came back"):

@@ -116,11 +116,7 @@ def assert_ray_has_both_nodes(job: Job, number: str) -> None:
     while there != [2 * len(NODES), len(NODES)]:
         assert time.monotonic() < deadline, f"{there}\n{job.log(number)}"
         done = subprocess.run(
-            [sys.executable, "-c", ASK],
-            env={**os.environ, **environment},
-            capture_output=True,
-            text=True,
-            timeout=300,
+            [sys.executable, "-c", ASK], env={**os.environ, **environment}, capture_output=True, text=True, timeout=300
         )
         there = json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else done.stderr[-500:]
     assert token.stat().st_mode & 0o777 == 0o600

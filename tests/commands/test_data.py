@@ -27,10 +27,7 @@ def test_the_list_says_which_files_are_there(root: Path) -> None:
     for name in ("cifar10", "corrupted_cifar10", "biased_mnist", "color_mnist"):
         assert (before[name].there, after[name].there) == (False, True)
     assert before["biased_digits"].there
-    assert tuple(of["cifar10"].facts.title for of in (before, after)) == (
-        "CIFAR-10",
-        "CIFAR-10 (JPEG, q75)",
-    )
+    assert tuple(of["cifar10"].facts.title for of in (before, after)) == ("CIFAR-10", "CIFAR-10 (JPEG, q75)")
     assert after["color_mnist"].facts.condition == 3
     assert before["biased_mnist"].keys == ["rho", "seed", "val_share", "val", "folds"]
 

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from helpers import Told, quickstart, write_ledger
 
 from study.commands.export import export_best
@@ -15,8 +14,6 @@ from study.home.record import StudyRecord
 from study.ranking import Results
 from study.ranking.selection import CandidateSelection
 from study.spec import load_study
-from study.spec.configuration import configuration_digest
-from study.spec.yaml_document import read_study_file
 
 SPEC = quickstart("search.confirm={top: 1, seeds: 2}", "train.seed=5", "train.lr_milestones=[0.5]")
 PARAMS = [
@@ -112,18 +109,6 @@ def test_it_says_where_it_comes_from(folder: StudyFolder, tmp_path: Path) -> Non
     assert "test/accuracy" not in origin["gain"], "test was not read for the baseline"
     assert origin["code"] == {"version": "1", "data": "d", "libraries": {}}
     assert origin["mlflow_run"] is None
-
-
-def test_a_file_with_a_key_that_was_removed_since_can_be_written_again(folder: StudyFolder, tmp_path: Path) -> None:
-    path, again = tmp_path / "best.yaml", tmp_path / "again.yaml"
-    export_best(**told(folder, *TRIALS), out=path)
-    values: dict[str, Any] = read_study_file(path).values
-    values["train"]["thresholds"] = "none"
-    values["origin"]["digest"] = configuration_digest(values)
-    path.write_text(yaml.safe_dump(values))
-    again.write_text(load_study(str(path)).to_yaml())
-    assert "thresholds" not in again.read_text()
-    assert load_study(str(again)).base == load_study(str(path)).base
 
 
 @pytest.mark.parametrize("version", [1, 3, None])

@@ -33,10 +33,7 @@ def test_what_each_rule_would_have_picked_as_plain_values(tmp_path: Path) -> Non
     write_ledger(folder.ledger_file, *trials)
     assert [
         (row["rule"], row["own"], row["trial"], row["rank"], row["regret"]) for row in rule_pick_rows(home, "mine")
-    ] == [
-        ("accuracy", True, 0, 1, None),
-        ("balanced_accuracy", False, 1, 2, None),
-    ]
+    ] == [("accuracy", True, 0, 1, None), ("balanced_accuracy", False, 1, 2, None)]
 
 
 def test_a_watched_page_loads_itself_again_until_its_study_is_over(

@@ -55,11 +55,7 @@ def test_whose_study_it_is_is_shown(home: Home) -> None:
     }
     table = status.studies_table(home, status.list_study_rows(home)).splitlines()
     assert table[0].split()[:3] == ["study", "state", "owner"]
-    assert {line.split()[0]: line.split()[2] for line in table[1:]} == {
-        "new": "-",
-        "old": "ada",
-        "hers": "ada",
-    }
+    assert {line.split()[0]: line.split()[2] for line in table[1:]} == {"new": "-", "old": "ada", "hers": "ada"}
     hers = home.find_study("hers")
     assert status.study_status(hers).summary.owner == "ada"
     told = status.study_status_lines(status.study_status(hers))
@@ -208,7 +204,7 @@ def test_a_study_whose_own_file_was_damaged_is_named_and_the_others_are_listed(
     home: Home, key: str, value: object, message: str
 ) -> None:
     folder = home.find_study("old")
-    document = YAML(typ="safe").load(folder.spec_file)
+    document = YAML(typ="safe", pure=True).load(folder.spec_file)
     (document if key in document else document["search"])[key] = value
     with folder.spec_file.open("w") as file:
         YAML().dump(document, file)

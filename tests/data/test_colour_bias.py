@@ -12,9 +12,7 @@ def labels(counts: list[int]) -> np.ndarray:
 
 
 @given(
-    counts=st.lists(st.integers(0, 60), min_size=10, max_size=10),
-    rho=st.floats(0, 1),
-    seed=st.integers(0, 2**32 - 1),
+    counts=st.lists(st.integers(0, 60), min_size=10, max_size=10), rho=st.floats(0, 1), seed=st.integers(0, 2**32 - 1)
 )
 def test_shares_are_exact_for_any_counts(counts: list[int], rho: float, seed: int) -> None:
     target = labels(counts)

@@ -33,12 +33,7 @@ def test_the_example_of_the_protocol_is_a_data_set(monkeypatch: pytest.MonkeyPat
         data.load_labels(section),
         data.user_file_notes(section),
         data.image_square_mode(section),
-    ) == (
-        (),
-        None,
-        [],
-        "crop",
-    )
+    ) == ((), None, [], "crop")
 
 
 @pytest.mark.parametrize("name", data.dataset_names())

@@ -114,7 +114,7 @@ def test_a_changed_validation_row_leaves_what_its_fold_trains_on(tmp_path: Path)
     own["features"] = ["x", "y", "z", "word"]
     frame.to_csv(own["path"], index=False)
     before = data.load(own)
-    row = int(np.flatnonzero(frame.z == before.folds.non_test_samples.inputs[3, 2])[0])
+    row = int(np.argmin(np.abs(frame.z - before.folds.non_test_samples.inputs[3, 2])))
     fold = int(before.folds.fold_of_sample[3])
     for column, value in (("z", 1e6), ("z", np.nan), ("word", "never seen")):
         changed = frame.copy()

@@ -67,10 +67,7 @@ def test_one_file_under_two_spellings_is_refused(workplace):
     lines = rows()
     write(workplace / "mine", lines)
     (workplace / "mine" / "3.png").rename(workplace / "mine" / f"{APART}.png")
-    lines[3], lines[4] = (
-        lines[3].replace("3.png", f"{COMPOSED}.png"),
-        lines[4].replace("4.png", f"{APART}.png"),
-    )
+    lines[3], lines[4] = (lines[3].replace("3.png", f"{COMPOSED}.png"), lines[4].replace("4.png", f"{APART}.png"))
     (workplace / "mine" / "labels.csv").write_text("\n".join(["file,target,gender,young,weight,part", *lines]))
     with pytest.raises(UserError, match=r"row 5: .* is the file of row 4, spelled differently"):
         load()

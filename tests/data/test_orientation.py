@@ -21,12 +21,7 @@ STORED = {
 }
 """How the pixels of an upright picture are stored under each orientation."""
 
-LOSSLESS = {
-    "png": {},
-    "webp": {"lossless": True, "exact": True},
-    "tif": {},
-    "tiff": {"compression": "tiff_lzw"},
-}
+LOSSLESS = {"png": {}, "webp": {"lossless": True, "exact": True}, "tif": {}, "tiff": {"compression": "tiff_lzw"}}
 
 
 def stored(image, file, orientation, **options):

@@ -90,11 +90,7 @@ def test_nobody_can_be_recognised_in_what_is_prepared_or_said(root: Path) -> Non
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        (
-            "Bachelors",
-            "Bachelor",
-            "column 'education', row 1: the value is 'Bachelor', allowed: Bachelors",
-        ),
+        ("Bachelors", "Bachelor", "column 'education', row 1: the value is 'Bachelor', allowed: Bachelors"),
         (" 77516", " many", "column 'fnlwgt', row 1: 'many' is not a finite number"),
         (" 77516", " 1e308", "column 'fnlwgt', row 1: 1e[+]308 is too large"),
         ("<=50K", "50K", "column 'income', row 1: the value is '50K', allowed: <=50K, >50K"),

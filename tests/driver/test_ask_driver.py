@@ -171,7 +171,7 @@ def test_after_the_last_configuration_was_given_out_what_runs_is_told(tmp_path: 
 def test_a_search_that_is_over_goes_on_with_what_is_enqueued(folder: StudyFolder) -> None:
     ledger = Ledger(folder.ledger_file)
     ledger.append(TrialEnded(trial=2, state="complete"))
-    ledger.append(SessionClosed(state="complete", enough="plateau"))
+    ledger.append(SessionClosed(state="complete", enough="time"))
     ledger.close()
     done = ask_driver.request_configuration(folder, TYPED)
     assert done.message.startswith("mine: is not running. Once it is resumed, the search tries this configuration next")

@@ -62,12 +62,7 @@ def test_a_full_disk_is_told_with_its_place_and_the_way_on(tmp_path: Path, comma
     ids=["refused", "no permission", "a bug", "stopped"],
 )
 def test_what_is_refused_before_its_first_trial_leaves_nothing_behind(
-    tmp_path: Path,
-    empty_database: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    begin: str,
-    refusal: Exception,
-    stays: bool,
+    tmp_path: Path, empty_database: Path, monkeypatch: pytest.MonkeyPatch, begin: str, refusal: Exception, stays: bool
 ) -> None:
     """The same command works once it is mended; what only had to stop goes on by `study resume`."""
 

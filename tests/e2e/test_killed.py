@@ -40,10 +40,7 @@ def kill(command: Command, moment: list[Any], *arguments: str, slow: float = 0) 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(
     "first",
-    [
-        pytest.param(0, marks=pytest.mark.slow),
-        *(pytest.param(first, marks=pytest.mark.long) for first in (5, 10, 15)),
-    ],
+    [pytest.param(0, marks=pytest.mark.slow), *(pytest.param(first, marks=pytest.mark.long) for first in (5, 10, 15))],
 )
 def test_killed_at_twenty_moments_a_study_ends_as_the_undisturbed_one(
     first: int, make_command: Callable[[], Command], finished: Command

@@ -20,8 +20,7 @@ from study.sweep import STOPPING_MESSAGE
 
 
 @pytest.mark.parametrize(
-    "victim",
-    [pytest.param("raylet", marks=pytest.mark.slow), pytest.param("gcs_server", marks=pytest.mark.long)],
+    "victim", [pytest.param("raylet", marks=pytest.mark.slow), pytest.param("gcs_server", marks=pytest.mark.long)]
 )
 def test_a_killed_process_of_ray_ends_the_study_with_one_line(
     victim: str, make_command: Callable[[], Command], finished: Command

@@ -8,10 +8,7 @@ import pytest
 from failing_writes import missing
 from helpers import ROOT
 
-KINDS = (
-    "write home/disk/models/.trial-*.safetensors.*.part",
-    "rename home/disk/report/report.html",
-)
+KINDS = ("write home/disk/models/.trial-*.safetensors.*.part", "rename home/disk/report/report.html")
 
 
 @pytest.mark.slow

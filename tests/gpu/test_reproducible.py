@@ -81,9 +81,7 @@ def test_the_states_of_all_generators_are_kept_and_taken(printed: list[dict[str,
     }
 
 
-def test_deterministic_algorithms_are_demanded_of_the_trials_that_ask(
-    printed: list[dict[str, object]],
-) -> None:
+def test_deterministic_algorithms_are_demanded_of_the_trials_that_ask(printed: list[dict[str, object]]) -> None:
     """And of these alone, where a process runs both; on the CPU nothing has to be demanded."""
     assert printed[1] == {
         "before": [0, False, True],

@@ -14,10 +14,7 @@ from simulated_gpu import gpu_environment, missing
 from study.home.ledger import read_entries
 from study.home.record import StudyRecord
 
-pytestmark = [
-    pytest.mark.skipif(bool(missing()), reason=str(missing())),
-    pytest.mark.timeout(900),
-]
+pytestmark = [pytest.mark.skipif(bool(missing()), reason=str(missing())), pytest.mark.timeout(900)]
 
 FUNCTION = """\
 import time

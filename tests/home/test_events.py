@@ -19,7 +19,6 @@ LINES = (
 ,"rows":{"val":3},"sources":[]}},"weights":[{"name":"w","file":"f","sha256":"0"}],"function":[{"name":"w","file":"f","\
 sha256":"0"}],"placement":{"resources.cpu":2},"groups":{"val":[[1,2]],"classes":["a"]}}
 {"event":"extended","time":1.5,"trials":9}
-{"event":"lengthened","time":1.5,"epochs":9,"trials":[0,3]}
 {"event":"retried","time":1.5,"trials":[]}
 {"event":"confirming","time":1.5,"top":2,"seeds":3,"rules":false}
 {"event":"ablating","time":1.5,"trial":1,"steps":[["a","b"],["c"]],"first":1,"seeds":3}

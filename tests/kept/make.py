@@ -2,8 +2,7 @@
 a folder to run them in.
 
 Needed only where a study is to be added, or where no ledger of before can be read any more: new ledgers have new times,
-and with those all kept values of the study change (`python tests/kept/rewrite.py`). Takes about ten minutes. `extended`
-is of an earlier version, whose trials could go on beyond their last epoch.
+and with those all kept values of the study change (`python tests/kept/rewrite.py`). Takes about ten minutes.
 """
 
 import gzip
@@ -14,17 +13,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
-from unittest.mock import MagicMock, patch
 
 import yaml
 
 import study
 from study.api.notebook import create_progress_view
 from study.commands.ablate_study import AblationRequest as Ablation
-from study.driver import session
 from study.driver.run import run_ablation
 from study.home.driver_requests import DriverRequest, submit_request
 from study.home.events import entry_to_event
@@ -32,7 +28,6 @@ from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger, read_entries
 from study.knobs import read_knobs
 from study.spec.schema import SearchOptions, TrialResources
-from study.sweep.ray_runtime import SharedRay
 from study.training.config import TrainOptions
 
 KEPT = Path(__file__).parent / "studies"
@@ -76,16 +71,6 @@ def fails(config: dict[str, Any], seed: int, epochs: int) -> Iterator[dict[str, 
         yield metrics | ({"val/accuracy": float("nan")} if config["y"] < 0.02 else {})
 
 
-def goes_on(config: dict[str, Any], seed: int, checkpoint: Path) -> Iterator[dict[str, float]]:
-    """The same for as many epochs as are asked for; goes on behind the last one."""
-    file = checkpoint / "epoch"
-    done = int(file.read_text()) if file.exists() else 0
-    for epoch, metrics in enumerate(curve(config, seed, 100), 1):
-        if epoch > done:
-            file.write_text(str(epoch))
-            yield metrics
-
-
 def digits(name: str, **keys: Any) -> study.Study:
     """A study of biased digits; `keys` with two underscores for a dot."""
     file = Path(os.environ["STUDY_HOME"]) / f"{name}-file.yaml"
@@ -111,12 +96,7 @@ def single() -> None:
 def several() -> None:
     metrics = ["val/accuracy", "val/equalized_odds"]
     confirm = {"top": 2, "seeds": 2}
-    digits(
-        "several",
-        search__metric=metrics,
-        search__trials=10,
-        search__confirm=confirm,
-    )
+    digits("several", search__metric=metrics, search__trials=10, search__confirm=confirm)
 
 
 def constrained() -> None:
@@ -271,30 +251,19 @@ def _plain(event: dict[str, Any]) -> dict[str, Any]:
     return event | {key: value for key, value in told.items() if key in event}
 
 
-@contextmanager
-def quick() -> Iterator[None]:
-    """One Ray for all studies, and neither MLflow nor reports: only ledgers are kept."""
-    tracker = MagicMock(**{"finish.return_value": None, "notes": []})
-    with SharedRay() as shared, ExitStack() as stack:
-        for name, value in (("ray_runtime", shared), ("outputs", lambda *_, **__: {}), ("Tracker", lambda *_: tracker)):
-            stack.enter_context(patch.object(session, name, value))
-        yield
-
-
 def main(home: str, *names: str) -> None:
     """Run studies in a home, and keep them."""
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ["STUDY_HOME"] = home
-    with quick():
-        for name in names or STUDIES:
-            if part := PARTS.get(name):
-                part()
-                continue
-            began = time.monotonic()
-            STUDIES[name]()
-            folder = Home.locate().find_study(name)
-            keep(folder)
-            print(name, f"{time.monotonic() - began:.0f} s", study.load(name).state, flush=True)
+    for name in names or STUDIES:
+        if part := PARTS.get(name):
+            part()
+            continue
+        began = time.monotonic()
+        STUDIES[name]()
+        folder = Home.locate().find_study(name)
+        keep(folder)
+        print(name, f"{time.monotonic() - began:.0f} s", study.load(name).state, flush=True)
 
 
 PARTS = {part.__name__: part for part in (begin_killed, resume_killed)}

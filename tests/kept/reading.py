@@ -38,7 +38,6 @@ from study.home.events import Event, event_to_entry
 from study.home.folder import StudyFolder, write_home_format
 from study.home.ledger import Ledger, read_entries
 from study.home.record import StudyRecord, TrialRecord
-from study.knobs import REMOVED_VALUES
 from study.ranking import Results, SeedStatistics, epochs
 from study.ranking.difference import Arm, mean_difference, metrics_of_both_splits
 from study.ranking.json_documents import to_plain_value
@@ -55,8 +54,8 @@ PREFIXES, EVENTS, ASKED = 80, 20_000, 3
 """At how many prefixes of a ledger the agenda is asked at most, how many events these have together at most, as each is
 read again, and how often it is asked at each."""
 
-LEFT_OUT = ("study_id", "study_hash", "code", "format", "more_search")
-"""Of best.yaml's origin: what changes with the version, whatever the study found, and a sentence that the lead has."""
+LEFT_OUT = ("study_id", "study_hash", "code", "format")
+"""Of best.yaml's origin: what changes with the version, whatever the study found."""
 
 
 @cache
@@ -248,11 +247,8 @@ def all_words() -> dict[str, dict[str, list[str]]]:
 
 def decisions(name: str) -> Table:
     """What the agenda does that goes on at prefixes of a ledger, each with all that it writes: one row for a prefix by
-    its events, one column for each event that is written. The last prefix is the whole ledger. None of a study whose
-    sampler or early stopping was removed: it does not go on."""
+    its events, one column for each event that is written. The last prefix is the whole ledger."""
     events, spec = read_entries(folder(name).ledger_file), loaded(name).spec
-    if {spec.search.sampler, spec.search.early_stopping.name} & REMOVED_VALUES.keys():
-        return {}
     places = range(2, len(events))
     drawn = random.Random(name).sample(places, min(PREFIXES, EVENTS // len(events), len(places)))
     return {str(place): _decided(spec, events[:place]) for place in [*sorted(drawn), len(events)]}
@@ -307,7 +303,7 @@ def _best(study: StudyFolder, results: Results) -> Table:
     if not any(trial.state == "complete" for trial in results.record.trials.values()):
         return {}
     (file,) = export_best(study, results, study.best_file)
-    best = YAML(typ="safe").load(file.path.read_text(encoding="utf-8"))
+    best = YAML(typ="safe", pure=True).load(file.path.read_text(encoding="utf-8"))
     best["origin"] = {key: value for key, value in best["origin"].items() if key not in LEFT_OUT}
     parts = {section: value if isinstance(value, dict) else {"": value} for section, value in best.items()}
     return {section: _columns(value) for section, value in parts.items() if section not in ("resources", "search")}

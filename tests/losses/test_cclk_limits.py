@@ -4,17 +4,7 @@ import math
 
 import pytest
 import torch
-from small_batch import (
-    BIAS,
-    NEGATIVES,
-    OTHER_VIEW,
-    OTHERS,
-    SAMPLES,
-    TEMPERATURE,
-    VIEWS,
-    close,
-    log_sum,
-)
+from small_batch import BIAS, NEGATIVES, OTHER_VIEW, OTHERS, SAMPLES, TEMPERATURE, VIEWS, close, log_sum
 
 from study.losses.cclk import fair_cclk, hard_negative_cclk, kernel_weight_diagnostics, weakly_supervised_cclk
 

@@ -2,19 +2,7 @@
 
 import pytest
 import torch
-from small_batch import (
-    BIAS,
-    INFO_NCE,
-    LABEL,
-    OTHERS,
-    ROWS,
-    SAMPLES,
-    SCORES,
-    TARGET,
-    TEMPERATURE,
-    VIEWS,
-    close,
-)
+from small_batch import BIAS, INFO_NCE, LABEL, OTHERS, ROWS, SAMPLES, SCORES, TARGET, TEMPERATURE, VIEWS, close
 from torch import Tensor
 from torch.nn.functional import normalize
 

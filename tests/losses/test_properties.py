@@ -122,9 +122,7 @@ def test_gradcheck(call: Call) -> None:
 
 
 @pytest.mark.parametrize(
-    "call",
-    [pytest.param(call, marks=pytest.mark.long if call.given else pytest.mark.slow) for call in CALLS],
-    ids=str,
+    "call", [pytest.param(call, marks=pytest.mark.long if call.given else pytest.mark.slow) for call in CALLS], ids=str
 )
 def test_traces_as_one_graph_and_gives_the_same(call: Call) -> None:
     torch._dynamo.reset()

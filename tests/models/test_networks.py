@@ -99,8 +99,7 @@ def same(one: nn.Module, other: nn.Module) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("model", "facts"),
-    [pytest.param(*case[:2], marks=marks(*case[:2])) for case in CASES if not case[1].is_table][::2],
+    ("model", "facts"), [pytest.param(*case[:2], marks=marks(*case[:2])) for case in CASES if not case[1].is_table][::2]
 )
 def test_channels_last_gives_the_same_features(model: dict[str, Any], facts: Facts) -> None:
     plain, last = (seeded(model, facts).double() for _ in range(2))

@@ -13,9 +13,7 @@ from study.home.record import StudyRecord
 from study.ranking import Results
 from study.ranking.selection import CandidateSelection, select_candidates
 from study.spec import StudySpec
-from study.spec.load import check_and_complete_document
 from study.spec.objective import SIGNIFICANT_DIGITS
-from study.spec.yaml_document import YamlDocument
 
 GAP = "val/equalized_odds"
 TWO = f"search.metric=[val/accuracy, {GAP}]"
@@ -57,8 +55,7 @@ def best(found: StudyRecord, spec: StudySpec) -> int:
 
 
 @pytest.mark.parametrize(
-    ("accurate", "fair"),
-    [((0.90, 0.30), (0.90, 0.02)), ((0.75, 0.41), (0.74, 0.05)), ((0.62, 0.9), (0.55, 0.1))],
+    ("accurate", "fair"), [((0.90, 0.30), (0.90, 0.02)), ((0.75, 0.41), (0.74, 0.05)), ((0.62, 0.9), (0.55, 0.1))]
 )
 def test_what_is_chosen_is_on_the_front_of_the_fresh_seeds(accurate: Pair, fair: Pair) -> None:
     """In the search the fair one leads or they share the front; on fresh seeds the other has a little more accuracy."""
@@ -177,22 +174,6 @@ def test_the_whole_front_runs_again_up_to_a_bound(top: int, most: int, expected:
         assert 16 not in again
     if expected >= 10:
         assert {1, 15} <= set(again), "both ends"
-
-
-def test_in_a_study_of_before_as_many_run_again_as_did() -> None:
-    """Its file in the study's folder knows no `front`: nothing more is to run, and nothing more is read on test."""
-    spec = spec_of("search.confirm={top: 2, seeds: 2}")
-    document = spec.to_document()
-    assert document["search"]["confirm"].pop("front") == 10
-    before = check_and_complete_document(YamlDocument("study.yaml", document), of_folder=True)
-    assert before.to_document() == document
-    assert before.hash != spec.hash
-    fresh = {0: [(0.3, 0.9)] * 2, 15: [LINE[14]] * 2, 14: [LINE[13]] * 2}
-    found = searched(*LINE, baseline=(0.3, 0.95), fresh=fresh)
-    assert [one.number for one in Results(before, found).trials_to_confirm()] == [0, 15, 14]
-    assert Results(before, found).is_confirmed
-    assert (front(found, before), numbers(Results(before, found).candidates_to_test)) == ([15, 14], [15])
-    assert not Results(spec, found).is_confirmed
 
 
 def test_a_study_of_one_metric_is_what_it_was() -> None:

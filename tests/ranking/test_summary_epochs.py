@@ -8,8 +8,7 @@ from study.ranking.json_documents import to_plain_value
 from study.ranking.summary import result_metric_values, summarise, summary_lines
 
 TOLD = record(
-    Told("baseline", [0.1, 0.2, 0.6, 0.2]),
-    Told("search", [0.1, 0.8, 0.6, 0.3], params={"method.alpha": 0.5}),
+    Told("baseline", [0.1, 0.2, 0.6, 0.2]), Told("search", [0.1, 0.8, 0.6, 0.3], params={"method.alpha": 0.5})
 )
 BEST = quickstart("search.confirm={top: 0}", "search.epoch=best", "search.epoch_window=2")
 

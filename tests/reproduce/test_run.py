@@ -41,8 +41,7 @@ def test_seeds_are_different_whole_numbers(home: Home, seeds: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("seeds", "expected"),
-    [("0,1,2", [0, 1, 2]), ("1,0", [0, 1]), ("7", [7]), ("9,0,4", [0, 4, 9]), ("3,5", [3, 5])],
+    ("seeds", "expected"), [("0,1,2", [0, 1, 2]), ("1,0", [0, 1]), ("7", [7]), ("9,0,4", [0, 4, 9]), ("3,5", [3, 5])]
 )
 def test_a_configuration_runs_on_the_seeds_that_were_asked_for(
     home: Home, begin: Begin, seeds: str, expected: list[int]

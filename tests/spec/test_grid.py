@@ -68,12 +68,7 @@ WHEN = "train.optimizer: {choices: [sgd, adam]}, train.momentum: {low: 0.5, high
     ("sampler", "space", "given", "message"),
     [
         ("grid", "method.lambda: {low: 0.0, high: 1.0}", (), "method.lambda: the range 0.0 to 1.0 has no step"),
-        (
-            "grid",
-            "model.width: {low: 4, high: 64, log: true}",
-            (),
-            "model.width: the range 4 to 64 has no step",
-        ),
+        ("grid", "model.width: {low: 4, high: 64, log: true}", (), "model.width: the range 4 to 64 has no step"),
         ("grid", f"method.alpha: {STEPS}, method.lambda: {STEPS}", (), "search.space: has more than 100000 cells"),
         ("grid", "method.alpha: {low: 0, high: 1, step: 1.0e-6}", (), "in steps of 1e-06 are more than"),
         ("grid", "model.width: {low: 4, high: 9000000000000000}", (), "in steps of 1 are more than 100000 values"),

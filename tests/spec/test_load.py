@@ -188,11 +188,7 @@ def test_what_is_longer_than_a_message_is_shortened(assignment: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "assignments",
-    [
-        ("train.epochs=1",),
-        ("train.epochs=3", "search.early_stopping={name: asha, grace: 4}"),
-    ],
+    "assignments", [("train.epochs=1",), ("train.epochs=3", "search.early_stopping={name: asha, grace: 4}")]
 )
 def test_early_stopping_need_not_suit_a_single_trial(assignments: tuple[str, ...]) -> None:
     assert "search.early_stopping." in refused(*assignments)

@@ -60,10 +60,7 @@ def test_the_kernels_are_choices() -> None:
     ("domain", "words"),
     [
         ("method.alpha: {range: papers}", "search.space.method.alpha.range: 'papers' given. "),
-        (
-            "train.momentum: paper",
-            "search.space.train.momentum: 'paper' given, but no range is declared",
-        ),
+        ("train.momentum: paper", "search.space.train.momentum: 'paper' given, but no range is declared"),
         ("method.alfa: paper", "search.space.method.alfa: unknown key. Did you mean 'method.alpha'?"),
     ],
 )

@@ -1,25 +1,16 @@
 """A resolved file leaves nothing to a default and stands for the same trials."""
 
-import re
-from contextlib import nullcontext
 from dataclasses import replace
-from functools import reduce
-from operator import getitem
 from pathlib import Path
 from random import Random
 
 import pytest
-import yaml
 from helpers import quickstart, reread
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from study.errors import UserError
-from study.knobs import DATA_SETS_OF_REMOVED_KEYS, REMOVED_KEYS
 from study.spec import load_resolved, load_resolved_and_check
-from study.spec.load import drop_keys_of_earlier_versions
-from study.spec.rungs import RungSchedule
-from study.spec.sampler_capabilities import sampler_capabilities
 
 SPEC = quickstart()
 
@@ -111,59 +102,12 @@ def test_a_study_that_took_several_gpus_can_be_read(tmp_path: Path) -> None:
         load_resolved_and_check(tmp_path / "study.yaml")
 
 
-def test_a_study_by_what_was_removed_since_can_be_read(tmp_path: Path) -> None:
-    """It cannot go on, which says what has taken the place; its report can still be made."""
-    text = quickstart("search.sampler=gp", "search.early_stopping=asha").to_yaml()
-    (tmp_path / "study.yaml").write_text(text.replace("sampler: gp", "sampler: mfgp").replace("asha", "promotion"))
-    spec = load_resolved(tmp_path / "study.yaml")
-    assert (spec.search.sampler, spec.search.early_stopping.name) == ("mfgp", "promotion")
-    assert not RungSchedule(spec.search.early_stopping, spec.epochs).rung_epochs
-    assert sampler_capabilities("mfgp").learns_from_results
-    with pytest.raises(UserError, match=r"'mfgp' given, which was removed\. Write tpe(.|\n)*'promotion' given"):
-        load_resolved_and_check(tmp_path / "study.yaml")
-    (tmp_path / "study.yaml").write_text((tmp_path / "study.yaml").read_text() + "retriez: 2\n")
-    with pytest.raises(UserError, match="retriez") as refused:
-        load_resolved(tmp_path / "study.yaml")
-    assert "was removed" not in str(refused.value)
-
-
-@pytest.mark.parametrize("key", [key for key in REMOVED_KEYS if not key.startswith("data.")])
-def test_a_removed_key_that_was_off_is_no_matter_and_another_one_is_told(tmp_path: Path, key: str) -> None:
-    """A study of before goes on where it was off, else it is only read."""
-    (off, instead), document = REMOVED_KEYS[key], SPEC.to_document()
-    *above, last = key.split(".")
-    section = reduce(getitem, above, document)
-    for value, is_off in ((off, True), (None, True), ("on", False)):
-        section[last] = value
-        (tmp_path / "study.yaml").write_text(yaml.safe_dump(document, sort_keys=False))
-        assert load_resolved(tmp_path / "study.yaml").hash == SPEC.hash
-        if is_off:
-            assert load_resolved_and_check(tmp_path / "study.yaml").hash == SPEC.hash
-        else:
-            said = rf"yaml:\d+: {re.escape(key)}: 'on' given, which was removed: {re.escape(instead)}"
-            with pytest.raises(UserError, match=said):
-                load_resolved_and_check(tmp_path / "study.yaml")
-    with pytest.raises(UserError, match=rf"--set {re.escape(key)}=on: .* given, which was removed"):
-        quickstart(f"{key}=on")
-
-
-@pytest.mark.parametrize(("choose", "is_off"), [("first", True), ("{name: first}", True), ("{name: knee}", False)])
-def test_a_removed_rule_is_off_in_each_form_that_files_have(choose: str, is_off: bool) -> None:
-    with nullcontext() if is_off else pytest.raises(UserError, match=r"'knee'.* given, which was removed"):
-        assert quickstart(f"search.choose={choose}").hash == quickstart().hash
-
-
-@pytest.mark.parametrize("key", [key for key in REMOVED_KEYS if key.startswith("data.")])
-@pytest.mark.parametrize("has_removed", [True, False])
-def test_a_removed_key_of_a_data_set_is_no_other_ones(key: str, has_removed: bool) -> None:
-    """A data set from a package of the user's own may have it."""
-    name = DATA_SETS_OF_REMOVED_KEYS[key][0] if has_removed else "biased_digits"
-    last, (off, _) = key.removeprefix("data."), REMOVED_KEYS[key]
-    kept = {} if has_removed else {last: off}
-    assert drop_keys_of_earlier_versions({"data": {"name": name, last: off}}) == {"data": {"name": name, **kept}}
-    with pytest.raises(UserError) as refused:
-        quickstart("data={name: " + name + ", " + last + ": on}")
-    assert ("was removed" in str(refused.value)) is has_removed
+@pytest.mark.parametrize(("section", "key"), [("search", "plateau"), ("train", "keep_epochs"), ("data", "row_numbers")])
+def test_a_study_whose_file_has_a_key_that_is_not_known_is_refused(tmp_path: Path, section: str, key: str) -> None:
+    (tmp_path / "study.yaml").write_text(SPEC.to_yaml().replace(f"{section}:\n", f"{section}:\n  {key}: null\n"))
+    for load in (load_resolved, load_resolved_and_check) if section != "data" else (load_resolved_and_check,):
+        with pytest.raises(UserError, match=rf"yaml:\d+: {section}\.{key}: unknown key"):
+            load(tmp_path / "study.yaml")
 
 
 @pytest.mark.parametrize("name", ["1", "1.5", "1e5", "0x1F", "0o7", "true", "null", "2001-01-01", "1_000", "on", "yes"])

@@ -32,10 +32,10 @@ def test_rungs_by_hand(rule: RungSchedule, rungs: list[int], expected_epochs: fl
     ("assignments", "said"),
     [
         (["search.early_stopping={name: asha, grace: 21}"], "grace: 21 given, allowed is at most train.epochs = 20"),
-        (["search.early_stopping={name: median}"], "name: 'median' given, which was removed. Write asha"),
+        (["search.early_stopping={name: median}"], "name: 'median' given. Allowed: 'asha' or 'none'"),
         (
             ["search.early_stopping={name: asha, brackets: 2}"],
-            "brackets: 2 given, which was removed: early_stopping.gr",
+            "brackets: unknown key. Did you mean .grace.. Allowed here: name",
         ),
     ],
 )

@@ -89,10 +89,7 @@ def test_a_single_value_is_a_constant() -> None:
             "{train.optimizer: [lars]}",
             "when.train.optimizer: 'lars' given, which train.optimizer never is. Allowed: 'adam'",
         ),
-        (
-            "{method.alpha: [0.5]}",
-            "when.method.alpha: method.alpha is searched as a range, allowed in a condition are",
-        ),
+        ("{method.alpha: [0.5]}", "when.method.alpha: method.alpha is searched as a range, allowed in a condition are"),
         ("{train.optimizer: sgd}", "when.train.optimizer: 'sgd' given, allowed is a list, as ['sgd']"),
         ("[sgd]", "search.space.train.momentum.when: ['sgd'] given, allowed is a mapping of keys to values"),
         ("{train.momentum: [0.5]}", "search.space.train.momentum.when.train.momentum: train.momentum is searched as a"),

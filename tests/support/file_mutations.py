@@ -74,9 +74,7 @@ def change_cell(random: Random, rows: Rows) -> None:
     quoted = random.choice(['"{}"', '"{}', '{}"', '"{}""', "'{}'"]).format(value)
     spelled = [random.choice([str.upper, str.title, " {}".format, "{} ".format])(cell) for cell in cells]
     elsewhere = rows[other][place : place + 1]
-    rows[row][column : column + 1] = random.choice(
-        [*[[value]] * 4, [quoted], spelled, elsewhere, [], [value, *cells]],
-    )
+    rows[row][column : column + 1] = random.choice([*[[value]] * 4, [quoted], spelled, elsewhere, [], [value, *cells]])
 
 
 def change_column(random: Random, rows: Rows) -> None:

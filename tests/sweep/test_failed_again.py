@@ -8,22 +8,15 @@ from course import BROKEN, Course, outcome, score, spec_of
 
 from study.commands import extend_study
 from study.errors import UserError
-from study.home.events import ConfirmRequested, TrialEnded, TrialsExtended, TrialStarted, TrialTested, TrialUntested
+from study.home.events import ConfirmRequested, TrialUntested
 from study.home.folder import StudyFolder
-from study.home.ledger import Ledger, read_entries
 from study.home.record import StudyRecord, TrialRecord
 from study.ranking import Results
-from study.ranking.summary import summarise, summary_lines
 from study.spec import StudySpec
 from study.sweep.failures import TrialFailure
-from study.tracking.runs_from_events import EventTranslator
-from study.tracking.tracking_state import TrackingState
 
 NONE = "search.early_stopping.name=none"
-STOPPINGS = {
-    "asha": "search.early_stopping={name: asha, grace: 1, reduction: 2}",
-    "none": NONE,
-}
+STOPPINGS = {"asha": "search.early_stopping={name: asha, grace: 1, reduction: 2}", "none": NONE}
 
 
 def broken(trial: TrialRecord, epoch: int) -> float | TrialFailure | None:
@@ -89,33 +82,6 @@ def test_a_study_that_gave_up_begins_again_and_one_that_fails_again_gives_up_aga
     assert {trial.state for trial in last.record.trials.values()} == {"complete"}
     with pytest.raises(UserError, match="no trial has failed"):
         retried(path, spec)
-
-
-def test_a_study_whose_trials_an_earlier_version_extended_is_read_as_it_was_before_and_does_not_go_on(
-    tmp_path: Path,
-) -> None:
-    spec, path = spec_of(STOPPINGS["none"], "search.trials=4"), tmp_path / "ledger.jsonl"
-    Course(path, spec).play()
-    before = StudyRecord.load(path)
-    ledger = Ledger(path)
-    later = (
-        TrialStarted(1, epoch=4),
-        TrialEnded(1, "failed", "BUG", "it broke"),
-        TrialTested(1, {"test/accuracy": 0.5}),
-    )
-    for event in (TrialsExtended(6, (1,)), *later):
-        ledger.append(event)
-    ledger.close()
-    record = StudyRecord.load(path)
-    assert (record.trials, record.history, record.state) == (before.trials, before.history, before.state)
-    assert record.n_test_readings == before.n_test_readings + 1
-    assert any("earlier version" in line for line in summary_lines(summarise(Results(spec, record))))
-    length = path.stat().st_size
-    with pytest.raises(UserError, match="earlier version"):
-        retried(path, spec)
-    assert path.stat().st_size == length
-    changes = EventTranslator(spec, TrackingState(""), StudyRecord()).translate(read_entries(path))
-    assert [change.status for change in changes if change.key == "1"] == ["FINISHED"]
 
 
 def test_a_test_split_that_was_read_at_last_is_not_read_again(tmp_path: Path) -> None:

@@ -30,10 +30,7 @@ RANGES = {
     "train.batch_size": "{low: 32, high: 128, step: 32}",
     "train.weight_decay": "{choices: [0.0]}",
 }
-MIXED = RANGES | {
-    "train.optimizer": "{choices: [adam, sgd]}",
-    "method.base_temperature": "{choices: [null, 0.07]}",
-}
+MIXED = RANGES | {"train.optimizer": "{choices: [adam, sgd]}", "method.base_temperature": "{choices: [null, 0.07]}"}
 CONDITIONAL = {
     "train.momentum": "{low: 0.5, high: 0.95, when: {train.optimizer: [sgd]}}",
     "train.optimizer": "{choices: [adam, sgd]}",

@@ -77,10 +77,7 @@ def of_features(place: Path) -> tuple[StudyFolder, Path]:
 
 @pytest.mark.parametrize("made", [of_images, of_rows, of_features])
 def test_it_predicts_as_the_command_does_where_only_its_requirements_are(
-    made: Callable[[Path], tuple[StudyFolder, Path]],
-    python: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    made: Callable[[Path], tuple[StudyFolder, Path]], python: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("STUDY_DATA", str(tmp_path / "data"))
     for name, value in variables_of_processes(ProcessKind.MLFLOW_CLIENT).items():

@@ -46,8 +46,7 @@ def test_classes_without_names_are_numbers(folder: StudyFolder) -> None:
 
 
 @pytest.mark.parametrize(
-    "inputs",
-    [np.zeros((2, 3, 8, 9), np.uint8), np.zeros((2, 3, 8, 8), np.float32), np.zeros((0, 3, 8, 8), np.uint8)],
+    "inputs", [np.zeros((2, 3, 8, 9), np.uint8), np.zeros((2, 3, 8, 8), np.float32), np.zeros((0, 3, 8, 8), np.uint8)]
 )
 def test_samples_of_another_kind_are_refused(folder: StudyFolder, inputs: np.ndarray[Any, Any]) -> None:
     with pytest.raises(UserError, match=r"given, the model takes uint8 \(samples, 3, 8, 8\)"):

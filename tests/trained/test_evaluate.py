@@ -7,7 +7,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from study import data, files, knobs
+from study import data, files
 from study.errors import UserError
 from study.home.folder import Home
 from study.trained import ModelDescription, TrainedClassifier
@@ -37,31 +37,18 @@ def test_the_network_that_found_groups_for_the_search_is_not_needed(
     assert not list((tmp_path / "data").rglob("*bias_guess*"))
 
 
-def test_a_model_of_an_earlier_version_may_name_keys_that_were_removed(
-    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The data set is looked up where the key was off, and otherwise what takes its place is said."""
-    monkeypatch.setenv("STUDY_DATA", str(tmp_path / "data"))
+def test_a_model_whose_data_have_a_key_that_is_not_known_is_refused(model: Path, tmp_path: Path) -> None:
     description = ModelDescription.read_file(model)
-    for given, message in ((True, "adult.*not found"), (False, "data.sensitive_input: False given, which was removed")):
-        of_data = {"name": "adult", "sensitive_input": given}
-        replace(description, config={**description.config, "data": of_data}).write_file(model)
-        with pytest.raises(UserError, match=message):
-            evaluate_model(Home(tmp_path / "home"), model, "val")
+    of_data = {**description.config["data"], "row_numbers": "leave_out"}
+    replace(description, config={**description.config, "data": of_data}).write_file(model)
+    with pytest.raises(UserError, match=r"data\.row_numbers: unknown key"):
+        evaluate_model(Home(tmp_path / "home"), model, "val")
 
 
-def test_a_model_of_an_earlier_version_knows_its_own_data(
-    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A key that is gone, and off, does not make them other data."""
-    monkeypatch.setattr("study.trained.evaluate.test_split_fingerprint", lambda dataset: "no longer the same")
-    monkeypatch.setitem(knobs.DATA_SETS_OF_REMOVED_KEYS, "data.row_numbers", ("biased_digits",))
-    home, description = Home(tmp_path / "home"), ModelDescription.read_file(model)
-    for more in ({}, {"row_numbers": "leave_out"}, {"aligned": "by_number"}):
-        of_data = {**description.config["data"], **more}
-        replace(description, config={**description.config, "data": of_data}).write_file(model)
-        with pytest.raises(UserError, match="these are the model's own data"):
-            evaluate_model(home, model, "all")
+def test_a_model_knows_its_own_data(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("study.trained.evaluate.test_split_fingerprint", lambda dataset: "another one")
+    with pytest.raises(UserError, match="these are the model's own data"):
+        evaluate_model(Home(tmp_path / "home"), model, "all")
 
 
 def test_a_description_names_no_weights_outside_its_folder(model: Path, tmp_path: Path) -> None:

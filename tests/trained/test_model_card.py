@@ -15,13 +15,7 @@ from study.ranking import Results
 from study.trained.model_card import model_card
 from study.trained.model_files import best_seed_trial
 
-ORIGIN = {
-    "study": "search",
-    "trial": 7,
-    "trials": 25,
-    "chosen_by": "val/accuracy; one seed",
-    "test_readings": 6,
-}
+ORIGIN = {"study": "search", "trial": 7, "trials": 25, "chosen_by": "val/accuracy; one seed", "test_readings": 6}
 
 
 def dataset(class_names: tuple[str, str] = ("crow", "gull"), bias_names: tuple[str, str] = ("land", "sea")) -> Dataset:

@@ -48,10 +48,7 @@ def test_which_key_makes_a_trial_depend_on_its_epochs(given: tuple[str, ...], de
 
 @pytest.mark.parametrize(
     ("method", "depends"),
-    [
-        ({"name": "just_train_twice", "identification": 0.2, "upweight": 20.0}, True),
-        ({"name": "cross_entropy"}, False),
-    ],
+    [({"name": "just_train_twice", "identification": 0.2, "upweight": 20.0}, True), ({"name": "cross_entropy"}, False)],
 )
 def test_which_method_depends_on_its_epochs(method: dict, depends: bool) -> None:
     assert depends_on_epoch_count({**sections(), "method": method}) is depends

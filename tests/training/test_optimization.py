@@ -40,11 +40,7 @@ def test_steps_fall_where_the_fairkl_protocol_has_them() -> None:
 
 
 @pytest.mark.slow
-@given(
-    epochs=st.integers(1, 40),
-    shares=st.lists(st.floats(0.001, 0.999), max_size=4),
-    rate=st.floats(1e-5, 10.0),
-)
+@given(epochs=st.integers(1, 40), shares=st.lists(st.floats(0.001, 0.999), max_size=4), rate=st.floats(1e-5, 10.0))
 def test_steps_are_those_of_multi_step_lr_to_the_last_bit(epochs: int, shares: list[float], rate: float) -> None:
     options = TrainOptions(epochs=epochs, learning_rate=rate, lr_milestones=tuple(shares))
     of = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=rate)

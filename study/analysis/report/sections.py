@@ -34,7 +34,6 @@ from study.metrics.selection_rules import BIAS_LABEL_METRICS
 from study.ranking import NORMAL_DEGREES_OF_FREEDOM, Results, epochs
 from study.ranking.ablation_steps import Ablation, includes_choosing_seed, requested_ablation, trials_by_configuration
 from study.ranking.difference import Arm, Difference, metrics_of_both_splits
-from study.ranking.summary import LENGTHENED_TRIALS_NOTE
 from study.spec import StudySpec
 from study.spec.rungs import RungSchedule
 from study.text import flatten_mapping, format_parameter, format_range_ends, format_time, pluralise
@@ -334,8 +333,7 @@ def build_report_page(
     first = report_tables.printed_first_table(results)
     summary = report_tables.printed_summary(results)
     configurations = report_tables.printed_configurations(results)
-    figure_notes = [Paragraph(LENGTHENED_TRIALS_NOTE)] if record.has_lengthened_trials else []
-    figure_notes += map(Paragraph, why_search_figures_missing(results, pictures))
+    figure_notes = [*map(Paragraph, why_search_figures_missing(results, pictures))]
     with_references = references_table(results, report_tables.first_table_metrics(results))
     beneath = report_tables.printed_other_epochs(results)
     tables = [table for table in (with_references, first, beneath) if table is first or len(table)]

@@ -17,9 +17,6 @@ from study.analysis.tables.formats import frame_to_csv
 from study.files import as_user_error_if_unwritable, write_output
 from study.ranking import Results
 
-REMOVED_FIGURE_NAMES = ("similarities", "groups", "tsne")
-"""Names of figures that earlier versions drew."""
-
 
 def write_report(
     results: Results,
@@ -49,7 +46,7 @@ def write_report(
     files = _report_files(results, pdf, reload, beside)
     with as_user_error_if_unwritable(out):
         (out / "figures").mkdir(parents=True, exist_ok=True)
-        for name in (*FIGURES, *REMOVED_FIGURE_NAMES):
+        for name in FIGURES:
             for figure in (f"figures/{name}.png", f"figures/{name}.pdf"):
                 if figure not in files:  # left by a report from before the trials were run again
                     (out / figure).unlink(missing_ok=True)

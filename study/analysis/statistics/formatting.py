@@ -31,8 +31,6 @@ SYMBOL_BY_KEY = {
 SEARCH_END_REASONS = {
     "time": "its time limit was reached",
     "gpu_hours": "its GPU hours were spent",
-    "plateau": "it had reached a plateau",
-    "stop": "as many trials again would hardly have raised its best value (search.stop)",
     "a user": "a user ended it",
     "every configuration of the space": "its space has no more configurations",
 }

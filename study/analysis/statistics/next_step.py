@@ -31,17 +31,10 @@ from study.analysis.statistics.range_edges import (
     find_range_edges,
 )
 from study.ranking import FittedReference, Results
-from study.ranking.difference import (
-    CONFIDENCE_LEVEL,
-    Arm,
-    Difference,
-    find_root,
-    selection_adjusted_t,
-    to_arm,
-)
+from study.ranking.difference import CONFIDENCE_LEVEL, Arm, Difference, find_root, selection_adjusted_t, to_arm
 from study.ranking.json_documents import Statement
 from study.spec import StudySpec, objective
-from study.spec.sampler_capabilities import sampler_capabilities
+from study.spec.sampler_capabilities import SAMPLER_CAPABILITIES
 from study.spec.search_checks import count_configurations
 from study.text import pluralise, shell_command
 
@@ -481,7 +474,7 @@ def next_steps(results: Results) -> list[NextStep]:
     if (
         when
         and when.is_late
-        and not sampler_capabilities(results.spec.search.sampler).tries_every_cell
+        and not SAMPLER_CAPABILITIES[results.spec.search.sampler].tries_every_cell
         and not is_space_exhausted(results)
     ):
         late = BestCameLate(

@@ -26,7 +26,7 @@ from study.analysis.tables.printed_table import PrintedEntry, PrintedGrid, RankM
 from study.metrics import is_percent_metric, lower_is_better
 from study.ranking import SeedStatistics
 from study.spec.rungs import RungSchedule
-from study.spec.sampler_capabilities import sampler_capabilities
+from study.spec.sampler_capabilities import SAMPLER_CAPABILITIES
 from study.spec.suite import Suite
 from study.text import escape_markdown, pluralise, sentence_case
 
@@ -59,7 +59,7 @@ def suite_notes(suite: Suite) -> list[str]:
         f"sampler {spec.search.sampler}, searched on {spec.metric}; early stopping: {stopping}. What a rule picks then "
         f"runs on {suite.seeds} fresh seeds, and test is read for these alone.",
     ]
-    guides = ["the sampler"] if sampler_capabilities(spec.search.sampler).learns_from_results else []
+    guides = ["the sampler"] if SAMPLER_CAPABILITIES[spec.search.sampler].learns_from_results else []
     guides += ["early stopping"] if spec.search.early_stopping.name != "none" else []
     if len(suite.rules) > 1 and guides:
         look = f"{formatting.join_with_and(guides)} {'looks' if len(guides) == 1 else 'look'}"

@@ -11,7 +11,6 @@ from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
-from typing_extensions import Doc
 
 from study.data import colour_bias, holdout
 from study.data.dataset import Dataset, Facts, HasLabels, Split, SplitLabels
@@ -27,14 +26,16 @@ BIASED_VAL_COLOUR_STREAM = 77
 
 @dataclass(frozen=True)
 class Options:
-    """Keys of the `data` section."""
+    """Keys of the `data` section.
+
+    Attributes:
+        val_share: share of all digits that is held out for validation.
+    """
 
     rho: colour_bias.RhoKey = 0.95
     seed: colour_bias.ColourSeedKey = 0
     val: holdout.CutValKey = "unbiased"
-    val_share: Annotated[
-        float, Range(above=0.0, high=0.5), Doc("share of all digits that is held out for validation")
-    ] = 0.2
+    val_share: Annotated[float, Range(above=0.0, high=0.5)] = 0.2
     folds: holdout.FoldsKey = None
 
 

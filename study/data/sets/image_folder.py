@@ -3,17 +3,17 @@
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from typing_extensions import Doc
 
 from study.data import cache, file_lists, holdout, label_files, table_columns, table_format, user_data
 from study.data.cache import load_or_build_dataset
 from study.data.dataset import Dataset, Facts
 from study.data.file_lists import FileListing
-from study.data.image_files import IMAGE_SUFFIXES, ImageSizeKey, SquareMode, median_image_side, reason_not_photographs
+from study.data.image_decoding import SquareMode
+from study.data.image_files import IMAGE_SUFFIXES, ImageSizeKey, median_image_side, reason_not_photographs
 from study.data.label_files import find_file_on_disk
 from study.errors import UserError
 from study.text import is_utf8, quoted
@@ -28,25 +28,23 @@ CLASS_FROM_FOLDERS = "folders"
 
 @dataclass(frozen=True, kw_only=True)
 class Options(user_data.UserDataOptions):
-    """Keys of the `data` section."""
+    """Keys of the `data` section.
 
-    path: Annotated[
-        str,
-        Doc("folder of the images: absolute, or relative to the current folder or to the folder of all data sets"),
-    ]
-    target: Annotated[str, Doc("column of the classes, whole numbers or names")] = "target"
-    labels: Annotated[
-        str,
-        Doc(
-            "the table with the labels, as CSV, Parquet or spreadsheet, relative to `path`; `folders`: there is none, "
-            "the folder that an image lies in is its class"
-        ),
-    ] = "labels.csv"
-    file: Annotated[
-        str, Doc("column of the image files, relative to `path` or to the folders `train`, `val`, `test` in it")
-    ] = "file"
+    Attributes:
+        path: folder of the images: absolute, or relative to the current folder or to the folder of all data sets.
+        target: column of the classes, whole numbers or names.
+        labels: the table with the labels, as CSV, Parquet or spreadsheet, relative to `path`; `folders`: there is none,
+            the folder that an image lies in is its class.
+        file: column of the image files, relative to `path` or to the folders `train`, `val`, `test` in it.
+        frame: `crop` an image to the square in its middle, or `squash` it whole.
+    """
+
+    path: str
+    target: str = "target"
+    labels: str = "labels.csv"
+    file: str = "file"
     size: ImageSizeKey = 64
-    frame: Annotated[SquareMode, Doc("`crop` an image to the square in its middle, or `squash` it whole")] = "crop"
+    frame: SquareMode = "crop"
 
 
 def describe(options: Options) -> Facts:
@@ -116,11 +114,9 @@ def labels_table_path(folder: Path, labels: str) -> Path:
 def _table_files(options: Options) -> list[Path]:
     """Return the table of labels, and the file of conditions where there is one."""
     more = [label_files.find_user_path(options.condition_file)] if options.condition_file else []
-    return (
-        more
-        if options.labels == CLASS_FROM_FOLDERS
-        else [labels_table_path(label_files.find_user_path(options.path), options.labels), *more]
-    )
+    if options.labels == CLASS_FROM_FOLDERS:
+        return more
+    return [labels_table_path(label_files.find_user_path(options.path), options.labels), *more]
 
 
 def list_images_with_folder_class(folder: Path) -> list[tuple[str, str]]:

@@ -7,15 +7,13 @@ in their middle. At size 224 the prepared data takes 20 GB.
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
-
-from typing_extensions import Doc
 
 from study.data import conditions, file_lists, holdout, label_files
 from study.data.cache import load_or_build_dataset
 from study.data.dataset import Dataset, Facts
 from study.data.file_lists import FileListing
-from study.data.image_files import ImageSizeKey, SquareMode
+from study.data.image_decoding import SquareMode
+from study.data.image_files import ImageSizeKey
 from study.data.source import Source
 from study.errors import UserError
 
@@ -34,19 +32,17 @@ FRAME: SquareMode = "crop"
 
 @dataclass(frozen=True)
 class Options:
-    """Keys of the `data` section."""
+    """Keys of the `data` section.
 
-    class_file: Annotated[
-        str,
-        Doc("list of the 100 classes, one a line, relative to the current folder or to the folder of all data sets"),
-    ] = "imagenet/imagenet100.txt"
-    condition_file: Annotated[
-        str | None,
-        Doc(
-            "file of continuous attributes, see `study.data.conditions`; its keys are like "
-            "`train/n01440764/n01440764_10026.JPEG`"
-        ),
-    ] = None
+    Attributes:
+        class_file: list of the 100 classes, one a line, relative to the current folder or to the folder of all data
+            sets.
+        condition_file: file of continuous attributes, see `study.data.conditions`; its keys are like
+            `train/n01440764/n01440764_10026.JPEG`.
+    """
+
+    class_file: str = "imagenet/imagenet100.txt"
+    condition_file: str | None = None
     size: ImageSizeKey = 224
     val_share: holdout.ValShareKey = 0.05
     split_seed: holdout.SplitSeedKey = 0

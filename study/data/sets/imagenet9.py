@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
-from typing_extensions import Doc
 
 from study.data import holdout, label_files
 from study.data.cache import load_or_build_dataset
@@ -28,7 +27,8 @@ from study.data.file_lists import (
     find_class_folders,
     list_images_of_class_folders,
 )
-from study.data.image_files import ImageSizeKey, SquareMode
+from study.data.image_decoding import SquareMode
+from study.data.image_files import ImageSizeKey
 from study.data.source import Source
 from study.errors import UserError
 from study.knobs import Range
@@ -63,14 +63,15 @@ FRAME: SquareMode = "crop"
 
 @dataclass(frozen=True)
 class Options:
-    """Keys of the `data` section."""
+    """Keys of the `data` section.
 
-    clustering: Annotated[
-        int,
-        Range(low=0, high=3),
-        Doc("which texture labels (1, 2 or 3) the test split has as bias labels; 0: none, no file needed"),
-    ] = 0
-    imagenet_a: Annotated[bool, Doc("add the split `imagenet_a`")] = False
+    Attributes:
+        clustering: which texture labels (1, 2 or 3) the test split has as bias labels; 0: none, no file needed.
+        imagenet_a: add the split `imagenet_a`.
+    """
+
+    clustering: Annotated[int, Range(low=0, high=3)] = 0
+    imagenet_a: bool = False
     size: ImageSizeKey = 224
     val_share: holdout.ValShareKey = 0.05
     split_seed: holdout.SplitSeedKey = 0
@@ -117,11 +118,9 @@ def labels(options: Options) -> dict[str, FileListing]:
     if options.clustering:
         test = _add_textures(test, TEXTURE_SOURCE.find(), options.clustering)
     splits = holdout.add_held_out_val({"train": whole, "test": test}, options.val_share, options.split_seed)
-    return splits | (
-        {"imagenet_a": list_images_of_class_folders(IMAGENET_A_SOURCE.find(), CLASS_OF_FOLDER, False)}
-        if options.imagenet_a
-        else {}
-    )
+    if options.imagenet_a:
+        splits["imagenet_a"] = list_images_of_class_folders(IMAGENET_A_SOURCE.find(), CLASS_OF_FOLDER, False)
+    return splits
 
 
 def _add_textures(test: FileListing, path: Path, clustering: int) -> FileListing:

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from typing_extensions import Doc
 
 from study.data import file_lists, holdout, label_files
 from study.data.cache import load_or_build_dataset
 from study.data.dataset import Dataset, Facts
 from study.data.file_lists import IMAGENET_MEAN, IMAGENET_STD, DrawnSplitOptions, FileListing, PublishedSplitOptions
-from study.data.image_files import ImageSizeKey, SquareMode
+from study.data.image_decoding import SquareMode
+from study.data.image_files import ImageSizeKey
 from study.data.source import Source
 from study.errors import UserError
 from study.knobs import Range
@@ -155,19 +155,16 @@ CELEBA_IMAGES_SOURCE = Source("celeba/img_align_celeba", note=CELEBA_NOTE)
 
 @dataclass(frozen=True)
 class CelebaOptions(PublishedSplitOptions):
-    """Keys of the `data` section of celeba."""
+    """Keys of the `data` section of celeba.
 
-    target: Annotated[
-        str,
-        Doc(
-            "attribute that is the class, such as `Attractive`; several as one label: `Male+Young` is Male + "
-            "2 Young, four values (FSCL paper section 4.1 and its code)"
-        ),
-    ] = "Attractive"
-    sensitive: Annotated[
-        str,
-        Doc("attribute that is the bias, such as `Male`; `Male+Young` makes one label of both: Male + 2 Young"),
-    ] = "Male"
+    Attributes:
+        target: attribute that is the class, such as `Attractive`; several as one label: `Male+Young` is Male + 2 Young,
+            four values (FSCL paper section 4.1 and its code).
+        sensitive: attribute that is the bias, such as `Male`; `Male+Young` makes one label of both: Male + 2 Young.
+    """
+
+    target: str = "Attractive"
+    sensitive: str = "Male"
     size: ImageSizeKey = 128
 
 
@@ -239,24 +236,18 @@ MAX_UTKFACE_UNNAMED_SHARE = 0.01
 
 @dataclass(frozen=True)
 class UtkfaceOptions(DrawnSplitOptions):
-    """Keys of the `data` section of utkface."""
+    """Keys of the `data` section of utkface.
 
-    target: Annotated[
-        FaceAttribute,
-        Doc(
-            "attribute that is the class: gender (1: male), ethnicity (1: Caucasian) or age (1: below 35), "
-            "as in the FSCL code"
-        ),
-    ] = "gender"
-    sensitive: Annotated[
-        FaceAttribute,
-        Doc("attribute that is the bias: gender (1: male), ethnicity (1: Caucasian) or age (1: below 35)"),
-    ] = "ethnicity"
-    severity: Annotated[
-        int,
-        Range(low=1, high=100),
-        Doc("the FSCL paper's alpha (2, 3, 4): how many times as many men as women one group has; 1: balanced"),
-    ] = 2
+    Attributes:
+        target: attribute that is the class: gender (1: male), ethnicity (1: Caucasian) or age (1: below 35), as in the
+            FSCL code.
+        sensitive: attribute that is the bias: gender (1: male), ethnicity (1: Caucasian) or age (1: below 35).
+        severity: the FSCL paper's alpha (2, 3, 4): how many times as many men as women one group has; 1: balanced.
+    """
+
+    target: FaceAttribute = "gender"
+    sensitive: FaceAttribute = "ethnicity"
+    severity: Annotated[int, Range(low=1, high=100)] = 2
 
 
 def utkface(options: UtkfaceOptions) -> dict[str, FileListing]:
@@ -326,9 +317,13 @@ ANIMAL_LIST_SOURCES = tuple(
 
 @dataclass(frozen=True)
 class DogsAndCatsOptions(DrawnSplitOptions):
-    """Keys of the `data` section of dogs_and_cats."""
+    """Keys of the `data` section of dogs_and_cats.
 
-    train_samples: Annotated[int, Range(low=12), Doc("number of images in the training split")] = 8_220
+    Attributes:
+        train_samples: number of images in the training split.
+    """
+
+    train_samples: Annotated[int, Range(low=12)] = 8_220
 
 
 def dogs_and_cats(options: DogsAndCatsOptions) -> dict[str, FileListing]:
@@ -426,15 +421,14 @@ CUB_SOURCE = Source("CUB_200_2011", note="The folder of the archive CUB_200_2011
 
 @dataclass(frozen=True)
 class CubOptions:
-    """Keys of the `data` section of cub."""
+    """Keys of the `data` section of cub.
 
-    condition: Annotated[
-        Literal["binary", "continuous"],
-        Doc(
-            "binary: which attributes were seen in the image; continuous: the share of people who see each "
-            "attribute in the image's species, 0 to 1"
-        ),
-    ] = "binary"
+    Attributes:
+        condition: binary: which attributes were seen in the image; continuous: the share of people who see each
+            attribute in the image's species, 0 to 1.
+    """
+
+    condition: Literal["binary", "continuous"] = "binary"
     size: ImageSizeKey = 224
     val_share: holdout.ValShareKey = 0.1
     split_seed: holdout.SplitSeedKey = 0
@@ -466,10 +460,9 @@ def _bird_splits(folder: Path, condition: str) -> dict[str, FileListing]:
     )
     split = label_files.encode_classes(training.values(), folder / "train_test_split.txt", "is_training", ("1", "0"))
     attributes = folder / "attributes"
+    is_binary = condition == "binary"
     vectors = (
-        _read_seen_attributes(attributes, list(names))
-        if condition == "binary"
-        else _read_attributes_of_species(attributes)[target]
+        _read_seen_attributes(attributes, list(names)) if is_binary else _read_attributes_of_species(attributes)[target]
     )
     everything = FileListing([folder / "images" / name for name in names.values()], target, None, vectors)
     return file_lists.split_listing_by_code(everything, split, ("train", "test"))

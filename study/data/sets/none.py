@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
-from typing_extensions import Doc
 
 from study.data.dataset import Dataset, Facts, HasLabels, Split, SplitLabels
 from study.knobs import Range
@@ -13,15 +12,14 @@ from study.knobs import Range
 
 @dataclass(frozen=True)
 class Options:
-    """Keys of the `data` section: how the function divides its data."""
+    """Keys of the `data` section: how the function divides its data.
 
-    folds: Annotated[
-        Annotated[int, Range(low=2, high=100)] | None,
-        Doc(
-            "the function divides its samples outside test into so many folds: it is given `fold`, from 0 on, on which "
-            "the trial is validated, and `folds`, this number, see `search.folds`; null: it divides nothing"
-        ),
-    ] = None
+    Attributes:
+        folds: the function divides its samples outside test into so many folds: it is given `fold`, from 0 on, on which
+            the trial is validated, and `folds`, this number, see `search.folds`; null: it divides nothing.
+    """
+
+    folds: Annotated[int, Range(low=2, high=100)] | None = None
 
 
 def describe(options: Options) -> Facts:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from typing_extensions import Doc
 
 from study.data import holdout, label_files
 from study.data.cache import load_or_build_dataset
@@ -29,14 +28,16 @@ TEST_SHARE = 0.15
 
 @dataclass(frozen=True)
 class TableOptions:
-    """Keys of the `data` section of each table; the shares are those of the same paper."""
+    """Keys of the `data` section of each table; the shares are those of the same paper.
+
+    Attributes:
+        val_share: share of all rows that is the validation split.
+    """
 
     split_seed: holdout.SplitSeedKey = 0
     folds: holdout.FoldsKey = None
     val: holdout.CutValKey = "biased"
-    val_share: Annotated[float, Range(above=0.0, high=0.5), Doc("share of all rows that is the validation split")] = (
-        0.15
-    )
+    val_share: Annotated[float, Range(above=0.0, high=0.5)] = 0.15
 
 
 CategoryValues = Mapping[str, Sequence[str]]

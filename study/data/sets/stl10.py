@@ -2,11 +2,9 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
-from typing_extensions import Doc
 
 from study.data import cifar, holdout
 from study.data.cache import allocate_array_on_disk, load_or_build_dataset
@@ -27,9 +25,13 @@ SOURCES = (STL10_SOURCE,)
 
 @dataclass(frozen=True)
 class Options:
-    """Keys of the `data` section."""
+    """Keys of the `data` section.
 
-    unlabelled: Annotated[bool, Doc("add the unlabelled images to the training split, with target -1")] = False
+    Attributes:
+        unlabelled: add the unlabelled images to the training split, with target -1.
+    """
+
+    unlabelled: bool = False
     val_share: holdout.ValShareKey = 0.1
     split_seed: holdout.SplitSeedKey = 0
 

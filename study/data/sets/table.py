@@ -7,11 +7,10 @@ import shlex
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from typing_extensions import Doc
 
 from study.data import cache, holdout, label_files, odd_columns, table_columns, table_format, user_data
 from study.data.cache import load_or_build_dataset
@@ -36,29 +35,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Options(user_data.UserDataOptions):
-    """Keys of the `data` section."""
+    """Keys of the `data` section.
 
-    path: Annotated[
-        str,
-        Doc(
-            "the table: .csv, .tsv, .txt, .parquet, .pq or .xlsx (package openpyxl); absolute, or relative to the "
-            "current folder or to the folder of all data sets"
-        ),
-    ]
-    target: Annotated[str, Doc("column of the classes, whole numbers or names")]
-    features: Annotated[tuple[str, ...], Doc("columns that are the inputs; empty: all that no other key names")] = ()
-    without: Annotated[tuple[str, ...], Doc("columns that are no inputs, whatever else says that they are")] = ()
-    key: Annotated[str | None, Doc("column of the keys by which `condition_file` names the rows")] = None
-    missing: Annotated[
-        Literal["error", "drop", "fill"],
-        Doc(
-            "rows with missing values: `error` refuses them, `drop` leaves them out, `fill` takes the mean "
-            "of the training rows for a number and a value of its own for a text"
-        ),
-    ] = "error"
-    words: Annotated[
-        tuple[str, ...], Doc("inputs that are words although they look like numbers, as codes of regions")
-    ] = ()
+    Attributes:
+        path: the table: .csv, .tsv, .txt, .parquet, .pq or .xlsx (package openpyxl); absolute, or relative to the
+            current folder or to the folder of all data sets.
+        target: column of the classes, whole numbers or names.
+        features: columns that are the inputs; empty: all that no other key names.
+        without: columns that are no inputs, whatever else says that they are.
+        key: column of the keys by which `condition_file` names the rows.
+        missing: rows with missing values: `error` refuses them, `drop` leaves them out, `fill` takes the mean of the
+            training rows for a number and a value of its own for a text.
+        words: inputs that are words although they look like numbers, as codes of regions.
+    """
+
+    path: str
+    target: str
+    features: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    key: str | None = None
+    missing: Literal["error", "drop", "fill"] = "error"
+    words: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -182,17 +179,11 @@ def reading(options: Options) -> list[str]:
     without = _left_out_columns(options, label_files.read_header(table.path, known), names)
     dropped = [name for name in names if name in without]
     unnamed = [name for name in names if name not in used and name not in dropped]
-    return [
-        *table_format.describe_format(table.path, known),
-        *table_columns.describe_inputs(table.rows, table.features),
-        *(
-            [f"  left out, as they count the rows: {list_few_names(table.left_out_columns)}"]
-            if table.left_out_columns
-            else []
-        ),
-        *([f"  left out, as data.without names them: {list_few_names(dropped)}"] if dropped else []),
-        *([f"  left out, as data.features does not name them: {list_few_names(unnamed)}"] if unnamed else []),
-    ]
+    left_out = {"they count the rows": table.left_out_columns, "data.without names them": dropped}
+    left_out["data.features does not name them"] = unnamed
+    lines = [f"  left out, as {why}: {list_few_names(columns)}" for why, columns in left_out.items() if columns]
+    inputs = table_columns.describe_inputs(table.rows, table.features)
+    return [*table_format.describe_format(table.path, known), *inputs, *lines]
 
 
 def labels(options: Options) -> dict[str, SplitLabels]:
@@ -209,14 +200,10 @@ def notes(options: Options) -> list[str]:
     if options.group:
         found += user_data.group_notes(options.group, table.rows[options.group].tolist(), table.splits)
     if repeated := table.rows.duplicated(table.compared_columns).sum():
-        across = user_data.count_copies_across_splits(
-            table.splits, table_columns.number_equal_rows(table.rows, table.compared_columns)
-        )
-        kept = (
-            ""
-            if table.equal_row_numbers is not None
-            else "; so few values make rows equal by chance, they are not kept together"
-        )
+        equal = table_columns.number_equal_rows(table.rows, table.compared_columns)
+        across = user_data.count_copies_across_splits(table.splits, equal)
+        chance = "; so few values make rows equal by chance, they are not kept together"
+        kept = "" if table.equal_row_numbers is not None else chance
         told = f"some are in several splits: {across}{kept}" if across else "they stay in one split"
         found.append(f"{repeated} of {len(table.rows)} rows have the inputs of another one: {told}")
     return found
@@ -257,12 +244,8 @@ def _column_findings(table: _TableInUse, options: Options) -> list[ColumnFinding
     told = {one.column for one in found}
     found = [one for place, one in enumerate(found) if one.column not in {before.column for before in found[:place]}]
     found += [odd_columns.row_number_finding(name) for name in table.left_out_columns]
-    found += [
-        replace(
-            odd_columns.row_number_finding(name), problem="counts the rows and is an input, as data.features names it"
-        )
-        for name in table.columns_named_by_keys
-    ]
+    named = "counts the rows and is an input, as data.features names it"
+    found += [replace(odd_columns.row_number_finding(name), problem=named) for name in table.columns_named_by_keys]
     found += [one for one in odd_columns.find_odd_columns(table.rows, table.features) if one.column not in told]
     if table.labels.is_target_number:
         number = user_data.number_target_finding(table.rows, options, table.path)
@@ -288,11 +271,8 @@ def _leakage_finding(one: LeakyColumn, options: Options) -> ColumnFinding:
     It is only a remark if the column is named as an input, or not far above the others.
     """
     if one.stands_out and one.name not in options.features:
-        as_bias = (
-            f", or name it as the bias by {_bias_remedy(one.name)}"
-            if one.has_few_values and options.bias is None
-            else ""
-        )
+        may_be_bias = one.has_few_values and options.bias is None
+        as_bias = f", or name it as the bias by {_bias_remedy(one.name)}" if may_be_bias else ""
         return leave_out_finding(one.name, str(one), "telling", f"keep it by naming it in data.features{as_bias}")
     remedy = f"If it is known only after the class is: {key_with_values(WITHOUT_KEY, (one.name,))}"
     return ColumnFinding(one.name, str(one), remedy, "odd", WITHOUT_KEY, (one.name,))
@@ -359,10 +339,7 @@ def _examine_current_file(options: Options, encoding: TableEncoding = (), is_sur
 
 @lru_cache(1)
 def _examine_file_cached(
-    options: Options,
-    encoding: TableEncoding,
-    states: tuple[cache.FileState | None, ...],
-    is_survey: bool,
+    options: Options, encoding: TableEncoding, states: tuple[cache.FileState | None, ...], is_survey: bool
 ) -> _TableExamination:
     """Read the file as `_read_table` does, but collect what refuses it instead of raising it.
 

@@ -24,17 +24,6 @@ class Augmentation(Protocol):
     def __call__(self, batch: "Tensor", generator: "torch.Generator", views: int = 1) -> "Tensor": ...
 
 
-__all__ = [
-    "Augmentation",
-    "augmentation_names",
-    "augmented_shape",
-    "build_augmentation",
-    "has_random_views",
-    "resize_for_evaluation",
-    "why_augmentation_unsuited",
-]
-
-
 def _why_not_images(facts: Facts) -> str | None:
     return "is for images, the data set is a table" if facts.is_table else None
 

@@ -174,7 +174,7 @@ def test_a_failure_leaves_the_old_file(spec, writer, tmp_path, monkeypatch):
 def test_a_figure_of_a_former_report_goes(spec, writer, tmp_path):
     (tmp_path / "figures").mkdir()
     (tmp_path / "figures" / "seeds.png").touch()
-    (tmp_path / "figures" / "tsne.pdf").touch()
+    (tmp_path / "figures" / "importance.pdf").touch()
     study = writer()
     study.trial("search", [], state="failed")
     write_report(Results(spec, study.record()), tmp_path)

@@ -121,10 +121,7 @@ def both(accuracy: float, odds: float, metric: str) -> StudyRecord:
 
 
 def test_studies_of_different_metrics_are_compared_by_one_that_all_have() -> None:
-    studies = [
-        Results(FEW, both(0.7, 0.2, "val/accuracy")),
-        Results(FAIR, both(0.6, 0.1, "val/equalized_odds")),
-    ]
+    studies = [Results(FEW, both(0.7, 0.2, "val/accuracy")), Results(FAIR, both(0.6, 0.1, "val/equalized_odds"))]
     with pytest.raises(UserError, match=r"--metric val/accuracy$"):
         compare_studies(studies)
     with pytest.raises(UserError, match=r"val/acc: .*Did you mean 'val/accuracy'"):

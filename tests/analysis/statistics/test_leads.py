@@ -163,10 +163,3 @@ def test_more_bias_classes_than_classes_are_counted_too() -> None:
     found.group_sample_counts = GroupSampleCounts({"val": [[75, 30, 1], [6, 90, 2]]}, aligned=(0, 1, 1))
     arm = to_arm(quickstart(), Results(quickstart(), found).ranked_all[0])
     assert n_samples_of_accuracy(found, arm, "val", "conflicting_accuracy") == 30 + 1 + 6
-
-
-def test_ledgers_of_earlier_versions_number_bias_classes_as_the_classes() -> None:
-    assert GroupSampleCounts.from_sizes({"val": [[75, 30], [6, 90]]}).aligned == range(2)
-    assert GroupSampleCounts.from_sizes({"val": [[75, 30, 1], [6, 90, 2]]}).aligned is None
-    assert GroupSampleCounts.from_sizes({"val": [[75, 30], [6, 90]], "aligned": None}).aligned is None
-    assert GroupSampleCounts.from_sizes({"val": [[75, 30], [6, 90]], "aligned": [1, 0]}).aligned == [1, 0]

@@ -29,10 +29,7 @@ from tests.benchmarks.frugal.table import Array, Table, recorded, without_baseli
 SHARES = (0.1, 0.25, 0.5, 1.0)
 METRICS = ("val/accuracy", "val/equalized_odds")
 SIGNS = np.array([1.0, -1.0])
-METHODS = {
-    "random": search("random"),
-    "tpe": search("tpe"),
-}
+METHODS = {"random": search("random"), "tpe": search("tpe")}
 
 
 def both(path: Path) -> tuple[Table, Array]:

@@ -35,10 +35,7 @@ SPACE = (
     "method.epsilon: {choices: [0.0, 0.1, 0.25, 0.5]}, method.temperature: {low: 0.05, high: 0.5, log: true}, "
     "train.learning_rate: {low: 0.0003, high: 0.01, log: true}}"
 )
-RULES = {
-    "asha": "{name: asha, grace: 3, reduction: 3}",
-    "asha from epoch 1": "{name: asha, grace: 1, reduction: 3}",
-}
+RULES = {"asha": "{name: asha, grace: 3, reduction: 3}", "asha from epoch 1": "{name: asha, grace: 1, reduction: 3}"}
 EPOCHS = 27
 RECORDED = Path(__file__).parent.parent / "selection_curves.npz"
 RECORDINGS = (
@@ -179,11 +176,7 @@ def above(searches: Iterator[Search]) -> list[bool]:
     return found
 
 
-KINDS = (
-    ("own ends", "asha", 100),
-    ("many never learn", "asha", 100),
-    ("crossing curves", "asha", 100),
-)
+KINDS = (("own ends", "asha", 100), ("many never learn", "asha", 100), ("crossing curves", "asha", 100))
 """Simulated searches: of which kind, with which rule, of how many trials."""
 
 

@@ -6,15 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from data_files import (
-    encoded,
-    write_batch,
-    write_cifar10,
-    write_cifar10_jpeg,
-    write_cifar100,
-    write_stl10,
-    write_tar,
-)
+from data_files import encoded, write_batch, write_cifar10, write_cifar10_jpeg, write_cifar100, write_stl10, write_tar
 
 from study import data
 from study.data.dataset import Dataset

@@ -137,10 +137,7 @@ def test_a_text_named_as_an_image_is_told_before_images_are_read(home):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (
-            {"target": "traget"},
-            r"labels\.csv: no column 'traget'\. Did you mean 'target'\? It has: file, target",
-        ),
+        ({"target": "traget"}, r"labels\.csv: no column 'traget'\. Did you mean 'target'\? It has: file, target"),
         ({"bias": "gender+old"}, r"no column 'old'"),
         ({"file": "path"}, r"no column 'path'"),
         ({"split": "gender"}, r"column 'gender', row 1: 'f' is not a split, allowed: training, valid"),
