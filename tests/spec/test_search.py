@@ -22,9 +22,9 @@ from study.spec.domain import Domain
         ("search.space.train.inferred_groups={choices: [early, gce]}", "train.inferred_groups: cannot be searched"),
         (
             "search.sampler=mfgp",
-            "search.sampler: 'mfgp' given. Did you mean 'gp'? Allowed: 'gp', 'grid', 'qmc', 'random' or 'tpe'",
+            "search.sampler: 'mfgp' given. Did you mean 'gp'? Allowed: gp, grid, qmc, random, tpe",
         ),
-        ("search.early_stopping.name=hyperband", "name: 'hyperband' given. Allowed: 'asha' or 'none'"),
+        ("search.early_stopping.name=hyperband", "name: 'hyperband' given. Allowed: asha, none"),
         ("search.plateau=8", "search.plateau: unknown key. Allowed here: space, alternatives, baseline"),
         ("search.space.data.rho={low: 0.1, high: 0.3}", "search.space.data.rho: a range given, allowed are choices"),
         ("search.space.train.seed={choices: [0, 1]}", "search.space.train.seed: cannot be searched: every trial of a"),
