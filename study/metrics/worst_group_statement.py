@@ -176,6 +176,21 @@ class WorstGroup:
             found.append("in brackets are Wilson's 95% intervals")
         return [f"{text[0].upper()}{text[1:]}." for text in found]
 
+    def short_sentences(self, model: str = "the model") -> list[str]:
+        """Say it where a table of all groups is beside it: no small and no absent group by its name."""
+        few = sum(size < MIN_SHOWN_GROUP_SAMPLES for size in self.group_sizes)
+        found = list(self._lowest_sentences(model))
+        if not found and self.accuracy is not None:
+            found = [f"on {self.split} {model} has {self.accuracy:.1%} right in each group"]
+        if few:
+            small = f"fewer than {MIN_SHOWN_GROUP_SAMPLES} samples, too few to tell"
+            found.append(f"{few} of {len(self.group_sizes)} groups {'has' if few == 1 else 'have'} {small}")
+        if self.absent:
+            found.append(f"groups without a sample: {len(self.absent)}")
+        if self.worst and "(" in found[0]:
+            found.append("in brackets is Wilson's 95% interval")
+        return [f"{text[0].upper()}{text[1:]}." for text in found]
+
     def first_sentence(self) -> str:
         """Say the first of it in one sentence, with one group by its name."""
         first = [*self._lowest_sentences("the model", 1), *self._too_small_sentences(1)][0]

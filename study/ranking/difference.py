@@ -207,6 +207,10 @@ class Difference:
         interval = list(self.interval) if self.interval else None
         return {"difference": self.value, "interval": interval, "paired": self.is_paired, "among": self.n_candidates}
 
+    def to_document_value(self) -> dict[str, Value]:
+        """Return plain values for a document: also whether it rests on too few seeds to tell."""
+        return {**self.to_dict(), "too_few_seeds": self.is_unclear_for_few_seeds}
+
 
 def to_arm(spec: StudySpec, candidate: Candidate | FittedReference) -> Arm:
     """Return a configuration with its confirm trials, or without any with the trials that the search saw.

@@ -35,6 +35,8 @@ def to_plain_value(value: object) -> object:
     """Convert a document to plain values, its fields in their order, a statement as its text."""
     if isinstance(value, Statement):
         return str(value)
+    if (as_document := getattr(value, "to_document_value", None)) and not isinstance(value, type):
+        return as_document()
     if is_dataclass(value) and not isinstance(value, type):
         return to_plain_dict(value)
     if isinstance(value, Mapping):

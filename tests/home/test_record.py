@@ -123,7 +123,7 @@ def test_a_test_split_that_could_not_be_read_is_told() -> None:
     told.apply_entry({"event": "untested", "trial": 1, "reason": "weights are gone", "time": 9.0})
     assert told.trials[1].test_failure == "weights are gone"
     assert "test split not read for trial 1: weights are gone" in summary_lines(summarise(Results(quickstart(), told)))
-    assert CouldNotReadTestSplit(1, "weights are gone") in caveat_statements(Results(quickstart(), told))
+    assert CouldNotReadTestSplit([1], "weights are gone") in caveat_statements(Results(quickstart(), told))
     told.apply_entry({"event": "untested", "trial": 0, "reason": "weights are gone", "time": 9.5})
     assert "test split not read for trials 0, 1: weights are gone" in summary_lines(
         summarise(Results(quickstart(), told))

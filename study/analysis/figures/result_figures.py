@@ -35,7 +35,7 @@ from study.analysis.statistics.importance import Importances, VarianceShare, com
 from study.home.record import TrialRecord
 from study.metrics import is_percent_metric
 from study.ranking import Results
-from study.ranking.difference import NO_TRIAL_NUMBER, Arm, to_arm
+from study.ranking.difference import Arm, to_arm
 from study.spec import StudySpec
 from study.spec.rungs import RungSchedule
 from study.text import pluralise
@@ -61,7 +61,9 @@ def draw_fresh_seeds(results: Results) -> Figure | None:
             _draw_seed_row(axes, arm, name, place)
         axes.set_yticks(range(len(arms)), [fill(escape_dollars(arm.label), ROW_CHARACTERS) for arm in reversed(arms)])
         axes.set_ylim(-0.6, len(arms) - 0.4)
-        axes.set_xlabel(f"{label}\n{fresh[0].repeated_over}, mean ± sd")
+        is_joined = any(arm.joined_folds and name in arm.joined_folds.metrics for arm in fresh)
+        of = "all folds together ± standard error" if is_joined else f"{fresh[0].repeated_over}, mean ± sd"
+        axes.set_xlabel(f"{label}\n{fill(of, 26)}")
         if is_percent_metric(name) and axes.get_xlim()[1] > 1.0:
             axes.set_xlim(right=1.01)
         axes.xaxis.set_major_locator(MaxNLocator(4))
@@ -72,11 +74,7 @@ def draw_fresh_seeds(results: Results) -> Figure | None:
 def _seeds_title(spec: StudySpec, arms: Sequence[Arm]) -> str:
     ends = [arms[0], *arms[1:][-1:]] if arms[-1].label == "baseline" else arms[:1]
     means = " against ".join(f"{formatting.format_arm_mean(arm, spec.metric)} ({arm.label})" for arm in ends)
-    if arms[-1].repeated_over != "seeds":
-        return f"All folds together give {means}"
-    if arms[0].trial_number == NO_TRIAL_NUMBER:
-        return means
-    return f"{'Final' if arms[0].trials[0].stage == 'final' else 'Fresh'} seeds give {means}"
+    return f"{spec.metric}: {means}"
 
 
 def _draw_seed_row(axes: Axes, arm: Arm, name: str, height: int) -> None:
@@ -88,7 +86,8 @@ def _draw_seed_row(axes: Axes, arm: Arm, name: str, height: int) -> None:
             "not read", (0.02, height), xycoords=("axes fraction", "data"), color=GREY, va="center", fontsize=9.5
         )
         return
-    mean, error = spread.mean, spread.standard_deviation
+    mean = spread.mean
+    error = spread.split_error if spread.standard_deviation is None else spread.standard_deviation
     axes.errorbar(mean, height, xerr=error, fmt="|", color=colour, markersize=16, markeredgewidth=2.2, capsize=0)
     axes.scatter(values, [height] * len(values), s=26, facecolors="white", edgecolors=colour, linewidths=1.3, zorder=3)
 

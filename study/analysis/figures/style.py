@@ -165,26 +165,36 @@ def format_metric_axis(axes: Axes, metric: str, which: str = "y") -> None:
         axis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.4g}%"))
 
 
-def draw_end_labels(axes: Axes, labels: Sequence[tuple[float, float, str, str]], is_bold: bool = True) -> None:
-    """Write names to the right of their points, in a colour, pushed apart where they would overlap.
+def draw_end_labels(
+    axes: Axes,
+    labels: Sequence[tuple[float, float, str, str]],
+    is_bold: bool = True,
+    towards: tuple[int, int] = (1, 0),
+) -> None:
+    """Write names beside their points, in a colour, pushed apart where they would overlap.
 
     Args:
         labels: (x, y, name, colour) of each.
         is_bold: whether they are large and bold.
+        towards: on which side of a point, across and up, -1 to 1.
     """
-    low, high = axes.get_ylim()
-    height = axes.get_figure(root=True).get_size_inches()[1]  # type: ignore[union-attr]
-    per_point = (high - low) / (height * 72 * 0.7)  # the axes take about 0.7 of the figure's height
-    line, previous = 13.0, float("-inf")
+    size = axes.get_figure(root=True).get_size_inches() * 72  # type: ignore[union-attr]
+    share = axes.get_position()
+    across, up = np.ptp(axes.get_xlim()) / (size[0] * share.width), np.ptp(axes.get_ylim()) / (size[1] * 0.7)
+    line, placed = 13.0, list[tuple[float, float]]()
     for x, y, text, colour in sorted(labels, key=lambda end: end[1]):
-        at = max(y / per_point, previous + line)
-        previous = at
+        at, width = y / up + 9 * towards[1], 6.0 * len(text)
+        for other, taken in placed:  # upwards
+            if abs(other - x / across) < width and at < taken + line:
+                at = taken + line
+        placed.append((x / across, at))
         axes.annotate(
             escape_dollars(text),
             (x, y),
-            xytext=(7, at - y / per_point),
+            xytext=(7 * towards[0], at - y / up),
             textcoords="offset points",
             color=colour,
+            ha="left" if towards[0] > 0 else "right",
             va="center",
             fontweight="bold" if is_bold else "normal",
             fontsize=9.5 if is_bold else 8.5,

@@ -1,6 +1,6 @@
 """Two metrics at once: accuracy against a fairness gap, and the front of a study with several metrics."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import Literal
 
 from matplotlib.axes import Axes
@@ -58,7 +58,7 @@ def draw_trade_off(results: Results) -> Figure | None:
     if metrics is None:
         return None
     across, up = metrics
-    reference, points = results.baseline, _search_points(results, across, up)
+    reference, points = results.baseline, _search_points(results, across, up, results.ranked_search)
     names, measured = arms_on_fresh_seeds(results, across, up)
     if max(map(len, trade_off_configurations(results))) < MIN_PLOTTED_CONFIGURATIONS:
         return None
@@ -71,12 +71,12 @@ def draw_trade_off(results: Results) -> Figure | None:
         told = [(formatting.best_name_text(results), *points[0][1]), *([("baseline", *at)] if at else [])]
         title = _metric_pair_title(metrics, told, " in the search")
     figure, drawn = new_figure(title, 4.0, bool(points) + bool(measured))
-    axes = iter(drawn)
+    axes, both = iter(drawn), [*points, *_search_points(results, across, up, [reference] if reference else [])]
     if points:
-        _draw_search(results, next(axes), points, (across, up))
+        line = undominated_points(spec, points, across, up)
+        _draw_search(results, next(axes), both, metrics, line, points[0][1])
     if measured:
-        broken = {each.trial.number: score for each, score in results.scored_candidates if score.total_violation > 0}
-        _draw_fresh_seeds(spec, next(axes), measured, broken, names)
+        _draw_fresh_seeds(results, next(axes), [arm for arm, _ in measured], names)
     draw_legend(figure, *drawn)
     return figure
 
@@ -86,7 +86,7 @@ def trade_off_configurations(results: Results) -> tuple[Sequence[object], Sequen
     metrics = trade_off_metrics(results)
     if metrics is None:
         return [], []
-    points, reference = _search_points(results, *metrics), results.baseline
+    points, reference = _search_points(results, *metrics, results.ranked_search), results.baseline
     at = metric_pair(results.spec, reference, *metrics) if reference and points else None
     return [*points, *([at] if at else [])], arms_on_fresh_seeds(results, *metrics)[1]
 
@@ -142,32 +142,43 @@ def undominated_points(
     return [kept[place] for place in objective.front_positions(scores)]
 
 
-def has_trade_off_front(results: Results) -> bool:
-    """Return whether several configurations are on the front of the trade-off, so that it is drawn."""
-    metrics = trade_off_metrics(results)
-    if metrics is None:
-        return False
-    return len(set(undominated_points(results.spec, _search_points(results, *metrics), *metrics))) > 1
-
-
-def _search_points(results: Results, across: str, up: str) -> list[tuple[Candidate, MetricPair]]:
-    """Return the configurations of the search with both metrics."""
-    pairs = ((candidate, metric_pair(results.spec, candidate, across, up)) for candidate in results.ranked_search)
+def _search_points(
+    results: Results, across: str, up: str, candidates: Sequence[Candidate]
+) -> list[tuple[Candidate, MetricPair]]:
+    """Return those of the configurations that have both metrics in the search."""
+    pairs = ((candidate, metric_pair(results.spec, candidate, across, up)) for candidate in candidates)
     return [(candidate, at) for candidate, at in pairs if at]
 
 
 def _draw_search(
-    results: Results, axes: Axes, points: list[tuple[Candidate, MetricPair]], names: tuple[str, str]
+    results: Results,
+    axes: Axes,
+    points: Sequence[tuple[Candidate, MetricPair]],
+    names: tuple[str, str],
+    line: Sequence[MetricPair],
+    best: MetricPair | None,
+    on_front: Sequence[MetricPair] = (),
 ) -> None:
-    spec, reference = results.spec, results.baseline
-    _mark_configurations(spec, axes, points)
-    _draw_front_line(spec, axes, undominated_points(spec, points, *names), names[0])
+    """Draw the configurations of the search and the baseline.
+
+    Args:
+        line: the front, to join.
+        best: of what leads, for a ring.
+        on_front: to mark as such.
+    """
+    spec = results.spec
+    _mark_configurations(spec, axes, [pair for pair in points if pair[0].trial.stage != "baseline"])
+    if on_front:
+        axes.scatter(*zip(*on_front, strict=True), label="on the front", **FRONT_MARK)
+    _draw_front_line(spec, axes, line, names[0])
     draw_constraint_limits(spec, axes, names)
-    axes.scatter(*[[x] for x in points[0][1]], label=formatting.best_name_text(results), **BEST_MARK, zorder=6)
-    at = metric_pair(spec, reference, *names) if reference else None
-    if reference and at:
-        _mark_baseline(axes, reference, at)
-    axes.set_title("the search, validation split", loc="left")
+    if best:
+        axes.scatter(*[[x] for x in best], label=formatting.best_name_text(results), **BEST_MARK, zorder=6)
+    for candidate, at in points:
+        if candidate.trial.stage == "baseline":
+            _mark_baseline(axes, candidate, at)
+    axes.margins(0.12)
+    axes.set_title("the search, validation", loc="left")
     label_metric_axes(spec, axes, names)
 
 
@@ -195,38 +206,44 @@ def _mark_baseline(axes: Axes, reference: Candidate, at: MetricPair) -> None:
 
 
 def _draw_fresh_seeds(
-    spec: StudySpec,
-    axes: Axes,
-    measured: list[tuple[Arm, tuple[SeedStatistics, SeedStatistics]]],
-    broken: Mapping[int, TrialScore],
-    names: Sequence[str],
+    results: Results, axes: Axes, arms: Sequence[Arm], names: tuple[str, str], on_front: Collection[int] | None = None
 ) -> None:
-    """Draw means and standard deviations on one split; `broken` has the scores of those that break a limit."""
-    means = [x.mean for _, (x, _) in measured]
-    for place, (arm, (x, y)) in enumerate(measured):
-        colour = BLACK if arm.label == "baseline" else BLUE
-        is_right = 2 * x.mean > min(means) + max(means)  # its name stands to the left, so that no edge cuts it
-        mark: MarkStyle = {**COMPLETE_MARK, "color": colour, "zorder": 5}
-        mark = {**mark, **HOLLOW_MARK} if arm.trial_number in broken else mark
-        label = _broken_limits_text(spec, broken[arm.trial_number]) if arm.trial_number in broken else None
+    """Draw means and standard deviations on one split, with names.
+
+    Args:
+        on_front: trials of the front of the study's metrics, which alone have names then, and of which the first of
+            `arms` is the chosen one; None: it has no such front.
+    """
+    spec = results.spec
+    broken = {each.trial.number: score for each, score in results.scored_candidates if score.total_violation > 0}
+    breaks = _broken_limits_text(spec, *broken.values())
+    line, labels = [], list[tuple[float, float, str, str]]()
+    for place, arm in enumerate(arms):
+        x, y = (arm.metric_statistics(name) for name in names)
+        if x is None or y is None:
+            continue
+        is_baseline, is_front = arm.label == "baseline", arm.trial_number in (on_front or ())
+        colour = BLACK if is_baseline else BLUE if on_front is None else ORANGE if is_front else GREY
+        mark: MarkStyle = BASELINE_MARK if is_baseline else {**COMPLETE_MARK, "color": colour}
+        mark = {**mark, **(HOLLOW_MARK if arm.trial_number in broken else {}), "zorder": 5}
         axes.errorbar(
             x.mean, y.mean, xerr=x.standard_deviation, yerr=y.standard_deviation, color=colour, elinewidth=1.3
         )
-        axes.scatter([x.mean], [y.mean], label=label, **mark)
-        above = place % 2 == 0
-        axes.annotate(
-            escape_dollars(arm.label),
-            (x.mean, y.mean),
-            xytext=(-7 if is_right else 7, 7 if above else -7),
-            textcoords="offset points",
-            ha="right" if is_right else "left",
-            va="bottom" if above else "top",
-            color=colour,
-            fontweight="bold",
-            fontsize=9.5,
-        )
-    axes.margins(0.18)
-    axes.set_title(f"{formatting.rerun_seeds_text(spec)}, {_split_text(names)} split, mean ± sd", loc="left")
+        axes.scatter([x.mean], [y.mean], label=breaks if arm.trial_number in broken else None, **mark)
+        if place == 0 and on_front is not None:
+            axes.scatter([x.mean], [y.mean], **BEST_MARK, zorder=6)
+        if on_front is None or (is_front and not is_baseline):
+            labels.append((x.mean, y.mean, arm.label, BLACK))
+        line += [(x.mean, y.mean)] if is_front else []
+    split = _split_text(names)
+    if split != "test" and len(spec.objective.metrics) == 2:  # of three it is no line in two of them
+        _draw_front_line(spec, axes, line, names[0])
+    draw_constraint_limits(spec, axes, names)
+    axes.margins(0.25)
+    axes.autoscale_view()
+    better = tuple(-1 if spec.direction(name) == "min" else 1 for name in names)  # nothing of a front is on that side
+    draw_end_labels(axes, labels, is_bold=False, towards=(better[0], better[1]))
+    axes.set_title(f"{formatting.rerun_seeds_text(spec)}, {split}", loc="left")
     label_metric_axes(spec, axes, names)
 
 
@@ -235,7 +252,10 @@ def _split_text(names: Sequence[str]) -> str:
 
 
 def label_metric_axes(spec: StudySpec, axes: Axes, names: Sequence[str]) -> None:
-    axes.set(xlabel=_axis_label(spec, names[0]), ylabel=_axis_label(spec, names[1]))
+    """Name the axes in several lines each, as there are up to three panels side by side."""
+    words = [wrap_metric_name(escape_dollars(name)) for name in names]
+    notes = ["\n(lower is better)" if spec.direction(name) == "min" else "" for name in names]
+    axes.set(xlabel=words[0] + notes[0], ylabel=words[1] + notes[1])
     format_metric_axis(axes, names[0], "x")
     format_metric_axis(axes, names[1])
 
@@ -267,16 +287,6 @@ def short_metric_name(name: str) -> str:
     return "accuracy" if name.endswith("/accuracy") else name.split("/")[1].replace("_", " ")
 
 
-MAX_ONE_LINE_NAME_CHARACTERS = 24
-"""Length above which the name of a metric and its note take two lines on an axis."""
-
-
-def _axis_label(spec: StudySpec, name: str) -> str:
-    words = escape_dollars(name)
-    space = "\n" if len(words) > MAX_ONE_LINE_NAME_CHARACTERS else " "
-    return f"{words}{space}(lower is better)" if spec.direction(name) == "min" else words
-
-
 # The front, in its first two metrics: in the search, on fresh seeds and on test.
 
 
@@ -294,7 +304,7 @@ def draw_front(results: Results) -> Figure | None:
         return None
     names = results.spec.objective.metrics[1], results.spec.objective.metrics[0]
     found = results.scored_candidates
-    searched = [(each, at) for each in results.ranked_all if (at := metric_pair(results.spec, each, *names))]
+    searched = _search_points(results, *names, results.ranked_all)
     if not searched:
         return None
     is_fresh = any(score is candidate.confirmed_score for candidate, score in found)
@@ -303,95 +313,15 @@ def draw_front(results: Results) -> Figure | None:
     panels = [(of, arms) for of in (names, tests) if arms and any(arm.metric_statistics(of[0]) for arm in arms)]
     figure, (first, *others) = new_figure(_front_title(results, found[0][0]), 3.9, 1 + len(panels), sharey=False)
     numbers = {candidate.trial.number for candidate, score in results.front if score.total_violation == 0}
-    broken = {candidate.trial.number: score for candidate, score in found if score.total_violation > 0}
-    _draw_front_search(results, first, searched, numbers, not is_fresh, found[0][0])
+    on_front = [at for each, at in searched if each.trial.number in numbers]
+    line = on_front if not is_fresh and len(results.spec.objective.metrics) == 2 else []
+    chosen = found[0][0].trial.number
+    best = next((at for each, at in searched if each.trial.number == chosen), None)
+    _draw_search(results, first, searched, names, line, best, on_front)
     for axes, (of, shown) in zip(others, panels, strict=True):
-        _draw_front_fresh_seeds(results.spec, axes, shown, numbers, broken, of)
+        _draw_fresh_seeds(results, axes, shown, of, numbers)
     draw_legend(figure, first, *others)
     return figure
-
-
-def has_front_line(results: Results) -> bool:
-    """Return whether the figure has a line that joins the front: of two metrics and more than one configuration."""
-    kept = {score.values_to_maximise for _, score in results.front if score.total_violation == 0}
-    return len(results.spec.objective.metrics) == 2 and len(kept) > 1
-
-
-def _draw_front_search(
-    results: Results,
-    axes: Axes,
-    searched: Sequence[tuple[Candidate, MetricPair]],
-    on_front: set[int],
-    is_line: bool,
-    best: Candidate,
-) -> None:
-    spec, by_number = results.spec, {candidate.trial.number: at for candidate, at in searched}
-    names = spec.objective.metrics[1], spec.objective.metrics[0]
-    of_search = [(candidate, at) for candidate, at in searched if candidate.trial.stage == "search"]
-    _mark_configurations(spec, axes, of_search)
-    line = [by_number[number] for number in on_front if number in by_number]
-    if line:
-        axes.scatter(*zip(*line, strict=True), label="on the front", **FRONT_MARK)
-    if is_line and len(spec.objective.metrics) == 2:  # of three it is no line in two of them
-        _draw_front_line(spec, axes, line, names[0])
-    draw_constraint_limits(spec, axes, names)
-    if at := by_number.get(best.trial.number):
-        axes.scatter(*[[x] for x in at], label=formatting.best_name_text(results), **BEST_MARK, zorder=6)
-    for candidate, place in searched:
-        if candidate.trial.stage == "baseline":
-            _mark_baseline(axes, candidate, place)
-    axes.margins(0.12)
-    axes.set_title("the search, validation", loc="left")
-    _label_front_axes(spec, axes, names)
-
-
-def _draw_front_fresh_seeds(
-    spec: StudySpec,
-    axes: Axes,
-    arms: Sequence[Arm],
-    on_front: set[int],
-    broken: Mapping[int, TrialScore],
-    names: tuple[str, str],
-) -> None:
-    """Draw means and standard deviations on one split, with the names of the trials on the front.
-
-    The first of `arms` is the chosen one; `broken` has the scores of those that break a limit.
-    """
-    line, breaks = [], _broken_limits_text(spec, *broken.values())
-    labels = list[tuple[float, float, str, str]]()
-    for place, arm in enumerate(arms):
-        x, y = arm.metric_statistics(names[0]), arm.metric_statistics(names[1])
-        if x is None or y is None:
-            continue
-        colour = ORANGE if arm.trial_number in on_front else GREY
-        mark: MarkStyle = BASELINE_MARK if arm.label == "baseline" else {**COMPLETE_MARK, "color": colour}
-        mark = {**mark, **HOLLOW_MARK, "zorder": 5} if arm.trial_number in broken else {**mark, "zorder": 5}
-        axes.errorbar(
-            x.mean, y.mean, xerr=x.standard_deviation, yerr=y.standard_deviation, color=colour, elinewidth=1.3
-        )
-        axes.scatter([x.mean], [y.mean], label=breaks if arm.trial_number in broken else None, **mark)
-        if place == 0:
-            axes.scatter([x.mean], [y.mean], **BEST_MARK, zorder=6)
-        if arm.trial_number in on_front and arm.label != "baseline":
-            labels.append((x.mean, y.mean, arm.label, BLACK))
-        line += [(x.mean, y.mean)] if arm.trial_number in on_front else []
-    split = _split_text(names)
-    if split != "test" and len(spec.objective.metrics) == 2:
-        _draw_front_line(spec, axes, line, names[0])
-    draw_constraint_limits(spec, axes, names)
-    axes.margins(0.2)
-    axes.autoscale_view()
-    draw_end_labels(axes, labels, is_bold=False)
-    axes.set_title(f"{formatting.rerun_seeds_text(spec)}, {split}", loc="left")
-    _label_front_axes(spec, axes, names)
-    axes.set_ylabel("")
-
-
-def _label_front_axes(spec: StudySpec, axes: Axes, names: tuple[str, str]) -> None:
-    """Name the axes in several lines each, as there are up to three panels side by side."""
-    label_metric_axes(spec, axes, names)
-    note = axes.get_xlabel()[len(escape_dollars(names[0])) :].replace(" (", "\n(")
-    axes.set(xlabel=wrap_metric_name(escape_dollars(names[0])) + note, ylabel=axes.get_ylabel().replace(" (", "\n("))
 
 
 def _draw_front_line(spec: StudySpec, axes: Axes, line: Sequence[MetricPair], across: str) -> None:

@@ -22,6 +22,15 @@ MIN_BLIND_ERROR = 0.1
 """Smallest standard error of the accuracy on conflicting samples that may hide a gain of 20 points."""
 
 
+class Remark(Statement):
+    """What needs no numbers."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
 class GainHiddenInValidation(Statement):
     """A gain on samples that conflict with the bias cannot be seen in validation.
 
@@ -83,17 +92,6 @@ class TrialsNotAllStarted(Statement):
         return f"{self.started} of the {self.planned} planned trials of the search were started{ended}."
 
 
-class TrialsNotEnded(Statement):
-    """Trials that have not ended, by their state."""
-
-    state: str
-    trials: Sequence[int]
-
-    def __str__(self) -> str:
-        count = pluralise(len(self.trials), "trial")
-        return f"{count} {self.state}: {formatting.join_with_and(self.trials)}."
-
-
 class TrialsFailed(Statement):
     """How many trials failed for a reason."""
 
@@ -115,28 +113,14 @@ class TrialsWithoutMetric(Statement):
         return f"{self.spec.metric} is not a number {where}; the results leave them out."
 
 
-class EachEpochReadTestSplit(Statement):
-    """The test split was read in each epoch."""
-
-    def __str__(self) -> str:
-        return "The test split was read in each epoch of every trial (train.report_test). It chose nothing."
-
-
 class CouldNotReadTestSplit(Statement):
-    """Why the test split could not be read for a trial."""
+    """Why the test split could not be read for some trials."""
 
-    trial: int
+    trials: Sequence[int]
     why: str
 
     def __str__(self) -> str:
-        return f"The test split could not be read for trial {self.trial}: {self.why}"
-
-
-class TrainedOnOneSeed(Statement):
-    """A final training of one seed."""
-
-    def __str__(self) -> str:
-        return "There is only one seed, so the spread over seeds is not known."
+        return f"The test split could not be read for {formatting.trial_numbers_text(self.trials)}: {self.why}"
 
 
 def caveat_statements(results: Results) -> Iterator[Statement]:
@@ -165,7 +149,7 @@ def caveat_statements(results: Results) -> Iterator[Statement]:
         yield TrialsNotAllStarted(record.n_configurations_tried, planned, ended_by)
     for state in ("running", "waiting", "interrupted"):
         if numbers := [trial.number for trial in trials if trial.state == state]:
-            yield TrialsNotEnded(state, numbers)
+            yield Remark(f"{pluralise(len(numbers), 'trial')} {state}: {formatting.join_with_and(numbers)}.")
     reasons = Counter(trial.end_reason or "no reason given" for trial in trials if trial.state == "failed")
     yield from (TrialsFailed(count, reason) for reason, count in reasons.items())
     complete = (trial for trial in trials if trial.state == "complete")
@@ -177,11 +161,12 @@ def caveat_statements(results: Results) -> Iterator[Statement]:
         yield from _drops_after_choice(results, best)
     yield from _narrow_kernels(record)
     if spec.base["train"]["report_test"]:
-        yield EachEpochReadTestSplit()
+        yield Remark("The test split was read in each epoch of every trial (train.report_test). It chose nothing.")
     yield from unfitted_reference_statements(results)
-    yield from (CouldNotReadTestSplit(trial.number, trial.test_failure) for trial in trials if trial.test_failure)
+    for why in dict.fromkeys(trial.test_failure for trial in trials if trial.test_failure):
+        yield CouldNotReadTestSplit([trial.number for trial in trials if trial.test_failure == why], why)
     if final and len(final.metric_seeds(spec.metric)) < 2:
-        yield TrainedOnOneSeed()
+        yield Remark("There is only one seed, so the spread over seeds is not known.")
 
 
 MIN_KERNEL_WEIGHT_SUM = 0.1

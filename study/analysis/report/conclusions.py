@@ -167,8 +167,9 @@ class IncumbentStays(Statement):
 
     def __str__(self) -> str:
         error, who = self.lead.standard_error or 0.0, self.incumbent.label_in_sentence
+        name = self.leading.spec.metric
         ahead, margin, one = (
-            formatting.format_difference(self.leading.spec.metric, number, signed=False)
+            formatting.format_difference(name, number, signed=False)
             for number in (self.lead.gain, self.margin * error, error)
         )
         where = f" by a split of {self.samples} samples" if self.samples else ""
@@ -178,9 +179,9 @@ class IncumbentStays(Statement):
         if self.chosen.trial_number != self.incumbent.trial_number:
             end = f"{self.chosen.label_in_sentence} is beyond its own and is taken"
         return (
-            f"{sentence_case(self.leading.label_in_sentence)} is {ahead} ahead of {who}{where}, within the margin of "
-            f"{margin} ({self.margin:g} times the standard error of {one}{of}): {end}. Of many that are tried, the "
-            "luckiest leads."
+            f"{sentence_case(self.leading.label_in_sentence)} is {ahead} ahead of {who} in {name}{where}, within the "
+            f"margin of {margin} ({self.margin:g} times the standard error of {one}{of}): {end}. Of many that are "
+            "tried, the luckiest leads."
         )
 
 
@@ -419,7 +420,7 @@ class MetricChange(Statement):
     def __str__(self) -> str:
         name, best, reference = self.metric, self.best, self.reference
         if name == best.spec.metric:
-            return f"Against the baseline {best.label} has {self._difference_text()}."
+            return f"The difference of {best.label} to the baseline in {name}: {self._difference_text()}."
         is_on_same_seeds = best.metric_seeds(name) == best.metric_seeds(best.spec.metric)
         where = "" if is_on_same_seeds else f" ({_seeds_text(name, reference, best)})"
         return (

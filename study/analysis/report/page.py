@@ -33,10 +33,15 @@ class BulletList:
 
 @dataclass(frozen=True)
 class TableBlock:
-    """A frame of text; columns of numbers are aligned to the right in HTML."""
+    """A frame of text; columns of numbers are aligned to the right in HTML.
+
+    Attributes:
+        shares: of each cell, row by row, how much of it a bar fills in HTML, 0 to 1; None: it has no bar.
+    """
 
     kind: ClassVar = "table"
     frame: "pd.DataFrame"
+    shares: Sequence[Sequence[float | None]] = ()
 
     @cached_property
     def header(self) -> list[str]:

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Literal
 from study.analysis.report.page import FigureBlock, PageSection, Paragraph, TableBlock
 from study.analysis.statistics import formatting
 from study.analysis.statistics.frame import param_keys, param_text, trial_label
+from study.analysis.statistics.next_step import MIN_SHARE_OF_GAIN
 from study.ranking import Candidate, Results
 from study.ranking.difference import Arm, Difference, to_arm
 from study.ranking.json_documents import Statement
 from study.spec import StudySpec, objective
 from study.spec.objective import TrialScore
-from study.text import pluralise
+from study.text import pluralise, shell_command
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -140,6 +141,65 @@ class FrontGain(Statement):
         return self.is_guess and bool(gain.is_clear) and self._is_better(name, gain)
 
 
+MAX_SHARE_OF_COST = 0.5
+"""Share of what the chosen one has of a metric that is to be low, up to which another of the front is pointed out."""
+
+
+class AsGoodForLess(Statement):
+    """A configuration of the front that the chosen one is not told from, and that has half of another metric or less.
+
+    Attributes:
+        difference: of the chosen one to it in the first metric.
+        cost: the metric that is to be low.
+    """
+
+    chosen: Arm
+    other: Arm
+    difference: Difference
+    cost: str
+
+    def __str__(self) -> str:
+        spec, name = self.chosen.spec, self.chosen.spec.metric
+        less, more = (formatting.format_arm_mean(arm, self.cost) for arm in (self.other, self.chosen))
+        export = shell_command("export", spec.name, "--trial", self.other.trial_number)
+        return (
+            f"Consider {self.other.label_in_sentence} ({export}): {self.chosen.label_in_sentence} differs from it in "
+            f"{name} by {formatting.difference_with_interval(name, self.difference)}, little beside the gain over the "
+            f"baseline, and it has at most half the {self.cost}: {less} against {more}."
+        )
+
+
+def _as_good_for_less(results: Results) -> Iterator[AsGoodForLess]:
+    """Yield the one of the front with the least of a metric, where the chosen one's seeds allow to say so.
+
+    The interval of the difference in the first metric, which allows for the choice of the best, holds zero and reaches
+    less far than `MIN_SHARE_OF_GAIN` of the gain over the baseline; and the other metric is less beyond its interval.
+    """
+    spec, (reference, chosen) = results.spec, results.baseline_and_best_arms
+    gain = chosen.difference_to(reference, spec.metric) if chosen and reference else None
+    if chosen is None or gain is None or not spec.is_better(gain.value, 0.0):
+        return
+    others = [to_arm(spec, each) for each, _ in results.front if each.trial.number != chosen.trial_number]
+    near = {
+        other.trial_number: gap
+        for other in others
+        if (gap := chosen.difference_to(other, spec.metric))
+        and gap.interval
+        and gap.is_clear is False
+        and max(map(abs, gap.interval)) < MIN_SHARE_OF_GAIN * abs(gain.value)
+    }
+    for cost in (name for name in spec.objective.metrics[1:] if spec.direction(name) == "min"):
+        most, found = chosen.metric_statistics(cost), list[tuple[float, Arm]]()
+        for other in (each for each in others if each.trial_number in near):
+            less, saved = other.metric_statistics(cost), chosen.difference_to(other, cost)
+            if most and less and saved and saved.is_clear and 0 <= less.mean <= MAX_SHARE_OF_COST * most.mean:
+                found.append((less.mean, other))
+        if found:
+            _, other = min(found, key=lambda pair: pair[0])
+            yield AsGoodForLess(chosen, other, near[other.trial_number], cost)
+            return
+
+
 def front_statements(results: Results, is_guess: bool = False) -> Iterator[Statement]:
     """Yield what is on the front, which of it was chosen by which rule, and how that differs from the baseline.
 
@@ -169,6 +229,7 @@ def front_statements(results: Results, is_guess: bool = False) -> Iterator[State
                 break
     if on_front.verdict == "several points":
         yield from [*gained, on_front, ChosenOfFront(spec, chosen, not results.reference_as_result)]
+        yield from () if is_guess or results.reference_as_result else _as_good_for_less(results)
     else:
         yield from [on_front, *gained]
 
@@ -219,18 +280,18 @@ def front_table(results: Results) -> "pd.DataFrame":
     where = "on fresh seeds" if front and front[0][1] is front[0][0].confirmed_score else "in the search"
     rows = []
     read = _candidates_read_on_test(results.spec, front)
+    arms = [to_arm(results.spec, candidate) for candidate, _ in front]
+    tests = [name for name in _study_metrics_on_test(results.spec) if any(arm.metric_statistics(name) for arm in arms)]
     where_read = " on fresh seeds" if all(each.confirm_statistics for each in read) else ""
-    for candidate, score in front:
-        judged, tested = _judged_arm(results.spec, candidate, score), to_arm(results.spec, candidate)
+    for (candidate, score), tested in zip(front, arms, strict=True):
+        judged = _judged_arm(results.spec, candidate, score)
         chosen = ", chosen" if best and _is_same_configuration(candidate, best) else ""
         row = {"trial": trial_label(candidate.trial) + chosen}
         for name in results.spec.objective.metrics:
             title = f"{formatting.metric_with_direction(results.spec, name)} {where}"
             row[title] = formatting.format_mean(name, judged.metric_statistics(name))
-        row |= {
-            f"{name}{where_read}": formatting.format_mean(name, tested.metric_statistics(name))
-            for name in _study_metrics_on_test(results.spec)
-        }
+        for name in tests:
+            row[f"{name}{where_read}"] = formatting.format_mean(name, tested.metric_statistics(name))
         rows.append(row | {key: param_text(results.spec, candidate.trial, key) for key in keys})
     return pd.DataFrame(rows)
 

@@ -39,8 +39,9 @@ class ReferencesNotCompared(Statement):
     metrics: Sequence[str]
 
     def __str__(self) -> str:
-        of = formatting.join_with_and(one.name_in_sentence for one in self.references)
-        return f"Not compared, as {formatting.join_with_and(self.metrics)} is not known of them: {of}."
+        of = sentence_case(formatting.join_with_and(one.name_in_sentence for one in self.references))
+        why = "is not compared: it has no" if len(self.references) == 1 else "are not compared: they have no"
+        return f"{of} {why} {formatting.join_with_and(self.metrics)}."
 
 
 class ReferenceStays(Statement):
@@ -70,19 +71,19 @@ class ReferenceStays(Statement):
         spec, lead = self.arm.spec, self.lead
         head = (
             f"The result needs no search: {self.reference.name_in_sentence}, with "
-            f"{_metric_values_text(spec, self.reference)}."
+            f"{_metric_values_text(spec, self.reference)}"
         )
         if spec.objective.has_several_metrics:
-            return f"{head} It is no worse than {self.arm.label_in_sentence} in any metric, and better in one."
+            return f"{head}. It is no worse than {self.arm.label_in_sentence} in any metric, and better in one."
         if lead is None or lead.standard_error is None:
-            return f"{head} {' '.join(map(self._against, self.arms))}"
+            return f"{'; '.join([head, *map(self._against, self.arms)])}."
         gain, margin = (
             formatting.format_difference(spec.metric, of, signed=False)
             for of in (lead.gain, self.margin * lead.standard_error)
         )
         return (
-            f"{head} {sentence_case(self.leading)} is {gain} ahead of it, within the margin of {margin} "
-            f"({self.margin:g} times the standard error): it stays."
+            f"{head}. {sentence_case(self.leading)} is {gain} ahead of it in {spec.metric}, within the margin of "
+            f"{margin} ({self.margin:g} times the standard error): it stays."
         )
 
     def is_clear_against(self, arm: Arm) -> bool | None:
@@ -98,11 +99,11 @@ class ReferenceStays(Statement):
         measured = formatting.format_arm_mean(arm, name)
         gap = formatting.format_difference(name, abs(own.mean - value), signed=False)
         if gap == formatting.format_difference(name, 0.0, signed=False):
-            return f"{sentence_case(who)} is as good ({measured})."
+            return f"{who} is as good ({measured})"
         if spec.is_better(own.mean, value):
-            return f"{sentence_case(who)} is better ({measured}), and misses {' and '.join(spec.search.constraints)}."
+            return f"{who} is better ({measured}), and misses {' and '.join(spec.search.constraints)}"
         though = ", which may be luck" if self.is_clear_against(arm) is False else ""
-        return f"{sentence_case(who)} is {gap} worse ({measured}){though}."
+        return f"{who} is {gap} worse ({measured}){though}"
 
 
 class ReferenceOnTest(Statement):
@@ -127,7 +128,6 @@ class ResultBesideReference(Statement):
 
     Attributes:
         names: the study's metrics, as the reference has them.
-        baseline: the baseline, where that is another configuration.
         is_surpassed: whether a reference is above it that needs the group.
         ahead: on the test split of one metric, the other references that are better there, the best first.
     """
@@ -135,14 +135,13 @@ class ResultBesideReference(Statement):
     names: Sequence[str]
     arm: Arm
     reference: FittedReference
-    baseline: Arm | None
     is_surpassed: bool
     ahead: Sequence[FittedReference] = ()
 
     @property
     def ahead_in(self) -> list[str]:
         """Accuracies of test in which the reference is ahead, though the result gains in the study's one metric."""
-        if self.names[1:] or not self.names[0].startswith("test/") or self.gains[-1] <= 0:
+        if self.names[1:] or not self.names[0].startswith("test/") or self.gain <= 0:
             return []
         known = [
             (name, self.arm.metric_statistics(name), self.reference.metrics.get(name))
@@ -151,33 +150,29 @@ class ResultBesideReference(Statement):
         return [name for name, own, other in known if own and other is not None and other > own.mean]
 
     @property
-    def gains(self) -> list[float]:
-        """Gain of the arm in the first metric over the baseline, if that is another, and over the reference."""
-        name = self.names[0]
-        own, before = self.arm.metric_statistics(name), self.baseline.metric_statistics(name) if self.baseline else None
-        value = self.reference.metrics[name]
+    def gain(self) -> float:
+        """Gain of the arm over the reference in the first metric."""
+        own, value = self.arm.metric_statistics(self.names[0]), self.reference.metrics[self.names[0]]
         assert own
         assert value is not None
-        sign = -1 if self.arm.spec.direction(name) == "min" else 1
-        return [sign * (own.mean - other) for other in (*([before.mean] if before else []), value)]
+        return (own.mean - value) * (-1 if self.arm.spec.direction(self.names[0]) == "min" else 1)
 
     def __str__(self) -> str:
-        is_val, who = self.names[0].startswith("val/"), sentence_case(self.arm.label_in_sentence)
+        is_val, who, name = self.names[0].startswith("val/"), self.arm.label_in_sentence, self.names[0]
         needs = "neither a search nor the group" if self.is_surpassed else "no search"
-        without = f"the best on validation that needs {needs} ({self.reference.name_in_sentence})"
+        without = f"{self.reference.name_in_sentence}, the best on validation that needs {needs}"
         if self.arm.spec.objective.has_several_metrics:
             pairs = (
                 f"{name} {formatting.format_arm_mean(self.arm, name)} against "
                 f"{formatting.format_metric_value(name, self.reference.metrics[name])}"
                 for name in self.names
             )
-            return f"{who if is_val else 'The same on the test split'} beside {without}: {', '.join(pairs)}."
-        is_more = all(gain >= 0 for gain in self.gains)
-        told = [formatting.format_difference(self.names[0], gain, signed=not is_more) for gain in self.gains]
-        over = " and ".join(map(" over ".join, zip(told, ["the baseline", without][-len(told) :], strict=True)))
-        verb = "gains" if is_more else "has"
+            of = sentence_case(who) if is_val else "The same on the test split"
+            return f"{of} beside {without}: {', '.join(pairs)}."
+        amount = formatting.format_difference(name, abs(self.gain), signed=False)
+        lead = f"{amount} {'ahead of' if self.gain > 0 else 'behind'}" if self.gain else "level with"
         if is_val:
-            return f"{who} {verb} {over}."
+            return f"In {name} {who} is {lead} {without}."
         better = [
             f"{one.name_in_sentence} ({formatting.format_metric_value(self.names[0], one.metrics[self.names[0]])})"
             for one in self.ahead
@@ -191,7 +186,7 @@ class ResultBesideReference(Statement):
         ]
         other = sentence_case(self.reference.name_in_sentence)
         but = f" {other} is ahead in {formatting.join_with_and(behind)}." if behind else ""
-        return f"On the test split it {verb} {over}.{there}{but}"
+        return f"On the test split it is {lead} it in {name}.{there}{but}"
 
 
 def reference_statements(results: Results) -> Iterator[Statement]:
@@ -218,7 +213,7 @@ def reference_statements(results: Results) -> Iterator[Statement]:
             names = [f"{split}/{name.split('/')[1]}" for name in spec.objective.metrics]
             if known := [name for name in names if best.metrics.get(name) is not None and arm.metric_statistics(name)]:
                 ahead = _references_ahead(results, known, arm) if split == "test" else ()
-                yield ResultBesideReference(known, arm, best, baseline, bool(results.references_above_best), ahead)
+                yield ResultBesideReference(known, arm, best, bool(results.references_above_best), ahead)
     yield from (
         BetterReferenceNotChosen(other, spec) for other in results.references_above_best if other.kind.predicts_by_group
     )

@@ -111,16 +111,16 @@ class AccuracyTradeOff(Statement):
     changes: Mapping[str, Difference]
 
     def __str__(self) -> str:
-        changes = "; ".join(self._change(name, change) for name, change in self.changes.items())
-        return f"Accuracy on the {self.split} split, from the baseline to {self.best.label}: {changes}."
+        changes = "; it ".join(self._change(name, change) for name, change in self.changes.items())
+        return f"From the baseline to {self.best.label} accuracy on the {self.split} split {changes}."
 
     def _change(self, name: str, change: Difference) -> str:
-        verb = "went" if not change.is_clear else "rose" if change.value > 0 else "fell"
+        verb = "is not told to have changed" if not change.is_clear else "rose" if change.value > 0 else "fell"
         where = SAMPLES_BY_ACCURACY[name.split("/")[1]]
         before, after = (formatting.format_arm_mean(arm, name) for arm in (self.reference, self.best))
         if change.interval == (0.0, 0.0):
-            return f"{where} it stayed at {after} on every seed"
-        return f"{where} it {verb} from {before} to {after}: {formatting.difference_with_interval(name, change)}"
+            return f"stayed at {after} on every seed {where}"
+        return f"{verb} {where}, from {before} to {after}: {formatting.difference_with_interval(name, change)}"
 
 
 class MilderConfiguration(Statement):
@@ -141,8 +141,8 @@ class MilderConfiguration(Statement):
 
     def __str__(self) -> str:
         return (
-            f"Trial {self.trial} is milder: in the search it had {self.metric} "
-            f"{formatting.format_metric_value(self.metric, self.value)} with val/accuracy "
+            f"Trial {self.trial} loses less accuracy: in the search it had {self.metric} "
+            f"{formatting.format_metric_value(self.metric, self.value)} and val/accuracy "
             f"{formatting.format_metric_value('val/accuracy', self.accuracy)}. To export it: study export {self.study} "
             "--where "
             f'"val/accuracy>={self.least:g}"'
@@ -292,14 +292,13 @@ def _result_parameters(results: Results) -> Iterator[ResultParameters]:
 
 
 class WorstGroups(Statement):
-    """A sentence on which groups an arm serves worst."""
+    """Which groups an arm serves worst; the grid of the page has all."""
 
     arm: Arm
     found: WorstGroup
-    text: str
 
     def __str__(self) -> str:
-        return self.text
+        return " ".join(self.found.short_sentences(self.arm.label_in_sentence))
 
 
 def _worst_group_statements(results: Results) -> Iterator[WorstGroups]:
@@ -311,7 +310,7 @@ def _worst_group_statements(results: Results) -> Iterator[WorstGroups]:
     split = "test" if any(trial.test_metrics for trial in arm.trials) else "val"
     found = worst_group_of_arm(results.record, arm, split)
     if found and (found.worst or found.too_small):
-        yield from (WorstGroups(arm, found, text) for text in found.sentences(arm.label_in_sentence))
+        yield WorstGroups(arm, found)
 
 
 class BestAmongRivals(Statement):
@@ -355,8 +354,11 @@ class BestAmongRivals(Statement):
         if self.verdict == "better mean":
             clear = f", beyond the spread over {best.repeated_over}" if against.difference_to_runner_up.is_clear else ""
             leader = against.runner_up.label
-            gap = formatting.difference_with_interval(best.spec.metric, against.difference_to_runner_up)
-            return f"Of {where}, {leader} has the best mean; the difference of {best.label} to it is {gap}{clear}."
+            name, gap = best.spec.metric, against.difference_to_runner_up
+            amount = f"{formatting.difference_with_interval(name, gap)}{clear}"
+            return (
+                f"Of {where}, {leader} has the best mean; in {name} the difference of {best.label} to it is {amount}."
+            )
         if against.undecided_trials:
             return (
                 f"Of {where}, {best.label} cannot be told from "
@@ -371,8 +373,9 @@ class DifferenceToRunnerUp(Statement):
     rivals: Rivals
 
     def __str__(self) -> str:
-        gap = formatting.difference_with_interval(self.rivals.best.spec.metric, self.rivals.difference_to_runner_up)
-        return f"The difference to the runner-up, {self.rivals.runner_up.label}, is {gap}."
+        name = self.rivals.best.spec.metric
+        gap = formatting.difference_with_interval(name, self.rivals.difference_to_runner_up)
+        return f"The difference to the runner-up, {self.rivals.runner_up.label}, in {name} is {gap}."
 
 
 def _certainty_statements(results: Results) -> Iterator[BestAmongRivals | DifferenceToRunnerUp]:

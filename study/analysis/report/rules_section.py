@@ -102,7 +102,8 @@ def cost_of_rule_choice(spec: StudySpec, table: RulePickResults) -> Iterator[str
         yield f"This study's own rule picks the best of them, trial {own.pick.trial_number}."
     elif own and own.regret_on_test is not None:
         behind = formatting.format_difference(judge, own.regret_on_test, signed=False)
-        yield f"The pick of this study's own rule, trial {own.pick.trial_number}, is {behind} behind the best."
+        picked = f"The pick of this study's own rule, trial {own.pick.trial_number},"
+        yield f"{picked} is {behind} behind the best in {judge}."
 
 
 def _choice_sentences(results: Results) -> Iterator[str]:

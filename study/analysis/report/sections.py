@@ -6,8 +6,8 @@ from datetime import UTC
 import pandas as pd
 
 from study.analysis.figures.missing import why_search_figures_missing
-from study.analysis.figures.two_metrics import has_front_line, has_trade_off_front
 from study.analysis.report.caveats import caveat_statements
+from study.analysis.report.groups_section import group_blocks, groups_section
 from study.analysis.report.page import Block, BulletList, FigureBlock, PageSection, Paragraph, ReportPage, TableBlock
 from study.analysis.report.pareto_front_section import pareto_front_section
 from study.analysis.report.reference_sentences import references_table
@@ -22,15 +22,12 @@ from study.analysis.statistics.ablation_effects import (
     effect_rows,
 )
 from study.analysis.statistics.compare_studies import ComparedStudy, difference_text, printed_comparison
-from study.analysis.statistics.debiasing_metrics import sampling_standard_error, worst_group_of_arm
 from study.analysis.tables import report_tables
 from study.analysis.tables.printed_table import ablation_notes, printed_ablation
 from study.data.dataset import DatasetSummary
 from study.home.events import event_to_entry
 from study.home.provenance import device_text, used_devices
-from study.home.record import StudyRecord
-from study.metrics import find_metric, group_names
-from study.metrics.selection_rules import BIAS_LABEL_METRICS
+from study.metrics import find_metric
 from study.ranking import NORMAL_DEGREES_OF_FREEDOM, Results, epochs
 from study.ranking.ablation_steps import Ablation, includes_choosing_seed, requested_ablation, trials_by_configuration
 from study.ranking.difference import Arm, Difference, metrics_of_both_splits
@@ -128,13 +125,12 @@ def _ablation_method_sentences(results: Results, ablation: Ablation) -> Iterator
 
 FIGURE_CAPTIONS = {
     "front": "{left} mark is one configuration of the search{mean}. The ring is {chosen} of the front: "
-    "{rule}.{fresh}{line_of_front}",
-    "seeds": "Each ring is one {ring}. The tick is the {tick}. The line is one sample standard deviation to each side."
-    "{fitted}",
+    "{rule}.{fresh}{beaten}",
+    "seeds": "Each ring is one {ring}. {tick}{fitted}",
     "ablation": "Each bar is one step on the way from the baseline to what led the search, from the value before it "
     "to the value after it; the line is the interval of its end. The intervals hold together in 95% of cases.",
-    "learning_curves": "Each line is one trial.{repeats}{rungs}",
-    "trade_off": "Each mark is one configuration of the search.{front}",
+    "learning_curves": "Each line is one trial.{repeats}{of_folds}{rungs}",
+    "trade_off": "Each mark is one configuration of the search.{of_folds}",
     "importance": "Shares of the metric's variance over the searched space, each value drawn with equal chance, from "
     "the search's complete trials that have the parameter; with early stopping, among what it let through. A "
     "parameter: what it explains alone. Interactions: what pairs explain beyond that. Remainder: noise between trials, "
@@ -143,26 +139,31 @@ FIGURE_CAPTIONS = {
 """Captions by figure; what depends on the study is in braces, see `figure_caption`."""
 
 
+ONE_VALUE_OF_FOLDS_TEXT = (
+    "On validation the tick is the value over the samples of all folds together, which every table has, and the line "
+    "its standard error. It is not the mean of the rings: small groups are in few folds. On test the tick is the mean "
+    "of the rings, the line one sample standard deviation to each side."
+)
+
+
 def figure_caption(name: str, results: Results) -> str:
     """Return a figure's caption, with what its values are based on."""
     means = "" if len(results.spec.seeds) == 1 else f" (mean over its {len(results.spec.seeds)} seeds)"
-    kept = " keep the constraints and" if results.spec.search.constraints else ""
     repeats = "" if results.spec.final_seeds is not None else " Trials that repeat one on another seed are left out."
     given = {
         "mean": means,
         "repeats": repeats,
+        "of_folds": "",
         "rungs": _rungs_text(results.spec),
         "ring": "seed",
-        "tick": "mean",
+        "tick": "The tick is the mean, the line one sample standard deviation to each side.",
         "fitted": f" {_fit_count_text(results.spec)}." if results.reference_as_result else "",
     }
     if results.spec.folds and results.spec.final_seeds is None:
         given["ring"] = "fold, on a seed of its own"
-        given["tick"] = "mean; on validation, the value over the samples of all folds"
+        given["tick"] = ONE_VALUE_OF_FOLDS_TEXT
         if results.spec.search.folds != "each":
-            given["repeats"] += " Each trial is measured on one fold, so part of what sets the lines apart is the fold."
-    front = f" The front joins those that{kept} are not dominated in these two metrics."
-    given["front"] = front if name == "trade_off" and has_trade_off_front(results) else ""
+            given["of_folds"] = " Each trial is measured on one fold, so part of what sets them apart is the fold."
     if name == "front":
         given |= _front_caption_words(results)
     return FIGURE_CAPTIONS[name].format(**given)
@@ -173,16 +174,13 @@ def _front_caption_words(results: Results) -> dict[str, str]:
     fresh = any(score is candidate.confirmed_score for candidate, score in results.scored_candidates)
     right = f" The others: those that ran on {formatting.rerun_seeds_text(results.spec)}, mean ± sample standard "
     right += "deviation over these; what is grey is not on the front."
-    joined = " The line joins the front."
-    if len(results.spec.objective.metrics) > 2:
-        joined = " The front is that of all metrics: in these two alone some of it may look beaten."
-    has_line = has_front_line(results) or len(results.spec.objective.metrics) > 2
+    beaten = " The front is that of all metrics: in these two alone some of it may look beaten."
     return {
         "chosen": "what leads the search" if results.reference_as_result else "what was chosen",
         "rule": results.spec.objective.front_choice_text,
         "left": "First panel: each" if fresh else "Each",
         "fresh": right * fresh,
-        "line_of_front": joined * has_line,
+        "beaten": beaten * (len(results.spec.objective.metrics) > 2),
     }
 
 
@@ -191,57 +189,6 @@ def _rungs_text(spec: StudySpec) -> str:
     if spec.final_seeds is not None or not RungSchedule(spec.search.early_stopping, spec.epochs).rung_epochs:
         return ""
     return " Dotted lines are the epochs at which trials are compared and the worse ones pruned."
-
-
-WORST_GROUP_METRIC = "worst_group_accuracy"
-
-
-def group_paragraphs(results: Results) -> Iterator[str]:
-    """Yield the paragraphs on groups below the summary; none without bias labels."""
-    record = results.record
-    compared = [arm for arm in (*results.baseline_and_result_arms, results.final_arm) if arm]
-    if not any(
-        arm.metric_statistics(f"{split}/{name}")
-        for arm in compared
-        for split in ("val", "test")
-        for name in BIAS_LABEL_METRICS
-    ):
-        return
-    for split in ("val", "test"):
-        yield from (text for arm in compared if (text := _worst_group_sentence(record, arm, split)))
-        cells = record.group_sample_counts.cells.get(split)
-        if cells and any(arm.metric_statistics(f"{split}/{name}") for arm in compared for name in BIAS_LABEL_METRICS):
-            yield f"On {split} {group_names.compared_groups_sentence(cells, record.group_sample_counts.classes)}"
-    if named := _group_names_sentence(record):
-        yield named
-    arm = compared[-1]
-    if any(
-        sampling_standard_error(record, arm, f"{split}/{name}") is not None
-        for split in ("val", "test")
-        for name in BIAS_LABEL_METRICS
-    ):
-        yield (
-            f"The split's error is the standard error of the value of {arm.label_in_sentence}, because the split is a "
-            "sample: more seeds do not make it smaller. The smallest of several groups is, besides, too low on "
-            "average, the more so the fewer samples they have."
-        )
-
-
-def _worst_group_sentence(record: StudyRecord, arm: Arm, split: str) -> str | None:
-    """Return which groups an arm serves worst; the metric alone where the sizes of the groups are unknown."""
-    if found := worst_group_of_arm(record, arm, split):
-        return " ".join(found.sentences(arm.label_in_sentence))
-    value = arm.metric_statistics(f"{split}/{WORST_GROUP_METRIC}")
-    if value is None or split in record.group_sample_counts.cells:
-        return None
-    share = formatting.format_mean(WORST_GROUP_METRIC, value)
-    return f"The worst group of {arm.label_in_sentence} on {split} has {share} right."
-
-
-def _group_names_sentence(record: StudyRecord) -> str | None:
-    """Return which class and bias class each number of a group stands for; None for data without names."""
-    found = group_names.group_legend(record.group_sample_counts.classes, record.group_sample_counts.biases)
-    return f"Groups by name: {'; '.join(f'{name}: {words}' for name, words in found.items())}." if found else None
 
 
 def _metric_meanings(spec: StudySpec) -> Iterator[str]:
@@ -338,7 +285,7 @@ def build_report_page(
     beneath = report_tables.printed_other_epochs(results)
     tables = [table for table in (with_references, first, beneath) if table is first or len(table)]
     listed = "Configurations" if results.references_above_best else "Best configurations"
-    notes = [*_metric_meanings(results.spec), summary_note(results), *group_paragraphs(results)]
+    notes = [*map(Paragraph, (*_metric_meanings(results.spec), summary_note(results))), *group_blocks(results)]
     beneath_configurations = [
         Paragraph(told) for told in (report_tables.broken_limits_note(results), _ranking_note(results)) if told
     ]
@@ -347,8 +294,9 @@ def build_report_page(
     sections = [
         pareto_front_section(results, pictured),
         PageSection("Summary", [*seeds, *map(TableBlock, tables)]) if has_result else None,
+        groups_section(results),
         *(_best_and_baseline(beside) if beside is not None else ()),
-        PageSection("What these numbers are", list(map(Paragraph, notes)), folded=True) if has_result else None,
+        PageSection("What these numbers are", notes, folded=True) if has_result else None,
         PageSection(listed, [TableBlock(configurations), *beneath_configurations]) if len(configurations) > 1 else None,
         ablation_section(results),
         rules_section(results),

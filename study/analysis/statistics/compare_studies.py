@@ -19,21 +19,6 @@ from study.text import flatten_mapping, format_parameter
 
 
 @dataclass(frozen=True)
-class DifferenceSummary:
-    """A `Difference`, and whether it rests on too few seeds to tell."""
-
-    difference: float
-    interval: tuple[float, float] | None
-    paired: bool
-    among: int
-    too_few_seeds: bool
-
-    @classmethod
-    def from_difference(cls, gap: Difference) -> "DifferenceSummary":
-        return cls(gap.value, gap.interval, gap.is_paired, gap.n_candidates, gap.is_unclear_for_few_seeds)
-
-
-@dataclass(frozen=True)
 class ComparedStudy:
     """A study among others.
 
@@ -44,12 +29,12 @@ class ComparedStudy:
     """
 
     summary: StudySummary = field(metadata=FLATTEN_FIELDS)
-    gain: Mapping[str, DifferenceSummary]
-    against: Mapping[str, DifferenceSummary]
+    gain: Mapping[str, Difference]
+    against: Mapping[str, Difference]
     settings: Section
 
 
-def differences_to_first(first: Results, other: Results, metric: str | None = None) -> dict[str, DifferenceSummary]:
+def differences_to_first(first: Results, other: Results, metric: str | None = None) -> dict[str, Difference]:
     """Return the other study's best minus the first one's, by metric; of final trainings their means.
 
     Both bests were chosen by what they are compared by. The interval allows for each pair that could have been chosen.
@@ -66,7 +51,7 @@ def differences_to_first(first: Results, other: Results, metric: str | None = No
         name: mean_difference(one.metric_by_seed(name), two.metric_by_seed(name), one.n_candidates * two.n_candidates)
         for name in _compared_metrics([summarise(first)], metric if first.spec.final_seeds is not None else None)
     }
-    return {name: DifferenceSummary.from_difference(gap) for name, gap in gaps.items() if gap and gap.is_paired}
+    return {name: gap for name, gap in gaps.items() if gap and gap.is_paired}
 
 
 def left_out_notes(studies: Sequence[Results], metric: str | None = None) -> Iterator[str]:
@@ -243,16 +228,12 @@ COMPARED_SEARCH_KEYS = ("sampler", "trials", "seed", "replicates", "constraints"
 """Keys of `search` that are compared; those of sections in it are compared one by one."""
 
 
-def _gains_over_baseline(results: Results) -> dict[str, DifferenceSummary]:
+def _gains_over_baseline(results: Results) -> dict[str, Difference]:
     """Return best minus baseline, by metric; empty where the baseline is the best or one of the two is missing."""
     (baseline, best), chosen = results.baseline_and_result_arms, summarise(results).arms.get("best")
     if not baseline or not best or not chosen or chosen.trial == baseline.trial_number:
         return {}
-    return {
-        name: DifferenceSummary.from_difference(gain)
-        for name in chosen.metrics
-        if (gain := best.difference_to(baseline, name))
-    }
+    return {name: gain for name in chosen.metrics if (gain := best.difference_to(baseline, name))}
 
 
 def _trial_counts_in_words(counts: Mapping[str, int]) -> str:
@@ -291,13 +272,9 @@ def _best_reference_rows(told: Sequence[StudySummary], metrics: Sequence[str]) -
     }
 
 
-def difference_text(gap: DifferenceSummary | None, name: str, words: str = "") -> str:
+def difference_text(gap: Difference | None, name: str, words: str = "") -> str:
     """Return a difference of a metric with its interval, `words` before that; a dash where there is none."""
-    if gap is None:
-        return formatting.MISSING_TEXT
-    if gap.too_few_seeds:
-        return f"{formatting.format_difference(name, gap.difference)} ({formatting.TOO_FEW_SEEDS_TEXT})"
-    return formatting.difference_with_interval(name, Difference(gap.difference, gap.interval), words)
+    return formatting.difference_with_interval(name, gap, words) if gap else formatting.MISSING_TEXT
 
 
 def _setting_text(values: Section, key: str) -> str:

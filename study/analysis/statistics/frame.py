@@ -9,7 +9,7 @@ from study.knobs import Section, Value
 from study.ranking import Results
 from study.ranking.candidates import trial_metric
 from study.spec import StudySpec
-from study.spec.domain import Domain
+from study.spec.domain import Domain, is_among_typed_values
 from study.text import format_parameter
 
 if TYPE_CHECKING:
@@ -109,7 +109,14 @@ def param_value(spec: StudySpec, trial: TrialRecord, key: str) -> Value:
 
 
 def param_text(spec: StudySpec, trial: TrialRecord, key: str) -> str:
-    """Return the value that a trial ran with as text; `-` for a key that does not apply to it."""
+    """Return the value that a trial ran with as text; `-` for a key that does not apply to it.
+
+    A key that the space searches under a condition applies where that holds, though the file gives others a value, too.
+    """
+    when = spec.search.space[key].when if key in spec.search.space else {}
+    given = {other: values for other, values in when.items() if other in trial.params}
+    if not all(is_among_typed_values(trial.params[other], values) for other, values in given.items()):
+        return "-"
     value = param_value(spec, trial, key)
     applies = value is not None or key in trial.params or key.partition(".")[2] in _section_of_trial(spec, trial, key)
     return format_parameter(value) if applies else "-"

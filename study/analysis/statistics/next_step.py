@@ -10,7 +10,9 @@ to take that comes before what more search may bring:
    `LATE_SHARE_OF_SEARCH` of the search's trials.
 5. `confirm`: the best configurations have not run on fresh seeds, not even as a rule's pick.
 6. `seeds`: it is open whether the best is better than the baseline, or, if it is, than the runner-up; and it ran on
-   one or two seeds, or `MAX_SEEDS_NEEDED` paired seeds are more likely enough to tell than not.
+   one or two seeds, or `MAX_SEEDS_NEEDED` paired seeds are more likely enough to tell than not. Not where the answer
+   would change nothing: both have every validation sample right, or the interval of their difference reaches less far
+   than `MIN_SHARE_OF_GAIN` of the gain over the baseline.
 7. `enough`: none of these. How many seeds a difference may take is said all the same, and that few trials do not tell
    whether more of them or wider ranges are needed.
 """
@@ -36,7 +38,7 @@ from study.ranking.json_documents import Statement
 from study.spec import StudySpec, objective
 from study.spec.sampler_capabilities import SAMPLER_CAPABILITIES
 from study.spec.search_checks import count_configurations
-from study.text import pluralise, shell_command
+from study.text import pluralise, sentence_case, shell_command
 
 if TYPE_CHECKING:
     import numpy as np
@@ -358,6 +360,35 @@ class SeedsDoNotDecide(Statement):
         return f"{what} {between} in all ({SEEDS_CONFIDENCE:.0%} confidence); {following}"
 
 
+MIN_SHARE_OF_GAIN = 0.1
+"""Share of the gain over the baseline below which it does not matter which of two configurations is better."""
+
+
+class SeedsChangeNothing(Statement):
+    """Two configurations that are not told apart, and need not be.
+
+    Attributes:
+        reach: the largest difference that is in its interval; None: both have every validation sample right.
+        gain: of the best over the baseline.
+    """
+
+    best: Arm
+    other: Arm
+    reach: float | None
+    gain: float
+
+    def __str__(self) -> str:
+        name = self.best.spec.metric
+        pair = f"{self.best.label_in_sentence} and {self.other.label_in_sentence}"
+        if self.reach is None:
+            return f"{sentence_case(pair)} are right in every validation sample: more seeds would tell of {name} alone."
+        most, gain = (formatting.format_difference(name, abs(one), signed=False) for one in (self.reach, self.gain))
+        return (
+            f"By {name} {pair} are not told apart, and need not be: the 95% interval of their difference ends at "
+            f"{most}, and the gain over the baseline is {gain}."
+        )
+
+
 class TakeReference(Statement):
     """What needs no search is the result."""
 
@@ -548,8 +579,8 @@ def _seed_steps(results: Results, reference: Arm | None, best: Arm) -> list[Next
 
     Empty where more seeds are not needed.
     """
+    gain = best.difference_to(reference, results.spec.metric) if reference is not None else None
     if reference is not None:
-        gain = best.difference_to(reference, results.spec.metric)
         if gain is not None and not results.spec.is_better(gain.value, 0.0):
             return []
         if gain is not None and not gain.is_clear:
@@ -561,6 +592,10 @@ def _seed_steps(results: Results, reference: Arm | None, best: Arm) -> list[Next
         or results.spec.is_better(0.0, others.difference_to_runner_up.value)
     ):
         return []  # of a runner-up with the better mean the margin is known, which more seeds hardly change
+    reach = max(map(abs, others.difference_to_runner_up.interval or (math.inf,)))
+    if reference is not None and gain is not None and reach < MIN_SHARE_OF_GAIN * abs(gain.value):
+        why = SeedsChangeNothing(best, others.runner_up, reach, gain.value)
+        return [NextStep("enough", why, None)]
     return _more_seeds_step(results, best, others.runner_up, others.difference_to_runner_up)
 
 
@@ -573,6 +608,9 @@ def _more_seeds_step(results: Results, best: Arm, other: Arm, gap: Difference) -
         return [NextStep("seeds", SeedsDoNotDecide(best, other, seeds, None), ask(PROPOSED_CONFIRM_COUNT))]
     if not gap.standard_error:
         return []  # alike on every seed
+    right = [arm.metric_statistics("val/accuracy") for arm in (best, other)]
+    if all(one and one.mean == 1.0 for one in right):
+        return [NextStep("enough", SeedsChangeNothing(best, other, None, gap.value), None)]
     needed = estimate_seeds_needed(gap, seeds)
     command = None if needed.fewest is None else ask(needed.next_batch)
     if needed.fewest is None or (needed.middle is None and seeds > 2):

@@ -10,6 +10,7 @@ from study.analysis.statistics.frame import param_keys, param_value, trial_metri
 from study.home.record import TrialRecord
 from study.metrics import Direction
 from study.ranking import Results, SeedStatistics, epochs, seed_statistics
+from study.ranking.candidates import split_sample_statistics
 from study.ranking.picks import RulePick, fresh_seed_trials
 from study.spec import StudySpec
 
@@ -73,11 +74,25 @@ def judge_rule_picks(results: Results) -> RulePickResults:
     best = max(map(table.as_larger_is_better, means), default=math.nan)
     judged = []
     for pick in all_picks:
-        test, trials, goal = tests[pick.trial_number], fresh[pick.trial_number], pick.rule.objective
-        validated = seed_statistics(epochs.chosen_metric(goal, trial, goal.metrics[0]) for trial in trials)
+        test, trials = tests[pick.trial_number], fresh[pick.trial_number]
+        validated = _on_validation(results, pick, trials)
         regret = best - table.as_larger_is_better(test.mean) if test else None
         judged.append(PickResult(pick, trials, validated, test, regret))
     return RulePickResults(judge, judged, better, ranked[0].trial.number if ranked else None)
+
+
+def _on_validation(results: Results, pick: RulePick, trials: Sequence[TrialRecord]) -> SeedStatistics | None:
+    """Return the rule's metric over trials on fresh seeds, at the rule's own epochs.
+
+    Where these ran on all folds and the rule has no epochs of its own, it is that of the samples of all folds together,
+    as everywhere on the page.
+    """
+    goal, joined = pick.rule.objective, results.record.joined_folds.get(pick.trial_number)
+    name, is_same_epoch = goal.metrics[0], goal.window is None or pick.rule.is_study_objective
+    is_joined = joined and is_same_epoch and {trial.number for trial in trials} == set(joined.runs)
+    if joined and is_joined and joined.metrics.get(name) is not None:
+        return split_sample_statistics(joined.metrics, name, len(trials))
+    return seed_statistics(epochs.chosen_metric(goal, trial, name) for trial in trials)
 
 
 def picks_frame(results: Results) -> pd.DataFrame:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from study.analysis.figures import FIGURES
 from study.analysis.figures.missing import why_figure_missing, why_search_figures_missing
-from study.analysis.figures.two_metrics import has_front_line, trade_off_metrics
+from study.analysis.figures.two_metrics import trade_off_metrics
 from study.analysis.report.write_report import figure_to_pdf, figure_to_png
 from study.analysis.statistics.frame import thin_out
 from study.analysis.statistics.importance import MIN_IMPORTANCE_TRIALS, compute_importances
@@ -167,7 +167,7 @@ def test_where_nothing_keeps_the_limits_no_line_joins_a_front(writer):
         study.trial("search", [accuracy], also={"val/equalized_odds": gap})
     results = Results(LIMITED, study.record())
     assert len(results.front) > 1
-    assert not has_front_line(results)
+    assert "front" not in FIGURES["front"](results).axes[0].get_legend_handles_labels()[1]
 
 
 def test_no_legend_is_wider_than_its_figure(writer):

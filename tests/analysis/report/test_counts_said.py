@@ -5,18 +5,18 @@ from dataclasses import replace
 import pytest
 from helpers import Told, quickstart, record
 from kept import reading
-from told_studies import grouped, only, said
+from told_studies import CELLS, grouped, only
 
 from study.analysis.figures import FIGURES
 from study.analysis.report.caveats import TrialsNotAllStarted, TrialsWithoutMetric
-from study.analysis.report.page import Paragraph
+from study.analysis.report.groups_section import group_blocks, groups_section
+from study.analysis.report.page import Paragraph, ReportPage, TableBlock, page_to_html
 from study.analysis.report.result_sentences import CountOfTestReadings, StudyCost, WorstGroups
-from study.analysis.report.sections import build_report_page, group_paragraphs
+from study.analysis.report.sections import build_report_page
 from study.analysis.statistics.next_step import NoStepLeft, SeedsDoNotDecide, SeedsNeeded, next_steps
 from study.home.record import StudyRecord
 from study.metrics import METRICS
 from study.ranking import Results, summary
-from study.ranking.json_documents import join_statements
 from study.spec import StudySpec
 
 ONE = quickstart("search.confirm={top: 0}", "search.trials=4", "train.epochs=2", "search.early_stopping={name: none}")
@@ -109,21 +109,46 @@ def test_a_space_that_is_used_up_is_said_to_have_ended_the_search() -> None:
 
 def test_the_worst_group_is_named_with_its_size() -> None:
     told, own = grouped(), {"val/group_0_0_accuracy": 0.9, "val/group_0_1_accuracy": 0.25, WORST: 0.25}
-    found = said(WorstGroups, Results(ONE, told))
-    (group,) = found[0].found.worst
+    found = only(WorstGroups, Results(ONE, told))
+    (group,) = found.found.worst
     assert (group.name, group.right, group.samples) == ("class 'cat' with bias class 'light'", 2.0, 8)
-    assert (found[0].arm.label, found[0].found.split, len(found[0].found.group_sizes)) == ("trial 0", "val", 3)
-    worst, compared, named, error = group_paragraphs(Results(ONE, told))
-    assert worst == join_statements(found)
+    assert (found.arm.label, found.found.split, len(found.found.group_sizes)) == ("trial 0", "val", 3)
+    assert "1 of 3 groups has fewer than 10 samples, too few to tell. Groups without a sample: 1." in str(found)
+    compared, error = (block.text for block in group_blocks(Results(ONE, told)) if isinstance(block, Paragraph))
     assert "equalized_odds is no number: of class 'dog' no two groups have samples" in compared
-    assert named.startswith("Groups by name: group_0_0: class 'cat', bias class 'dark'; group_0_1: ")
     assert error.startswith("The split's error is the standard error of the value of trial 0, because the split is a")
     gap = record(Told("search", [0.6], further={**own, "val/equalized_odds": 0.1}))
     gap.group_sample_counts = replace(told.group_sample_counts, cells={"val": [[40, 8], [4, 30]]})
-    assert (
-        "On val equalized_odds compares groups of the classes 'cat', 'dog'; equal_opportunity compares groups of the "
-        "class 'dog'."
-    ) in list(group_paragraphs(Results(ONE, gap)))
+    told_of = "equalized_odds compares groups of the classes 'cat', 'dog'; equal_opportunity compares groups of the "
+    assert Paragraph(f"On val {told_of}class 'dog'.") in list(group_blocks(Results(ONE, gap)))
+
+
+def test_all_groups_stand_in_a_grid_with_those_of_the_baseline() -> None:
+    """Small groups are in brackets and have no bar."""
+    accuracies = ((0.5, 0.5, 1.0), (0.9, 0.25, 0.75))
+    trials = [
+        Told(stage, [value], further=dict(zip(NAMES, shares, strict=True)))
+        for stage, value, shares in zip(("baseline", "search"), (0.5, 0.6), accuracies, strict=True)
+    ]
+    told = record(*trials)
+    told.group_sample_counts = CELLS
+    section = groups_section(Results(ONE, told))
+    assert section is not None
+    grid, note = section.blocks
+    assert isinstance(grid, TableBlock)
+    assert [list(row) for row in grid.frame.itertuples(index=False)] == [
+        ["cat", "50 → 90% of 40", "(50 → 25% of 8)"],
+        ["dog", "-", "100 → 75% of 30"],
+    ]
+    assert grid.shares == [[None, 0.9, None], [None, None, 0.75]]
+    assert isinstance(note, Paragraph)
+    assert "the baseline → trial 1; the bar is that of trial 1" in note.text
+    html = page_to_html(ReportPage("page", [], [section]), {})
+    assert html.count('class="bar" style="--share: 90%"') == html.count('style="--share: 75%"') == 1
+    assert groups_section(Results(ONE, record(Told("search", [0.6])))) is None
+
+
+NAMES = ("val/group_0_0_accuracy", "val/group_0_1_accuracy", "val/group_1_1_accuracy")
 
 
 def test_a_search_whose_best_is_the_baseline_gained_nothing() -> None:
@@ -164,5 +189,5 @@ def test_titles_repeat_numbers_of_the_record() -> None:
     }
     assert titles == {
         "learning_curves": "1 of 3 trials pruned: 5 epochs run instead of 6",
-        "seeds": "Fresh seeds give 80.0 ± 0.0% (trial 1) against 60.0 ± 0.0% (baseline)",
+        "seeds": "val/accuracy: 80.0 ± 0.0% (trial 1) against 60.0 ± 0.0% (baseline)",
     }

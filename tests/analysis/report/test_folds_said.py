@@ -13,7 +13,8 @@ from study.analysis.figures import FIGURES
 from study.analysis.report.conclusions import GainOverBaseline
 from study.analysis.report.page import page_to_markdown
 from study.analysis.report.reference_sentences import ReferenceStays
-from study.analysis.report.sections import build_report_page
+from study.analysis.report.sections import build_report_page, figure_caption
+from study.analysis.statistics.rule_picks import judge_rule_picks
 from study.home.events import ReferenceFitted
 from study.home.record import StudyRecord
 from study.ranking import Results
@@ -76,3 +77,20 @@ def test_no_section_of_the_report_speaks_of_fresh_seeds(confirmed: tuple[StudySp
     text = page_to_markdown(build_report_page(Results(*confirmed), FIGURES))
     assert "confirmed on all folds" in text
     assert "fresh seeds" not in text
+
+
+def test_figure_and_rules_table_give_the_value_of_all_folds_that_the_summary_gives(
+    confirmed: tuple[StudySpec, StudyRecord],
+) -> None:
+    results = Results(*confirmed)
+    best = results.baseline_and_best_arms[1]
+    value = best.metric_statistics("val/accuracy")
+    (own,) = [one for one in judge_rule_picks(results).results if one.pick.trial_number == best.trial_number][:1]
+    assert own.val_statistics.mean == own.pick.candidate.joined_folds.metrics[own.pick.rule.objective.metrics[0]]
+    axes = FIGURES["seeds"](results).axes[0]
+    lines = [container.lines for container in axes.containers]
+    ticks = [tick.get_xdata()[0] for tick, _, _ in lines]
+    assert value.mean in ticks
+    reaches = [np.ptp(bars[0].get_segments()[0][:, 0]) / 2 for _, _, bars in lines]
+    assert reaches[ticks.index(value.mean)] == pytest.approx(value.split_error)
+    assert "its standard error" in figure_caption("seeds", results)

@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 from helpers import Told, quickstart, write_ledger
 from markupsafe import escape
+from told_studies import NEARLY, TWO_METRICS, cheaper, said
 
 from study.analysis.figures import FIGURES
 from study.analysis.report.page import FigureBlock, TableBlock, page_to_html
-from study.analysis.report.pareto_front_section import front_table
+from study.analysis.report.pareto_front_section import AsGoodForLess, front_table
 from study.analysis.report.rules_section import RULES_TITLE
 from study.analysis.report.sections import build_report_page
 from study.analysis.statistics.next_step import is_better_than_baseline
@@ -148,3 +149,20 @@ def test_a_front_of_one_point_is_said_to_be_no_more_than_it_is(
     picture = page.sections[0].blocks[0]
     assert isinstance(picture, FigureBlock)
     assert picture.caption.startswith("Each mark")
+
+
+@pytest.mark.parametrize(
+    ("accuracy", "gap", "start", "is_told"),
+    [
+        (NEARLY, 0.14, 0.7, True),
+        ((0.85, 0.851, 0.852), 0.14, 0.7, False),
+        (NEARLY, 0.2, 0.7, False),
+        (NEARLY, 0.14, 0.89, False),
+    ],
+    ids=["half the gap", "less accurate", "two thirds of the gap", "the gain is as small"],
+)
+def test_a_point_that_is_as_good_for_half_of_the_other_metric_is_pointed_out(
+    accuracy: tuple[float, ...], gap: float, start: float, is_told: bool
+) -> None:
+    found = said(AsGoodForLess, Results(TWO_METRICS, cheaper(accuracy, gap, start)))
+    assert [(one.chosen.trial_number, one.other.trial_number, one.cost) for one in found] == [(1, 2, GAP)] * is_told

@@ -1,14 +1,17 @@
 """The lead of a report: each sentence where its numbers carry it, and the next step by its rule."""
 
+import re
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from helpers import Told, quickstart, record
-from told_studies import AGAINST, LIMITED, broken_anew, fresh, level, measured, only, over, said, traded
+from kept import reading
+from told_studies import AGAINST, LIMITED, WHOLE, broken_anew, fresh, level, measured, only, over, said, traded
 
 from study.analysis.report import result_sentences
 from study.analysis.report.conclusions import DebiasingNotNeeded, GainOverBaseline, MetricChange, RulePickReached
+from study.analysis.report.groups_section import group_blocks
 from study.analysis.report.pareto_front_section import (
     ChosenOfFront,
     ConfigurationsOnFront,
@@ -28,13 +31,14 @@ from study.analysis.report.result_sentences import (
     ResultParameters,
     StudyCost,
     SuggestedCommand,
+    lead_statements,
 )
-from study.analysis.report.sections import group_paragraphs
 from study.analysis.statistics import formatting
 from study.analysis.statistics.next_step import (
     BestAtRangeEdge,
     NoStepLeft,
     PositionInSearch,
+    SeedsChangeNothing,
     SeedsDoNotDecide,
     StepReason,
     next_steps,
@@ -64,7 +68,7 @@ def first_step(spec: StudySpec, found: StudyRecord) -> tuple[str, str | None]:
 
 def test_what_won_how_sure_what_it_cost_and_what_next() -> None:
     results = Results(PLAIN, over(*TRIALS, *confirmed([0.50, 0.52, 0.54], [0.70, 0.72, 0.75], [0.59, 0.62, 0.64])))
-    assert list(result_sentences.lead_statements(results)) == ["Result", "How sure", "Search", "Cost", "Next"]
+    assert list(lead_statements(results)) == ["Result", "How sure", "Search", "Cost", "Next"]
     assert only(ResultParameters, results).values == WON
     among, gap = only(BestAmongRivals, results), only(DifferenceToRunnerUp, results).rivals
     assert (among.verdict, gap.best.trial_number, gap.runner_up.trial_number) == ("best", 1, 2)
@@ -195,7 +199,7 @@ def test_the_splits_error_is_said_of_the_side_that_it_is_of() -> None:
     errors = {"val/worst_group_accuracy": 0.4, "val/worst_group_accuracy_standard_error": 0.03}
     told = [Told("baseline", [0.5], further=errors), Told("search", [0.6], further=errors)]
     for trials, arm in ((told[:1], "the baseline"), (told, "trial 1"), ([Told("final", [0.5], further=errors)], "")):
-        text = list(group_paragraphs(Results(PLAIN, record(*trials))))[-1]
+        text = str(list(group_blocks(Results(PLAIN, record(*trials))))[-1])
         assert f"standard error of the value of {arm or 'the final training'}, because" in text
 
 
@@ -378,3 +382,45 @@ def test_with_two_metrics_too_a_guess_has_no_gain_to_its_credit() -> None:
 def test_a_count_and_its_interval_are_whole_numbers() -> None:
     gap = Difference(1848.0, (1840.6, 1855.4), n_candidates=1, standard_error=3.0, degrees_of_freedom=2.0)
     assert formatting.format_interval("val/params", gap) == "+1841 to +1855"
+
+
+def test_no_more_seeds_where_the_difference_to_the_runner_up_is_nothing_beside_the_gain() -> None:
+    """The interval of 0.001 reaches to 0.004; the gain is 0.3, then 0.02."""
+    alike = over(*TRIALS, *confirmed([0.4, 0.4, 0.41], [0.70, 0.702, 0.704], [0.70, 0.70, 0.703]))
+    reason = only(SeedsChangeNothing, Results(PLAIN, alike))
+    assert (reason.best.trial_number, reason.other.trial_number) == (1, 2)
+    assert reason.reach < 0.1 * reason.gain == pytest.approx(0.1 * 0.2987, rel=0.01)
+    assert "val/accuracy" in str(reason)
+    assert first_step(PLAIN, alike) == ("enough", None)
+    small = over(*TRIALS, *confirmed([0.68, 0.68, 0.69], [0.70, 0.702, 0.704], [0.70, 0.70, 0.703]))
+    assert only(SeedsDoNotDecide, Results(PLAIN, small)).other.trial_number == 2
+
+
+def test_no_more_seeds_where_both_have_every_sample_right() -> None:
+    spec = quickstart("search.metric=val/log_loss", *WHOLE, "search.confirm={top: 2, seeds: 3}", "search.baseline=null")
+
+    def right(stage: str, loss: float, **given: Any) -> Told:
+        return Told(stage, [loss], metric="val/log_loss", further={"val/accuracy": 1.0}, **given)
+
+    trials = [right("search", 0.02, params={"method.alpha": alpha}) for alpha in (0.1, 0.2)]
+    losses = {0: (0.02, 0.021, 0.025), 1: (0.021, 0.024, 0.023)}
+    again = [
+        right("confirm", loss, seed=seed, repeats=of, params={"method.alpha": 0.1 * (of + 1)})
+        for of, each in losses.items()
+        for seed, loss in enumerate(each, 1)
+    ]
+    results = Results(spec, over(*trials, *again))
+    assert only(SeedsChangeNothing, results).reach is None
+    assert [step.kind for step in next_steps(results)] == ["enough"]
+
+
+NUMBER = re.compile(r"\d\.\d|\d%|\d points")
+METRIC = re.compile(r"(?:val|test|train)/\w+|[Aa]ccuracy|right|log loss|standard error|trial time|confidence")
+
+
+@pytest.mark.parametrize("title", ["Result", "Trade-off", "How sure"])
+def test_each_sentence_with_a_number_names_its_metric(title: str) -> None:
+    sentences = [str(one) for results in reading.told().values() for one in lead_statements(results).get(title, ())]
+    numbered = [text for text in sentences if NUMBER.search(text.partition(" has ")[0])]
+    assert len(numbered) > 4
+    assert [text for text in numbered if not METRIC.search(text)] == []

@@ -144,7 +144,7 @@ def test_final_trainings_which_chose_nothing_are_compared_by_any_metric() -> Non
         )
         for name, losses in (("one", (0.5, 0.6, 0.7)), ("two", (0.3, 0.41, 0.49)))
     ]
-    assert compare_studies(finals, "val/log_loss")[1].against["val/log_loss"].difference == pytest.approx(-0.2)
+    assert compare_studies(finals, "val/log_loss")[1].against["val/log_loss"].value == pytest.approx(-0.2)
     assert "chosen" not in " ".join(left_out_notes(finals, "val/log_loss"))
 
 
@@ -189,8 +189,8 @@ def test_the_bests_of_two_studies_are_compared_seed_by_seed() -> None:
     first, second = compare_studies([one, two])
     assert first.against == {}
     found = second.against["val/accuracy"]
-    assert found.difference == pytest.approx(0.05)
-    assert (found.paired, found.among) == (True, 4)
+    assert found.value == pytest.approx(0.05)
+    assert (found.is_paired, found.n_candidates) == (True, 4)
     reach = selection_adjusted_t(0.975, 2, 4) * 0.01 / 3**0.5  # 0.05, 0.06 and 0.04
     assert found.interval == pytest.approx([0.05 - reach, 0.05 + reach])
     assert "best val/accuracy, minus that of few" in frame_to_markdown(printed_comparison([first, second]))

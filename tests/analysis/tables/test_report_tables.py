@@ -46,3 +46,21 @@ def test_the_trials_that_break_a_limit_are_marked_and_the_limit_is_named_below(
 def test_on_fresh_seeds_the_means_decide_there(gap: float, broken: list[str]) -> None:
     """In the search trial 1 has 0.09 of at most 0.1."""
     assert marked(Results(LIMITED, broken_anew(gap))) == broken
+
+
+def test_a_row_shows_a_parameter_only_where_its_method_is_searched_with_it() -> None:
+    """Cross entropy has an alpha in the file, too, which nothing uses there."""
+    alpha = "method.alpha: {low: 0.1, high: 1.0, when: {method.name: [eps_sup_info_nce]}}"
+    spec = quickstart(
+        f"search.space={{method.name: {{choices: [cross_entropy, eps_sup_info_nce]}}, {alpha}}}",
+        "search.baseline={method.name: cross_entropy}",
+        "search.confirm={top: 0}",
+        *WHOLE,
+    )
+    trials = (
+        Told("baseline", [0.5], params={"method.name": "cross_entropy"}),
+        Told("search", [0.7], params={"method.name": "eps_sup_info_nce", "method.alpha": 0.5}),
+        Told("search", [0.6], params={"method.name": "cross_entropy"}),
+    )
+    shown = printed_configurations(Results(spec, over(*trials)))
+    assert dict(zip(shown["trial"], shown["method.alpha"], strict=True)) == {"1": "0.5", "2": "-", "0 (baseline)": "-"}

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from study.analysis.statistics.debiasing_metrics import sampling_standard_error
 from study.analysis.statistics.next_step import (
     MAX_SEEDS_NEEDED,
+    MIN_SHARE_OF_GAIN,
     TARGET_POWER,
     detection_power,
     estimate_seeds_needed,
@@ -49,6 +50,7 @@ def rows(draws: int) -> Iterator[Row]:
     rng, fewer = np.random.default_rng(7), max(20, draws // 4)
     yield from seeds(draws, rng, SEEDS)
     yield from following(draws, rng)
+    yield from little_beside_the_gain(draws, np.random.default_rng(8))
     for params, trials in ((1, 12), (2, 24), (4, 24), (4, 60)):
         yield false_alarms(params, trials, fewer, rng)
     yield hits(fewer, rng)
@@ -98,6 +100,35 @@ def following(draws: int, rng: np.random.Generator) -> Iterator[Row]:
     ends = [_followed(rng.normal(0.0, 1.0, MAX_SEEDS_NEEDED)) is not None for _ in range(draws)]
     truth = "no difference; from 3 seeds on, looked at after each step"
     yield row(LEAD, "N is a good next step: two are told apart", truth, "in at most 10%", 0.0, 0.1, ends)
+
+
+def little_beside_the_gain(draws: int, rng: np.random.Generator) -> Iterator[Row]:
+    """The end of the interval against the true difference, wherever two need not be told apart.
+
+    That is said of best and runner-up, and of the best and the cheapest of a front that is as near: here the nearest,
+    and one of the near at random, whose cost knows nothing of the metric.
+    """
+    for among, number, apart in ((2, 3, 0.5), (5, 3, 0.5), (5, 5, 1.0), (5, 5, 2.0), (10, 3, 0.5)):
+        gain, inside = 40.0, dict[str, list[bool]](runner_up=[], cheaper=[])
+        for _ in range(draws):
+            truth = rng.normal(0.0, apart, among)
+            values = truth[:, None] + rng.normal(size=(among, number))
+            order = values.mean(1).argsort()[::-1].tolist()
+            gaps = {other: _gap(values[order[0]] - values[other], among) for other in order[1:]}
+            near = [
+                other
+                for other, gap in gaps.items()
+                if gap.interval and gap.is_clear is False and max(map(abs, gap.interval)) < MIN_SHARE_OF_GAIN * gain
+            ]
+            said = {"cheaper": rng.choice(near)} if near else {}
+            said |= {"runner_up": order[1]} if order[1] in near else {}
+            for kind, other in said.items():
+                reach = max(map(abs, gaps[other].interval or ()))
+                inside[kind].append(bool(abs(truth[order[0]] - truth[other]) <= reach))
+        words = f"true means {apart:g} sd apart, gain {gain:g} sd; best of {among}, {number} seeds"
+        for kind, statement in (("runner_up", "not told apart, and need not be"), ("cheaper", "consider trial N")):
+            promise = "the true difference is within the end of the interval in 95%"
+            yield row(LEAD, statement, words, promise, 0.95, 1.0, inside[kind])
 
 
 def _gap(values: Floats, among: int = 1) -> Difference:

@@ -1,0 +1,98 @@
+"""The report's section on the groups of class and bias class: a grid of how many are right in each."""
+
+from collections.abc import Iterator, Sequence
+
+import pandas as pd
+
+from study.analysis.report.page import Block, PageSection, Paragraph, TableBlock
+from study.analysis.statistics import formatting
+from study.analysis.statistics.debiasing_metrics import group_counts_of_arm, sampling_standard_error
+from study.metrics import group_names
+from study.metrics.selection_rules import BIAS_LABEL_METRICS, MIN_SHOWN_GROUP_SAMPLES
+from study.metrics.worst_group_statement import GroupCounts
+from study.ranking import Results
+from study.ranking.difference import Arm
+
+WORST_GROUP_METRIC = "worst_group_accuracy"
+
+
+def groups_section(results: Results) -> PageSection | None:
+    """Return a grid for the test split where it was read, else for validation; None where groups are not counted."""
+    grids = [block for split in ("test", "val") for block in _split_grid(results, split)]
+    return PageSection("Groups", grids[:2]) if grids else None
+
+
+def _split_grid(results: Results, split: str) -> list[Block]:
+    """Return the grid of a split and what it shows; nothing where no group has a metric of its own."""
+    counts = [
+        (arm, found)
+        for arm in _compared_arms(results)
+        if (found := group_counts_of_arm(results.record, arm, split)) and found.by_cell
+    ]
+    if not counts:
+        return []
+    names, (arm, result) = results.record.group_sample_counts, counts[-1]
+    biases = [group_names.class_name(names.biases, place) for place in range(len(result.samples[0]))]
+    rows = [
+        [_cell_text([of for _, of in counts], (y, s)) for s in range(len(biases))] for y in range(len(result.samples))
+    ]
+    shares = [[_share_of_large(result, (y, s)) for s in range(len(biases))] for y in range(len(result.samples))]
+    frame = pd.DataFrame(rows, columns=biases)
+    frame.insert(0, "class ↓ bias class →", [group_names.class_name(names.classes, y) for y in range(len(rows))])
+    which = f", {' → '.join(arm.label_in_sentence for arm, _ in counts)}" if len(counts) > 1 else ""
+    note = (
+        f"How many of each group's samples on {split} are right{which}; the bar is that of {arm.label_in_sentence}. In "
+        f"brackets are groups of fewer than {MIN_SHOWN_GROUP_SAMPLES} samples, too few to tell. The metric "
+        "group_Y_S_accuracy is of row Y and column S, counted from 0."
+    )
+    return [TableBlock(frame, [[None, *row] for row in shares]), Paragraph(note)]
+
+
+def _cell_text(counts: Sequence[GroupCounts], cell: tuple[int, int]) -> str:
+    known = [of.by_cell[cell] for of in counts if cell in of.by_cell]
+    if not known:
+        return formatting.MISSING_TEXT
+    text = f"{' → '.join(f'{100 * right / samples:.0f}' for right, samples in known)}% of {known[-1][1]}"
+    return f"({text})" if known[-1][1] < MIN_SHOWN_GROUP_SAMPLES else text
+
+
+def _share_of_large(counts: GroupCounts, cell: tuple[int, int]) -> float | None:
+    right, samples = counts.by_cell.get(cell, (0.0, 0))
+    return right / samples if samples >= MIN_SHOWN_GROUP_SAMPLES else None
+
+
+def _compared_arms(results: Results) -> list[Arm]:
+    return [arm for arm in (*results.baseline_and_result_arms, results.final_arm) if arm]
+
+
+def group_blocks(results: Results) -> Iterator[Block]:
+    """Yield what stands on groups below the summary; nothing without bias labels."""
+    record, compared = results.record, _compared_arms(results)
+    names = [
+        f"{split}/{name}"
+        for split in ("val", "test")
+        for name in BIAS_LABEL_METRICS
+        if any(arm.metric_statistics(f"{split}/{name}") for arm in compared)
+    ]
+    splits = list(dict.fromkeys(name.split("/")[0] for name in names))
+    if len(splits) > 1:
+        yield from _split_grid(results, "val")
+    for split in splits:
+        if cells := record.group_sample_counts.cells.get(split):
+            told = group_names.compared_groups_sentence(cells, record.group_sample_counts.classes)
+            yield Paragraph(f"On {split} {told}")
+        else:
+            yield from (Paragraph(text) for arm in compared if (text := _worst_group_sentence(arm, split)))
+    if any(sampling_standard_error(record, compared[-1], name) is not None for name in names):
+        yield Paragraph(
+            f"The split's error is the standard error of the value of {compared[-1].label_in_sentence}, because the "
+            "split is a sample: more seeds do not make it smaller. The smallest of several groups is, besides, too low "
+            "on average, the more so the fewer samples they have."
+        )
+
+
+def _worst_group_sentence(arm: Arm, split: str) -> str | None:
+    """Return the metric of the worst group alone, for where the sizes of the groups are unknown."""
+    value = arm.metric_statistics(f"{split}/{WORST_GROUP_METRIC}")
+    share = formatting.format_mean(WORST_GROUP_METRIC, value)
+    return f"The worst group of {arm.label_in_sentence} on {split} has {share} right." if value else None
