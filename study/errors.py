@@ -6,11 +6,13 @@ Each has a `code`, which tells it from others across processes, and the `exit_st
 import errno
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
+from contextlib import suppress
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any, ClassVar
 
-from study.text import shorten_text
+from study.text import MAX_SHOWN_NAMES, list_few_names, shorten_text
 
 DISK_FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """Error numbers of the file system for no room."""
@@ -141,7 +143,13 @@ def _normalise_spelling(word: str) -> str:
 
 
 def did_you_mean(word: str, valid: Iterable[str]) -> str:
-    """Return `Did you mean 'x'? ` for the closest valid spelling, or an empty text where none is close.
+    """Return `Did you mean 'x'? ` for the closest valid spelling, or an empty text where none is close."""
+    close = closest_spellings(word, valid)
+    return f"Did you mean {' or '.join(map(repr, close))}? " if close else ""
+
+
+def closest_spellings(word: str, valid: Iterable[str]) -> list[str]:
+    """Return the valid spellings that a word may mean: mostly one, or none.
 
     A word that differs by capitals and signs alone is the closest, then what papers call a method
     (`NAMES_BY_PAPER_WORD`). Words of two parts, as `method.alpha` or `val/accuracy`, share their first part with many:
@@ -153,7 +161,7 @@ def did_you_mean(word: str, valid: Iterable[str]) -> str:
     alike = [other for other in words if plain == _normalise_spelling(other)][:1]
     same = alike or NAMES_BY_PAPER_WORD.get(plain, "").split()
     if same and all(name in words or name.partition("+")[0] in words for name in same):
-        return f"Did you mean {' or '.join(map(repr, same))}? "
+        return same
     first, second = _split_first_part(word)
     by_second = {_split_first_part(other)[1]: other for other in words if _split_first_part(other)[0] == first}
     if first and by_second:
@@ -167,7 +175,7 @@ def did_you_mean(word: str, valid: Iterable[str]) -> str:
         if not matches and not first:
             behind = {_split_first_part(other)[1]: other for other in words}
             matches = [behind[near] for near in get_close_matches(word, behind, n=1, cutoff=0.7)]
-    return f"Did you mean {matches[0]!r}? " if matches else ""
+    return matches[:1]
 
 
 def _split_first_part(word: str) -> tuple[str, str]:
@@ -175,3 +183,42 @@ def _split_first_part(word: str) -> tuple[str, str]:
     parts = re.fullmatch(r"(\w+[./])?(.*)", word, re.DOTALL)
     assert parts is not None  # the pattern takes every text
     return parts[1] or "", parts[2]
+
+
+KEYS_COMMAND, NAMES_COMMAND = "study guide keys", "study spaces"
+"""Commands that list the keys and metrics, and the names of data sets, networks and methods."""
+
+MAX_NAMES_BESIDE_SUGGESTION = 6
+"""Most names that are listed after one that is meant."""
+
+
+def suggest_or_list(word: str, valid: Iterable[str], label: str = "Allowed", command: str | None = None) -> str:
+    """Return what is meant by a word, or else what there is: `Did you mean 'x'?`, `Allowed: x, y`.
+
+    A long list is cut, and left out after a suggestion if a command shows it.
+
+    Args:
+        label: what the names are.
+        command: lists all of them where the message does not; None: there is no such command.
+    """
+    names = list(valid)
+    meant = did_you_mean(word, names)
+    if meant and command and len(names) > MAX_NAMES_BESIDE_SUGGESTION:
+        return f"{meant}All: {command}"
+    more = f". All: {command}" if command and len(names) > MAX_SHOWN_NAMES else ""
+    return f"{meant}{label}: {list_few_names(names) or 'none'}{more}"
+
+
+def did_you_mean_path(path: Path, suffixes: Container[str] | None = None) -> str:
+    """Return `Did you mean x? ` for a file or folder beside a path that is not there, or an empty text.
+
+    Args:
+        suffixes: of the files that may be meant, in small letters; None: any file or folder.
+    """
+    beside: dict[str, Path] = {}
+    with suppress(OSError, ValueError):  # no such folder, or an impossible path
+        for other in sorted(path.parent.iterdir()):
+            if not other.name.startswith(".") and (suffixes is None or other.suffix.lower() in suffixes):
+                beside.setdefault(other.stem.lower(), other)
+    near = get_close_matches(path.stem.lower(), beside, n=1, cutoff=0.6)
+    return f"Did you mean {beside[near[0]]}? " if near else ""

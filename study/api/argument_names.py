@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Container
 from functools import wraps
-from inspect import signature
+from inspect import Parameter, signature
 from typing import ParamSpec, TypeVar
 
 from study.errors import UserError, did_you_mean
@@ -41,7 +41,11 @@ def errors_name_arguments(function: Callable[ParamsP, ReturnT]) -> Callable[Para
     Their traceback ends at the caller's line, as the message says what was given and what is allowed; that of a bug is
     whole.
     """
-    names = [name for name in signature(function).parameters if name != "self"]
+    parameters = signature(function).parameters.values()
+    names = [parameter.name for parameter in parameters if parameter.name != "self"]
+    named_only = [parameter.name for parameter in parameters if parameter.kind is Parameter.KEYWORD_ONLY]
+    n_positional = len(parameters) - len(named_only)
+    takes_any_number = any(parameter.kind is Parameter.VAR_POSITIONAL for parameter in parameters)
 
     @wraps(function)
     def named(*args: ParamsP.args, **kwargs: ParamsP.kwargs) -> ReturnT:
@@ -49,6 +53,9 @@ def errors_name_arguments(function: Callable[ParamsP, ReturnT]) -> Callable[Para
             meant = _suggest_argument(unknown, names)
             told = f"{function.__name__}() got an unexpected keyword argument {unknown!r}. {meant}"
             raise TypeError(f"{told}There are: {', '.join(names)}")
+        if len(args) > n_positional and named_only and not takes_any_number:
+            told = f"{function.__name__}(): too many arguments without a name"
+            raise TypeError(f"{told}. Name the others: {', '.join(f'{name}=...' for name in named_only)}")
         try:
             return function(*args, **kwargs)
         except UserError as error:
@@ -64,18 +71,12 @@ def _suggest_argument(unknown: str, names: list[str]) -> str:
     plural = (name for name in names if unknown in (f"{name}s", name.removesuffix("s")))
     if (meant := ARGUMENT_BY_OPTUNA_OR_RAY_NAME.get(unknown) or next(plural, None)) in names:
         return f"Did you mean {meant!r}? "
-    if "set" in names and (key := _key_with_last_part(unknown)):
-        return f"It is a key of the study file: set={{{key!r}: ...}}. "
+    if "set" in names:
+        from study.spec.key_errors import dotted_keys
+
+        if keys := dotted_keys(unknown) or dotted_keys(f"{unknown}s"):
+            return f"It is a key of the study file: set={{{keys[0]!r}: ...}}. "
     return did_you_mean(unknown, names)
-
-
-def _key_with_last_part(word: str) -> str | None:
-    """Return the key of a study file whose last part is a word, or its plural; None: there is none."""
-    from study.spec.schema import SearchOptions, TrialResources
-
-    sections = {"search": SearchOptions.model_fields, "resources": TrialResources.model_fields}
-    found = (f"{section}.{key}" for key in (word, f"{word}s") for section, keys in sections.items() if key in keys)
-    return next(found, None)
 
 
 def options_to_arguments(message: str, arguments: Container[str]) -> str:

@@ -123,7 +123,7 @@ def build_function_study(
     try:
         spec = check_and_complete_document(document)
     except UserError as error:
-        error.args = (FUNCTION_STUDY_KEY_PATTERN.sub(lambda found: ARGUMENT_BY_KEY[found[1]], str(error)),)
+        error.args = ("\n".join(map(_name_arguments, str(error).splitlines())),)
         raise
     if outside := spec.space.values_outside(spec.search.baseline or {}):
         print_text(f"baseline: {', '.join(outside)}: outside the space, so the search tries no such value", sys.stderr)
@@ -142,7 +142,16 @@ ARGUMENT_BY_KEY = {
 }
 """What `run` calls the keys, or beginnings of keys, of a function's study."""
 
-FUNCTION_STUDY_KEY_PATTERN = re.compile(rf"^study\.run: ({'|'.join(map(re.escape, ARGUMENT_BY_KEY))})", re.MULTILINE)
+FUNCTION_STUDY_KEY_PATTERN = re.compile(rf"study\.run: ({'|'.join(map(re.escape, ARGUMENT_BY_KEY))})")
+
+
+def _name_arguments(line: str) -> str:
+    """Return a line of a message about a function's study, with the user's own names for arguments and their keys."""
+    found = FUNCTION_STUDY_KEY_PATTERN.match(line)
+    if found is None:
+        return line
+    problem = line[found.end() :].replace("method.function, ", "").replace("method.", "")
+    return f"{ARGUMENT_BY_KEY[found[1]]}{problem}"
 
 
 def space_to_domains(space: Mapping[str, object]) -> dict[str, Value]:

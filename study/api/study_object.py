@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from study import ranking
 from study.api.argument_names import errors_name_arguments
-from study.errors import UserError, did_you_mean
+from study.errors import UserError, suggest_or_list
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
 from study.ranking import Candidate, FittedReference, Results, SeedStatistics, summary
@@ -18,7 +18,7 @@ from study.ranking.difference import to_arm
 from study.ranking.json_documents import to_plain_dict
 from study.ranking.selection import CandidateSelection, trials_judged_by
 from study.spec import StudySpec
-from study.text import print_text
+from study.text import format_parameter, print_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,7 +58,7 @@ class NamedValues(dict[str, ItemT]):
         meant = [key for key in self if key.rpartition(".")[2] == name]
         if len(meant) == 1:
             return self[meant[0]]
-        raise UnknownNameError(f"{name!r}: not there. {did_you_mean(name, self)}There are: {', '.join(self) or 'none'}")
+        raise UnknownNameError(f"{name!r}: not there. {suggest_or_list(name, self, 'There are')}")
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,13 @@ class Configuration:
     metrics: NamedValues[SeedStatistics]
     seeds: tuple[int, ...]
     reference: str | None = None
+
+    def __str__(self) -> str:
+        """Return the configuration and its metrics, a line for each."""
+        named = self.reference or f"trial {self.trial}"
+        params = ", ".join(f"{key} = {format_parameter(value)}" for key, value in self.params.items())
+        values = [f"{name:<26} {value!r}" for name, value in self.metrics.items()]
+        return "\n".join([", ".join(filter(None, [named, params])), *values])
 
 
 def to_configuration(spec: StudySpec, candidate: Candidate | FittedReference | None) -> Configuration | None:
@@ -254,8 +261,7 @@ class Study:
         frame, name = self.epochs, metric or self.spec.metric
         if name not in frame.columns:
             reported = [str(column) for column in frame.columns if "/" in str(column)]
-            there_are = ", ".join(reported) or "none yet"
-            raise UserError(f"{name!r}: no trial has reported it. {did_you_mean(name, reported)}There are: {there_are}")
+            raise UserError(f"{name!r}: no trial has reported it. {suggest_or_list(name, reported, 'There are')}")
         return frame.pivot(index="epoch", columns="trial", values=name)
 
     def importance(self) -> "pd.DataFrame":
@@ -336,8 +342,7 @@ class Study:
 
         enable_inline_figures()
         if name not in FIGURES:
-            there_are = ", ".join(self.figures) or "none yet"
-            raise UserError(f"{name!r}: no such figure. {did_you_mean(name, FIGURES)}There are: {there_are}")
+            raise UserError(f"{name!r}: no such figure. {suggest_or_list(name, self.figures, 'There are')}")
         drawn = FIGURES[name](self.results)
         if drawn is None:
             why = why_figure_missing(name, self.results)
@@ -375,7 +380,7 @@ class Study:
         from study.driver.driver_process import run_in_driver_process
         from study.driver.run import resume_study
 
-        more = f"{trials:+}" if trials is not None else None
+        more = None if trials is None else f"{trials:+}" if isinstance(trials, int) else str(trials)
         view = create_progress_view(quiet)
         run_in_driver_process(view, self._home, resume_study, self.name, trials=more, address=address, failed=failed)
         return warn_if_failed(self.refresh())
@@ -451,8 +456,8 @@ class Study:
         Raises:
             UserError: no configuration is complete, or `seeds` is no list.
         """
-        if isinstance(seeds, int):
-            raise UserError(f"seeds={seeds}: allowed is a list of seeds, as [6, 7, 8]; None: three that are unused")
+        if isinstance(seeds, int | str):
+            raise UserError(f"seeds={seeds!r}: allowed is a list of seeds, as [6, 7, 8]; None: three that are unused")
         from study.api.notebook import create_progress_view
         from study.commands.final_training import default_seeds, final_training_spec
         from study.driver.driver_process import run_in_driver_process

@@ -22,7 +22,7 @@ from study.data import cells
 from study.data.cells import DatasetCounts
 from study.data.dataset import Facts, fingerprint_of_splits
 from study.data.download import ProgressCallback, find_or_download, ignore_progress
-from study.errors import UserError, did_you_mean
+from study.errors import UserError, suggest_or_list
 from study.files import as_user_error_if_unwritable, write_atomically
 from study.knobs import Section, Value, read_knobs
 
@@ -186,10 +186,8 @@ def load_data_section(name: str, assignments: Iterable[str], verb: str) -> dict[
     from study.spec.yaml_document import YamlDocument, apply_overrides
 
     if name not in data.dataset_names():
-        raise UserError(
-            f"{name!r}: no such data set. {did_you_mean(name, data.dataset_names())}Known: "
-            f"{', '.join(data.dataset_names())}"
-        )
+        known = suggest_or_list(name, data.dataset_names(), "Known", "study data list")
+        raise UserError(f"{name!r}: no such data set. {known}")
     document = YamlDocument(f"study data {verb} {name}", {})
     apply_overrides(document, assignments)
     problems = ProblemCollector(document)

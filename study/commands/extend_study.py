@@ -117,7 +117,7 @@ def add_fresh_seeds(
     """Let the best configurations of a study run again on fresh seeds; earlier repeats count.
 
     Args:
-        top, seeds: None: `DEFAULT_TOP` and `DEFAULT_SEEDS`, or with `rules` as many as before.
+        top, seeds: None: `DEFAULT_TOP` or fewer, and `DEFAULT_SEEDS`; with `rules` as many as before.
         rules: let every selection rule's pick run on these seeds as well. Once asked for, this holds for later calls
             too.
 
@@ -144,10 +144,12 @@ def confirm_event(results: Results, top: int | None, seeds: int | None, rules: b
     if record.state != "complete":
         raise UserError(f"{spec.name}: is {record.state}, its search must end first: study resume {spec.name}")
     before = results.confirm_settings
-    default = (before.top, before.seeds) if rules else (DEFAULT_TOP, 1 if spec.folds else DEFAULT_SEEDS)
+    complete = len(results.ranked_by_search_value)
+    best = max(1, min(DEFAULT_TOP, complete)), 1 if spec.folds else DEFAULT_SEEDS
+    default = (before.top, before.seeds) if rules else best
     top, seeds = (default[0] if top is None else top), (default[1] if seeds is None else seeds)
     asked = ConfirmRequested(top, seeds, rules or before.rules is True)
-    if top > (complete := len(results.ranked_by_search_value)) or top < (0 if asked.rules else 1):
+    if top > complete or top < (0 if asked.rules else 1):
         raise UserError(f"--top {top}: {spec.name} has {complete} complete configurations")
     record.apply(asked)
     then = Results(spec, record)

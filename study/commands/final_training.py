@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from study.catalogue import REFERENCE_METHOD
-from study.errors import UserError
+from study.errors import UserError, did_you_mean_path
 from study.home.folder import Home, StudyFolder, read_fetch_origin
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
@@ -340,7 +340,8 @@ def _find_description(home: Home, model: str, seed: int | None) -> Path:
             raise UserError(f"--seed {seed}: goes with a final training's name, {model} is one file")
         path = path.with_suffix(".json")
         if not path.is_file():
-            raise UserError(f"{path}: no such file. A model: its .json file, or a final training's name")
+            near = did_you_mean_path(path, (".json",))
+            raise UserError(f"{path}: no such file. {near}A model: its .json file, or a final training's name")
         return path
     folder = home.find_study(model)
     results = Results.load(folder)

@@ -153,7 +153,8 @@ def search_passages(words: Sequence[str], every: Sequence[Passage]) -> list[Pass
     the most similar of these questions. If a key or metric is asked for, the passage that begins with it comes first.
     """
     given = _question_words(" ".join(words))
-    named = {word for word in [*given, "_".join(_without_stop_words(given))] if re.search(r"[_.]", word)}
+    asked_names = [*given, "_".join(_without_stop_words(given))]
+    named = {_without_numbers(word) for word in asked_names if re.search(r"[_.]", word)}
     bags = iter(_count_stems([text for passage in every for text in _searched_texts(passage)]))
     fields = [tuple(next(bags) for _ in _searched_texts(passage)) for passage in every]
     having = Counter(stem for bag in fields for stem in set().union(*bag))
@@ -185,9 +186,14 @@ def search_passages(words: Sequence[str], every: Sequence[Passage]) -> list[Pass
         similarities = (_question_similarity(asked_for, question, rarity) for question in asked)
         value += SIMILAR_QUESTION_WEIGHT * max(similarities, default=0.0)
         if value:
-            named_bonus = 1000.0 if passage.name in named else 0.0
+            named_bonus = 1000.0 if _without_numbers(passage.name) in named else 0.0
             score[row] = value * (LATE_PASSAGE_FACTOR if passage.section.late else 1.0) + named_bonus
     return [every[row] for row in sorted(score, key=lambda row: -score[row])]
+
+
+def _without_numbers(name: str) -> str:
+    """Return a name with N for each number, and for each capital letter that stands for one on a page."""
+    return re.sub(r"_(?:\d+|[A-Z])(?=_|$)", "_N", name)
 
 
 def first_passage_of_sections(found: Sequence[Passage]) -> list[Passage]:

@@ -26,19 +26,20 @@ from study.commands.draft import (
 )
 from study.commands.init_answers import AnswerCheck, AnswerSource, one_of_check, split_names, with_data_keys
 from study.data import cells, label_files, table_findings, table_format, user_data
-from study.data.image_files import MIN_SIDE_PIXELS
+from study.data.image_files import IMAGE_SUFFIXES, MIN_SIDE_PIXELS
 from study.data.label_files import is_hidden_path
 from study.data.positive_class import guess_positive_class_name, positive_class_name
 from study.data.sets import image_folder
 from study.data.table_findings import WITHOUT_KEY, ColumnFinding
 from study.data.table_format import TABLE_SUFFIXES
-from study.errors import UserError, did_you_mean
+from study.errors import NAMES_COMMAND, UserError, did_you_mean_path, suggest_or_list
 from study.files import check_output_path, write_output
 from study.knobs import Knob, Section, Value, text_list, to_options
 from study.spec.json_schema import SCHEMA_FILE_NAME
 from study.spec.key_errors import fault_of_value
 from study.spec.load import check_and_complete_document, check_study_name
 from study.spec.yaml_document import (
+    STUDY_FILE_SUFFIXES,
     UNBROKEN_WIDTH,
     YamlDocument,
     apply_overrides,
@@ -96,7 +97,8 @@ def check_data(answer: str) -> None:
         return
     place = label_files.find_user_path_or_none(answer) if answer else None
     if place is None:
-        sets = f"{did_you_mean(answer, data_sets)}Data sets: {', '.join(data_sets)}"
+        near = did_you_mean_path(Path(answer)) if answer else ""
+        sets = near + suggest_or_list(answer, data_sets, "Data sets", "study data list")
         raise UserError(f"{answer!r}: neither a data set nor the path of a folder or table. {sets}")
     if place.is_file() and place.suffix.lower() not in TABLE_SUFFIXES:
         raise UserError(f"{answer}: is not a table; allowed are {list_few_names(TABLE_SUFFIXES)}")
@@ -120,7 +122,7 @@ def check_methods(answer: str) -> None:
     for named in split_names(answer):
         name = named.removesuffix(FAIR_KL_SUFFIX)
         if name not in allowed:
-            raise UserError(f"{name!r}: no such method. {did_you_mean(name, allowed)}Allowed: {', '.join(allowed)}")
+            raise UserError(f"{name!r}: no such method. {suggest_or_list(name, allowed, command=NAMES_COMMAND)}")
         if name != named and "regulariser" not in methods.method_knobs({"name": name}):
             raise UserError(f"{named}: {name} has no regulariser: give {name}")
         if why := methods.CATALOGUE.why_unusable(name):
@@ -213,6 +215,9 @@ MAX_FEW_CONFLICTING_SAMPLES = 100
 USUAL_FILE_COLUMNS = ("file", "filename", "file_name", "image", "image_path", "img_filename", "path")
 """Usual names of the column with the images' files, the likeliest first."""
 
+N_LOOKED_AT_ROWS = 100
+"""Number of a table's first rows in which a column of files is looked for."""
+
 ATTRIBUTE_CHOICE_KEYS = ("target", "sensitive")
 """Keys of some data sets that choose which attribute is the class and which the bias."""
 
@@ -269,7 +274,7 @@ def write_study_file(flags: InitOptions, out: Path | None, force: bool, asker: A
     path = out or Path(f"{name}.yaml")
     if path.exists() and not force:
         raise UserError(f"{path}: is there already. Another name: -o FILE; to replace it: --force")
-    if path.suffix not in (".yaml", ".yml") or not str(path).isprintable():
+    if path.suffix not in STUDY_FILE_SUFFIXES or not str(path).isprintable():
         raise UserError(f"{path}: cannot be a study file: its name must end in .yaml")
     check_output_path(path)
     section: Section = with_data_keys(ask_data_section(flags, asker), flags.assignments)
@@ -366,8 +371,13 @@ def _own_data_section(path_text: str, flags: InitOptions, asker: AnswerSource) -
 
     listing = f"({list_few_names(columns)})"
     if place.is_dir():
-        default = next((name for name in USUAL_FILE_COLUMNS if name in columns), None)
-        file = asker("--file", flags.file, f"Column with the files {listing}", default, check_column)
+        naming = _columns_naming_files(rows, place)
+        if flags.file is None and len(naming) == 1:
+            file = naming[0]
+            asker.print_line(f"file: the column {quoted(file)}, the only one that names files")
+        else:
+            default = next((name for name in USUAL_FILE_COLUMNS if name in (naming or columns)), None)
+            file = asker("--file", flags.file, f"Column with the files {listing}", default, check_column)
         section |= {"file": file} if file != "file" else {}
     section["target"] = asker("--target", flags.target, f"Column with the class {listing}", None, check_column)
 
@@ -400,6 +410,17 @@ def _own_data_section(path_text: str, flags: InitOptions, asker: AnswerSource) -
         section |= {"bias_bins": kind} if kind != "none" else {}
         asker.print_line(f"bias_bins: {kind}. Other groups: --set data.bias_bins=[25, 40]")
     return section
+
+
+def _columns_naming_files(rows: "pd.DataFrame", folder: Path) -> list[str]:
+    """Return the columns most of whose first texts name images, or files of a folder."""
+
+    def names_file(text: str) -> bool:
+        file = label_files.find_file_on_disk(folder, text)
+        return file.suffix.lower() in IMAGE_SUFFIXES or os.path.isfile(file)
+
+    first = rows.head(N_LOOKED_AT_ROWS)
+    return [str(name) for name in rows.columns if first[name].map(names_file).mean() > 0.5]
 
 
 def _with_validation_split(section: Section) -> Section:

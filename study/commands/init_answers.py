@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from study import data
-from study.errors import UserError, did_you_mean
+from study.errors import KEYS_COMMAND, UserError, suggest_or_list
 from study.knobs import Section, Value
 from study.spec.key_errors import fault_of_value
 from study.spec.yaml_document import YamlDocument, apply_overrides, mapping_or_empty
@@ -60,7 +60,7 @@ def one_of_check(*allowed: str) -> AnswerCheck:
 
     def check(answer: str) -> None:
         if answer not in allowed:
-            raise UserError(f"{answer!r} given. {did_you_mean(answer, allowed)}Allowed: {', '.join(allowed)}")
+            raise UserError(f"{answer!r} given. {suggest_or_list(answer, allowed)}")
 
     return check
 
@@ -86,7 +86,7 @@ def with_data_keys(section: Section, assignments: Sequence[str]) -> dict[str, Va
     knobs = {knob.key: knob for knob in data.data_knobs(str(section["name"]))}
     for key in sorted(values.keys() - section.keys()):
         if key not in knobs:
-            raise UserError(f"--set data.{key}: unknown key. {did_you_mean(key, knobs)}Allowed: {', '.join(knobs)}")
+            raise UserError(f"--set data.{key}: unknown key. {suggest_or_list(key, knobs, command=KEYS_COMMAND)}")
         if why := fault_of_value(knobs[key], values[key]):
             raise UserError(f"--set data.{key}: {why}")
     return values

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from study.errors import UserError
 from study.home.folder import StudyFolder
 from study.home.ledger import read_entries
 from study.home.ledger_line import Entry
+from study.home.record import StudyRecord
 from study.spec.yaml_document import mapping_or_empty
 from study.text import format_time
 
@@ -50,7 +50,7 @@ def read_history(folder: StudyFolder, trial: int | None) -> EventHistory:
     else:
         selected = [event for event in events if event.get("trial") == trial]
         if not selected:
-            raise UserError(f"{folder.name}: has no trial {trial}")
+            StudyRecord.load(folder.ledger_file).find_trial(trial, f"--trial {trial}", folder.name)
     error = None if trial is None else _read_or_none(folder.error_file(trial))
     printed = None if trial is None else _read_or_none(folder.output_file(trial))
     looked_at = ["train/loss", *folder.load_spec().objective.needed_metrics]

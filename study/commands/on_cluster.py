@@ -1,5 +1,6 @@
 """Read the studies of a cluster: what is new of them is copied here, then read as those of this home are."""
 
+import os
 import shlex
 import sys
 from collections.abc import Sequence
@@ -132,8 +133,10 @@ def driver_end_lines(address: str, job: DriverJob) -> list[str]:
             lines.append(f"all of it  {shell_command('fetch', name, *there)}")
         # it reads a model and files of this machine
         aside = ", predict aside," if job.kind == FINAL_TRAINING_KIND else ""
-        once = f"export STUDY_ADDRESS={shlex.quote(address)}"
-        return [*lines, f"Commands that the log proposes{aside} take --address {address} as well; or once: {once}"]
+        take = f"Commands that the log proposes{aside} take"
+        if os.environ.get("STUDY_ADDRESS", "").rstrip("/") == address:
+            return [*lines, f"{take} the address from STUDY_ADDRESS"]
+        return [*lines, f"{take} --address {address} as well; or once: export STUDY_ADDRESS={shlex.quote(address)}"]
     if job.state == "failed" and job.command_exit_status == UserError.exit_status:
         return lines
     return [*lines, f"go on with it: {shell_command('resume', name, *there)}"]

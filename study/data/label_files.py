@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from study.data import table_format
 from study.data.source import data_root
-from study.data.table_format import ALL_DETECTED, PLAIN_CSV, TableFormat, to_plain_number
-from study.errors import UserError, did_you_mean
+from study.data.table_format import ALL_DETECTED, PLAIN_CSV, TABLE_SUFFIXES, TableFormat, to_plain_number
+from study.errors import UserError, closest_spellings, did_you_mean, did_you_mean_path, suggest_or_list
 from study.knobs import Section, text_list
 from study.text import list_few_names, quoted, unescape_formula
 
@@ -123,8 +123,10 @@ def find_user_path(path_text: str, note: str = "") -> Path:
     """
     path = find_user_path_or_none(path_text)
     if path is None:
-        places = " and ".join(str(place) for place in _candidate_paths(path_text))
-        raise UserError(" ".join(filter(None, (f"{path_text}: not found. Looked for {places}.", note))))
+        candidates = _candidate_paths(path_text)
+        near = next(filter(None, map(did_you_mean_path, candidates)), "")
+        looked = f"Looked for {' and '.join(map(str, candidates))}. "
+        raise UserError(f"{path_text}: not found. {near}{looked}{note}".rstrip())
     return path
 
 
@@ -284,7 +286,7 @@ def _read_data_frame(path: Path, known: TableFormat, **options: Any) -> "pd.Data
     import pandas as pd
 
     if not os.path.isfile(path):
-        raise UserError(f"{path}: not found")
+        raise UserError(f"{path}: not found. {did_you_mean_path(path, TABLE_SUFFIXES)}".rstrip(". "))
     form = table_format.detect_format(path, known)
     written = {
         "sep": form.separator,
@@ -355,20 +357,38 @@ def _file_lines_of_rows(path: Path, known: TableFormat, state: tuple[int, ...]) 
 
 
 def check_columns_exist(columns_of_file: Iterable[Hashable], columns: Iterable[str], path: Path) -> None:
-    """Raise a UserError if one of the columns is not among those found in this file."""
-    valid = [str(name) for name in columns_of_file]
-    for column in columns:
-        if column not in valid:
-            hint = did_you_mean(column, valid)
-            if len(valid) == 1 and (separator := next((sign for sign in ",;\t|" if sign in valid[0]), None)):
-                hint = f"Is it separated by {separator!r}? data.separator says another sign. "
-            raise UserError(f"{path}: no column {column!r}. {hint}It has: {list_few_names(valid)}")
+    """Raise a UserError if some of the columns are not among those found in this file; it names all of them."""
+    valid, wanted = [str(name) for name in columns_of_file], list(columns)
+    if lacking := [column for column in dict.fromkeys(wanted) if column not in valid]:
+        raise UserError(f"{path}: {missing_columns_message(lacking, valid, wanted)}")
+
+
+def missing_columns_message(lacking: Sequence[str], valid: Sequence[str], wanted: Iterable[str]) -> str:
+    """Return which columns a table lacks, for each the one that is meant, and which columns it has.
+
+    Args:
+        lacking: columns that are not there.
+        valid: those that are.
+        wanted: those that are used; such a one is not meant by another.
+    """
+    listing = f"It has: {list_few_names(valid)}"
+    if len(valid) == 1 and (separator := next((sign for sign in ",;\t|" if sign in valid[0]), None)):
+        hint = f"Is it separated by {separator!r}? data.separator says another sign. "
+        return f"no column {', '.join(map(quoted, lacking))}. {hint}{listing}"
+    free, named = [name for name in valid if name not in set(wanted)], list[str]()
+    if len(lacking) == 1:
+        return f"no column {quoted(lacking[0])}. {did_you_mean(lacking[0], free)}{listing}"
+    for column in lacking:
+        near = closest_spellings(column, free)
+        free = [name for name in free if name not in near]
+        named.append(f"{quoted(column)} (did you mean {quoted(near[0])}?)" if near else quoted(column))
+    return f"no column {', '.join(named)}. {listing}"
 
 
 def check_allowed_value(value: str, valid: Sequence[str], key: str) -> None:
     """Raise a UserError if the value of a key is not one of these."""
     if value not in valid:
-        raise UserError(f"{key}: {value!r} given. {did_you_mean(value, valid)}Allowed: {', '.join(valid)}")
+        raise UserError(f"{key}: {value!r} given. {suggest_or_list(value, valid)}")
 
 
 def encode_classes(

@@ -303,15 +303,6 @@ def column_as_numbers(column: "pd.Series") -> NDArray[np.float64]:
     return column.to_numpy(np.float64, na_value=np.nan)
 
 
-def missing_columns(names: Sequence[str], encoding: TableEncoding) -> Iterator[str]:
-    """Yield the columns that a table lacks.
-
-    Args:
-        names: of its columns.
-    """
-    return (column.name for column in encoding if column.name not in names)
-
-
 MIN_DISTINCT_ROWS, MAX_EQUAL_ROWS_SHARE = 50, 0.05
 """Least number of different rows, and largest share of all rows in one group of equal ones, for equal rows to count as
 one sample.

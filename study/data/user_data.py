@@ -3,7 +3,7 @@
 import math
 import re
 import unicodedata
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise, product
 from pathlib import Path
@@ -154,13 +154,22 @@ def split_column_names(text: str | None, columns_of_table: Iterable[Hashable], p
         UserError: one is not there.
     """
     names = [str(name) for name in columns_of_table]
-    columns = [] if text is None else [text] if text in names else text.split("+")
+    columns = _split_at_plus(text, names)
     label_files.check_columns_exist(names, columns, path)
     return columns
 
 
-def columns_named_by_keys(options: UserDataOptions, columns_of_table: Iterable[Hashable], path: Path) -> list[str]:
+def _split_at_plus(text: str | None, names: Container[str]) -> list[str]:
+    return [] if text is None else [text] if text in names else text.split("+")
+
+
+def columns_named_by_keys(
+    options: UserDataOptions, columns_of_table: Iterable[Hashable], path: Path, others: Iterable[str] = ()
+) -> list[str]:
     """List all columns that keys name, that is all but the inputs of a table.
+
+    Args:
+        others: columns that must be there, too.
 
     Raises:
         UserError: one is not there, or the target and the bias share one.
@@ -168,12 +177,12 @@ def columns_named_by_keys(options: UserDataOptions, columns_of_table: Iterable[H
     valid = [str(name) for name in columns_of_table]
     named = (getattr(options, key, None) for key in ("file", "key", "split", "group"))
     used = [
-        *split_column_names(options.target, valid, path),
-        *split_column_names(options.bias, valid, path),
+        *_split_at_plus(options.target, valid),
+        *_split_at_plus(options.bias, valid),
         *options.condition,
         *(column for column in named if column),
     ]
-    label_files.check_columns_exist(valid, used, path)
+    label_files.check_columns_exist(valid, [*used, *others], path)
     check_target_and_bias_differ(options.target, options.bias, valid, path)
     return used
 

@@ -69,9 +69,8 @@ def request_configuration(
         raise UserError(f"{spec.name}: has no search that could try another configuration")
     if is_open:
         _check_search_goes_on(results)
-    if like is not None and like not in record.trials:
-        raise UserError(f"--like {like}: {spec.name} has {len(record.trials)} trials")
-    params = parse_configuration(spec.space, assignments, record.trials[like].params if like is not None else None)
+    start = None if like is None else record.find_trial(like, f"--like {like}", spec.name).params
+    params = parse_configuration(spec.space, assignments, start)
     for trial in record.trials_of_stages("baseline", "search"):
         if are_same_configuration(trial.params, params):
             raise UserError(f"{spec.name}: trial {trial.number} has this configuration, and is {trial.state}")
@@ -108,9 +107,7 @@ def request_trials_end(folder: StudyFolder, numbers: Iterable[int]) -> list[Requ
     spec, record = results.spec, results.record
     wanted = list(dict.fromkeys(numbers))
     for number in wanted:
-        trial = record.trials.get(number)
-        if trial is None:
-            raise UserError(f"--trial {number}: {spec.name} has {len(record.trials)} trials")
+        trial = record.find_trial(number, f"--trial {number}", spec.name)
         if trial.state in ENDED_STATES:
             raise UserError(f"--trial {number}: has ended, it is {trial.state}")
         if trial.stage not in ("search", "replicate"):

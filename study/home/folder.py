@@ -16,7 +16,7 @@ from urllib.parse import unquote
 from pydantic import Field
 
 from study import __version__, writable_folders
-from study.errors import StudyNotFoundError, UserError, did_you_mean
+from study.errors import StudyNotFoundError, UserError, suggest_or_list
 from study.files import PRIVATE_FILE_MODE, as_user_error_if_unwritable, parse_json, read_json, write_atomically
 from study.home.ledger import Ledger
 from study.spec import StudySpec, load_resolved, load_resolved_and_check
@@ -271,8 +271,8 @@ class Home:
         self._refuse_symlink(name)
         names = [folder.name for folder in self.list_studies()]
         if name not in names:
-            there = f"Studies there: {', '.join(names)}" if names else "There is no study there yet"
-            raise StudyNotFoundError(f"{name}: no such study in {self.path}. {did_you_mean(name, names)}{there}")
+            there = suggest_or_list(name, names[::-1], "Studies there", "study list") if names else "None is there yet"
+            raise StudyNotFoundError(f"{name}: no such study in {self.path}. {there}")
         return StudyFolder(self.path / name)
 
     def check_name_is_free(self, name: str) -> None:

@@ -20,6 +20,7 @@ from study.home.trial_record import (
     finite_metrics,
     infinite_metrics_note,
 )
+from study.text import pluralise
 
 __all__ = [
     "MAX_METRIC_MAGNITUDE",
@@ -134,6 +135,21 @@ class StudyRecord(StudyState):
             return (trial for trial in list(self.trials.values()) if trial.stage in stages)
         found = [trial for stage in stages for trial in list(self._trials_by_stage.get(stage, ()))]
         return iter(found if len(stages) == 1 else sorted(found, key=lambda trial: trial.number))
+
+    def find_trial(self, number: int, given_as: str, name: str) -> TrialRecord:
+        """Return the trial of a number that a user gave.
+
+        Args:
+            given_as: how it was given, for the message: `--trial 99`.
+            name: of the study.
+
+        Raises:
+            UserError: there is none; says which there are.
+        """
+        if number not in self.trials:
+            there = f", {min(self.trials)} to {max(self.trials)}" if len(self.trials) > 1 else ""
+            raise UserError(f"{given_as}: {name} has {pluralise(len(self.trials), 'trial')}{there}")
+        return self.trials[number]
 
     def repeat_trials(self, number: int, stage: events.Stage = "confirm") -> list[TrialRecord]:
         """Return the trials of a stage that repeat a trial's configuration."""

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 from ruamel.yaml import YAML
 
-from study.errors import UserError, did_you_mean
+from study.errors import UserError, suggest_or_list
 
 __all__ = ["Claim", "Paper", "PrintedCell", "PublishedTable", "TableLine", "load_table", "table_names"]
 
@@ -259,8 +259,6 @@ def load_table(name: str) -> PublishedTable:
     """
     tables = table_names()
     if name not in tables:
-        raise UserError(
-            f"{name!r} is not a published table. {did_you_mean(name, tables)}There are: {', '.join(tables)}"
-        )
+        raise UserError(f"{name!r} is not a published table. {suggest_or_list(name, tables, 'There are')}")
     text = (TABLES_FOLDER / f"{name}.yaml").read_text(encoding="utf-8")
     return PublishedTable.model_validate(YAML(typ="safe", pure=True).load(text))

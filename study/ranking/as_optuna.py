@@ -15,14 +15,14 @@ from optuna.storages.journal import JournalFileBackend
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
-from study.errors import UserError, did_you_mean
+from study.errors import UserError, suggest_or_list
 from study.home.folder import StudyFolder
 from study.home.trial_record import TrialRecord
 from study.knobs import Params, Scalar
 from study.ranking import Candidate, Results
 from study.spec import StudySpec
 from study.spec.optuna_distributions import distributions_of_domains
-from study.text import list_few_names, redact_credentials
+from study.text import redact_credentials
 
 
 class FixedTrialsStorage(InMemoryStorage):
@@ -186,9 +186,7 @@ def best_trials(storage: str, name: str, max_trials: int) -> list[FrozenTrial]:
         told = " ".join(str(error).replace(storage, shown).split())[:300]
         raise UserError(f"{shown}: cannot be read as a storage of Optuna: {told}") from error
     if found is None:
-        raise UserError(
-            f"{shown}: has no study {name!r}. {did_you_mean(name, names)}Allowed: {list_few_names(names) or 'none'}"
-        )
+        raise UserError(f"{shown}: has no study {name!r}. {suggest_or_list(name, names)}")
     if not found:
         raise UserError(f"{shown}: the study {name!r} has no complete trial that keeps its constraints")
     return found[:max_trials]

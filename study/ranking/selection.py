@@ -11,7 +11,7 @@ from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from study import ranking
-from study.errors import UserError, did_you_mean
+from study.errors import UserError, suggest_or_list
 from study.home.record import TrialRecord
 from study.metrics import Direction
 from study.ranking import Candidate, Results
@@ -143,9 +143,7 @@ def _check_metrics(spec: StudySpec, ranked: Iterable[Candidate], names: Iterable
             raise UserError(f"{name!r}: is measured once a trial, and cannot choose its epoch (search.epoch: best)")
         if reported and name not in reported:
             note = "test metrics cannot be used to choose. " if name.startswith("test/") else ""
-            raise UserError(
-                f"{name!r}: {note}{did_you_mean(name, reported)}Metrics of {spec.name}: {', '.join(reported)}"
-            )
+            raise UserError(f"{name!r}: {note}{suggest_or_list(name, reported, f'Metrics of {spec.name}')}")
 
 
 def _metric_direction(spec: StudySpec, metric: str) -> Direction:
@@ -164,11 +162,7 @@ def _candidate_of_trial(results: Results, ranked: Sequence[Candidate], number: i
     for candidate in ranked:
         if candidate.trial.number == number:
             return candidate
-    trial = results.record.trials.get(number)
-    if trial is None:
-        raise UserError(
-            f"--trial {number}: {results.spec.name} has {len(results.record.trials)} trials, counted from 0"
-        )
+    trial = results.record.find_trial(number, f"--trial {number}", results.spec.name)
     if trial.repeated_trial is not None:
         raise UserError(
             f"--trial {number}: only repeats trial {trial.repeated_trial} on another seed. Take --trial "

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
 from study import files
-from study.errors import UserError, did_you_mean
+from study.errors import UserError, suggest_or_list
 from study.knobs import Params, Scalar, Section
 from study.spec.domain import Domain, is_among_typed_values
 from study.spec.key_errors import ProblemCollector, format_params, quote_value
@@ -95,15 +95,22 @@ def validate_configuration(
     problems = ProblemCollector(document)
     values = {**(start or {}), **{key: _convert_to_domain_type(space, key, value) for key, value in given.items()}}
     params = space.suggest_params(lambda key, domain: values.get(key))
+    deciding: set[str] = set()
     for key in given:
         if key not in space.domains:
-            allowed = f"{did_you_mean(key, space.domains)}Allowed: {', '.join(space.domains) or 'none'}"
-            problems.add_problem((key,), f"is not searched. {allowed}")
+            problems.add_problem((key,), f"is not searched. {suggest_or_list(key, space.domains)}")
         elif key not in params:
-            deciding = {other: value for other, value in params.items() if other in space.deciding_keys}
-            problems.add_problem((key,), f"a trial with {format_params(deciding)} does not have it")
+            condition = space.condition_of_key(key)
+            deciding |= (missing := condition.keys() - values.keys())
+            decided = {other: value for other, value in params.items() if other in space.deciding_keys}
+            message = f"a trial with {format_params(decided)} does not have it"
+            if missing:
+                needed = [f"{other} {' or '.join(map(str, condition[other]))}" for other in sorted(missing)]
+                message = f"only a trial with {' and '.join(needed)} has it: give {' and '.join(sorted(missing))}, too"
+            problems.add_problem((key,), message)
     for key, why in invalid_value_messages(space, params).items():
-        problems.add_problem((key,), why if key in values else f"is missing: {_allowed_values_text(space, key)}")
+        if key not in deciding:
+            problems.add_problem((key,), why if key in values else f"is missing: {_allowed_values_text(space, key)}")
     problems.raise_if_any()
     return params
 

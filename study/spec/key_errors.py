@@ -1,6 +1,7 @@
 """Check a section against the declarations of its keys, and say what is wrong with each key in the user's words."""
 
 import re
+from collections.abc import Callable, Mapping
 from typing import TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
@@ -8,11 +9,13 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from study import data, methods, models
-from study.errors import UserError, did_you_mean
-from study.knobs import Knob, Params, Section, Value
+from study.errors import KEYS_COMMAND, NAMES_COMMAND, UserError, suggest_or_list
+from study.knobs import Knob, Params, Section, Value, read_knobs
+from study.spec.schema import SearchOptions, TrialResources
 from study.spec.section_models import make_section_model
 from study.spec.yaml_document import KeyPath, YamlDocument
 from study.text import shorten_text
+from study.training.config import TrainOptions
 
 UNION_BRANCH_PATTERN = re.compile(r"\[key\]|constrained-\w+|list\[.+\]")
 """Matches parts of an error's location that are not keys: pydantic's marks of a mapping's key or a union's branch."""
@@ -130,14 +133,17 @@ def _join_messages(messages: list[str]) -> str:
 def _explain_error(model: type[BaseModel], detail: ErrorDetails, key: KeyPath) -> str:
     kind, value = detail["type"], detail["input"]
     if kind == "extra_forbidden":
+        if len(key) == 1 and (dotted := dotted_keys(key[0])):
+            return f"unknown key. Did you mean {' or '.join(map(repr, dotted))}?"
         valid = _valid_keys_at(model, detail["loc"][:-1])
-        return f"unknown key. {did_you_mean(key[-1], valid)}Allowed here: {', '.join(valid)}{_where_key_exists(key)}"
+        return f"unknown key. {suggest_or_list(key[-1], valid, 'Allowed here', KEYS_COMMAND)}{_where_key_exists(key)}"
     if kind == "missing":
         return "is missing"
     if kind == "literal_error":
         allowed = str(detail.get("ctx", {})["expected"])
-        close = did_you_mean(str(value), allowed.replace(" or ", ", ").replace("'", "").split(", "))
-        return f"{quote_value(value)} given. {close}Allowed: {allowed}"
+        names = allowed.replace(" or ", ", ").replace("'", "").split(", ")
+        command = NAMES_COMMAND if key[-1] == "name" else KEYS_COMMAND
+        return f"{quote_value(value)} given. {suggest_or_list(str(value), names, command=command)}"
     message = detail["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
     message = message.replace("a valid dictionary", "a mapping of keys to values")
     message = message.replace("a valid integer", "a whole number")
@@ -153,7 +159,7 @@ def _where_key_exists(key: KeyPath) -> str:
     """Return which other networks, methods or data sets have a key of their section that the chosen one lacks."""
     if len(key) != 2 or key[0] not in ("data", "model", "method"):
         return ""
-    having: list[str] = {"data": _data_sets_with, "model": _networks_with, "method": _methods_with}[key[0]](key[1])
+    having = NAMES_WITH_KEY[key[0]](key[1])
     return f". {key[0]}.name with this key: {', '.join(having)}" if having else ""
 
 
@@ -168,6 +174,26 @@ def _networks_with(key: str) -> list[str]:
 def _methods_with(key: str) -> list[str]:
     names = [name for name in methods.method_names() if name != methods.OWN_FUNCTION_NAME]
     return [name for name in names if key in methods.method_knobs({"name": name})]
+
+
+NAMES_WITH_KEY: Mapping[str, Callable[[str], list[str]]] = {
+    "data": _data_sets_with,
+    "model": _networks_with,
+    "method": _methods_with,
+}
+"""Function that lists what has a key, by section."""
+
+
+def dotted_keys(name: str) -> list[str]:
+    """Return the keys of a study file whose last part is a name, whatever data set, network and method it has."""
+    declared = {
+        "train": {knob.key for knob in read_knobs(TrainOptions)},
+        "search": SearchOptions.model_fields,
+        "resources": TrialResources.model_fields,
+    }
+    sections = [section for section, keys in declared.items() if name in keys]
+    sections += [section for section, names_with in NAMES_WITH_KEY.items() if names_with(name)]
+    return [f"{section}.{name}" for section in sections]
 
 
 def _valid_keys_at(model: type[BaseModel], location: tuple[int | str, ...]) -> list[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import cast
 
 from study import methods, metrics
-from study.errors import UserError, did_you_mean
+from study.errors import KEYS_COMMAND, UserError, suggest_or_list
 from study.knobs import Section, Value, read_knobs, to_options
 from study.spec import search_checks
 from study.spec.configuration import EXPORT_FORMAT, configuration_digest, distinct_configurations
@@ -65,7 +65,7 @@ def check_search_metrics(spec: StudySpec, problems: ProblemCollector) -> None:
         return
     for at, name in named:
         if name not in valid:
-            problems.add_problem(at, f"{name!r} given. {_metric_hint(name, valid)}Allowed: {', '.join(valid)}")
+            problems.add_problem(at, f"{name!r} given. {_metric_hint(name, valid)}")
 
 
 def _check_directions(spec: StudySpec, searched: list[str], problems: ProblemCollector) -> None:
@@ -97,9 +97,9 @@ def _metric_hint(name: str, valid: list[str]) -> str:
     metric = metrics.METRICS.get(name.removeprefix("val/"))
     if metric and metric.needs_inferred_groups:
         kinds = [kind for kind in train_knobs()["inferred_groups"].choices if kind != "none"]
-        return f"It needs train.inferred_groups: {', '.join(kinds[:-1])} or, of a frozen network, {kinds[-1]}. "
+        return f"It needs train.inferred_groups: {', '.join(kinds[:-1])} or, of a frozen network, {kinds[-1]}"
     note = "test metrics cannot be used to choose. " if name.startswith("test/") else ""
-    return f"{note}{did_you_mean(name, valid)}"
+    return f"{note}{suggest_or_list(name, valid, command=KEYS_COMMAND)}"
 
 
 def single_bias_class_fault(spec: StudySpec) -> str | None:

@@ -5,7 +5,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from study.data.dataset import Facts
-from study.errors import did_you_mean
+from study.errors import suggest_or_list
 from study.methods.reference import REFERENCES, ReferenceKind
 from study.spec.key_errors import ProblemCollector
 
@@ -66,8 +66,7 @@ def check_references(spec: "StudySpec", problems: ProblemCollector) -> None:
     for place, name in enumerate(asked):
         at = ("search", "references", str(place))
         if name not in REFERENCES:
-            allowed = f"{did_you_mean(name, REFERENCES)}Allowed: {', '.join(REFERENCES)}"
-            problems.add_problem(at, f"{name!r} given. {allowed}")
+            problems.add_problem(at, f"{name!r} given. {suggest_or_list(name, REFERENCES)}")
         elif spec.function:
             problems.add_problem(at, f"{name!r} given, but a function of your own trains, whose data are its own")
         elif spec.varied_data_keys:

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from study import methods, models
 from study.catalogue import OWN_FUNCTION_NAMES, REFERENCE_METHOD
 from study.data.dataset import Facts
-from study.errors import did_you_mean
+from study.errors import KEYS_COMMAND, NAMES_COMMAND, suggest_or_list
 from study.knobs import Knob, Params, Scalar, Section, Value, to_options
 from study.methods import OWN_FUNCTION_NAME
 from study.models.network_keys import EARLY_LAYER_MODULES, early_layers_width
@@ -332,7 +332,7 @@ def _check_key_exists(key: str, valid: list[str], at: KeyPath, problems: Problem
     if key in valid or (name == "name" and section in NAME_CATALOGUES):
         return True
     near = [other for other in valid if other.split(".")[0] == section]
-    problems.add_problem(at, f"unknown key. {did_you_mean(key, valid)}Allowed: {', '.join(near or valid)}")
+    problems.add_problem(at, f"unknown key. {suggest_or_list(key, near or valid, command=KEYS_COMMAND)}")
     return False
 
 
@@ -343,7 +343,7 @@ def _check_names_of_key(
     valid = list(dict.fromkeys([*sections.alternatives.get(section, {}), *valid_section_names(section)]))
     wrong = [name for name in chosen if name not in valid]
     for name in wrong:
-        problems.add_problem(at, f"{name!r} given. {did_you_mean(str(name), valid)}Allowed: {', '.join(valid)}")
+        problems.add_problem(at, f"{name!r} given. {suggest_or_list(str(name), valid, command=NAMES_COMMAND)}")
     plain = [name for name in chosen if name not in wrong and name not in sections.alternatives.get(section, {})]
     unusable = [why for name in plain if (why := NAME_CATALOGUES[section].why_unusable(str(name)))]
     for why in unusable:
@@ -356,8 +356,7 @@ def _check_when_condition(
 ) -> None:
     for key, values in when.items():
         if key not in domains:
-            allowed = f"{did_you_mean(key, list(domains))}Allowed: {', '.join(domains)}"
-            problems.add_problem((*at, key), f"is not in search.space. {allowed}")
+            problems.add_problem((*at, key), f"is not in search.space. {suggest_or_list(key, domains)}")
         elif domains[key].choices is None:
             message = f"{key} is searched as a range, allowed in a condition are keys with choices"
             problems.add_problem((*at, key), message)

@@ -11,7 +11,7 @@ from typing import Annotated
 
 from pydantic import Field, JsonValue
 
-from study.errors import UserError, did_you_mean
+from study.errors import KEYS_COMMAND, NAMES_COMMAND, UserError, suggest_or_list
 from study.knobs import MAX_INTEGER, Section, Value
 from study.metrics import available_metrics
 from study.metrics.selection_rules import SELECTION_RULES
@@ -21,6 +21,7 @@ from study.spec.schema import PositiveInteger, RuleName
 from study.spec.section_models import StrictModel
 from study.spec.study_spec import StudySpec
 from study.spec.yaml_document import (
+    STUDY_FILE_SUFFIXES,
     KeyPath,
     YamlDocument,
     apply_profile,
@@ -249,13 +250,13 @@ def find_suite_file(suite: str) -> Path:
         UserError: there is none.
     """
     path = Path(suite)
-    if path.suffix in (".yaml", ".yml") or len(path.parts) > 1:
+    if path.suffix in STUDY_FILE_SUFFIXES or len(path.parts) > 1:
         return find_study_file(suite)
     names = shipped_suites()
     if suite not in names:
         raise UserError(
-            f"{suite}: no suite of that name. {did_you_mean(suite, names)}Shipped: {', '.join(names)}. "
-            "For a file of your own give its path, ending in .yaml"
+            f"{suite}: no suite of that name. For a file of your own give its path, ending in .yaml. "
+            f"{suggest_or_list(suite, names, 'Shipped', NAMES_COMMAND)}"
         )
     return names[suite]
 
@@ -385,7 +386,7 @@ def _check_metric_and_rules(suite: Suite, problems: ProblemCollector) -> None:
         facts = spec.facts_of_data(spec.base["data"]).facts_of_split("test")
         valid = [f"test/{name}" for name in available_metrics(facts)]
         if suite.judge not in valid:
-            allowed = f"{did_you_mean(suite.judge, valid)}{label} has {', '.join(valid)}"
+            allowed = suggest_or_list(suite.judge, valid, f"Metrics of {label}", KEYS_COMMAND)
             problems.add_problem(("judge",), f"{suite.judge!r} given. {allowed}")
     for place, rule in enumerate(suite.rules):
         if not any(suite.is_available(rule, at) for at in suite.searches_by_place):

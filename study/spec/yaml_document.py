@@ -22,7 +22,7 @@ from ruamel.yaml.nodes import Node
 from ruamel.yaml.reader import ReaderError
 from ruamel.yaml.scalarbool import ScalarBoolean
 
-from study.errors import UserError, did_you_mean
+from study.errors import UserError, did_you_mean, did_you_mean_path
 from study.knobs import Section, Value
 from study.text import list_few_names, shorten_text
 
@@ -38,6 +38,9 @@ def shipped_study_files() -> dict[str, Path]:
     return {path.stem: path for path in sorted(shipped_files_folder().glob("*.yaml"))}
 
 
+STUDY_FILE_SUFFIXES = (".yaml", ".yml")
+
+
 def find_study_file(spec: str) -> Path:
     """Return the file that a user means by a name or a path.
 
@@ -48,15 +51,16 @@ def find_study_file(spec: str) -> Path:
     if path.suffix == ".jsonl" and os.path.isfile(spec):
         beside = path.with_name("best.yaml")
         raise UserError(f"{spec}: a ledger, no study file.{f' Did you mean {beside}?' if beside.is_file() else ''}")
-    if path.suffix in (".yaml", ".yml") or len(path.parts) > 1:
+    if path.suffix in STUDY_FILE_SUFFIXES or len(path.parts) > 1:
         # False also for an impossible path: too long, a null in it
         if os.path.isfile(spec) or pipe_or_terminal_identity(path):
             return path
-        raise UserError(f"{spec}: {_folder_given_message(path) if os.path.isdir(spec) else 'no such file'}")
+        missing = f"no such file. {did_you_mean_path(path, STUDY_FILE_SUFFIXES)}".rstrip(". ")
+        raise UserError(f"{spec}: {_folder_given_message(path) if os.path.isdir(spec) else missing}")
     names = shipped_study_files()
     if spec in names:
         return names[spec]
-    exported = Path(os.environ.get("STUDY_HOME") or "studies", spec, "best.yaml")
+    exported = _home_path() / spec / "best.yaml"
     best = f"{exported}, which it exported" if os.path.isfile(exported) else None
     if own := next((name for name in (f"{spec}.yaml", f"{spec}.yml") if os.path.isfile(name)), None):
         or_best = f", or of the study {best}" if best else ""
@@ -65,10 +69,21 @@ def find_study_file(spec: str) -> Path:
         raise UserError(f"{spec}: a study, no study file. Did you mean {best}?")
     if spec and os.path.isdir(spec):
         raise UserError(f"{spec}: {_folder_given_message(path)}")
+    near = did_you_mean(spec, names) or did_you_mean_path(path, STUDY_FILE_SUFFIXES) or _did_you_mean_study(spec)
     raise UserError(
-        f"{spec}: no study file of that name. {did_you_mean(spec, names)}"
+        f"{spec}: no study file of that name. {near}"
         "For a file of your own give its path, ending in .yaml. Shipped ones: study spaces"
     )
+
+
+def _did_you_mean_study(word: str) -> str:
+    """Return which study of the home with an exported file is meant, which `study train` takes by its name."""
+    studies = [file.parent.name for file in _home_path().glob("*/best.yaml")]
+    return did_you_mean(word, studies).replace("? ", ", a study? ")
+
+
+def _home_path() -> Path:
+    return Path(os.environ.get("STUDY_HOME") or "studies")
 
 
 def _folder_given_message(folder: Path) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 
 from study.catalogue import REFERENCE_METHOD
 from study.data.table_columns import ColumnEncoding
-from study.errors import UserError, did_you_mean
+from study.errors import UserError, suggest_or_list
 from study.home.folder import Home, StudyFolder
 from study.models.published_weights import PACKAGED_WEIGHTS, weights_names_of
 from study.tracking.connection import format_mlflow_error, is_unknown_route, open_mlflow_of_home
@@ -168,7 +168,7 @@ def _missing_model_message(error: Exception, client: "MlflowClient", name: str) 
     found = client.search_registered_models(f"name = '{name}'")
     if not found:
         names = [model.name for model in client.search_registered_models(max_results=20)]
-        return f"no registered model of this name. {did_you_mean(name, names)}Registered: {', '.join(names) or 'none'}"
+        return f"no registered model of this name. {suggest_or_list(name, names, 'Registered')}"
     aliases, versions = sorted(found[0].aliases), client.search_model_versions(f"name = '{name}'")
     numbers = ", ".join(sorted((str(version.version) for version in versions), key=int))
     return f"not in the registry. {name} has the aliases: {', '.join(aliases) or 'none'}; versions: {numbers or 'none'}"

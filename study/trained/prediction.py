@@ -11,7 +11,7 @@ from study.data.image_files import IMAGE_SUFFIXES, decode_readable_images
 from study.data.label_files import find_file_on_disk
 from study.data.table_columns import TableEncoding
 from study.data.table_format import ALL_DETECTED, TABLE_SUFFIXES
-from study.errors import UserError, did_you_mean
+from study.errors import UserError, did_you_mean_path
 from study.text import list_few_names, quoted
 from study.trained.classifier import TrainedClassifier
 from study.trained.prediction_table import Prediction, Predictions, SampleId, make_predictions
@@ -122,11 +122,11 @@ def predict_rows(
     """
     encoding = _encoding_of_classifier(classifier)
     names = [str(name) for name in frame.columns]
-    if lacking := list(table_columns.missing_columns(names, encoding)):
-        needed = list_few_names([column.name for column in encoding])
-        problem = f"no column {', '.join(map(quoted, lacking))}. {did_you_mean(lacking[0], names)}"
-        raise UserError(f"{place}: {problem}It has: {list_few_names(names)}. The model takes: {needed}")
-    if twice := [column.name for column in encoding if names.count(column.name) > 1]:
+    needed = [column.name for column in encoding]
+    if lacking := [name for name in needed if name not in names]:
+        problem = label_files.missing_columns_message(lacking, names, needed)
+        raise UserError(f"{place}: {problem}. The model takes: {list_few_names(needed)}")
+    if twice := [name for name in needed if names.count(name) > 1]:
         raise UserError(f"{place}: has more than one column {', '.join(map(quoted, twice))}. Which one is meant?")
     if frame.empty:
         raise UserError(f"{place}: has no rows")
@@ -172,7 +172,7 @@ def _image_files(path: Path, column: str) -> list[Path]:
     if path.is_file():
         return [path]
     if not path.is_dir():
-        raise UserError(f"{path}: no such file or folder")
+        raise UserError(f"{path}: no such file or folder. {did_you_mean_path(path)}".rstrip(". "))
     named = (file for file in label_files.list_visible_files(path) if file.suffix.lower() in IMAGE_SUFFIXES)
     images = [file for file in named if file.is_file() or not file.exists()]  # a link may lead nowhere
     if not images:

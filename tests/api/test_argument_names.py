@@ -87,3 +87,15 @@ def test_a_traceback_shows_the_callers_line_and_none_of_what_it_called() -> None
 
 def test_the_documented_example_is_right() -> None:
     assert doctest.testmod(argument_names) == (0, 1)
+
+
+def test_arguments_that_need_their_names_are_told_by_name() -> None:
+    with pytest.raises(TypeError, match=r"run\(\): too many arguments without a name. Name the others: train=..., s"):
+        study.run("quickstart", {"rate": (0.0, 1.0)})  # type: ignore[misc]
+
+
+def test_a_key_without_its_section_is_told_with_it() -> None:
+    with pytest.raises(UserError, match=r"trials: unknown key. Did you mean 'search.trials'\?$"):
+        study.run("quickstart", set={"trials": 4})
+    with pytest.raises(TypeError, match=r"set=\{'method.alpha': ...\}"):
+        study.run("quickstart", alpha=0.5)  # type: ignore[call-arg]

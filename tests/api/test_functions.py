@@ -103,7 +103,7 @@ def test_the_study_has_all_that_was_given() -> None:
         ({"space": {"rate": (0.0, 1.0, "log")}}, r"^space: rate: a log range needs low above 0"),
         (
             {"space": {"rate": (0.1, 0.9), "width": (4, 64), "drop": (0.0, 0.5)}, "baseline": {"rate": 0.5}},
-            r"^baseline: lacks method.width, method.drop",
+            r"^baseline: lacks width, drop",
         ),
         ({"maximize": False}, r"^maximize: 'min' given for val/accuracy, of which a higher value is better"),
         ({"maximize": "yes"}, r"maximize: 'yes' given, allowed are True, False, or a list"),

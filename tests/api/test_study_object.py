@@ -104,6 +104,19 @@ def test_the_best_and_the_baseline_with_their_seeds(mine: study.Study) -> None:
         best.metrics["accuracy"]
 
 
+def test_a_configuration_is_printed_a_line_for_each_metric(mine: study.Study) -> None:
+    first, *others = str(mine.best).splitlines()
+    assert first == "trial 3, method.alpha = 0.05, method.lambda = 1.0, method.epsilon = 0.25"
+    assert others[0].split(maxsplit=1) == ["val/accuracy", "0.65 ± 0.071 (2 seeds)"]
+
+
+def test_what_is_more_may_be_given_as_text_and_what_cannot_be_is_told(mine: study.Study) -> None:
+    with pytest.raises(study.UserError, match=r"trials='more': a number of additional trials is needed"):
+        mine.resume("more", quiet=True)  # type: ignore[arg-type]
+    with pytest.raises(study.UserError, match=r"^seeds='1,2': allowed is a list of seeds, as \[6, 7, 8\]"):
+        mine.train("1,2")  # type: ignore[arg-type]
+
+
 def test_a_failed_study_says_why_and_how_to_read_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

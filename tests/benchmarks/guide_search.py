@@ -9,6 +9,7 @@ of the passages listed below it, and by none of these, and which are not answere
 """
 
 from collections import Counter
+from contextlib import nullcontext
 from pathlib import Path
 from unittest import mock
 
@@ -19,7 +20,14 @@ from study.commands import guide
 QUESTIONS: dict[str, list[str]] = yaml.safe_load(
     Path(__file__).with_name("guide_questions.yaml").read_text(encoding="utf-8")
 )
-WITHOUT = {"IN_HEADING": 0.0, "IN_QUESTIONS": 0.0, "ASKED_AS": 0.0, "EVERYDAY": 0.0, "LATE": 1.0, "RARITY": 0.0}
+WITHOUT = {
+    "HEADING_WEIGHT": 0.0,
+    "QUESTION_WORD_WEIGHT": 0.0,
+    "SIMILAR_QUESTION_WEIGHT": 0.0,
+    "EVERYDAY_WORD_FACTOR": 0.0,
+    "LATE_PASSAGE_FACTOR": 1.0,
+    "RARITY_POWER": 0.0,
+}
 """The value of each weight with which it counts nothing."""
 
 
@@ -51,7 +59,7 @@ def places() -> dict[str, str]:
 def main() -> None:
     print("| without | shown | listed | none |\n|---|---|---|---|")
     for name, value in [*WITHOUT.items(), ("", 0.0)]:
-        with mock.patch.multiple(guide, **({name: value} if name else {})):
+        with mock.patch.object(guide, name, value) if name else nullcontext():
             found = places()
         counts = Counter(found.values())
         print(f"| {name or 'nothing'} | {' | '.join(str(counts[place]) for place in ('shown', 'listed', 'none'))} |")

@@ -74,6 +74,14 @@ def test_nothing_is_left_to_confirm(tmp_path: Path) -> None:
     assert folder.ledger_file.stat().st_size == size
 
 
+def test_where_fewer_are_complete_than_are_usually_confirmed_all_are(tmp_path: Path) -> None:
+    folder = played(tmp_path, spec_of("search.trials=2", "search.confirm={top: 0}"))
+    results = Results.load(folder)
+    complete = len(results.ranked_by_search_value)
+    assert 0 < complete < extend_study.DEFAULT_TOP
+    assert extend_study.confirm_event(results, None, None, False).top == complete
+
+
 def test_the_hours_after_a_drivers_death_are_nobodys_work(tmp_path: Path) -> None:
     """Ten hours after it, a user asks for more trials."""
     folder = played(tmp_path, UNCONFIRMED)

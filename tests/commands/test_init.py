@@ -141,7 +141,7 @@ def test_a_small_folder_has_small_batches_so_that_its_epochs_have_enough_steps(i
         (of(data="birds", labels="../people.csv"), "data.labels: '../people.csv' given, allowed is a relative path"),
         (of(data="birds", file="image", target="kinds"), "no column 'kinds'. Did you mean 'kind'? It has: image, kind"),
         (of(data="biased_digits", bias="sex"), "--bias sex: the data set biased_digits does not let one choose it"),
-        (of(data="utkface", bias="sex"), "data.sensitive: 'sex' given. Allowed: 'age', 'gender' or 'ethnicity'"),
+        (of(data="utkface", bias="sex"), "data.sensitive: 'sex' given. Allowed: age, gender, ethnicity"),
         (of("sup_co", data="biased_digits"), "'sup_co': no such method. Did you mean 'sup_con'?"),
         (of(",", data="biased_digits"), "no method given. Allowed: bias_balanced_cross_entropy, "),
         (of("bias_con", data="cifar10"), "mine.yaml:12: method.name: 'bias_con' given, it needs bias labels"),
@@ -169,9 +169,7 @@ def test_a_path_that_cannot_be_a_study_file_is_told_before_anything_is_asked(fol
 
 
 def test_what_cannot_be_used_is_asked_again() -> None:
-    answers: Iterator[str] = iter(
-        ["birds", "labels.csv", "list.csv", "image", "kin", "kind", "place", "sup_con", "cpu", "3"]
-    )
+    answers: Iterator[str] = iter(["birds", "labels.csv", "list.csv", "kin", "kind", "place", "sup_con", "cpu", "3"])
     asked, told = [], []
 
     def ask(question: str, default: str | None) -> str:
@@ -181,7 +179,7 @@ def test_what_cannot_be_used_is_asked_again() -> None:
     write_study_file(InitOptions("mine"), None, False, AnswerSource(ask, told.append))
     assert ("The table in it", "list.csv") in asked
     said = [one.split(": ", 1)[1].split(".")[0].split(",")[0] for one in told[:-1]]
-    assert said == ["not found", "no column 'kin'", "wren", "a small one from random weights"]
+    assert said == ["not found", "the column 'image'", "no column 'kin'", "wren", "a small one from random weights"]
     assert told[-1].startswith("method: sup_con, as you said")
     spec = load_study("mine.yaml")
     assert spec.trials == 3
@@ -414,3 +412,30 @@ def test_few_images_with_bias_labels_have_a_fitted_probe(images: int, bias: str,
     Path("birds/list.csv").write_text("\n".join(["image,kind,place", *rows]))
     write_study_file(of(data="birds", file="image", target="kind", bias=bias), None, False, nobody())
     assert load_study("mine.yaml").base["train"]["probe"] == probe
+
+
+@pytest.mark.parametrize("column", ["image", "bild"])
+def test_the_only_column_that_names_files_is_taken_and_told(
+    folder: Path, capsys: pytest.CaptureFixture[str], column: str
+) -> None:
+    table = folder / "birds" / "list.csv"
+    table.write_text(table.read_text().replace("image,", f"{column},"))
+    questions: list[str] = []
+
+    def answer(question: str, default: str | None) -> str:
+        questions.append(question)
+        return "kind" if "class" in question else "place" if "bias" in question else default or ""
+
+    write_study_file(InitOptions("mine", data="birds"), None, False, AnswerSource(answer, print))
+    assert f"file: the column '{column}', the only one that names files" in capsys.readouterr().out
+    assert load_study("mine.yaml").base["data"]["file"] == column
+    assert not [question for question in questions if "files" in question]
+
+
+def test_of_several_columns_that_name_files_the_user_says_which(folder: Path) -> None:
+    table = folder / "birds" / "list.csv"
+    first, *rows = table.read_text().splitlines()
+    table.write_text("\n".join([f"bild,maske,{first.partition(',')[2]}", *(f"m.png,{row}" for row in rows)]))
+    assert "--file is missing: Column with the files (bild, maske, kind, place)" in refused(
+        of("cross_entropy", data="birds", target="kind")
+    )

@@ -9,12 +9,13 @@ import pytest
 from heads import TOKEN, StandIn, job, stand_in
 from helpers import Told, append_event, quickstart, write_ledger
 
+from study.cluster.driver_job import DriverJob
 from study.cluster.head import DashboardUnreachableError, unreachable_error
 from study.cluster.log_share import StudyLogShare
 from study.cluster_access import MIN_TOKEN_CHARACTERS
 from study.commands import fetch as fetching
 from study.commands.final_training import final_training_spec, find_model_files
-from study.commands.on_cluster import RemoteStudies, export_from_cluster
+from study.commands.on_cluster import RemoteStudies, driver_end_lines, export_from_cluster
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder, read_fetch_origin
 from study.spec import StudySpec, load_study
@@ -245,3 +246,11 @@ def test_reading_loads_no_ray(there: There) -> None:
     if "ray" not in sys.modules:  # of another test in this process
         RemoteStudies(there.head.address).status("mine")
         assert "ray" not in sys.modules
+
+
+def test_the_end_of_a_job_names_the_address_unless_the_shell_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    address = "http://127.0.0.1:8265"
+    ended = DriverJob("study-mine", "mine", "hash", 1, "succeeded", "", 1.0, 2.0, "python", {})
+    assert driver_end_lines(address, ended)[-1].endswith(f"or once: export STUDY_ADDRESS={address}")
+    monkeypatch.setenv("STUDY_ADDRESS", f"{address}/")
+    assert driver_end_lines(address, ended)[-1] == "Commands that the log proposes take the address from STUDY_ADDRESS"

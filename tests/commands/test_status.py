@@ -269,6 +269,13 @@ def test_a_line_of_the_log_holds_no_tables(home: Home) -> None:
     assert line.endswith("opened   owner ann, spec 1f")
 
 
+def test_a_trial_that_is_not_there_is_told_with_those_that_are(home: Home) -> None:
+    folder = home.create_study(quickstart())
+    write_ledger(folder.ledger_file, Told("search", [0.75]), Told("search", [0.5]))
+    with pytest.raises(UserError, match=r"^--trial 99: quickstart has 2 trials, 0 to 1$"):
+        logs.read_history(folder, 99)
+
+
 def test_a_report_in_the_log_is_one_line_with_what_the_study_looks_at(home: Home) -> None:
     folder = home.create_study(quickstart())
     write_ledger(folder.ledger_file, Told("search", [0.75]))

@@ -133,6 +133,10 @@ def test_keys_that_a_trial_does_not_have_are_told(tmp_path: Path) -> None:
     given = ["method.lambda=0.1", "method.alpha=0.5"]
     with pytest.raises(UserError, match=r"method\.lambda: a trial with method\.epsilon 0\.1 does not have it"):
         ask_driver.request_configuration(folder, [*given, "method.epsilon=0.1"])
+    with pytest.raises(UserError) as error:
+        ask_driver.request_configuration(folder, given)
+    key, needed = "method.lambda", "method.epsilon"
+    assert str(error.value) == (f"enqueue {key}=0.1: {key}: only a trial with {needed} 0.25 has it: give {needed}, too")
     done = ask_driver.request_configuration(folder, [*given, "method.epsilon=0.25"])
     assert done.request.params == {"method.alpha": 0.5, "method.epsilon": 0.25, "method.lambda": 0.1}
 
@@ -145,7 +149,7 @@ def test_what_cannot_be_asked_is_told(folder: StudyFolder) -> None:
         for number, why in ((0, "has ended, it is complete"), (7, "mine has 3 trials")):
             with pytest.raises(UserError, match=f"--trial {number}: {why}"):
                 ask_driver.request_trials_end(folder, [2, number])
-        with pytest.raises(UserError, match="--like 9: mine has 3 trials"):
+        with pytest.raises(UserError, match="--like 9: mine has 3 trials, 0 to 2"):
             ask_driver.request_configuration(folder, TYPED, like=9)
     append_event(folder.ledger_file, "ended", trial=2, state="complete")
     append_event(folder.ledger_file, "closed", state="complete", enough="trials")

@@ -40,7 +40,7 @@ def test_run_is_refused(case: str, home: Path) -> None:
 
 @pytest.mark.parametrize("command", ["status", "resume", "report"])
 def test_unknown_study_names_the_known(command: str, home: Path) -> None:
-    assert "There is no study there yet" in refused(command, "quickstart")
+    assert "None is there yet" in refused(command, "quickstart")
     assert not home.exists()
 
 

@@ -77,7 +77,7 @@ def test_a_name_that_is_taken_says_how_to_go_on(home: Home) -> None:
 
 
 def test_an_unknown_study_says_which_there_are(home: Home) -> None:
-    with pytest.raises(UserError, match=r"one: no such study in .*There is no study there yet"):
+    with pytest.raises(UserError, match=r"one: no such study in .*None is there yet"):
         home.find_study("one")
     home.create_study(named("other"))
     with pytest.raises(UserError, match=r"othr: no such study in .*Did you mean 'other'\? Studies there: other"):

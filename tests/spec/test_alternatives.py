@@ -112,11 +112,11 @@ def test_epsilon_is_bounded_by_the_temperature_of_its_own_method() -> None:
 def test_a_value_that_one_of_the_methods_cannot_have_is_told_with_its_name() -> None:
     names = "{method.name: {choices: [eps_sup_info_nce, fair_cclk]}, method.form: {choices: [a, c]}}"
     found = refused(names, "train.augmentation=crop_flip")
-    assert "search.space.method.form: with method.name 'fair_cclk': 'a' given. Allowed: 'released' or 'paper'" in found
+    assert "search.space.method.form: with method.name 'fair_cclk': 'a' given. Allowed: released, paper" in found
     given = refused(
         "{method.name: {choices: [eps_sup_info_nce, fair_cclk]}}", "train.augmentation=crop_flip", "method.form=d"
     )
-    assert "method.form: with method.name 'fair_cclk': 'd' given. Allowed: 'released' or 'paper'" in given
+    assert "method.form: with method.name 'fair_cclk': 'd' given. Allowed: released, paper" in given
 
 
 def test_a_wrong_alternative_is_told_at_its_line() -> None:

@@ -86,3 +86,18 @@ def test_what_is_neither_file_nor_pipe_is_refused(tmp_path: Path) -> None:
             load_study(place)
     with pytest.raises(UserError, match="/dev/null: a study file is a mapping"):
         load_study("/dev/null")
+
+
+def test_a_study_or_file_that_is_nearly_named_is_proposed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "studies" / "baeume").mkdir(parents=True)
+    (tmp_path / "studies" / "baeume" / "best.yaml").touch()
+    with pytest.raises(UserError, match=r"bauem: no study file of that name\. Did you mean 'baeume', a study\?"):
+        find_study_file("bauem")
+    (tmp_path / "birds.yaml").touch()
+    with pytest.raises(UserError, match=r"bird: no study file of that name\. Did you mean birds\.yaml\?"):
+        find_study_file("bird")
+    with pytest.raises(UserError, match=r"brids\.yaml: no such file\. Did you mean birds\.yaml\?$"):
+        find_study_file("brids.yaml")
+    with pytest.raises(UserError, match=r"x\.yaml: no such file$"):
+        find_study_file("x.yaml")

@@ -29,12 +29,22 @@ def test_a_file_of_that_name_in_the_folder_is_meant(tmp_path: Path, monkeypatch:
 @pytest.mark.parametrize(
     ("old", "new", "line", "words"),
     [
-        ("epochs:", "epoch:", 9, "train.epoch: unknown key. Did you mean 'epochs'? Allowed here: epochs, batch_size"),
-        ("method:", "methods:", 8, "methods: unknown key. Did you mean 'method'? Allowed here: name, data, model"),
+        ("epochs:", "epoch:", 9, "train.epoch: unknown key. Did you mean 'epochs'? All: study guide keys"),
+        ("method:", "methods:", 8, "methods: unknown key. Did you mean 'method'? All: study guide keys"),
         ("low: 0.001", "lo: 0.001", 12, "search.space.method.alpha.lo: unknown key. Did you mean 'low'?"),
-        ("biased_digits", "biased_digit", 6, "data.name: 'biased_digit' given. Did you mean 'biased_digits'? Allowed:"),
+        (
+            "biased_digits",
+            "biased_digit",
+            6,
+            "'biased_digit' given. Did you mean 'biased_digits'? All: study spaces",
+        ),
         ("fair_kl", "fairkl", 8, "method.regulariser: 'fairkl' given. Did you mean 'fair_kl'? Allowed:"),
-        ("sampler: tpe", "sampler: tpee", 16, "search.sampler: 'tpee' given. Did you mean 'tpe'? Allowed: '"),
+        (
+            "sampler: tpe",
+            "sampler: tpee",
+            16,
+            "'tpee' given. Did you mean 'tpe'? Allowed: gp, grid, qmc",
+        ),
         ("epochs: 20", "epochs: 2.5", 9, "train.epochs: 2.5 given, allowed is a whole number"),
         ("learning_rate: 0.001", "learning_rate: 0", 9, "train.learning_rate: 0 given, allowed is greater than 0"),
         ("grace: 4", "grace: 21", 19, "search.early_stopping.grace: 21 given, allowed is at most train.epochs = 20"),
@@ -113,7 +123,7 @@ def test_a_message_stays_one_line_whatever_is_in_the_file(tmp_path: Path) -> Non
     path = tmp_path / "odd.yaml"
     labels = 'search:\n  alternatives: {method: {"a\\u2028b": {name: wcl}, "c\\nd": {name: wcl}}}\n'
     path.write_text(QUICKSTART.replace("search:\n", labels, 1))
-    with pytest.raises(UserError, match=r"Allowed: a\\u2028b, c d, bias_balanced_cross_entropy, ") as caught:
+    with pytest.raises(UserError, match=r"Allowed: 'a\\u2028b', 'c\\nd', bias_balanced_cross_entropy, ") as caught:
         load_study(str(path), ["search.space.method.name={choices: [e]}"])
     assert len(str(caught.value).splitlines()) == 1
 
@@ -194,7 +204,7 @@ def test_the_epoch_of_a_trial_is_the_last_or_the_best_in_a_window() -> None:
     assert quickstart("search.epoch=best").objective.window == 3
     assert quickstart("search.epoch=best", "search.epoch_window=7").objective.window == 7
     assert quickstart("search.epoch_window=7").objective == SPEC.objective
-    assert "search.epoch: 'first' given. Allowed: 'last' or 'best'" in refused("search.epoch=first")
+    assert "search.epoch: 'first' given. Allowed: last, best" in refused("search.epoch=first")
     assert "search.epoch_window: 0 given, allowed is greater than or equal to 1" in refused("search.epoch_window=0")
     assert "search.metric: 'val/knn_accuracy' given." in refused("search.epoch=best", "search.metric=val/knn_accuracy")
 

@@ -32,7 +32,7 @@ def test_rungs_by_hand(rule: RungSchedule, rungs: list[int], expected_epochs: fl
     ("assignments", "said"),
     [
         (["search.early_stopping={name: asha, grace: 21}"], "grace: 21 given, allowed is at most train.epochs = 20"),
-        (["search.early_stopping={name: median}"], "name: 'median' given. Allowed: 'asha' or 'none'"),
+        (["search.early_stopping={name: median}"], "name: 'median' given. Allowed: asha, none"),
         (
             ["search.early_stopping={name: asha, brackets: 2}"],
             "brackets: unknown key. Did you mean .grace.. Allowed here: name",

@@ -22,15 +22,18 @@ from study.spec.domain import Domain
         ("search.space.train.inferred_groups={choices: [early, gce]}", "train.inferred_groups: cannot be searched"),
         (
             "search.sampler=mfgp",
-            "search.sampler: 'mfgp' given. Did you mean 'gp'? Allowed: 'gp', 'grid', 'qmc', 'random' or 'tpe'",
+            "search.sampler: 'mfgp' given. Did you mean 'gp'? Allowed: gp, grid, qmc, random, tpe",
         ),
-        ("search.early_stopping.name=hyperband", "name: 'hyperband' given. Allowed: 'asha' or 'none'"),
+        ("search.early_stopping.name=hyperband", "name: 'hyperband' given. Allowed: asha, none"),
         ("search.plateau=8", "search.plateau: unknown key. Allowed here: space, alternatives, baseline"),
         ("search.space.data.rho={low: 0.1, high: 0.3}", "search.space.data.rho: a range given, allowed are choices"),
         ("search.space.train.seed={choices: [0, 1]}", "search.space.train.seed: cannot be searched: every trial of a"),
         ("search.baseline={model.name: lennet}", "search.baseline.model.name: 'lennet' given. Did you mean 'lenet'"),
         ("search.enqueue=paper", "search.enqueue: 'paper' given, allowed is a list of configurations, or papers"),
-        ("search.alternatives={train: {a: {}}}", "search.alternatives.train: 'train' given. Allowed: 'data', 'mod"),
+        (
+            "search.alternatives={train: {a: {}}}",
+            "search.alternatives.train: 'train' given. Allowed: data, mod",
+        ),
         ("search.alternatives={method: {a: {name: b}}}", "search.alternatives.method.a.name: 'b' given. Allowed: "),
         ("search.space.method.lambda.step=0", "search.space.method.lambda.step: 0 given, allowed is greater than 0"),
         (
@@ -39,7 +42,7 @@ from study.spec.domain import Domain
         ),
         (
             "search.space.train.optimizer={low: 0, high: 1}",
-            "search.space.train.optimizer: 0 given. Allowed: 'adam', 'sgd' or",
+            "search.space.train.optimizer: 0 given. Allowed: adam, sgd, l",
         ),
         (
             "search.enqueue=[{method.alpa: 1.0}]",

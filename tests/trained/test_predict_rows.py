@@ -122,6 +122,16 @@ def test_a_column_of_the_table_names_the_rows(loans: StudyFolder, here: Path) ->
     assert "Did you mean 'case'" in str(predict(loans, "new.csv", "--id", "cas").exception)
 
 
+def test_all_columns_that_an_evaluation_lacks_are_named_at_once(loans: StudyFolder, here: Path) -> None:
+    text = table_of(loans).read_text(encoding="utf-8")
+    (here / "new.csv").write_text(text.replace("income,job,owner,repaid", "incme,job,ownr,repayed", 1))
+    model = str(loans.description_file(0))
+    done = CliRunner().invoke(app, ["evaluate", model, "new.csv", "--device", "cpu"])
+    assert (
+        "no column 'repaid' (did you mean 'repayed'?), 'income' (did you mean 'incme'?), 'owner' (did you mean 'ownr'?)"
+    ) in str(done.exception)
+
+
 def test_each_unknown_word_is_named_once_with_its_rows(loans: StudyFolder, here: Path) -> None:
     jobs = ["pilot"] * 13 + [f"job {n}" for n in range(40)]
     lines = [f"{job},{'much' if job == 'job 3' else 1200},true\n" for job in jobs]
@@ -137,7 +147,10 @@ def test_each_unknown_word_is_named_once_with_its_rows(loans: StudyFolder, here:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("incme,job\n1,cook\n", "no column 'income', 'owner'. Did you mean 'incme'?"),
+        (
+            "incme,job\n1,cook\n",
+            "no column 'income' (did you mean 'incme'?), 'owner'. It has: incme, job. The",
+        ),
         ("income,job,owner\n", "has no rows"),
         ("income,job,owner,job\n1,cook,true,cook\n", "column 'job' is there 2 times"),
     ],

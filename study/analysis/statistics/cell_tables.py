@@ -11,7 +11,7 @@ import pandas as pd
 
 from study import metrics
 from study.analysis.statistics import formatting
-from study.errors import UserError, did_you_mean
+from study.errors import UserError, suggest_or_list
 from study.home.events import ENDED_STATES
 from study.ranking import SeedStatistics, seed_statistics
 from study.training.config import TRIAL_SECTIONS
@@ -262,18 +262,15 @@ def _check_metric_name(metric: str, reported: Iterable[str]) -> None:
     """Refuse a name that is not a metric. A metric that no trial has reported yet is accepted: its cells are empty."""
     names = list(reported)
     if metric not in names and ("/" not in metric or metrics.find_metric(metric) is None):
-        there_are = ", ".join(names) or "none yet"
-        raise UserError(f"{metric!r} is not a metric. {did_you_mean(metric, names)}There are: {there_are}")
+        raise UserError(f"{metric!r} is not a metric. {suggest_or_list(metric, names, 'There are')}")
 
 
 def _check_param_keys(frame: pd.DataFrame, keys: Iterable[str]) -> None:
     params = param_columns(frame)
     for key in keys:
         if key not in params:
-            raise UserError(
-                f"{key!r} is not a parameter that differs between trials of this study. {did_you_mean(key, params)}"
-                f"There are: {', '.join(params) or 'none'}"
-            )
+            there = suggest_or_list(key, params, "There are")
+            raise UserError(f"{key!r} is not a parameter that differs between trials of this study. {there}")
 
 
 def _keys_as_list(keys: str | Sequence[str]) -> list[str]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import pandas as pd
 
 from study.analysis.statistics import formatting
-from study.errors import UserError, did_you_mean
+from study.errors import UserError, suggest_or_list
 from study.home.events import ENDED_STATES
 from study.knobs import Section, Value
 from study.ranking import Results, SeedStatistics
@@ -197,8 +197,7 @@ def _check_comparable(studies: Sequence[Results], metric: str | None) -> None:
     _check_equal_across_studies("data", {results.spec.name: _data_text(results) for results in studies})
     shared = _shared_metrics(studies)
     if metric and metric not in shared:
-        there_are = ", ".join(shared) or "none yet"
-        raise UserError(f"--metric {metric}: not all have it. {did_you_mean(metric, shared)}There are: {there_are}")
+        raise UserError(f"--metric {metric}: not all have it. {suggest_or_list(metric, shared, 'There are')}")
     if metric is None:
         by_shared = [name for spec in specs for name in spec.objective.metrics if name in shared] or shared
         way = f". By one that all have: --metric {by_shared[0]}" if by_shared else ""

@@ -348,7 +348,7 @@ def _examine_file_cached(
     path = label_files.find_user_path(options.path)
     known = table_format.format_from_keys(vars(options))
     names = label_files.read_column_names(path, known)
-    used = user_data.columns_named_by_keys(options, names, path)
+    used = user_data.columns_named_by_keys(options, names, path, (column.name for column in encoding))
     label_files.check_columns_exist(names, options.without, path)
     _check_feature_keys(options, names, path)
     as_text = [name for name in used if name not in options.condition]

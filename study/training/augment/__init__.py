@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from study.data.dataset import Facts
-from study.errors import UserError, did_you_mean
+from study.errors import UserError, suggest_or_list
 from study.training.config import TrainOptions
 
 if TYPE_CHECKING:
@@ -160,6 +160,6 @@ def _check_suits_shape(name: str, shape: tuple[int, ...]) -> None:
 
 def _check_augmentation_name(name: str) -> str:
     if name not in AUGMENTATION_CHECKS:
-        allowed = f"{did_you_mean(name, AUGMENTATION_CHECKS)}Allowed: {', '.join(AUGMENTATION_CHECKS)}"
+        allowed = suggest_or_list(name, AUGMENTATION_CHECKS)
         raise UserError(f"train.augmentation: {name!r} given. {allowed}")
     return name
