@@ -252,7 +252,15 @@ def test_bias_labels_of_other_splits_are_no_use_in_training() -> None:
     assert lacking("sup_con", only_test) == []
 
 
-@pytest.mark.parametrize("key", ["tau_plus", "lambda_", "target", "bias", "kernel", "ce_weight"])
-def test_what_is_no_key_of_a_method_is_refused(key: str) -> None:
-    with pytest.raises(UserError, match=rf"method\.{key}: unknown key\. .*Allowed here: name, "):
+@pytest.mark.parametrize(
+    ("key", "told"),
+    [
+        *((key, "Allowed here: name, ") for key in ("tau_plus", "bias", "kernel")),
+        ("lambda_", r"Did you mean 'lambda'\?"),
+        ("target", r"Did you mean 'use_target'\?"),
+        ("ce_weight", r"Did you mean 'cell_weights'\?"),
+    ],
+)
+def test_what_is_no_key_of_a_method_is_refused(key: str, told: str) -> None:
+    with pytest.raises(UserError, match=rf"method\.{key}: unknown key\. .*{told}"):
         quickstart(f"method.{key}=1")
