@@ -429,7 +429,7 @@ class Study:
         Raises:
             UserError: nothing is left of them, or a file cannot be written.
         """
-        from study.commands.export import export_best
+        from study.commands.export_configurations import export_best
 
         choice = CandidateSelection(top, trial, [where] if isinstance(where, str) else where, by, pareto)
         return [file.path for file in export_best(self.folder, self.results, Path(out), choice)]

@@ -178,7 +178,7 @@ def export(
     as_json: JsonOption = False,
 ) -> None:
     """Write a study's best configurations as files. Example: study export quickstart --top 3 -o best.yaml"""
-    from study.commands import export as exporting
+    from study.commands import export_configurations as exporting
     from study.ranking import Results
     from study.ranking.selection import CandidateSelection
 

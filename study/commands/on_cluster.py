@@ -12,7 +12,7 @@ from study.cluster.driver_job import FINAL_TRAINING_KIND, DriverJob
 from study.cluster.head import ClusterHead, ClusterNodes, DashboardUnreachableError
 from study.cluster.job_client import JobClient
 from study.cluster.mirror import RemoteStudyNotFoundError, StudyMirror
-from study.commands import export, final_training, status
+from study.commands import export_configurations, final_training, status
 from study.commands.status import StudyRow
 from study.errors import StudyNotFoundError, UserError, did_you_mean
 from study.home.folder import Home, StudyFolder
@@ -326,7 +326,7 @@ def export_from_cluster(address: str, name: str) -> Path | None:
         so_far = shell_command("export", name, "-o", BEST_FILE_NAME, "--address", address)
         how = f". The best so far: {so_far}" if results.best else ""
         raise UserError(f"{name}: is {results.record.state} on the cluster, not complete{how}")
-    export.export_best(folder, results, folder.best_file)
+    export_configurations.export_best(folder, results, folder.best_file)
     return folder.best_file
 
 

@@ -14,7 +14,7 @@ from study.analysis.report.result_sentences import wrap_for_terminal
 from study.analysis.statistics.next_step import NextStep, is_better_than_baseline, predict_command
 from study.cluster.log_share import share_study_while_running
 from study.commands import extend_study, final_training
-from study.commands.export import export_best
+from study.commands.export_configurations import export_best
 from study.commands.report import lead_sentences_by_title, result_files
 from study.data import Dataset
 from study.driver.interrupt_messages import (

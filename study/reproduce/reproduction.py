@@ -13,6 +13,7 @@ from study.analysis import epochs_frame, to_csv, to_latex, to_markdown, trials_f
 from study.analysis.report.page import frame_to_markdown
 from study.analysis.statistics import formatting
 from study.analysis.statistics.cell_tables import MetricCell, make_cell
+from study.analysis.tables.metric_table import PrintedEntry, PrintedGrid, RankingDirection
 from study.analysis.tables.paper_comparison import (
     CLAIM_RULE,
     OUR_LINE,
@@ -26,7 +27,6 @@ from study.analysis.tables.paper_comparison import (
     judge_decreasing,
     judge_increasing,
 )
-from study.analysis.tables.printed_table import PrintedEntry, PrintedGrid, RankingDirection
 from study.driver.run import write_table_files
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord

@@ -12,7 +12,7 @@ from elsewhere import SPEC, THERE, URL, Jobs, as_it_is_there, replaced
 from helpers import quickstart
 
 from study.commands import on_cluster
-from study.commands.export import export_best
+from study.commands.export_configurations import export_best
 from study.commands.final_training import final_training_spec
 from study.errors import StudyNotFoundError, StudyStoppedError, UserError
 from study.home.folder import Home

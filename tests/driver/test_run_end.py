@@ -12,7 +12,7 @@ from helpers import Told, append_event, quickstart, write_ledger
 
 from study.analysis.statistics.next_step import predict_command
 from study.cli.options import show_run_end
-from study.commands.export import export_best
+from study.commands.export_configurations import export_best
 from study.commands.final_training import final_training_spec
 from study.driver import run
 from study.driver.session import RunEnd, closing_lines

@@ -7,7 +7,7 @@ from command import Command
 from helpers import timeless
 
 from study import data
-from study.commands.export import exported_spec
+from study.commands.export_configurations import exported_spec
 from study.commands.single_trial import run_trial
 from study.data import joint_fingerprint
 from study.ranking import Results

@@ -17,7 +17,7 @@ from ray import cloudpickle, exceptions
 from torch import nn
 
 from study.analysis.report.write_report import write_report
-from study.commands.export import export_best
+from study.commands.export_configurations import export_best
 from study.data.cache import allocate_array_on_disk, load_or_build_dataset
 from study.data.dataset import Facts, Split
 from study.errors import StudyStoppedError, UserError, find_disk_error

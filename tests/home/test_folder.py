@@ -13,7 +13,7 @@ from helpers import Told, named, quickstart, write_ledger
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from study.commands.export import exported_spec
+from study.commands.export_configurations import exported_spec
 from study.commands.final_training import create_or_extend, final_training_spec
 from study.errors import UserError
 from study.home.folder import Home

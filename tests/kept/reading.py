@@ -33,7 +33,7 @@ from study.analysis.report.caveats import caveat_statements
 from study.analysis.report.sections import build_report_page
 from study.analysis.statistics.frame import param_keys, param_value
 from study.cli import app
-from study.commands.export import export_best
+from study.commands.export_configurations import export_best
 from study.home.events import Event, event_to_entry
 from study.home.folder import StudyFolder, write_home_format
 from study.home.ledger import Ledger, read_entries

@@ -23,7 +23,7 @@ from study.analysis.statistics.ablation_effects import (
 )
 from study.analysis.statistics.compare_studies import ComparedStudy, difference_text, printed_comparison
 from study.analysis.tables import report_tables
-from study.analysis.tables.printed_table import ablation_notes, printed_ablation
+from study.analysis.tables.metric_table import ablation_notes, printed_ablation
 from study.data.dataset import DatasetSummary
 from study.home.events import event_to_entry
 from study.home.provenance import device_text, used_devices

@@ -7,7 +7,7 @@ import pandas as pd
 
 from study.analysis.statistics import formatting
 from study.analysis.statistics.cell_tables import LevelPlace
-from study.analysis.tables.printed_table import (
+from study.analysis.tables.metric_table import (
     PrintedEntry,
     PrintedGrid,
     RankingDirection,

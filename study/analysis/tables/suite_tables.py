@@ -22,7 +22,7 @@ from study.analysis.statistics.suite_cells import (
     rule_table_to_dict,
 )
 from study.analysis.tables.formats import frame_to_csv, to_latex, to_markdown
-from study.analysis.tables.printed_table import PrintedEntry, PrintedGrid, RankMark
+from study.analysis.tables.metric_table import PrintedEntry, PrintedGrid, RankMark
 from study.metrics import is_percent_metric, lower_is_better
 from study.ranking import SeedStatistics
 from study.spec.rungs import RungSchedule

@@ -15,7 +15,7 @@ from study.analysis.report.rules_section import RULES_TITLE
 from study.analysis.report.sections import build_report_page
 from study.analysis.statistics.next_step import is_better_than_baseline
 from study.analysis.tables.report_tables import printed_configurations
-from study.commands.export import export_best
+from study.commands.export_configurations import export_best
 from study.commands.status import list_study_rows, studies_table, study_status, study_status_lines
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord

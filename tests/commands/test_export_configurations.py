@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from helpers import Told, quickstart, write_ledger
 
-from study.commands.export import export_best
+from study.commands.export_configurations import export_best
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
