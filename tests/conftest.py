@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -10,6 +11,9 @@ import pytest
 from hypothesis import settings
 
 from study.upstream.environment import KEEP_LOOPBACK_VARIABLES, UV_HOOK_VARIABLE
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a script that runs the tests in the background hands that on
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 os.environ |= {UV_HOOK_VARIABLE: "0", **KEEP_LOOPBACK_VARIABLES}
 """Ray reads them where it is imported, which a test may do before the driver sets them; commands get neither."""
