@@ -239,12 +239,13 @@ def measured(
     return Told(stage, [conflicting], seed=seed, metric=metric, further=further, tested=tested, params=params, **given)
 
 
-def traded() -> StudyRecord:
-    """The best gains on conflicting samples and loses much of all others; trial 2 loses less."""
+def traded(searched: float = 0.63) -> StudyRecord:
+    """The best gains on conflicting samples and loses much of all others on fresh seeds, whatever accuracy it had in
+    the search; trial 2 loses less."""
     off = (-0.01, 0.0, 0.01)
     return over(
         measured("baseline", 0.38, 0.98, 0.92),
-        measured("search", 0.54, 0.64, 0.63),
+        measured("search", 0.54, 0.64, searched),
         measured("search", 0.45, 0.95, 0.90),
         measured("search", 0.40, 0.97, 0.91),
         *(measured("confirm", 0.38 + by, 0.98, 0.92 + by, seed, repeats=0) for seed, by in enumerate(off, 1)),

@@ -168,11 +168,11 @@ def trade_off_statements(results: Results) -> Iterator[AccuracyTradeOff | Milder
     lost = best.difference_to(reference, "val/accuracy")
     costs_much = lost is not None and lost.is_clear and lost.value < -MIN_LOSS_TO_NAME_MILDER
     if costs_much and results.spec.metric != "val/accuracy":
-        yield from _milder_configuration(results, reference)
+        yield from _milder_configuration(results, reference, best)
 
 
-def _milder_configuration(results: Results, reference: Arm) -> Iterator[MilderConfiguration]:
-    """Yield the best configuration that is better than the baseline and loses little of its accuracy."""
+def _milder_configuration(results: Results, reference: Arm, best: Arm) -> Iterator[MilderConfiguration]:
+    """Yield the best configuration besides the result that is better than the baseline and loses little accuracy."""
     spec = results.spec
     own = reference.metric_statistics(spec.metric)
     whole = reference.metric_statistics("val/accuracy")
@@ -181,6 +181,8 @@ def _milder_configuration(results: Results, reference: Arm) -> Iterator[MilderCo
     least = math.floor(1000 * (whole.mean - MIN_LOSS_TO_NAME_MILDER)) / 1000
     for candidate in results.ranked_search:
         accuracy = epochs.chosen_metric(spec.objective, candidate.trial, "val/accuracy")
+        if candidate.trial.number == best.trial_number:
+            continue
         if accuracy is not None and accuracy >= least and spec.is_better(candidate.search_value, own.mean):
             yield MilderConfiguration(
                 spec.name, candidate.trial.number, spec.metric, candidate.search_value, accuracy, least

@@ -315,6 +315,10 @@ def test_the_trade_off_says_what_rose_what_fell_and_which_configuration_is_milde
     assert (milder.trial, milder.value, milder.accuracy, milder.least) == (2, 0.45, 0.90, 0.87)
 
 
+def test_the_result_is_not_offered_as_the_milder_one_for_its_luck_in_the_search() -> None:
+    assert only(MilderConfiguration, Results(AGAINST, traded(searched=0.91))).trial == 2
+
+
 @pytest.mark.parametrize(("smallest", "is_shown"), [(9, False), (10, True)])
 def test_a_summary_begins_with_the_studys_metric_and_leaves_out_groups_of_a_few_samples(
     smallest: int, is_shown: bool
