@@ -210,7 +210,13 @@ def suggest_or_list(word: str, valid: Iterable[str], label: str = "Allowed", com
 
 
 def did_you_mean_path(path: Path, suffixes: Container[str] | None = None) -> str:
-    """Return `Did you mean x? ` for a file or folder beside a path that is not there, or an empty text.
+    """Return `Did you mean x? ` for what `closest_path` finds, or an empty text."""
+    near = closest_path(path, suffixes)
+    return f"Did you mean {near}? " if near else ""
+
+
+def closest_path(path: Path, suffixes: Container[str] | None = None) -> Path | None:
+    """Return the file or folder beside a path, which is not there, that may be meant; None: there is none.
 
     Args:
         suffixes: of the files that may be meant, in small letters; None: any file or folder.
@@ -221,4 +227,4 @@ def did_you_mean_path(path: Path, suffixes: Container[str] | None = None) -> str
             if not other.name.startswith(".") and (suffixes is None or other.suffix.lower() in suffixes):
                 beside.setdefault(other.stem.lower(), other)
     near = get_close_matches(path.stem.lower(), beside, n=1, cutoff=0.6)
-    return f"Did you mean {beside[near[0]]}? " if near else ""
+    return beside[near[0]] if near else None

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
-from typing import TYPE_CHECKING, dataclass_transform
+from typing import TYPE_CHECKING, Protocol, dataclass_transform, runtime_checkable
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -26,6 +26,14 @@ class Statement:
         dataclass(frozen=True)(cls)
 
 
+@runtime_checkable
+class SupportsDocument(Protocol):
+    """Value that is written otherwise than by its fields."""
+
+    def to_document_value(self) -> object:
+        """Return its plain value."""
+
+
 def join_statements(statements: Iterable[Statement]) -> str:
     """Join statements to one text."""
     return " ".join(map(str, statements))
@@ -35,8 +43,8 @@ def to_plain_value(value: object) -> object:
     """Convert a document to plain values, its fields in their order, a statement as its text."""
     if isinstance(value, Statement):
         return str(value)
-    if (as_document := getattr(value, "to_document_value", None)) and not isinstance(value, type):
-        return as_document()
+    if isinstance(value, SupportsDocument):
+        return value.to_document_value()
     if is_dataclass(value) and not isinstance(value, type):
         return to_plain_dict(value)
     if isinstance(value, Mapping):

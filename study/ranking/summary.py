@@ -327,8 +327,9 @@ def summary_lines(summary: StudySummary) -> list[str]:
         return texts
     if summary.constraints and leads.violation:
         what = "first" if leading == "search" else "best"
+        limits, it = ", ".join(summary.constraints), "it" if len(summary.constraints) == 1 else "them all"
         texts.append(
-            f"no configuration keeps {', '.join(summary.constraints)}; the {what} misses by {leads.violation:.4g}"
+            f"the {what} misses {limits} by {leads.violation:.4g}; none of those that it was chosen from keeps {it}"
         )
     texts += _front_lines(summary)
     params = ", ".join(f"{key} = {format_parameter(value)}" for key, value in (leads.params or {}).items())

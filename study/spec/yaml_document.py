@@ -22,7 +22,7 @@ from ruamel.yaml.nodes import Node
 from ruamel.yaml.reader import ReaderError
 from ruamel.yaml.scalarbool import ScalarBoolean
 
-from study.errors import UserError, did_you_mean, did_you_mean_path
+from study.errors import UserError, closest_path, closest_spellings, did_you_mean, did_you_mean_path
 from study.knobs import Section, Value
 from study.text import list_few_names, shorten_text
 
@@ -69,17 +69,18 @@ def find_study_file(spec: str) -> Path:
         raise UserError(f"{spec}: a study, no study file. Did you mean {best}?")
     if spec and os.path.isdir(spec):
         raise UserError(f"{spec}: {_folder_given_message(path)}")
-    near = did_you_mean(spec, names) or did_you_mean_path(path, STUDY_FILE_SUFFIXES) or _did_you_mean_study(spec)
     raise UserError(
-        f"{spec}: no study file of that name. {near}"
+        f"{spec}: no study file of that name. {did_you_mean(spec, names) or _did_you_mean_own(spec)}"
         "For a file of your own give its path, ending in .yaml. Shipped ones: study spaces"
     )
 
 
-def _did_you_mean_study(word: str) -> str:
-    """Return which study of the home with an exported file is meant, which `study train` takes by its name."""
+def _did_you_mean_own(word: str) -> str:
+    """Return which study file beside, or study of the home, is meant; `study train` takes both."""
     studies = [file.parent.name for file in _home_path().glob("*/best.yaml")]
-    return did_you_mean(word, studies).replace("? ", ", a study? ")
+    near = [f"{study!r}, a study" for study in closest_spellings(word, studies)]
+    near += [str(file)] if (file := closest_path(Path(word), STUDY_FILE_SUFFIXES)) else []
+    return f"Did you mean {', or '.join(near)}? " if near else ""
 
 
 def _home_path() -> Path:

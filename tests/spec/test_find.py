@@ -94,6 +94,9 @@ def test_a_study_or_file_that_is_nearly_named_is_proposed(tmp_path: Path, monkey
     (tmp_path / "studies" / "baeume" / "best.yaml").touch()
     with pytest.raises(UserError, match=r"bauem: no study file of that name\. Did you mean 'baeume', a study\?"):
         find_study_file("bauem")
+    (tmp_path / "baeume.yaml").touch()
+    with pytest.raises(UserError, match=r"Did you mean 'baeume', a study, or baeume\.yaml\?"):
+        find_study_file("bauem")
     (tmp_path / "birds.yaml").touch()
     with pytest.raises(UserError, match=r"bird: no study file of that name\. Did you mean birds\.yaml\?"):
         find_study_file("bird")

@@ -58,10 +58,7 @@ class ConfigurationsOnFront(Statement):
         where = _judged_by_text(self.spec, self.front, self.judged)
         if self.verdict == "none keeps the limits":
             limits, least = " and ".join(map(str, spec.objective.constraints)), self.front[0][1].total_violation
-            return (
-                f"No configuration keeps {limits}, so that there is no front: of {where} {chosen} misses by least, "
-                f"{least:.4g}."
-            )
+            return f"Of {where} none keeps {limits}, so that there is no front: {chosen} misses by least, {least:.4g}."
         if self.verdict == "one point":
             others = [
                 _configuration_name(each) for each, _ in self.front if not _is_same_configuration(each, self.chosen[0])

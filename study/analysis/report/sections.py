@@ -280,7 +280,7 @@ def build_report_page(
     first = report_tables.printed_first_table(results)
     summary = report_tables.printed_summary(results)
     configurations = report_tables.printed_configurations(results)
-    figure_notes = [*map(Paragraph, why_search_figures_missing(results, pictures))]
+    figure_notes = list(map(Paragraph, why_search_figures_missing(results, pictures)))
     with_references = references_table(results, report_tables.first_table_metrics(results))
     beneath = report_tables.printed_other_epochs(results)
     tables = [table for table in (with_references, first, beneath) if table is first or len(table)]

@@ -355,8 +355,8 @@ class SeedsDoNotDecide(Statement):
         between = (
             f"{needed.fewest} seeds" if most == str(needed.fewest) else f"between {needed.fewest} and {most} seeds"
         )
-        end = f": {self.command}" if self.command else "."
-        following = f"{needed.next_batch} is a good next step{end}"
+        command = f" ({self.command})" if self.command else ""
+        following = f"{needed.next_batch} is a good next step{command}."
         return f"{what} {between} in all ({SEEDS_CONFIDENCE:.0%} confidence); {following}"
 
 

@@ -166,9 +166,10 @@ def test_a_search_without_a_complete_trial_is_not_said_to_have_gained_nothing() 
 def test_limits_that_nothing_keeps_are_said_with_the_miss() -> None:
     spec = quickstart("search.constraints=[val/equalized_odds <= 0.1]", "search.confirm={top: 0}")
     told = record(*(Told("search", [0.6], further={"val/equalized_odds": odds}) for odds in (0.3, 0.5)))
-    assert "no configuration keeps val/equalized_odds <= 0.1; the best misses by 0.2" in lines(spec, told)
+    said = "the best misses val/equalized_odds <= 0.1 by 0.2; none of those that it was chosen from keeps it"
+    assert said in lines(spec, told)
     kept = record(*(Told("search", [0.6], further={"val/equalized_odds": odds}) for odds in (0.05, 0.5)))
-    assert not [line for line in lines(spec, kept) if line.startswith("no configuration keeps")]
+    assert not [line for line in lines(spec, kept) if "misses" in line]
 
 
 def test_a_trial_without_a_number_is_named() -> None:
