@@ -38,7 +38,9 @@ def group_counts_of_split(spec: StudySpec, trial: TrialRecord, dataset: Dataset)
         return None
     values = _metric_values(spec, trial)
     labelled = found.samples - found.unlabelled
-    return GroupCounts.from_metrics(split, found.cells, lambda name: values.get(f"{split}/{name}"), labelled)
+    return GroupCounts.from_metrics(
+        split, found.cells, lambda name: values.get(f"{split}/{name}"), labelled, facts.aligned
+    )
 
 
 def _metric_values(spec: StudySpec, trial: TrialRecord) -> dict[str, float | None]:

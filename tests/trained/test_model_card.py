@@ -85,7 +85,7 @@ def test_the_group_that_is_served_worst_is_named_with_its_samples() -> None:
     )
     assert expected in found
     few = text(final(0.8, 2, **tested))
-    assert "too small to tell: class 'crow' with bias class 'sea', on average over the seeds 0.2 of 1 right" in few
+    assert "too small to judge: class 'crow' with bias class 'sea', on average over the seeds 0.2 of 1 right" in few
     alike = {"group_0_0": 0.7, "group_0_1": 0.7, "group_1_1": 0.7, "worst_group": 0.7}
     assert "worst of" not in text(final(0.8, 2, **alike), of=times(10))
 
