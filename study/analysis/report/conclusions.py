@@ -295,8 +295,8 @@ class SplitTooSmall(Statement):
         within = formatting.format_value_interval(self.metric, self.interval)
         return (
             f"The {'validation' if split == 'val' else split} split is too small to measure {self.metric} closely: "
-            f"with the error of its own samples{few} {self.arm.label_in_sentence} lies within {within} (95% interval), and "
-            "more seeds do not take that error away."
+            f"with the error of its own samples{few} {self.arm.label_in_sentence} lies within {within} (95% interval), "
+            "and more seeds do not take that error away."
         )
 
 
