@@ -37,7 +37,7 @@ def test_all_metrics_are_a_table_with_a_column_for_each_split() -> None:
     ]
     assert metrics_table({"epoch": 1}) == []
     (_, group) = metrics_table({"val/group_0_1_accuracy": 0.5}, ["no", "yes"], ["a", "b"])
-    assert group.split(maxsplit=2) == ["group_0_1_accuracy", "0.5", "class 'no', bias class 'b'"]
+    assert group.split(maxsplit=2) == ["group_0_1_accuracy", "50.0%", "class 'no', bias class 'b'"]
 
 
 def test_what_a_users_function_raises_is_the_users(capsys: pytest.CaptureFixture[str]) -> None:
