@@ -127,7 +127,7 @@ def test_it_says_what_the_search_gained_and_how_sure_that_is() -> None:
     assert "by +10.0 points in test/accuracy, which one seed cannot tell from luck." in said
     noise = {"val/accuracy": {**gain, "interval": [0.22, 0.22 + 1e-16]}}
     alike = model_card(Results(replace(spec, origin=ORIGIN | {"gain": noise}), found), best, dataset(), "birds")
-    assert "by +0.2200 val/accuracy, on every seed alike." in alike
+    assert "by +22.0 points in val/accuracy, on every seed alike." in alike
     changed = replace(spec, origin=ORIGIN | {"gain": gains, "changed": ["train.epochs=1"]})
     assert "differed from the baseline" not in model_card(Results(changed, found), best, dataset(), "birds")
 
