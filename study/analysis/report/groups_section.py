@@ -42,7 +42,7 @@ def _split_grid(results: Results, split: str) -> list[Block]:
     which = f", {' → '.join(arm.label_in_sentence for arm, _ in counts)}" if len(counts) > 1 else ""
     note = (
         f"How many of each group's samples on {split} are right{which}; the bar is that of {arm.label_in_sentence}. In "
-        f"brackets are groups of fewer than {MIN_SHOWN_GROUP_SAMPLES} samples, too few to tell. The metric "
+        f"brackets are groups of fewer than {MIN_SHOWN_GROUP_SAMPLES} samples, too few to judge. The metric "
         "group_Y_S_accuracy is of row Y and column S, counted from 0."
     )
     return [TableBlock(frame, [[None, *row] for row in shares]), Paragraph(note)]

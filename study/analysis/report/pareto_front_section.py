@@ -283,6 +283,7 @@ def front_table(results: Results) -> "pd.DataFrame":
     for (candidate, score), tested in zip(front, arms, strict=True):
         judged = _judged_arm(results.spec, candidate, score)
         chosen = ", chosen" if best and _is_same_configuration(candidate, best) else ""
+        chosen = ", misses the limits by least" if score.total_violation > 0 else chosen
         row = {"trial": trial_label(candidate.trial) + chosen}
         for name in results.spec.objective.metrics:
             title = f"{formatting.metric_with_direction(results.spec, name)} {where}"
@@ -304,9 +305,11 @@ def pareto_front_section(results: Results, picture: FigureBlock | None) -> PageS
 def front_note(results: Results) -> str:
     """Return what the columns are, what of the search's front is missing, and for how many test was read."""
     spec = results.spec
-    front = results.front
-    limits = f", of those that keep {', '.join(spec.search.constraints)}" if spec.search.constraints else ""
-    note = [f"No other configuration beats one of these in every metric on the validation split{limits}."]
+    front, limits = results.front, ", ".join(spec.search.constraints)
+    kept = f", of those that keep {limits}" if limits else ""
+    note = [f"No other configuration beats one of these in every metric on the validation split{kept}."]
+    if front[0][1].total_violation > 0:
+        note = [f"There is no front, as none of those it is taken from keeps {limits}: this one misses by least."]
     note += [*_why_left_front(results, front), "Nothing is chosen on test."]
     read = len(_candidates_read_on_test(spec, front))
     if read < len(front):

@@ -124,8 +124,7 @@ def _ablation_method_sentences(results: Results, ablation: Ablation) -> Iterator
 
 
 FIGURE_CAPTIONS = {
-    "front": "{left} mark is one configuration of the search{mean}. The ring is {chosen} of the front: "
-    "{rule}.{fresh}{beaten}",
+    "front": "{left} mark is one configuration of the search{mean}. The ring is {chosen}.{fresh}{beaten}",
     "seeds": "Each ring is one {ring}. {tick}{fitted}",
     "ablation": "Each bar is one step on the way from the baseline to what led the search, from the value before it "
     "to the value after it; the line is the interval of its end. The intervals hold together in 95% of cases.",
@@ -174,10 +173,13 @@ def _front_caption_words(results: Results) -> dict[str, str]:
     fresh = any(score is candidate.confirmed_score for candidate, score in results.scored_candidates)
     right = f" The others: those that ran on {formatting.rerun_seeds_text(results.spec)}, mean ± sample standard "
     right += "deviation over these; what is grey is not on the front."
+    chosen = "what leads the search" if results.reference_as_result else "what was chosen"
+    chosen = f"{chosen} of the front: {results.spec.objective.front_choice_text}"
+    if results.scored_candidates[0][1].total_violation > 0:
+        chosen = "what misses the limits by least: there is no front"
     beaten = " The front is that of all metrics: in these two alone some of it may look beaten."
     return {
-        "chosen": "what leads the search" if results.reference_as_result else "what was chosen",
-        "rule": results.spec.objective.front_choice_text,
+        "chosen": chosen,
         "left": "First panel: each" if fresh else "Each",
         "fresh": right * fresh,
         "beaten": beaten * (len(results.spec.objective.metrics) > 2),

@@ -18,7 +18,8 @@ def group_counts_of_arm(record: StudyRecord, arm: Arm, split: str) -> GroupCount
 
     None where the sizes of groups are not known: without bias labels, of several data sets, or of very many groups.
     """
-    cells = record.group_sample_counts.cells.get(split)
+    groups = record.group_sample_counts
+    cells = groups.cells.get(split)
     if not cells:
         return None
 
@@ -26,7 +27,7 @@ def group_counts_of_arm(record: StudyRecord, arm: Arm, split: str) -> GroupCount
         found = arm.metric_statistics(f"{split}/{name}")
         return found.mean if found else None
 
-    return GroupCounts.from_metrics(split, cells, mean)
+    return GroupCounts.from_metrics(split, cells, mean, aligned=groups.aligned)
 
 
 def worst_group_of_arm(record: StudyRecord, arm: Arm, split: str) -> WorstGroup | None:

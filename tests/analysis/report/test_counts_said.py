@@ -113,7 +113,7 @@ def test_the_worst_group_is_named_with_its_size() -> None:
     (group,) = found.found.worst
     assert (group.name, group.right, group.samples) == ("class 'cat' with bias class 'light'", 2.0, 8)
     assert (found.arm.label, found.found.split, len(found.found.group_sizes)) == ("trial 0", "val", 3)
-    assert "1 of 3 groups has fewer than 10 samples, too few to tell. Groups without a sample: 1." in str(found)
+    assert "1 of 3 groups has fewer than 10 samples, too few to judge. Groups without a sample: 1." in str(found)
     compared, error = (block.text for block in group_blocks(Results(ONE, told)) if isinstance(block, Paragraph))
     assert "equalized_odds is no number: of class 'dog' no two groups have samples" in compared
     assert error.startswith("The split's error is the standard error of the value of trial 0, because the split is a")
