@@ -119,7 +119,7 @@ def closing_lines(end: RunEnd) -> list[str]:
         lines += ["", frame_to_markdown(printed_comparison(beside))]
     if record.state == "complete":
         lines += ["", *([] if is_ray_job() else _file_lines(end))]
-        if spec.final_seeds is None and end.results.confirm_settings.rules:
+        if spec.final_seeds is None and end.results.confirmation.settings.rules:
             lines.append("rules      what each selection rule would have picked, on fresh seeds: in the report")
         if record.ablation_request is not None:
             best = record.ablation_request.trial

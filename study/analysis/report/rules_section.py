@@ -127,7 +127,7 @@ def _choice_sentences(results: Results) -> Iterator[str]:
 
 def _test_reading_sentences(results: Results, table: RulePickResults) -> Iterator[str]:
     """Yield how the test split was read for this."""
-    plan, fresh = results.confirm_settings, formatting.rerun_seeds_text(results.spec)
+    plan, fresh = results.confirmation.settings, formatting.rerun_seeds_text(results.spec)
     if not plan.rules:
         yield (
             "Test is read only for what this study chose and its baseline, so what other picks reach is not known. "

@@ -100,7 +100,7 @@ def _effect_with_interval(name: str, effect: AblationEffect) -> str:
 def _ablation_method_sentences(results: Results, ablation: Ablation) -> Iterator[str]:
     """Yield on which seeds the ablation ran, how its steps were made, and what is missing."""
     yield f"All configurations run on {formatting.seeds_text(ablation.seeds)}."
-    if not set(ablation.seeds) & set(results.confirm_seeds):
+    if not set(ablation.seeds) & set(results.confirmation.seeds):
         yield "By none of these seeds that trial was chosen, so its gain is not that of the luckiest."
     elif includes_choosing_seed(results, ablation.seeds):
         yield "Later several configurations were confirmed on some of these seeds; this one was chosen before."
@@ -377,7 +377,7 @@ def _settings_values(results: Results) -> dict[str, str]:
     metric = f"{epochs.chosen_epoch_text(goal)}: {'; '.join([*aims, *spec.search.constraints])}"
     if spec.final_seeds is not None:
         return settings | {"metric": metric}
-    confirm = results.confirm_settings
+    confirm = results.confirmation.settings
     settings["metric"] = metric
     settings["search"] = f"{pluralise(spec.trials, 'trial')}, sampler {search.sampler}, seed {search.seed}"
     if goal.has_several_metrics:
