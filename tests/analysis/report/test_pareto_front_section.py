@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from helpers import Told, quickstart, write_ledger
 from markupsafe import escape
-from told_studies import NEARLY, TWO_METRICS, cheaper, over, said
+from told_studies import NEARLY, TWO_METRICS, cheaper, kept_in_search_alone, limited_to_one, said
 
 from study.analysis.figures import FIGURES
 from study.analysis.report.page import FigureBlock, TableBlock, page_to_html
@@ -173,25 +173,7 @@ def test_a_point_that_is_as_good_for_half_of_the_other_metric_is_pointed_out(
 
 
 def limited(*assignments: str) -> Results:
-    """Return a study whose one confirmed configuration breaks the limit that it and another kept in the search."""
-    spec = quickstart(
-        *assignments,
-        "train.epochs=1",
-        "search.early_stopping={name: none}",
-        "search.confirm={top: 1, seeds: 2, front: 0}",
-        "search.trials=4",
-        f"search.constraints=[{GAP} <= 0.05]",
-    )
-    searched = [
-        Told("search" if number else "baseline", [accuracy], params=PARAMS[number], further={GAP: gap})
-        for number, (accuracy, gap) in enumerate(SEARCH)
-    ]
-    fresh = [
-        Told("confirm", [value + 0.001 * seed], params=PARAMS[number], further={GAP: gap}, seed=seed, repeats=number)
-        for number, value, gap in ((0, 0.7, 0.2), (2, 0.9, 0.15))
-        for seed in (1, 2)
-    ]
-    return Results(spec, over(*searched, *fresh))
+    return Results(limited_to_one(*assignments), kept_in_search_alone())
 
 
 @pytest.mark.parametrize("metrics", [f"search.metric=[val/accuracy, {GAP}]", "search.metric=val/accuracy"])
@@ -206,7 +188,7 @@ def test_what_keeps_a_limit_in_the_search_alone_is_named_with_the_command_that_r
     told = "In the search trial 3 (val/equalized_odds 0.010) keeps it and has not run on fresh seeds yet."
     assert str(step.why) == f"The result breaks {GAP} <= 0.05 on fresh seeds. {told}"
     confirm_event(results, 2, 2, False)
-    assert 3 in [trial.number for trial in Results(results.spec, results.record).trials_to_confirm()]
+    assert 3 in [trial.number for trial in Results(results.spec, results.record).confirmation.trials_to_confirm()]
 
 
 def test_where_no_judged_configuration_keeps_the_limits_there_is_no_front_to_be_chosen_of() -> None:
