@@ -569,7 +569,7 @@ def _limits_step(results: Results) -> list[NextStep]:
         return []
     on_front = len(objective.front_positions([each.score for each in searched]))  # of a larger one not all would run
     top = max(searched.index(named[-1]) + 1, on_front if results.spec.objective.has_several_metrics else 0)
-    options = "--top", top, "--seeds", results.confirm_settings.seeds
+    options = "--top", top, "--seeds", results.confirmation.settings.seeds
     why = LimitsKeptInSearchAlone(results.spec, [to_arm(results.spec, each) for each in named])
     return [NextStep("confirm", why, shell_command("confirm", results.spec.name, *options))]
 
