@@ -204,7 +204,7 @@ def test_what_keeps_a_limit_in_the_search_alone_is_named_with_the_command_that_r
     told = "In the search trial 3 (val/equalized_odds 0.010) keeps it and has not run on fresh seeds yet."
     assert str(step.why) == f"The result breaks {GAP} <= 0.05 on fresh seeds. {told}"
     confirm_event(results, 2, 2, False)
-    assert 3 in [trial.number for trial in Results(results.spec, results.record).trials_to_confirm()]
+    assert 3 in [trial.number for trial in Results(results.spec, results.record).confirmation.trials_to_confirm()]
 
 
 def test_where_no_judged_configuration_keeps_the_limits_there_is_no_front_to_be_chosen_of() -> None:
