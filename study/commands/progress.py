@@ -121,17 +121,21 @@ class StudyProgress:
             return self._front_text(best)
         keeps = " that keeps the limits" if spec.objective.constraints else ""
         extreme = "lowest" if spec.mode == "min" else "highest"
+        is_of_one_fold = spec.folds is not None and spec.search.folds != "each"
         way = self._broken_limits_text(best.score) or f"{extreme} in the search{keeps}"
+        way += ", on one fold" * is_of_one_fold
         value, before = best.search_value, reference.search_value if reference else None
         fresh = results.ranked_search[0]
         if fresh.confirm_statistics and results.is_confirmed:
             best, value, seeds = fresh, fresh.confirm_statistics.mean, fresh.confirm_statistics.count
             breaks = self._broken_limits_text(fresh.confirmed_score or fresh.score)
-            way = ", ".join(filter(None, (f"mean of {pluralise(seeds, 'fresh seed')}", breaks)))
+            means = f"mean of {pluralise(seeds, 'fresh seed')}" if spec.folds is None else "on all folds"
+            way = ", ".join(filter(None, (means, breaks)))
             before = reference.confirm_statistics.mean if reference and reference.confirm_statistics else None
         against = f", baseline {format_metric(spec.metric, before)}" if before is not None else ""
         if without := results.best_reference:
             against += f", without a search {format_metric(spec.metric, without.metrics[spec.metric] or 0.0)}"
+            against += " on all folds" * is_of_one_fold
         return f"{spec.metric} {format_metric(spec.metric, value)} ({way}, trial {best.trial.number}){against}"
 
     def _front_text(self, best: Candidate) -> str:

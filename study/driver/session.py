@@ -214,7 +214,7 @@ def _next_command_lines(end: RunEnd, steps: Sequence[NextStep], has_baseline: bo
     elif is_over is False:
         uses = ["keep the baseline, which best.yaml holds", f"{uses[0]}   the baseline on new seeds"]
     elif is_over is None:
-        uses.append("keep the baseline, from which it is not told apart")
+        uses.append("keep the baseline, as the best may be no better")
     why = wrap_for_terminal("advice", str(steps[0].why)) if steps else []
     if steps and steps[0].kind == "learn":
         return why

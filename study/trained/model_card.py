@@ -232,7 +232,7 @@ def _configuration_choice_sentences(results: Results) -> Iterator[str]:
     by_study = f"{earlier_readings} by that study and " if earlier_readings is not None else ""
     yield (
         f"Readings of the test split: {by_study}{readings} by this training, each of one "
-        "model. None chose anything. Choosing by them from now on would make the test split useless."
+        "model. Nothing was chosen by them. Choosing by them from now on would make the test split useless."
     )
 
 

@@ -424,8 +424,8 @@ class MetricChange(Statement):
         is_on_same_seeds = best.metric_seeds(name) == best.metric_seeds(best.spec.metric)
         where = "" if is_on_same_seeds else f" ({_seeds_text(name, reference, best)})"
         return (
-            f"On the test split, which chose nothing, {name} is {formatting.format_arm_mean(best, name)} against "
-            f"{formatting.format_arm_mean(reference, name)} of the baseline{where}: {self._difference_text()}."
+            f"On the test split, which was not used to choose, {name} is {formatting.format_arm_mean(best, name)} "
+            f"against {formatting.format_arm_mean(reference, name)} of the baseline{where}: {self._difference_text()}."
         )
 
     def _difference_text(self) -> str:

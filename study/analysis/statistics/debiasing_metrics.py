@@ -101,7 +101,7 @@ class NoBetterThanChance(Statement):
             else formatting.format_arm_mean(self.arm, self.metric)
         )
         return (
-            f"{sentence_case(self.arm.label_in_sentence)} is not told from guessing: {self.metric} is {has}, and "
+            f"{sentence_case(self.arm.label_in_sentence)} may only be guessing: {self.metric} is {has}, and "
             f"guessing has {format_metric(self.metric, self.chance)}, as has any model that knows the bias and nothing "
             "else."
         )

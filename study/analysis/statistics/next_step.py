@@ -385,11 +385,15 @@ class SeedsDoNotDecide(Statement):
     command: str | None = None
 
     def __str__(self) -> str:
-        pair = f"By {self.best.spec.metric} {self.best.label_in_sentence} and {self.other.label_in_sentence}"
+        pair = f"{self.best.label_in_sentence} and {self.other.label_in_sentence}"
         needed = self.needed
         if needed is None:
-            return f"{pair} ran on {pluralise(self.seeds, 'seed')} in common, which cannot tell them apart."
-        what = f"{pair} are not told apart on {self.seeds} seeds. To tell them apart in {TARGET_POWER_IN_WORDS} takes"
+            common = f"ran on {pluralise(self.seeds, 'seed')} in common"
+            return f"{sentence_case(pair)} {common}, which cannot tell which is better by {self.best.spec.metric}."
+        what = (
+            f"By {self.best.spec.metric} it is open after {self.seeds} seeds which of {pair} is better. To tell in "
+            f"{TARGET_POWER_IN_WORDS} takes"
+        )
         if needed.fewest is None:
             return f"{what} more than {max(MAX_SEEDS_NEEDED, self.seeds)} seeds ({SEEDS_CONFIDENCE:.0%} confidence)."
         most = f"more than {MAX_SEEDS_NEEDED}" if needed.most is None else str(needed.most)
@@ -425,8 +429,8 @@ class SeedsChangeNothing(Statement):
             return f"{sentence_case(pair)} are right in every validation sample: more seeds would tell of {name} alone."
         most, gain = (formatting.format_difference(name, abs(one), signed=False) for one in (self.reach, self.gain))
         return (
-            f"By {name} {pair} are not told apart, and need not be: the 95% interval of their difference ends at "
-            f"{most}, and the gain over the baseline is {gain}."
+            f"By {name} it is open which of {pair} is better, and it hardly matters: the 95% interval of their "
+            f"difference ends at {most}, and the gain over the baseline is {gain}."
         )
 
 
@@ -462,7 +466,7 @@ class NoStepLeft(Statement):
             return f"{keep}Every configuration of the space was tried.{seeds}"
         if self.trials <= MIN_BETTER_CONFIGURATIONS + MIN_WORSE_CONFIGURATIONS:
             few = f"{pluralise(self.trials, 'trial')} of the search {'is' if self.trials == 1 else 'are'} too few"
-            return f"{keep}{few} to say whether more of them, or wider ranges, bring more.{seeds}"
+            return f"{keep}{few} to say whether more trials, or wider ranges, would find better ones.{seeds}"
         more = ", more trials or more seeds" if seeds else " or more trials"
         return f"{keep}Nothing that was measured asks for a wider range{more}."
 
