@@ -6,7 +6,7 @@ The front is that of `Results.front`, and every value of it here is the one that
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from study.analysis.report.page import FigureBlock, PageSection, Paragraph, TableBlock
+from study.analysis.report.page import FigureBlock, PageSection, Paragraph, TableBlock, as_code
 from study.analysis.statistics import formatting
 from study.analysis.statistics.frame import param_keys, param_text, trial_label
 from study.analysis.statistics.next_step import MIN_SHARE_OF_GAIN
@@ -19,10 +19,6 @@ from study.text import pluralise, shell_command
 
 if TYPE_CHECKING:
     import pandas as pd
-
-MAX_TOLD_CONFIGURATIONS = 2
-"""Size of the largest front whose values the sentences give; those of a larger one are in the table."""
-
 
 JudgedCandidate = tuple[Candidate, TrialScore]
 """A configuration, and what it was judged by."""
@@ -72,12 +68,8 @@ class ConfigurationsOnFront(Statement):
             elif self.broken:
                 of = f"{self.judged - self.broken} of {where} keep {limits}; of these"
             return f"{of} {said}{tied}: {_metric_values_text(spec, *self.chosen)}."
-        is_large = len(self.front) > MAX_TOLD_CONFIGURATIONS
-        names = [
-            _configuration_name(each) + ("" if is_large else f" ({_metric_values_text(spec, each, score)})")
-            for each, score in self.front
-        ]
-        return f"No configuration is best in every metric: of {where} the front is {formatting.join_with_and(names)}."
+        names = formatting.join_with_and(_configuration_name(each) for each, _ in self.front)
+        return f"No configuration is best in every metric: of {where} the front is {names}."
 
 
 class ChosenOfFront(Statement):
@@ -320,11 +312,11 @@ def front_note(results: Results) -> str:
         several = f"Every metric was read on test for {read or 'none'} of these {len(front)}."
         note.append(several if front[1:] else "Not every metric of it was read on test.")
     if read < len(front) and (top := _smallest_top_with_whole_front(results)):
-        note.append(f"`study confirm {spec.name} --top {top}` runs them on fresh seeds.")
+        note.append(f"{as_code(f'study confirm {spec.name} --top {top}')} runs them on fresh seeds.")
     if front[1:]:
         one, whole = "--trial N -o best.yaml", f"--pareto {','.join(spec.objective.metrics)} -o front.yaml"
-        export = f"study export {spec.name}"
-        note.append(f"To export another of them: `{export} {one}`; all: `{export} {whole}`.")
+        commands = [as_code(f"study export {spec.name} {options}") for options in (one, whole)]
+        note.append(f"To export another of them: {commands[0]}; all: {commands[1]}.")
     return " ".join(note)
 
 

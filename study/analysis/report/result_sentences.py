@@ -397,37 +397,22 @@ def _certainty_statements(results: Results) -> Iterator[BestAmongRivals | Differ
 
 
 class PositionOfBest(Statement):
-    """The place among the search's configurations at which the best came, or the front last grew.
-
-    Attributes:
-        what: `front`: where the front last grew; `first`: where what leads came; `chosen`, `best`: where that came.
-    """
+    """The place among the search's configurations at which the leading one came, or the front last grew."""
 
     came: PositionInSearch
-    what: Literal["front", "first", "chosen", "best"]
+    is_front: bool
 
     def __str__(self) -> str:
-        of = f"the {formatting.ordinal(self.came.place)} of {self.came.of}."
-        return POSITION_OF_BEST_TEXTS[self.what] + of
-
-
-POSITION_OF_BEST_TEXTS = {
-    "front": "The front of the search last grew with ",
-    "first": "What leads the search came as ",
-    "chosen": "What was chosen came as ",
-    "best": "The best of the search came as ",
-}
+        what = "The front of the search last grew with" if self.is_front else "The leading configuration came as"
+        return f"{what} the {formatting.ordinal(self.came.place)} of {self.came.of}."
 
 
 def _search_statements(results: Results) -> Iterator[Statement]:
-    """Yield when the best came, and what early stopping saved."""
+    """Yield when the leading configuration came, and what early stopping saved."""
     when = position_of_best(results) if results.spec.final_seeds is None else None
     if when is None:
         return
-    held = results.incumbent_standing
-    what: Literal["front", "first", "chosen", "best"] = "chosen" if held and held.held_back_lead else "best"
-    what = "first" if results.references_above_best else what
-    yield PositionOfBest(when, "front" if results.spec.objective.has_several_metrics else what)
+    yield PositionOfBest(when, results.spec.objective.has_several_metrics)
     if early := saved_by_early_stopping(results):
         yield early
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from study.analysis.report.page import Block, PageSection, Paragraph, TableBlock
+from study.analysis.report.page import Block, PageSection, Paragraph, TableBlock, as_code
 from study.analysis.statistics import formatting
 from study.analysis.statistics.frame import trial_label
 from study.analysis.statistics.rule_picks import PickResult, RulePickResults, judge_rule_picks
@@ -131,7 +131,8 @@ def _test_reading_sentences(results: Results, table: RulePickResults) -> Iterato
     if not plan.rules:
         yield (
             "Test is read only for what this study chose and its baseline, so what other picks reach is not known. "
-            f"`study confirm {results.spec.name} --rules` runs each of them on {fresh} and reads test for it."
+            f"{as_code(f'study confirm {results.spec.name} --rules')} runs each of them on {fresh} and reads test for "
+            "it."
         )
         return
     if not isinstance(plan.rules, bool):

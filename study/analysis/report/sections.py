@@ -8,7 +8,16 @@ import pandas as pd
 from study.analysis.figures.missing import why_search_figures_missing
 from study.analysis.report.caveats import caveat_statements
 from study.analysis.report.groups_section import group_blocks, groups_section
-from study.analysis.report.page import Block, BulletList, FigureBlock, PageSection, Paragraph, ReportPage, TableBlock
+from study.analysis.report.page import (
+    Block,
+    BulletList,
+    FigureBlock,
+    PageSection,
+    Paragraph,
+    ReportPage,
+    TableBlock,
+    as_code,
+)
 from study.analysis.report.pareto_front_section import pareto_front_section
 from study.analysis.report.reference_sentences import references_table
 from study.analysis.report.result_sentences import lead_statements
@@ -107,8 +116,8 @@ def _ablation_method_sentences(results: Results, ablation: Ablation) -> Iterator
     else:
         yield "On these no other configuration of the search was confirmed: they did not choose it among several."
     if len(ablation.steps) > 1:
-        order = f"study ablate {results.spec.name} --order A,B"
-        yield f"Where steps interact, another order divides the gain otherwise (`{order}`)."
+        order = as_code(f"study ablate {results.spec.name} --order A,B")
+        yield f"Where steps interact, another order divides the gain otherwise ({order})."
     if any(len(step) > 1 for step in ablation.steps):
         yield (
             "Knobs of one step move together: one depends on the other, the study refuses them apart, or --knobs left "
@@ -229,13 +238,9 @@ def _choosing_seeds_sentence(spec: StudySpec, best: Arm) -> str:
     """Return a sentence on whether the trials by which the best was chosen are among those that are shown."""
     if best.trials[0].stage == "confirm":
         return "The seeds are fresh: the search, which chose these configurations, did not see them."
-    if len(spec.seeds) == 1:
-        return (
-            "The search saw this seed and chose by it: by the luck of that choice the best looks, on average, too good."
-        )
+    seeds, them = ("this seed", "it") if len(spec.seeds) == 1 else ("these seeds", "them")
     return (
-        "The search saw these seeds and chose by them: no seed is fresh, and by the luck of that choice the best "
-        "looks, on average, too good."
+        f"The search saw {seeds} and chose by {them}: by the luck of that choice the best looks, on average, too good."
     )
 
 
@@ -313,7 +318,7 @@ def build_report_page(
 def _with_code(statement: Statement) -> str:
     """Return a statement's text, with the command in it as code."""
     text, command = str(statement), getattr(statement, "command", None)
-    return text.replace(command, f"`{command}`") if command else text
+    return text.replace(command, as_code(command)) if command else text
 
 
 def _gain_sentence(beside: Sequence[ComparedStudy]) -> list[str]:

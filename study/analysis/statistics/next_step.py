@@ -291,6 +291,10 @@ STEP_REASONS = {
 }
 
 
+MAX_NAMED_KEEPING_LIMITS = 3
+"""Largest number of configurations that are proposed for fresh seeds because they keep the limits in the search."""
+
+
 class LimitsKeptInSearchAlone(Statement):
     """The result breaks the limits on fresh seeds; configurations that did not run on these keep them in the search."""
 
@@ -299,21 +303,16 @@ class LimitsKeptInSearchAlone(Statement):
 
     def __str__(self) -> str:
         limits, fresh = self.spec.objective.constraints, formatting.rerun_seeds_text(self.spec)
-        names = list(dict.fromkeys(limit.metric for limit in limits))
+        names = dict.fromkeys(limit.metric for limit in limits)
         told = [
             f"{arm.label} ({', '.join(f'{name} {formatting.format_arm_mean(arm, name)}' for name in names)})"
             for arm in self.keeping
         ]
-        verbs = ("keeps", "has") if len(told) == 1 else ("keep", "have")
+        broken = " or ".join(map(str, limits))
         return (
-            f"The result breaks {' or '.join(map(str, limits))} on {fresh}. In the search "
-            f"{formatting.join_with_and(told)} {verbs[0]} {'it' if len(limits) == 1 else 'them'} and {verbs[1]} not "
-            f"run on {fresh} yet."
+            f"The result breaks {broken} on {fresh}. Kept in the search, and not run on {fresh} yet: "
+            f"{formatting.join_with_and(told)}."
         )
-
-
-MAX_NAMED_KEEPING_LIMITS = 3
-"""Largest number of configurations that are proposed for fresh seeds because they keep the limits in the search."""
 
 
 class LearnFirst(Statement):
@@ -343,15 +342,14 @@ class LearnFirst(Statement):
 
 
 class BestCameLate(Statement):
-    """The best, or what leads, came late, or the front still grew."""
+    """The leading configuration came late, or the front still grew."""
 
     came: "PositionInSearch"
-    what: Literal["best", "first", "front"]
+    is_front: bool
 
     def __str__(self) -> str:
-        late = f"the {formatting.ordinal(self.came.place)} of {self.came.of} of the search: more may be better."
-        first = "What leads the search" if self.what == "first" else "The best configuration"
-        return f"The front still grew with {late}" if self.what == "front" else f"{first} came late, as {late}"
+        what = "The front still grew with" if self.is_front else "The leading configuration came late, as"
+        return f"{what} the {formatting.ordinal(self.came.place)} of {self.came.of} of the search: more may be better."
 
 
 class BestAtRangeEdge(Statement):
@@ -539,14 +537,7 @@ def next_steps(results: Results) -> list[NextStep]:
         and not SAMPLER_CAPABILITIES[results.spec.search.sampler].tries_every_cell
         and not is_space_exhausted(results)
     ):
-        late = BestCameLate(
-            when,
-            "front"
-            if results.spec.objective.has_several_metrics
-            else "first"
-            if results.references_above_best
-            else "best",
-        )
+        late = BestCameLate(when, results.spec.objective.has_several_metrics)
         found.append(NextStep("search", late, shell_command("resume", name, "--trials", f"+{math.ceil(when.of / 2)}")))
     if results.is_confirmed:
         found += _seed_steps(results, reference, best)

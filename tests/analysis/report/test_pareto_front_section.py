@@ -185,7 +185,7 @@ def test_what_keeps_a_limit_in_the_search_alone_is_named_with_the_command_that_r
     assert str(to_configuration(results.spec, results.best)).splitlines()[0].endswith(f"breaks {GAP} <= 0.05")
     step = next_steps(results)[0]
     assert (step.kind, step.command) == ("confirm", "study confirm quickstart --top 2 --seeds 2")
-    told = "In the search trial 3 (val/equalized_odds 0.010) keeps it and has not run on fresh seeds yet."
+    told = f"Kept in the search, and not run on fresh seeds yet: trial 3 ({GAP} 0.010)."
     assert str(step.why) == f"The result breaks {GAP} <= 0.05 on fresh seeds. {told}"
     confirm_event(results, 2, 2, False)
     assert 3 in [trial.number for trial in Results(results.spec, results.record).confirmation.trials_to_confirm()]

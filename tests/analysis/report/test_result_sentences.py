@@ -75,7 +75,7 @@ def test_what_won_how_sure_what_it_cost_and_what_next() -> None:
     assert (gap.n_compared, gap.seed_counts, gap.undecided_trials) == (2, (3, 3), ())
     assert gap.difference_to_runner_up.value == pytest.approx(0.32 / 3)
     assert gap.difference_to_runner_up.interval[0] > 0
-    assert said(PositionOfBest, results) == [PositionOfBest(PositionInSearch(1, 10), "best")]
+    assert said(PositionOfBest, results) == [PositionOfBest(PositionInSearch(1, 10), False)]
     cost = only(StudyCost, results)
     assert (cost.configurations, cost.pruned, cost.further, cost.epochs, cost.gpu_hours) == (11, 0, 9, 20, 0.0)
     assert only(CountOfTestReadings, results).times == 0
@@ -255,7 +255,7 @@ def test_the_lead_speaks_of_all_metrics_and_of_limits_that_are_broken() -> None:
     assert [(arm.label, spread.mean) for arm, spread in limit.breaking] == [("baseline", 0.3)]
     assert [(arm.label, spread.mean) for arm, spread in limit.keeping] == [("trial 1", 0.05)]
     assert not said(BestAmongRivals, results), "a front has no single best"
-    assert said(PositionOfBest, results) == [PositionOfBest(PositionInSearch(2, 3), "front")]
+    assert said(PositionOfBest, results) == [PositionOfBest(PositionInSearch(2, 3), True)]
     front = front_table(Results(spec, found))
     assert list(front["trial"]) == ["1, chosen", "2"]
     note = front_note(Results(spec, found))
