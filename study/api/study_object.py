@@ -13,12 +13,13 @@ from study.api.argument_names import errors_name_arguments
 from study.errors import UserError, suggest_or_list
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
+from study.metrics import format_metric
 from study.ranking import Candidate, FittedReference, Results, SeedStatistics, summary
 from study.ranking.difference import to_arm
 from study.ranking.json_documents import to_plain_dict
 from study.ranking.selection import CandidateSelection, trials_judged_by
 from study.spec import StudySpec
-from study.text import format_parameter, print_text
+from study.text import format_parameter, pluralise, print_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,6 +73,7 @@ class Configuration:
             read, over `seeds`.
         seeds: training seeds: those on which it was confirmed, else those of the search.
         reference: the name of a model that needs no search; None: a configuration.
+        broken_limits: those of `search.constraints` that it breaks, by these metrics.
     """
 
     trial: int | None
@@ -79,13 +81,18 @@ class Configuration:
     metrics: NamedValues[SeedStatistics]
     seeds: tuple[int, ...]
     reference: str | None = None
+    broken_limits: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """Return the configuration and its metrics, a line for each."""
         named = self.reference or f"trial {self.trial}"
         params = ", ".join(f"{key} = {format_parameter(value)}" for key, value in self.params.items())
-        values = [f"{name:<26} {value!r}" for name, value in self.metrics.items()]
-        return "\n".join([", ".join(filter(None, [named, params])), *values])
+        broken = f"breaks {' and '.join(self.broken_limits)}" if self.broken_limits else ""
+        values = [
+            f"{name:<26} {format_metric(name, of.mean, of.standard_deviation)} ({pluralise(of.count, 'seed')})"
+            for name, of in self.metrics.items()
+        ]
+        return "\n".join([", ".join(filter(None, [named, params, broken])), *values])
 
 
 def to_configuration(spec: StudySpec, candidate: Candidate | FittedReference | None) -> Configuration | None:
@@ -99,8 +106,9 @@ def to_configuration(spec: StudySpec, candidate: Candidate | FittedReference | N
         return Configuration(None, NamedValues(), NamedValues(metrics), seeds, candidate.name)
     trials = trials_judged_by(candidate)
     metrics = ranking.statistics_by_metric(spec.objective, trials, candidate.joined_folds)
-    seeds = tuple(trial.seed for trial in trials)
-    return Configuration(candidate.trial.number, NamedValues(candidate.trial.params), NamedValues(metrics), seeds)
+    seeds, params = tuple(trial.seed for trial in trials), NamedValues(candidate.trial.params)
+    broken = spec.objective.broken_constraints(candidate.confirmed_score or candidate.score)
+    return Configuration(candidate.trial.number, params, NamedValues(metrics), seeds, None, tuple(map(str, broken)))
 
 
 def warn_if_failed(study: "Study") -> "Study":

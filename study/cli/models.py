@@ -19,7 +19,7 @@ from study.cli.options import (
     show_run_end,
 )
 from study.errors import UserError
-from study.metrics import is_standard_error
+from study.metrics import STANDARD_ERROR_NOTE, format_metric, is_standard_error
 from study.text import list_few_names, pluralise, print_text, quoted
 
 ModelArgument = Annotated[
@@ -255,12 +255,12 @@ def evaluate(
         if value is None or is_standard_error(name):
             continue
         error = found.metrics.get(f"{name}_standard_error")
-        line = f"{name:<32} {value:.6g}{'' if error is None else f' ± {error:.2g}'}"
+        line = f"{name:<32} {format_metric(name, value, error)}"
         print_text(f"{line:<44} {groups[name]}" if name in groups else line)
     if undefined:
         print_text(f"not defined on these samples: {list_few_names([name.partition('/')[2] for name in undefined])}")
     if any(map(is_standard_error, found.metrics)):
-        print_text("±: standard error, as the split is a sample")
+        print_text(STANDARD_ERROR_NOTE)
     for sentences in (worst.sentences() if worst else [], found.class_sentences):
         if sentences:
             print_text(" ".join(sentences))

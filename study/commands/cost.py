@@ -157,7 +157,9 @@ def measure_pace(spec: StudySpec, on_begin: Callable[[], object] = bool) -> Epoc
         "it ran alone: trials that run at the same time slow each other down",
     ]
     if load > BUSY_LOAD_PER_CPU * (os.cpu_count() or 1):
-        caveats.append(f"the machine is busy, with a load of {load:.1f} on {os.cpu_count()} CPUs: taken to stay so")
+        caveats.append(
+            f"the machine is busy, with a load of {load:.1f} on {os.cpu_count()} CPUs; it is assumed to remain so"
+        )
     keys = spec.space.domains
     if searched := [key for key in keys if key.startswith(("data.", "model.")) or key in EPOCH_TIME_KEYS]:
         caveats.append(f"searched, but measured with the file's values: {', '.join(searched)}")

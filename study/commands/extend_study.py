@@ -143,7 +143,7 @@ def confirm_event(results: Results, top: int | None, seeds: int | None, rules: b
         raise UserError(f"{spec.name}: a final training; further seeds of it: study train FILE --seeds ...")
     if record.state != "complete":
         raise UserError(f"{spec.name}: is {record.state}, its search must end first: study resume {spec.name}")
-    before = results.confirm_settings
+    before = results.confirmation.settings
     complete = len(results.ranked_by_search_value)
     best = max(1, min(DEFAULT_TOP, complete)), 1 if spec.folds else DEFAULT_SEEDS
     default = (before.top, before.seeds) if rules else best
@@ -160,15 +160,15 @@ def confirm_event(results: Results, top: int | None, seeds: int | None, rules: b
 
 def _is_confirmed(results: Results) -> bool:
     """Return whether all trials of the confirm stage have run."""
-    plan = results.confirm_settings
+    plan = results.confirmation.settings
     best = not plan.top or results.is_confirmed
     return best and (not plan.rules or results.are_picks_confirmed)
 
 
 def _confirmed_trials_text(results: Results) -> str:
     """Return which trials have run on fresh seeds, for a message."""
-    plan = results.confirm_settings
-    trials = results.trials_to_confirm() + (results.picked_trials if plan.rules else [])
+    plan = results.confirmation.settings
+    trials = results.confirmation.trials_to_confirm() + (results.picked_trials if plan.rules else [])
     numbers = list(dict.fromkeys(trial.number for trial in trials))
     names = f"trial{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
     return f"{names} {'have' if len(numbers) > 1 else 'has'} run on {plan.seeds} fresh seeds or more"

@@ -8,6 +8,7 @@ from study.home.folder import StudyFolder
 from study.home.ledger import read_entries
 from study.home.ledger_line import Entry
 from study.home.record import StudyRecord
+from study.metrics import format_metric
 from study.spec.yaml_document import mapping_or_empty
 from study.text import format_time
 
@@ -84,7 +85,7 @@ def _event_line(event: Entry, looked_at: Sequence[str]) -> str:
     values += [f"device {device['name']}"] if "name" in device else []
     there = {name: value for name, value in measured.items() if isinstance(value, (int, float))}
     shown = [name for name in there if name in looked_at] if len(there) > MAX_METRICS_PER_LINE else list(there)
-    metrics = ", ".join(f"{name} {there[name]:.4g}" for name in shown)
+    metrics = ", ".join(f"{name} {format_metric(name, there[name])}" for name in shown)
     metrics += f" and {len(there) - len(shown)} more (--json)" if len(there) > len(shown) else ""
     return f"{format_time(event['time'])}  {event['event']:<8} {', '.join(values)}{f': {metrics}' if metrics else ''}"
 

@@ -121,17 +121,21 @@ class StudyProgress:
             return self._front_text(best)
         keeps = " that keeps the limits" if spec.objective.constraints else ""
         extreme = "lowest" if spec.mode == "min" else "highest"
+        is_of_one_fold = spec.folds is not None and spec.search.folds != "each"
         way = self._broken_limits_text(best.score) or f"{extreme} in the search{keeps}"
+        way += ", on one fold" * is_of_one_fold
         value, before = best.search_value, reference.search_value if reference else None
         fresh = results.ranked_search[0]
         if fresh.confirm_statistics and results.is_confirmed:
             best, value, seeds = fresh, fresh.confirm_statistics.mean, fresh.confirm_statistics.count
             breaks = self._broken_limits_text(fresh.confirmed_score or fresh.score)
-            way = ", ".join(filter(None, (f"mean of {pluralise(seeds, 'fresh seed')}", breaks)))
+            means = f"mean of {pluralise(seeds, 'fresh seed')}" if spec.folds is None else "on all folds"
+            way = ", ".join(filter(None, (means, breaks)))
             before = reference.confirm_statistics.mean if reference and reference.confirm_statistics else None
         against = f", baseline {format_metric(spec.metric, before)}" if before is not None else ""
         if without := results.best_reference:
             against += f", without a search {format_metric(spec.metric, without.metrics[spec.metric] or 0.0)}"
+            against += " on all folds" * is_of_one_fold
         return f"{spec.metric} {format_metric(spec.metric, value)} ({way}, trial {best.trial.number}){against}"
 
     def _front_text(self, best: Candidate) -> str:
@@ -235,7 +239,7 @@ class StudyProgress:
 
     def _fresh_seeds_depend_on_results(self) -> bool:
         """Return whether the result of the search decides how many trials run on fresh seeds."""
-        plan = self._results().confirm_settings
+        plan = self._results().confirmation.settings
         is_open = self._spec.objective.has_several_metrics or self._spec.has_searched_incumbents
         return bool(plan.rules) or (is_open and plan.top > 0)
 
@@ -249,11 +253,11 @@ class StudyProgress:
             configurations: that the search will have completed.
         """
         spec, results = self._spec, self._results()
-        plan = results.confirm_settings
+        plan = results.confirmation.settings
         if self._fresh_seeds_depend_on_results() and self._is_fresh_seed_count_known():
             return self._n_trials_on_fresh_seeds()
         if spec.objective.has_several_metrics and plan.top:  # what is on the front so far; it may grow
-            configurations = min(configurations, max(plan.top + 1, len(results.trials_to_confirm())))
+            configurations = min(configurations, max(plan.top + 1, len(results.confirmation.trials_to_confirm())))
         reports = (trial.reports[0] for trial in self._search_trials() if trial.reports)
         reported = next(reports, [f"val/{name}" for name in searchable_metrics()])
         n_rule_trials = count_rule_trials(spec, plan, configurations, reported)
@@ -263,8 +267,10 @@ class StudyProgress:
         """Count the trials on fresh seeds that there are, and those to come."""
         results = self._results()
         if self._to_repeat is None:
-            self._to_repeat = {trial.number for trial in results.trials_to_confirm() + results.picked_trials}
-        trials, seeds = list(self._record.trials_of_stages("confirm", "rule")), results.confirm_seeds
+            self._to_repeat = {
+                trial.number for trial in results.confirmation.trials_to_confirm() + results.picked_trials
+            }
+        trials, seeds = list(self._record.trials_of_stages("confirm", "rule")), results.confirmation.seeds
         wanted = {(number, seed) for number in self._to_repeat for seed in seeds}
         return len(trials) + len(wanted - {(trial.repeated_trial, trial.seed) for trial in trials})
 

@@ -12,6 +12,7 @@ from study.commands.own_functions import build_function_trial
 from study.data.folds import select_fold
 from study.errors import UserError
 from study.home.folder import Home
+from study.metrics import STANDARD_ERROR_NOTE, format_metric
 from study.metrics.group_names import LabelNames, group_metric_in_words
 from study.ranking.epochs import BestEpochTracker
 from study.spec import StudySpec
@@ -25,7 +26,7 @@ COLUMN_GAP = "  "
 def epoch_line(spec: StudySpec, metrics: Mapping[str, float]) -> str:
     """Return an epoch as a line: the training loss, the metrics that the study needs, and the time it took."""
     names = ("train/loss", *spec.objective.needed_metrics, "time/epoch")
-    shown = [f"{name} {metrics[name]:.4g}" for name in names if name in metrics]
+    shown = [f"{name} {format_metric(name, metrics[name])}" for name in names if name in metrics]
     return COLUMN_GAP.join([f"epoch {metrics['epoch']:.0f} of {spec.epochs}", *shown])
 
 
@@ -55,14 +56,14 @@ def metrics_table(metrics: Mapping[str, float], classes: LabelNames = None, bias
     for name, *cells in rows:
         group = group_metric_in_words(name, classes, biases) or ""
         lines.append(COLUMN_GAP.join([f"{name:<{wide}}", *(f"{cell:<18}" for cell in cells), group]))
-    return [text.rstrip() for text in [*lines, *(f"{name:<{wide}}{COLUMN_GAP}{metrics[name]:.4g}" for name in others)]]
+    lines += [f"{name:<{wide}}{COLUMN_GAP}{format_metric(name, metrics[name])}" for name in others]
+    lines += [STANDARD_ERROR_NOTE] if any(name.endswith(STANDARD_ERROR_SUFFIX) for name in metrics) else []
+    return [text.rstrip() for text in lines]
 
 
 def _metric_cell(metrics: Mapping[str, float], name: str) -> str:
-    error = metrics.get(f"{name}{STANDARD_ERROR_SUFFIX}")
-    beside = "" if error is None else f" ± {error:.2g}"
-    value = metrics.get(name)
-    return "" if value is None else f"{value:.4g}{beside}" if math.isfinite(value) else "not defined"
+    value, error = metrics.get(name), metrics.get(f"{name}{STANDARD_ERROR_SUFFIX}")
+    return "" if value is None else format_metric(name, value, error) if math.isfinite(value) else "not defined"
 
 
 def run_trial(

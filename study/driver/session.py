@@ -119,7 +119,7 @@ def closing_lines(end: RunEnd) -> list[str]:
         lines += ["", frame_to_markdown(printed_comparison(beside))]
     if record.state == "complete":
         lines += ["", *([] if is_ray_job() else _file_lines(end))]
-        if spec.final_seeds is None and end.results.confirm_settings.rules:
+        if spec.final_seeds is None and end.results.confirmation.settings.rules:
             lines.append("rules      what each selection rule would have picked, on fresh seeds: in the report")
         if record.ablation_request is not None:
             best = record.ablation_request.trial
@@ -214,7 +214,7 @@ def _next_command_lines(end: RunEnd, steps: Sequence[NextStep], has_baseline: bo
     elif is_over is False:
         uses = ["keep the baseline, which best.yaml holds", f"{uses[0]}   the baseline on new seeds"]
     elif is_over is None:
-        uses.append("keep the baseline, from which it is not told apart")
+        uses.append("keep the baseline, as the best may be no better")
     why = wrap_for_terminal("advice", str(steps[0].why)) if steps else []
     if steps and steps[0].kind == "learn":
         return why

@@ -211,6 +211,10 @@ def format_metric_range(reported: str, low: float, high: float) -> str:
     return f"{_format_plain_number(low)} to {_format_plain_number(high)}"
 
 
+STANDARD_ERROR_NOTE = "±: standard error, as the split is a sample"
+"""What stands below metrics of one model on a split that are printed with their standard errors."""
+
+
 def is_standard_error(reported: str) -> bool:
     """Tell whether it is the standard error of another metric of the same trial."""
     return find_metric(reported) is METRICS["standard_error"]

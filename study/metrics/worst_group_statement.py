@@ -1,7 +1,8 @@
 """The group that a model serves worst: one statement, made from counts, wherever it is shown.
 
-A group is a class with a bias class. First comes the worst of those with enough samples. Those with fewer are named
-with their accuracies and as too small to tell, for they are often those that conflict with the bias. Standard library
+A group is a class with a bias class. Where each of those that conflict with the bias has too few samples, all of them
+together come first: the others agree with the bias, which a biased model serves well. Then comes the worst of the
+groups with enough samples. Those with fewer are named with their accuracies and as too small to judge. Standard library
 only: a model in MLflow says it without SciPy.
 """
 
@@ -51,6 +52,9 @@ class GroupCounts:
         unknown: samples with a class whose bias is unknown; None: these are not counted.
         accuracy: over all samples with a class; None: unknown.
         lowest: the accuracy of the worst group, for where `right` does not show it.
+        conflicting_sizes: samples of each group that conflicts with the bias and has any; empty where it is not known
+            which do.
+        conflicting_accuracy: over all of these; None: unknown.
     """
 
     split: str
@@ -59,6 +63,8 @@ class GroupCounts:
     unknown: int | None = None
     accuracy: float | None = None
     lowest: float | None = None
+    conflicting_sizes: Sequence[int] = ()
+    conflicting_accuracy: float | None = None
 
     @classmethod
     def from_metrics(
@@ -67,6 +73,7 @@ class GroupCounts:
         samples: Sequence[Sequence[int]],
         value: Callable[[str], float | None],
         labelled: int | None = None,
+        aligned: Sequence[int] | None = None,
     ) -> "GroupCounts":
         """Recover the counts from which a split's metrics were computed.
 
@@ -74,7 +81,9 @@ class GroupCounts:
             samples: of each class with each bias class.
             value: returns a metric of the split, by its name without the split; None where it has none.
             labelled: how many samples have a class; None: unknown.
+            aligned: the class that each bias class goes with, -1 for none; None: unknown.
         """
+        conflicting = conflicting_group_sizes(samples, aligned)
         shares = [[value(f"group_{y}_{s}_accuracy") for s in range(len(row))] for y, row in enumerate(samples)]
         is_known = any(share is not None for row in shares for share in row)
         if not is_known:
@@ -84,7 +93,8 @@ class GroupCounts:
             for rows in zip(shares, samples if shares else (), strict=True)
         ]
         unknown = None if labelled is None else labelled - sum(map(sum, samples))
-        return cls(split, samples, right, unknown, value("accuracy"), value("worst_group_accuracy"))
+        whole, worst, against = (value(f"{name}accuracy") for name in ("", "worst_group_", "conflicting_"))
+        return cls(split, samples, right, unknown, whole, worst, conflicting, against)
 
     @property
     def by_cell(self) -> dict[tuple[int, int], tuple[float, int]]:
@@ -95,6 +105,17 @@ class GroupCounts:
             for s, (right, size) in enumerate(zip(row, sizes, strict=True))
             if right is not None and size
         }
+
+
+def conflicting_group_sizes(samples: Sequence[Sequence[int]], aligned: Sequence[int] | None) -> list[int]:
+    """Return the samples of each group that conflicts with the bias and has any; empty where that is not known.
+
+    Args:
+        samples: of each class with each bias class.
+        aligned: the class that each bias class goes with, -1 for none; None: unknown.
+    """
+    groups = ((aligned[s] == y, size) for y, row in enumerate(samples) for s, size in enumerate(row) if aligned)
+    return [size for is_aligned, size in groups if size and not is_aligned]
 
 
 @dataclass(frozen=True)
@@ -117,7 +138,7 @@ class GroupAccuracy:
 
     @property
     def is_small(self) -> bool:
-        """Whether it has too few samples to tell its accuracy."""
+        """Whether it has too few samples to judge its accuracy."""
         return self.samples < MIN_SHOWN_GROUP_SAMPLES
 
     @property
@@ -148,6 +169,9 @@ class WorstGroup:
         absent: names of the groups without a sample.
         unknown: samples whose bias is unknown.
         accuracy: over all samples.
+        conflicting_groups, conflicting: where each group that conflicts with the bias has fewer than
+            `MIN_SHOWN_GROUP_SAMPLES` samples, how many such groups there are, and all of them as one; 0 and None:
+            another one is larger, or it is not known which conflict.
     """
 
     split: str
@@ -159,6 +183,8 @@ class WorstGroup:
     absent: tuple[str, ...] = ()
     unknown: int | None = None
     accuracy: float | None = None
+    conflicting_groups: int = 0
+    conflicting: GroupAccuracy | None = None
 
     def sentences(self, model: str = "the model") -> list[str]:
         """Say it in words, in at least one sentence.
@@ -166,35 +192,46 @@ class WorstGroup:
         Args:
             model: whose predictions these are.
         """
-        found = [*self._lowest_sentences(model), *self._too_small_sentences()]
+        found = [*self._conflicting_sentences(), *self._lowest_sentences(model), *self._too_small_sentences()]
         if self.absent:
             found.append(f"no sample on {self.split} is of {_join_first_names(self.absent, MAX_NAMED_GROUPS)}")
         if self.unknown:
             verb = "is" if self.unknown == 1 else "are"
             found.append(f"{pluralise(self.unknown, 'sample')} of unknown bias {verb} in no group")
-        if self.worst or self.too_small:
+        if self.worst or self.too_small or self.conflicting:
             found.append("in brackets are Wilson's 95% intervals")
         return [f"{text[0].upper()}{text[1:]}." for text in found]
 
     def short_sentences(self, model: str = "the model") -> list[str]:
         """Say it where a table of all groups is beside it: no small and no absent group by its name."""
         few = sum(size < MIN_SHOWN_GROUP_SAMPLES for size in self.group_sizes)
-        found = list(self._lowest_sentences(model))
-        if not found and self.accuracy is not None:
-            found = [f"on {self.split} {model} has {self.accuracy:.1%} right in each group"]
-        if few:
-            small = f"fewer than {MIN_SHOWN_GROUP_SAMPLES} samples, too few to tell"
+        lowest = list(self._lowest_sentences(model))
+        if not lowest and self.accuracy is not None:
+            lowest = [f"on {self.split} {model} has {self.accuracy:.1%} right in each group"]
+        found = [*self._conflicting_sentences(), *lowest]
+        if few > self.conflicting_groups:
+            small = f"fewer than {MIN_SHOWN_GROUP_SAMPLES} samples, too few to judge"
             found.append(f"{few} of {len(self.group_sizes)} groups {'has' if few == 1 else 'have'} {small}")
         if self.absent:
             found.append(f"groups without a sample: {len(self.absent)}")
-        if self.worst and "(" in found[0]:
+        if "right (" in " ".join(found):
             found.append("in brackets is Wilson's 95% interval")
         return [f"{text[0].upper()}{text[1:]}." for text in found]
 
     def first_sentence(self) -> str:
         """Say the first of it in one sentence, with one group by its name."""
-        first = [*self._lowest_sentences("the model", 1), *self._too_small_sentences(1)][0]
+        lowest = self._lowest_sentences("the model", 1)
+        first = [*self._conflicting_sentences(), *lowest, *self._too_small_sentences(1)][0]
         return f"{first[0].upper()}{first[1:]}. The model card says more."
+
+    def _conflicting_sentences(self) -> Iterator[str]:
+        """Yield how many are right of all groups that conflict with the bias, where each has too few samples."""
+        if self.conflicting:
+            groups = f"each of the {self.conflicting_groups} groups that conflict"
+            groups = "the one group that conflicts" if self.conflicting_groups == 1 else groups
+            few = f"has fewer than {MIN_SHOWN_GROUP_SAMPLES} samples, too few to judge"
+            together = "" if self.conflicting_groups == 1 else "together "
+            yield f"on {self.split} {groups} with the bias {few}: {together}{self.conflicting.counts_in_words}"
 
     def _lowest_sentences(self, model: str, most: int | None = None) -> Iterator[str]:
         """Yield which group is served worst, of those with enough samples where there are any.
@@ -207,9 +244,10 @@ class WorstGroup:
         over = "" if self.accuracy is None else f", over all {self.accuracy:.1%}"
         sizes, enough = self.group_sizes, f"{MIN_SHOWN_GROUP_SAMPLES} samples or more"
         n_enough, worst = sum(size >= MIN_SHOWN_GROUP_SAMPLES for size in sizes), self.worst_of_enough or self.worst
+        agree = ", which all agree with the bias" if self.conflicting else ""
         if not n_enough:
             over = "" if self.accuracy is None else f"; over all {self.accuracy:.1%} are right"
-            few = f"none of the {len(sizes)} groups has {enough}: too few to tell which {model} serves worst"
+            few = f"none of the {len(sizes)} groups has {enough}: too few to judge which {model} serves worst"
             yield f"on {self.split} {few}{over}"
         elif not worst:
             groups = f"of {len(sizes)} groups of class and bias class, of {sizes[0]} to {sizes[-1]} samples"
@@ -217,10 +255,10 @@ class WorstGroup:
         elif self.worst_of_enough and n_enough == 1:
             yield f"on {self.split} only {worst[0].name} has {enough}: {worst[0].counts_in_words}{over}"
         elif len(self.worst_of_enough) == n_enough:
-            alike = f"the {n_enough} groups with {enough} alike"
+            alike = f"alike the {n_enough} groups with {enough}{agree}"
             yield f"on {self.split} {model} serves {alike}: {worst[0].share:.1%} right in each{over}"
         else:
-            of = f"of the {n_enough} groups with {enough}" if self.worst_of_enough else f"of {len(sizes)} groups"
+            of = f"of the {n_enough} groups with {enough}{agree}" if self.worst_of_enough else f"of {len(sizes)} groups"
             named = [f"{group.name}, {group.counts_in_words}" for group in worst]
             which = f"{worst[0].name} worst {of}: {worst[0].counts_in_words}"
             several = f"these worst {of}: {_join_first_names(named, most or _most_named(worst))}"
@@ -238,7 +276,7 @@ class WorstGroup:
         which = f" ({few} of {len(self.group_sizes)})"
         if named:
             which = f": {_join_first_names(named, most or _most_named(small))}"
-        yield f"groups of fewer than {MIN_SHOWN_GROUP_SAMPLES} samples are too small to tell{lowest}{which}"
+        yield f"groups of fewer than {MIN_SHOWN_GROUP_SAMPLES} samples are too small to judge{lowest}{which}"
 
     def to_document(self) -> dict[str, Any]:
         """Convert it to plain values."""
@@ -257,7 +295,7 @@ def _most_named(groups: Sequence[GroupAccuracy]) -> int:
 
 
 def find_worst_group(counts: GroupCounts, classes: LabelNames, biases: LabelNames) -> WorstGroup | None:
-    """Find which groups are served worst, and which are too small to tell.
+    """Find which groups are served worst, and which are too small to judge.
 
     Args:
         classes, biases: names in the order of their numbers.
@@ -278,6 +316,8 @@ def find_worst_group(counts: GroupCounts, classes: LabelNames, biases: LabelName
     worst = () if is_alike else tuple(group for group in known if group.share - known[0].share < ACCURACY_TOLERANCE)
     enough = [group for group in known if not group.is_small]
     is_small = bool(worst) and all(group.is_small for group in worst)
+    against, right = counts.conflicting_sizes, counts.conflicting_accuracy
+    are_small = right is not None and bool(against) and max(against) < MIN_SHOWN_GROUP_SAMPLES
     return WorstGroup(
         counts.split,
         sizes,
@@ -288,6 +328,8 @@ def find_worst_group(counts: GroupCounts, classes: LabelNames, biases: LabelName
         tuple(group_in_words(*cell, classes, biases) for cell, size in samples.items() if not size),
         counts.unknown,
         counts.accuracy,
+        len(against) * are_small,
+        GroupAccuracy("conflicting", right * sum(against), sum(against)) if right is not None and are_small else None,
     )
 
 

@@ -248,7 +248,7 @@ def choose_ablation_seeds(results: Results, best: Candidate, count: int | None) 
     Args:
         count: how many are asked for; None: as many as that function says.
     """
-    confirmed, asked = results.confirm_seeds, results.record.ablation_request
+    confirmed, asked = results.confirmation.seeds, results.record.ablation_request
     is_again = asked is not None and asked.trial == best.trial.number
     before = range(asked.first, asked.first + asked.seeds) if asked is not None and is_again else None
     return ablation_seeds(confirmed, includes_choosing_seed(results, confirmed), before, count)

@@ -208,7 +208,7 @@ class Difference:
         return {"difference": self.value, "interval": interval, "paired": self.is_paired, "among": self.n_candidates}
 
     def to_document_value(self) -> dict[str, Value]:
-        """Return plain values for a document: also whether it rests on too few seeds to tell."""
+        """Return plain values for a document: also whether it rests on too few seeds to judge."""
         return {**self.to_dict(), "too_few_seeds": self.is_unclear_for_few_seeds}
 
 

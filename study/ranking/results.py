@@ -39,12 +39,12 @@ from study.ranking.candidates import (
     seed_statistics,
     statistics_by_metric,
 )
+from study.ranking.confirmation import Confirmation
 from study.ranking.difference import Arm, to_arm
 from study.ranking.picks import RulePick, fresh_seed_trials, is_rule_selected, pick_configurations
-from study.spec import StudySpec, objective, stage_seeds
+from study.spec import StudySpec, objective
 from study.spec.objective import TrialScore
 from study.spec.reference_models import REFERENCES
-from study.spec.schema import ConfirmOptions
 
 T = TypeVar("T")
 
@@ -238,49 +238,19 @@ class Results:
         return held if isinstance(held.incumbent, FittedReference) else None
 
     @cached_property
-    def confirm_settings(self) -> ConfirmOptions:
-        """The study file's `search.confirm`, or what was asked for later: all rules then, or as many as before."""
-        planned = self.spec.search.confirm
-        if self.record.confirm_request is None:
-            return planned
-        top, seeds, rules = self.record.confirm_request
-        return planned.model_copy(update={"top": top, "seeds": seeds, "rules": rules or planned.rules})
+    def confirmation(self) -> Confirmation:
+        """What runs again on fresh seeds."""
+        return Confirmation(self.spec, self.record, self.ranked_by_search_value, self.baseline)
 
     @property
-    def confirm_seeds(self) -> range:
-        """Training seeds of the confirm and rule trials, none of which the search saw."""
-        return stage_seeds.confirm_seeds(self.spec.seeds, self.confirm_settings, self.spec.folds)
+    def is_confirmed(self) -> bool:
+        """Whether every configuration to confirm has run on all its seeds."""
+        return self.confirmation.is_complete
 
     @property
     def unused_seed(self) -> int:
         """The smallest seed above every seed of the study, planned fresh ones included."""
-        return max([self.confirm_seeds.stop, *(trial.seed + 1 for trial in list(self.record.trials.values()))])
-
-    def trials_to_confirm(self, top: bool = True) -> list[TrialRecord]:
-        """Return the trials whose configurations run again on fresh seeds.
-
-        These are the baseline and, with `top`, the search's best and the best incumbent; with several metrics the
-        search's front, up to the size in `search.confirm.front`.
-        """
-        if self.confirm_settings.top == 0:
-            return []
-        in_order = self.ranked_by_search_value if top else []
-        best = self._rank_search_candidates(in_order)
-        incumbents = [one for one in in_order if is_incumbent(self.spec, one)][:1]
-        best += [candidate for candidate in incumbents if candidate not in best]
-        return [candidate.trial for candidate in ([self.baseline] if self.baseline else []) + best]
-
-    @cached_property
-    def is_confirmed(self) -> bool:
-        """Whether every configuration to confirm has run on all its seeds.
-
-        Before that, their means are not comparable.
-        """
-        trials = self.trials_to_confirm()
-        repeats = self.record.trials_of_stages("confirm")
-        ended = [trial.repeated_trial for trial in repeats if trial.state in ENDED_STATES]
-        seeds = self.confirm_settings.seeds * (self.spec.folds or 1)
-        return bool(trials) and all(ended.count(trial.number) >= seeds for trial in trials)
+        return max([self.confirmation.seeds.stop, *(trial.seed + 1 for trial in list(self.record.trials.values()))])
 
     @cached_property
     def baseline_and_best_arms(self) -> tuple[Arm | None, Arm | None]:
@@ -334,7 +304,7 @@ class Results:
     @property
     def picked_trials(self) -> list[TrialRecord]:
         """Trials that some rule picks, each once; where `search.confirm` names rules, picks of these alone."""
-        chosen = [pick for pick in self.rule_picks if is_rule_selected(pick.rule, self.confirm_settings.rules)]
+        chosen = [pick for pick in self.rule_picks if is_rule_selected(pick.rule, self.confirmation.settings.rules)]
         return list({pick.trial_number: pick.candidate.trial for pick in chosen}.values())
 
     @property
@@ -345,7 +315,7 @@ class Results:
         numbers = [trial.number for trial in self.picked_trials]
         fresh = [trial for number in numbers for trial in fresh_seed_trials(self.record, number)]
         are_tested = all(trial.test_metrics or trial.test_failure for trial in fresh)
-        return are_tested and all((number, seed) in ended for number in numbers for seed in self.confirm_seeds)
+        return are_tested and all((number, seed) in ended for number in numbers for seed in self.confirmation.seeds)
 
     @cached_property
     def _ranked_without_margin(self) -> list[Candidate]:
@@ -396,17 +366,6 @@ class Results:
             if gain > 0
         ]
         return StandingWithReferences(incumbent, ahead, self.spec.search.margin)
-
-    def _rank_search_candidates(self, searched: list[Candidate]) -> list[Candidate]:
-        plan = self.confirm_settings
-        if not self.spec.objective.has_several_metrics:
-            return searched[: plan.top]
-        scores = [candidate.score for candidate in searched]
-        on_front = len(objective.front_positions(scores))  # they come first
-        count = max(plan.top, min(plan.front or 0, on_front))
-        if on_front <= count:
-            return searched[:count]
-        return [searched[place] for place in objective.spread_out_positions(scores[:on_front], count)]
 
     def _complete_candidates(self, *stages: Stage) -> list[Candidate]:
         """Return the complete configurations of these stages, by number."""

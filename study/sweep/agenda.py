@@ -96,7 +96,7 @@ class StagesAfterSearch:
     def _next_confirm(self) -> NextTrial | None:
         """Return the next repeat: of the baseline (even while the search runs), of the best, of the rules' picks."""
         results = self._results
-        best = results.trials_to_confirm(top=not self.has_running_trial("baseline", "search", "replicate"))
+        best = results.confirmation.trials_to_confirm(top=not self.has_running_trial("baseline", "search", "replicate"))
         return next_repeat(results, "confirm", best, "confirm") or next_repeat(
             results, "rule", self._rule_picks(), "confirm", "rule"
         )
@@ -104,7 +104,7 @@ class StagesAfterSearch:
     def _rule_picks(self) -> list[TrialRecord]:
         """Return the rules' picks, where they are to run again; empty until the search has ended for good."""
         results = self._results
-        asked = results.confirm_settings.rules
+        asked = results.confirmation.settings.rules
         if self._picked is None and asked and not self.has_running_trial("baseline", "search", "replicate"):
             self._picked = results.picked_trials
         return self._picked or []
@@ -113,7 +113,7 @@ class StagesAfterSearch:
 def next_repeat(results: Results, stage: Stage, chosen: Iterable[TrialRecord], *counted: Stage) -> NextTrial | None:
     """Return the first fresh seed that a chosen configuration lacks in the `counted` stages; None: it lacks none."""
     have = {(trial.repeated_trial, trial.seed) for trial in results.record.trials_of_stages(*counted)}
-    seeds = results.confirm_seeds
+    seeds = results.confirmation.seeds
     wanted = ((trial, seed) for trial in chosen for seed in seeds if (trial.number, seed) not in have)
     found = next(wanted, None)
     if found is None:

@@ -147,7 +147,7 @@ class FoldJoiner:
 
     def join_new_configurations(self, record: StudyRecord) -> Iterator[FoldsJoined]:
         """Yield an event for each configuration whose runs on all folds have ended since the last event."""
-        for leader in Results(self._spec, record).trials_to_confirm():
+        for leader in Results(self._spec, record).confirmation.trials_to_confirm():
             complete = [run for run in record.repeat_trials(leader.number) if run.state == "complete"]
             runs = [run for run in complete if run.fold_predictions]
             repeats = self._join_repeats(runs)

@@ -52,7 +52,7 @@ def should_read_test_split(spec: StudySpec, record: StudyRecord) -> bool:
     """Return whether the test split is read with the references, as with the baseline."""
     if "test" not in spec.data_facts.splits:
         return False
-    return spec.train.report_test or Results(spec, record).confirm_settings.top > 0
+    return spec.train.report_test or Results(spec, record).confirmation.settings.top > 0
 
 
 def missing_references(spec: StudySpec, record: StudyRecord) -> list[str]:

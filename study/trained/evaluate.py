@@ -23,7 +23,13 @@ from study.home.folder import Home
 from study.home.ledger import Ledger, read_entries
 from study.home.record import StudyRecord, finite_metrics
 from study.metrics import group_names
-from study.metrics.worst_group_statement import GroupCounts, WorstGroup, class_recall_sentences, find_worst_group
+from study.metrics.worst_group_statement import (
+    GroupCounts,
+    WorstGroup,
+    class_recall_sentences,
+    conflicting_group_sizes,
+    find_worst_group,
+)
 from study.spec import load_study
 from study.spec.key_errors import ProblemCollector, validate_section
 from study.spec.search_checks import all_trial_faults
@@ -204,7 +210,8 @@ def _worst_group(trial: Trial, split: str, measured: Mapping[str, float | None])
     facts, cells = trial.dataset.facts.facts_of_split(split), trial.evaluate.counts[split]
     right, samples = cells.accuracy_statistics.sums.tolist(), cells.accuracy_statistics.samples.long().tolist()
     unknown = int(cells.table[:, -1].sum()) if facts.bias_classes else None
-    found = GroupCounts(split, samples, right, unknown, measured[f"{split}/accuracy"])
+    against = conflicting_group_sizes(samples, facts.aligned), measured.get(f"{split}/conflicting_accuracy")
+    found = GroupCounts(split, samples, right, unknown, measured[f"{split}/accuracy"], None, *against)
     return find_worst_group(found, facts.class_names, facts.bias_names)
 
 

@@ -9,7 +9,14 @@ from study.data import Dataset, Facts
 from study.data.cells import count_cells_of_split
 from study.data.positive_class import positive_class_name
 from study.home.record import TrialRecord
-from study.metrics import METRICS, group_names, is_standard_error
+from study.metrics import (
+    METRICS,
+    format_metric,
+    format_metric_range,
+    group_names,
+    is_percent_metric,
+    is_standard_error,
+)
 from study.metrics.worst_group_statement import GroupCounts, find_worst_group, wilson_interval
 from study.ranking import RELATIVE_TOLERANCE, Results, SeedStatistics, epochs
 from study.spec import StudySpec
@@ -38,7 +45,9 @@ def group_counts_of_split(spec: StudySpec, trial: TrialRecord, dataset: Dataset)
         return None
     values = _metric_values(spec, trial)
     labelled = found.samples - found.unlabelled
-    return GroupCounts.from_metrics(split, found.cells, lambda name: values.get(f"{split}/{name}"), labelled)
+    return GroupCounts.from_metrics(
+        split, found.cells, lambda name: values.get(f"{split}/{name}"), labelled, facts.aligned
+    )
 
 
 def _metric_values(spec: StudySpec, trial: TrialRecord) -> dict[str, float | None]:
@@ -147,8 +156,8 @@ def _metric_rows(spec: StudySpec, trials: Sequence[TrialRecord], trial: TrialRec
     for name in [*spreads, *undefined]:
         if not name.split("/")[1].startswith("group_") and not is_standard_error(name):
             ends = spreads[name].confidence_interval() if name in spreads else None
-            interval = "-" if ends is None else f"{ends[0]:.3f} to {ends[1]:.3f}"
-            yield [name, _spread_text(spreads.get(name)), interval, _number_text(values.get(name))]
+            interval = "-" if ends is None else format_metric_range(name, *ends)
+            yield [name, _spread_text(name, spreads.get(name)), interval, _value_text(name, values.get(name))]
 
 
 def _worst_group_sentences(spec: StudySpec, trial: TrialRecord, dataset: Dataset) -> Iterator[str]:
@@ -180,7 +189,7 @@ def _group_sections(
     values = _metric_values(spec, trial)
     known = {name: values[f"{split}/{name}"] for name in FAIRNESS_METRICS if f"{split}/{name}" in values}
     if known:
-        gaps = (f"- {name} {_number_text(value)}: {METRICS[name].description}" for name, value in known.items())
+        gaps = (f"- {name} {_value_text(name, value)}: {METRICS[name].description}" for name, value in known.items())
         yield "Gaps, 0 is fair:\n\n" + "\n".join(gaps)
         cells = count_cells_of_split(dataset.splits[split], facts).cells or ()
         yield escape_markdown(f"On {split} {group_names.compared_groups_sentence(cells, facts.class_names)}")
@@ -192,9 +201,10 @@ def _group_rows(
     spreads = ranking.statistics_by_metric(spec.objective, trials)
     for (y, s), (right, samples) in found.by_cell.items():
         low, high = wilson_interval(right / samples, samples)
-        spread = spreads.get(f"{found.split}/group_{y}_{s}_accuracy")
+        metric = f"{found.split}/group_{y}_{s}_accuracy"
         names = group_names.class_name(facts.class_names, y), group_names.class_name(facts.bias_names, s)
-        yield [*names, str(samples), _spread_text(spread), _number_text(right / samples), f"{low:.3f} to {high:.3f}"]
+        own, interval = format_metric(metric, right / samples), format_metric_range(metric, low, high)
+        yield [*names, str(samples), _spread_text(metric, spreads.get(metric)), own, interval]
 
 
 def _configuration_choice_sentences(results: Results) -> Iterator[str]:
@@ -222,14 +232,14 @@ def _configuration_choice_sentences(results: Results) -> Iterator[str]:
     by_study = f"{earlier_readings} by that study and " if earlier_readings is not None else ""
     yield (
         f"Readings of the test split: {by_study}{readings} by this training, each of one "
-        "model. None chose anything. Choosing by them from now on would make the test split useless."
+        "model. Nothing was chosen by them. Choosing by them from now on would make the test split useless."
     )
 
 
 def _gain_sentences(gains: Mapping[str, Any]) -> Iterator[str]:
     """Yield what the search gained over its baseline, as the export wrote it down."""
     for name, gain in gains.items():
-        sentence = f"In that study it differed from the baseline by {gain['difference']:+.4f} {name}"
+        sentence = f"In that study it differed from the baseline by {_change_text(name, gain['difference'])} in {name}"
         if not gain["interval"]:
             yield f"{sentence}, which one seed cannot tell from luck."
             continue
@@ -239,7 +249,8 @@ def _gain_sentences(gains: Mapping[str, Any]) -> Iterator[str]:
             continue
         how = "Student's t of the differences by seed" if gain["paired"] else "Welch's t"
         chosen = f"; the choice among {gain['among']} configurations is allowed for" if gain["among"] > 1 else ""
-        yield f"{sentence} (95% interval {low:+.4f} to {high:+.4f}, {how}{chosen})."
+        between = f"{_change_text(name, low, unit=False)} to {_change_text(name, high, unit=False)}"
+        yield f"{sentence} (95% interval {between}, {how}{chosen})."
 
 
 def _limit_sentences(spec: StudySpec, dataset: Dataset) -> Iterator[str]:
@@ -254,11 +265,14 @@ def _limit_sentences(spec: StudySpec, dataset: Dataset) -> Iterator[str]:
     yield "\n".join(f"- {limit}" for limit in limits)
 
 
-def _spread_text(spread: SeedStatistics | None) -> str:
-    if spread is None:
-        return UNDEFINED_NUMBER_TEXT
-    return f"{spread.mean:.4f}" + ("" if spread.standard_deviation is None else f" ± {spread.standard_deviation:.4f}")
+def _spread_text(name: str, spread: SeedStatistics | None) -> str:
+    return _value_text(name, spread.mean, spread.standard_deviation) if spread else UNDEFINED_NUMBER_TEXT
 
 
-def _number_text(value: float | None) -> str:
-    return UNDEFINED_NUMBER_TEXT if value is None else f"{value:.4f}"
+def _value_text(name: str, value: float | None, deviation: float | None = None) -> str:
+    return UNDEFINED_NUMBER_TEXT if value is None else format_metric(name, value, deviation)
+
+
+def _change_text(name: str, change: float, unit: bool = True) -> str:
+    """Return a difference as `+16.0 points`, or `+0.012` for what is not in percent."""
+    return f"{100 * change:+.1f}{' points' * unit}" if is_percent_metric(name) else f"{change:+.3f}"

@@ -107,7 +107,7 @@ def test_the_best_and_the_baseline_with_their_seeds(mine: study.Study) -> None:
 def test_a_configuration_is_printed_a_line_for_each_metric(mine: study.Study) -> None:
     first, *others = str(mine.best).splitlines()
     assert first == "trial 3, method.alpha = 0.05, method.lambda = 1.0, method.epsilon = 0.25"
-    assert others[0].split(maxsplit=1) == ["val/accuracy", "0.65 ± 0.071 (2 seeds)"]
+    assert others[0].split(maxsplit=1) == ["val/accuracy", "65.0 ± 7.1% (2 seeds)"]
 
 
 def test_what_is_more_may_be_given_as_text_and_what_cannot_be_is_told(mine: study.Study) -> None:

@@ -93,9 +93,17 @@ class Fitted:
         return CellStatistics(sums, samples, kinds, squares if is_loss else None)
 
 
-def fitted(setting: Setting, seed: int) -> Fitted:
-    """Draw a table and fit every configuration."""
-    generator = np.random.default_rng(seed)
+@dataclass(frozen=True)
+class Rows:
+    """Rows of a drawn table: inputs (rows, `COLUMNS` + bias classes), the last ones one-hot bias classes."""
+
+    inputs: Array
+    target: Labels
+    bias: Labels
+
+
+def drawn(setting: Setting, generator: np.random.Generator) -> tuple[Rows, Rows]:
+    """Draw a table, and `NEW_ROWS` new rows in which each pair of class and bias class is as frequent."""
     classes, groups = setting.classes, setting.bias_classes
     centres = generator.normal(size=(classes, COLUMNS)) * generator.uniform(0.6, 1.1)
     shifts = generator.normal(size=(groups, COLUMNS)) * 0.7 * (generator.random() < 0.7)
@@ -116,7 +124,16 @@ def fitted(setting: Setting, seed: int) -> Fitted:
         bias = np.where(against, generator.integers(groups, size=setting.rows), target)
     seen = inputs(target, bias)
     new_target, new_bias = generator.integers(classes, size=NEW_ROWS), generator.integers(groups, size=NEW_ROWS)
-    new = inputs(new_target, new_bias)
+    return Rows(seen, target, bias), Rows(inputs(new_target, new_bias), new_target, new_bias)
+
+
+def fitted(setting: Setting, seed: int) -> Fitted:
+    """Draw a table and fit every configuration."""
+    generator = np.random.default_rng(seed)
+    classes, groups = setting.classes, setting.bias_classes
+    table, others = drawn(setting, generator)
+    seen, target, bias = table.inputs, table.target, table.bias
+    new, new_target, new_bias = others.inputs, others.target, others.bias
     fold = np.empty(setting.rows, np.int64)
     fold[np.lexsort((generator.random(setting.rows), bias, target))] = np.arange(setting.rows) % FOLDS
     scores = np.zeros((len(CONFIGURATIONS), setting.rows, classes))

@@ -23,20 +23,21 @@ METRICS = {
 def test_an_epoch_is_a_line_of_what_the_study_is_about() -> None:
     spec = quickstart("train.epochs=20", "search.constraints=[val/equalized_odds <= 0.2]")
     told = epoch_line(spec, METRICS)
-    assert told == "epoch 2 of 20  train/loss 1.235  val/accuracy 0.75  val/equalized_odds 0.1  time/epoch 0.5"
+    assert told == "epoch 2 of 20  train/loss 1.235  val/accuracy 75.0%  val/equalized_odds 0.100  time/epoch 0.500"
 
 
 def test_all_metrics_are_a_table_with_a_column_for_each_split() -> None:
     assert metrics_table(METRICS | {"val/accuracy_standard_error": 0.0123}) == [
         "                val                 test",
-        "accuracy        0.75 ± 0.012        0.7",
-        "equalized_odds  0.1",
+        "accuracy        75.0 ± 1.2%         70.0%",
+        "equalized_odds  0.100",
         "train/loss      1.235",
-        "time/epoch      0.5",
+        "time/epoch      0.500",
+        "±: standard error, as the split is a sample",
     ]
     assert metrics_table({"epoch": 1}) == []
     (_, group) = metrics_table({"val/group_0_1_accuracy": 0.5}, ["no", "yes"], ["a", "b"])
-    assert group.split(maxsplit=2) == ["group_0_1_accuracy", "0.5", "class 'no', bias class 'b'"]
+    assert group.split(maxsplit=2) == ["group_0_1_accuracy", "50.0%", "class 'no', bias class 'b'"]
 
 
 def test_what_a_users_function_raises_is_the_users(capsys: pytest.CaptureFixture[str]) -> None:

@@ -286,7 +286,7 @@ def test_a_report_in_the_log_is_one_line_with_what_the_study_looks_at(home: Home
     ledger.close()
     *others, line = logs.history_text(logs.read_history(folder, 0)).splitlines()
     assert others == few.splitlines()
-    assert line.endswith("trial 0, epoch 2: train/loss 1, val/accuracy 0.25 and 40 more (--json)")
+    assert line.endswith("trial 0, epoch 2: train/loss 1.000, val/accuracy 25.0% and 40 more (--json)")
     assert logs.read_history(folder, 0).events[-1]["metrics"] == metrics
 
 

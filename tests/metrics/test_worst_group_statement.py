@@ -50,8 +50,8 @@ def test_the_worst_of_the_groups_with_enough_samples_comes_first() -> None:
     assert told.sentences() == [
         "On test the model serves class 'ill' with bias class 'm' worst of the 2 groups with 10 samples or more: 61 of "
         "67 right (82% to 96%), over all 88.7%.",
-        "Groups of fewer than 10 samples are too small to tell; the lowest accuracy, 0.0%, is theirs: class 'ill' with "
-        "bias class 'f', 0 of 8 right (0% to 32%); class 'well' with bias class 'm', 7 of 8 right (53% to 98%).",
+        "Groups of fewer than 10 samples are too small to judge; the lowest accuracy, 0.0%, is theirs: class 'ill' "
+        "with bias class 'f', 0 of 8 right (0% to 32%); class 'well' with bias class 'm', 7 of 8 right (53% to 98%).",
         "In brackets are Wilson's 95% intervals.",
     ]
 
@@ -68,7 +68,7 @@ def test_the_lowest_rate_is_the_worst_whatever_its_size() -> None:
         (
             [[0, 30], [20, 20]],
             [[1, 30], [20, 20]],
-            "the model serves the 3 groups with 10 samples or more alike: 100.0% right in each.",
+            "the model serves alike the 3 groups with 10 samples or more: 100.0% right in each.",
         ),
         (
             [[0, 20], [20, 25]],
@@ -80,7 +80,7 @@ def test_the_lowest_rate_is_the_worst_whatever_its_size() -> None:
         (
             [[0, 1], [3, 4]],
             [[1, 2], [3, 4]],
-            "none of the 4 groups has 10 samples or more: too few to tell which the model serves worst.",
+            "none of the 4 groups has 10 samples or more: too few to judge which the model serves worst.",
         ),
     ],
 )
@@ -113,7 +113,7 @@ def test_groups_that_are_alike_are_said_only_where_some_are_too_small() -> None:
     assert find_worst_group(GroupCounts("val", [[20, 10], [10, 10]], [[10, 5], [5, 5]]), *NAMES) is None
     told = found([[20, 10], [10, 2]], [[20, 10], [10, 2]])
     assert (told.worst, told.lowest) == ((), None)
-    assert "too small to tell: class 'well' with bias class 'm', 2 of 2 right (34% to 100%)" in " ".join(
+    assert "too small to judge: class 'well' with bias class 'm', 2 of 2 right (34% to 100%)" in " ".join(
         told.sentences()
     )
 
@@ -153,14 +153,14 @@ def test_where_no_group_has_a_metric_of_its_own_the_lowest_accuracy_is_told() ->
     assert told.sentences() == [
         "On test, in the worst of 5 groups of class and bias class, of 1 to 30 samples, the model has 0.0% right, over "
         "all 80.0%.",
-        "Groups of fewer than 10 samples are too small to tell (3 of 5).",
+        "Groups of fewer than 10 samples are too small to judge (3 of 5).",
         "1 sample of unknown bias is in no group.",
     ]
     assert find_worst_group(GroupCounts.from_metrics("test", [[1, 4]], {}.get), None, None) is None
     tiny = find_worst_group(GroupCounts.from_metrics("test", [[1, 4], [2, 3]], values.get), None, None)
     assert tiny is not None
     assert tiny.first_sentence() == (
-        "On test none of the 4 groups has 10 samples or more: too few to tell which the model serves worst; over all "
+        "On test none of the 4 groups has 10 samples or more: too few to judge which the model serves worst; over all "
         "80.0% are right. The model card says more."
     )
 
@@ -174,7 +174,7 @@ def test_where_no_group_has_a_metric_of_its_own_the_lowest_accuracy_is_told() ->
             "only class 'well' with bias class 'm' has 10 samples or more: 38 of 40",
         ),
         ([[10, 20], [30, 38]], [[40, 50], [60, 40]], "'ill' with bias class 'f' worst of 4 groups: 10 of 40 right"),
-        ([[4, 5], [6, 4]], [[4, 5], [6, 4]], "too small to tell: class 'well' with bias class 'f', 6 of 6 right"),
+        ([[4, 5], [6, 4]], [[4, 5], [6, 4]], "too small to judge: class 'well' with bias class 'f', 6 of 6 right"),
     ],
 )
 def test_one_line_says_the_first_of_it(
@@ -207,3 +207,40 @@ def test_a_threshold_that_is_off_is_told_with_what_to_do(confusion: list[list[in
     told = " ".join(class_recall_sentences(NAMES[0], confusion, auc))
     assert ("about 93% of each class" in told) is is_off
     assert ("columns p(CLASS) of study predict" in told) is is_off
+
+
+def test_where_all_groups_against_the_bias_are_small_they_are_told_together_first() -> None:
+    values = {"accuracy": 0.9, "conflicting_accuracy": 0.25, "group_0_0_accuracy": 0.9, "group_1_1_accuracy": 0.95}
+    values |= {"group_0_1_accuracy": 0.0, "group_1_0_accuracy": 0.5}
+    counts = GroupCounts.from_metrics("test", [[40, 8], [8, 60]], values.get, aligned=[0, 1])
+    told = find_worst_group(counts, *NAMES)
+    assert told is not None
+    first = "On test each of the 2 groups that conflict with the bias has fewer than 10 samples, too few to judge:"
+    assert told.short_sentences("trial 3") == [
+        f"{first} together 4 of 16 right (10% to 49%).",
+        "On test trial 3 serves class 'ill' with bias class 'f' worst of the 2 groups with 10 samples or more, which "
+        "all agree with the bias: 36 of 40 right (77% to 96%), over all 90.0%.",
+        "In brackets is Wilson's 95% interval.",
+    ]
+    assert told.sentences()[0].startswith(first)
+    assert told.first_sentence().startswith(first)
+
+
+def test_many_groups_without_metrics_of_their_own_are_told_together_where_they_conflict() -> None:
+    values = {"accuracy": 0.6, "conflicting_accuracy": 0.5, "worst_group_accuracy": 0.0}
+    counts = GroupCounts.from_metrics("test", [[40, 0, 4], [4, 40, 4], [4, 4, 40]], values.get, aligned=[0, 1, 2])
+    told = find_worst_group(counts, None, None)
+    assert told is not None
+    assert told.short_sentences()[0].startswith("On test each of the 5 groups that conflict with the bias has fewer")
+    assert "together 10 of 20 right (30% to 70%)" in told.short_sentences()[0]
+
+
+@pytest.mark.parametrize(("samples", "aligned"), [([[40, 8], [8, 60]], None), ([[40, 8], [18, 60]], [0, 1])])
+def test_groups_against_the_bias_are_not_told_together_where_one_is_large_or_none_is_known(
+    samples: list[list[int]], aligned: list[int] | None
+) -> None:
+    values = {"accuracy": 0.9, "conflicting_accuracy": 0.25, "group_0_0_accuracy": 0.9, "group_1_1_accuracy": 0.95}
+    told = find_worst_group(GroupCounts.from_metrics("test", samples, values.get, aligned=aligned), *NAMES)
+    assert told is not None
+    assert not any("conflict" in sentence or "agree" in sentence for sentence in told.short_sentences())
+    assert any("fewer than 10 samples, too few to judge" in sentence for sentence in told.short_sentences())

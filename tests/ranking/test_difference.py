@@ -102,7 +102,7 @@ def test_a_choice_widens_by_no_more_than_bonferroni(freedom, among, level):
 @pytest.mark.parametrize(
     ("other", "told"),
     [
-        ([0.60, 0.44], "+18.0 points (too few seeds to tell)"),  # by the t of two seeds from -83.6 to +119.6
+        ([0.60, 0.44], "+18.0 points (too few seeds to judge)"),  # by the t of two seeds from -83.6 to +119.6
         ([0.60, 0.5985], "+10.1 points (95% interval +9.1 to +11.0)"),
         ([0.60, 0.44, 0.52], "+18.0 points (95% interval -1.9 to +37.9)"),
     ],

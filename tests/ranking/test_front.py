@@ -166,7 +166,7 @@ def test_the_whole_front_runs_again_up_to_a_bound(top: int, most: int, expected:
     """With one more that is beaten, which `top` alone asks for."""
     spec = spec_of(f"search.confirm={{top: {top}, seeds: 2, front: {most}}}")
     found = searched(*LINE, (0.4, 0.9), baseline=(0.3, 0.95))
-    again = [one.number for one in Results(spec, found).trials_to_confirm()]
+    again = [one.number for one in Results(spec, found).confirmation.trials_to_confirm()]
     assert again[0] == 0
     assert len(set(again)) == len(again) == expected + 1
     if expected < len(LINE):

@@ -130,13 +130,13 @@ def test_the_errors_of_two_on_the_same_samples_are_rather_too_large() -> None:
 
 def test_the_best_incumbent_runs_on_the_fresh_seeds_too() -> None:
     found = record(*incumbents(0.5, 0.65, 0.7, 0.8))
-    confirmed = [trial.number for trial in Results(incumbent_spec(), found).trials_to_confirm()]
+    confirmed = [trial.number for trial in Results(incumbent_spec(), found).confirmation.trials_to_confirm()]
     assert confirmed == [0, 3, 2]
     assert plan_budget(incumbent_spec()).trials["confirm"] == 6
-    assert [trial.number for trial in Results(incumbent_spec(0.0), found).trials_to_confirm()] == [0, 3]
+    assert [trial.number for trial in Results(incumbent_spec(0.0), found).confirmation.trials_to_confirm()] == [0, 3]
     assert plan_budget(incumbent_spec(0.0)).trials["confirm"] == 4
     leading = record(*incumbents(0.5, 0.9, 0.7, 0.8))
-    assert [trial.number for trial in Results(incumbent_spec(), leading).trials_to_confirm()] == [0, 1]
+    assert [trial.number for trial in Results(incumbent_spec(), leading).confirmation.trials_to_confirm()] == [0, 1]
 
 
 def test_without_anything_enqueued_the_baseline_stays() -> None:
@@ -147,7 +147,7 @@ def test_without_anything_enqueued_the_baseline_stays() -> None:
     assert only(IncumbentStays, results).chosen.label == "baseline"
     assert only(GainOverBaseline, results).won == 0
     assert best(incumbent_spec(0.0, "search.enqueue=[]"), found) == 3
-    assert [trial.number for trial in Results(spec, found).trials_to_confirm()] == [0, 3]
+    assert [trial.number for trial in Results(spec, found).confirmation.trials_to_confirm()] == [0, 3]
 
 
 @pytest.mark.parametrize("marked", [0, 1])

@@ -87,9 +87,9 @@ def test_a_baseline_that_nothing_beats_is_best() -> None:
 
 def test_what_is_to_confirm() -> None:
     found = confirmed()
-    assert [trial.number for trial in Results(SPEC, found).trials_to_confirm()] == [0, 1, 2]
-    assert [trial.number for trial in Results(SPEC, found).trials_to_confirm(top=False)] == [0]
-    assert Results(ALONE, found).trials_to_confirm() == []
+    assert [trial.number for trial in Results(SPEC, found).confirmation.trials_to_confirm()] == [0, 1, 2]
+    assert [trial.number for trial in Results(SPEC, found).confirmation.trials_to_confirm(top=False)] == [0]
+    assert Results(ALONE, found).confirmation.trials_to_confirm() == []
 
 
 def test_spreads_are_of_validation_and_of_test_metrics_that_were_read() -> None:
@@ -128,7 +128,7 @@ def test_spread_is_that_of_the_statistics_module(values: list[float]) -> None:
 def test_a_part_of_the_confirmation_changes_no_order(drawn: list[tuple[str, float]], means: list[float]) -> None:
     trials = [Told("baseline", [0.4]), *(Told("search", [value], state) for state, value in drawn)]
     before = Results(SPEC, record(*trials)).ranked_all
-    chosen = Results(SPEC, record(*trials)).trials_to_confirm()
+    chosen = Results(SPEC, record(*trials)).confirmation.trials_to_confirm()
     repeats = [(one.number, seed) for one in chosen for seed in (1, 2)]
     more = [
         Told("confirm", [value], seed=seed, repeats=number)

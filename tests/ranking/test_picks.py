@@ -61,7 +61,7 @@ def test_only_the_rules_that_are_named_have_their_picks_run_again() -> None:
     found = record(*TRIALS)
     assert [trial.number for trial in Results(NAMED, found).picked_trials] == [3, 2]
     found.apply_entry({"event": "confirming", "top": 1, "seeds": 3, "rules": False, "time": 99.0})
-    assert (Results(NAMED, found).confirm_settings.seeds, len(Results(NAMED, found).picked_trials)) == (3, 2)
+    assert (Results(NAMED, found).confirmation.settings.seeds, len(Results(NAMED, found).picked_trials)) == (3, 2)
     found.apply_entry({"event": "confirming", "top": 1, "seeds": 3, "rules": True, "time": 99.0})
     assert [trial.number for trial in Results(NAMED, found).picked_trials] == [1, 0, 3, 2]
 
@@ -117,7 +117,7 @@ def test_the_trials_of_other_rules_picks_choose_nothing() -> None:
     one, other = Results(SPEC, having), Results(SPEC, without)
     for of in ("ranked_all", "ranked_search", "ranked_by_search_value", "front"):
         assert getattr(one, of) == getattr(other, of)
-    assert one.trials_to_confirm() == other.trials_to_confirm()
+    assert one.confirmation.trials_to_confirm() == other.confirmation.trials_to_confirm()
     assert [pick.trial_number for pick in Results(SPEC, having).rule_picks] == [
         pick.trial_number for pick in Results(SPEC, without).rule_picks
     ]

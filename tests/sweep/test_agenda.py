@@ -35,7 +35,7 @@ def assert_whole(spec: StudySpec, record: StudyRecord) -> None:
         assert [one["epoch"] for one in trial.reports] == list(range(1, trial.n_epochs + 1))
         assert (trial.state == "complete") <= (trial.n_epochs == spec.epochs)
         assert trial.stage == "search" or trial.state != "pruned"
-    chosen = Results(spec, record).trials_to_confirm()
+    chosen = Results(spec, record).confirmation.trials_to_confirm()
     expected = {(one.number, seed) for one in chosen for seed in (1, 2)}
     assert Counter((trial.repeated_trial, trial.seed) for trial in record.trials_of_stages("confirm")) == Counter(
         expected
@@ -218,7 +218,7 @@ def test_of_several_metrics_the_whole_front_runs_again_and_has_its_test(tmp_path
     of_search = objective.front_positions(
         [candidate.score for candidate in Results(spec, whole).ranked_by_search_value]
     )
-    again = Results(spec, whole).trials_to_confirm()
+    again = Results(spec, whole).confirmation.trials_to_confirm()
     assert len(again) == len(of_search) + 1 > 3
     front = [candidate for candidate, _ in Results(spec, whole).front]
     read = {trial.number for trial in whole.trials.values() if trial.test_metrics}
@@ -232,7 +232,7 @@ def test_of_several_metrics_the_whole_front_runs_again_and_has_its_test(tmp_path
         (path := tmp_path / f"{cut}.jsonl").write_text("".join(lines[:cut]))
         resumed = Course(path, spec, further=trade_off).play(slots=2).record
         found = {trial.number for trial in resumed.trials.values() if trial.test_metrics}
-        assert [trial.number for trial in Results(spec, resumed).trials_to_confirm()] == [
+        assert [trial.number for trial in Results(spec, resumed).confirmation.trials_to_confirm()] == [
             trial.number for trial in again
         ]
         assert len(found) == len(read)

@@ -37,10 +37,10 @@ def test_confirm_runs_each_configuration_on_every_fold_with_fresh_seeds(seeds: i
     spec = folded(f"search.confirm.seeds={seeds}")
     record = Course(tmp_path / "ledger.jsonl", spec).play().record
     assert Results(spec, record).is_confirmed
-    for trial in Results(spec, record).trials_to_confirm():
+    for trial in Results(spec, record).confirmation.trials_to_confirm():
         found = [(one.fold, one.seed) for one in record.repeat_trials(trial.number)]
         assert found == [(run % 3, 1 + run) for run in range(3 * seeds)]
-    assert len(Results(spec, record).trials_to_confirm()) == 3
+    assert len(Results(spec, record).confirmation.trials_to_confirm()) == 3
 
 
 def test_each_runs_a_configuration_on_every_fold_and_its_value_is_their_mean(tmp_path: Path) -> None:

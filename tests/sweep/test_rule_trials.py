@@ -51,7 +51,7 @@ def ranks(record: StudyRecord, spec: StudySpec) -> list[tuple[int, SeedStatistic
 def test_each_pick_runs_once_on_every_fresh_seed_and_is_tested(course: Course) -> None:
     record, spec = course.record, course.spec
     picks = {trial.number for trial in Results(spec, record).picked_trials}
-    confirmed = {trial.number for trial in Results(spec, record).trials_to_confirm()}
+    confirmed = {trial.number for trial in Results(spec, record).confirmation.trials_to_confirm()}
     assert len(picks - confirmed) == 2
     assert fresh_seeds(record) == {(number, seed): 1 for number in picks | confirmed for seed in (1, 2)}
     tested = {trial.number for trial in record.trials.values() if trial.test_metrics}

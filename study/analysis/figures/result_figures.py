@@ -86,9 +86,11 @@ def _draw_seed_row(axes: Axes, arm: Arm, name: str, height: int) -> None:
             "not read", (0.02, height), xycoords=("axes fraction", "data"), color=GREY, va="center", fontsize=9.5
         )
         return
-    mean = spread.mean
-    error = spread.split_error if spread.standard_deviation is None else spread.standard_deviation
-    axes.errorbar(mean, height, xerr=error, fmt="|", color=colour, markersize=16, markeredgewidth=2.2, capsize=0)
+    if arm.joined_folds and name in arm.joined_folds.metrics:  # no mean of the folds, whose own values would mislead
+        axes.errorbar(spread.mean, height, xerr=spread.split_error, fmt="D", color=colour, markersize=6)
+        return
+    deviation = spread.standard_deviation
+    axes.errorbar(spread.mean, height, xerr=deviation, fmt="|", color=colour, markersize=16, markeredgewidth=2.2)
     axes.scatter(values, [height] * len(values), s=26, facecolors="white", edgecolors=colour, linewidths=1.3, zorder=3)
 
 

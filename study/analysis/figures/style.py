@@ -184,6 +184,7 @@ def draw_end_labels(
     line, placed = 13.0, list[tuple[float, float]]()
     for x, y, text, colour in sorted(labels, key=lambda end: end[1]):
         at, width = y / up + 9 * towards[1], 6.0 * len(text)
+        is_right = towards[0] > 0 or (x - axes.get_xlim()[0]) / across < width  # else it would cross the axis
         for other, taken in placed:  # upwards
             if abs(other - x / across) < width and at < taken + line:
                 at = taken + line
@@ -191,10 +192,10 @@ def draw_end_labels(
         axes.annotate(
             escape_dollars(text),
             (x, y),
-            xytext=(7 * towards[0], at - y / up),
+            xytext=(7 if is_right else -7, at - y / up),
             textcoords="offset points",
             color=colour,
-            ha="left" if towards[0] > 0 else "right",
+            ha="left" if is_right else "right",
             va="center",
             fontweight="bold" if is_bold else "normal",
             fontsize=9.5 if is_bold else 8.5,

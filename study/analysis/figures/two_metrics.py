@@ -212,7 +212,7 @@ def _draw_fresh_seeds(
 
     Args:
         on_front: trials of the front of the study's metrics, which alone have names then, and of which the first of
-            `arms` is the chosen one; None: it has no such front.
+            `arms` is the chosen one; None: it has no such front, and the first and the baseline have names.
     """
     spec = results.spec
     broken = {each.trial.number: score for each, score in results.scored_candidates if score.total_violation > 0}
@@ -232,7 +232,8 @@ def _draw_fresh_seeds(
         axes.scatter([x.mean], [y.mean], label=breaks if arm.trial_number in broken else None, **mark)
         if place == 0 and on_front is not None:
             axes.scatter([x.mean], [y.mean], **BEST_MARK, zorder=6)
-        if on_front is None or (is_front and not is_baseline):
+        is_named = is_baseline or place == 0 if on_front is None else is_front and not is_baseline
+        if is_named:
             labels.append((x.mean, y.mean, arm.label, BLACK))
         line += [(x.mean, y.mean)] if is_front else []
     split = _split_text(names)

@@ -161,7 +161,9 @@ def caveat_statements(results: Results) -> Iterator[Statement]:
         yield from _drops_after_choice(results, best)
     yield from _narrow_kernels(record)
     if spec.base["train"]["report_test"]:
-        yield Remark("The test split was read in each epoch of every trial (train.report_test). It chose nothing.")
+        yield Remark(
+            "The test split was read in each epoch of every trial (train.report_test). Nothing was chosen by it."
+        )
     yield from unfitted_reference_statements(results)
     for why in dict.fromkeys(trial.test_failure for trial in trials if trial.test_failure):
         yield CouldNotReadTestSplit([trial.number for trial in trials if trial.test_failure == why], why)

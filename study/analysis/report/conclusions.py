@@ -277,7 +277,7 @@ MIN_SMALL_SPLIT_ERROR = 0.05
 
 
 class SplitTooSmall(Statement):
-    """A split that is too small to tell a metric.
+    """A split that is too small to measure a metric.
 
     Attributes:
         interval: of the metric, with the split's error.
@@ -294,14 +294,14 @@ class SplitTooSmall(Statement):
         few = f" ({self.conflicting} conflict with the bias)" if self.conflicting is not None else ""
         within = formatting.format_value_interval(self.metric, self.interval)
         return (
-            f"The {'validation' if split == 'val' else split} split is too small to tell {self.metric} closely: with "
-            f"the error of its own samples{few} {self.arm.label_in_sentence} lies within {within} (95% interval), and "
-            "more seeds do not take that error away."
+            f"The {'validation' if split == 'val' else split} split is too small to measure {self.metric} closely: "
+            f"with the error of its own samples{few} {self.arm.label_in_sentence} lies within {within} (95% interval), "
+            "and more seeds do not take that error away."
         )
 
 
 def small_split_statements(results: Results, arm: Arm) -> Iterator[SplitTooSmall | NoBetterThanChance]:
-    """Yield if an arm guesses, and each split that is too small to tell the study's metric, whatever the seeds say."""
+    """Yield if an arm guesses, and each split that is too small for the study's metric, whatever the seeds say."""
     if guess := find_no_better_than_chance(results.record, arm):
         yield guess
     for name in (results.spec.test_metric, results.spec.metric):
@@ -424,8 +424,8 @@ class MetricChange(Statement):
         is_on_same_seeds = best.metric_seeds(name) == best.metric_seeds(best.spec.metric)
         where = "" if is_on_same_seeds else f" ({_seeds_text(name, reference, best)})"
         return (
-            f"On the test split, which chose nothing, {name} is {formatting.format_arm_mean(best, name)} against "
-            f"{formatting.format_arm_mean(reference, name)} of the baseline{where}: {self._difference_text()}."
+            f"On the test split, which was not used to choose, {name} is {formatting.format_arm_mean(best, name)} "
+            f"against {formatting.format_arm_mean(reference, name)} of the baseline{where}: {self._difference_text()}."
         )
 
     def _difference_text(self) -> str:

@@ -7,7 +7,7 @@ import pandas as pd
 from study.analysis.report.page import Block, PageSection, Paragraph, TableBlock
 from study.analysis.statistics import formatting
 from study.analysis.statistics.debiasing_metrics import group_counts_of_arm, sampling_standard_error
-from study.metrics import group_names
+from study.metrics import MAX_GROUP_METRICS, group_names
 from study.metrics.selection_rules import BIAS_LABEL_METRICS, MIN_SHOWN_GROUP_SAMPLES
 from study.metrics.worst_group_statement import GroupCounts
 from study.ranking import Results
@@ -17,9 +17,32 @@ WORST_GROUP_METRIC = "worst_group_accuracy"
 
 
 def groups_section(results: Results) -> PageSection | None:
-    """Return a grid for the test split where it was read, else for validation; None where groups are not counted."""
-    grids = [block for split in ("test", "val") for block in _split_grid(results, split)]
-    return PageSection("Groups", grids[:2]) if grids else None
+    """Return a grid for the test split where it was read, else for validation, or why there is none.
+
+    None where groups are not counted.
+    """
+    blocks = [block for split in ("test", "val") for block in _split_grid(results, split)][:2]
+    blocks = blocks or list(map(Paragraph, _why_no_grid(results)))
+    return PageSection("Groups", blocks) if blocks else None
+
+
+def _why_no_grid(results: Results) -> Iterator[str]:
+    """Yield that there are too many groups for a grid, and which metrics take them together."""
+    names, cells = results.record.group_sample_counts, results.record.group_sample_counts.cells
+    split = next((split for split in ("test", "val") if split in cells), None)
+    if split is None or len(cells[split]) * len(cells[split][0]) <= MAX_GROUP_METRICS or not _compared_arms(results):
+        return
+    sizes = [size for row in cells[split] for size in row]
+    yield (
+        f"{len(cells[split])} classes and {len(cells[split][0])} bias classes are {len(sizes)} groups, of {min(sizes)} "
+        f"to {max(sizes)} samples each on {split}. No more than {MAX_GROUP_METRICS} are measured one by one"
+        + (
+            ", so that the summary has those together that agree with the bias (aligned_accuracy) and those that "
+            "conflict with it (conflicting_accuracy)."
+            if names.aligned
+            else "."
+        )
+    )
 
 
 def _split_grid(results: Results, split: str) -> list[Block]:
@@ -42,7 +65,7 @@ def _split_grid(results: Results, split: str) -> list[Block]:
     which = f", {' → '.join(arm.label_in_sentence for arm, _ in counts)}" if len(counts) > 1 else ""
     note = (
         f"How many of each group's samples on {split} are right{which}; the bar is that of {arm.label_in_sentence}. In "
-        f"brackets are groups of fewer than {MIN_SHOWN_GROUP_SAMPLES} samples, too few to tell. The metric "
+        f"brackets are groups of fewer than {MIN_SHOWN_GROUP_SAMPLES} samples, too few to judge. The metric "
         "group_Y_S_accuracy is of row Y and column S, counted from 0."
     )
     return [TableBlock(frame, [[None, *row] for row in shares]), Paragraph(note)]
@@ -52,7 +75,7 @@ def _cell_text(counts: Sequence[GroupCounts], cell: tuple[int, int]) -> str:
     known = [of.by_cell[cell] for of in counts if cell in of.by_cell]
     if not known:
         return formatting.MISSING_TEXT
-    text = f"{' → '.join(f'{100 * right / samples:.0f}' for right, samples in known)}% of {known[-1][1]}"
+    text = f"{' → '.join(f'{right / samples:.0%}' for right, samples in known)} of {known[-1][1]}"
     return f"({text})" if known[-1][1] < MIN_SHOWN_GROUP_SAMPLES else text
 
 
@@ -86,8 +109,8 @@ def group_blocks(results: Results) -> Iterator[Block]:
     if any(sampling_standard_error(record, compared[-1], name) is not None for name in names):
         yield Paragraph(
             f"The split's error is the standard error of the value of {compared[-1].label_in_sentence}, because the "
-            "split is a sample: more seeds do not make it smaller. The smallest of several groups is, besides, too low "
-            "on average, the more so the fewer samples they have."
+            "split is a sample: more seeds do not make it smaller. The lowest accuracy of several groups is, besides, "
+            "too low on average, the more so the smaller they are."
         )
 
 

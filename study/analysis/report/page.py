@@ -1,4 +1,7 @@
-"""A report's page, independent of format, and its writers for Markdown and self-contained HTML."""
+"""A report's page, independent of format, and its writers for Markdown and self-contained HTML.
+
+What stands between backticks in a sentence, as a command that can be typed, is shown as code.
+"""
 
 import base64
 import re
@@ -8,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 from study.text import escape_markdown, rows_as_markdown
 
@@ -106,6 +110,7 @@ def page_to_html(page: ReportPage, pictures: Mapping[str, bytes], reload: int | 
         loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters["name_parts"] = lambda name: re.split(r"(?<=[/_])|(?<=\.)(?=[a-z])", name)
+    environment.filters["code"] = lambda text: Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
     environment.filters["unbroken"] = lambda cell: re.sub(r" (?=points|seeds|±)|(?<=±) ", "\u00a0", cell)
     encoded = {name: base64.b64encode(png).decode() for name, png in pictures.items()}
     return environment.get_template("report.html.j2").render(page=page, pictures=encoded, reload=reload)
@@ -115,7 +120,7 @@ def page_to_markdown(page: ReportPage) -> str:
     """Render a page as Markdown; pictures are links to `figures/NAME.png`."""
     parts = [
         f"# {escape_markdown(page.title)}",
-        *(f"**{escape_markdown(title)}.** {escape_markdown(' '.join(sentences))}" for title, sentences in page.lead),
+        *(f"**{escape_markdown(title)}.** {_sentences_to_markdown(' '.join(told))}" for title, told in page.lead),
     ]
     for section in page.sections:
         parts += [f"## {escape_markdown(section.title)}", *(_block_to_markdown(block) for block in section.blocks)]
@@ -128,12 +133,17 @@ def frame_to_markdown(frame: "pd.DataFrame") -> str:
     return rows_as_markdown(table.header, table.rows, table.numeric)
 
 
+def _sentences_to_markdown(text: str) -> str:
+    """Escape sentences, but for their code."""
+    return re.sub(r"\\`(.+?)\\`", lambda code: re.sub(r"\\(.)", r"\1", code[0]), escape_markdown(text))
+
+
 def _block_to_markdown(block: Block) -> str:
     match block:
         case Paragraph(text):
-            return escape_markdown(text)
+            return _sentences_to_markdown(text)
         case BulletList(items):
-            return "\n".join(f"- {escape_markdown(item)}" for item in items)
+            return "\n".join(f"- {_sentences_to_markdown(item)}" for item in items)
         case TableBlock(frame):
             return frame_to_markdown(frame)
         case FigureBlock(name, caption):

@@ -123,7 +123,7 @@ class FrontGain(Statement):
         is_test = all(name.startswith("test/") for name in self.gains)
         is_doubted = any(self._is_doubted(name, gain) for name, gain in self.gains.items())
         though = f", though this does not say that {self.best.label} has learned the class" * is_doubted
-        return f"{head}{', on the test split, which chose nothing' * is_test}: {changes}{though}."
+        return f"{head}{', on the test split, which was not used to choose' * is_test}: {changes}{though}."
 
     def _change(self, name: str, gain: Difference) -> str:
         means = " against ".join(formatting.format_arm_mean(arm, name) for arm in (self.best, self.reference))
@@ -155,14 +155,18 @@ class AsGoodForLess(Statement):
     difference: Difference
     cost: str
 
+    @property
+    def command(self) -> str:
+        return shell_command("export", self.chosen.spec.name, "--trial", self.other.trial_number)
+
     def __str__(self) -> str:
-        spec, name = self.chosen.spec, self.chosen.spec.metric
+        name = self.chosen.spec.metric
         less, more = (formatting.format_arm_mean(arm, self.cost) for arm in (self.other, self.chosen))
-        export = shell_command("export", spec.name, "--trial", self.other.trial_number)
+        by, other = formatting.difference_with_interval(name, self.difference), self.other.label_in_sentence
         return (
-            f"Consider {self.other.label_in_sentence} ({export}): {self.chosen.label_in_sentence} differs from it in "
-            f"{name} by {formatting.difference_with_interval(name, self.difference)}, little beside the gain over the "
-            f"baseline, and it has at most half the {self.cost}: {less} against {more}."
+            f"Consider {other} ({self.command}): {self.chosen.label_in_sentence} differs from it in {name} by {by}, "
+            f"little beside the gain over the baseline, and {other} has at most half the {self.cost}: {less} against "
+            f"{more}."
         )
 
 
@@ -283,6 +287,7 @@ def front_table(results: Results) -> "pd.DataFrame":
     for (candidate, score), tested in zip(front, arms, strict=True):
         judged = _judged_arm(results.spec, candidate, score)
         chosen = ", chosen" if best and _is_same_configuration(candidate, best) else ""
+        chosen = ", misses the limits by least" if score.total_violation > 0 else chosen
         row = {"trial": trial_label(candidate.trial) + chosen}
         for name in results.spec.objective.metrics:
             title = f"{formatting.metric_with_direction(results.spec, name)} {where}"
@@ -304,19 +309,22 @@ def pareto_front_section(results: Results, picture: FigureBlock | None) -> PageS
 def front_note(results: Results) -> str:
     """Return what the columns are, what of the search's front is missing, and for how many test was read."""
     spec = results.spec
-    front = results.front
-    limits = f", of those that keep {', '.join(spec.search.constraints)}" if spec.search.constraints else ""
-    note = [f"No other configuration beats one of these in every metric on the validation split{limits}."]
+    front, limits = results.front, ", ".join(spec.search.constraints)
+    kept = f", of those that keep {limits}" if limits else ""
+    note = [f"No other configuration beats one of these in every metric on the validation split{kept}."]
+    if front[0][1].total_violation > 0:
+        note = [f"There is no front, as none of those it is taken from keeps {limits}: this one misses by least."]
     note += [*_why_left_front(results, front), "Nothing is chosen on test."]
     read = len(_candidates_read_on_test(spec, front))
     if read < len(front):
-        several = f"Test was read in every metric for {read or 'none'} of these {len(front)}."
+        several = f"Every metric was read on test for {read or 'none'} of these {len(front)}."
         note.append(several if front[1:] else "Not every metric of it was read on test.")
     if read < len(front) and (top := _smallest_top_with_whole_front(results)):
-        note.append(f"study confirm {spec.name} --top {top} runs them on fresh seeds.")
+        note.append(f"`study confirm {spec.name} --top {top}` runs them on fresh seeds.")
     if front[1:]:
-        whole = f"--pareto {','.join(spec.objective.metrics)} -o front.yaml"
-        note.append(f"To export another of them: study export {spec.name} --trial N -o best.yaml; all: {whole}")
+        one, whole = "--trial N -o best.yaml", f"--pareto {','.join(spec.objective.metrics)} -o front.yaml"
+        export = f"study export {spec.name}"
+        note.append(f"To export another of them: `{export} {one}`; all: `{export} {whole}`.")
     return " ".join(note)
 
 

@@ -1,6 +1,7 @@
 """What the report says of a search beside what needs none: in the sentences on the result, and in the table of both."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from study.analysis.statistics import formatting
@@ -120,7 +121,7 @@ class ReferenceOnTest(Statement):
             value = formatting.format_metric_value(name, self.reference.metrics[name])
             own = f"{value} for {self.reference.name_in_sentence}"
             told.append(f"{name} is {formatting.join_with_and([own, *others])}")
-        return f"On the test split, which chose nothing, {'; '.join(told)}."
+        return f"On the test split, which was not used to choose, {'; '.join(told)}."
 
 
 class ResultBesideReference(Statement):
@@ -157,6 +158,15 @@ class ResultBesideReference(Statement):
         assert value is not None
         return (own.mean - value) * (-1 if self.arm.spec.direction(self.names[0]) == "min" else 1)
 
+    def _interval_text(self) -> str:
+        """Return the interval of the lead, where both were judged on all folds, and whether it may be luck."""
+        found = self.arm.difference_to(to_arm(self.arm.spec, self.reference), self.names[0])
+        if found is None or found.interval is None or not self.gain:
+            return ""
+        ends = sorted(end if found.value > 0 else -end for end in found.interval)
+        between = formatting.format_interval(self.names[0], replace(found, interval=(ends[0], ends[1])))
+        return f" (95% interval {between}){', which may be luck' * (not found.is_clear)}"
+
     def __str__(self) -> str:
         is_val, who, name = self.names[0].startswith("val/"), self.arm.label_in_sentence, self.names[0]
         needs = "neither a search nor the group" if self.is_surpassed else "no search"
@@ -172,7 +182,7 @@ class ResultBesideReference(Statement):
         amount = formatting.format_difference(name, abs(self.gain), signed=False)
         lead = f"{amount} {'ahead of' if self.gain > 0 else 'behind'}" if self.gain else "level with"
         if is_val:
-            return f"In {name} {who} is {lead} {without}."
+            return f"In {name} {who} is {lead} {without}{self._interval_text()}."
         better = [
             f"{one.name_in_sentence} ({formatting.format_metric_value(self.names[0], one.metrics[self.names[0]])})"
             for one in self.ahead
@@ -186,7 +196,7 @@ class ResultBesideReference(Statement):
         ]
         other = sentence_case(self.reference.name_in_sentence)
         but = f" {other} is ahead in {formatting.join_with_and(behind)}." if behind else ""
-        return f"On the test split it is {lead} it in {name}.{there}{but}"
+        return f"On the test split {who} is {lead} it in {name}.{there}{but}"
 
 
 def reference_statements(results: Results) -> Iterator[Statement]:
@@ -213,7 +223,8 @@ def reference_statements(results: Results) -> Iterator[Statement]:
             names = [f"{split}/{name.split('/')[1]}" for name in spec.objective.metrics]
             if known := [name for name in names if best.metrics.get(name) is not None and arm.metric_statistics(name)]:
                 ahead = _references_ahead(results, known, arm) if split == "test" else ()
-                yield ResultBesideReference(known, arm, best, bool(results.references_above_best), ahead)
+                chosen = replace(arm, n_candidates=results.n_candidates_for(won))
+                yield ResultBesideReference(known, chosen, best, bool(results.references_above_best), ahead)
     yield from (
         BetterReferenceNotChosen(other, spec) for other in results.references_above_best if other.kind.predicts_by_group
     )

@@ -115,7 +115,7 @@ class AccuracyTradeOff(Statement):
         return f"From the baseline to {self.best.label} accuracy on the {self.split} split {changes}."
 
     def _change(self, name: str, change: Difference) -> str:
-        verb = "is not told to have changed" if not change.is_clear else "rose" if change.value > 0 else "fell"
+        verb = "shows no clear change" if not change.is_clear else "rose" if change.value > 0 else "fell"
         where = SAMPLES_BY_ACCURACY[name.split("/")[1]]
         before, after = (formatting.format_arm_mean(arm, name) for arm in (self.reference, self.best))
         if change.interval == (0.0, 0.0):
@@ -139,13 +139,15 @@ class MilderConfiguration(Statement):
     accuracy: float
     least: float
 
+    @property
+    def command(self) -> str:
+        return shell_command("export", self.study, "--where", f"val/accuracy>={self.least:g}")
+
     def __str__(self) -> str:
         return (
             f"Trial {self.trial} loses less accuracy: in the search it had {self.metric} "
             f"{formatting.format_metric_value(self.metric, self.value)} and val/accuracy "
-            f"{formatting.format_metric_value('val/accuracy', self.accuracy)}. To export it: study export {self.study} "
-            "--where "
-            f'"val/accuracy>={self.least:g}"'
+            f"{formatting.format_metric_value('val/accuracy', self.accuracy)}. To export it: {self.command}"
         )
 
 
@@ -349,7 +351,7 @@ class BestAmongRivals(Statement):
             return f"On {where} alone nothing tells {best.label} from the {others}."
         ran = pluralise(most, "seed") if fewest == most else f"{fewest} to {most} seeds"
         if best.repeated_over != "seeds":
-            ran = f"all folds, {ran} in all"
+            ran = f"all folds ({ran} in all)"
         where = (
             f"the {against.n_compared} configurations that ran on {ran}{kept and ' and'}{kept.removeprefix(' that')}"
         )
@@ -362,10 +364,8 @@ class BestAmongRivals(Statement):
                 f"Of {where}, {leader} has the best mean; in {name} the difference of {best.label} to it is {amount}."
             )
         if against.undecided_trials:
-            return (
-                f"Of {where}, {best.label} cannot be told from "
-                f"{formatting.trial_numbers_text(against.undecided_trials)}."
-            )
+            others = formatting.trial_numbers_text(against.undecided_trials)
+            return f"Of {where}, {others} may be as good as {best.label_in_sentence}."
         return f"{best.label.capitalize()} is the best of {where} (95% confidence)."
 
 

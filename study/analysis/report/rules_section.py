@@ -111,7 +111,8 @@ def _choice_sentences(results: Results) -> Iterator[str]:
     best, spec = results.best, results.spec
     assert best is not None  # there are configurations
     is_confirmed = best.confirm_statistics and results.is_confirmed
-    confirmed = f", by its mean on {formatting.rerun_seeds_text(spec)}" if is_confirmed else ""
+    by = f", by its {'value' if spec.folds else 'mean'} on {formatting.rerun_seeds_text(spec)}"
+    confirmed = by if is_confirmed else ""
     metrics = ", ".join([*spec.objective.metrics, *spec.search.constraints])
     metrics += f", of the front {spec.objective.front_choice_text}" if spec.objective.has_several_metrics else ""
     metrics += f", {spec.margin_rule}" if spec.margin_rule else ""
@@ -126,11 +127,11 @@ def _choice_sentences(results: Results) -> Iterator[str]:
 
 def _test_reading_sentences(results: Results, table: RulePickResults) -> Iterator[str]:
     """Yield how the test split was read for this."""
-    plan, fresh = results.confirm_settings, formatting.rerun_seeds_text(results.spec)
+    plan, fresh = results.confirmation.settings, formatting.rerun_seeds_text(results.spec)
     if not plan.rules:
         yield (
             "Test is read only for what this study chose and its baseline, so what other picks reach is not known. "
-            f"study confirm {results.spec.name} --rules runs each of them on {fresh} and reads test for it."
+            f"`study confirm {results.spec.name} --rules` runs each of them on {fresh} and reads test for it."
         )
         return
     if not isinstance(plan.rules, bool):

@@ -31,6 +31,7 @@ from study.metrics import find_metric
 from study.ranking import NORMAL_DEGREES_OF_FREEDOM, Results, epochs
 from study.ranking.ablation_steps import Ablation, includes_choosing_seed, requested_ablation, trials_by_configuration
 from study.ranking.difference import Arm, Difference, metrics_of_both_splits
+from study.ranking.json_documents import Statement
 from study.spec import StudySpec
 from study.spec.rungs import RungSchedule
 from study.text import flatten_mapping, format_parameter, format_range_ends, format_time, pluralise
@@ -99,7 +100,7 @@ def _effect_with_interval(name: str, effect: AblationEffect) -> str:
 def _ablation_method_sentences(results: Results, ablation: Ablation) -> Iterator[str]:
     """Yield on which seeds the ablation ran, how its steps were made, and what is missing."""
     yield f"All configurations run on {formatting.seeds_text(ablation.seeds)}."
-    if not set(ablation.seeds) & set(results.confirm_seeds):
+    if not set(ablation.seeds) & set(results.confirmation.seeds):
         yield "By none of these seeds that trial was chosen, so its gain is not that of the luckiest."
     elif includes_choosing_seed(results, ablation.seeds):
         yield "Later several configurations were confirmed on some of these seeds; this one was chosen before."
@@ -107,7 +108,7 @@ def _ablation_method_sentences(results: Results, ablation: Ablation) -> Iterator
         yield "On these no other configuration of the search was confirmed: they did not choose it among several."
     if len(ablation.steps) > 1:
         order = f"study ablate {results.spec.name} --order A,B"
-        yield f"Where steps interact, another order divides the gain otherwise ({order})."
+        yield f"Where steps interact, another order divides the gain otherwise (`{order}`)."
     if any(len(step) > 1 for step in ablation.steps):
         yield (
             "Knobs of one step move together: one depends on the other, the study refuses them apart, or --knobs left "
@@ -124,9 +125,8 @@ def _ablation_method_sentences(results: Results, ablation: Ablation) -> Iterator
 
 
 FIGURE_CAPTIONS = {
-    "front": "{left} mark is one configuration of the search{mean}. The ring is {chosen} of the front: "
-    "{rule}.{fresh}{beaten}",
-    "seeds": "Each ring is one {ring}. {tick}{fitted}",
+    "front": "{left} mark is one configuration of the search{mean}. The ring is {chosen}.{fresh}{beaten}",
+    "seeds": "{tick}{fitted}",
     "ablation": "Each bar is one step on the way from the baseline to what led the search, from the value before it "
     "to the value after it; the line is the interval of its end. The intervals hold together in 95% of cases.",
     "learning_curves": "Each line is one trial.{repeats}{of_folds}{rungs}",
@@ -140,9 +140,9 @@ FIGURE_CAPTIONS = {
 
 
 ONE_VALUE_OF_FOLDS_TEXT = (
-    "On validation the tick is the value over the samples of all folds together, which every table has, and the line "
-    "its standard error. It is not the mean of the rings: small groups are in few folds. On test the tick is the mean "
-    "of the rings, the line one sample standard deviation to each side."
+    "On validation the diamond is the value over the samples of all folds together, as in every table, and the line "
+    "its standard error. On test each ring is one fold's model, on a seed of its own, the tick the mean, the line one "
+    "sample standard deviation to each side."
 )
 
 
@@ -155,12 +155,10 @@ def figure_caption(name: str, results: Results) -> str:
         "repeats": repeats,
         "of_folds": "",
         "rungs": _rungs_text(results.spec),
-        "ring": "seed",
-        "tick": "The tick is the mean, the line one sample standard deviation to each side.",
+        "tick": "Each ring is one seed. The tick is the mean, the line one sample standard deviation to each side.",
         "fitted": f" {_fit_count_text(results.spec)}." if results.reference_as_result else "",
     }
     if results.spec.folds and results.spec.final_seeds is None:
-        given["ring"] = "fold, on a seed of its own"
         given["tick"] = ONE_VALUE_OF_FOLDS_TEXT
         if results.spec.search.folds != "each":
             given["of_folds"] = " Each trial is measured on one fold, so part of what sets them apart is the fold."
@@ -174,10 +172,13 @@ def _front_caption_words(results: Results) -> dict[str, str]:
     fresh = any(score is candidate.confirmed_score for candidate, score in results.scored_candidates)
     right = f" The others: those that ran on {formatting.rerun_seeds_text(results.spec)}, mean ± sample standard "
     right += "deviation over these; what is grey is not on the front."
+    chosen = "what leads the search" if results.reference_as_result else "what was chosen"
+    chosen = f"{chosen} of the front: {results.spec.objective.front_choice_text}"
+    if results.scored_candidates[0][1].total_violation > 0:
+        chosen = "what misses the limits by least: there is no front"
     beaten = " The front is that of all metrics: in these two alone some of it may look beaten."
     return {
-        "chosen": "what leads the search" if results.reference_as_result else "what was chosen",
-        "rule": results.spec.objective.front_choice_text,
+        "chosen": chosen,
         "left": "First panel: each" if fresh else "Each",
         "fresh": right * fresh,
         "beaten": beaten * (len(results.spec.objective.metrics) > 2),
@@ -227,7 +228,7 @@ def _fit_count_text(spec: StudySpec) -> str:
 def _choosing_seeds_sentence(spec: StudySpec, best: Arm) -> str:
     """Return a sentence on whether the trials by which the best was chosen are among those that are shown."""
     if best.trials[0].stage == "confirm":
-        return "The seeds are fresh: the trial by which a configuration came this far is not among them."
+        return "The seeds are fresh: the search, which chose these configurations, did not see them."
     if len(spec.seeds) == 1:
         return (
             "The search saw this seed and chose by it: by the luck of that choice the best looks, on average, too good."
@@ -309,10 +310,16 @@ def build_report_page(
         PageSection("Provenance", [TableBlock(_key_value_table(_provenance_values(results)))]),
         PageSection("Every metric", [TableBlock(summary)], folded=True) if len(summary) > len(first) else None,
     ]
-    parts = [(title, [*map(str, said)]) for title, said in lead_statements(results).items()]
+    parts = [(title, [*map(_with_code, said)]) for title, said in lead_statements(results).items()]
     if beside is not None and parts:
         parts[0][1].extend(_gain_sentence(beside))
     return ReportPage(f"Study {results.spec.name}", parts, [section for section in sections if section], FOLDED_TITLES)
+
+
+def _with_code(statement: Statement) -> str:
+    """Return a statement's text, with the command in it as code."""
+    text, command = str(statement), getattr(statement, "command", None)
+    return text.replace(command, f"`{command}`") if command else text
 
 
 def _gain_sentence(beside: Sequence[ComparedStudy]) -> list[str]:
@@ -335,14 +342,16 @@ def _best_and_baseline(beside: Sequence[ComparedStudy]) -> tuple[PageSection, Pa
 
 def _ranking_note(results: Results) -> str:
     candidates = results.ranked_search
-    means = "," if len(results.spec.seeds) == 1 else f", the mean over {formatting.seeds_text(results.spec.seeds)},"
-    value = "values" if results.spec.objective.has_several_metrics else "value"
-    note = f"Ordered by the {value} in the search{means}".removesuffix(",") + "."
+    seeds, several = results.spec.seeds, results.spec.objective.has_several_metrics
+    means = "" if len(seeds) == 1 else f", the mean over {formatting.seeds_text(seeds)}"
+    by_search = f"ordered by the value{'s' * several} in the search{means}"
+    note = f"{by_search.capitalize()}."
     if results.is_confirmed:
-        seeds = formatting.rerun_seeds_text(results.spec)
-        note = f"Those on {seeds} come first, by their mean there. The others: o{note[1:]}"
-    if results.spec.objective.has_several_metrics:
-        note += f" Front by front, within one by {results.spec.objective.metrics[0]}."
+        by = "value" if results.spec.folds else "mean"
+        fresh = f"First come those that ran on {formatting.rerun_seeds_text(results.spec)}, ordered by their {by} there"
+        note = f"{fresh}; then the others, {by_search}."
+    if several:
+        note += f" They stand front by front, and within a front by {results.spec.objective.metrics[0]}."
     if results.spec.search.constraints:
         note += f" Those that keep {', '.join(results.spec.search.constraints)} come before those that do not."
     rest = len(candidates) - report_tables.MAX_LISTED_CONFIGURATIONS
@@ -368,7 +377,7 @@ def _settings_values(results: Results) -> dict[str, str]:
     metric = f"{epochs.chosen_epoch_text(goal)}: {'; '.join([*aims, *spec.search.constraints])}"
     if spec.final_seeds is not None:
         return settings | {"metric": metric}
-    confirm = results.confirm_settings
+    confirm = results.confirmation.settings
     settings["metric"] = metric
     settings["search"] = f"{pluralise(spec.trials, 'trial')}, sampler {search.sampler}, seed {search.seed}"
     if goal.has_several_metrics:

@@ -254,7 +254,8 @@ def _best_trial_text(told: StudySummary) -> str:
         return formatting.MISSING_TEXT
     if best.reference:
         return f"none: {REFERENCES[best.reference].description}"
-    return f"{best.trial} (baseline)" if baseline and baseline.trial == best.trial else str(best.trial)
+    broken = f", breaks {' or '.join(told.constraints)}" if best.violation else ""
+    return f"{best.trial}{' (baseline)' * bool(baseline and baseline.trial == best.trial)}{broken}"
 
 
 def _best_reference_rows(told: Sequence[StudySummary], metrics: Sequence[str]) -> dict[str, list[str]]:

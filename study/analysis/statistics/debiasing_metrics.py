@@ -18,7 +18,8 @@ def group_counts_of_arm(record: StudyRecord, arm: Arm, split: str) -> GroupCount
 
     None where the sizes of groups are not known: without bias labels, of several data sets, or of very many groups.
     """
-    cells = record.group_sample_counts.cells.get(split)
+    groups = record.group_sample_counts
+    cells = groups.cells.get(split)
     if not cells:
         return None
 
@@ -26,7 +27,7 @@ def group_counts_of_arm(record: StudyRecord, arm: Arm, split: str) -> GroupCount
         found = arm.metric_statistics(f"{split}/{name}")
         return found.mean if found else None
 
-    return GroupCounts.from_metrics(split, cells, mean)
+    return GroupCounts.from_metrics(split, cells, mean, aligned=groups.aligned)
 
 
 def worst_group_of_arm(record: StudyRecord, arm: Arm, split: str) -> WorstGroup | None:
@@ -100,7 +101,7 @@ class NoBetterThanChance(Statement):
             else formatting.format_arm_mean(self.arm, self.metric)
         )
         return (
-            f"{sentence_case(self.arm.label_in_sentence)} is not told from guessing: {self.metric} is {has}, and "
+            f"{sentence_case(self.arm.label_in_sentence)} may only be guessing: {self.metric} is {has}, and "
             f"guessing has {format_metric(self.metric, self.chance)}, as has any model that knows the bias and nothing "
             "else."
         )

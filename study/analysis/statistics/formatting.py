@@ -86,7 +86,7 @@ MAX_DECIMALS = 12
 ALIKE_TEXT = "on every seed alike"
 """Stands for an interval where all seeds gave the same value: their spread says nothing then."""
 
-TOO_FEW_SEEDS_TEXT = "too few seeds to tell"
+TOO_FEW_SEEDS_TEXT = "too few seeds to judge"
 """Stands for an interval that two seeds alone make so wide that it holds zero."""
 
 

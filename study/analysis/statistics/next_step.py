@@ -5,15 +5,16 @@ to take that comes before what more search may bring:
 
 1. `resume`: the study is not over.
 2. `learn`: the result is not told from guessing, so that nothing is left to choose.
-3. `widen`: the best configuration lies at the edge of a range, in more than chance (`find_range_edges`).
-4. `search`: the best configuration came, or with several metrics the front last grew, in the last
+3. `confirm`: what ran on fresh seeds breaks the limits, and configurations that keep them in the search did not.
+4. `widen`: the best configuration lies at the edge of a range, in more than chance (`find_range_edges`).
+5. `search`: the best configuration came, or with several metrics the front last grew, in the last
    `LATE_SHARE_OF_SEARCH` of the search's trials.
-5. `confirm`: the best configurations have not run on fresh seeds, not even as a rule's pick.
-6. `seeds`: it is open whether the best is better than the baseline, or, if it is, than the runner-up; and it ran on
+6. `confirm`: the best configurations have not run on fresh seeds, not even as a rule's pick.
+7. `seeds`: it is open whether the best is better than the baseline, or, if it is, than the runner-up; and it ran on
    one or two seeds, or `MAX_SEEDS_NEEDED` paired seeds are more likely enough to tell than not. Not where the answer
    would change nothing: both have every validation sample right, or the interval of their difference reaches less far
    than `MIN_SHARE_OF_GAIN` of the gain over the baseline.
-7. `enough`: none of these. How many seeds a difference may take is said all the same, and that few trials do not tell
+8. `enough`: none of these. How many seeds a difference may take is said all the same, and that few trials do not tell
    whether more of them or wider ranges are needed.
 """
 
@@ -244,6 +245,21 @@ PROPOSED_CONFIRM_COUNT = 5
 StepKind = Literal["resume", "learn", "widen", "search", "confirm", "seeds", "enough"]
 
 
+@dataclass(frozen=True)
+class NextStep:
+    """One thing to do.
+
+    Attributes:
+        kind: which rule gave it.
+        why: the numbers that it follows from.
+        command: that does it, as it is typed; None where a study file has to be changed first.
+    """
+
+    kind: StepKind
+    why: Statement
+    command: str | None
+
+
 class StepReason(Statement):
     """Why a step is to be taken, where that needs no numbers."""
 
@@ -273,6 +289,31 @@ STEP_REASONS = {
     "baseline on own seeds alone": "The baseline ran on the search's own seeds alone, so the gain is known on these "
     "only.",
 }
+
+
+class LimitsKeptInSearchAlone(Statement):
+    """The result breaks the limits on fresh seeds; configurations that did not run on these keep them in the search."""
+
+    spec: StudySpec
+    keeping: Sequence[Arm]
+
+    def __str__(self) -> str:
+        limits, fresh = self.spec.objective.constraints, formatting.rerun_seeds_text(self.spec)
+        names = list(dict.fromkeys(limit.metric for limit in limits))
+        told = [
+            f"{arm.label} ({', '.join(f'{name} {formatting.format_arm_mean(arm, name)}' for name in names)})"
+            for arm in self.keeping
+        ]
+        verbs = ("keeps", "has") if len(told) == 1 else ("keep", "have")
+        return (
+            f"The result breaks {' or '.join(map(str, limits))} on {fresh}. In the search "
+            f"{formatting.join_with_and(told)} {verbs[0]} {'it' if len(limits) == 1 else 'them'} and {verbs[1]} not "
+            f"run on {fresh} yet."
+        )
+
+
+MAX_NAMED_KEEPING_LIMITS = 3
+"""Largest number of configurations that are proposed for fresh seeds because they keep the limits in the search."""
 
 
 class LearnFirst(Statement):
@@ -344,11 +385,15 @@ class SeedsDoNotDecide(Statement):
     command: str | None = None
 
     def __str__(self) -> str:
-        pair = f"By {self.best.spec.metric} {self.best.label_in_sentence} and {self.other.label_in_sentence}"
+        pair = f"{self.best.label_in_sentence} and {self.other.label_in_sentence}"
         needed = self.needed
         if needed is None:
-            return f"{pair} ran on {pluralise(self.seeds, 'seed')} in common, which cannot tell them apart."
-        what = f"{pair} are not told apart on {self.seeds} seeds. To tell them apart in {TARGET_POWER_IN_WORDS} takes"
+            common = f"ran on {pluralise(self.seeds, 'seed')} in common"
+            return f"{sentence_case(pair)} {common}, which cannot tell which is better by {self.best.spec.metric}."
+        what = (
+            f"By {self.best.spec.metric} it is open after {self.seeds} seeds which of {pair} is better. To tell in "
+            f"{TARGET_POWER_IN_WORDS} takes"
+        )
         if needed.fewest is None:
             return f"{what} more than {max(MAX_SEEDS_NEEDED, self.seeds)} seeds ({SEEDS_CONFIDENCE:.0%} confidence)."
         most = f"more than {MAX_SEEDS_NEEDED}" if needed.most is None else str(needed.most)
@@ -384,8 +429,8 @@ class SeedsChangeNothing(Statement):
             return f"{sentence_case(pair)} are right in every validation sample: more seeds would tell of {name} alone."
         most, gain = (formatting.format_difference(name, abs(one), signed=False) for one in (self.reach, self.gain))
         return (
-            f"By {name} {pair} are not told apart, and need not be: the 95% interval of their difference ends at "
-            f"{most}, and the gain over the baseline is {gain}."
+            f"By {name} it is open which of {pair} is better, and it hardly matters: the 95% interval of their "
+            f"difference ends at {most}, and the gain over the baseline is {gain}."
         )
 
 
@@ -421,24 +466,9 @@ class NoStepLeft(Statement):
             return f"{keep}Every configuration of the space was tried.{seeds}"
         if self.trials <= MIN_BETTER_CONFIGURATIONS + MIN_WORSE_CONFIGURATIONS:
             few = f"{pluralise(self.trials, 'trial')} of the search {'is' if self.trials == 1 else 'are'} too few"
-            return f"{keep}{few} to say whether more of them, or wider ranges, bring more.{seeds}"
+            return f"{keep}{few} to say whether more trials, or wider ranges, would find better ones.{seeds}"
         more = ", more trials or more seeds" if seeds else " or more trials"
         return f"{keep}Nothing that was measured asks for a wider range{more}."
-
-
-@dataclass(frozen=True)
-class NextStep:
-    """One thing to do.
-
-    Attributes:
-        kind: which rule gave it.
-        why: the numbers that it follows from.
-        command: that does it, as it is typed; None where a study file has to be changed first.
-    """
-
-    kind: StepKind
-    why: Statement
-    command: str | None
 
 
 @dataclass(frozen=True)
@@ -501,7 +531,8 @@ def next_steps(results: Results) -> list[NextStep]:
     ):
         return [NextStep("learn", LearnFirst.of(results.spec), None)]
     when = position_of_best(results)
-    found = [NextStep("widen", BestAtRangeEdge(edge), None) for edge in find_range_edges(results) if edge.further]
+    found = _limits_step(results) if results.is_confirmed else []
+    found += [NextStep("widen", BestAtRangeEdge(edge), None) for edge in find_range_edges(results) if edge.further]
     if (
         when
         and when.is_late
@@ -531,6 +562,22 @@ def next_steps(results: Results) -> list[NextStep]:
     return further or found or [NextStep("enough", _no_step_left(results), None)]
 
 
+def _limits_step(results: Results) -> list[NextStep]:
+    """Return the step to run those on fresh seeds that keep the limits in the search, where the result breaks them."""
+    searched = results.ranked_by_search_value
+    if results.reference_as_result or not results.scored_candidates[0][1].total_violation:
+        return []
+    keeping = [each for each in searched if not each.score.total_violation and not each.confirm_trials]
+    named = keeping[:MAX_NAMED_KEEPING_LIMITS]
+    if not named:
+        return []
+    on_front = len(objective.front_positions([each.score for each in searched]))  # of a larger one not all would run
+    top = max(searched.index(named[-1]) + 1, on_front if results.spec.objective.has_several_metrics else 0)
+    options = "--top", top, "--seeds", results.confirmation.settings.seeds
+    why = LimitsKeptInSearchAlone(results.spec, [to_arm(results.spec, each) for each in named])
+    return [NextStep("confirm", why, shell_command("confirm", results.spec.name, *options))]
+
+
 def predict_command(spec: StudySpec) -> str:
     """Return the command that classifies with a final training's models, and names rows as the user's table does."""
     section = spec.base["data"]
@@ -542,7 +589,7 @@ def predict_command(spec: StudySpec) -> str:
 
 
 def is_better_than_baseline(results: Results) -> bool | None:
-    """Return whether the search found what is better than the baseline, with several metrics in any.
+    """Return whether the search found what is better than the baseline, with several metrics in any, or by the limits.
 
     None where its seeds do not tell. What ran on one seed is taken as better: whether it is, `confirm` tells.
     """
@@ -552,6 +599,9 @@ def is_better_than_baseline(results: Results) -> bool | None:
         return True
     if won.trial.stage == "baseline":
         return results.spec.objective.has_several_metrics and len(results.front) > 1
+    judged = [each and (each.confirmed_score or each.score) for each in (results.baseline, won)]
+    if judged[0] and judged[1] and judged[0].total_violation > judged[1].total_violation:
+        return True
     gains = (best.difference_to(reference, name) for name in results.spec.objective.metrics)
     return None if all(gain is not None and gain.is_clear is False for gain in gains) else True
 

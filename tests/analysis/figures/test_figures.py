@@ -70,8 +70,11 @@ def test_the_title_of_the_trade_off_is_of_the_seeds_that_count(writer):
     for of, value in ((0, 0.4), (1, 0.6), (2, 0.5)):
         for seed in (1, 2):
             study.trial("confirm", [value], seed=seed, repeats=of, also={"val/equalized_odds": 0.2})
-    title = " ".join(FIGURES["trade_off"](Results(spec, study.record())).get_suptitle().split())
+    figure = FIGURES["trade_off"](Results(spec, study.record()))
+    title = " ".join(figure.get_suptitle().split())
     assert title.endswith("on validation, fresh seeds: 60.0% and 0.200 (trial 1), 40.0% and 0.200 (baseline)")
+    named = [text.get_text() for text in figure.axes[1].texts]
+    assert sorted(named) == ["baseline", "trial 1"]  # of all that ran on fresh seeds, whose names would overlap
 
 
 def test_no_configuration_below_a_reference_is_called_the_best(writer):
@@ -159,6 +162,23 @@ def test_the_trials_on_a_front_are_called_as_in_tables_and_their_names_do_not_me
     assert [text.get_text() for text in names] == ["trial 0", "trial 1", "trial 2", "trial 3"]
     for below, above in pairwise(names):
         assert below.get_window_extent().y1 <= above.get_window_extent().y0 + 1
+
+
+def test_no_name_of_a_front_crosses_the_axis_beside_it(writer):
+    """It would to the left of the first point, as there are three panels."""
+    spec, study = load_study("quickstart", [*SEVERAL, "search.confirm={top: 2, seeds: 2}"]), writer()
+    pairs = [(0.1, 0.7), (0.9, 0.9)]
+    for gap, accuracy in pairs:
+        study.trial("search", [accuracy], also={"val/equalized_odds": gap})
+    for number, (gap, accuracy) in enumerate(pairs):
+        for seed in (1, 2):
+            known = {"val/equalized_odds": gap, "test/equalized_odds": gap}
+            study.trial("confirm", [accuracy], test=accuracy, also=known, repeats=number, seed=seed)
+    figure = FIGURES["front"](Results(spec, study.record()))
+    figure.draw_without_rendering()
+    axes = figure.axes[1]
+    assert len(figure.axes) == 3
+    assert all(text.get_window_extent().x0 > axes.get_window_extent().x0 for text in axes.texts)
 
 
 def test_where_nothing_keeps_the_limits_no_line_joins_a_front(writer):

@@ -14,6 +14,7 @@ from study.analysis.report.page import Paragraph, ReportPage, TableBlock, page_t
 from study.analysis.report.result_sentences import CountOfTestReadings, StudyCost, WorstGroups
 from study.analysis.report.sections import build_report_page
 from study.analysis.statistics.next_step import NoStepLeft, SeedsDoNotDecide, SeedsNeeded, next_steps
+from study.home.events import GroupSampleCounts
 from study.home.record import StudyRecord
 from study.metrics import METRICS
 from study.ranking import Results, summary
@@ -113,7 +114,7 @@ def test_the_worst_group_is_named_with_its_size() -> None:
     (group,) = found.found.worst
     assert (group.name, group.right, group.samples) == ("class 'cat' with bias class 'light'", 2.0, 8)
     assert (found.arm.label, found.found.split, len(found.found.group_sizes)) == ("trial 0", "val", 3)
-    assert "1 of 3 groups has fewer than 10 samples, too few to tell. Groups without a sample: 1." in str(found)
+    assert "1 of 3 groups has fewer than 10 samples, too few to judge. Groups without a sample: 1." in str(found)
     compared, error = (block.text for block in group_blocks(Results(ONE, told)) if isinstance(block, Paragraph))
     assert "equalized_odds is no number: of class 'dog' no two groups have samples" in compared
     assert error.startswith("The split's error is the standard error of the value of trial 0, because the split is a")
@@ -137,8 +138,8 @@ def test_all_groups_stand_in_a_grid_with_those_of_the_baseline() -> None:
     grid, note = section.blocks
     assert isinstance(grid, TableBlock)
     assert [list(row) for row in grid.frame.itertuples(index=False)] == [
-        ["cat", "50 → 90% of 40", "(50 → 25% of 8)"],
-        ["dog", "-", "100 → 75% of 30"],
+        ["cat", "50% → 90% of 40", "(50% → 25% of 8)"],
+        ["dog", "-", "100% → 75% of 30"],
     ]
     assert grid.shares == [[None, 0.9, None], [None, None, 0.75]]
     assert isinstance(note, Paragraph)
@@ -192,3 +193,14 @@ def test_titles_repeat_numbers_of_the_record() -> None:
         "learning_curves": "1 of 3 trials pruned: 5 epochs run instead of 6",
         "seeds": "val/accuracy: 80.0 ± 0.0% (trial 1) against 60.0 ± 0.0% (baseline)",
     }
+
+
+def test_why_many_groups_have_no_grid_is_said() -> None:
+    many = record(Told("search", [0.6]))
+    many.group_sample_counts = GroupSampleCounts({"val": [[4, 1, 0]] * 10}, aligned=[0, 1, 2])
+    section = groups_section(Results(ONE, many))
+    assert section is not None
+    (why,) = section.blocks
+    assert isinstance(why, Paragraph)
+    assert why.text.startswith("10 classes and 3 bias classes are 30 groups, of 0 to 4 samples each on val.")
+    assert "conflict with it (conflicting_accuracy)" in why.text

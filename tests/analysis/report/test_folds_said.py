@@ -12,9 +12,11 @@ from told_studies import only, statements
 from study.analysis.figures import FIGURES
 from study.analysis.report.conclusions import GainOverBaseline
 from study.analysis.report.page import page_to_markdown
-from study.analysis.report.reference_sentences import ReferenceStays
+from study.analysis.report.reference_sentences import ReferenceStays, ResultBesideReference
 from study.analysis.report.sections import build_report_page, figure_caption
+from study.analysis.statistics.formatting import format_interval
 from study.analysis.statistics.rule_picks import judge_rule_picks
+from study.commands.progress import StudyProgress
 from study.home.events import ReferenceFitted
 from study.home.record import StudyRecord
 from study.ranking import Results
@@ -73,6 +75,26 @@ def test_a_reference_that_leads_is_told_from_the_best_by_the_samples_of_all_fold
     assert ("may be luck" in str(stays)) is not is_clear
 
 
+@pytest.mark.parametrize(("behind", "said"), [(0.001, "), which may be luck."), (0.3, ").")])
+def test_a_reference_that_the_best_is_ahead_of_comes_with_the_interval_of_the_same_samples(
+    confirmed: tuple[StudySpec, StudyRecord], behind: float, said: str
+) -> None:
+    spec, record = confirmed
+    best = Results(spec, record).baseline_and_best_arms[1].joined_folds
+    value, own = best.metrics[spec.metric] - behind, best.draws[spec.metric]
+    draws = [*np.random.default_rng(0).normal(value, 0.01, len(own))]
+    fitted = ReferenceFitted("logistic_regression", {spec.metric: value}, 1.0, draws={spec.metric: draws}, time=90.0)
+    search = spec.search.model_copy(update={"references": True, "margin": 0.0})
+    found = copy.deepcopy(record)
+    found.apply(fitted)
+    told = only(ResultBesideReference, Results(replace(spec, search=search), found))
+    gap = told.arm.difference_to(to_arm(spec, told.reference), spec.metric)
+    assert gap.standard_error == pytest.approx(np.std(np.subtract(own, draws), ddof=1))
+    assert gap.n_candidates == Results(spec, record).baseline_and_best_arms[1].n_candidates
+    assert f"needs no search (95% interval {format_interval(spec.metric, gap)}" in str(told)
+    assert str(told).endswith(said)
+
+
 def test_no_section_of_the_report_speaks_of_fresh_seeds(confirmed: tuple[StudySpec, StudyRecord]) -> None:
     text = page_to_markdown(build_report_page(Results(*confirmed), FIGURES))
     assert "confirmed on all folds" in text
@@ -94,3 +116,13 @@ def test_figure_and_rules_table_give_the_value_of_all_folds_that_the_summary_giv
     reaches = [np.ptp(bars[0].get_segments()[0][:, 0]) / 2 for _, _, bars in lines]
     assert reaches[ticks.index(value.mean)] == pytest.approx(value.split_error)
     assert "its standard error" in figure_caption("seeds", results)
+    assert not axes.collections[len(lines) :]  # no ring of a fold, which the value is not the mean of
+    assert not [one for one in axes.collections if len(one.get_offsets()) > 1]
+
+
+def test_the_best_so_far_says_that_it_is_of_one_fold(confirmed: tuple[StudySpec, StudyRecord]) -> None:
+    spec, record = confirmed
+    assert "(on all folds, trial" in StudyProgress(spec, record).best_text()
+    unconfirmed = spec.search.confirm.model_copy(update={"top": 0})
+    searched = replace(spec, search=spec.search.model_copy(update={"confirm": unconfirmed}))
+    assert "(highest in the search, on one fold, trial" in StudyProgress(searched, record).best_text()

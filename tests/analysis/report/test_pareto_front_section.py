@@ -1,21 +1,24 @@
 """The page of a study with several metrics: it leads with the front, and what is called best is on it, by its rule."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from helpers import Told, quickstart, write_ledger
 from markupsafe import escape
-from told_studies import NEARLY, TWO_METRICS, cheaper, said
+from told_studies import NEARLY, TWO_METRICS, cheaper, over, said
 
 from study.analysis.figures import FIGURES
 from study.analysis.report.page import FigureBlock, TableBlock, page_to_html
 from study.analysis.report.pareto_front_section import AsGoodForLess, front_table
 from study.analysis.report.rules_section import RULES_TITLE
 from study.analysis.report.sections import build_report_page
-from study.analysis.statistics.next_step import is_better_than_baseline
+from study.analysis.statistics.next_step import is_better_than_baseline, next_steps
 from study.analysis.tables.report_tables import printed_configurations
+from study.api.study_object import to_configuration
 from study.commands.export_configurations import export_best
+from study.commands.extend_study import confirm_event
 from study.commands.status import list_study_rows, studies_table, study_status, study_status_lines
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
@@ -62,7 +65,8 @@ def test_every_place_that_calls_a_configuration_best_means_the_same_and_names_th
     assert trials == [f"{each}, chosen" if each == number else str(each) for each in (1, 2)]
     sentences = dict(page.lead)["Result"]
     html = page_to_html(page, {"front": b"", "seeds": b""})
-    assert [f"<li>{escape(one)}</li>" in html for one in sentences] == [False, *[True] * (len(sentences) - 1)]
+    plain = [re.sub("`(.+?)`", r"<code>\1</code>", str(escape(one))) for one in sentences]
+    assert [f"<li>{one}</li>" in html for one in plain] == [False, *[True] * (len(sentences) - 1)]
     result = " ".join(sentences)
     assert result.index("the front is trial 1") < result.index(f"Of the front trial {number} is chosen")
     assert words in result
@@ -166,3 +170,54 @@ def test_a_point_that_is_as_good_for_half_of_the_other_metric_is_pointed_out(
 ) -> None:
     found = said(AsGoodForLess, Results(TWO_METRICS, cheaper(accuracy, gap, start)))
     assert [(one.chosen.trial_number, one.other.trial_number, one.cost) for one in found] == [(1, 2, GAP)] * is_told
+
+
+def limited(*assignments: str) -> Results:
+    """Return a study whose one confirmed configuration breaks the limit that it and another kept in the search."""
+    spec = quickstart(
+        *assignments,
+        "train.epochs=1",
+        "search.early_stopping={name: none}",
+        "search.confirm={top: 1, seeds: 2, front: 0}",
+        "search.trials=4",
+        f"search.constraints=[{GAP} <= 0.05]",
+    )
+    searched = [
+        Told("search" if number else "baseline", [accuracy], params=PARAMS[number], further={GAP: gap})
+        for number, (accuracy, gap) in enumerate(SEARCH)
+    ]
+    fresh = [
+        Told("confirm", [value + 0.001 * seed], params=PARAMS[number], further={GAP: gap}, seed=seed, repeats=number)
+        for number, value, gap in ((0, 0.7, 0.2), (2, 0.9, 0.15))
+        for seed in (1, 2)
+    ]
+    return Results(spec, over(*searched, *fresh))
+
+
+@pytest.mark.parametrize("metrics", [f"search.metric=[val/accuracy, {GAP}]", "search.metric=val/accuracy"])
+def test_what_keeps_a_limit_in_the_search_alone_is_named_with_the_command_that_runs_it(
+    metrics: str,
+) -> None:
+    results = limited(metrics)
+    assert to_configuration(results.spec, results.best).broken_limits == (f"{GAP} <= 0.05",)  # type: ignore[union-attr]
+    assert str(to_configuration(results.spec, results.best)).splitlines()[0].endswith(f"breaks {GAP} <= 0.05")
+    step = next_steps(results)[0]
+    assert (step.kind, step.command) == ("confirm", "study confirm quickstart --top 2 --seeds 2")
+    told = "In the search trial 3 (val/equalized_odds 0.010) keeps it and has not run on fresh seeds yet."
+    assert str(step.why) == f"The result breaks {GAP} <= 0.05 on fresh seeds. {told}"
+    confirm_event(results, 2, 2, False)
+    assert 3 in [trial.number for trial in Results(results.spec, results.record).confirmation.trials_to_confirm()]
+
+
+def test_where_no_judged_configuration_keeps_the_limits_there_is_no_front_to_be_chosen_of() -> None:
+    results = limited(f"search.metric=[val/accuracy, {GAP}]")
+    assert front_table(results)["trial"].tolist() == ["2, misses the limits by least"]
+    section = build_report_page(results, {"front"}).sections[0]
+    text = " ".join(str(block) for block in section.blocks)
+    assert "of those that keep" not in text
+    assert "chosen" not in text.replace("Nothing is chosen on test", "")
+
+
+def test_a_baseline_that_breaks_a_limit_is_not_to_be_kept() -> None:
+    results = limited("search.metric=val/accuracy")
+    assert is_better_than_baseline(results) is True

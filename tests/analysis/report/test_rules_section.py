@@ -39,7 +39,7 @@ def test_before_the_picks_have_run(writer):
     assert rows[3].startswith("| worst_class_accuracy | classes | 0 (baseline), first of 3 that tie | 0.0% | 3 |")
     assert rows[4].startswith("| balanced_accuracy | classes | 2 | 70.0% | 2 |")
     assert "This study chose by val/accuracy: trial 1. What other rules pick changes nothing." in text
-    assert "study confirm fairkl_digits --rules runs each of them on fresh seeds and reads test for it." in text
+    assert "`study confirm fairkl_digits --rules` runs each of them on fresh seeds and reads test for it." in text
     assert "differ" not in text
 
 

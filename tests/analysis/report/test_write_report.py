@@ -11,6 +11,15 @@ from helpers import append_event
 from matplotlib.image import imread
 
 from study.analysis import trials_frame, write_report
+from study.analysis.report.page import (
+    BulletList,
+    PageSection,
+    Paragraph,
+    ReportPage,
+    TableBlock,
+    page_to_html,
+    page_to_markdown,
+)
 from study.errors import UserError
 from study.home.ledger import Ledger
 from study.ranking import Results
@@ -195,3 +204,19 @@ def test_pdfs_are_written_once_asked_for_and_then_renewed(spec, writer, tmp_path
         file.write_bytes(b"of before")
     write_report(Results(spec, record), tmp_path)
     assert {file: file.read_bytes() for file in figures.glob("*.pdf")} == pdfs
+
+
+def test_a_command_in_a_sentence_is_code_and_what_it_holds_cannot_be_taken_for_markup() -> None:
+    told = "Type this: `study export 'a_b*' --where 'val/accuracy>=0.7'`, not <b>*that*</b>."
+    page = ReportPage("page", [("Next", [told])], [PageSection("x", [Paragraph(told), BulletList([told])])])
+    html, markdown = page_to_html(page, {}), page_to_markdown(page)
+    code = "<code>study export &#39;a_b*&#39; --where &#39;val/accuracy&gt;=0.7&#39;</code>, not &lt;b&gt;*that*"
+    assert html.count(code) == 3
+    line = r"Type this: `study export 'a_b*' --where 'val/accuracy>=0.7'`, not \<b\>\*that\*\</b\>."
+    assert [one.removeprefix("**Next.** ").removeprefix("- ") for one in markdown.splitlines()].count(line) == 3
+
+
+def test_a_table_of_many_columns_may_be_wider_than_the_text() -> None:
+    narrow, broad = (pd.DataFrame({f"key{column}": ["1"] for column in range(count)}) for count in (10, 13))
+    html = page_to_html(ReportPage("page", [], [PageSection("x", [TableBlock(narrow), TableBlock(broad)])]), {})
+    assert html.count('<div class="wide dense"') == html.count('<div class="wide" tabindex') == 1

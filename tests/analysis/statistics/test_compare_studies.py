@@ -50,7 +50,7 @@ def test_what_each_found_and_cost() -> None:
         "| best val/accuracy | 70.0 ± 14.1% (2) | 50.0% (1) |",
         "| baseline test/accuracy | 40.0 ± 0.0% (2) | - |",
         "| best test/accuracy | 50.0 ± 0.0% (2) | - |",
-        "| gain val/accuracy | +20.0 points (too few seeds to tell) | - |",
+        "| gain val/accuracy | +20.0 points (too few seeds to judge) | - |",
         "| gain test/accuracy | +10.0 points on every seed alike | - |",
         "| best method.alpha | 0.1 | - |",
         "| train.epochs | 20 | 40 |",
