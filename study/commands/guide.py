@@ -17,8 +17,8 @@ from study.errors import UserError, did_you_mean
 GUIDE_FOLDER = files("study").joinpath("guide")
 INDEX_PAGE = "index"
 MAINTAINER_PAGES = ("adding-things", "architecture", "changelog")
-MAX_FURTHER_PASSAGES = 3
-"""Number of passages of which one line is listed after the one that is shown."""
+MAX_FURTHER_PASSAGES, MAX_FURTHER_CHARACTERS = 3, 360
+"""Number of passages that are listed after the one that is shown, and characters that are listed of each at most."""
 
 HEADING_WEIGHT = 2.0
 QUESTION_WORD_WEIGHT = 1.0
@@ -59,6 +59,15 @@ STOP_WORDS = frozenset(
     )
 )
 """Words of a question that are not searched for."""
+
+GERMAN_STOP_WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        "das dem den der die ein eine einen es für ich im in ist kann man mein meine mit nicht sind und was welche "
+        "welcher wie wird wo zu",
+    )
+)
+"""Small German words, not searched for where two of them or more are in a question: one alone may be English."""
 
 EQUAL_SPELLINGS = (
     ("iz", "is"),
@@ -283,7 +292,9 @@ def _question_words(text: str) -> list[str]:
 
 def _without_stop_words(words: Sequence[str]) -> Sequence[str]:
     """Return the words that are searched for: all but small ones and numbers, if there are others."""
-    return [word for word in words if word not in STOP_WORDS and not word.isdigit()] or words
+    german = GERMAN_STOP_WORDS.intersection(words)
+    small = STOP_WORDS | german if len(german) > 1 else STOP_WORDS
+    return [word for word in words if word not in small and not word.isdigit()] or words
 
 
 def _words_not_in_guide(words: Sequence[str], texts: Iterable[str]) -> list[str]:
@@ -328,13 +339,13 @@ def _join_parts(parts: Sequence[str]) -> str:
 
 
 def _passage_line(passage: Passage) -> str:
-    """Return where a passage stands and how it begins in one line; a table's row as its cells."""
+    """Return where a passage stands and how it begins without line breaks; a table's row as its cells."""
     text = passage.text.rpartition(TABLE_HEAD_END)[2]
     text = text.strip("| ").replace(" | ", ": ") if text.startswith("|") else re.sub("^```.*$", "", text, flags=re.M)
     line = " ".join(f"{_passage_location(passage.section, ', ')}: {text.removeprefix('- ')}".split())
-    if len(line) <= MAX_EXCERPT_LINE_CHARACTERS:
+    if len(line) <= MAX_FURTHER_CHARACTERS:
         return line
-    return f"{line[:MAX_EXCERPT_LINE_CHARACTERS].rsplit(' ', 1)[0]} ..."
+    return f"{line[:MAX_FURTHER_CHARACTERS].rsplit(' ', 1)[0]} ..."
 
 
 def split_passages(page: str, text: str) -> Iterator[Passage]:
