@@ -4,12 +4,13 @@ import math
 import re
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache, reduce
 from importlib.resources import files
+from typing import TypeAlias
 
 from study.errors import UserError, did_you_mean
 
@@ -22,11 +23,13 @@ MAX_FURTHER_PASSAGES = 3
 HEADING_WEIGHT = 2.0
 QUESTION_WORD_WEIGHT = 1.0
 SIMILAR_QUESTION_WEIGHT = 2.2
+SECTION_WEIGHT = 0.6
 EVERYDAY_WORD_FACTOR = 0.6
 LATE_PASSAGE_FACTOR = 0.7
 """What a word of the heading, and one of the questions beside a passage, counts beside one of its text; what the most
-similar of these questions counts; what a word that stands for an everyday one counts beside one that was asked for; the
-factor of a late passage. `tests/benchmarks/guide_search.py` says what each is worth."""
+similar of these questions counts; what the whole section's score counts; what a word that stands for an everyday one
+counts beside one that was asked for; the factor of a late passage. `tests/benchmarks/guide_search.py` says what each is
+worth."""
 
 BM25_K1, BM25_B, RARITY_POWER = 1.2, 0.4, 0.7
 """BM25's k1 and b, and the power of its weight by rarity."""
@@ -66,6 +69,10 @@ EQUAL_SPELLINGS = (
     ("lled", "led"),
 )
 """Letters that are taken for others, so that both spellings of a word are one."""
+
+
+SearchedFields: TypeAlias = tuple[Counter[str], Counter[str], Counter[str]]
+"""How often each stem is in a heading, in a text and in the questions beside it."""
 
 
 @dataclass(frozen=True)
@@ -149,8 +156,9 @@ def read_pages() -> dict[str, str]:
 def search_passages(words: Sequence[str], every: Sequence[Passage]) -> list[Passage]:
     """Return the passages with some of the words, in any form and order, the best first.
 
-    They are ranked by BM25F (Robertson & Zaragoza 2009) over heading, text and the questions beside a passage, and by
-    the most similar of these questions. If a key or metric is asked for, the passage that begins with it comes first.
+    They are ranked by BM25F (Robertson & Zaragoza 2009) over heading, text and the questions beside a passage, by the
+    most similar of these questions, and by their section's BM25F. If a key or metric is asked for, the passage that
+    begins with it comes first.
     """
     given = _question_words(" ".join(words))
     asked_names = [*given, "_".join(_without_stop_words(given))]
@@ -172,23 +180,39 @@ def search_passages(words: Sequence[str], every: Sequence[Passage]) -> list[Pass
     meant = {stem: EVERYDAY_WORD_FACTOR * rarity[stem] for stem in guide_words if stem in rarity}
     terms = meant | asked_for
     merged = [(heading, text, sum(asked, Counter())) for heading, text, *asked in fields]
-    mean = [sum(bag.total() for bag in bags) / len(every) for bags in zip(*merged, strict=True)]
+    of_sections: dict[GuideSection, SearchedFields] = {}
+    for passage, (heading, text, asked) in zip(every, merged, strict=True):
+        _, texts, questions = of_sections.get(passage.section, (heading, Counter(), Counter()))
+        of_sections[passage.section] = (heading, texts + text, questions + asked)
+    score_of_section = dict(zip(of_sections, _bm25f_scores(terms, list(of_sections.values())), strict=True))
     score: dict[int, float] = {}
-    for row, (passage, parts, (_, _, *asked)) in enumerate(zip(every, merged, fields, strict=True)):
-        value = 0.0
+    for row, (passage, value, (_, _, *questions_beside)) in enumerate(
+        zip(every, _bm25f_scores(terms, merged), fields, strict=True)
+    ):
+        similarities = (_question_similarity(asked_for, question, rarity) for question in questions_beside)
+        value += SIMILAR_QUESTION_WEIGHT * max(similarities, default=0.0)
+        if value:
+            value += SECTION_WEIGHT * score_of_section[passage.section]
+            named_bonus = 1000.0 if _without_numbers(passage.name) in named else 0.0
+            score[row] = value * (LATE_PASSAGE_FACTOR if passage.section.late else 1.0) + named_bonus
+    return [every[row] for row in sorted(score, key=lambda row: -score[row])]
+
+
+def _bm25f_scores(terms: Mapping[str, float], documents: Sequence[SearchedFields]) -> list[float]:
+    """Return BM25F's score of each document, by its fields: heading, text, the questions beside it."""
+    mean = [sum(bag.total() for bag in bags) / len(documents) for bags in zip(*documents, strict=True)]
+    scores = []
+    for parts in documents:
+        score = 0.0
         for stem, weight in terms.items():
             often = sum(
                 times * bag[stem] / (1 + BM25_B * (bag.total() / average - 1))
                 for times, bag, average in zip((HEADING_WEIGHT, 1.0, QUESTION_WORD_WEIGHT), parts, mean, strict=True)
                 if stem in bag
             )
-            value += weight * often * (1 + BM25_K1) / (often + BM25_K1)
-        similarities = (_question_similarity(asked_for, question, rarity) for question in asked)
-        value += SIMILAR_QUESTION_WEIGHT * max(similarities, default=0.0)
-        if value:
-            named_bonus = 1000.0 if _without_numbers(passage.name) in named else 0.0
-            score[row] = value * (LATE_PASSAGE_FACTOR if passage.section.late else 1.0) + named_bonus
-    return [every[row] for row in sorted(score, key=lambda row: -score[row])]
+            score += weight * often * (1 + BM25_K1) / (often + BM25_K1)
+        scores.append(score)
+    return scores
 
 
 def _without_numbers(name: str) -> str:

@@ -627,7 +627,11 @@ def ask_missing_values(section: Section, flag: str | None, asker: AnswerSource) 
     allowed = ("drop",) if unlabelled else ("fill", "drop")
     question = f"{counted}. What happens to them, {' or '.join(allowed)}"
     answer = asker("--missing", flag, question, allowed[0], one_of_check(*allowed))
-    remedy = "the rows are left out" if answer == "drop" else "the mean of the training rows, or a value of its own"
+    remedy = (
+        "the rows are left out"
+        if answer == "drop"
+        else "a missing number becomes the mean of the training rows, a missing word a word of its own"
+    )
     note = f"{counted}. missing: {answer}: {remedy}."
     asker.print_line(note)
     return {**section, "missing": answer}, note
