@@ -180,7 +180,7 @@ def _remove_keys_everywhere(values: dict[str, Value], gone: set[str]) -> list[st
 def _trial_defining_parts(values: dict[str, Value]) -> list[dict[str, Value]]:
     """Return the parts of a file that give trials their keys: the space, the baseline, and what is enqueued."""
     search = mapping_or_empty(values.get("search"))
-    lists = (search.get(key) for key in search_checks.LISTS_WITH_INCUMBENTS)
+    lists = (search.get(key) for key in search_checks.CONFIGURATION_LIST_KEYS)
     given = chain.from_iterable(listed for listed in lists if isinstance(listed, list))
     return [part for part in (search.get("space"), search.get("baseline"), *given) if isinstance(part, dict)]
 
@@ -230,7 +230,7 @@ def _apply_alternative_labels(document: YamlDocument, assignments: list[str]) ->
             apply_overrides(
                 document, [text for text, key in given.items() if key.startswith(f"{section}.") and key != name]
             )
-            given_to_trials = ("space", "baseline", *search_checks.LISTS_WITH_INCUMBENTS)
+            given_to_trials = ("space", "baseline", *search_checks.CONFIGURATION_LIST_KEYS)
             document.values["search"] = {key: value for key, value in search.items() if key not in given_to_trials}
 
 

@@ -596,7 +596,7 @@ INCUMBENT_MARK_KEY = "incumbent"
 """Key in a given configuration: whether another one has to beat it by `search.margin`."""
 
 
-LISTS_WITH_INCUMBENTS = ("enqueue", "incumbents")
+CONFIGURATION_LIST_KEYS = ("enqueue", "incumbents")
 """Keys of `search` that hold lists of configurations."""
 
 
@@ -605,7 +605,7 @@ def collect_incumbents(values: dict[str, Value], problems: ProblemCollector) -> 
     search = values.get("search")
     if not isinstance(search, dict):
         return values
-    lists = (search.get(key) for key in LISTS_WITH_INCUMBENTS)
+    lists = (search.get(key) for key in CONFIGURATION_LIST_KEYS)
     enqueued, incumbents = ([*listed] if isinstance(listed, list) else [] for listed in lists)
     given: dict[KeyPath, Value] = {("search", "baseline"): search.get("baseline")}
     given |= {("search", "enqueue", str(place)): params for place, params in enumerate(enqueued)}

@@ -80,7 +80,7 @@ class FoldPredictions:
                 losses[held] = part.log_losses
         return cls(classes, losses)
 
-    def class_scores(self, rows: NDArray[np.int64], target: Tensor, classes: int) -> Tensor | None:
+    def scores_from_log_losses(self, rows: NDArray[np.int64], target: Tensor, classes: int) -> Tensor | None:
         """Return scores (n, classes) of these samples, equal for all other classes; None if there are no log losses."""
         if self.log_losses is None:
             return None
@@ -214,7 +214,7 @@ class FoldJoiner:
         for verdict, members in zip(repeats, rows, strict=True):
             chosen = torch.from_numpy(members)
             bias, target = None if self._bias is None else self._bias[chosen], self._target[chosen]
-            scores = verdict.class_scores(members, target, self._facts.classes)
+            scores = verdict.scores_from_log_losses(members, target, self._facts.classes)
             predicted = torch.from_numpy(verdict.classes[members])
             values = metrics.compute_metrics(scores, predicted, target, bias, self._facts)
             for name, value in values.items():

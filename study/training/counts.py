@@ -102,7 +102,7 @@ class CellStatistics:
         return (samples * self._prior_of_cells + 0.5) / (samples + 1)
 
     @cached_property
-    def sample_variance(self) -> Tensor:
+    def loss_variance_by_kind(self) -> Tensor:
         """Variance of a sample's loss around the prior of its cell, (kinds,).
 
         As if one sample more of each kind were off by the kind's effect, so that two equal losses do not make equality
@@ -117,7 +117,7 @@ class CellStatistics:
     def _variance_at_known_prior(self) -> Tensor:
         """Variance of each cell's value around its shrunk one if the prior were known, (Y, S)."""
         if self.squares is not None:
-            return self._spread_kinds_to_cells(self.sample_variance) / (self.samples + CELL_PRIOR_SAMPLES)
+            return self._spread_kinds_to_cells(self.loss_variance_by_kind) / (self.samples + CELL_PRIOR_SAMPLES)
         value = (self.sums + CELL_PRIOR_SAMPLES * self._cautious_prior_of_cells) / (self.samples + CELL_PRIOR_SAMPLES)
         return value * (1 - value) / (self.samples + CELL_PRIOR_SAMPLES + 1)
 
@@ -125,7 +125,7 @@ class CellStatistics:
     def _scale_of_prior(self) -> Tensor:
         """By how much a cell's value is off where its prior is off by its standard deviation in the model, (Y, S)."""
         if self.squares is not None:
-            variance = self._spread_kinds_to_cells(self.sample_variance) / CELL_PRIOR_SAMPLES
+            variance = self._spread_kinds_to_cells(self.loss_variance_by_kind) / CELL_PRIOR_SAMPLES
         else:
             variance = self._cautious_prior_of_cells * (1 - self._cautious_prior_of_cells) / (CELL_PRIOR_SAMPLES + 1)
         return variance.sqrt() * CELL_PRIOR_SAMPLES / (self.samples + CELL_PRIOR_SAMPLES)

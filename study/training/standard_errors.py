@@ -88,7 +88,7 @@ def shrunk_worst_group_accuracy(counts: PredictionCounts) -> Tensor:
 
 def _error_of_weighted_mean_loss(cells: CellStatistics, weight: Tensor) -> Tensor:
     """Return the error of the weighted mean of the cells' mean losses; weight (Y, S), 0 leaves a cell out: a scalar."""
-    of_samples = (cells.sample_variance[:, None, None] * cells.kind_of_cell).sum(0)
+    of_samples = (cells.loss_variance_by_kind[:, None, None] * cells.kind_of_cell).sum(0)
     variance = (weight.square() * of_samples / cells.samples.clamp(min=1)).sum()
     return variance.sqrt() / weight.sum()
 

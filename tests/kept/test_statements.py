@@ -34,9 +34,9 @@ def compared(results: Results) -> Iterator[Said]:
         metric = gain.metric if isinstance(gain, MetricChange) else results.spec.metric
         yield _said(gain.reference.trial_number, metric, gain.difference)
     for one in said(DifferenceToRunnerUp, results):
-        number = one.rivals.runner_up.trial_number
-        is_apart = number not in one.rivals.undecided_trials
-        yield _said(number, results.spec.metric, one.rivals.difference_to_runner_up)._replace(is_apart=is_apart)
+        number = one.comparison.runner_up.trial_number
+        is_apart = number not in one.comparison.undecided_trials
+        yield _said(number, results.spec.metric, one.comparison.difference_to_runner_up)._replace(is_apart=is_apart)
     for one in said(SeedsDoNotDecide, results):
         yield Said(one.other.trial_number, results.spec.metric, None, False)
     for section in build_report_page(results, {}).sections:

@@ -283,6 +283,28 @@ def broken_anew(gap: float = 0.2) -> StudyRecord:
     )
 
 
+def kept_in_search_alone() -> StudyRecord:
+    """The one configuration on fresh seeds breaks there the limit that it and another kept in the search."""
+    pairs = [(0.7, 0.2), (0.9, 0.3), (0.9, 0.02), (0.85, 0.01)]
+    params = [{"method.alpha": each / 4, "method.lambda": 1.0, "method.epsilon": 0.0} for each in range(1, 5)]
+    searched = [
+        Told("search" if number else "baseline", [accuracy], params=params[number], further={ODDS: gap})
+        for number, (accuracy, gap) in enumerate(pairs)
+    ]
+    ran = [
+        Told("confirm", [value + 0.001 * seed], params=params[number], further={ODDS: gap}, seed=seed, repeats=number)
+        for number, value, gap in ((0, 0.7, 0.2), (2, 0.9, 0.15))
+        for seed in (1, 2)
+    ]
+    return over(*searched, *ran)
+
+
+def limited_to_one(*assignments: str) -> StudySpec:
+    """A study with a limit, of which one configuration runs on fresh seeds."""
+    confirm, limit = "search.confirm={top: 1, seeds: 2, front: 0}", f"search.constraints=[{ODDS} <= 0.05]"
+    return quickstart(*WHOLE, confirm, limit, "search.trials=4", *assignments)
+
+
 TWO_METRICS = quickstart(
     *WHOLE, f"search.metric=[val/accuracy, {ODDS}]", "search.confirm={top: 2, seeds: 3}", "search.trials=2"
 )
@@ -355,6 +377,7 @@ def all_told() -> dict[str, Results]:
         "traded": (AGAINST, traded()),
         "level": (AGAINST, level()),
         "broken anew": (LIMITED, broken_anew()),
+        "kept in the search alone": (limited_to_one(), kept_in_search_alone()),
         "as good for half": (TWO_METRICS, cheaper()),
         "groups": (ALONE, grouped()),
         "guessed": (quickstart(), guessed()),

@@ -121,7 +121,7 @@ def test_the_log_loss_of_joined_samples_is_that_of_their_probabilities(classes: 
     probabilities = random.dirichlet(np.ones(classes), 300)
     own = probabilities[rows, target]
     verdict = FoldPredictions(probabilities.argmax(1), -np.log(own).astype(np.float32))
-    scores = verdict.class_scores(rows, torch.from_numpy(target), classes)
+    scores = verdict.scores_from_log_losses(rows, torch.from_numpy(target), classes)
     found = metrics.compute_metrics(
         scores, torch.from_numpy(verdict.classes), torch.from_numpy(target), None, Facts(classes, None, (3,))
     )

@@ -13,8 +13,6 @@ from study.metrics.worst_group_statement import GroupCounts
 from study.ranking import Results
 from study.ranking.difference import Arm
 
-WORST_GROUP_METRIC = "worst_group_accuracy"
-
 
 def groups_section(results: Results) -> PageSection | None:
     """Return a grid for the test split where it was read, else for validation, or why there is none.
@@ -100,22 +98,15 @@ def group_blocks(results: Results) -> Iterator[Block]:
     splits = list(dict.fromkeys(name.split("/")[0] for name in names))
     if len(splits) > 1:
         yield from _split_grid(results, "val")
+    by_sentence: dict[str, list[str]] = {}
     for split in splits:
         if cells := record.group_sample_counts.cells.get(split):
             told = group_names.compared_groups_sentence(cells, record.group_sample_counts.classes)
-            yield Paragraph(f"On {split} {told}")
-        else:
-            yield from (Paragraph(text) for arm in compared if (text := _worst_group_sentence(arm, split)))
+            by_sentence.setdefault(told, []).append(split)
+    yield from (Paragraph(f"On {formatting.join_with_and(on)} {told}") for told, on in by_sentence.items())
     if any(sampling_standard_error(record, compared[-1], name) is not None for name in names):
         yield Paragraph(
             f"The split's error is the standard error of the value of {compared[-1].label_in_sentence}, because the "
             "split is a sample: more seeds do not make it smaller. The lowest accuracy of several groups is, besides, "
             "too low on average, the more so the smaller they are."
         )
-
-
-def _worst_group_sentence(arm: Arm, split: str) -> str | None:
-    """Return the metric of the worst group alone, for where the sizes of the groups are unknown."""
-    value = arm.metric_statistics(f"{split}/{WORST_GROUP_METRIC}")
-    share = formatting.format_mean(WORST_GROUP_METRIC, value)
-    return f"The worst group of {arm.label_in_sentence} on {split} has {share} right." if value else None

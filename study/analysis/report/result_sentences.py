@@ -372,12 +372,12 @@ class BestAmongRivals(Statement):
 class DifferenceToRunnerUp(Statement):
     """The difference of the best to the runner-up."""
 
-    rivals: Rivals
+    comparison: Rivals
 
     def __str__(self) -> str:
-        name = self.rivals.best.spec.metric
-        gap = formatting.difference_with_interval(name, self.rivals.difference_to_runner_up)
-        return f"The difference to the runner-up, {self.rivals.runner_up.label}, in {name} is {gap}."
+        name = self.comparison.best.spec.metric
+        gap = formatting.difference_with_interval(name, self.comparison.difference_to_runner_up)
+        return f"The difference to the runner-up, {self.comparison.runner_up.label}, in {name} is {gap}."
 
 
 def _certainty_statements(results: Results) -> Iterator[BestAmongRivals | DifferenceToRunnerUp]:

@@ -253,8 +253,6 @@ def _interval_method_note(gain: Difference) -> str:
     return f"{method}, widened because the best was chosen among {chosen} by the same trials."
 
 
-TRIALS_CSV_NOTE = "Each trial is a row of trials.csv, which is beside this page."
-
 BESIDE_BASELINE_NOTE = (
     "Both were trained finally. Differences are by seed, over the seeds that both have, with their 95% interval."
 )
@@ -273,7 +271,6 @@ def build_report_page(
         pictures: names of the figures that could be drawn.
         beside: the final trainings of a study's baseline and of its best configuration.
     """
-    record = results.record
     figures = [FigureBlock(name, figure_caption(name, results)) for name in FIGURE_CAPTIONS if name in pictures]
     seeds = [figure for figure in figures if figure.name == "seeds"]
     pictured = next((figure for figure in figures if figure.name == "front"), None)
@@ -302,9 +299,6 @@ def build_report_page(
         ablation_section(results),
         rules_section(results),
         PageSection("Figures", [*others, *figure_notes]) if others else None,
-        PageSection("Trials", [TableBlock(report_tables.printed_counts(record)), Paragraph(TRIALS_CSV_NOTE)])
-        if record.trials
-        else None,
         PageSection("Settings", [TableBlock(_key_value_table(_settings_values(results)))], folded=True),
         PageSection("What is not known", [BulletList(open_points)]) if open_points else None,
         PageSection("Provenance", [TableBlock(_key_value_table(_provenance_values(results)))]),
@@ -355,7 +349,8 @@ def _ranking_note(results: Results) -> str:
     if results.spec.search.constraints:
         note += f" Those that keep {', '.join(results.spec.search.constraints)} come before those that do not."
     rest = len(candidates) - report_tables.MAX_LISTED_CONFIGURATIONS
-    return note + (f" {pluralise(rest, 'more trial')} not listed." if rest > 0 else "")
+    note += f" {pluralise(rest, 'more trial')} not listed." if rest > 0 else ""
+    return f"{note} Every trial is a row of trials.csv, which is beside this page."
 
 
 BETTER_VALUE_WORDS = {"max": "higher", "min": "lower"}

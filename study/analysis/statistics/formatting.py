@@ -233,7 +233,9 @@ def metric_with_direction(spec: StudySpec, name: str) -> str:
 
 
 def compared_by_text(spec: StudySpec) -> str:
-    """Return what the search compares configurations by: `one seed`, `mean over 3 seeds`."""
+    """Return what the search compares configurations by: `one seed`, `one fold`, `mean over 3 seeds`."""
+    if spec.folds:
+        return "one fold" if spec.search.folds != "each" else "mean over all folds"
     return "one seed" if len(spec.seeds) == 1 else f"mean over {len(spec.seeds)} seeds"
 
 

@@ -163,7 +163,7 @@ def _judge_orders(orders: Sequence[CellOrder]) -> ClaimResult:
     if empty or not orders:
         why = "a value is missing" if empty else "there is nothing to compare with"
         return ClaimResult("cannot tell", None, None, why)
-    direction = all(_mean_of_cell(more) > _mean_of_cell(less) for more, less in orders)
+    direction = all(_rounded_mean(more) > _rounded_mean(less) for more, less in orders)
     if any(len(cell.values) < 2 for cell in cells):
         return ClaimResult("cannot tell", direction, None, "one value is too few")
     levels = [_p_value(more, less) for more, less in orders]
@@ -185,7 +185,7 @@ def _p_value(more: MetricCell, less: MetricCell) -> float:
     return float(stdtr(gap.degrees_of_freedom, -gap.value / gap.standard_error))
 
 
-def _mean_of_cell(cell: MetricCell) -> float:
+def _rounded_mean(cell: MetricCell) -> float:
     return round(fmean(cell.values), SIGNIFICANT_DECIMALS)
 
 

@@ -1,6 +1,5 @@
 """The report's tables, as text."""
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -8,7 +7,6 @@ import pandas as pd
 
 from study.analysis.statistics import debiasing_metrics, formatting
 from study.analysis.statistics.frame import param_keys, param_text, trial_label
-from study.home.record import StudyRecord
 from study.metrics import selection_rules
 from study.ranking import Candidate, Results, SeedStatistics, epochs, seed_statistics
 from study.ranking.difference import NO_TRIAL_NUMBER, Arm, metrics_of_both_splits, to_arm
@@ -16,10 +14,7 @@ from study.ranking.summary import metrics_at_other_epochs
 from study.spec import StudySpec
 from study.spec.objective import TrialScore
 
-STATE_COLUMNS = ("complete", "pruned", "failed", "interrupted", "running", "waiting")
-
 MAX_LISTED_CONFIGURATIONS = 10  # configurations that the report lists
-STAGE_ROWS = ("baseline", "search", "replicate", "confirm", "rule", "ablation", "final")
 
 
 def printed_configurations(results: Results) -> pd.DataFrame:
@@ -178,19 +173,6 @@ def printed_other_epochs(results: Results) -> pd.DataFrame:
             **{who: formatting.format_mean(name.split()[0], values.get(name)) for who, values in by_arm.items()},
         }
         for name in names
-    ]
-    return pd.DataFrame(rows)
-
-
-def printed_counts(record: StudyRecord) -> pd.DataFrame:
-    """Count the trials of each stage (rows) in each state (columns) and in all, without empty rows and columns."""
-    trials = list(record.trials.values())
-    stages = [stage for stage in STAGE_ROWS if any(trial.stage == stage for trial in trials)]
-    states = [state for state in STATE_COLUMNS if any(trial.state == state for trial in trials)]
-    counts = {stage: Counter[str](trial.state for trial in trials if trial.stage == stage) for stage in stages}
-    rows = [
-        {"stage": stage, **{state: str(of[state]) for state in states}, "all": str(of.total())}
-        for stage, of in counts.items()
     ]
     return pd.DataFrame(rows)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from helpers import Told, quickstart, write_ledger
 from markupsafe import escape
-from told_studies import NEARLY, TWO_METRICS, cheaper, over, said
+from told_studies import NEARLY, TWO_METRICS, cheaper, kept_in_search_alone, limited_to_one, said
 
 from study.analysis.figures import FIGURES
 from study.analysis.report.page import FigureBlock, TableBlock, page_to_html
@@ -173,25 +173,7 @@ def test_a_point_that_is_as_good_for_half_of_the_other_metric_is_pointed_out(
 
 
 def limited(*assignments: str) -> Results:
-    """Return a study whose one confirmed configuration breaks the limit that it and another kept in the search."""
-    spec = quickstart(
-        *assignments,
-        "train.epochs=1",
-        "search.early_stopping={name: none}",
-        "search.confirm={top: 1, seeds: 2, front: 0}",
-        "search.trials=4",
-        f"search.constraints=[{GAP} <= 0.05]",
-    )
-    searched = [
-        Told("search" if number else "baseline", [accuracy], params=PARAMS[number], further={GAP: gap})
-        for number, (accuracy, gap) in enumerate(SEARCH)
-    ]
-    fresh = [
-        Told("confirm", [value + 0.001 * seed], params=PARAMS[number], further={GAP: gap}, seed=seed, repeats=number)
-        for number, value, gap in ((0, 0.7, 0.2), (2, 0.9, 0.15))
-        for seed in (1, 2)
-    ]
-    return Results(spec, over(*searched, *fresh))
+    return Results(limited_to_one(*assignments), kept_in_search_alone())
 
 
 @pytest.mark.parametrize("metrics", [f"search.metric=[val/accuracy, {GAP}]", "search.metric=val/accuracy"])

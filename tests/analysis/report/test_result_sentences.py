@@ -70,7 +70,7 @@ def test_what_won_how_sure_what_it_cost_and_what_next() -> None:
     results = Results(PLAIN, over(*TRIALS, *confirmed([0.50, 0.52, 0.54], [0.70, 0.72, 0.75], [0.59, 0.62, 0.64])))
     assert list(lead_statements(results)) == ["Result", "How sure", "Search", "Cost", "Next"]
     assert only(ResultParameters, results).values == WON
-    among, gap = only(BestAmongRivals, results), only(DifferenceToRunnerUp, results).rivals
+    among, gap = only(BestAmongRivals, results), only(DifferenceToRunnerUp, results).comparison
     assert (among.verdict, gap.best.trial_number, gap.runner_up.trial_number) == ("best", 1, 2)
     assert (gap.n_compared, gap.seed_counts, gap.undecided_trials) == (2, (3, 3), ())
     assert gap.difference_to_runner_up.value == pytest.approx(0.32 / 3)
@@ -89,7 +89,10 @@ def test_what_won_how_sure_what_it_cost_and_what_next() -> None:
 
 def test_more_seeds_where_the_runner_up_cannot_be_told_from_the_best() -> None:
     results = Results(PLAIN, over(*TRIALS, *confirmed([0.30, 0.32, 0.34], [0.70, 0.72, 0.75], [0.665, 0.665, 0.675])))
-    assert (only(BestAmongRivals, results).verdict, only(DifferenceToRunnerUp, results).rivals.undecided_trials) == (
+    assert (
+        only(BestAmongRivals, results).verdict,
+        only(DifferenceToRunnerUp, results).comparison.undecided_trials,
+    ) == (
         "undecided",
         (2,),
     )
@@ -140,7 +143,7 @@ def test_what_is_alike_on_every_seed_asks_for_no_more() -> None:
     assert first_step(PLAIN, found)[0] == "enough"
     found = over(*TRIALS, *confirmed([0.3] * 3, [0.7, 0.7 + 1e-16, 0.7], [0.7] * 3))
     assert first_step(PLAIN, found)[0] == "enough"
-    rivals = only(DifferenceToRunnerUp, Results(PLAIN, found)).rivals
+    rivals = only(DifferenceToRunnerUp, Results(PLAIN, found)).comparison
     assert (
         rivals.runner_up.trial_number,
         rivals.difference_to_runner_up.value,
