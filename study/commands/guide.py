@@ -17,7 +17,7 @@ from study.errors import UserError, did_you_mean
 GUIDE_FOLDER = files("study").joinpath("guide")
 INDEX_PAGE = "index"
 MAINTAINER_PAGES = ("adding-things", "architecture", "changelog")
-MAX_FURTHER_PASSAGES, MAX_FURTHER_CHARACTERS = 3, 360
+MAX_FURTHER_PASSAGES, MAX_FURTHER_CHARACTERS = 3, 240
 """Number of passages that are listed after the one that is shown, and characters that are listed of each at most."""
 
 HEADING_WEIGHT = 2.0
@@ -113,13 +113,13 @@ class Passage:
     """Passage of the guide: a paragraph, a short list or table, a block of code, or an item or row of a long one.
 
     Attributes:
-        section: where it stands.
+        guide_section: where it stands.
         place: its place in the section, from 0 on.
         name: what it begins with, if that is code: a key, a metric, a command, a message.
         asked: questions that it answers, in the words of users: `<!-- asked: one; another -->` in the page's source.
     """
 
-    section: GuideSection
+    guide_section: GuideSection
     place: int
     name: str
     asked: tuple[str, ...] = ()
@@ -127,7 +127,7 @@ class Passage:
     @property
     def text(self) -> str:
         """Itself, as Markdown."""
-        return self.section.texts[self.place]
+        return self.guide_section.texts[self.place]
 
 
 def guide_text(words: Sequence[str]) -> str:
@@ -151,9 +151,9 @@ def guide_text(words: Sequence[str]) -> str:
     absent = _words_not_in_guide(words, by_name.values())
     note = [f"Not in this guide: {', '.join(absent)}. What follows is nearest."] if absent else []
     further = [f"- {_passage_line(passage)}" for passage in others[:MAX_FURTHER_PASSAGES]]
-    parts = [*note, f"## {_passage_location(best.section, ': ')}", passage_excerpt(best, words, found)]
+    parts = [*note, f"## {_passage_location(best.guide_section, ': ')}", passage_excerpt(best, words, found)]
     parts += ["\n".join(["## Further", *further])] if further else []
-    return "\n\n".join([*parts, f"`study guide {best.section.page}` shows the whole page."]) + "\n"
+    return "\n\n".join([*parts, f"`study guide {best.guide_section.page}` shows the whole page."]) + "\n"
 
 
 def read_pages() -> dict[str, str]:
@@ -191,8 +191,8 @@ def search_passages(words: Sequence[str], every: Sequence[Passage]) -> list[Pass
     merged = [(heading, text, sum(asked, Counter())) for heading, text, *asked in fields]
     of_sections: dict[GuideSection, SearchedFields] = {}
     for passage, (heading, text, asked) in zip(every, merged, strict=True):
-        _, texts, questions = of_sections.get(passage.section, (heading, Counter(), Counter()))
-        of_sections[passage.section] = (heading, texts + text, questions + asked)
+        _, texts, questions = of_sections.get(passage.guide_section, (heading, Counter(), Counter()))
+        of_sections[passage.guide_section] = (heading, texts + text, questions + asked)
     score_of_section = dict(zip(of_sections, _bm25f_scores(terms, list(of_sections.values())), strict=True))
     score: dict[int, float] = {}
     for row, (passage, value, (_, _, *questions_beside)) in enumerate(
@@ -201,9 +201,9 @@ def search_passages(words: Sequence[str], every: Sequence[Passage]) -> list[Pass
         similarities = (_question_similarity(asked_for, question, rarity) for question in questions_beside)
         value += SIMILAR_QUESTION_WEIGHT * max(similarities, default=0.0)
         if value:
-            value += SECTION_WEIGHT * score_of_section[passage.section]
+            value += SECTION_WEIGHT * score_of_section[passage.guide_section]
             named_bonus = 1000.0 if _without_numbers(passage.name) in named else 0.0
-            score[row] = value * (LATE_PASSAGE_FACTOR if passage.section.late else 1.0) + named_bonus
+            score[row] = value * (LATE_PASSAGE_FACTOR if passage.guide_section.late else 1.0) + named_bonus
     return [every[row] for row in sorted(score, key=lambda row: -score[row])]
 
 
@@ -233,7 +233,7 @@ def first_passage_of_sections(found: Sequence[Passage]) -> list[Passage]:
     """Return the first passage of each section, in their order."""
     first: dict[GuideSection, Passage] = {}
     for passage in found:
-        first.setdefault(passage.section, passage)
+        first.setdefault(passage.guide_section, passage)
     return list(first.values())
 
 
@@ -246,7 +246,7 @@ def _searched_texts(passage: Passage) -> list[str]:
     """Return what is searched of a passage: its heading with its name if that is one word, its text, each question."""
     questions = [" ".join(_without_stop_words(_question_words(question))) for question in passage.asked]
     name = passage.name if " " not in passage.name else ""
-    return [f"{passage.section.heading} {name}", passage.text.rpartition(TABLE_HEAD_END)[2], *questions]
+    return [f"{passage.guide_section.heading} {name}", passage.text.rpartition(TABLE_HEAD_END)[2], *questions]
 
 
 def _count_stems(texts: Sequence[str]) -> list[Counter[str]]:
@@ -313,8 +313,8 @@ def passage_excerpt(passage: Passage, words: Sequence[str], found: Sequence[Pass
     """
     if passage.name in words:
         return passage.text
-    parts, place = passage.section.texts, passage.place
-    ranked = [one.place for one in found if one.section == passage.section][:MAX_ROWS_TOGETHER]
+    parts, place = passage.guide_section.texts, passage.place
+    ranked = [one.place for one in found if one.guide_section == passage.guide_section][:MAX_ROWS_TOGETHER]
     around = [at for at, part in enumerate(parts) if TABLE_HEAD_END not in part and not part.startswith("- ")]
     around.sort(key=lambda at: (abs(at - place), at))
     beside = [place + 1] if passage.text.endswith(":") and place + 1 < len(parts) else []
@@ -342,7 +342,7 @@ def _passage_line(passage: Passage) -> str:
     """Return where a passage stands and how it begins without line breaks; a table's row as its cells."""
     text = passage.text.rpartition(TABLE_HEAD_END)[2]
     text = text.strip("| ").replace(" | ", ": ") if text.startswith("|") else re.sub("^```.*$", "", text, flags=re.M)
-    line = " ".join(f"{_passage_location(passage.section, ', ')}: {text.removeprefix('- ')}".split())
+    line = " ".join(f"{_passage_location(passage.guide_section, ', ')}: {text.removeprefix('- ')}".split())
     if len(line) <= MAX_FURTHER_CHARACTERS:
         return line
     return f"{line[:MAX_FURTHER_CHARACTERS].rsplit(' ', 1)[0]} ..."

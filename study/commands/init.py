@@ -482,9 +482,9 @@ def _study_file_text(wishes: DraftAnswers, assignments: Sequence[str], path: Pat
         UserError: the keys do not make a study without those, either.
     """
     problem: UserError | None = None
-    for papers in dict.fromkeys((wishes.papers, False)):
+    for papers in dict.fromkeys((wishes.tries_papers_first, False)):
         try:
-            text = draft_study_file(replace(wishes, papers=papers), str(path), _schema_path(path))
+            text = draft_study_file(replace(wishes, tries_papers_first=papers), str(path), _schema_path(path))
             return apply_other_keys(text, assignments, str(path))
         except UserError as error:
             problem = problem or error
