@@ -36,7 +36,7 @@ ALLOWED = {
     "trained": {"data", "home", "metrics", "methods", "models", "ranking", "spec", "training"},
     "tracking": {"cluster_access", "data", "home", "metrics", "models", "ranking", "spec", "trained", "upstream"},
     "analysis.statistics": {"home", "metrics", "ranking", "spec", "training"},
-    "analysis.tables": {"analysis.statistics", "home", "metrics", "ranking", "spec"},
+    "analysis.tables": {"analysis.statistics", "metrics", "ranking", "spec"},
     "analysis.figures": {"analysis.statistics", "home", "metrics", "ranking", "spec"},
     "analysis.report": {
         "analysis.figures",

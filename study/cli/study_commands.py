@@ -54,7 +54,7 @@ def plan(
 
     def begins() -> None:
         if not as_json:
-            print_text("measuring one epoch (--fast: without) ...", sys.stderr)
+            print_text("measuring some epochs (--fast: without) ...", sys.stderr)
 
     estimated = CostEstimate(None, "--fast") if fast else estimate_cost(study, planned, begins)
     if as_json:

@@ -3,8 +3,10 @@
 import math
 import os
 import platform
+import statistics
 import threading
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeVar
@@ -17,6 +19,15 @@ from study.spec import StudySpec
 
 ResultT = TypeVar("ResultT")
 SECONDS_PER_HOUR = 3600.0
+
+MEASURED_SECONDS, MAX_FIRST_SECONDS = 2.0, 20.0
+"""Time up to which further epochs are measured, and time of a first one up to which a second is: one alone says little,
+and the first warms up."""
+
+START_SECONDS, REFERENCE_SECONDS, TRIAL_SECONDS, END_SECONDS = 8.0, 0.5, 0.3, 5.0
+"""What a study takes beside its epochs on an idle machine: until its first trial began (import, Ray, a first worker),
+for each model that needs no search, for each trial, and for test split, MLflow and report at the end. See
+tests/benchmarks/results/performance.md."""
 
 
 def hours_in_words(hours: float) -> str:
@@ -33,7 +44,7 @@ class EpochPace:
     """Time of an epoch.
 
     Attributes:
-        seconds_per_epoch: of one epoch.
+        seconds_per_epoch: of one epoch, in the median of those that were measured.
         basis: where this number is from, in words.
         caveats: what it leaves out, and how the study may differ.
         load_average: the machine's load average before the epoch was measured.
@@ -57,6 +68,10 @@ class EpochPace:
         )
         return among / alone
 
+    def slowdown_of_one(self, machine_cpus: float) -> float:
+        """Return how many times longer a process of one core takes on this machine than on an idle one."""
+        return max(1.0, (1 + self.load_average) / machine_cpus)
+
 
 @dataclass(frozen=True)
 class CostHours:
@@ -69,12 +84,17 @@ class CostHours:
 
 @dataclass(frozen=True)
 class ExpectedCost:
-    """The hours of a plan at a pace, see `EpochPace`."""
+    """The hours of a plan at a pace, see `EpochPace`.
+
+    Attributes:
+        seconds_beside_epochs: what the hours of the clock have for start, references, trials' starts, test and report.
+    """
 
     seconds_per_epoch: float
     basis: str
     caveats: Sequence[str]
     trials_at_once_here: int
+    seconds_beside_epochs: float
     without_early_stopping: CostHours
     expected: CostHours
 
@@ -98,12 +118,14 @@ def estimate_cost(spec: StudySpec, plan: Plan, on_begin: Callable[[], object] = 
 
 
 def measure_pace(spec: StudySpec, on_begin: Callable[[], object] = bool) -> EpochPace | str:
-    """Measure the pace of the file's own configuration by running its first epoch in this process.
+    """Measure the pace of the file's own configuration by running its first epochs in this process.
+
+    It is two epochs, or as many as end in `MEASURED_SECONDS`, or one long one. Of several the first does not count.
 
     Nothing is downloaded for it, and no code of a study file that others wrote is run.
 
     Args:
-        on_begin: called before the epoch is run.
+        on_begin: called before the first epoch is run.
 
     Returns:
         The pace, or why it cannot be measured: its data are not here, say, or there is no GPU although it asks for one.
@@ -122,14 +144,16 @@ def measure_pace(spec: StudySpec, on_begin: Callable[[], object] = bool) -> Epoc
     on_begin()
     load = os.getloadavg()[0]
     try:
-        first_epoch = call_with_worker_priority(lambda: next(single_trial.run_trial(spec)))
+        measured = call_with_worker_priority(lambda: _first_epochs(single_trial.run_trial(spec)))
     except (UserError, RuntimeError, MemoryError) as error:  # torch's errors are RuntimeErrors
         if isinstance(error, UserError):
             data.load(spec.base["data"])  # raises again if the data were the reason
         return (str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}").splitlines()[0]
     device = torch.cuda.get_device_name() if spec.resources.gpu else f"the CPU of {platform.node()}"
+    first = ["the first epoch is slower than later ones"] if len(measured) == 1 else []
     caveats = [
-        "the first epoch is slower than later ones; a trial's start, checkpoints and final classifiers are left out",
+        *first,
+        "what goes beyond the epochs is that of a small study, and final classifiers are left out",
         "it ran alone: trials that run at the same time slow each other down",
     ]
     if load > BUSY_LOAD_PER_CPU * (os.cpu_count() or 1):
@@ -140,9 +164,24 @@ def measure_pace(spec: StudySpec, on_begin: Callable[[], object] = bool) -> Epoc
     if searched := [key for key in keys if key.startswith(("data.", "model.")) or key in EPOCH_TIME_KEYS]:
         caveats.append(f"searched, but measured with the file's values: {', '.join(searched)}")
     if spec.resources.gpu:
-        caveats.append(f"its tensors took at most {first_epoch['memory/peak_mib'] / 1024:.1f} GiB of the GPU")
-    basis = f"one epoch of the file's own configuration, measured on {device}"
-    return EpochPace(first_epoch["time/epoch"], basis, tuple(caveats), load)
+        peak = max(metrics["memory/peak_mib"] for metrics in measured)
+        caveats.append(f"its tensors took at most {peak / 1024:.1f} GiB of the GPU")
+    number = "one epoch" if len(measured) == 1 else f"{len(measured)} epochs"
+    basis = f"{number} of the file's own configuration, measured on {device}"
+    seconds = statistics.median(metrics["time/epoch"] for metrics in measured[1:] or measured)
+    return EpochPace(seconds, basis, tuple(caveats), load)
+
+
+def _first_epochs(epochs: Iterator[dict[str, float]]) -> list[dict[str, float]]:
+    """Return the metrics of a trial's first epochs, see `measure_pace`."""
+    measured: list[dict[str, float]] = []
+    begin = time.monotonic()
+    for metrics in epochs:
+        measured.append(metrics)
+        limit = MAX_FIRST_SECONDS if len(measured) == 1 else MEASURED_SECONDS
+        if time.monotonic() - begin > limit:
+            break
+    return measured
 
 
 BUSY_LOAD_PER_CPU = 0.25
@@ -183,19 +222,25 @@ def compute_cost(spec: StudySpec, plan: Plan, pace: EpochPace) -> ExpectedCost:
     """Compute the hours of trials, GPUs and the clock of a plan, with early stopping and without."""
     from study.sweep.ray_runtime import count_trials_at_once
 
-    budget, full = plan.budget, spec.epochs
+    budget, full, machine_cpus = plan.budget, spec.epochs, os.cpu_count() or 1
     at_once = count_trials_at_once(spec.resources, spec.search.concurrency)
-    seconds = pace.seconds_per_epoch * pace.slowdown(spec.resources.cpu, max(1, at_once), os.cpu_count() or 1)
+    seconds = pace.seconds_per_epoch * pace.slowdown(spec.resources.cpu, max(1, at_once), machine_cpus)
     searched = sum(count for stage, count in budget.trials.items() if stage not in ("confirm", "rule"))
+    trials = searched + budget.trials["confirm"] + budget.rule_trials["expected"]
+    beside = START_SECONDS + END_SECONDS + len(budget.references) * REFERENCE_SECONDS
+    beside = (beside + trials * TRIAL_SECONDS / max(1, at_once)) * pace.slowdown_of_one(machine_cpus)
 
     def hours(name: str) -> CostHours:
         epochs, fresh = budget.epochs[name], budget.trials["confirm"] + budget.rule_trials[name]
         waves = math.ceil(fresh / at_once) if at_once else 0
         longest = max(full, (epochs - fresh * full) / max(1, min(at_once, searched))) + waves * full
         taken = epochs * seconds / SECONDS_PER_HOUR
-        return CostHours(taken, taken * spec.resources.gpu, longest * seconds / SECONDS_PER_HOUR if at_once else None)
+        wall = (longest * seconds + beside) / SECONDS_PER_HOUR if at_once else None
+        return CostHours(taken, taken * spec.resources.gpu, wall)
 
-    return ExpectedCost(pace.seconds_per_epoch, pace.basis, pace.caveats, at_once, hours("most"), hours("expected"))
+    return ExpectedCost(
+        pace.seconds_per_epoch, pace.basis, pace.caveats, at_once, beside, hours("most"), hours("expected")
+    )
 
 
 def cost_estimate_text(estimate: CostEstimate) -> str:
@@ -209,6 +254,9 @@ def cost_estimate_text(estimate: CostEstimate) -> str:
         lines[-1] += f", {hours_in_words(hours.gpu_hours)} of GPU" if hours.gpu_hours else ""
         if hours.wall_hours is not None:
             lines[-1] += f", {hours_in_words(hours.wall_hours)} of wall-clock time on this machine ({at_once} at once)"
-    if not at_once:
+    if at_once:
+        beside = hours_in_words(costs.seconds_beside_epochs / SECONDS_PER_HOUR)
+        lines.append(f"of the wall-clock time {beside} are for the start, references, trials' starts, test and report")
+    else:
         lines.append("no wall-clock time: a trial does not fit this machine")
     return "\n".join([*lines, *(f"but: {caveat}" for caveat in costs.caveats)])

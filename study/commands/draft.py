@@ -343,7 +343,7 @@ class DraftAnswers:
         rows: number of training rows of a table; None: not known, or no table.
         bias: what the user knows of it.
         note: a comment above the data.
-        papers: whether the papers' configurations are tried first, where there are some.
+        tries_papers_first: whether the papers' configurations are tried first, where there are some.
         network: the `model` section of a frozen pretrained network; None: one of random weights.
     """
 
@@ -356,7 +356,7 @@ class DraftAnswers:
     images: int | None = None
     rows: int | None = None
     note: str | None = None
-    papers: bool = True
+    tries_papers_first: bool = True
     network: Section | None = None
 
 
@@ -428,9 +428,9 @@ def draft_study_file(wishes: DraftAnswers, file: str, schema: str | None = None)
         train=train,
         space=space,
         baseline=baseline_params(sections, space),
-        first=point if wishes.papers else None,
+        first=point if wishes.tries_papers_first else None,
         on_features=on_features,
-        papers=wishes.papers and has_paper_values(sections, space),
+        papers=wishes.tries_papers_first and has_paper_values(sections, space),
         margin=None if facts.is_table else SEARCH_MARGIN_ON_FOLDS if has_folds else SEARCH_MARGIN,
         top=CONFIRM_TOP_ON_TABLE_FOLDS if facts.is_table else CONFIRM_TOP_ON_FOLDS,
         trials=wishes.trials,

@@ -4,29 +4,32 @@ import math
 import re
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache, reduce
 from importlib.resources import files
+from typing import TypeAlias
 
 from study.errors import UserError, did_you_mean
 
 GUIDE_FOLDER = files("study").joinpath("guide")
 INDEX_PAGE = "index"
 MAINTAINER_PAGES = ("adding-things", "architecture", "changelog")
-MAX_FURTHER_PASSAGES = 3
-"""Number of passages of which one line is listed after the one that is shown."""
+MAX_FURTHER_PASSAGES, MAX_FURTHER_CHARACTERS = 3, 240
+"""Number of passages that are listed after the one that is shown, and characters that are listed of each at most."""
 
 HEADING_WEIGHT = 2.0
 QUESTION_WORD_WEIGHT = 1.0
 SIMILAR_QUESTION_WEIGHT = 2.2
+SECTION_WEIGHT = 0.6
 EVERYDAY_WORD_FACTOR = 0.6
 LATE_PASSAGE_FACTOR = 0.7
 """What a word of the heading, and one of the questions beside a passage, counts beside one of its text; what the most
-similar of these questions counts; what a word that stands for an everyday one counts beside one that was asked for; the
-factor of a late passage. `tests/benchmarks/guide_search.py` says what each is worth."""
+similar of these questions counts; what the whole section's score counts; what a word that stands for an everyday one
+counts beside one that was asked for; the factor of a late passage. `tests/benchmarks/guide_search.py` says what each is
+worth."""
 
 BM25_K1, BM25_B, RARITY_POWER = 1.2, 0.4, 0.7
 """BM25's k1 and b, and the power of its weight by rarity."""
@@ -57,6 +60,15 @@ STOP_WORDS = frozenset(
 )
 """Words of a question that are not searched for."""
 
+GERMAN_STOP_WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        "das dem den der die ein eine einen es für ich im in ist kann man mein meine mit nicht sind und was welche "
+        "welcher wie wird wo zu",
+    )
+)
+"""Small German words, not searched for where two of them or more are in a question: one alone may be English."""
+
 EQUAL_SPELLINGS = (
     ("iz", "is"),
     ("colour", "color"),
@@ -66,6 +78,10 @@ EQUAL_SPELLINGS = (
     ("lled", "led"),
 )
 """Letters that are taken for others, so that both spellings of a word are one."""
+
+
+SearchedFields: TypeAlias = tuple[Counter[str], Counter[str], Counter[str]]
+"""How often each stem is in a heading, in a text and in the questions beside it."""
 
 
 @dataclass(frozen=True)
@@ -97,13 +113,13 @@ class Passage:
     """Passage of the guide: a paragraph, a short list or table, a block of code, or an item or row of a long one.
 
     Attributes:
-        section: where it stands.
+        guide_section: where it stands.
         place: its place in the section, from 0 on.
         name: what it begins with, if that is code: a key, a metric, a command, a message.
         asked: questions that it answers, in the words of users: `<!-- asked: one; another -->` in the page's source.
     """
 
-    section: GuideSection
+    guide_section: GuideSection
     place: int
     name: str
     asked: tuple[str, ...] = ()
@@ -111,7 +127,7 @@ class Passage:
     @property
     def text(self) -> str:
         """Itself, as Markdown."""
-        return self.section.texts[self.place]
+        return self.guide_section.texts[self.place]
 
 
 def guide_text(words: Sequence[str]) -> str:
@@ -135,9 +151,9 @@ def guide_text(words: Sequence[str]) -> str:
     absent = _words_not_in_guide(words, by_name.values())
     note = [f"Not in this guide: {', '.join(absent)}. What follows is nearest."] if absent else []
     further = [f"- {_passage_line(passage)}" for passage in others[:MAX_FURTHER_PASSAGES]]
-    parts = [*note, f"## {_passage_location(best.section, ': ')}", passage_excerpt(best, words, found)]
+    parts = [*note, f"## {_passage_location(best.guide_section, ': ')}", passage_excerpt(best, words, found)]
     parts += ["\n".join(["## Further", *further])] if further else []
-    return "\n\n".join([*parts, f"`study guide {best.section.page}` shows the whole page."]) + "\n"
+    return "\n\n".join([*parts, f"`study guide {best.guide_section.page}` shows the whole page."]) + "\n"
 
 
 def read_pages() -> dict[str, str]:
@@ -149,8 +165,9 @@ def read_pages() -> dict[str, str]:
 def search_passages(words: Sequence[str], every: Sequence[Passage]) -> list[Passage]:
     """Return the passages with some of the words, in any form and order, the best first.
 
-    They are ranked by BM25F (Robertson & Zaragoza 2009) over heading, text and the questions beside a passage, and by
-    the most similar of these questions. If a key or metric is asked for, the passage that begins with it comes first.
+    They are ranked by BM25F (Robertson & Zaragoza 2009) over heading, text and the questions beside a passage, by the
+    most similar of these questions, and by their section's BM25F. If a key or metric is asked for, the passage that
+    begins with it comes first.
     """
     given = _question_words(" ".join(words))
     asked_names = [*given, "_".join(_without_stop_words(given))]
@@ -172,23 +189,39 @@ def search_passages(words: Sequence[str], every: Sequence[Passage]) -> list[Pass
     meant = {stem: EVERYDAY_WORD_FACTOR * rarity[stem] for stem in guide_words if stem in rarity}
     terms = meant | asked_for
     merged = [(heading, text, sum(asked, Counter())) for heading, text, *asked in fields]
-    mean = [sum(bag.total() for bag in bags) / len(every) for bags in zip(*merged, strict=True)]
+    of_sections: dict[GuideSection, SearchedFields] = {}
+    for passage, (heading, text, asked) in zip(every, merged, strict=True):
+        _, texts, questions = of_sections.get(passage.guide_section, (heading, Counter(), Counter()))
+        of_sections[passage.guide_section] = (heading, texts + text, questions + asked)
+    score_of_section = dict(zip(of_sections, _bm25f_scores(terms, list(of_sections.values())), strict=True))
     score: dict[int, float] = {}
-    for row, (passage, parts, (_, _, *asked)) in enumerate(zip(every, merged, fields, strict=True)):
-        value = 0.0
+    for row, (passage, value, (_, _, *questions_beside)) in enumerate(
+        zip(every, _bm25f_scores(terms, merged), fields, strict=True)
+    ):
+        similarities = (_question_similarity(asked_for, question, rarity) for question in questions_beside)
+        value += SIMILAR_QUESTION_WEIGHT * max(similarities, default=0.0)
+        if value:
+            value += SECTION_WEIGHT * score_of_section[passage.guide_section]
+            named_bonus = 1000.0 if _without_numbers(passage.name) in named else 0.0
+            score[row] = value * (LATE_PASSAGE_FACTOR if passage.guide_section.late else 1.0) + named_bonus
+    return [every[row] for row in sorted(score, key=lambda row: -score[row])]
+
+
+def _bm25f_scores(terms: Mapping[str, float], documents: Sequence[SearchedFields]) -> list[float]:
+    """Return BM25F's score of each document, by its fields: heading, text, the questions beside it."""
+    mean = [sum(bag.total() for bag in bags) / len(documents) for bags in zip(*documents, strict=True)]
+    scores = []
+    for parts in documents:
+        score = 0.0
         for stem, weight in terms.items():
             often = sum(
                 times * bag[stem] / (1 + BM25_B * (bag.total() / average - 1))
                 for times, bag, average in zip((HEADING_WEIGHT, 1.0, QUESTION_WORD_WEIGHT), parts, mean, strict=True)
                 if stem in bag
             )
-            value += weight * often * (1 + BM25_K1) / (often + BM25_K1)
-        similarities = (_question_similarity(asked_for, question, rarity) for question in asked)
-        value += SIMILAR_QUESTION_WEIGHT * max(similarities, default=0.0)
-        if value:
-            named_bonus = 1000.0 if _without_numbers(passage.name) in named else 0.0
-            score[row] = value * (LATE_PASSAGE_FACTOR if passage.section.late else 1.0) + named_bonus
-    return [every[row] for row in sorted(score, key=lambda row: -score[row])]
+            score += weight * often * (1 + BM25_K1) / (often + BM25_K1)
+        scores.append(score)
+    return scores
 
 
 def _without_numbers(name: str) -> str:
@@ -200,7 +233,7 @@ def first_passage_of_sections(found: Sequence[Passage]) -> list[Passage]:
     """Return the first passage of each section, in their order."""
     first: dict[GuideSection, Passage] = {}
     for passage in found:
-        first.setdefault(passage.section, passage)
+        first.setdefault(passage.guide_section, passage)
     return list(first.values())
 
 
@@ -213,7 +246,7 @@ def _searched_texts(passage: Passage) -> list[str]:
     """Return what is searched of a passage: its heading with its name if that is one word, its text, each question."""
     questions = [" ".join(_without_stop_words(_question_words(question))) for question in passage.asked]
     name = passage.name if " " not in passage.name else ""
-    return [f"{passage.section.heading} {name}", passage.text.rpartition(TABLE_HEAD_END)[2], *questions]
+    return [f"{passage.guide_section.heading} {name}", passage.text.rpartition(TABLE_HEAD_END)[2], *questions]
 
 
 def _count_stems(texts: Sequence[str]) -> list[Counter[str]]:
@@ -259,7 +292,9 @@ def _question_words(text: str) -> list[str]:
 
 def _without_stop_words(words: Sequence[str]) -> Sequence[str]:
     """Return the words that are searched for: all but small ones and numbers, if there are others."""
-    return [word for word in words if word not in STOP_WORDS and not word.isdigit()] or words
+    german = GERMAN_STOP_WORDS.intersection(words)
+    small = STOP_WORDS | german if len(german) > 1 else STOP_WORDS
+    return [word for word in words if word not in small and not word.isdigit()] or words
 
 
 def _words_not_in_guide(words: Sequence[str], texts: Iterable[str]) -> list[str]:
@@ -278,8 +313,8 @@ def passage_excerpt(passage: Passage, words: Sequence[str], found: Sequence[Pass
     """
     if passage.name in words:
         return passage.text
-    parts, place = passage.section.texts, passage.place
-    ranked = [one.place for one in found if one.section == passage.section][:MAX_ROWS_TOGETHER]
+    parts, place = passage.guide_section.texts, passage.place
+    ranked = [one.place for one in found if one.guide_section == passage.guide_section][:MAX_ROWS_TOGETHER]
     around = [at for at, part in enumerate(parts) if TABLE_HEAD_END not in part and not part.startswith("- ")]
     around.sort(key=lambda at: (abs(at - place), at))
     beside = [place + 1] if passage.text.endswith(":") and place + 1 < len(parts) else []
@@ -304,13 +339,13 @@ def _join_parts(parts: Sequence[str]) -> str:
 
 
 def _passage_line(passage: Passage) -> str:
-    """Return where a passage stands and how it begins in one line; a table's row as its cells."""
+    """Return where a passage stands and how it begins without line breaks; a table's row as its cells."""
     text = passage.text.rpartition(TABLE_HEAD_END)[2]
     text = text.strip("| ").replace(" | ", ": ") if text.startswith("|") else re.sub("^```.*$", "", text, flags=re.M)
-    line = " ".join(f"{_passage_location(passage.section, ', ')}: {text.removeprefix('- ')}".split())
-    if len(line) <= MAX_EXCERPT_LINE_CHARACTERS:
+    line = " ".join(f"{_passage_location(passage.guide_section, ', ')}: {text.removeprefix('- ')}".split())
+    if len(line) <= MAX_FURTHER_CHARACTERS:
         return line
-    return f"{line[:MAX_EXCERPT_LINE_CHARACTERS].rsplit(' ', 1)[0]} ..."
+    return f"{line[:MAX_FURTHER_CHARACTERS].rsplit(' ', 1)[0]} ..."
 
 
 def split_passages(page: str, text: str) -> Iterator[Passage]:

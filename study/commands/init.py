@@ -482,9 +482,9 @@ def _study_file_text(wishes: DraftAnswers, assignments: Sequence[str], path: Pat
         UserError: the keys do not make a study without those, either.
     """
     problem: UserError | None = None
-    for papers in dict.fromkeys((wishes.papers, False)):
+    for papers in dict.fromkeys((wishes.tries_papers_first, False)):
         try:
-            text = draft_study_file(replace(wishes, papers=papers), str(path), _schema_path(path))
+            text = draft_study_file(replace(wishes, tries_papers_first=papers), str(path), _schema_path(path))
             return apply_other_keys(text, assignments, str(path))
         except UserError as error:
             problem = problem or error
@@ -627,7 +627,11 @@ def ask_missing_values(section: Section, flag: str | None, asker: AnswerSource) 
     allowed = ("drop",) if unlabelled else ("fill", "drop")
     question = f"{counted}. What happens to them, {' or '.join(allowed)}"
     answer = asker("--missing", flag, question, allowed[0], one_of_check(*allowed))
-    remedy = "the rows are left out" if answer == "drop" else "the mean of the training rows, or a value of its own"
+    remedy = (
+        "the rows are left out"
+        if answer == "drop"
+        else "a missing number becomes the mean of the training rows, a missing word a word of its own"
+    )
     note = f"{counted}. missing: {answer}: {remedy}."
     asker.print_line(note)
     return {**section, "missing": answer}, note

@@ -14,7 +14,7 @@ from study.data import user_data
 from study.data.table_columns import MISSING_TEXT, column_as_numbers, is_numeric
 from study.data.table_findings import (
     MISSING_MARKS_KEY,
-    WORDS_KEY,
+    WORD_COLUMNS_KEY,
     ColumnFinding,
     FindingKind,
     key_with_values,
@@ -208,7 +208,12 @@ def _category_code_findings(column: "pd.Series") -> Iterator[ColumnFinding]:
         name, shown = _column_name(column), list_few_names([f"{value:g}" for value in values], 3)
         problem = f"has {len(values)} different whole numbers, as codes have: {shown}"
         yield ColumnFinding(
-            name, problem, f"If they are codes: {key_with_values(WORDS_KEY, (name,))}", "odd", WORDS_KEY, (name,)
+            name,
+            problem,
+            f"If they are codes: {key_with_values(WORD_COLUMNS_KEY, (name,))}",
+            "odd",
+            WORD_COLUMNS_KEY,
+            (name,),
         )
 
 

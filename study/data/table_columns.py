@@ -15,7 +15,7 @@ from study.data.positive_class import guess_positive_class_name
 from study.data.table_findings import (
     MISSING_MARKS_KEY,
     WITHOUT_KEY,
-    WORDS_KEY,
+    WORD_COLUMNS_KEY,
     ColumnFinding,
     key_with_values,
     leave_out_finding,
@@ -483,7 +483,7 @@ def _not_categories_finding(
     texts: "pd.Series", is_number: "np.ndarray", name: str, where: RowLocator, decimal: str
 ) -> ColumnFinding | None:
     """Find a reason why texts, some of which are numbers, are most likely not kinds of something."""
-    words = f"{key_with_values(WORDS_KEY, (name,))} if these are words that you want"
+    words = f"{key_with_values(WORD_COLUMNS_KEY, (name,))} if these are words that you want"
     if is_number.mean() >= MOSTLY_NUMBERS_SHARE or texts[is_number].nunique() > MAX_CATEGORY_NUMBERS:
         strays = texts[~is_number]
         shown = [

@@ -19,7 +19,7 @@ every row; `odd`: an input that may not be what it seems.
 WITHOUT_KEY = "data.without"
 MISSING_MARKS_KEY = "data.missing_marks"
 TARGET_BINS_KEY = "data.target_bins"
-WORDS_KEY = "data.words"
+WORD_COLUMNS_KEY = "data.words"
 
 
 @dataclass(frozen=True)

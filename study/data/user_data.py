@@ -201,17 +201,24 @@ def check_target_and_bias_differ(
 
 
 def read_table_labels(
-    table: "pd.DataFrame", path: Path, options: UserDataOptions, samples: Sequence[str] | None
+    table: "pd.DataFrame",
+    path: Path,
+    options: UserDataOptions,
+    samples: Sequence[str] | None,
+    *,
+    is_for_training: bool = True,
 ) -> TableLabels:
     """Read the labels that the keys `target`, `bias`, `condition` and `condition_file` name.
 
     Args:
         table: of the file `path`.
         samples: name of each row in the condition file.
+        is_for_training: whether a model is to be trained on the rows, which takes two classes or more, each of two rows
+            or more; a model that is there already is judged on any.
 
     Raises:
-        UserError: a column is not there, a value missing or not a number, there is one class, a class of one row, or no
-            bias for an unbiased validation split.
+        UserError: a column is not there, a value missing or not a number, or there is no bias for an unbiased
+            validation split; for training also: there is one class, or a class of one row.
     """
     if options.val == "unbiased" and options.bias is None:
         raise UserError("data.val: 'unbiased' given, which needs bias labels. Name their column in data.bias")
@@ -220,12 +227,13 @@ def read_table_labels(
     if isinstance(options.target_bins, tuple):
         target, _ = _bin_column(target, options.target_bins, path, decimal_mark(options, path), "target")
     found = number_target_finding(table, options, path)
-    if found and (target.class_count >= max(3, len(table)) or target.has_single_row_class):
+    if is_for_training and found and (target.class_count >= max(3, len(table)) or target.has_single_row_class):
         raise UserError(f"{path}: {found}")
-    if not 2 <= target.class_count < max(3, len(table)):
+    if is_for_training and not 2 <= target.class_count < max(3, len(table)):
         problem = f"has {target.class_count} different values in {len(table)} rows"
         raise UserError(f"{path}: column {options.target!r} {problem}: no classes. Name another in data.target")
-    target.check_no_single_row_class(path)
+    if is_for_training:
+        target.check_no_single_row_class(path)
     condition = _read_condition(table, path, options, samples)
     several = len(columns) > 1
     without_bias = TableLabels(
@@ -250,7 +258,8 @@ def read_table_labels(
         raise UserError(
             f"{path}: column {options.bias!r} is empty in every row: the bias is known for nobody. Leave out data.bias"
         )
-    bias.check_no_single_row_class(path)
+    if is_for_training:
+        bias.check_no_single_row_class(path)
     several = several or len(bias_columns) > 1
     labelled = replace(without_bias, bias=bias.codes, bias_classes=bias.class_count, bias_names=bias.class_names)
     return replace(labelled, is_bias_combined=several, bias_edges=edges)

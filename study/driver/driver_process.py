@@ -29,7 +29,7 @@ from study.home import ledger
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
 from study.spec import StudySpec
-from study.sweep import PREPARING_DATA_STEP
+from study.sweep import STARTING_TRIALS_STEP
 from study.text import print_text, shell_command
 from study.upstream import interrupt
 from study.upstream.child_process import python_command
@@ -317,7 +317,7 @@ def start_detached_driver(
     def begins(message: DriverMessage) -> bool:
         if isinstance(message, StudyShownMessage):
             names.append(message.spec.name)
-        return isinstance(message, LineMessage) and message.text == PREPARING_DATA_STEP
+        return isinstance(message, LineMessage) and message.text == STARTING_TRIALS_STEP
 
     try:
         ended = driver.follow_until_result(view, begins)

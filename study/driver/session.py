@@ -124,7 +124,7 @@ def closing_lines(end: RunEnd) -> list[str]:
         if record.ablation_request is not None:
             best = record.ablation_request.trial
             lines.append(f"ablation   from the baseline to trial {best}, step by step: in the report")
-        lines += [*_mlflow_lines(folder.tracking_uri), *_failure_lines(end), ""]
+        lines += [*_mlflow_lines(folder.tracking_uri), *_failed_trials_lines(end), ""]
         lines += _next_command_lines(end, told.next, beside is not None)
     else:
         lines += [*_first_failure_lines(end), *_resume_commands(end)]
@@ -177,7 +177,7 @@ def _resume_commands(end: RunEnd) -> list[str]:
     return lines
 
 
-def _failure_lines(end: RunEnd) -> list[str]:
+def _failed_trials_lines(end: RunEnd) -> list[str]:
     """Return what failed in a complete study, and how it runs again.
 
     Searched configurations that diverged are left out: they would diverge again.

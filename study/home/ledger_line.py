@@ -27,10 +27,10 @@ _CHAIN_PATTERN = re.compile(rb'"chain"\s*:\s*"(\d{1,18})\s+([0-9a-f]{8})\s+([0-9
 CHAIN_BYTES = 64
 """More bytes than the key `chain` takes at the end of a line."""
 
-_CHECKSUM_START = -len('01234567"}\n')
+_CHECKSUM_OFFSET = -len('01234567"}\n')
 """Place of a line's check value, counted from its end; the value is of what stands before it."""
-_OWN_CHECKSUM = slice(_CHECKSUM_START, _CHECKSUM_START + 8)
-_PREVIOUS_CHECKSUM = slice(_CHECKSUM_START - 9, _CHECKSUM_START - 1)
+_OWN_CHECKSUM = slice(_CHECKSUM_OFFSET, _CHECKSUM_OFFSET + 8)
+_PREVIOUS_CHECKSUM = slice(_CHECKSUM_OFFSET - 9, _CHECKSUM_OFFSET - 1)
 
 
 def encode_entry(event: Entry) -> bytes:
@@ -103,7 +103,7 @@ class LineChainState:
         """
         own = line[_OWN_CHECKSUM]
         try:
-            passes = line[_PREVIOUS_CHECKSUM] == self.before and int(own, 16) == crc32(line[:_CHECKSUM_START])
+            passes = line[_PREVIOUS_CHECKSUM] == self.before and int(own, 16) == crc32(line[:_CHECKSUM_OFFSET])
         except ValueError:
             return False
         if passes:
@@ -120,7 +120,7 @@ class LineChainState:
                 f"the line of event {self.number} ends with CR LF, as an editor or a synchronised folder may have made "
                 "it; it is whole once each line ends with LF alone"
             )
-        if int(told[3], 16) != crc32(line[:_CHECKSUM_START]):
+        if int(told[3], 16) != crc32(line[:_CHECKSUM_OFFSET]):
             return f"the line of event {self.number} was changed after it was written"
         return (
             f"event {int(told[1])} does not follow the events before it: lines were lost, moved or doubled, or come "

@@ -42,27 +42,27 @@ if TYPE_CHECKING:
 INTEGER_ELEMENTS, FLOAT_ELEMENTS = "whole numbers or booleans", "floating-point numbers"
 
 
-class InputForm(NamedTuple):
+class LossInputSpec(NamedTuple):
     """Shapes that an input may have, in letters, and the type of its elements; None: any numbers."""
 
     shapes: tuple[str, ...]
     elements: str | None
 
 
-FIRST_INPUT_FORMS = {"views": InputForm(("VBD",), FLOAT_ELEMENTS), "logits": InputForm(("BC",), FLOAT_ELEMENTS)}
+FIRST_INPUT_FORMS = {"views": LossInputSpec(("VBD",), FLOAT_ELEMENTS), "logits": LossInputSpec(("BC",), FLOAT_ELEMENTS)}
 NAMED_INPUT_FORMS = {
-    "target": InputForm(("B",), INTEGER_ELEMENTS),
-    "bias": InputForm(("B",), INTEGER_ELEMENTS),
-    "condition": InputForm(("B", "BF", "VBF"), None),
-    "bias_features": InputForm(("BK",), FLOAT_ELEMENTS),
-    "confusion": InputForm(("GC",), FLOAT_ELEMENTS),
-    "biased_views": InputForm(("VBE",), FLOAT_ELEMENTS),
-    "extra_positives": InputForm(("MBD",), FLOAT_ELEMENTS),
-    "weight": InputForm(("B",), FLOAT_ELEMENTS),
-    "negatives": InputForm(("NBD",), FLOAT_ELEMENTS),
-    "similarity": InputForm(("RR",), FLOAT_ELEMENTS),
+    "target": LossInputSpec(("B",), INTEGER_ELEMENTS),
+    "bias": LossInputSpec(("B",), INTEGER_ELEMENTS),
+    "condition": LossInputSpec(("B", "BF", "VBF"), None),
+    "bias_features": LossInputSpec(("BK",), FLOAT_ELEMENTS),
+    "confusion": LossInputSpec(("GC",), FLOAT_ELEMENTS),
+    "biased_views": LossInputSpec(("VBE",), FLOAT_ELEMENTS),
+    "extra_positives": LossInputSpec(("MBD",), FLOAT_ELEMENTS),
+    "weight": LossInputSpec(("B",), FLOAT_ELEMENTS),
+    "negatives": LossInputSpec(("NBD",), FLOAT_ELEMENTS),
+    "similarity": LossInputSpec(("RR",), FLOAT_ELEMENTS),
 }
-BIAS_AS_CONDITION = InputForm(("B", "BF"), None)
+BIAS_AS_CONDITION = LossInputSpec(("B", "BF"), None)
 """What `bias` may be for a loss that also takes a condition: CCL-K."""
 
 SHAPE_LETTER_NAMES = {"R": "V*B", "E": "D'", "F": "K"}
@@ -113,7 +113,7 @@ def make_input_check(
     return check
 
 
-def _check_input(loss: str, name: str, value: LossInput, wanted: InputForm, sizes: dict[str, int]) -> None:
+def _check_input(loss: str, name: str, value: LossInput, wanted: LossInputSpec, sizes: dict[str, int]) -> None:
     """Check one input against the known sizes, and add the sizes that it shows."""
     if (
         isinstance(value, torch.Tensor)
@@ -137,7 +137,7 @@ def _check_input(loss: str, name: str, value: LossInput, wanted: InputForm, size
     )
 
 
-def _wanted_shape_text(wanted: InputForm) -> str:
+def _wanted_shape_text(wanted: LossInputSpec) -> str:
     names = ([SHAPE_LETTER_NAMES.get(letter, letter) for letter in letters] for letters in wanted.shapes)
     return " or ".join(f"({each[0]},)" if len(each) == 1 else f"({', '.join(each)})" for each in names)
 

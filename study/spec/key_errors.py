@@ -102,9 +102,11 @@ def validate_section_as(
         explained: dict[KeyPath, list[str]] = {}
         for detail in error.errors():
             key = (*at, *_error_key(detail["loc"]))
-            explained.setdefault(key, []).append(_explain_error(model, detail, key))
+            explained.setdefault(key, []).append(_explain_error(model, detail, key, values))
         for key, messages in explained.items():
-            problems.add_problem(key, _join_messages(messages))
+            message, example = _join_messages(messages), EXAMPLES_BY_KEY.get(".".join(key))
+            shown = f", as {example}" if example and message.endswith(FORM_ENDINGS) else ""
+            problems.add_problem(key, f"{message}{shown}")
         return None
 
 
@@ -130,11 +132,14 @@ def _join_messages(messages: list[str]) -> str:
     return " or ".join([first, *(re.split(" allowed is | Allowed: ", other, maxsplit=1)[-1] for other in others)])
 
 
-def _explain_error(model: type[BaseModel], detail: ErrorDetails, key: KeyPath) -> str:
+def _explain_error(model: type[BaseModel], detail: ErrorDetails, key: KeyPath, section: Section | None = None) -> str:
+    """Return what is wrong with a key, in a section with certain values if it is in one."""
     kind, value = detail["type"], detail["input"]
     if kind == "extra_forbidden":
         if len(key) == 1 and (dotted := dotted_keys(key[0])):
             return f"unknown key. Did you mean {' or '.join(map(repr, dotted))}?"
+        if bringing := _values_that_bring_key(key, section or {}):
+            return f"unknown key: it comes with {bringing}"
         valid = _valid_keys_at(model, detail["loc"][:-1])
         return f"unknown key. {suggest_or_list(key[-1], valid, 'Allowed here', KEYS_COMMAND)}{_where_key_exists(key)}"
     if kind == "missing":
@@ -146,13 +151,48 @@ def _explain_error(model: type[BaseModel], detail: ErrorDetails, key: KeyPath) -
         return f"{quote_value(value)} given. {suggest_or_list(str(value), names, command=command)}"
     message = detail["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
     message = message.replace("a valid dictionary", "a mapping of keys to values")
-    message = message.replace("a valid integer", "a whole number")
-    message = message.replace("a valid list", f"a list, as [{value!r}]" if isinstance(value, str) else "a list")
+    message = message.replace("a valid integer", "a whole number").replace("a valid number", "a number")
+    message = message.replace("a valid string", "a text")
+    shown = "" if ".".join(key) in EXAMPLES_BY_KEY or not isinstance(value, str) else f", as [{value!r}]"
+    message = message.replace("a valid list", f"a list{shown}")
     message = re.sub(r"List should have (at .*) after validation, not \d+", r"\1", message)
     message = re.sub(r" or instance of \w+$", "", message.replace("a valid boolean", "true or false"))
     if isinstance(value, dict | list) and kind == "value_error":
         return message
     return f"{quote_value(value)} given, {message if kind == 'value_error' else 'allowed is ' + message}"
+
+
+def _values_that_bring_key(key: KeyPath, section: Section) -> str:
+    """Return which other value of a key of the same section would bring a key that the section lacks; else nothing."""
+    if len(key) != 2 or key[0] not in ("model", "method") or not isinstance(section.get("name"), str):
+        return ""
+    declared = methods.method_knobs if key[0] == "method" else models.model_knobs
+    knobs = declared(section)
+    found = []
+    for knob in knobs.values():
+        allowed = [value for value in knob.choices if value != section.get(knob.key, knob.default)]
+        if bringing := [value for value in allowed if key[1] in declared({**section, knob.key: value})]:
+            found.append(f"{key[0]}.{knob.key}: {' or '.join(map(str, bringing))}")
+    return ", or with ".join(found)
+
+
+EXAMPLES_BY_KEY = {
+    "search.alternatives": "{method: {dcl: {name: debiased_info_nce}}}",
+    "search.baseline": "{method.alpha: 0.0}",
+    "search.confirm": "{top: 3, seeds: 5}",
+    "search.constraints": "['val/equalized_odds <= 0.05']",
+    "search.early_stopping": "{name: asha, grace: 4}",
+    "search.enqueue": "[{method.alpha: 0.1}]",
+    "search.metric": "val/accuracy or [val/accuracy, val/equalized_odds]",
+    "search.references": "[logistic_regression]",
+    "search.space": "{method.alpha: {low: 0.01, high: 1.0, log: true}}",
+    "search.time": "2h or 90m",
+    "train.lr_milestones": "[0.5, 0.75]",
+}
+"""An example of each value whose form a user would not guess, for the message about another."""
+
+FORM_ENDINGS = ("a list", "a mapping of keys to values", "a number", "a text")
+"""What a message ends with that an example follows."""
 
 
 def _where_key_exists(key: KeyPath) -> str:

@@ -45,7 +45,7 @@ class MetricConstraint:
                 return cls(match[1], "<=" if match[2] == "<=" else ">=", float(match[3]))
         except ValueError:
             pass
-        raise ValueError("allowed is METRIC <= NUMBER or METRIC >= NUMBER")
+        raise ValueError("allowed is METRIC <= NUMBER or METRIC >= NUMBER, as val/equalized_odds <= 0.05")
 
     def violation_by(self, value: float) -> float:
         """Return by how much a value misses the limit; below 0, how much room it leaves."""

@@ -27,7 +27,7 @@ def parse_duration(value: Value) -> Value:
 def refuse_word_for_configurations(value: Value) -> Value:
     """Refuse a word in place of a list of configurations; where `papers` is allowed, it was replaced before."""
     if isinstance(value, str):
-        raise ValueError("allowed is a list of configurations, or papers")
+        raise ValueError("allowed is a list of configurations, as [{method.alpha: 0.1}], or papers")
     return value
 
 

@@ -202,7 +202,7 @@ class Suite:
     Attributes:
         methods, data: their labels, in the file's order.
         rules: names of `study.metrics.selection_rules.SELECTION_RULES`.
-        searches: how many of each method on each data set.
+        searches_per_cell: how many of each method on each data set.
         judge: the test metric of the table.
         seeds: fresh training seeds of each pick.
         studies: every search, those of number 1 first, so that a suite that was stopped has a whole table early.
@@ -212,7 +212,7 @@ class Suite:
     methods: tuple[str, ...]
     data: tuple[str, ...]
     rules: tuple[str, ...]
-    searches: int
+    searches_per_cell: int
     judge: str
     seeds: int
     studies: tuple[SuiteSearch, ...]
@@ -235,7 +235,7 @@ class Suite:
     def to_document(self) -> dict[str, Value]:
         """Return what the home remembers of it; each search has its own resolved study file."""
         labels = {"methods": list(self.methods), "data": list(self.data), "rules": list(self.rules)}
-        return {"name": self.name, **labels, "searches": self.searches}
+        return {"name": self.name, **labels, "searches": self.searches_per_cell}
 
 
 def shipped_suites() -> dict[str, Path]:

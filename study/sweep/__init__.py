@@ -4,9 +4,9 @@
 
 LOADING_DATA_STEP = "loading data"
 STARTING_RAY_STEP = "starting Ray"
-PREPARING_DATA_STEP = "preparing data"
+STARTING_TRIALS_STEP = "starting the first trials"
 WRITING_REPORT_STEP = "writing the report"
-DRIVER_STEPS = (LOADING_DATA_STEP, STARTING_RAY_STEP, PREPARING_DATA_STEP, WRITING_REPORT_STEP)
+DRIVER_STEPS = (LOADING_DATA_STEP, STARTING_RAY_STEP, STARTING_TRIALS_STEP, WRITING_REPORT_STEP)
 
 STOPPING_MESSAGE = "stopping; trials that run go on from their checkpoints later. Ctrl-C once more: at once"
 """Message that is printed as soon as a signal has come."""

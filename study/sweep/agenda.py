@@ -6,7 +6,7 @@ where that is asked for, what other selection rules would have picked (rule) and
 these picks and steps. A final training has one stage, its seeds, and reads the test split for each.
 """
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -30,6 +30,7 @@ from study.ranking.picks import fresh_seed_trials
 from study.spec import StudySpec
 from study.sweep.early_stopping import EarlyStopping
 from study.sweep.failures import StudyCannotContinueError, TrialFailure
+from study.sweep.requeued_trials import RequeuedTrials
 from study.sweep.search_stage import NextTrial, SearchStage
 
 
@@ -205,11 +206,7 @@ class Agenda:
         self._done = False
         self._changed, self._waits = 0, -1  # number of changes but reports; that number when there was nothing to do
         self._end_interrupted_trials()
-        self._unfinished = deque(
-            trial
-            for trial in record.trials.values()
-            if trial.state not in ENDED_STATES or (trial.stage == "final" and trial.state == "failed")
-        )
+        self._requeued = RequeuedTrials(spec, record)
 
     def next_job(self) -> TrialJob | Literal["done"] | None:
         """Return the next job; None: wait for one that runs; "done": nothing will follow."""
@@ -217,11 +214,11 @@ class Agenda:
             return "done"
         if self._waits == self._changed:  # asked after each report, though no report leads to a job
             return "done" if self._done else None
-        if trial := self._next_waiting_trial(alone=False):
+        if trial := self._requeued.take(alone=False):
             return TrialJob("train", trial)
         next_trial = self._search.next_trial()
         if next_trial is None:
-            if trial := self._next_waiting_trial(alone=True):
+            if trial := self._requeued.take(alone=True):
                 return TrialJob("train", trial)
             next_trial = self._later.next_trial()
         if next_trial is not None:
@@ -332,11 +329,8 @@ class Agenda:
         trial = self.record.trials[number]
         if trial.state in ENDED_STATES:
             return
-        if failure.may_run_again(trial, self.spec, before=trial.n_retries_used):
-            alone, node_died = failure.needs_whole_gpu or None, failure.node_died or None
-            lost = events.RunLost(number, trial.attempt + 1, failure.kind, failure.reason, alone, node_died)
+        if lost := self._requeued.requeue(trial, failure):
             self._append_event(lost)
-            self._unfinished.append(trial)
             return
         self._end_trial(trial, "failed", failure.reason, failure.kind)
         trials = self.record.trials_of_stages("baseline", "search", "confirm", "rule", "ablation", "final")
@@ -408,19 +402,6 @@ class Agenda:
     def _append_event(self, event: Event) -> None:
         self.record.apply(self.journal.append(event))
         self._changed += not isinstance(event, events.EpochReported)
-
-    def _next_waiting_trial(self, alone: bool) -> TrialRecord | None:
-        """Return a trial that is to run again; None: there is none.
-
-        One that needs a GPU to itself comes after the rest of the search: as long as shares of a GPU are handed out, it
-        would wait for ever.
-        """
-        for trial in list(self._unfinished):
-            if trial.needs_gpu_alone == alone:
-                self._unfinished.remove(trial)
-                if trial.state not in ENDED_STATES or trial.stage == "final":
-                    return trial
-        return None
 
     def _add_trial(self, next_trial: NextTrial) -> TrialRecord:
         number, params, enqueued = len(self.record.trials), dict(next_trial.params), next_trial.enqueued or None

@@ -25,7 +25,7 @@ from study.home.record import StudyRecord
 from study.knobs import Section
 from study.models.initial_weights import locate_weights
 from study.spec import StudySpec
-from study.sweep import PREPARING_DATA_STEP, STARTING_RAY_STEP
+from study.sweep import STARTING_RAY_STEP, STARTING_TRIALS_STEP
 from study.sweep.agenda import Agenda, NewFoldsJoined, StudyCannotContinueError
 from study.sweep.early_stopping import EarlyStopping
 from study.sweep.fair_share import ClusterShare, new_peer
@@ -223,7 +223,7 @@ def drive_study(
             start_ray(address, folder.path, cards, tell, lambda: agenda.stopping is not None) as ray,
             stop_when_ray_ends(ray, agenda, without_ray),
         ):
-            tell(PREPARING_DATA_STEP)
+            tell(STARTING_TRIALS_STEP)
             inbox = RequestInbox(agenda, folder.requests_folder)
             inbox.obey_pending_requests()  # what users asked for while no driver ran comes before what the search draws
             with closing(ReferenceFitter(agenda, folder)) as references:

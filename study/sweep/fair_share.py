@@ -93,7 +93,7 @@ def allot_slots(peers: Sequence[StudyPeer], there: Mapping[str, float]) -> dict[
     """
     share, size = relative_shares(peers), {peer.id: peer.cluster_part_of_one_trial(there) for peer in peers}
     per_share = {one: share[one] / size[one] if size[one] else UNBOUNDED_SLOTS for one in size}
-    level = _fractional_slots(peers, there, per_share)
+    level = _divide_slots_fractionally(peers, there, per_share)
     given = {one: math.floor(amount + 1e-6) for one, amount in level.items()}
     left = _remaining_resources(peers, there, given)
     quantum = FAIRNESS_QUANTUM_S * min([of for of in size.values() if of] or [1.0])
@@ -137,7 +137,7 @@ def allot_slots(peers: Sequence[StudyPeer], there: Mapping[str, float]) -> dict[
     return given
 
 
-def _fractional_slots(
+def _divide_slots_fractionally(
     peers: Sequence[StudyPeer], there: Mapping[str, float], per_share: Mapping[str, float]
 ) -> dict[str, float]:
     """Return fractional slots: each study gets its share of the highest level that fits, and no more than it wants.

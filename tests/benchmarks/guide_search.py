@@ -24,6 +24,7 @@ WITHOUT = {
     "HEADING_WEIGHT": 0.0,
     "QUESTION_WORD_WEIGHT": 0.0,
     "SIMILAR_QUESTION_WEIGHT": 0.0,
+    "SECTION_WEIGHT": 0.0,
     "EVERYDAY_WORD_FACTOR": 0.0,
     "LATE_PASSAGE_FACTOR": 1.0,
     "RARITY_POWER": 0.0,
@@ -43,7 +44,7 @@ def places() -> dict[str, str]:
     for question, answers in QUESTIONS.items():
         passages = guide.search_passages(question.split(), every)
         best, *others = guide.first_passage_of_sections(passages)
-        shown = f"{best.section.heading}\n{guide.passage_excerpt(best, question.split(), passages)}"
+        shown = f"{best.guide_section.heading}\n{guide.passage_excerpt(best, question.split(), passages)}"
         listed = "\n".join(one.text for one in others[: guide.MAX_FURTHER_PASSAGES])
         found[question] = next(
             (

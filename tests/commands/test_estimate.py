@@ -28,14 +28,17 @@ def test_the_hours_by_hand() -> None:
     assert told.trials_at_once_here == 2
     assert most.trial_hours * 3600 == pytest.approx((1 + 4 + 4) * 4 * 10)
     assert expected.trial_hours * 3600 == pytest.approx((4 + 4 * 2 + 4 * 4) * 10)
-    assert most.wall_hours * 3600 == pytest.approx((5 * 4 / 2 + 2 * 4) * 10)
-    assert expected.wall_hours * 3600 == pytest.approx(((4 + 8) / 2 + 2 * 4) * 10)
+    beside = cost.START_SECONDS + cost.END_SECONDS + 9 / 2 * cost.TRIAL_SECONDS
+    assert told.seconds_beside_epochs == pytest.approx(beside)
+    assert most.wall_hours * 3600 == pytest.approx((5 * 4 / 2 + 2 * 4) * 10 + beside)
+    assert expected.wall_hours * 3600 == pytest.approx(((4 + 8) / 2 + 2 * 4) * 10 + beside)
     assert most.gpu_hours == expected.gpu_hours == 0
 
 
 def test_no_study_is_shorter_than_its_longest_trial() -> None:
     told = costed("resources={cpu: 0.001, gpu: 0}", "search.concurrency=100")
-    assert told.expected.wall_hours * 3600 == pytest.approx((4 + 4) * 10), "one full trial, then one to confirm"
+    epochs = told.expected.wall_hours * 3600 - told.seconds_beside_epochs
+    assert epochs == pytest.approx((4 + 4) * 10), "one full trial, then one to confirm"
 
 
 @pytest.mark.slow
@@ -116,6 +119,30 @@ def test_on_a_busy_machine_trials_at_once_are_slower_than_one_alone() -> None:
     assert pace.slowdown(1.0, 2, 2.0) == pytest.approx(3.0 / 2.5)
     assert pace.slowdown(1.0, 2, 64.0) == 1.0
     assert cost.EpochPace(1.0, "by hand", ()).slowdown(1.0, 2, 2.0) == 1.0
+    assert pace.slowdown_of_one(2.0) == 2.5
+    assert pace.slowdown_of_one(64.0) == 1.0
+
+
+def test_a_start_takes_longer_on_a_busy_machine() -> None:
+    """Ray's start and a worker's imports are most of a small study: a plan without them told 13 s of its 66 s."""
+    spec = quickstart("search.trials=5", *SMALL)
+    busy, idle = (
+        cost.compute_cost(spec, plan.plan_study(spec), cost.EpochPace(0.01, "by hand", (), load_average=load))
+        for load in (4.0 * (os.cpu_count() or 1), 0.0)
+    )
+    assert idle.seconds_beside_epochs >= cost.START_SECONDS + cost.END_SECONDS
+    assert busy.seconds_beside_epochs > 3 * idle.seconds_beside_epochs
+    assert idle.expected.wall_hours * 3600 > idle.seconds_beside_epochs
+
+
+def test_short_epochs_are_measured_more_than_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    pace = cost.measure_pace(quickstart(*SMALL))
+    assert isinstance(pace, cost.EpochPace)
+    assert pace.basis.startswith("4 epochs of")
+    monkeypatch.setattr(cost, "MAX_FIRST_SECONDS", 0.0)
+    pace = cost.measure_pace(quickstart(*SMALL))
+    assert isinstance(pace, cost.EpochPace)
+    assert pace.basis.startswith("one epoch of")
 
 
 def test_the_epoch_is_measured_behind_all_else_as_trials_run(monkeypatch: pytest.MonkeyPatch) -> None:

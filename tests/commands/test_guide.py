@@ -64,18 +64,24 @@ def test_passages_with_most_words_come_first_in_any_form_then_those_for_users_th
     text = {"changelog": "# Changes\n\nThe worst group.\n", "one": ONE, "two": TWO}
     every = [passage for name, page in text.items() for passage in split_passages(name, page)]
     found = search_passages(["how", "worst?", "or", "Groups"], every)
-    pages = [passage.section.page for passage in found]
+    pages = [passage.guide_section.page for passage in found]
     assert pages[:2] == ["two"] * 2
     assert pages.index("changelog") < 5
     assert found[-1].text == "More of groups."
     assert search_passages(["rare_group"], every)[0].text.endswith("| `rare_group` | other |")
-    assert found[0].section.texts[0].startswith("| group | what |")
+    assert found[0].guide_section.texts[0].startswith("| group | what |")
 
 
 def test_passages_of_equal_text_and_sections_of_equal_heading_are_told_apart() -> None:
     text = "# Page\n\n## Same\n\nEqual words.\n\nFirst.\n\n## Same\n\nEqual words.\n\nSecond.\n\nEqual words.\n"
     every = list(split_passages("page", text))
-    assert [(passage.section.number, passage.place) for passage in every] == [(1, 0), (1, 1), (2, 0), (2, 1), (2, 2)]
+    assert [(passage.guide_section.number, passage.place) for passage in every] == [
+        (1, 0),
+        (1, 1),
+        (2, 0),
+        (2, 1),
+        (2, 2),
+    ]
     assert len(set(every)) == 5
     assert len(first_passage_of_sections(search_passages(["equal"], every))) == 2
     assert "First" not in passage_excerpt(every[4], ["equal"], search_passages(["equal"], every))
@@ -115,7 +121,7 @@ Type this.
 def test_a_passage_is_found_by_questions_beside_it_which_are_not_shown(question: str, answer: str) -> None:
     every = list(split_passages("page", BESIDE))
     assert search_passages(question.split(), every)[0].text.endswith(answer)
-    assert not any("asked" in "".join(passage.section.texts) for passage in every)
+    assert not any("asked" in "".join(passage.guide_section.texts) for passage in every)
 
 
 @pytest.mark.parametrize(
@@ -137,7 +143,7 @@ def test_a_passage_is_found_by_questions_beside_it_which_are_not_shown(question:
         ("early stopping off", "search.early_stopping.name=none"),
         ("my own network", "adding-things.md"),
         ("where are my results saved", "STUDY_HOME"),
-        ("do not search the learning rate", "which is not searched"),
+        ("do not search the learning rate", "fix one hyperparameter"),
         ("predict a number instead of a class", "there is none"),
         ("do I need bias labels", "--bias none"),
         ("four fifths rule", "demographic_parity"),
@@ -192,7 +198,7 @@ QUESTIONS = Path(__file__).parents[1] / "benchmarks" / "guide_questions.yaml"
 def test_an_answer_fits_one_screen() -> None:
     questions = yaml.safe_load(QUESTIONS.read_text("utf-8"))
     longest = max((guide_text(question.split()).count("\n"), question) for question in list(questions)[::12])
-    assert longest[0] <= 26, longest
+    assert longest[0] <= 31, longest
 
 
 def test_of_a_name_that_is_asked_for_its_row_is_shown_without_the_other_rows() -> None:

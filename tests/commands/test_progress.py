@@ -209,10 +209,10 @@ def test_steps_of_the_driver_are_phases_until_a_trial_runs() -> None:
     found = record(Told("baseline", [0.1] * 4))
     progress = StudyProgress(SPEC, found)
     assert progress.phase() == "starting Ray"
-    progress.take_step("preparing data")
-    assert progress.phase() == "preparing data"
+    progress.take_step("starting the first trials")
+    assert progress.phase() == "starting the first trials"
     progress.take_step("starting Ray takes long")
-    assert progress.phase() == "preparing data", "anything else is a line of its own"
+    assert progress.phase() == "starting the first trials", "anything else is a line of its own"
     found.apply_entry({"event": "trial", "trial": 1, "stage": "search", "params": {}, "seed": 0, "time": 1.0})
     found.apply_entry({"event": "started", "trial": 1, "time": 1.0})
     assert progress.phase() == "searching"
@@ -275,7 +275,7 @@ def test_a_terminal_keeps_one_line_and_what_is_told(monkeypatch: pytest.MonkeyPa
     with ProgressView(Console(file=out, width=120, force_terminal=True))(
         SPEC, record(Told("baseline", [0.25] * 4))
     ) as tell:
-        tell("preparing data")
+        tell("starting the first trials")
         tell(STOPPING_MESSAGE)
         time.sleep(0.05)
     text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", out.getvalue())
@@ -304,7 +304,7 @@ def test_quiet_shows_nothing() -> None:
 def test_trials_that_were_over_before_anybody_looked_end_a_step_too() -> None:
     found = record(Told("baseline", [0.1] * 4))
     progress = StudyProgress(SPEC, found)
-    progress.take_step("preparing data")
+    progress.take_step("starting the first trials")
     found.trials.update(record(Told("baseline", [0.1] * 4), Told("search", [0.2] * 4)).trials)
     assert progress.phase() == "searching"
     progress.take_step("writing the report")

@@ -29,7 +29,17 @@ from study.spec.domain import Domain
         ("search.space.data.rho={low: 0.1, high: 0.3}", "search.space.data.rho: a range given, allowed are choices"),
         ("search.space.train.seed={choices: [0, 1]}", "search.space.train.seed: cannot be searched: every trial of a"),
         ("search.baseline={model.name: lennet}", "search.baseline.model.name: 'lennet' given. Did you mean 'lenet'"),
-        ("search.enqueue=paper", "search.enqueue: 'paper' given, allowed is a list of configurations, or papers"),
+        ("search.enqueue=paper", "search.enqueue: 'paper' given, allowed is a list of configurations, as [{"),
+        ("search.constraints={val/accuracy: 0.5}", "given, allowed is a list, as ['val/equalized_odds <= 0.05']"),
+        ("search.constraints=val/accuracy >= 0.5", "given, allowed is a list, as ['val/equalized_odds <= 0.05']"),
+        ("search.confirm=3", "search.confirm: 3 given, allowed is a mapping of keys to values, as {top: 3, seeds: 5}"),
+        ("search.references=tree", "allowed is true or false or auto or a list, as [logistic_regression]"),
+        (
+            "method.ce_weight=0.5",
+            "method.ce_weight: unknown key: it comes with method.cross_entropy: plain",
+        ),
+        ("model.head_hidden=3", "model.head_hidden: unknown key: it comes with model.head: mlp"),
+        ("method.cel_weights=0.5", "method.cel_weights: unknown key. Did you mean 'cell_weights'"),
         (
             "search.alternatives={train: {a: {}}}",
             "search.alternatives.train: 'train' given. Allowed: data, mod",

@@ -94,7 +94,7 @@ def test_a_study_file_can_be_the_base(load: Callable[..., Suite]) -> None:
 
 def test_the_shipped_suite_is_one() -> None:
     suite = load_suite("quickstart_suite")
-    assert (len(suite.methods), len(suite.data), suite.searches, len(suite.studies)) == (3, 3, 3, 27)
+    assert (len(suite.methods), len(suite.data), suite.searches_per_cell, len(suite.studies)) == (3, 3, 3, 27)
     assert {cell.spec.base["data"]["name"] for cell in suite.studies} == {"biased_digits"}
     assert find_suite_file("quickstart_suite") == shipped_suites()["quickstart_suite"]
 

@@ -183,8 +183,8 @@ def hidden(path: Path) -> Iterator[tuple[Any, str]]:
     ("cluster", "differing"),
     [
         ({"ray_version": "2.55.1"}, {"Ray": "2.55.1"}),
-        ({"python_version": "3.12.9"}, {"Python": "3.12.9"}),
-        ({"ray_version": "3.0.0.dev0", "python_version": "3.13.0"}, {"Ray": "3.0.0.dev0", "Python": "3.13.0"}),
+        ({"python_version": "3.9.25"}, {"Python": "3.9.25"}),
+        ({"ray_version": "3.0.0.dev0", "python_version": "3.9.24"}, {"Ray": "3.0.0.dev0", "Python": "3.9.24"}),
     ],
 )
 def test_ray_says_which_versions_a_cluster_was_started_with(cluster: dict[str, str], differing: dict[str, str]) -> None:

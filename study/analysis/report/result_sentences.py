@@ -209,7 +209,7 @@ def lead_statements(results: Results) -> dict[str, list[Statement]]:
         "Trade-off": list(trade_off_statements(results)) if is_compared else [],
         "Groups": list(_worst_group_statements(results)),
         "How sure": list(_certainty_statements(results)) if is_compared else [],
-        "Search": list(_search_statements(results)) if is_compared else [],
+        "Search": list(_statements_on_search(results)) if is_compared else [],
         "Cost": list(_cost_statements(results)),
         "Next": list(_next_step_statements(results)),
     }
@@ -407,7 +407,7 @@ class PositionOfBest(Statement):
         return f"{what} the {formatting.ordinal(self.came.place)} of {self.came.of}."
 
 
-def _search_statements(results: Results) -> Iterator[Statement]:
+def _statements_on_search(results: Results) -> Iterator[Statement]:
     """Yield when the leading configuration came, and what early stopping saved."""
     when = position_of_best(results) if results.spec.final_seeds is None else None
     if when is None:

@@ -39,7 +39,9 @@ def rule_table_notes(suite: Suite, table: RuleTable) -> list[str]:
 def suite_state_note(suite: Suite, states: Mapping[str, int]) -> str:
     """Return the size of a suite and how far it is; while it is not over, that the numbers are of a part of it."""
     methods, data = pluralise(len(suite.methods), "method"), pluralise(len(suite.data), "data set")
-    each, searches = (pluralise(number, "search", "searches") for number in (suite.searches, len(suite.studies)))
+    each, searches = (
+        pluralise(number, "search", "searches") for number in (suite.searches_per_cell, len(suite.studies))
+    )
     size = f"{methods} on {data}, {each} of each"
     if set(states) == {"complete"}:
         return f"{size}: {searches}, all complete."
@@ -69,7 +71,7 @@ def suite_notes(suite: Suite) -> list[str]:
     ]
     if single and trials > 1:
         lines.append(f"Without a space, so one configuration and nothing to pick: {formatting.join_with_and(single)}.")
-    if suite.searches > 1:
+    if suite.searches_per_cell > 1:
         lines.append(
             "All searches on a data set share its split, so no number tells how much another split would change."
         )
@@ -85,12 +87,12 @@ def _reading_notes(suite: Suite) -> Iterator[str]:
     unit = f"{suite.judge} in percent" if is_percent_metric(suite.judge) else suite.judge
     lower = ", the lower the better" if lower_is_better(suite.judge) else ""
     text = f"A number is {unit}{lower}, of what a rule picks: the mean over searches of the mean over fresh seeds"
-    if suite.searches == 1:
+    if suite.searches_per_cell == 1:
         yield f"{text}. From one search there is no standard error."
     else:
         yield f"{text}, ± standard error over searches (not over seeds)."
     if len(suite.methods) > 1:
-        level = "" if suite.searches == 1 else ", and what is not told apart from it (95%, all pairs at once)"
+        level = "" if suite.searches_per_cell == 1 else ", and what is not told apart from it (95%, all pairs at once)"
         yield f"Bold is the best of a column{level}."
 
 
@@ -240,11 +242,11 @@ def suite_to_markdown(tables: SuiteTables) -> str:
     suite = tables.suite
     parts = [f"# {escape_markdown(suite.name)}", escape_markdown(suite_state_note(suite, tables.n_searches_by_state))]
     for table in tables.tables:
-        grid = rule_table_grid(table, suite.searches)
+        grid = rule_table_grid(table, suite.searches_per_cell)
         parts += [f"## Picked by {escape_markdown(table.rule)}", _grid_to_markdown(grid)]
         parts += [_notes_as_list(notes)] if (notes := rule_table_notes(suite, table)) else []
     if len(tables.tables) > 1:
-        averages = averages_by_rule_grid(tables.tables, suite.searches)
+        averages = averages_by_rule_grid(tables.tables, suite.searches_per_cell)
         parts += ["## Averages by rule", _grid_to_markdown(averages), _notes_as_list([SAME_SEARCHES_NOTE])]
     parts += ["## What the methods took", _grid_to_markdown(cost_grid(tables.cost_by_method))]
     return "\n\n".join([*parts, "## For all tables", _notes_as_list(suite_notes(suite))]) + "\n"
@@ -255,7 +257,7 @@ def suite_to_latex(tables: SuiteTables) -> str:
     suite = tables.suite
     common = [suite_state_note(suite, tables.n_searches_by_state), *suite_notes(suite)]
     grids = [
-        replace(rule_table_grid(table, suite.searches), notes=[*rule_table_notes(suite, table), *common])
+        replace(rule_table_grid(table, suite.searches_per_cell), notes=[*rule_table_notes(suite, table), *common])
         for table in tables.tables
     ]
     captions = [f"{suite.name}: picked by {table.rule}" for table in tables.tables]

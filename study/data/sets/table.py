@@ -391,7 +391,15 @@ def _examine_file_cached(
         return _TableExamination(path, tuple(found), None)
     try:
         read = _add_labels(
-            path, rows, options, _drop_refused_inputs(features, found), left_out, named, unreadable, is_survey
+            path,
+            rows,
+            options,
+            _drop_refused_inputs(features, found),
+            left_out,
+            named,
+            unreadable,
+            is_survey,
+            not encoding,
         )
     except UserError as error:
         if not found:
@@ -434,10 +442,11 @@ def _add_labels(
     named: tuple[str, ...],
     unreadable: FaultsByRow,
     is_survey: bool,
+    is_for_training: bool,
 ) -> _TableInUse:
     """Add labels and splits to the rows."""
     samples = [str(name) for name in rows[options.key]] if options.key else None
-    labels = user_data.read_table_labels(rows, path, options, samples)
+    labels = user_data.read_table_labels(rows, path, options, samples, is_for_training=is_for_training)
     inputs = [name for name in features if name not in named]
     same = table_columns.group_repeated_rows(rows, inputs or features) if features else None
     labels, splits = user_data.divide_rows_into_splits(rows, path, options, labels, same)

@@ -220,6 +220,22 @@ def test_a_label_that_one_row_has_is_refused(column, stray):
     assert load(frame).facts.classes == 2 + (column == "income")
 
 
+@pytest.mark.parametrize(("low", "high"), [(79, 1), (80, 0)])
+def test_rows_that_are_only_judged_may_have_a_class_once_or_not_at_all(low, high):
+    load(people())
+    section = {"name": "table", "path": "people.csv", "target": "income", "bias": "sex", "features": ["age", "job"]}
+    encoding = data.table_encoding(section)
+    assert encoding is not None
+    frame = people().assign(income=["low"] * low + ["high"] * high)
+    with pytest.raises(UserError, match="rows"):
+        load(frame)
+    judged, faults = data.load_encoded(section, encoding)
+    assert faults == {}
+    assert sum(len(split) for split in judged.splits.values()) == 80
+    counted = np.bincount(np.concatenate([split.target for split in judged.splits.values()]))
+    assert sorted(counted.tolist()) == sorted(count for count in (low, high) if count)
+
+
 @pytest.mark.parametrize("value", ["1e308", "-3.5e38"])
 def test_a_number_that_is_too_large_is_named(value):
     frame = people().astype({"age": object})
