@@ -149,7 +149,7 @@ def row(name: str, seed: int, homes: Path | None) -> dict[str, Any]:
 
 def table(rows: list[dict[str, Any]]) -> None:
     """Print the tables of the page."""
-    sources = list(rows[0]["measured"])
+    sources = [name for name in rows[0]["measured"] if all(name in row["measured"] for row in rows)]
     by = {name: [row for row in rows if row["table"] == name] for name in dict.fromkeys(row["table"] for row in rows)}
     for measure in MEASURES:
         print(f"\n{measure}:\n\n| table | rows | splits | {' | '.join(sources)} |\n|{'---|' * (len(sources) + 3)}")
