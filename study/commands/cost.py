@@ -24,7 +24,7 @@ MEASURED_SECONDS, MAX_FIRST_SECONDS = 2.0, 20.0
 """Time up to which further epochs are measured, and time of a first one up to which a second is: one alone says little,
 and the first warms up."""
 
-START_SECONDS, REFERENCE_SECONDS, TRIAL_SECONDS, END_SECONDS = 8.0, 0.5, 0.3, 5.0
+START_SECONDS, REFERENCE_SECONDS, TRIAL_SECONDS, END_SECONDS = 7.0, 0.5, 0.3, 3.0
 """What a study takes beside its epochs on an idle machine: until its first trial began (import, Ray, a first worker),
 for each model that needs no search, for each trial, and for test split, MLflow and report at the end. See
 tests/benchmarks/results/performance.md."""
