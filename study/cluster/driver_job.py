@@ -32,7 +32,7 @@ def select_shell_variables(names: Sequence[str]) -> dict[str, str]:
 DRIVER_MODULE = "study.driver"
 """What the job of a driver runs: the room above this one."""
 
-STUDY_KIND, FINAL_TRAINING_KIND = "study", "final"
+SEARCH_DRIVER, FINAL_TRAINING_DRIVER = "study", "final"
 """Kinds of drivers: of a search, and of a final training, whose results are models."""
 
 MAX_SHOWN_CHARACTERS = 120
@@ -54,7 +54,7 @@ class DriverJob:
         environment: variables that it was given.
         node: Ray's id of its node; None: it has none yet.
         exit_code: of its driver, None where Ray does not know it.
-        kind: `STUDY_KIND` or `FINAL_TRAINING_KIND`.
+        kind: `SEARCH_DRIVER` or `FINAL_TRAINING_DRIVER`.
     """
 
     id: str
@@ -69,7 +69,7 @@ class DriverJob:
     environment: dict[str, str]
     node: str | None = None
     exit_code: int | None = None
-    kind: str = STUDY_KIND
+    kind: str = SEARCH_DRIVER
 
     @property
     def study_owner(self) -> str:
@@ -128,7 +128,7 @@ class DriverJob:
             environment,
             node,
             code if isinstance(code, int) else None,
-            metadata.get("kind", STUDY_KIND),
+            metadata.get("kind", SEARCH_DRIVER),
         )
 
 
@@ -157,6 +157,6 @@ def driver_job_id(name: str, number: int) -> str:
     return f"study-{name}" if number == 1 else f"study-{name}-{number}"
 
 
-def driver_job_metadata(name: str, spec: str, number: int, python: str, kind: str = STUDY_KIND) -> dict[str, str]:
+def driver_job_metadata(name: str, spec: str, number: int, python: str, kind: str = SEARCH_DRIVER) -> dict[str, str]:
     """Return the metadata of a driver's job, as `DriverJob.from_ray_job` reads it."""
     return {"study": name, "spec": spec, "number": str(number), "python": python, "kind": kind}

@@ -20,7 +20,7 @@ from typing import Any
 import study
 from study import data
 from study.cluster import job_answer, job_log
-from study.cluster.driver_job import DRIVER_MODULE, FINAL_TRAINING_KIND, DriverJob, driver_job_id, driver_job_metadata
+from study.cluster.driver_job import DRIVER_MODULE, FINAL_TRAINING_DRIVER, DriverJob, driver_job_id, driver_job_metadata
 from study.cluster.head import ClusterHead, unreachable_error
 from study.cluster_access import token_refused_error
 from study.errors import UserError
@@ -366,5 +366,5 @@ def submit_final_training(
     python, variables = (known[-1].python, known[-1].environment) if known else ("python", {})
     number = own[-1].number + 1 if own else 1
     command = ["train", SUBMITTED_STUDY_FILE, "--name", final.name, *options, "--address", "auto"]
-    metadata = driver_job_metadata(final.name, final.hash, number, python, kind=FINAL_TRAINING_KIND)
+    metadata = driver_job_metadata(final.name, final.hash, number, python, kind=FINAL_TRAINING_DRIVER)
     return jobs.submit_job(driver_job_id(final.name, number), command, metadata, {**variables, **environment}, spec)

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from study.cluster.driver_job import FINAL_TRAINING_KIND, DriverJob
+from study.cluster.driver_job import FINAL_TRAINING_DRIVER, DriverJob
 from study.cluster.head import ClusterHead, ClusterNodes, DashboardUnreachableError
 from study.cluster.job_client import JobClient
 from study.cluster.mirror import RemoteStudyNotFoundError, StudyMirror
@@ -125,14 +125,14 @@ def driver_end_lines(address: str, job: DriverJob) -> list[str]:
     lines = [f"{name}: job {job.id} {job.state}"]
     if job.state == "succeeded":
         lines.append(f"report     {shell_command('report', name, *there)}")
-        if job.kind == FINAL_TRAINING_KIND:
+        if job.kind == FINAL_TRAINING_DRIVER:
             lines.append(f"models     {shell_command('fetch', name, '--models', *there)}")
             lines.append(f"           then, for files of this machine: {shell_command('predict', name, 'INPUTS')}")
         else:
             lines.append(f"best       {shell_command('export', name, '-o', BEST_FILE_NAME, *there)}")
             lines.append(f"all of it  {shell_command('fetch', name, *there)}")
         # it reads a model and files of this machine
-        aside = ", predict aside," if job.kind == FINAL_TRAINING_KIND else ""
+        aside = ", predict aside," if job.kind == FINAL_TRAINING_DRIVER else ""
         take = f"Commands that the log proposes{aside} take"
         if os.environ.get("STUDY_ADDRESS", "").rstrip("/") == address:
             return [*lines, f"{take} the address from STUDY_ADDRESS"]
@@ -250,7 +250,7 @@ class RemoteStudies:
 
         Each has a `job` more: the state of its newest driver, None where the head knows none.
         """
-        jobs = self._driver_jobs(*self._mirror.study_names())
+        jobs = self._driver_jobs(*self._mirror.read_study_names())
         newest = {job.study: job for job in jobs}
         problems: dict[str, str] = {}
         for name in newest:
@@ -258,7 +258,7 @@ class RemoteStudies:
                 self._mirror.update_study(self._head, name, [job for job in jobs if job.study == name])
             except UserError as error:
                 problems[name] = str(error)
-        for name in {*self._mirror.study_names()} - {*newest}:
+        for name in {*self._mirror.read_study_names()} - {*newest}:
             self._mirror.last_known_origin(name)
         read = {row["name"]: row for row in status.list_study_rows(self._mirror.home)}
         rows: list[StudyRow] = []

@@ -29,10 +29,10 @@ CHECKING_PROGRAM = """
 import os
 function, where, answer = json.loads(sys.argv[1])
 from study.errors import UserError
-from study.training.function_loading import FUNCTION_ARGUMENTS, takes_argument, load_function
+from study.training.function_loading import FUNCTION_ARGUMENTS, takes_optional_argument, load_function
 try:
     loaded = load_function(function, where)
-    told = {"takes": [name for name in FUNCTION_ARGUMENTS if takes_argument(loaded, name)]}
+    told = {"takes": [name for name in FUNCTION_ARGUMENTS if takes_optional_argument(loaded, name)]}
 except UserError as error:
     told = {"error": str(error)[:5000]}  # a pipe that nobody reads meanwhile takes 64 KiB
 os.write(answer, json.dumps(told).encode())

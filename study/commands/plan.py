@@ -113,7 +113,7 @@ def cell_count_lines(cells: DatasetCounts) -> Iterator[str]:
             yield from (f"{name}: {_split_counts_text(split)}" for name, split in splits.items())
             return
         few = list(_small_cell_lines(cells))
-        rows = [*_total_rows(splits), *_count_rows(cells, by_bias=False)]
+        rows = [*_aligned_and_conflicting_rows(splits), *_count_rows(cells, by_bias=False)]
     rows.insert(0, ("samples", [split.samples for split in splits.values()]))
     width = max(len(label) for label, _ in rows) + 2
     yield f"{'':<{width}}" + "".join(f"{name:>9}" for name in splits)
@@ -122,7 +122,7 @@ def cell_count_lines(cells: DatasetCounts) -> Iterator[str]:
     yield from few
 
 
-def _total_rows(splits: Mapping[str, SplitCounts]) -> Iterator[tuple[str, list[int | str]]]:
+def _aligned_and_conflicting_rows(splits: Mapping[str, SplitCounts]) -> Iterator[tuple[str, list[int | str]]]:
     """Yield the samples with the bias, against it and without a class, where there are such."""
     for label in ("aligned", "conflicting", "unlabelled"):
         counts = [getattr(split, label) for split in splits.values()]

@@ -321,7 +321,9 @@ def summary_lines(summary: StudySummary) -> list[str]:
         own = {name.split("/")[1] for name in summary.metrics}
         rows = [(who, arm.with_metrics(own) if who == "search" else arm) for who, arm in rows]
     if summary.final or rows:
-        texts += _metric_rows(rows, dict.fromkeys(summary.shown)) + _interval_note(rows) + _chosen_epoch_lines(summary)
+        texts += (
+            _all_metric_lines(rows, dict.fromkeys(summary.shown)) + _interval_note(rows) + _chosen_epoch_lines(summary)
+        )
     leads = (summary.found.search or summary.found.best) if summary.found else None
     if leads is None or summary.found is None:
         return texts
@@ -374,7 +376,7 @@ def _front_lines(summary: StudySummary) -> list[str]:
     return lines
 
 
-def _metric_rows(rows: Iterable[tuple[str, ArmSummary]], metrics: Collection[str]) -> list[str]:
+def _all_metric_lines(rows: Iterable[tuple[str, ArmSummary]], metrics: Collection[str]) -> list[str]:
     lines = []
     for who, arm in rows:
         lines += _metric_value_lines(who, arm, arm.metrics, metrics)

@@ -160,7 +160,7 @@ def needs_process_per_trial(method: Section) -> bool:
     return not method.get(REUSE_PROCESS_KEY, False)
 
 
-def takes_argument(function: TrainingFunction, name: str) -> bool:
+def takes_optional_argument(function: TrainingFunction, name: str) -> bool:
     """Tell whether a function takes this one of `FUNCTION_ARGUMENTS`."""
     return name in inspect.signature(function).parameters
 

@@ -31,7 +31,7 @@ from study.training.function_loading import (
     TrainingFunction,
     check_takes_fold,
     load_function,
-    takes_argument,
+    takes_optional_argument,
     unload_function,
 )
 from study.upstream.scratch import TRIAL_FOLDER_PREFIX, make_scratch_folder
@@ -176,7 +176,7 @@ class FunctionTrial:
         self._name = self._function.__name__ if named.startswith(PICKLE_PREFIX) else named
         self._fold, folds = fold, config.data.get("folds")
         self._folds = folds if isinstance(folds, int) else None
-        self._takes = [name for name in FUNCTION_ARGUMENTS if takes_argument(self._function, name)]
+        self._takes = [name for name in FUNCTION_ARGUMENTS if takes_optional_argument(self._function, name)]
         check_takes_fold(self._name, self._takes, self._folds)
         self._test: dict[str, float] = {}
 

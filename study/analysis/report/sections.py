@@ -428,7 +428,7 @@ def _provenance_values(results: Results) -> dict[str, str]:
     }
     if used := used_devices(results.record):
         facts["device"] = [f"{device_text(device.facts)}: {pluralise(device.trials, 'trial')}" for device in used]
-    origin = {key: value for key, value in (results.spec.origin or {}).items() if key not in MEASURED_ORIGIN_KEYS}
+    origin = {key: value for key, value in (results.spec.origin or {}).items() if key not in ORIGIN_METRIC_KEYS}
     for key, value in _flat_pairs({"origin": origin}):
         facts.setdefault(key, []).append(formatting.format_setting(value))
     for session in results.record.sessions:
@@ -447,7 +447,7 @@ def _flat_pairs(values: Mapping[str, object]) -> list[tuple[str, object]]:
     return [(key, value) for key, value in flatten_mapping(values, " ").items() if value != {}]
 
 
-MEASURED_ORIGIN_KEYS = ("metrics", "confirmed")
+ORIGIN_METRIC_KEYS = ("metrics", "confirmed")
 """What the origin of a final training was measured to be: some hundred numbers, which stand in `study.yaml`."""
 
 HIDDEN_SESSION_FIELDS = ("event", "time", "datasets", "groups", "spec")
