@@ -119,9 +119,14 @@ class Arm:
     joined_folds: FoldsJoined | None = None
 
     @property
+    def is_reference(self) -> bool:
+        """Whether it is a reference, which has no seeds."""
+        return self.trial_number == NO_TRIAL_NUMBER
+
+    @property
     def label_in_sentence(self) -> str:
         """Label within a sentence: `trial 3`, `the baseline`."""
-        is_whole = self.trial_number == NO_TRIAL_NUMBER or self.label.startswith("trial")
+        is_whole = self.is_reference or self.label.startswith("trial")
         return self.label if is_whole else f"the {self.label}"
 
     def metric_statistics(self, name: str) -> SeedStatistics | None:
@@ -144,7 +149,7 @@ class Arm:
 
     def is_mean_over_folds(self, split: str) -> bool:
         """Whether its metrics of a split are means over the models of folds, not those of one or of joined samples."""
-        is_reference = self.trial_number == NO_TRIAL_NUMBER and self.spec.folds is not None
+        is_reference = self.is_reference and self.spec.folds is not None
         are_several = len({trial.fold for trial in self.trials}) > 1
         return are_several and self.joined_folds is None if split == "val" else are_several or is_reference
 
