@@ -89,7 +89,8 @@ class Configuration:
         params = ", ".join(f"{key} = {format_parameter(value)}" for key, value in self.params.items())
         broken = f"breaks {' and '.join(self.broken_limits)}" if self.broken_limits else ""
         values = [
-            f"{name:<26} {format_metric(name, of.mean, of.standard_deviation)} ({pluralise(of.count, 'seed')})"
+            f"{name:<26} {format_metric(name, of.mean, of.standard_deviation)} "
+            f"({'no seed' if self.reference else pluralise(of.count, 'seed')})"
             for name, of in self.metrics.items()
         ]
         return "\n".join([", ".join(filter(None, [named, params, broken])), *values])

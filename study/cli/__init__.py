@@ -57,6 +57,26 @@ class SuggestingCommandGroup(TyperGroup):
             ctx.fail(f"No such command {args[0]!r}. Did you mean {meant!r}?")
         return super().resolve_command(ctx, args)
 
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as refused:
+            raise _as_user_error(refused) or refused from None
+
+
+def _as_user_error(refused: typer.BadParameter) -> UserError | None:
+    """Return in one line why an option's number cannot be used; None for other values."""
+    details: list[Any] = getattr(refused.__cause__, "errors", list)()
+    name = max(getattr(refused.param, "opts", None) or [""], key=len)
+    for detail in details[:1]:
+        limits = detail.get("ctx", {})
+        if detail["type"].startswith("int_"):
+            return UserError(f"{name} {detail['input']}: a whole number is needed")
+        if "ge" in limits or "le" in limits:
+            bound = f"at least {limits['ge']}" if "ge" in limits else f"at most {limits['le']}"
+            return UserError(f"{name} {detail['input']}: {bound} is needed")
+    return None
+
 
 app = typer.Typer(
     cls=SuggestingCommandGroup,

@@ -34,7 +34,9 @@ TABLE_SPLITS = ("val", "test")
 STANDARD_ERROR_SUFFIX = "_standard_error"
 
 
-def metrics_table(metrics: Mapping[str, float], classes: LabelNames = None, biases: LabelNames = None) -> list[str]:
+def metrics_table(
+    metrics: Mapping[str, float], classes: LabelNames = None, biases: LabelNames = None, is_table: bool = False
+) -> list[str]:
     """Return the lines of a table of every metric of an epoch.
 
     Those of validation and test stand side by side, with their standard errors where they have any and the names of
@@ -42,6 +44,7 @@ def metrics_table(metrics: Mapping[str, float], classes: LabelNames = None, bias
 
     Args:
         classes, biases: names in the order of their numbers.
+        is_table: whether the samples are rows, not images.
     """
     names = dict.fromkeys(name.partition("/")[2] for name in metrics if name.startswith(("val/", "test/")))
     rows = [
@@ -50,13 +53,17 @@ def metrics_table(metrics: Mapping[str, float], classes: LabelNames = None, bias
         if STANDARD_ERROR_SUFFIX not in name
     ]
     shown = [split for place, split in enumerate(TABLE_SPLITS, 1) if any(row[place] for row in rows)]
-    others = [name for name in metrics if "/" in name and not name.startswith(("val/", "test/"))]
+    others = {
+        "speed/rows_per_second" if is_table and name == "speed/images_per_second" else name: value
+        for name, value in metrics.items()
+        if "/" in name and not name.startswith(("val/", "test/"))
+    }
     wide = max(map(len, [*(row[0] for row in rows), *others]), default=0)
     lines = [COLUMN_GAP.join([" " * wide, *(f"{split:<18}" for split in shown)])] if shown else []
     for name, *cells in rows:
         group = group_metric_in_words(name, classes, biases) or ""
         lines.append(COLUMN_GAP.join([f"{name:<{wide}}", *(f"{cell:<18}" for cell in cells), group]))
-    lines += [f"{name:<{wide}}{COLUMN_GAP}{format_metric(name, metrics[name])}" for name in others]
+    lines += [f"{name:<{wide}}{COLUMN_GAP}{format_metric(name, value)}" for name, value in others.items()]
     lines += [STANDARD_ERROR_NOTE] if any(name.endswith(STANDARD_ERROR_SUFFIX) for name in metrics) else []
     return [text.rstrip() for text in lines]
 

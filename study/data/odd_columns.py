@@ -296,7 +296,7 @@ def find_small_groups(column: str, labels: user_data.TableLabels) -> list[Column
         for (ours, theirs), place in zip(words, few, strict=True)
     ]
     problem = f"has {pluralise(len(few), 'group')} of fewer than {SMALL_GROUP_ROWS} rows: {list_few_names(shown, 2)}"
-    return [ColumnFinding(column, problem, "Join groups in the table: of few rows nothing is told", "odd")]
+    return [ColumnFinding(column, problem, "Merge groups in the table: a few rows say little", "odd")]
 
 
 def find_inputs_one_to_one_with_label(

@@ -31,6 +31,10 @@ def _over_seeds_text(trials: Sequence[TrialRecord]) -> str:
     return f"over {pluralise(len(trials), 'seed')}"
 
 
+def _is_fitted_once(spec: StudySpec, trials: Sequence[TrialRecord]) -> bool:
+    return spec.base["method"]["name"] == REFERENCE_METHOD and len(trials) == 1
+
+
 def split_of_card(trial: TrialRecord) -> str:
     """Return the split that a final model is described on."""
     return "test" if trial.test_metrics else "val"
@@ -82,21 +86,29 @@ def model_card(
     trained_for = pluralise(results.spec.epochs, "epoch")
     made = f"`{method['name']}` on `{results.spec.base['model']['name']}`, trained for {trained_for}"
     made = f"scikit-learn's `{method['model']}`, fitted" if method["name"] == REFERENCE_METHOD else made
-    columns = _over_seeds_text(trials), "95%", f"seed {trial.seed}"
+    columns = [_over_seeds_text(trials), "95%", f"seed {trial.seed}"]
+    whose = f"on seeds {seeds}. The weights are those of seed {trial.seed}, {_why_seed(results.spec, dataset)}"
+    values = (
+        f"Mean ± sample standard deviation over the seeds, {epochs.chosen_epoch_text(results.spec.objective)}; its "
+        "95% interval by the seeds and by the error of the split's own samples, which all seeds share; and the "
+        "value of this seed. Its weights are those at the end of epoch "
+        f"{epochs.chosen_metrics(results.spec.objective, trial)['epoch']}."
+    )
+    if _is_fitted_once(results.spec, trials):
+        whose, columns = "once: it knows no seed, or hardly", ["value", "95%"]
+        values = "The 95% interval is by the error of the split's own samples."
+    rows = [row[: 1 + len(columns)] for row in _metric_rows(results.spec, trials, trial)]
     parts = [
         f"# {results.spec.name}",
-        f"{made} on seeds {seeds}. The weights are those of seed {trial.seed}, {_why_seed(results.spec, dataset)}.",
+        f"{made} {whose}.",
         *_worst_group_sentences(results.spec, trial, dataset),
         *_initial_weights_sentences(results, whole),
         *(["## Size and time", size] if size else []),
         "## Data",
         *_data_sentences(results.spec, dataset, description),
         "## Metrics",
-        f"Mean ± sample standard deviation over the seeds, {epochs.chosen_epoch_text(results.spec.objective)}; its "
-        "95% interval by the seeds and by the error of the split's own samples, which all seeds share; and the "
-        "value of this seed. Its weights are those at the end of epoch "
-        f"{epochs.chosen_metrics(results.spec.objective, trial)['epoch']}.",
-        rows_as_markdown(["metric", *columns], _metric_rows(results.spec, trials, trial)),
+        values,
+        rows_as_markdown(["metric", *columns], rows),
         "## Groups",
         *_group_sections(results.spec, trials, trial, dataset),
         "## How it was chosen",
@@ -177,13 +189,15 @@ def _group_sections(
         return
     found = group_counts_of_split(spec, trial, dataset)
     rows = list(_group_rows(spec, trials, found, facts)) if found else []
+    is_once = _is_fitted_once(spec, trials)
     if rows:
         yield (
             f"Accuracy on the {split} split by class and bias class. The interval is Wilson's 95% interval for the "
-            "samples of the group; it is for the seed of these weights."
+            f"samples of the group{'' if is_once else '; it is for the seed of these weights'}."
         )
-        columns = ["class", "bias class", "samples", _over_seeds_text(trials), f"seed {trial.seed}", "95%"]
-        yield rows_as_markdown(columns, rows)
+        columns = ["value"] if is_once else [_over_seeds_text(trials), f"seed {trial.seed}"]
+        rows = [[*row[:3], *row[-1 - len(columns) :]] for row in rows]
+        yield rows_as_markdown(["class", "bias class", "samples", *columns, "95%"], rows)
     else:
         yield f"There are {facts.classes} x {facts.bias_classes} groups, too many to list. The gaps are between these."
     values = _metric_values(spec, trial)

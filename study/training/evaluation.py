@@ -116,9 +116,9 @@ class SplitEvaluator:
             check_features_are_finite(features := self.compute_features(split, name), split)
             prefix = f"{split}/" if name == "encoder" else f"{split}/{name}_"
             scores = self.class_scores(name, features)
-            ruling = split in ("val", "test") and name == "encoder"
+            has_errors = split != "train" and name == "encoder"
             predicted, data = self._predict_classes(split, name, scores), self._splits[split]
-            of_encoder = self._split_metrics(split, scores, predicted, errors=ruling)
+            of_encoder = self._split_metrics(split, scores, predicted, errors=has_errors)
             if final and name == "encoder":
                 facts = self._facts.facts_of_split(split)
                 self.counts[split] = PredictionCounts.from_predictions(predicted, data.target, data.bias, facts)

@@ -145,5 +145,18 @@ def test_an_unknown_command_is_answered_with_the_one_that_is_meant(typed: str, m
     assert f"No such command {typed!r}. Did you mean {meant!r}" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ("logs mine --trial two", "--trial two: a whole number is needed"),
+        ("confirm mine --top 0", "--top 0: at least 1 is needed"),
+        ("ui --port 70000", "--port 70000: at most 65535 is needed"),
+    ],
+)
+def test_a_number_that_cannot_be_used_is_told_in_one_line(home: Path, typed: str, told: str) -> None:
+    done = answer(*typed.split())
+    assert (done.status, done.err) == (2, f"error: {told}\n")
+
+
 def test_no_command_is_one_of_the_other_words() -> None:
     assert not COMMAND_BY_SYNONYM.keys() & COMMANDS_BY_APP[app].keys()

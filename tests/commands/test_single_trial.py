@@ -40,6 +40,12 @@ def test_all_metrics_are_a_table_with_a_column_for_each_split() -> None:
     assert group.split(maxsplit=2) == ["group_0_1_accuracy", "50.0%", "class 'no', bias class 'b'"]
 
 
+def test_the_speed_on_a_table_is_in_rows() -> None:
+    speed = {"speed/images_per_second": 12.5}
+    assert metrics_table(speed) == ["speed/images_per_second  12.500"]
+    assert metrics_table(speed, is_table=True) == ["speed/rows_per_second  12.500"]
+
+
 def test_what_a_users_function_raises_is_the_users(capsys: pytest.CaptureFixture[str]) -> None:
     given: dict[str, Any] = {"name": "mine", "metric": "val/accuracy", "maximize": None, "epochs": 1, "baseline": None}
     fixed = {"how": "LookupError"}

@@ -159,6 +159,7 @@ def test_all_who_read_a_study_take_the_same_for_its_result(written: study.Study,
     best, told = written.best, written.summary["best"]
     assert best is not None
     result, value = best.reference or best.trial, best.metrics[metric].mean
+    assert ("(no seed)" in str(best)) == ("(no seed)" in str(written)) == (best.reference is not None)
     assert result == (
         results.reference_as_result.name if results.reference_as_result else results.ranked_all[0].trial.number
     )

@@ -66,6 +66,20 @@ def test_it_is_about_the_seed_that_validation_prefers() -> None:
     assert "Classes: crow, gull." in found
 
 
+def test_what_was_fitted_once_has_no_seeds() -> None:
+    spec = final_training_spec(quickstart("train.epochs=1", "search.early_stopping=none"), [6], "trees")
+    spec = replace(spec, base={**spec.base, "method": {"name": "reference", "model": "logistic_regression"}})
+    found = record(final(0.7, 6, group_0_0=1.0))
+    card = model_card(Results(spec, found), found.trials[0], dataset(), "birds")
+    head, _, rest = card.partition("## Data")
+    metrics = rest.partition("## Metrics")[2].partition("## How")[0]
+    assert "scikit-learn's `logistic_regression`, fitted once" in head
+    assert "| metric | value | 95% |" in metrics
+    assert "seed" not in head.removeprefix("# trees").replace("knows no seed", "")
+    assert "| crow | land | 3 | 100.0% |" in metrics
+    assert "seed" not in metrics
+
+
 def test_groups_come_with_the_intervals_of_their_samples() -> None:
     found = text(final(0.7, 1, group_0_0=0.5), final(0.8, 2, group_0_0=1.0, group_0_1=0.0, group_1_1=0.5))
     assert "| crow | land | 3 | 75.0 ± 35.4% | 100.0% | 43.9 to 100.0% |" in found

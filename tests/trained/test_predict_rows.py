@@ -310,9 +310,11 @@ def test_all_rows_of_another_table_are_measured_and_counted(loans: StudyFolder, 
     assert found.samples == len(pd.read_csv("later.csv")) == sum(part.samples for part in parts.values())
     right = sum((part.metrics[f"{split}/accuracy"] or 0) * part.samples for split, part in parts.items())
     assert found.metrics["all/accuracy"] == pytest.approx(right / found.samples)
-    assert {name.partition("/")[2] for name in parts["train"].metrics} == {
+    assert {name.partition("/")[2] for name in parts["val"].metrics} == {
         name.partition("/")[2] for name in found.metrics
     }
+    share = (right + 0.5) / (found.samples + 1)
+    assert found.metrics["all/accuracy_standard_error"] == pytest.approx((share * (1 - share) / found.samples) ** 0.5)
     with pytest.raises(UserError, match="the model's own data"):
         evaluate_model(home, place, "all", device="cpu")
 
