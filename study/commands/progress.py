@@ -183,17 +183,12 @@ class StudyProgress:
     def pace(self) -> StudyPace | None:
         """Return the epochs per minute while drivers worked and the seconds to go; None before the first epoch.
 
-        The time before the first trial of this session does not count. Of the running trials, the one that reported
+        The time before the first trial of a session does not count. Of the running trials, the one that reported
         last has just ended an epoch, and the others are taken to be in the middle of one.
         """
         record, trials, done = self._record, list(self._record.trials.values()), self._n_epochs_done()
-        if not done or not record.sessions:
-            return None
-        opened = record.sessions[-1].time
-        starts = [trial.started_at for trial in trials if trial.started_at is not None and trial.started_at >= opened]
-        began = min(starts, default=record.last_event_time)
-        seconds = record.total_driver_seconds - max(0.0, began - opened)
-        if seconds <= 0:
+        seconds = record.total_driver_seconds - record.start_seconds
+        if not done or seconds <= 0:
             return None
         running = sum(trial.state == "running" for trial in trials)
         rate = (done + max(0, running - 1) / 2) / seconds

@@ -45,6 +45,8 @@ class StudyState:
         search_ended_by: which limit had ended the search when the last driver closed it: trials, time, gpu_hours.
         total_driver_seconds, total_trial_seconds: seconds that drivers were at work, and that processes ran trials, all
             together, without those in which the machine slept.
+        total_start_seconds: of these of drivers, those before a session's first trial began; not of a session in which
+            none has begun yet, see `start_seconds`.
     """
 
     id: str = ""
@@ -67,10 +69,18 @@ class StudyState:
     search_ended_by: str | None = None
     total_driver_seconds: float = 0.0
     total_trial_seconds: float = 0.0
+    total_start_seconds: float = 0.0
+    _is_starting: bool = False
     _run_seconds: list[tuple[ParamValues, float]] = field(default_factory=list)
     _last_event_time: float = 0.0
     _repeats_by_trial: dict[int, list[int]] = field(default_factory=dict)
     _trials_by_stage: dict[str, list[TrialRecord]] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    @property
+    def start_seconds(self) -> float:
+        """Seconds of drivers before the first trial of each session began."""
+        now = max(0.0, self._last_event_time - self.sessions[-1].time) if self._is_starting else 0.0
+        return self.total_start_seconds + now
 
     def apply(self, event: Event) -> None:
         """Apply one event.
@@ -163,8 +173,14 @@ class StudyState:
         if event.groups:
             self.group_sample_counts = GroupSampleCounts.from_sizes(event.groups)
         self.placement = event.placement or {}
+        self._end_start()
         self.sessions.append(event)
+        self._is_starting = True
         self.state, self._last_event_time, self.unusable_nodes = "running", event.time, {}
+
+    def _end_start(self) -> None:
+        """Count the seconds until the first trial of the session began, or until it ended without one."""
+        self.total_start_seconds, self._is_starting = self.start_seconds, False
 
     def _apply_retried(self, event: events.TrialsRetried) -> None:
         """Make trials run anew; the search knows no more of them than that they were decided on."""
@@ -192,6 +208,7 @@ class StudyState:
 
     def _apply_started(self, event: events.TrialStarted) -> None:
         (trial,) = self._trials_of_event(event, event.trial)
+        self._end_start()
         trial.state, trial.node, trial.started_at = "running", event.node, event.time
         trial.device, trial.seconds_asleep = event.device or {}, 0.0
         trial.reason = trial.failure_kind = trial.ended_at = trial.session_ended_at = None

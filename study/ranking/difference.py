@@ -119,9 +119,14 @@ class Arm:
     joined_folds: FoldsJoined | None = None
 
     @property
+    def is_reference(self) -> bool:
+        """Whether it is a reference, which has no seeds."""
+        return self.trial_number == NO_TRIAL_NUMBER
+
+    @property
     def label_in_sentence(self) -> str:
         """Label within a sentence: `trial 3`, `the baseline`."""
-        is_whole = self.trial_number == NO_TRIAL_NUMBER or self.label.startswith("trial")
+        is_whole = self.is_reference or self.label.startswith("trial")
         return self.label if is_whole else f"the {self.label}"
 
     def metric_statistics(self, name: str) -> SeedStatistics | None:

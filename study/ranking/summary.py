@@ -321,9 +321,8 @@ def summary_lines(summary: StudySummary) -> list[str]:
         own = {name.split("/")[1] for name in summary.metrics}
         rows = [(who, arm.with_metrics(own) if who == "search" else arm) for who, arm in rows]
     if summary.final or rows:
-        texts += (
-            _all_metric_lines(rows, dict.fromkeys(summary.shown)) + _interval_note(rows) + _chosen_epoch_lines(summary)
-        )
+        texts += _all_metric_lines(rows, dict.fromkeys(summary.shown))
+        texts += _interval_note(rows) + _chosen_epoch_lines(summary)
     leads = (summary.found.search or summary.found.best) if summary.found else None
     if leads is None or summary.found is None:
         return texts
@@ -342,7 +341,8 @@ def summary_lines(summary: StudySummary) -> list[str]:
         numbers = [str(number) for number, other in summary.untested.items() if other == why]
         texts.append(f"test split not read for trial{'s' * (len(numbers) > 1)} {list_few_names(numbers, 4)}: {why}")
     if summary.found.searched and summary.found.baseline and leads.trial == summary.found.baseline.trial:
-        texts.append("The search gained nothing over the baseline.")
+        where = f"In {summary.metrics[0]} the" if len(summary.front or ()) > 1 else "The"
+        texts.append(f"{where} search gained nothing over the baseline.")
     return texts
 
 

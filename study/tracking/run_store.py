@@ -150,6 +150,9 @@ Each run in the list is a final training, whose description says what came of it
 """
 """Descriptions of an experiment, by what its studies are."""
 
+BROKEN_LIMITS_TAG = "study.broken_limits"
+"""Tag of a complete trial that breaks limits of the study."""
+
 SAVED_VIEW_TAG_PREFIX = "mlflow.sharedViewState."
 """Prefix of the tags of an experiment that are views, which the UI's menu *Views* offers, in the form in which the UI
 itself saves them; what follows is a view's key.
@@ -165,11 +168,14 @@ def saved_view_tags(spec: StudySpec) -> dict[str, str]:
     """
     goal = spec.objective
     chosen = "chosen/" if goal.window is not None else ""
-    metrics = [f"metrics.`{chosen}{name}`" for name in goal.needed_metrics]
+    needed = [f"{chosen}{name}" for name in goal.needed_metrics]
+    accuracies = [] if spec.function else [name.replace("log_loss", "accuracy") for name in needed]
+    metrics = [f"metrics.`{name}`" for name in dict.fromkeys([*needed, *accuracies])]
     partial = {key for key in spec.space.conditional_keys() if key.startswith("method.")}
     keys = [f"params.`{key}`" for key in spec.search.space if key not in partial]
     test = f"metrics.`{spec.test_metric}`"
     seed, stage = "params.`train.seed`", "tags.`study.stage`"
+    metrics += [f"tags.`{BROKEN_LIMITS_TAG}`"] * bool(goal.constraints)
     by_configuration = {
         "aggregateFunction": "average",
         "groupByKeys": [{"mode": "tag", "groupByData": "study.configuration"}],

@@ -22,6 +22,7 @@ from study.spec.yaml_document import mapping_or_empty
 from study.text import escape_control, escape_markdown, format_parameter
 from study.tracking import own_runs
 from study.tracking.run_store import (
+    BROKEN_LIMITS_TAG,
     NOTE_TAG,
     REFERENCE_TAG,
     MetricValue,
@@ -369,6 +370,7 @@ class EventTranslator:
             self._set_tags(key, {"failure": event.reason or ""} | ({"failure_kind": event.kind} if event.kind else {}))
         self._end_run(key, event.time, event.state)
         self._add_chosen_epoch_metrics(trial, event.time)
+        self._tag_broken_limits(trial)
         if event.state == "complete" or (event.state == "pruned" and trial.stage != "replicate"):
             # what failed may run again, and with it the other seeds of its configuration
             self._progress.epochs.pop(key, None)
@@ -396,6 +398,13 @@ class EventTranslator:
         values = epochs.chosen_metrics(goal, trial)
         chosen = {f"chosen/{name}": values[name] for name in values if name == "epoch" or name.startswith("val/")}
         self._add_metrics(str(trial.number), chosen, time, trial.n_epochs)
+
+    def _tag_broken_limits(self, trial: TrialRecord) -> None:
+        """Tag a complete trial with the limits that it breaks, as MLflow's order of runs knows none."""
+        goal = self._spec.objective
+        score = ranking.mean_score(goal, [trial]) if trial.state == "complete" else None
+        if score and (broken := goal.broken_constraints(score)):
+            self._set_tags(str(trial.number), {BROKEN_LIMITS_TAG: ", ".join(map(str, broken))})
 
     def _add_seed_statistics(self, trial: TrialRecord, time: float) -> None:
         """Add mean and sample standard deviation over a configuration's seeds, once all of them ended.

@@ -254,6 +254,23 @@ def test_the_time_to_go_is_told_from_the_first_epoch_on_and_is_that_of_status() 
     assert StudyProgress(SPEC, first_epoch).progress_line().endswith("about 0:31 to go")
 
 
+def test_the_start_of_each_session_is_no_part_of_the_pace() -> None:
+    """A session of a second per event, which ended with trial 0; the next one began its trials 60 seconds later."""
+    found = record(Told("baseline", [0.25] * 4))
+    at = found.last_event_time
+    pace = StudyProgress(SPEC, found).pace()
+    found.apply_entry({"event": "closed", "state": "interrupted", "time": at})
+    found.apply_entry({"event": "opened", "owner": "somebody", "time": at})
+    decided = {"trial": 1, "stage": "search", "params": {}, "seed": 0}
+    found.apply_entry({"event": "trial", "time": at + 60, **decided})
+    found.apply_entry({"event": "started", "trial": 1, "node": "here", "time": at + 60})
+    assert StudyProgress(SPEC, found).pace().epochs_per_minute == pytest.approx(pace.epochs_per_minute)
+    found.apply_entry({"event": "closed", "state": "interrupted", "time": at + 60})
+    found.apply_entry({"event": "opened", "owner": "somebody", "time": at + 60})
+    found.apply_entry({"event": "started", "trial": 1, "node": "here", "time": at + 90})
+    assert StudyProgress(SPEC, found).pace().epochs_per_minute == pytest.approx(pace.epochs_per_minute)
+
+
 @pytest.mark.parametrize("is_terminal", [False, True])
 def test_why_the_first_trial_failed_is_told_once_and_with_where_its_traceback_is(
     monkeypatch: pytest.MonkeyPatch, is_terminal: bool

@@ -61,6 +61,13 @@ def test_a_baseline_that_is_the_best_has_the_star() -> None:
     assert {"study.best": "true", "study.baseline": "true"}.items() <= by_key["0"].tags.items()
 
 
+def test_a_trial_that_breaks_a_limit_is_tagged_with_it() -> None:
+    gap = "val/equalized_odds"
+    told = [Told("search", [accuracy], further={gap: odds}) for accuracy, odds in ((0.9, 0.3), (0.8, 0.1))]
+    by_key = brought(quickstart(f"search.constraints=[{gap} <= 0.2]", "search.confirm.top=0"), *told)
+    assert [by_key[key].tags.get("study.broken_limits") for key in ("0", "1")] == [f"{gap} <= 0.2", None]
+
+
 def test_of_several_metrics_the_front_is_marked_and_the_star_has_its_rule() -> None:
     gap, metrics = "val/equalized_odds", "search.metric=[val/accuracy, val/equalized_odds]"
     values = [(0.9, 0.3), (0.85, 0.1), (0.7, 0.2)]

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
+from helpers import quickstart
 from mlflow import MlflowClient
 from runs import Runs, saved_views
 from tracked_study import PARAMS, SESSION, SPEC, STATUS, make_home, make_study
@@ -283,6 +284,12 @@ def test_the_page_of_a_final_training_offers_its_seeds() -> None:
 def test_the_view_leaves_out_parameters_of_one_method_among_several() -> None:
     shown = saved_views(saved_view_tags(load_study("quickstart")))["Search"]["selectedColumns"]
     assert shown[2:] == ["params.`method.name`", "params.`train.learning_rate`"]
+
+
+def test_the_view_has_limits_that_are_broken_and_the_accuracy_beside_a_log_loss() -> None:
+    limited = quickstart("search.metric=val/log_loss", "search.constraints=[val/equalized_odds <= 0.2]")
+    shown = saved_views(saved_view_tags(limited))["Search"]["selectedColumns"]
+    assert {"metrics.`val/log_loss`", "metrics.`val/accuracy`", "tags.`study.broken_limits`"} <= set(shown)
 
 
 def test_the_folds_of_a_data_set_are_one_in_mlflow() -> None:

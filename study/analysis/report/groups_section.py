@@ -33,12 +33,13 @@ def _why_no_grid(results: Results) -> Iterator[str]:
     sizes = [size for row in cells[split] for size in row]
     yield (
         f"{len(cells[split])} classes and {len(cells[split][0])} bias classes are {len(sizes)} groups, of {min(sizes)} "
-        f"to {max(sizes)} samples each on {split}. No more than {MAX_GROUP_METRICS} are measured one by one"
+        f"to {max(sizes)} samples each on {split}. Groups are measured one by one where there are at most "
+        f"{MAX_GROUP_METRICS}."
         + (
-            ", so that the summary has those together that agree with the bias (aligned_accuracy) and those that "
-            "conflict with it (conflicting_accuracy)."
+            " Here the summary has two figures instead: for the samples that agree with the bias (aligned_accuracy) "
+            "and for those that conflict with it (conflicting_accuracy)."
             if names.aligned
-            else "."
+            else ""
         )
     )
 

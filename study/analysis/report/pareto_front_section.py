@@ -221,7 +221,8 @@ def front_statements(results: Results, is_guess: bool = False) -> Iterator[State
                 gained = [FrontGain(reference, of_search, gains, best.trial.stage != "baseline", is_guess)]
                 break
     if on_front.verdict == "several points":
-        yield from [*gained, on_front, ChosenOfFront(spec, chosen, not results.reference_as_result)]
+        choice = [on_front, ChosenOfFront(spec, chosen, not results.reference_as_result)]
+        yield from [*choice, *gained] if best.trial.stage == "baseline" else [*gained, *choice]
         yield from () if is_guess or results.reference_as_result else _as_good_for_less(results)
     else:
         yield from [on_front, *gained]

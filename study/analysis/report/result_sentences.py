@@ -21,7 +21,7 @@ from study.analysis.statistics.next_step import (
 from study.analysis.statistics.range_edges import RangeEdge, find_range_edges
 from study.home.events import ParamValues
 from study.metrics.worst_group_statement import WorstGroup
-from study.ranking import Results, SeedStatistics, epochs
+from study.ranking import Results, SeedStatistics
 from study.ranking.difference import Arm, Difference, to_arm
 from study.ranking.json_documents import Statement, join_statements
 from study.spec.objective import MetricConstraint
@@ -115,25 +115,33 @@ class AccuracyTradeOff(Statement):
         return f"From the baseline to {self.best.label} accuracy on the {self.split} split {changes}."
 
     def _change(self, name: str, change: Difference) -> str:
-        verb = "shows no clear change" if not change.is_clear else "rose" if change.value > 0 else "fell"
         where = SAMPLES_BY_ACCURACY[name.split("/")[1]]
         before, after = (formatting.format_arm_mean(arm, name) for arm in (self.reference, self.best))
         if change.interval == (0.0, 0.0):
             return f"stayed at {after} on every seed {where}"
-        return f"{verb} {where}, from {before} to {after}: {formatting.difference_with_interval(name, change)}"
+        if change.is_clear is None and not change.value:
+            return f"is {after} for both {where}"
+        verb = "shows no clear change" if change.is_clear is False else "rose" if change.value > 0 else "fell"
+        told = formatting.difference_with_interval(name, change)
+        if change.is_clear is None:
+            told += ", without an interval: "
+            told += f"{self.best.label} has no seeds" if self.best.is_reference else "it takes two seeds or more"
+        return f"{verb} {where}, from {before} to {after}: {told}"
 
 
 class MilderConfiguration(Statement):
     """A configuration that loses less accuracy.
 
     Attributes:
-        value: of the study's metric in the search.
-        accuracy: on validation in the search.
+        where: it was measured: in the search, on fresh seeds or on all folds.
+        value: of the study's metric there.
+        accuracy: on validation there.
         least: smallest accuracy that was asked for.
     """
 
     study: str
     trial: int
+    where: str
     metric: str
     value: float
     accuracy: float
@@ -141,11 +149,11 @@ class MilderConfiguration(Statement):
 
     @property
     def command(self) -> str:
-        return shell_command("export", self.study, "--where", f"val/accuracy>={self.least:g}")
+        return shell_command("export", self.study, "--trial", str(self.trial))
 
     def __str__(self) -> str:
         return (
-            f"Trial {self.trial} loses less accuracy: in the search it had {self.metric} "
+            f"Trial {self.trial} loses less accuracy: {self.where} it had {self.metric} "
             f"{formatting.format_metric_value(self.metric, self.value)} and val/accuracy "
             f"{formatting.format_metric_value('val/accuracy', self.accuracy)}. To export it: {self.command}"
         )
@@ -170,10 +178,10 @@ def trade_off_statements(results: Results) -> Iterator[AccuracyTradeOff | Milder
     lost = best.difference_to(reference, "val/accuracy")
     costs_much = lost is not None and lost.is_clear and lost.value < -MIN_LOSS_TO_NAME_MILDER
     if costs_much and results.spec.metric != "val/accuracy":
-        yield from _milder_configuration(results, reference, best)
+        yield from milder_configurations(results, reference, best)
 
 
-def _milder_configuration(results: Results, reference: Arm, best: Arm) -> Iterator[MilderConfiguration]:
+def milder_configurations(results: Results, reference: Arm, best: Arm) -> Iterator[MilderConfiguration]:
     """Yield the best configuration besides the result that is better than the baseline and loses little accuracy."""
     spec = results.spec
     own = reference.metric_statistics(spec.metric)
@@ -182,13 +190,13 @@ def _milder_configuration(results: Results, reference: Arm, best: Arm) -> Iterat
     assert whole
     least = math.floor(1000 * (whole.mean - MIN_LOSS_TO_NAME_MILDER)) / 1000
     for candidate in results.ranked_search:
-        accuracy = epochs.chosen_metric(spec.objective, candidate.trial, "val/accuracy")
-        if candidate.trial.number == best.trial_number:
+        arm, is_confirmed = to_arm(spec, candidate), candidate.confirm_statistics is not None
+        if arm.trial_number == best.trial_number or (spec.folds and not is_confirmed):  # one fold is no fair comparison
             continue
-        if accuracy is not None and accuracy >= least and spec.is_better(candidate.search_value, own.mean):
-            yield MilderConfiguration(
-                spec.name, candidate.trial.number, spec.metric, candidate.search_value, accuracy, least
-            )
+        value, accuracy = (arm.metric_statistics(name) for name in (spec.metric, "val/accuracy"))
+        if value and accuracy and accuracy.mean >= least and spec.is_better(value.mean, own.mean):
+            where = f"on {formatting.rerun_seeds_text(spec)}" if is_confirmed else "in the search"
+            yield MilderConfiguration(spec.name, arm.trial_number, where, spec.metric, value.mean, accuracy.mean, least)
             return
 
 

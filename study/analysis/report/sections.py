@@ -139,7 +139,7 @@ FIGURE_CAPTIONS = {
     "ablation": "Each bar is one step on the way from the baseline to what led the search, from the value before it "
     "to the value after it; the line is the interval of its end. The intervals hold together in 95% of cases.",
     "learning_curves": "Each line is one trial.{repeats}{of_folds}{rungs}",
-    "trade_off": "Each mark is one configuration of the search.{of_folds}",
+    "trade_off": "Each mark is one configuration of the search.{of_folds}{undrawn}",
     "importance": "Shares of the metric's variance over the searched space, each value drawn with equal chance, from "
     "the search's complete trials that have the parameter; with early stopping, among what it let through. A "
     "parameter: what it explains alone. Interactions: what pairs explain beyond that. Remainder: noise between trials, "
@@ -163,10 +163,13 @@ def figure_caption(name: str, results: Results) -> str:
         "mean": means,
         "repeats": repeats,
         "of_folds": "",
+        "undrawn": "",
         "rungs": _rungs_text(results.spec),
         "tick": "Each ring is one seed. The tick is the mean, the line one sample standard deviation to each side.",
         "fitted": f" {_fit_count_text(results.spec)}." if results.reference_as_result else "",
     }
+    if result := results.reference_as_result:
+        given["undrawn"] = f" The result, {result.name_in_sentence}, needs no search and is not among them."
     if results.spec.folds and results.spec.final_seeds is None:
         given["tick"] = ONE_VALUE_OF_FOLDS_TEXT
         if results.spec.search.folds != "each":

@@ -9,7 +9,7 @@ from study.analysis.statistics import debiasing_metrics, formatting
 from study.analysis.statistics.frame import param_keys, param_text, trial_label
 from study.metrics import selection_rules
 from study.ranking import Candidate, Results, SeedStatistics, epochs, seed_statistics
-from study.ranking.difference import NO_TRIAL_NUMBER, Arm, metrics_of_both_splits, to_arm
+from study.ranking.difference import Arm, metrics_of_both_splits, to_arm
 from study.ranking.summary import metrics_at_other_epochs
 from study.spec import StudySpec
 from study.spec.objective import TrialScore
@@ -144,7 +144,7 @@ def printed_summary(results: Results, metrics: Sequence[str] | None = None) -> p
 
 def _seeds_text(arm: Arm, metric: str) -> str:
     """Return the seeds behind an arm's value; what needs no search has none."""
-    return "no seed" if arm.trial_number == NO_TRIAL_NUMBER else formatting.seed_numbers_text(arm.metric_seeds(metric))
+    return "no seed" if arm.is_reference else formatting.seed_numbers_text(arm.metric_seeds(metric))
 
 
 def _metrics_with_value(metrics: Sequence[str], by_name: dict[str, Arm | None]) -> list[str]:

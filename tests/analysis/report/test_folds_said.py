@@ -13,6 +13,7 @@ from study.analysis.figures import FIGURES
 from study.analysis.report.conclusions import GainOverBaseline
 from study.analysis.report.page import page_to_markdown
 from study.analysis.report.reference_sentences import ReferenceStays, ResultBesideReference
+from study.analysis.report.result_sentences import milder_configurations
 from study.analysis.report.sections import build_report_page, figure_caption
 from study.analysis.statistics.formatting import format_interval
 from study.analysis.statistics.rule_picks import judge_rule_picks
@@ -93,6 +94,23 @@ def test_a_reference_that_the_best_is_ahead_of_comes_with_the_interval_of_the_sa
     assert gap.n_candidates == Results(spec, record).baseline_and_best_arms[1].n_candidates
     assert f"needs no search (95% interval {format_interval(spec.metric, gap)}" in str(told)
     assert str(told).endswith(said)
+
+
+def test_a_milder_configuration_is_told_by_the_samples_of_all_folds(confirmed: tuple[StudySpec, StudyRecord]) -> None:
+    spec, record = confirmed
+    results = Results(spec, record)
+    before, best = results.baseline_and_best_arms
+    assert before is not None
+    assert best is not None
+    for told in milder_configurations(results, before, best):
+        (candidate,) = (one for one in results.ranked_search if one.trial.number == told.trial)
+        assert candidate.joined_folds is not None
+        assert told.where == "on all folds"
+        assert told.value == candidate.joined_folds.metrics[told.metric]
+        assert told.accuracy == candidate.joined_folds.metrics["val/accuracy"]
+        break
+    else:
+        pytest.fail("none is told")
 
 
 def test_no_section_of_the_report_speaks_of_fresh_seeds(confirmed: tuple[StudySpec, StudyRecord]) -> None:

@@ -11,7 +11,8 @@ from told_studies import NEARLY, TWO_METRICS, cheaper, kept_in_search_alone, lim
 
 from study.analysis.figures import FIGURES
 from study.analysis.report.page import FigureBlock, TableBlock, page_to_html
-from study.analysis.report.pareto_front_section import AsGoodForLess, front_table
+from study.analysis.report.pareto_front_section import AsGoodForLess, ChosenOfFront, FrontGain, front_table
+from study.analysis.report.result_sentences import lead_statements
 from study.analysis.report.rules_section import RULES_TITLE
 from study.analysis.report.sections import build_report_page
 from study.analysis.statistics.next_step import is_better_than_baseline, next_steps
@@ -124,6 +125,18 @@ def test_a_baseline_is_the_best_of_several_metrics_only_where_nothing_else_is_on
 ) -> None:
     _, spec, record = studied(tmp_path, [baseline, *others])
     assert is_better_than_baseline(Results(spec, record)) is told
+
+
+@pytest.mark.parametrize(("baseline", "is_chosen"), [((0.95, 0.2), True), ((0.8, 0.2), False)])
+def test_a_baseline_that_is_chosen_of_the_front_is_told_before_what_the_search_gained(
+    baseline: tuple[float, float], is_chosen: bool, tmp_path: Path
+) -> None:
+    _, spec, record = studied(tmp_path, [baseline, *FRESH[1:]])
+    results = Results(spec, record)
+    order = [type(one) for one in lead_statements(results)["Result"] if isinstance(one, ChosenOfFront | FrontGain)]
+    assert order == ([ChosenOfFront, FrontGain] if is_chosen else [FrontGain, ChosenOfFront])
+    whole = [line for line in summary.summary_lines(summary.summarise(results)) if "gained nothing" in line]
+    assert whole == ["In val/accuracy the search gained nothing over the baseline."] * is_chosen
 
 
 @pytest.mark.parametrize(

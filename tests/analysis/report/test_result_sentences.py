@@ -47,7 +47,7 @@ from study.home.events import GroupSampleCounts
 from study.home.record import StudyRecord
 from study.metrics import selection_rules
 from study.ranking import Results
-from study.ranking.difference import Difference
+from study.ranking.difference import NO_TRIAL_NUMBER, Difference
 from study.ranking.json_documents import to_plain_value
 from study.spec import StudySpec
 
@@ -316,6 +316,24 @@ def test_the_trade_off_says_what_rose_what_fell_and_which_configuration_is_milde
     assert (overall.value, overall.is_clear, overall.has_zero_width) == (pytest.approx(-0.29), True, False)
     milder = only(MilderConfiguration, results)
     assert (milder.trial, milder.value, milder.accuracy, milder.least) == (2, 0.45, 0.90, 0.87)
+
+
+def test_a_milder_configuration_that_ran_on_fresh_seeds_is_told_by_these() -> None:
+    milder = only(MilderConfiguration, Results(AGAINST, traded(milder=0.43)))
+    assert (milder.trial, milder.where, milder.value, milder.accuracy) == (2, "on fresh seeds", 0.43, 0.89)
+    assert milder.command == f"study export {AGAINST.name} --trial 2"
+
+
+def test_a_change_without_an_interval_is_told_with_its_direction_and_why() -> None:
+    searched = Results(AGAINST, traded())
+    before, best = searched.baseline_and_best_arms
+    assert before is not None
+    assert best is not None
+    fitted = replace(best, label="logistic regression", trial_number=NO_TRIAL_NUMBER)
+    for arm, why in ((best, "it takes two seeds or more"), (fitted, "logistic regression has no seeds")):
+        told = str(AccuracyTradeOff("test", before, arm, {"test/accuracy": Difference(-0.161, None)}))
+        assert " accuracy on the test split fell overall, from " in told
+        assert told.endswith(f": -16.1 points, without an interval: {why}.")
 
 
 def test_the_result_is_not_offered_as_the_milder_one_for_its_luck_in_the_search() -> None:
