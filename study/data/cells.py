@@ -8,6 +8,7 @@ import numpy as np
 
 from study import data
 from study.data.dataset import Dataset, Facts, GroupSizes, HasLabels
+from study.data.folds import split_into_folds
 from study.errors import UserError
 from study.knobs import Section
 from study.text import list_few_names, quoted
@@ -163,6 +164,9 @@ def group_sizes(datasets: Mapping[str, Dataset]) -> GroupSizes | None:
     sizes: GroupSizes = {}
     if val := _cell_sizes_of_split(dataset, "val"):
         sizes["val"] = val
+    if val and dataset.folds:
+        parts = split_into_folds(dataset.folds)
+        sizes["val_by_fold"] = [_cell_sizes(fold, facts.facts_of_split("val")) for fold in parts]
     if test := _cell_sizes_of_split(dataset, "test"):
         sizes["test"] = test
     if sizes and facts.class_names:
@@ -177,5 +181,8 @@ def group_sizes(datasets: Mapping[str, Dataset]) -> GroupSizes | None:
 def _cell_sizes_of_split(dataset: Dataset, split: str) -> list[list[int]]:
     if split not in dataset.splits:
         return []
-    found = count_cells_of_split(dataset.splits[split], dataset.facts.facts_of_split(split))
-    return [list(row) for row in found.cells or ()]
+    return _cell_sizes(dataset.splits[split], dataset.facts.facts_of_split(split))
+
+
+def _cell_sizes(samples: HasLabels, facts: Facts) -> list[list[int]]:
+    return [list(row) for row in count_cells_of_split(samples, facts).cells or ()]

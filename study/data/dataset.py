@@ -224,13 +224,15 @@ class GroupSizes(TypedDict, total=False):
     """Groups of a data set, as a ledger has them.
 
     Attributes:
-        val, test: a list per class with the number of samples of each bias class.
+        val, test: a list per class with the number of samples of each bias class; with folds, `val` is the first.
+        val_by_fold: with folds, such lists of each fold.
         classes, biases: names in the order of their numbers.
         aligned: see `Facts`.
     """
 
     val: list[list[Annotated[int, Ge(0)]]]
     test: list[list[Annotated[int, Ge(0)]]]
+    val_by_fold: list[list[list[Annotated[int, Ge(0)]]]]
     classes: list[str]
     biases: list[str]
     aligned: list[int] | None

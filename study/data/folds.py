@@ -79,6 +79,11 @@ def select_fold(dataset: Dataset, fold: int | None) -> Dataset:
     return replace(dataset, facts=facts, splits=splits, stored_fingerprint=named)
 
 
+def split_into_folds(folds: FoldAssignment) -> list[Split]:
+    """Return the samples of each fold, as they were read."""
+    return [view_of_split(folds.non_test_samples, folds.fold_of_sample == fold) for fold in range(folds.fold_count)]
+
+
 def check_fold_exists(fold: int, count: int | None) -> None:
     """Raise a UserError if there is no such fold.
 

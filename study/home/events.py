@@ -4,7 +4,7 @@ Each is an entry of the ledger: `event`, its kind, `time`, then its fields in th
 `asleep`. What is None is left out.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal, get_args
 
@@ -49,21 +49,36 @@ class GroupSampleCounts:
     """Groups of a study's data, empty where they are not known, see `study.data.dataset.GroupSizes`.
 
     Attributes:
-        cells: by split, a list per class with the number of samples of each bias class.
+        cells: by split, a list per class with the number of samples of each bias class; with folds, `val` is that
+            of all samples outside test.
         classes, biases: names in the order of their numbers.
         aligned: the class that each bias class goes with, -1 for one that goes with none; None: no sample is aligned.
+        val_by_fold: with folds, the cells of each; empty where older versions of `study` counted only the first, which
+            `cells` then has.
     """
 
     cells: Mapping[str, Sequence[Sequence[int]]] = field(default_factory=dict)
     classes: Sequence[str] = ()
     biases: Sequence[str] = ()
     aligned: Sequence[int] | None = None
+    val_by_fold: Sequence[Sequence[Sequence[int]]] = ()
 
     @classmethod
     def from_sizes(cls, sizes: GroupSizes) -> "GroupSampleCounts":
         """Return the groups of an `opened` event."""
-        cells = {split: of for split, of in (("val", sizes.get("val")), ("test", sizes.get("test"))) if of}
-        return cls(cells, sizes.get("classes", ()), sizes.get("biases", ()), sizes.get("aligned"))
+        by_fold = sizes.get("val_by_fold", [])
+        val = _sum_of_cells(by_fold) if by_fold else sizes.get("val")
+        cells = {split: of for split, of in (("val", val), ("test", sizes.get("test"))) if of}
+        return cls(cells, sizes.get("classes", ()), sizes.get("biases", ()), sizes.get("aligned"), by_fold)
+
+    def cells_of_folds(self, folds: Collection[int]) -> Sequence[Sequence[int]] | None:
+        """Return the cells of these folds together; None where they are not known."""
+        known = [self.val_by_fold[fold] for fold in folds if fold < len(self.val_by_fold)]
+        return _sum_of_cells(known) if known and len(known) == len(folds) else None
+
+
+def _sum_of_cells(parts: Sequence[Sequence[Sequence[int]]]) -> list[list[int]]:
+    return [[sum(sizes) for sizes in zip(*rows, strict=True)] for rows in zip(*parts, strict=True)]
 
 
 NonEmptyKeys = Annotated[tuple[str, ...], MinLen(1)]

@@ -120,11 +120,16 @@ def conflicting_group_sizes(samples: Sequence[Sequence[int]], aligned: Sequence[
 
 @dataclass(frozen=True)
 class GroupAccuracy:
-    """A group with samples: its name in words, how many of its samples are right, on average, and how many it has."""
+    """A group with samples: its name in words, how many of its samples are right, on average, and how many it has.
+
+    Attributes:
+        mean_over: of what `right` is the mean.
+    """
 
     name: str
     right: float
     samples: int
+    mean_over: str = "the seeds"
 
     @property
     def share(self) -> float:
@@ -145,7 +150,7 @@ class GroupAccuracy:
     def counts_in_words(self) -> str:
         """The counts and interval in words: `0 of 8 right (0% to 32%)`."""
         whole = abs(self.right - round(self.right)) < ACCURACY_TOLERANCE
-        right = f"{round(self.right)}" if whole else f"on average over the seeds {self.right:.1f}"
+        right = f"{round(self.right)}" if whole else f"on average over {self.mean_over} {self.right:.1f}"
         low, high = self.interval
         return f"{right} of {self.samples} right ({low:.0%} to {high:.0%})"
 
@@ -294,18 +299,23 @@ def _most_named(groups: Sequence[GroupAccuracy]) -> int:
     return MAX_NAMED_IF_NONE_RIGHT if are_few and not groups[0].right else MAX_NAMED_GROUPS
 
 
-def find_worst_group(counts: GroupCounts, classes: LabelNames, biases: LabelNames) -> WorstGroup | None:
+def find_worst_group(
+    counts: GroupCounts, classes: LabelNames, biases: LabelNames, mean_over: str = "the seeds"
+) -> WorstGroup | None:
     """Find which groups are served worst, and which are too small to judge.
 
     Args:
         classes, biases: names in the order of their numbers.
+        mean_over: of what the counts are means.
 
     Returns:
         None where there is nothing to say: no group has samples, or all have enough and the same accuracy.
     """
     samples = {(y, s): size for y, row in enumerate(counts.samples) for s, size in enumerate(row)}
     sizes = tuple(sorted(size for size in samples.values() if size))
-    known = [GroupAccuracy(group_in_words(*cell, classes, biases), *of) for cell, of in counts.by_cell.items()]
+    known = [
+        GroupAccuracy(group_in_words(*cell, classes, biases), *of, mean_over) for cell, of in counts.by_cell.items()
+    ]
     known.sort(key=lambda group: (round(group.share, 9), -group.samples))
     lowest, highest = (known[0].share, known[-1].share) if known else (counts.lowest, counts.accuracy)
     if not sizes or lowest is None:
@@ -318,6 +328,9 @@ def find_worst_group(counts: GroupCounts, classes: LabelNames, biases: LabelName
     is_small = bool(worst) and all(group.is_small for group in worst)
     against, right = counts.conflicting_sizes, counts.conflicting_accuracy
     are_small = right is not None and bool(against) and max(against) < MIN_SHOWN_GROUP_SAMPLES
+    together = None
+    if right is not None and are_small:
+        together = GroupAccuracy("conflicting", right * sum(against), sum(against), mean_over)
     return WorstGroup(
         counts.split,
         sizes,
@@ -329,7 +342,7 @@ def find_worst_group(counts: GroupCounts, classes: LabelNames, biases: LabelName
         counts.unknown,
         counts.accuracy,
         len(against) * are_small,
-        GroupAccuracy("conflicting", right * sum(against), sum(against)) if right is not None and are_small else None,
+        together,
     )
 
 

@@ -147,6 +147,12 @@ class Arm:
         """What the trials differ in, besides chance: `seeds`, or `folds and seeds`."""
         return "folds and seeds" if any(trial.fold is not None for trial in self.trials) else "seeds"
 
+    def is_mean_over_folds(self, split: str) -> bool:
+        """Whether its metrics of a split are means over the models of folds, not those of one or of joined samples."""
+        is_reference = self.is_reference and self.spec.folds is not None
+        are_several = len({trial.fold for trial in self.trials}) > 1
+        return are_several and self.joined_folds is None if split == "val" else are_several or is_reference
+
     def difference_to(self, other: "Arm", name: str) -> "Difference | None":
         """Return this arm minus another one in a metric, see `mean_difference`; None where one of the two has no value.
 

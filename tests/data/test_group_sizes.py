@@ -4,6 +4,7 @@ import numpy as np
 
 from study.data.cells import group_sizes
 from study.data.dataset import Dataset, Facts, Split
+from study.data.folds import divide_into_folds
 
 
 def split(target: list[int], bias: list[int] | None) -> Split:
@@ -27,3 +28,12 @@ def test_nothing_is_kept_without_bias_labels_of_many_groups_and_of_several_data_
     assert group_sizes({"": dataset()}) is None
     assert group_sizes({"": dataset([0, 0, 1, 1], classes=201)}) is None
     assert group_sizes({"a": dataset([0, 0, 1, 1]), "b": dataset([0, 0, 1, 1])}) is None
+
+
+def test_each_fold_is_counted_too() -> None:
+    facts = Facts(2, 2, (1, 1, 1))
+    whole = Dataset(facts, {"train": split([0] * 6 + [1], [0, 0, 0, 0, 1, 1, 0]), "val": split([0, 1], [0, 0])})
+    found = group_sizes({"": divide_into_folds(whole, 2, 0)}) or {}
+    first, second = found["val_by_fold"]
+    assert first == found["val"]
+    assert np.add(first, second).tolist() == [[5, 2], [2, 0]]

@@ -62,6 +62,7 @@ def _split_grid(results: Results, split: str) -> list[Block]:
     frame = pd.DataFrame(rows, columns=biases)
     frame.insert(0, "class ↓ bias class →", [group_names.class_name(names.classes, y) for y in range(len(rows))])
     which = f", {' → '.join(arm.label_in_sentence for arm, _ in counts)}" if len(counts) > 1 else ""
+    which += _folds_text([arm for arm, _ in counts], split)
     note = (
         f"How many of each group's samples on {split} are right{which}; the bar is that of {arm.label_in_sentence}. In "
         f"brackets are groups of fewer than {MIN_SHOWN_GROUP_SAMPLES} samples, too few to judge. The metric "
@@ -70,11 +71,25 @@ def _split_grid(results: Results, split: str) -> list[Block]:
     return [TableBlock(frame, [[None, *row] for row in shares]), Paragraph(note)]
 
 
+def _folds_text(arms: Sequence[Arm], split: str) -> str:
+    """Say what counts are of where there are folds: of the samples of all, or means over the folds' models."""
+    averaged = [arm.label_in_sentence for arm in arms if arm.is_mean_over_folds(split)]
+    if averaged:
+        which = "" if len(averaged) == len(arms) else f"of {formatting.join_with_and(averaged)} "
+        return f", {which}on average over the {arms[0].spec.folds} folds' models"
+    return ", of the samples of all folds together" * (split == "val" and any(arm.joined_folds for arm in arms))
+
+
 def _cell_text(counts: Sequence[GroupCounts], cell: tuple[int, int]) -> str:
     known = [of.by_cell[cell] for of in counts if cell in of.by_cell]
     if not known:
         return formatting.MISSING_TEXT
-    text = f"{' → '.join(f'{right / samples:.0%}' for right, samples in known)} of {known[-1][1]}"
+    sizes = [samples for _, samples in known]
+    parts = [
+        f"{right / samples:.0%}" + f" of {samples}" * (after != samples)
+        for (right, samples), after in zip(known, [*sizes[1:], None], strict=True)
+    ]
+    text = " → ".join(parts)
     return f"({text})" if known[-1][1] < MIN_SHOWN_GROUP_SAMPLES else text
 
 

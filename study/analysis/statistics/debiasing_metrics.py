@@ -1,6 +1,7 @@
 """The metrics that a study of debiasing is about, before its own: worst group, conflicting samples, gaps of groups."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 from study.analysis.statistics import formatting
@@ -13,13 +14,25 @@ from study.ranking.json_documents import Statement
 from study.text import sentence_case
 
 
+def cells_of_arm(record: StudyRecord, arm: Arm, split: str) -> Sequence[Sequence[int]] | None:
+    """Return the samples of each group, a list per class, that an arm's metrics of a split are of.
+
+    With folds, those of validation are the samples of the folds on which its trials ran, and all outside test where
+    their metrics are of all folds together. None where they are not known.
+    """
+    groups = record.group_sample_counts
+    if split != "val" or arm.spec.folds is None:
+        return groups.cells.get(split)
+    folds = {trial.fold for trial in arm.trials if trial.fold is not None}
+    return groups.cells_of_folds(folds if folds and not arm.joined_folds else range(arm.spec.folds))
+
+
 def group_counts_of_arm(record: StudyRecord, arm: Arm, split: str) -> GroupCounts | None:
     """Return how many samples of each group of a split are right, by the mean over an arm's seeds.
 
     None where the sizes of groups are not known: without bias labels, of several data sets, or of very many groups.
     """
-    groups = record.group_sample_counts
-    cells = groups.cells.get(split)
+    cells = cells_of_arm(record, arm, split)
     if not cells:
         return None
 
@@ -27,13 +40,14 @@ def group_counts_of_arm(record: StudyRecord, arm: Arm, split: str) -> GroupCount
         found = arm.metric_statistics(f"{split}/{name}")
         return found.mean if found else None
 
-    return GroupCounts.from_metrics(split, cells, mean, aligned=groups.aligned)
+    return GroupCounts.from_metrics(split, cells, mean, aligned=record.group_sample_counts.aligned)
 
 
 def worst_group_of_arm(record: StudyRecord, arm: Arm, split: str) -> WorstGroup | None:
     """Return which groups of a split an arm serves worst; None where that is not known, or all are alike."""
     found, names = group_counts_of_arm(record, arm, split), record.group_sample_counts
-    return find_worst_group(found, names.classes, names.biases) if found else None
+    over = "the folds' models" if arm.is_mean_over_folds(split) else "the seeds"
+    return find_worst_group(found, names.classes, names.biases, over) if found else None
 
 
 def sampling_standard_error(record: StudyRecord, arm: Arm, name: str) -> float | None:
@@ -63,8 +77,7 @@ def statistics_with_error(record: StudyRecord, arm: Arm, name: str) -> SeedStati
 
 def n_samples_of_accuracy(record: StudyRecord, arm: Arm, split: str, metric: str) -> int | None:
     """Return how many samples of a split an accuracy is of; None where that is not known, and for other metrics."""
-    counts = record.group_sample_counts
-    cells = counts.cells.get(split)
+    counts, cells = record.group_sample_counts, cells_of_arm(record, arm, split)
     if not cells:
         return None
     total = sum(map(sum, cells))
@@ -116,7 +129,7 @@ def find_no_better_than_chance(record: StudyRecord, arm: Arm) -> NoBetterThanCha
     """
     found = []
     for split in ("val", "test"):
-        cells, name = record.group_sample_counts.cells.get(split), f"{split}/unbiased_accuracy"
+        cells, name = cells_of_arm(record, arm, split), f"{split}/unbiased_accuracy"
         value = statistics_with_error(record, arm, name) if cells and all(map(all, cells)) else None
         if not cells or value is None:
             continue
@@ -153,7 +166,7 @@ class ClassBelowChance(Statement):
 def find_class_below_chance(record: StudyRecord, arm: Arm) -> ClassBelowChance | None:
     """Tell whether an arm's least recognised class is below guessing: on test or, where that is unread, validation."""
     for split in ("test", "val"):
-        cells, name = record.group_sample_counts.cells.get(split), f"{split}/worst_class_accuracy"
+        cells, name = cells_of_arm(record, arm, split), f"{split}/worst_class_accuracy"
         found = arm.metric_statistics(name) if cells else None
         if cells and found:
             sizes, chance = [sum(class_) for class_ in cells], 1 / len(cells)

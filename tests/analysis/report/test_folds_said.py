@@ -11,14 +11,17 @@ from told_studies import only, statements
 
 from study.analysis.figures import FIGURES
 from study.analysis.report.conclusions import GainOverBaseline
-from study.analysis.report.page import page_to_markdown
+from study.analysis.report.groups_section import groups_section
+from study.analysis.report.page import Paragraph, TableBlock, page_to_markdown
 from study.analysis.report.reference_sentences import ReferenceStays, ResultBesideReference
-from study.analysis.report.result_sentences import milder_configurations
+from study.analysis.report.result_sentences import WorstGroups, milder_configurations
 from study.analysis.report.sections import build_report_page, figure_caption
+from study.analysis.statistics.debiasing_metrics import n_samples_of_accuracy, worst_group_of_arm
 from study.analysis.statistics.formatting import format_interval
 from study.analysis.statistics.rule_picks import judge_rule_picks
 from study.commands.progress import StudyProgress
-from study.home.events import ReferenceFitted
+from study.data.cells import group_sizes
+from study.home.events import GroupSampleCounts, ReferenceFitted
 from study.home.record import StudyRecord
 from study.ranking import Results
 from study.ranking.difference import to_arm
@@ -144,3 +147,87 @@ def test_the_best_so_far_says_that_it_is_of_one_fold(confirmed: tuple[StudySpec,
     unconfirmed = spec.search.confirm.model_copy(update={"top": 0})
     searched = replace(spec, search=spec.search.model_copy(update={"confirm": unconfirmed}))
     assert "(highest in the search, on one fold, trial" in StudyProgress(searched, record).best_text()
+
+
+@pytest.fixture(scope="module")
+def grouped(tmp_path_factory: pytest.TempPathFactory) -> tuple[StudySpec, StudyRecord, Judges]:
+    """A study of a table with rare groups on three folds, with the groups that a driver counts."""
+    folder, draw = tmp_path_factory.mktemp("groups"), np.random.default_rng(0)
+    kind = draw.choice(3, 300, p=[0.5, 0.4, 0.1])
+    site = np.where(draw.random(300) < 0.9, kind, draw.integers(0, 3, 300))
+    rows = [f"{draw.normal():.3f},{'abc'[y]},{'rst'[s]}" for y, s in zip(kind, site, strict=True)]
+    (folder / "table.csv").write_text("\n".join(["leaf,kind,site", *rows]))
+    own = f"{{name: table, path: {folder}/table.csv, target: kind, bias: site, val: biased, folds: 3}}"
+    search = ("search.metric=val/accuracy", "search.constraints=[]")
+    spec = folded(f"data={own}", "model={name: linear}", *search)
+    judges = Judges(spec)
+    record = Course(folder / "ledger.jsonl", spec, joins=judges.joins, predict=judges).play().record
+    record.group_sample_counts = GroupSampleCounts.from_sizes(group_sizes({"": judges.dataset}) or {})
+    return spec, record, judges
+
+
+def test_groups_of_all_folds_together_are_counted_over_all_folds(
+    grouped: tuple[StudySpec, StudyRecord, Judges],
+) -> None:
+    spec, record, judges = grouped
+    outside, results = judges.folds.non_test_samples, Results(spec, record)
+    best = results.baseline_and_best_arms[1]
+    table, note = groups_section(results).blocks
+    assert isinstance(table, TableBlock)
+    assert isinstance(note, Paragraph)
+    texts = table.frame.iloc[:, 1:].to_numpy()
+    sizes = [[int(np.sum((outside.target == y) & (outside.bias == s))) for s in range(3)] for y in range(3)]
+    assert [[text.strip("()").rpartition(" of ")[2] for text in row] for row in texts] == [
+        [str(size) if size else "-" for size in row] for row in sizes
+    ]
+    assert [[text.startswith("(") for text in row] for row in texts] == [
+        [0 < size < 10 for size in row] for row in sizes
+    ]
+    assert "of the samples of all folds together" in note.text
+    assert n_samples_of_accuracy(record, best, "val", "accuracy") == len(outside.target)
+    told = worst_group_of_arm(record, best, "val")
+    assert told.worst
+    assert sum(told.group_sizes) == len(outside.target)
+    assert "on average" not in " ".join(told.sentences())  # each sample is judged once: the counts are whole
+
+
+def test_groups_of_one_fold_are_counted_in_that_fold(grouped: tuple[StudySpec, StudyRecord, Judges]) -> None:
+    spec, record, judges = grouped
+    for trial in record.trials_of_stages("search"):
+        arm = replace(Results(spec, record).baseline_and_best_arms[1], trials=[trial], joined_folds=None)
+        of_fold = np.sum(judges.folds.fold_of_sample == trial.fold)
+        assert n_samples_of_accuracy(record, arm, "val", "accuracy") == of_fold
+
+
+def test_counts_of_an_older_study_that_knows_one_fold_alone_are_not_told(
+    grouped: tuple[StudySpec, StudyRecord, Judges],
+) -> None:
+    spec, record, judges = grouped
+    sizes = group_sizes({"": judges.dataset}) or {}
+    del sizes["val_by_fold"]
+    found = copy.deepcopy(record)
+    found.group_sample_counts = GroupSampleCounts.from_sizes(sizes)
+    best = Results(spec, found).baseline_and_best_arms[1]
+    assert n_samples_of_accuracy(found, best, "val", "accuracy") is None
+    assert groups_section(Results(spec, found)) is None
+
+
+def test_counts_on_test_are_means_over_the_models_of_the_folds(
+    grouped: tuple[StudySpec, StudyRecord, Judges],
+) -> None:
+    spec, record, _ = grouped
+    found, names = copy.deepcopy(record), [f"test/group_{y}_{s}_accuracy" for y in range(3) for s in range(3)]
+    for place, trial in enumerate(found.trials_of_stages("confirm")):
+        shares = {name: 0.5 + (place + number) / 100 for number, name in enumerate(names)}
+        trial.test_metrics = {"test/accuracy": 0.6, **shares}
+    assert "on average over the folds' models" in str(only(WorstGroups, Results(spec, found)))
+    value = {spec.metric: 0.99, "test/accuracy": 0.8, **dict.fromkeys(names, 0.97), names[0]: 0.123}
+    found.apply(ReferenceFitted("logistic_regression", value, 1.0, draws={spec.metric: [0.99] * 200}, time=90.0))
+    results = Results(replace(spec, search=spec.search.model_copy(update={"references": True})), found)
+    assert results.reference_as_result
+    _, note, *_ = groups_section(results).blocks
+    assert isinstance(note, Paragraph)
+    assert "on average over the 3 folds' models" in note.text
+    told = str(only(WorstGroups, results))
+    assert "on average over the folds' models" in told
+    assert "over the seeds" not in told
