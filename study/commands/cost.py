@@ -173,14 +173,18 @@ def measure_pace(spec: StudySpec, on_begin: Callable[[], object] = bool) -> Epoc
 
 
 def _first_epochs(epochs: Iterator[dict[str, float]]) -> list[dict[str, float]]:
-    """Return the metrics of a trial's first epochs, see `measure_pace`."""
+    """Return the metrics of a trial's first epochs, see `measure_pace`; those before an error if there are any."""
     measured: list[dict[str, float]] = []
     begin = time.monotonic()
-    for metrics in epochs:
-        measured.append(metrics)
-        limit = MAX_FIRST_SECONDS if len(measured) == 1 else MEASURED_SECONDS
-        if time.monotonic() - begin > limit:
-            break
+    try:
+        for metrics in epochs:
+            measured.append(metrics)
+            limit = MAX_FIRST_SECONDS if len(measured) == 1 else MEASURED_SECONDS
+            if time.monotonic() - begin > limit:
+                break
+    except (UserError, RuntimeError, MemoryError):
+        if not measured:
+            raise
     return measured
 
 

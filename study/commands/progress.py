@@ -121,9 +121,9 @@ class StudyProgress:
             return self._front_text(best)
         keeps = " that keeps the limits" if spec.objective.constraints else ""
         extreme = "lowest" if spec.mode == "min" else "highest"
-        is_of_one_fold = spec.folds is not None and spec.search.folds != "each"
+        is_of_some_folds = spec.folds is not None and spec.search.folds != "each"
         way = self._broken_limits_text(best.score) or f"{extreme} in the search{keeps}"
-        way += ", on one fold" * is_of_one_fold
+        way += ", on one fold" * (is_of_some_folds and len(spec.seeds) == 1)
         value, before = best.search_value, reference.search_value if reference else None
         fresh = results.ranked_search[0]
         if fresh.confirm_statistics and results.is_confirmed:
@@ -135,7 +135,7 @@ class StudyProgress:
         against = f", baseline {format_metric(spec.metric, before)}" if before is not None else ""
         if without := results.best_reference:
             against += f", without a search {format_metric(spec.metric, without.metrics[spec.metric] or 0.0)}"
-            against += " on all folds" * is_of_one_fold
+            against += " on all folds" * is_of_some_folds
         return f"{spec.metric} {format_metric(spec.metric, value)} ({way}, trial {best.trial.number}){against}"
 
     def _front_text(self, best: Candidate) -> str:
@@ -187,7 +187,7 @@ class StudyProgress:
         last has just ended an epoch, and the others are taken to be in the middle of one.
         """
         record, trials, done = self._record, list(self._record.trials.values()), self._n_epochs_done()
-        seconds = record.total_driver_seconds - record.start_seconds
+        seconds = record.total_driver_seconds - record.total_start_seconds
         if not done or seconds <= 0:
             return None
         running = sum(trial.state == "running" for trial in trials)

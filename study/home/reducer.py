@@ -45,8 +45,7 @@ class StudyState:
         search_ended_by: which limit had ended the search when the last driver closed it: trials, time, gpu_hours.
         total_driver_seconds, total_trial_seconds: seconds that drivers were at work, and that processes ran trials, all
             together, without those in which the machine slept.
-        total_start_seconds: of these of drivers, those before a session's first trial began; not of a session in which
-            none has begun yet, see `start_seconds`.
+        total_start_seconds: of these of drivers, those before the first trial of a session began.
     """
 
     id: str = ""
@@ -76,12 +75,6 @@ class StudyState:
     _repeats_by_trial: dict[int, list[int]] = field(default_factory=dict)
     _trials_by_stage: dict[str, list[TrialRecord]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    @property
-    def start_seconds(self) -> float:
-        """Seconds of drivers before the first trial of each session began."""
-        now = max(0.0, self._last_event_time - self.sessions[-1].time) if self._is_starting else 0.0
-        return self.total_start_seconds + now
-
     def apply(self, event: Event) -> None:
         """Apply one event.
 
@@ -92,7 +85,9 @@ class StudyState:
             raise self._inconsistent_event_error(event.event, "a study is created once, by its first event")
         is_closed = isinstance(event, events.SessionClosed)
         if self.state == "running" and not is_closed:  # the next driver writes `SessionClosed` for a dead one, later
-            self.total_driver_seconds += max(0.0, event.time - self._last_event_time - event.asleep)
+            worked = max(0.0, event.time - self._last_event_time - event.asleep)
+            self.total_driver_seconds += worked
+            self.total_start_seconds += worked * self._is_starting
             self._last_event_time = event.time
             for trial in self.trials.values() if event.asleep else ():
                 trial.seconds_asleep += event.asleep if trial.state == "running" else 0.0
@@ -173,14 +168,9 @@ class StudyState:
         if event.groups:
             self.group_sample_counts = GroupSampleCounts.from_sizes(event.groups)
         self.placement = event.placement or {}
-        self._end_start()
         self.sessions.append(event)
         self._is_starting = True
         self.state, self._last_event_time, self.unusable_nodes = "running", event.time, {}
-
-    def _end_start(self) -> None:
-        """Count the seconds until the first trial of the session began, or until it ended without one."""
-        self.total_start_seconds, self._is_starting = self.start_seconds, False
 
     def _apply_retried(self, event: events.TrialsRetried) -> None:
         """Make trials run anew; the search knows no more of them than that they were decided on."""
@@ -208,7 +198,7 @@ class StudyState:
 
     def _apply_started(self, event: events.TrialStarted) -> None:
         (trial,) = self._trials_of_event(event, event.trial)
-        self._end_start()
+        self._is_starting = False
         trial.state, trial.node, trial.started_at = "running", event.node, event.time
         trial.device, trial.seconds_asleep = event.device or {}, 0.0
         trial.reason = trial.failure_kind = trial.ended_at = trial.session_ended_at = None

@@ -56,7 +56,7 @@ def test_what_slept_is_taken_off_each_time_that_is_told() -> None:
     told: list[dict[str, Any]] = [
         {"event": "created", "id": "x", "time": 0.0},
         {"event": "opened", "owner": "ada", "time": 0.0},
-        {"event": "trial", "trial": 0, "stage": "search", "params": {}, "seed": 0, "time": 10.0},
+        {"event": "trial", "trial": 0, "stage": "search", "params": {}, "seed": 0, "time": 10.0, "asleep": 4.0},
         {"event": "trial", "trial": 1, "stage": "search", "params": {}, "seed": 0, "time": 10.0},
         {"event": "started", "trial": 0, "node": "a:1", "time": 10.0},
         {"event": "report", "trial": 0, "epoch": 1, "metrics": {"val/accuracy": 0.5}, "time": 110.0, "asleep": 90.0},
@@ -68,4 +68,5 @@ def test_what_slept_is_taken_off_each_time_that_is_told() -> None:
     ]
     record = StudyRecord.from_entries(told)
     assert [trial.total_run_seconds for trial in record.trials.values()] == [15.0, 1.0]
-    assert (record.total_driver_seconds, record.total_trial_seconds) == (131.0 - 102.0, 15.0 + 8.0 + 1.0)
+    assert (record.total_driver_seconds, record.total_trial_seconds) == (131.0 - 106.0, 15.0 + 8.0 + 1.0)
+    assert record.total_start_seconds == 10.0 - 4.0

@@ -284,7 +284,7 @@ def broken_anew(gap: float = 0.2) -> StudyRecord:
     )
 
 
-def kept_in_search_alone() -> StudyRecord:
+def kept_in_search_alone(*further: Told) -> StudyRecord:
     """The one configuration on fresh seeds breaks there the limit that it and another kept in the search."""
     pairs = [(0.7, 0.2), (0.9, 0.3), (0.9, 0.02), (0.85, 0.01)]
     params = [{"method.alpha": each / 4, "method.lambda": 1.0, "method.epsilon": 0.0} for each in range(1, 5)]
@@ -297,7 +297,7 @@ def kept_in_search_alone() -> StudyRecord:
         for number, value, gap in ((0, 0.7, 0.2), (2, 0.9, 0.15))
         for seed in (1, 2)
     ]
-    return over(*searched, *ran)
+    return over(*searched, *ran, *further)
 
 
 def limited_to_one(*assignments: str) -> StudySpec:

@@ -86,7 +86,8 @@ def _draw_seed_row(axes: Axes, arm: Arm, name: str, height: int) -> None:
             "not read", (0.02, height), xycoords=("axes fraction", "data"), color=GREY, va="center", fontsize=9.5
         )
         return
-    if arm.joined_folds and name in arm.joined_folds.metrics:  # no mean of the folds, whose own values would mislead
+    joined = arm.joined_folds.metrics if arm.joined_folds and name.startswith("val/") else {}
+    if joined.get(name) is not None:  # no mean of the folds, whose own values would mislead
         axes.errorbar(spread.mean, height, xerr=spread.split_error, fmt="D", color=colour, markersize=6)
         return
     deviation = spread.standard_deviation

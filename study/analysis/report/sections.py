@@ -171,7 +171,8 @@ def figure_caption(name: str, results: Results) -> str:
     if result := results.reference_as_result:
         given["undrawn"] = f" The result, {result.name_in_sentence}, needs no search and is not among them."
     if results.spec.folds and results.spec.final_seeds is None:
-        given["tick"] = ONE_VALUE_OF_FOLDS_TEXT
+        are_joined = any(arm.joined_folds for arm in results.fresh_seed_arms)
+        given["tick"] = ONE_VALUE_OF_FOLDS_TEXT if are_joined else given["tick"].replace("one seed", "one fold")
         if results.spec.search.folds != "each":
             given["of_folds"] = " Each trial is measured on one fold, so part of what sets them apart is the fold."
     if name == "front":

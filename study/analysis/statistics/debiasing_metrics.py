@@ -30,10 +30,11 @@ def cells_of_arm(record: StudyRecord, arm: Arm, split: str) -> Sequence[Sequence
 def group_counts_of_arm(record: StudyRecord, arm: Arm, split: str) -> GroupCounts | None:
     """Return how many samples of each group of a split are right, by the mean over an arm's seeds.
 
-    None where the sizes of groups are not known: without bias labels, of several data sets, or of very many groups.
+    None where the sizes of groups are not known: without bias labels, of several data sets, or of very many groups; and
+    where each fold's samples were judged by another model, whose shares do not add up to a count.
     """
     cells = cells_of_arm(record, arm, split)
-    if not cells:
+    if not cells or (split == "val" and arm.is_mean_over_folds(split)):
         return None
 
     def mean(name: str) -> float | None:

@@ -234,9 +234,11 @@ def metric_with_direction(spec: StudySpec, name: str) -> str:
 
 def compared_by_text(spec: StudySpec) -> str:
     """Return what the search compares configurations by: `one seed`, `one fold`, `mean over 3 seeds`."""
-    if spec.folds:
-        return "one fold" if spec.search.folds != "each" else "mean over all folds"
-    return "one seed" if len(spec.seeds) == 1 else f"mean over {len(spec.seeds)} seeds"
+    if spec.folds and spec.search.folds == "each":
+        return "mean over all folds"
+    if len(spec.seeds) == 1:
+        return "one fold" if spec.folds else "one seed"
+    return f"mean over {len(spec.seeds)} {'folds and seeds' if spec.folds else 'seeds'}"
 
 
 METRICS_IN_WORDS = {

@@ -558,7 +558,8 @@ def _limits_step(results: Results) -> list[NextStep]:
     searched = results.ranked_by_search_value
     if results.reference_as_result or not results.scored_candidates[0][1].total_violation:
         return []
-    keeping = [each for each in searched if not each.score.total_violation and not each.confirm_trials]
+    again = {trial.repeated_trial for trial in results.record.trials_of_stages("confirm", "rule")}
+    keeping = [each for each in searched if not each.score.total_violation and each.trial.number not in again]
     named = keeping[:MAX_NAMED_KEEPING_LIMITS]
     if not named:
         return []

@@ -444,7 +444,11 @@ def _add_labels(
     is_survey: bool,
     is_for_training: bool,
 ) -> _TableInUse:
-    """Add labels and splits to the rows."""
+    """Add labels and splits to the rows.
+
+    Rows that are only judged may lack a class that `positive` or `aligned` names: the model knows both.
+    """
+    options = options if is_for_training else replace(options, positive=None, aligned=None)
     samples = [str(name) for name in rows[options.key]] if options.key else None
     labels = user_data.read_table_labels(rows, path, options, samples, is_for_training=is_for_training)
     inputs = [name for name in features if name not in named]

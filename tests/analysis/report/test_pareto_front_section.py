@@ -15,7 +15,7 @@ from study.analysis.report.pareto_front_section import AsGoodForLess, ChosenOfFr
 from study.analysis.report.result_sentences import lead_statements
 from study.analysis.report.rules_section import RULES_TITLE
 from study.analysis.report.sections import build_report_page
-from study.analysis.statistics.next_step import is_better_than_baseline, next_steps
+from study.analysis.statistics.next_step import LimitsKeptInSearchAlone, is_better_than_baseline, next_steps
 from study.analysis.tables.report_tables import printed_configurations
 from study.api.study_object import to_configuration
 from study.commands.export_configurations import export_best
@@ -202,6 +202,14 @@ def test_what_keeps_a_limit_in_the_search_alone_is_named_with_the_command_that_r
     assert str(step.why) == f"The result breaks {GAP} <= 0.05 on fresh seeds. {told}"
     confirm_event(results, 2, 2, False)
     assert 3 in [trial.number for trial in Results(results.spec, results.record).confirmation.trials_to_confirm()]
+
+
+@pytest.mark.parametrize(("stage", "state"), [("confirm", "failed"), ("rule", "complete")])
+def test_what_ran_on_fresh_seeds_in_whatever_way_is_not_proposed_for_them(stage: str, state: str) -> None:
+    spec = limited_to_one("search.metric=val/accuracy")
+    ran = [Told(stage, [0.8], state, params=PARAMS[3], further={GAP: 0.2}, seed=seed, repeats=3) for seed in (1, 2)]
+    results = Results(spec, kept_in_search_alone(*ran))
+    assert not [step for step in next_steps(results) if isinstance(step.why, LimitsKeptInSearchAlone)]
 
 
 def test_where_no_judged_configuration_keeps_the_limits_there_is_no_front_to_be_chosen_of() -> None:

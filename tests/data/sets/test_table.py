@@ -234,6 +234,8 @@ def test_rows_that_are_only_judged_may_have_a_class_once_or_not_at_all(low, high
     assert sum(len(split) for split in judged.splits.values()) == 80
     counted = np.bincount(np.concatenate([split.target for split in judged.splits.values()]))
     assert sorted(counted.tolist()) == sorted(count for count in (low, high) if count)
+    named = {**section, "positive": "high", "aligned": ["f=low", "m=high"]}
+    assert sum(len(split) for split in data.load_encoded(named, encoding)[0].splits.values()) == 80
 
 
 @pytest.mark.parametrize("value", ["1e308", "-3.5e38"])
