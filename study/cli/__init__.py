@@ -66,15 +66,17 @@ class SuggestingCommandGroup(TyperGroup):
 
 def _as_user_error(refused: typer.BadParameter) -> UserError | None:
     """Return in one line why an option's number cannot be used; None for other values."""
-    details: list[Any] = getattr(refused.__cause__, "errors", list)()
-    name = max(getattr(refused.param, "opts", None) or [""], key=len)
-    for detail in details[:1]:
-        limits = detail.get("ctx", {})
-        if detail["type"].startswith("int_"):
-            return UserError(f"{name} {detail['input']}: a whole number is needed")
-        if "ge" in limits or "le" in limits:
-            bound = f"at least {limits['ge']}" if "ge" in limits else f"at most {limits['le']}"
-            return UserError(f"{name} {detail['input']}: {bound} is needed")
+    from pydantic import ValidationError  # as Typer does, where it converts values
+
+    if not isinstance(refused.__cause__, ValidationError) or refused.param is None:
+        return None
+    detail, name = refused.__cause__.errors()[0], max(refused.param.opts, key=len)
+    limits = detail.get("ctx", {})
+    if detail["type"].startswith("int_"):
+        return UserError(f"{name} {detail['input']}: a whole number is needed")
+    for key, bound in (("ge", "at least"), ("le", "at most")):
+        if key in limits:
+            return UserError(f"{name} {detail['input']}: {bound} {limits[key]} is needed")
     return None
 
 

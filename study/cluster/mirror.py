@@ -414,7 +414,7 @@ class StudyMirror:
         """Return where a study was found before; None: it was never read."""
         return read_fetch_origin(StudyFolder(safe_path_below(self.home.path, name)))
 
-    def read_study_names(self) -> list[str]:
+    def mirrored_study_names(self) -> list[str]:
         """Return the studies that were read, whether or not the cluster has them."""
         return [folder.name for folder in self.home.list_studies() if self.known_origin(folder.name)]
 

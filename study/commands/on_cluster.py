@@ -250,7 +250,7 @@ class RemoteStudies:
 
         Each has a `job` more: the state of its newest driver, None where the head knows none.
         """
-        jobs = self._driver_jobs(*self._mirror.read_study_names())
+        jobs = self._driver_jobs(*self._mirror.mirrored_study_names())
         newest = {job.study: job for job in jobs}
         problems: dict[str, str] = {}
         for name in newest:
@@ -258,7 +258,7 @@ class RemoteStudies:
                 self._mirror.update_study(self._head, name, [job for job in jobs if job.study == name])
             except UserError as error:
                 problems[name] = str(error)
-        for name in {*self._mirror.read_study_names()} - {*newest}:
+        for name in {*self._mirror.mirrored_study_names()} - {*newest}:
             self._mirror.last_known_origin(name)
         read = {row["name"]: row for row in status.list_study_rows(self._mirror.home)}
         rows: list[StudyRow] = []

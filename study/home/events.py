@@ -53,8 +53,7 @@ class GroupSampleCounts:
             of all samples outside test.
         classes, biases: names in the order of their numbers.
         aligned: the class that each bias class goes with, -1 for one that goes with none; None: no sample is aligned.
-        val_by_fold: with folds, the cells of each; empty where older versions of `study` counted only the first, which
-            `cells` then has.
+        val_by_fold: the cells of each fold; empty without folds, and where groups are not counted.
     """
 
     cells: Mapping[str, Sequence[Sequence[int]]] = field(default_factory=dict)

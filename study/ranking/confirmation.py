@@ -48,7 +48,7 @@ class Confirmation:
         if self.settings.top == 0:
             return []
         in_order = self.searched if top else []
-        best = self._first_candidates(in_order)
+        best = self._top_candidates(in_order)
         incumbents = [one for one in in_order if is_incumbent(self.spec, one)][:1]
         best += [candidate for candidate in incumbents if candidate not in best]
         return [candidate.trial for candidate in ([self.baseline] if self.baseline else []) + best]
@@ -65,7 +65,7 @@ class Confirmation:
         seeds = self.settings.seeds * (self.spec.folds or 1)
         return bool(trials) and all(ended.count(trial.number) >= seeds for trial in trials)
 
-    def _first_candidates(self, searched: Sequence[Candidate]) -> list[Candidate]:
+    def _top_candidates(self, searched: Sequence[Candidate]) -> list[Candidate]:
         plan = self.settings
         if not self.spec.objective.has_several_metrics:
             return list(searched[: plan.top])

@@ -279,9 +279,9 @@ def front_table(results: Results) -> "pd.DataFrame":
     where_read = " on fresh seeds" if all(each.confirm_statistics for each in read) else ""
     for (candidate, score), tested in zip(front, arms, strict=True):
         judged = _judged_arm(results.spec, candidate, score)
-        chosen = ", chosen" if best and _is_same_configuration(candidate, best) else ""
-        chosen = ", misses the limits by least" if score.total_violation > 0 else chosen
-        row = {"trial": trial_label(candidate.trial) + chosen}
+        mark = ", chosen" * bool(best and _is_same_configuration(candidate, best))
+        mark = ", misses the limits by least" if score.total_violation > 0 else mark
+        row = {"trial": trial_label(candidate.trial) + mark}
         for name in results.spec.objective.metrics:
             title = f"{formatting.metric_with_direction(results.spec, name)} {where}"
             row[title] = formatting.format_mean(name, judged.metric_statistics(name))

@@ -149,7 +149,7 @@ class MilderConfiguration(Statement):
 
     @property
     def command(self) -> str:
-        return shell_command("export", self.study, "--trial", str(self.trial))
+        return shell_command("export", self.study, "--trial", self.trial)
 
     def __str__(self) -> str:
         return (

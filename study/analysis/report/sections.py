@@ -148,6 +148,7 @@ FIGURE_CAPTIONS = {
 """Captions by figure; what depends on the study is in braces, see `figure_caption`."""
 
 
+RINGS_TEXT = "Each ring is one {}. The tick is the mean, the line one sample standard deviation to each side."
 ONE_VALUE_OF_FOLDS_TEXT = (
     "On validation the diamond is the value over the samples of all folds together, as in every table, and the line "
     "its standard error. On test each ring is one fold's model, on a seed of its own, the tick the mean, the line one "
@@ -165,14 +166,14 @@ def figure_caption(name: str, results: Results) -> str:
         "of_folds": "",
         "undrawn": "",
         "rungs": _rungs_text(results.spec),
-        "tick": "Each ring is one seed. The tick is the mean, the line one sample standard deviation to each side.",
+        "tick": RINGS_TEXT.format("seed"),
         "fitted": f" {_fit_count_text(results.spec)}." if results.reference_as_result else "",
     }
     if result := results.reference_as_result:
         given["undrawn"] = f" The result, {result.name_in_sentence}, needs no search and is not among them."
     if results.spec.folds and results.spec.final_seeds is None:
         are_joined = any(arm.joined_folds for arm in results.fresh_seed_arms)
-        given["tick"] = ONE_VALUE_OF_FOLDS_TEXT if are_joined else given["tick"].replace("one seed", "one fold")
+        given["tick"] = ONE_VALUE_OF_FOLDS_TEXT if are_joined else RINGS_TEXT.format("fold")
         if results.spec.search.folds != "each":
             given["of_folds"] = " Each trial is measured on one fold, so part of what sets them apart is the fold."
     if name == "front":

@@ -37,6 +37,7 @@ from study.ranking import FittedReference, Results
 from study.ranking.difference import CONFIDENCE_LEVEL, Arm, Difference, find_root, selection_adjusted_t, to_arm
 from study.ranking.json_documents import Statement
 from study.spec import StudySpec, objective
+from study.spec.objective import MetricConstraint
 from study.spec.sampler_capabilities import SAMPLER_CAPABILITIES
 from study.spec.search_checks import count_configurations
 from study.text import pluralise, sentence_case, shell_command
@@ -299,16 +300,17 @@ class LimitsKeptInSearchAlone(Statement):
     """The result breaks the limits on fresh seeds; configurations that did not run on these keep them in the search."""
 
     spec: StudySpec
+    broken: Sequence[MetricConstraint]
     keeping: Sequence[Arm]
 
     def __str__(self) -> str:
-        limits, fresh = self.spec.objective.constraints, formatting.rerun_seeds_text(self.spec)
-        names = dict.fromkeys(limit.metric for limit in limits)
+        fresh = formatting.rerun_seeds_text(self.spec)
+        names = dict.fromkeys(limit.metric for limit in self.spec.objective.constraints)
         told = [
             f"{arm.label} ({', '.join(f'{name} {formatting.format_arm_mean(arm, name)}' for name in names)})"
             for arm in self.keeping
         ]
-        broken = " or ".join(map(str, limits))
+        broken = formatting.join_with_and(map(str, self.broken))
         return (
             f"The result breaks {broken} on {fresh}. Kept in the search, and not run on {fresh} yet: "
             f"{formatting.join_with_and(told)}."
@@ -555,8 +557,8 @@ def next_steps(results: Results) -> list[NextStep]:
 
 def _limits_step(results: Results) -> list[NextStep]:
     """Return the step to run those on fresh seeds that keep the limits in the search, where the result breaks them."""
-    searched = results.ranked_by_search_value
-    if results.reference_as_result or not results.scored_candidates[0][1].total_violation:
+    searched, (_, score) = results.ranked_by_search_value, results.scored_candidates[0]
+    if results.reference_as_result or not score.total_violation:
         return []
     again = {trial.repeated_trial for trial in results.record.trials_of_stages("confirm", "rule")}
     keeping = [each for each in searched if not each.score.total_violation and each.trial.number not in again]
@@ -566,7 +568,8 @@ def _limits_step(results: Results) -> list[NextStep]:
     on_front = len(objective.front_positions([each.score for each in searched]))  # of a larger one not all would run
     top = max(searched.index(named[-1]) + 1, on_front if results.spec.objective.has_several_metrics else 0)
     options = "--top", top, "--seeds", results.confirmation.settings.seeds
-    why = LimitsKeptInSearchAlone(results.spec, [to_arm(results.spec, each) for each in named])
+    broken = results.spec.objective.broken_constraints(score)
+    why = LimitsKeptInSearchAlone(results.spec, broken, [to_arm(results.spec, each) for each in named])
     return [NextStep("confirm", why, shell_command("confirm", results.spec.name, *options))]
 
 
