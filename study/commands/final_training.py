@@ -21,7 +21,7 @@ from study.spec.schema import OBJECTIVE_KEYS, ExportOrigin, SearchOptions
 from study.spec.stage_seeds import N_FINAL_SEEDS, final_seeds
 from study.spec.study_spec import PLACEMENT_KEYS
 from study.text import shell_command
-from study.trained.model_files import best_model_files
+from study.trained.model_files import find_model
 from study.training.config import depends_on_epoch_count
 
 if TYPE_CHECKING:
@@ -357,8 +357,8 @@ def _find_description(home: Home, model: str, seed: int | None) -> Path:
     if seed is not None and seed not in numbers:
         raise UserError(f"--seed {seed}: {model} has models of seeds {', '.join(map(str, numbers)) or 'none'}")
     if seed is None:
-        best = best_model_files(folder, results)
-        description = best.description if best else None
+        found = find_model(folder, results)
+        description = found.description if found else None
     else:
         description = folder.description_file(numbers[seed])
     if (description is None or not description.is_file()) and (how := fetch_models_command(folder, results)):
