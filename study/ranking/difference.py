@@ -147,6 +147,10 @@ class Arm:
         """What the trials differ in, besides chance: `seeds`, or `folds and seeds`."""
         return "folds and seeds" if any(trial.fold is not None for trial in self.trials) else "seeds"
 
+    def spread_over(self, name: str) -> str:
+        """Return what the interval of a difference is over: `other samples`, of all folds together, or its repeats."""
+        return "other samples" if self.joined_folds and name in self.joined_folds.draws else self.repeated_over
+
     def is_mean_over_folds(self, split: str) -> bool:
         """Whether its metrics of a split are means over the models of folds, not those of one or of joined samples."""
         is_reference = self.is_reference and self.spec.folds is not None

@@ -87,7 +87,7 @@ def model_card(
     made = f"`{method['name']}` on `{results.spec.base['model']['name']}`, trained for {trained_for}"
     made = f"scikit-learn's `{method['model']}`, fitted" if method["name"] == REFERENCE_METHOD else made
     columns = [_over_seeds_text(trials), "95%", f"seed {trial.seed}"]
-    whose = f"on seeds {seeds}. The weights are those of seed {trial.seed}, {_why_seed(results.spec, dataset)}"
+    whose = f"on seeds {seeds}. The weights are those of seed {trial.seed}, {_why_seed(results.spec, trial, dataset)}"
     values = (
         f"Mean ± sample standard deviation over the seeds, {epochs.chosen_epoch_text(results.spec.objective)}; its "
         "95% interval by the seeds and by the error of the split's own samples, which all seeds share; and the "
@@ -137,7 +137,7 @@ def _initial_weights_sentences(results: Results, whole: bool) -> Iterator[str]:
         )
 
 
-def _why_seed(spec: StudySpec, dataset: Dataset) -> str:
+def _why_seed(spec: StudySpec, trial: TrialRecord, dataset: Dataset) -> str:
     if spec.folds:
         return (
             "the first of them: it was trained on all samples outside test (data.folds), and nothing is left to choose"
@@ -146,7 +146,11 @@ def _why_seed(spec: StudySpec, dataset: Dataset) -> str:
         return "the first of them: the validation split was used for training and could not choose"
     facts = dataset.facts
     words = group_names.group_metric_in_words(spec.metric, facts.class_names, facts.bias_names)
-    return f"the best of them by {spec.metric}" + (f" ({escape_markdown(words)})" if words else "")
+    metric = spec.metric + (f" ({escape_markdown(words)})" if words else "")
+    score, limits = ranking.mean_score(spec.objective, [trial]), " and ".join(spec.search.constraints)
+    if limits and score and score.total_violation > 0:
+        return f"the one of them that misses {limits} by least"
+    return f"the best {f'of those that keep {limits}' if limits else 'of them'} by {metric}"
 
 
 def _data_sentences(spec: StudySpec, dataset: Dataset, description: str) -> Iterator[str]:
@@ -237,7 +241,7 @@ def _configuration_choice_sentences(results: Results) -> Iterator[str]:
             f"configurations; chosen by {escape_markdown(str(origin['chosen_by']))}, on the validation split alone."
         )
         if not origin.get("changed"):
-            yield from _gain_sentences(origin.get("gain") or {})
+            yield from _gain_sentences(origin.get("gain") or {}, origin.get("confirmed") or {})
     else:
         yield "Configuration: given in a study file, not chosen by a search of this home."
     if changed := origin.get("changed"):
@@ -250,8 +254,12 @@ def _configuration_choice_sentences(results: Results) -> Iterator[str]:
     )
 
 
-def _gain_sentences(gains: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what the search gained over its baseline, as the export wrote it down."""
+def _gain_sentences(gains: Mapping[str, Any], confirmed: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what the search gained over its baseline, as the export wrote it down.
+
+    Args:
+        confirmed: each metric on fresh seeds; of the samples of all folds together it has no deviation.
+    """
     for name, gain in gains.items():
         sentence = f"In that study it differed from the baseline by {_change_text(name, gain['difference'])} in {name}"
         if not gain["interval"]:
@@ -262,6 +270,8 @@ def _gain_sentences(gains: Mapping[str, Any]) -> Iterator[str]:
             yield f"{sentence}, on every seed alike."
             continue
         how = "Student's t of the differences by seed" if gain["paired"] else "Welch's t"
+        if (fresh := confirmed.get(name)) and fresh["n"] > 1 and fresh["sd"] is None:
+            how = "by the samples of all folds drawn anew, the same for both"
         chosen = f"; the choice among {gain['among']} configurations is allowed for" if gain["among"] > 1 else ""
         between = f"{_change_text(name, low, unit=False)} to {_change_text(name, high, unit=False)}"
         yield f"{sentence} (95% interval {between}, {how}{chosen})."

@@ -341,3 +341,10 @@ def test_of_fresh_seeds_the_means_are_compared() -> None:
     assert isinstance(stays, FittedReference)
     arm = only(ReferenceStays, Results(spec, found)).arm
     assert (arm.trial_number, arm.metric_statistics("val/accuracy").mean) == (1, pytest.approx(0.7))
+
+
+def test_of_several_limits_those_that_a_better_configuration_breaks_are_named() -> None:
+    """The trial's gap is 0.2; the reference alone keeps both limits."""
+    spec = referenced_spec(f"search.constraints=[{ODDS} <= 0.1, val/accuracy >= 0.2]")
+    stays = only(ReferenceStays, Results(spec, referenced({"majority": (0.3, 0.0)}, [(0.7, 0.2)])))
+    assert f"is better (70.0%), and misses {ODDS} <= 0.1." in str(stays)

@@ -221,7 +221,11 @@ def summary_note(results: Results) -> str:
     same = "" if spec.function else " All seeds use the same data and splits."
     if spec.final_seeds is not None:
         return note + same
+    if spec.folds:
+        same = " Each seed validates on a fold of its own; all read the same test split."
     reference, best = results.baseline_and_result_arms
+    if any(arm.joined_folds for arm in (reference, best) if arm):
+        note += " On validation it is the value over the samples of all folds together, which has no deviation."
     if results.reference_as_result:
         note += f" {_fit_count_text(spec)}: no spread over seeds is known of it."
     elif best and (reference or best.n_candidates > 1):
