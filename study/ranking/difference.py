@@ -124,6 +124,11 @@ class Arm:
         return self.trial_number == NO_TRIAL_NUMBER
 
     @property
+    def knows_no_seed(self) -> bool:
+        """Whether it was fitted without one, by the search or finally."""
+        return self.is_reference or is_fitted_once(self.spec, self.trials)
+
+    @property
     def label_in_sentence(self) -> str:
         """Label within a sentence: `trial 3`, `the baseline`."""
         is_whole = self.is_reference or self.label.startswith("trial")
@@ -225,6 +230,11 @@ class Difference:
     def to_document_value(self) -> dict[str, Value]:
         """Return plain values for a document: also whether it rests on too few seeds to judge."""
         return {**self.to_dict(), "too_few_seeds": self.is_unclear_for_few_seeds}
+
+
+def is_fitted_once(spec: StudySpec, trials: Sequence[TrialRecord]) -> bool:
+    """Return whether these are the one trial of a model of scikit-learn: it knows no seed, or hardly."""
+    return spec.is_scikit_learn_reference and len(trials) == 1
 
 
 def to_arm(spec: StudySpec, candidate: Candidate | FittedReference) -> Arm:

@@ -4,13 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from study import models, ranking
-from study.catalogue import REFERENCE_METHOD
 from study.data import Dataset, Facts
 from study.data.cells import count_cells_of_split
 from study.data.positive_class import positive_class_name
 from study.home.record import TrialRecord
 from study.metrics import (
     METRICS,
+    UNDEFINED_NUMBER_TEXT,
     format_metric,
     format_metric_range,
     group_names,
@@ -19,20 +19,14 @@ from study.metrics import (
 )
 from study.metrics.worst_group_statement import GroupCounts, find_worst_group, wilson_interval
 from study.ranking import RELATIVE_TOLERANCE, Results, SeedStatistics, epochs
+from study.ranking.difference import is_fitted_once
 from study.spec import StudySpec
 from study.spec.schema import ExportOrigin
 from study.text import escape_markdown, pluralise, rows_as_markdown
 
-UNDEFINED_NUMBER_TEXT = "not defined"
-"""Text in place of a number that is not defined."""
-
 
 def _over_seeds_text(trials: Sequence[TrialRecord]) -> str:
     return f"over {pluralise(len(trials), 'seed')}"
-
-
-def _is_fitted_once(spec: StudySpec, trials: Sequence[TrialRecord]) -> bool:
-    return spec.base["method"]["name"] == REFERENCE_METHOD and len(trials) == 1
 
 
 def split_of_card(trial: TrialRecord) -> str:
@@ -85,7 +79,7 @@ def model_card(
     method = results.spec.base["method"]
     trained_for = pluralise(results.spec.epochs, "epoch")
     made = f"`{method['name']}` on `{results.spec.base['model']['name']}`, trained for {trained_for}"
-    made = f"scikit-learn's `{method['model']}`, fitted" if method["name"] == REFERENCE_METHOD else made
+    made = f"scikit-learn's `{method['model']}`, fitted" if results.spec.is_scikit_learn_reference else made
     columns = [_over_seeds_text(trials), "95%", f"seed {trial.seed}"]
     whose = f"on seeds {seeds}. The weights are those of seed {trial.seed}, {_why_seed(results.spec, trial, dataset)}"
     values = (
@@ -94,7 +88,7 @@ def model_card(
         "value of this seed. Its weights are those at the end of epoch "
         f"{epochs.chosen_metrics(results.spec.objective, trial)['epoch']}."
     )
-    if _is_fitted_once(results.spec, trials):
+    if is_fitted_once(results.spec, trials):
         whose, columns = "once: it knows no seed, or hardly", ["value", "95%"]
         values = "The 95% interval is by the error of the split's own samples."
     rows = [row[: 1 + len(columns)] for row in _metric_rows(results.spec, trials, trial)]
@@ -193,7 +187,7 @@ def _group_sections(
         return
     found = group_counts_of_split(spec, trial, dataset)
     rows = list(_group_rows(spec, trials, found, facts)) if found else []
-    is_once = _is_fitted_once(spec, trials)
+    is_once = is_fitted_once(spec, trials)
     if rows:
         yield (
             f"Accuracy on the {split} split by class and bias class. The interval is Wilson's 95% interval for the "

@@ -508,7 +508,8 @@ def _debiasing_not_needed(results: Results, reference: Arm, best: Arm) -> Iterat
 def _value_text(arm: Arm, name: str | None = None) -> str:
     """Return a metric of an arm, by default the study's, and the seeds behind it."""
     name = name or arm.spec.metric
-    return f"{name} {formatting.format_arm_mean(arm, name)} on {formatting.folds_and_seeds_text(arm, name)}"
+    where = "" if arm.knows_no_seed else f" on {formatting.folds_and_seeds_text(arm, name)}"
+    return f"{name} {formatting.format_arm_mean(arm, name)}{where}"
 
 
 def _seeds_text(name: str, reference: Arm, chosen: Arm) -> str:
