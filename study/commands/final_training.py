@@ -8,7 +8,6 @@ from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from study.catalogue import REFERENCE_METHOD
 from study.errors import UserError, did_you_mean_path
 from study.home.folder import Home, StudyFolder, read_fetch_origin
 from study.home.ledger import Ledger
@@ -65,20 +64,15 @@ def default_seeds(home: Home, spec: StudySpec, name: str | None = None, with_val
     compare; else three. The study itself has used none of the last two kinds. A model that is fitted at once knows no
     seed, or hardly: one of these is enough.
     """
-    final, fitted = final_training_spec(spec, range(N_FINAL_SEEDS), name, with_val), is_scikit_learn_reference(spec)
+    final, fitted = final_training_spec(spec, range(N_FINAL_SEEDS), name, with_val), spec.is_scikit_learn_reference
     if (folder := _find_study_or_none(home, final.name)) is not None:
         with suppress(UserError):  # another configuration, which is refused later
             return list(seeds_of_training(folder.load_spec(), final, folder.name))
     first = _unused_seed(home, spec.origin or {})
     for _, other in _trainings_of_same_study(home, final):
-        if other.final_seeds and min(other.final_seeds) >= first and fitted >= is_scikit_learn_reference(other):
+        if other.final_seeds and min(other.final_seeds) >= first and fitted >= other.is_scikit_learn_reference:
             return list(other.final_seeds[:1] if fitted else other.final_seeds)
     return list(final_seeds(first, fitted))
-
-
-def is_scikit_learn_reference(spec: StudySpec) -> bool:
-    """Return whether the configuration is a model of scikit-learn, which is fitted at once."""
-    return spec.base["method"]["name"] == REFERENCE_METHOD
 
 
 def _unused_seed(home: Home, origin: ExportOrigin) -> int:

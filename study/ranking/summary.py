@@ -18,7 +18,7 @@ from study.ranking import (
     statistics_by_metric,
 )
 from study.ranking.candidates import split_sample_statistics
-from study.ranking.difference import to_arm
+from study.ranking.difference import is_fitted_once, to_arm
 from study.ranking.epochs import LAST_EPOCH_TEXT
 from study.ranking.json_documents import FLATTEN_FIELDS, OMIT_IF_NONE
 from study.spec import StudySpec
@@ -202,6 +202,8 @@ def summarise(results: Results) -> StudySummary:
     best = _summarise_reference(results, results.reference_as_result) if results.reference_as_result else leads
     is_final, several = spec.final_seeds is not None, goal.has_several_metrics
     final = _summarise_trials(spec, results.final_trials) if is_final else None
+    if final and is_fitted_once(spec, results.final_trials):
+        final = replace(final, reference=str(spec.base["method"]["model"]))
     searched = sum(candidate.trial.stage == "search" for candidate in results.ranked_search)
     return StudySummary(
         name=spec.name,
@@ -282,9 +284,10 @@ def result_metric_values(results: Results) -> dict[str, float]:
 
 
 def result_seeds(results: Results) -> dict[str, str]:
-    """Return the seeds that these results rest on, as `study.WHO_seeds`; of a reference none."""
+    """Return the seeds that these results rest on, as `study.WHO_seeds`; of a reference none but that of its fit."""
     arms = summarise(results).arms.items()
-    return {f"study.{who}_seeds": ", ".join(map(str, arm.seeds)) for who, arm in arms if not arm.reference}
+    known = ((who, arm) for who, arm in arms if who == "final" or not arm.reference)
+    return {f"study.{who}_seeds": ", ".join(map(str, arm.seeds)) for who, arm in known}
 
 
 def _only_study_metrics(spec: StudySpec, metrics: MetricSummaryByName) -> MetricSummaryByName:
@@ -410,6 +413,8 @@ def _interval_note(rows: Sequence[tuple[str, ArmSummary]]) -> list[str]:
         return []
     if any(arm.folds for _, arm in rows):
         return ["±: over folds and seeds; 95%: of val over samples drawn anew, of test with its samples' own error"]
+    if all(arm.reference for _, arm in rows):
+        return ["95%: by the error of the split's own samples"]
     return ["±: over seeds; 95%: with the error of the split's own samples, which seeds share"]
 
 

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from study import models, ranking
-from study.catalogue import REFERENCE_METHOD
 from study.data import Dataset, Facts
 from study.data.cells import count_cells_of_split
 from study.data.positive_class import positive_class_name
 from study.home.record import TrialRecord
 from study.metrics import (
     METRICS,
+    UNDEFINED_NUMBER_TEXT,
     format_metric,
     format_metric_range,
     group_names,
@@ -20,12 +20,10 @@ from study.metrics import (
 )
 from study.metrics.worst_group_statement import GroupCounts, find_worst_group, wilson_interval
 from study.ranking import RELATIVE_TOLERANCE, Results, SeedStatistics, epochs
+from study.ranking.difference import is_fitted_once
 from study.spec import StudySpec
 from study.spec.schema import ExportOrigin
 from study.text import escape_markdown, pluralise, rows_as_markdown
-
-UNDEFINED_NUMBER_TEXT = "not defined"
-"""Text in place of a number that is not defined."""
 
 
 def _over_seeds_text(trials: Sequence[TrialRecord]) -> str:
@@ -69,10 +67,6 @@ def described_model(results: Results, trials: Sequence[TrialRecord]) -> Describe
     return DescribedModel(trials, {**epochs.chosen_metrics(results.spec.objective, trial), **trial.test_metrics})
 
 
-def _is_fitted_once(spec: StudySpec, trials: Sequence[TrialRecord]) -> bool:
-    return spec.base["method"]["name"] == REFERENCE_METHOD and len(trials) == 1
-
-
 def group_counts_of_split(model: DescribedModel, dataset: Dataset) -> GroupCounts | None:
     """Return the counts of the groups on the split of its card; None without bias labels there."""
     split = model.split
@@ -111,7 +105,7 @@ def model_card(
     method = results.spec.base["method"]
     trained_for = pluralise(results.spec.epochs, "epoch")
     made = f"`{method['name']}` on `{results.spec.base['model']['name']}`, trained for {trained_for}"
-    made = f"scikit-learn's `{method['model']}`, fitted" if method["name"] == REFERENCE_METHOD else made
+    made = f"scikit-learn's `{method['model']}`, fitted" if results.spec.is_scikit_learn_reference else made
     columns = [_over_seeds_text(trials), "95%", model.column]
     values = (
         f"Mean ± sample standard deviation over the seeds, {epochs.chosen_epoch_text(results.spec.objective)}; its "
@@ -125,9 +119,10 @@ def model_card(
         )
         values += f"value of the ensemble. Its weights are those at the end of epochs {', '.join(map(str, chosen))}."
     else:
-        whose = f"on seeds {seeds}. The weights are those of {model.column}, {_why_seed(results.spec, dataset)}"
+        why = _why_seed(results.spec, model.trials[0], dataset)
+        whose = f"on seeds {seeds}. The weights are those of {model.column}, {why}"
         values += f"value of this seed. Its weights are those at the end of epoch {chosen[0]}."
-    if _is_fitted_once(results.spec, trials):
+    if is_fitted_once(results.spec, trials):
         whose, columns = "once: it knows no seed, or hardly", ["value", "95%"]
         values = "The 95% interval is by the error of the split's own samples."
     rows = [row[: 1 + len(columns)] for row in _metric_rows(results.spec, trials, model)]
@@ -173,10 +168,10 @@ def _initial_weights_sentences(results: Results, whole: bool) -> Iterator[str]:
 def _why_ensemble(spec: StudySpec) -> str:
     if spec.folds or spec.train.with_val:
         return "which is no worse on average than one of them; nothing is left to choose by"
-    return f"as it is better by {spec.metric} than each of them"
+    return "as it is better on validation than each of them"
 
 
-def _why_seed(spec: StudySpec, dataset: Dataset) -> str:
+def _why_seed(spec: StudySpec, trial: TrialRecord, dataset: Dataset) -> str:
     if spec.folds:
         return (
             "the first of them: it was trained on all samples outside test (data.folds), and nothing is left to choose"
@@ -185,7 +180,11 @@ def _why_seed(spec: StudySpec, dataset: Dataset) -> str:
         return "the first of them: the validation split was used for training and could not choose"
     facts = dataset.facts
     words = group_names.group_metric_in_words(spec.metric, facts.class_names, facts.bias_names)
-    return f"the best of them by {spec.metric}" + (f" ({escape_markdown(words)})" if words else "")
+    metric = spec.metric + (f" ({escape_markdown(words)})" if words else "")
+    score, limits = ranking.mean_score(spec.objective, [trial]), " and ".join(spec.search.constraints)
+    if limits and score and score.total_violation > 0:
+        return f"the one of them that misses {limits} by least"
+    return f"the best {f'of those that keep {limits}' if limits else 'of them'} by {metric}"
 
 
 def _data_sentences(spec: StudySpec, dataset: Dataset, description: str) -> Iterator[str]:
@@ -229,7 +228,7 @@ def _group_sections(
         return
     found = group_counts_of_split(model, dataset)
     rows = list(_group_rows(spec, trials, found, facts)) if found else []
-    is_once, of_model = _is_fitted_once(spec, trials), "the " * (not model.is_ensemble) + model.column
+    is_once, of_model = is_fitted_once(spec, trials), "the " * (not model.is_ensemble) + model.column
     if rows:
         yield (
             f"Accuracy on the {split} split by class and bias class. The interval is Wilson's 95% interval for the "
@@ -277,7 +276,7 @@ def _configuration_choice_sentences(results: Results) -> Iterator[str]:
             f"configurations; chosen by {escape_markdown(str(origin['chosen_by']))}, on the validation split alone."
         )
         if not origin.get("changed"):
-            yield from _gain_sentences(origin.get("gain") or {})
+            yield from _gain_sentences(origin.get("gain") or {}, origin.get("confirmed") or {})
     else:
         yield "Configuration: given in a study file, not chosen by a search of this home."
     if changed := origin.get("changed"):
@@ -290,8 +289,12 @@ def _configuration_choice_sentences(results: Results) -> Iterator[str]:
     )
 
 
-def _gain_sentences(gains: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what the search gained over its baseline, as the export wrote it down."""
+def _gain_sentences(gains: Mapping[str, Any], confirmed: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what the search gained over its baseline, as the export wrote it down.
+
+    Args:
+        confirmed: each metric on fresh seeds; of the samples of all folds together it has no deviation.
+    """
     for name, gain in gains.items():
         sentence = f"In that study it differed from the baseline by {_change_text(name, gain['difference'])} in {name}"
         if not gain["interval"]:
@@ -302,6 +305,8 @@ def _gain_sentences(gains: Mapping[str, Any]) -> Iterator[str]:
             yield f"{sentence}, on every seed alike."
             continue
         how = "Student's t of the differences by seed" if gain["paired"] else "Welch's t"
+        if (fresh := confirmed.get(name)) and fresh["n"] > 1 and fresh["sd"] is None:
+            how = "by the samples of all folds drawn anew, the same for both"
         chosen = f"; the choice among {gain['among']} configurations is allowed for" if gain["among"] > 1 else ""
         between = f"{_change_text(name, low, unit=False)} to {_change_text(name, high, unit=False)}"
         yield f"{sentence} (95% interval {between}, {how}{chosen})."

@@ -9,7 +9,7 @@ from helpers import Told, quickstart, record
 from study.analysis.report.caveats import CouldNotReadTestSplit, caveat_statements
 from study.analysis.report.conclusions import InputTellsClass, SuspiciousResult
 from study.analysis.report.result_sentences import lead_statements
-from study.analysis.statistics.next_step import TrialFailed, next_steps
+from study.analysis.statistics.next_step import SamplesDoNotDecide, TrialFailed, next_steps
 from study.commands.final_training import final_training_spec
 from study.home.events import EnsembleMeasured, GroupSampleCounts, ReferenceFitted
 from study.home.record import StudyRecord
@@ -407,7 +407,7 @@ def all_told() -> dict[str, Results]:
 
 
 def by_hand() -> list[Statement]:
-    """Statements that rest on a user's files, and of a study that failed."""
+    """Statements that rest on a user's files or on folds, and of a study that failed."""
     side = Results(ALONE, over(Told("search", [0.995]))).baseline_and_best_arms[1]
     assert side is not None
     telling = InputTellsClass("column 'copy' alone tells the class: right in 98.0%")
@@ -416,5 +416,6 @@ def by_hand() -> list[Statement]:
         telling,
         *doubted,
         CouldNotReadTestSplit([3], "no memory"),
+        SamplesDoNotDecide(side, side),
         TrialFailed("boom", 0, "BUG: RuntimeError: my own bug"),
     ]

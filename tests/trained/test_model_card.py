@@ -149,6 +149,39 @@ def test_it_says_what_the_search_gained_and_how_sure_that_is() -> None:
     assert "differed from the baseline" not in model_card(Results(changed, found), best, dataset(), "birds")
 
 
+def test_a_gain_on_the_samples_of_all_folds_is_not_said_to_be_by_seed() -> None:
+    """Its interval is that of samples drawn anew; only the gain on test is by the folds' models."""
+    gain = {"difference": 0.22, "interval": [0.15, 0.29], "paired": True, "among": 2}
+    joined, by_model = {"mean": 0.8, "sd": None, "n": 5}, {"mean": 0.8, "sd": 0.01, "n": 5}
+    origin = ORIGIN | {
+        "gain": {"val/accuracy": gain, "test/accuracy": gain},
+        "confirmed": {"seeds": [1, 2, 3, 4, 5], "val/accuracy": joined, "test/accuracy": by_model},
+    }
+    spec, found = replace(final_training_spec(quickstart(), [1, 2], "birds"), origin=origin), record(final(0.8, 1))
+    results = Results(spec, found)
+    said = model_card(results, described_model(results, [found.trials[0]]), dataset(), "birds")
+    assert "val/accuracy (95% interval +15.0 to +29.0, by the samples of all folds drawn anew" in said
+    assert "test/accuracy (95% interval +15.0 to +29.0, Student's t of the differences by seed" in said
+
+
+@pytest.mark.parametrize(
+    ("gap", "why"),
+    [
+        (0.05, "the best of those that keep val/equalized_odds <= 0.1 by val/accuracy."),
+        (0.2, "the one of them that misses val/equalized_odds <= 0.1 by least."),
+    ],
+)
+def test_a_seed_that_the_limits_chose_is_not_called_the_best_of_all(gap: float, why: str) -> None:
+    spec = final_training_spec(quickstart("search.constraints=[val/equalized_odds <= 0.1]"), [1, 2], "birds")
+    found = record(
+        Told("final", [0.9], seed=1, further={"val/equalized_odds": 0.3}),
+        Told("final", [0.8], seed=2, further={"val/equalized_odds": gap}),
+    )
+    best = best_seed_trial(spec, list(found.trials.values()))
+    results = Results(spec, found)
+    assert f"of seed 2, {why}" in model_card(results, described_model(results, [best]), dataset(), "birds")
+
+
 @pytest.mark.slow
 def test_the_card_of_a_real_training(folder: StudyFolder) -> None:
     found = folder.card_file.read_text()

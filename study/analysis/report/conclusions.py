@@ -434,7 +434,7 @@ class GainOverBaseline(Statement):
         first = {
             "none": f"The search gained nothing: {both} {best}",
             "unclear": f"{sentence_case(told)} did not {'rise' if rises else 'fall'} beyond the spread over "
-            f"{self.best.repeated_over}: {before} (baseline), {after} ({best})",
+            f"{self.best.spread_over(name)}: {before} (baseline), {after} ({best})",
             "clear": f"The search {'raised' if rises else 'lowered'} {told} from {before} (baseline) to {after} "
             f"({best})",
             "negative": f"The search found nothing better than the baseline: {both} {what} ({best})",
@@ -475,9 +475,8 @@ class MetricChange(Statement):
             return "the same on all seeds"
         is_part = difference.is_paired and set(self.reference.metric_seeds(name)) != set(best.metric_seeds(name))
         where = " on the seeds that both have" if is_part else ""
-        over = "other samples" if best.joined_folds and name in best.joined_folds.draws else best.repeated_over
         return formatting.difference_with_verdict(
-            name, difference, best.spec.is_better(difference.value, 0.0), where, over
+            name, difference, best.spec.is_better(difference.value, 0.0), best.spread_over(name), where
         )
 
 
@@ -505,11 +504,13 @@ class DebiasingNotNeeded(Statement):
 
     Attributes:
         aligned, conflicting: its accuracy on samples that agree, and that conflict, with the bias.
+        over: what the spread is over beyond which nothing is better.
     """
 
     split: str
     aligned: float
     conflicting: float
+    over: str
 
     def __str__(self) -> str:
         both = [
@@ -517,7 +518,7 @@ class DebiasingNotNeeded(Statement):
         ]
         return (
             f"Debiasing is not needed here: the baseline has {both[0]} right of the samples that agree with the bias "
-            f"and {both[1]} of those that conflict with it, and nothing is better beyond the spread over seeds."
+            f"and {both[1]} of those that conflict with it, and nothing is better beyond the spread over {self.over}."
         )
 
 
@@ -541,13 +542,14 @@ def _debiasing_not_needed(results: Results, reference: Arm, best: Arm) -> Iterat
     error = math.hypot(*((ends[1] - ends[0]) / 2 if ends else math.inf for ends in intervals))
     is_level = aligned.mean - conflicting.mean + error < MAX_BIAS_GAP
     if is_level and not (gain.is_clear and spec.is_better(gain.value, 0.0)):
-        yield DebiasingNotNeeded(split, aligned.mean, conflicting.mean)
+        yield DebiasingNotNeeded(split, aligned.mean, conflicting.mean, best.spread_over(spec.metric))
 
 
 def _value_text(arm: Arm, name: str | None = None) -> str:
     """Return a metric of an arm, by default the study's, and the seeds behind it."""
     name = name or arm.spec.metric
-    return f"{name} {formatting.format_arm_mean(arm, name)} on {formatting.folds_and_seeds_text(arm, name)}"
+    where = "" if arm.knows_no_seed else f" on {formatting.folds_and_seeds_text(arm, name)}"
+    return f"{name} {formatting.format_arm_mean(arm, name)}{where}"
 
 
 def _seeds_text(name: str, reference: Arm, chosen: Arm) -> str:
