@@ -87,12 +87,14 @@ class StudyState:
             raise self._inconsistent_event_error(event.event, "a study is created once, by its first event")
         is_closed = isinstance(event, events.SessionClosed)
         if self.state == "running" and not is_closed:  # the next driver writes `SessionClosed` for a dead one, later
-            worked = max(0.0, event.time - self._last_event_time - event.asleep)
+            passed = event.time - self._last_event_time
+            worked = max(0.0, passed - event.asleep)
             self.total_driver_seconds += worked
             self.total_start_seconds += worked * self._is_starting
             self._last_event_time = event.time
-            for trial in self.trials.values() if event.asleep else ():
-                trial.seconds_asleep += event.asleep if trial.state == "running" else 0.0
+            asleep = event.asleep + min(0.0, passed)  # less than nothing where the clock was set back
+            for trial in self.trials.values() if asleep else ():
+                trial.seconds_asleep += asleep if trial.state == "running" else 0.0
         match event:
             case events.EpochReported():  # first, as nearly all are
                 self._apply_report(event)

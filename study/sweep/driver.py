@@ -251,7 +251,8 @@ def drive_study(
         hide_ray_destructor_errors()  # those that the error's frames still hold
         raise StudyStoppedError(f"{trouble}. {without_ray}") from trouble
     except StudyCannotContinueError as trouble:
-        raise StudyStoppedError(f"{trouble}. {remedy}") from trouble
+        gone = f"{folder.path} was moved or removed while the study ran"
+        raise StudyStoppedError(f"{trouble}. {remedy if folder.ledger_file.exists() else gone}") from trouble
     finally:
         if not is_told:
             with suppress(OSError, LeaseLostError):  # a ledger that is not closed reads as interrupted
