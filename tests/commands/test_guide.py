@@ -144,7 +144,7 @@ def test_a_passage_is_found_by_questions_beside_it_which_are_not_shown(question:
         ("early stopping off", "search.early_stopping.name=none"),
         ("my own network", "adding-things.md"),
         ("where are my results saved", "STUDY_HOME"),
-        ("do not search the learning rate", "a constant, which is not searched"),
+        ("do not search the learning rate", "in the place of"),
         ("predict a number instead of a class", "there is none"),
         ("do I need bias labels", "--bias none"),
         ("four fifths rule", "demographic_parity"),
