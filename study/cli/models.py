@@ -20,6 +20,7 @@ from study.cli.options import (
 )
 from study.errors import UserError
 from study.metrics import STANDARD_ERROR_NOTE, format_metric, is_standard_error
+from study.metrics.group_names import group_size_text
 from study.text import list_few_names, pluralise, print_text, quoted
 
 ModelArgument = Annotated[
@@ -95,7 +96,6 @@ def train(
         export_baseline_spec,
         final_training_spec,
         find_exported_file,
-        is_scikit_learn_reference,
         parse_seeds,
     )
     from study.home.folder import Home
@@ -134,7 +134,7 @@ def train(
     chosen = parse_seeds(seeds) if seeds is not None else default_seeds(Home.locate(), given, name, with_val)
     study = final_training_spec(given, chosen, name, with_val)
     if study.folds:
-        how_long = "fitted once" if is_scikit_learn_reference(study) else pluralise(study.epochs, "epoch")
+        how_long = "fitted once" if study.is_scikit_learn_reference else pluralise(study.epochs, "epoch")
         print_text(f"{study.name} trains on all samples outside test (data.folds), {how_long}", sys.stderr)
     show_run_end(running.train_final(Home.locate(), study, create_progress_view(quiet), address, whole))
 
@@ -255,8 +255,8 @@ def evaluate(
         if value is None or is_standard_error(name):
             continue
         error = found.metrics.get(f"{name}_standard_error")
-        line = f"{name:<32} {format_metric(name, value, error)}"
-        print_text(f"{line:<44} {groups[name]}" if name in groups else line)
+        line = f"{name:<32} {format_metric(name, value, error)}{group_size_text(found.group_sizes.get(name))}"
+        print_text(f"{line:<50} {groups[name]}" if name in groups else line)
     if undefined:
         print_text(f"not defined on these samples: {list_few_names([name.partition('/')[2] for name in undefined])}")
     if any(map(is_standard_error, found.metrics)):

@@ -232,20 +232,20 @@ def trial(
     from study.spec import load_study
 
     study = load_study(spec, assignments or (), profile, one_trial=True)
-    epochs, device = [], dict[str, str]()
+    epochs, device, sizes = [], dict[str, str](), dict[str, int]()
 
     def hear(found: Mapping[str, str]) -> None:
         device.update(found)
         if not as_json:
             print_text(f"device  {device_text(found)}")
 
-    for metrics in single_trial.run_trial(study, tell=hear, fold=fold):
+    for metrics in single_trial.run_trial(study, tell=hear, fold=fold, tell_sizes=sizes.update):
         epochs.append(metrics)
         if not as_json:
             print_text(single_trial.epoch_line(study, metrics))
     if not as_json and epochs:
         facts = study.facts_of_data(study.trial_document({})["data"])
-        rows = single_trial.metrics_table(epochs[-1], facts.class_names, facts.bias_names, facts.is_table)
+        rows = single_trial.metrics_table(epochs[-1], facts.class_names, facts.bias_names, facts.is_table, sizes)
         print_text("\n".join([f"\nall metrics after epoch {len(epochs)}:", *rows]))
     if as_json:
         config = study.trial_config({}).to_document()

@@ -8,7 +8,6 @@ from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from study.catalogue import REFERENCE_METHOD
 from study.errors import UserError, did_you_mean_path
 from study.home.folder import Home, StudyFolder, read_fetch_origin
 from study.home.ledger import Ledger
@@ -21,8 +20,8 @@ from study.spec.schema import OBJECTIVE_KEYS, ExportOrigin, SearchOptions
 from study.spec.stage_seeds import N_FINAL_SEEDS, final_seeds
 from study.spec.study_spec import PLACEMENT_KEYS
 from study.text import shell_command
-from study.trained.model_files import best_model_files
-from study.training.config import depends_on_epoch_count
+from study.trained.model_files import find_model
+from study.training.config import MAX_SEED, depends_on_epoch_count
 
 if TYPE_CHECKING:
     from study.analysis.statistics.compare_studies import ComparedStudy
@@ -47,7 +46,7 @@ def check_seeds(seeds: Sequence[int]) -> list[int]:
         UserError: these are not distinct whole numbers >= 0.
     """
     are_whole = all(isinstance(seed, Integral) and not isinstance(seed, bool) for seed in seeds)
-    if not seeds or not are_whole or not all(0 <= seed < 2**32 for seed in seeds) or len(set(seeds)) < len(seeds):
+    if not seeds or not are_whole or not all(0 <= seed <= MAX_SEED for seed in seeds) or len(set(seeds)) < len(seeds):
         raise UserError(INVALID_SEEDS_MESSAGE.format(",".join(map(str, seeds))))
     return [int(seed) for seed in seeds]  # NumPy's are written as numbers, too
 
@@ -65,20 +64,15 @@ def default_seeds(home: Home, spec: StudySpec, name: str | None = None, with_val
     compare; else three. The study itself has used none of the last two kinds. A model that is fitted at once knows no
     seed, or hardly: one of these is enough.
     """
-    final, fitted = final_training_spec(spec, range(N_FINAL_SEEDS), name, with_val), is_scikit_learn_reference(spec)
+    final, fitted = final_training_spec(spec, range(N_FINAL_SEEDS), name, with_val), spec.is_scikit_learn_reference
     if (folder := _find_study_or_none(home, final.name)) is not None:
         with suppress(UserError):  # another configuration, which is refused later
             return list(seeds_of_training(folder.load_spec(), final, folder.name))
     first = _unused_seed(home, spec.origin or {})
     for _, other in _trainings_of_same_study(home, final):
-        if other.final_seeds and min(other.final_seeds) >= first and fitted >= is_scikit_learn_reference(other):
+        if other.final_seeds and min(other.final_seeds) >= first and fitted >= other.is_scikit_learn_reference:
             return list(other.final_seeds[:1] if fitted else other.final_seeds)
     return list(final_seeds(first, fitted))
-
-
-def is_scikit_learn_reference(spec: StudySpec) -> bool:
-    """Return whether the configuration is a model of scikit-learn, which is fitted at once."""
-    return spec.base["method"]["name"] == REFERENCE_METHOD
 
 
 def _unused_seed(home: Home, origin: ExportOrigin) -> int:
@@ -357,8 +351,8 @@ def _find_description(home: Home, model: str, seed: int | None) -> Path:
     if seed is not None and seed not in numbers:
         raise UserError(f"--seed {seed}: {model} has models of seeds {', '.join(map(str, numbers)) or 'none'}")
     if seed is None:
-        best = best_model_files(folder, results)
-        description = best.description if best else None
+        found = find_model(folder, results)
+        description = found.description if found else None
     else:
         description = folder.description_file(numbers[seed])
     if (description is None or not description.is_file()) and (how := fetch_models_command(folder, results)):

@@ -1,19 +1,20 @@
 """Run one trial of a study in this process, without Ray: for debugging."""
 
-import math
 import traceback
 from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 
 import torch
 
 from study import data
 from study.commands import check_metrics
 from study.commands.own_functions import build_function_trial
+from study.data.cells import count_cells_of_split
 from study.data.folds import select_fold
 from study.errors import UserError
 from study.home.folder import Home
 from study.metrics import STANDARD_ERROR_NOTE, format_metric
-from study.metrics.group_names import LabelNames, group_metric_in_words
+from study.metrics.group_names import LabelNames, group_metric_in_words, group_size_text, group_sizes_by_metric
 from study.ranking.epochs import BestEpochTracker
 from study.spec import StudySpec
 from study.training import DivergedError, FunctionTrial, Trial
@@ -35,7 +36,11 @@ STANDARD_ERROR_SUFFIX = "_standard_error"
 
 
 def metrics_table(
-    metrics: Mapping[str, float], classes: LabelNames = None, biases: LabelNames = None, is_table: bool = False
+    metrics: Mapping[str, float],
+    classes: LabelNames = None,
+    biases: LabelNames = None,
+    is_table: bool = False,
+    sizes: Mapping[str, int] = MappingProxyType({}),
 ) -> list[str]:
     """Return the lines of a table of every metric of an epoch.
 
@@ -45,10 +50,11 @@ def metrics_table(
     Args:
         classes, biases: names in the order of their numbers.
         is_table: whether the samples are rows, not images.
+        sizes: of each group, by its metric's reported name; empty: not known.
     """
     names = dict.fromkeys(name.partition("/")[2] for name in metrics if name.startswith(("val/", "test/")))
     rows = [
-        [name, *(_metric_cell(metrics, f"{split}/{name}") for split in TABLE_SPLITS)]
+        [name, *(_metric_cell(metrics, f"{split}/{name}", sizes) for split in TABLE_SPLITS)]
         for name in names
         if STANDARD_ERROR_SUFFIX not in name
     ]
@@ -68,9 +74,9 @@ def metrics_table(
     return [text.rstrip() for text in lines]
 
 
-def _metric_cell(metrics: Mapping[str, float], name: str) -> str:
+def _metric_cell(metrics: Mapping[str, float], name: str, sizes: Mapping[str, int]) -> str:
     value, error = metrics.get(name), metrics.get(f"{name}{STANDARD_ERROR_SUFFIX}")
-    return "" if value is None else format_metric(name, value, error) if math.isfinite(value) else "not defined"
+    return "" if value is None else format_metric(name, value, error) + group_size_text(sizes.get(name))
 
 
 def run_trial(
@@ -78,6 +84,7 @@ def run_trial(
     device: str | None = None,
     tell: Callable[[Mapping[str, str]], object] | None = None,
     fold: int | None = None,
+    tell_sizes: Callable[[Mapping[str, int]], object] = lambda sizes: None,
 ) -> Iterator[dict[str, float]]:
     """Yield the metrics of each epoch of the file's own configuration, `epoch` first.
 
@@ -85,6 +92,7 @@ def run_trial(
         device: auto, cpu or cuda; None: what the file asks for, as in a sweep.
         tell: is told what the trial runs on before it begins, see `study.training.device.describe_device`.
         fold: on which it is validated; None: the first, where the data have folds.
+        tell_sizes: is told the size of each group of a split, by the reported name of its accuracy.
 
     Raises:
         UserError: the trial diverged, or its function raised something, whose traceback is printed; validation cannot
@@ -98,7 +106,11 @@ def run_trial(
     else:
         check_metrics.check_study_metrics(spec)
         fold = 0 if fold is None and spec.folds else fold
-        trial = Trial(config, select_fold(data.load(config.data), fold), chosen.type)
+        dataset = select_fold(data.load(config.data), fold)
+        for split, samples in dataset.splits.items():
+            cells = count_cells_of_split(samples, dataset.facts.facts_of_split(split)).cells or ()
+            tell_sizes(group_sizes_by_metric(split, cells))
+        trial = Trial(config, dataset, chosen.type)
     choice = BestEpochTracker(spec.objective) if spec.objective.window is not None else None
     if tell is not None:
         tell(describe_device(trial.device))

@@ -21,6 +21,7 @@ from study.metrics import format_metric
 from study.ranking import Results, ablation_steps, statistics_by_metric, summary
 from study.ranking.ablation_steps import AblationProgress
 from study.ranking.candidates import TiedMetric
+from study.ranking.difference import is_fitted_once
 from study.ranking.json_documents import FLATTEN_FIELDS
 from study.ranking.selection import trials_judged_by
 from study.ranking.summary import StudySummary
@@ -246,8 +247,9 @@ def _metric_value_and_seeds(results: Results) -> tuple[str, float | None, int]:
         )
     trials = [trial for trial in results.record.trials_of_stages("final") if trial.state == "complete"]
     found = statistics_by_metric(results.spec.objective, trials)
+    seeds = 0 if is_fitted_once(results.spec, trials) else len(trials)
     metric = results.spec.test_metric if results.spec.test_metric in found else results.spec.metric
-    return metric, found[metric].mean if metric in found else None, len(trials)
+    return metric, found[metric].mean if metric in found else None, seeds
 
 
 def studies_table(home: Home, rows: Sequence[StudyRow]) -> str:

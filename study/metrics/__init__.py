@@ -7,6 +7,7 @@ A reported name is `SPLIT/NAME`. The name of a further encoder, of a probe, or b
 `test/lbfgs_accuracy`, `val/biased_encoder_worst_group_accuracy`.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -181,12 +182,24 @@ def is_percent_metric(reported: str) -> bool:
     return reported.rsplit("/", 1)[-1].endswith("accuracy")
 
 
+UNDEFINED_NUMBER_TEXT = "not defined"
+"""Text in place of a number that is not defined."""
+
+MIN_SECONDS_WITH_DECIMALS = 0.1
+"""Smallest time that three decimals tell to about a hundredth."""
+
+
 def format_metric(reported: str, value: float, deviation: float | None = None) -> str:
     """Format a value: `76.2%`, `76.2 ± 1.3%` with a standard deviation; `0.123` for what is not in percent.
 
-    A count that is the same on every seed is written as `530`.
+    A count that is the same on every seed is written as `530`, seconds as `0.0012 s`, and what is no finite number as
+    `UNDEFINED_NUMBER_TEXT`.
     """
-    numbers = [value] if deviation is None else [value, deviation]
+    if not math.isfinite(value):
+        return UNDEFINED_NUMBER_TEXT
+    numbers = [value] if deviation is None or math.isnan(deviation) else [value, deviation]
+    if reported.startswith("time/"):
+        return f"{value:.3f} s" if value >= MIN_SECONDS_WITH_DECIMALS or not value else f"{value:.2g} s"
     if is_percent_metric(reported):
         return " ± ".join(f"{100 * number:.1f}" for number in numbers) + "%"
     if is_whole_count(value) and not deviation:

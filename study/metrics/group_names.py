@@ -62,6 +62,20 @@ def compared_groups_sentence(cells: Sequence[Sequence[int]], classes: LabelNames
     return f"{told}; equal_opportunity {of_one} {names[1]}."
 
 
+def group_sizes_by_metric(split: str, cells: Sequence[Sequence[int]]) -> dict[str, int]:
+    """Return the size of each group by the reported name of its accuracy, `val/group_0_3_accuracy`.
+
+    Args:
+        cells: samples of each class with each bias class.
+    """
+    return {f"{split}/group_{y}_{s}_accuracy": size for y, row in enumerate(cells) for s, size in enumerate(row)}
+
+
+def group_size_text(size: int | None) -> str:
+    """Return of how many samples the accuracy before it is, ` of 112`; empty of none, or where that is not known."""
+    return f" of {size}" if size else ""
+
+
 def group_legend(classes: LabelNames, biases: LabelNames) -> dict[str, str]:
     """Describe every group that has a metric of its own, by its number, `group_0_3`."""
     told = {

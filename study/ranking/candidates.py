@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 
 from study.home.events import FoldsJoined
 from study.home.record import TrialRecord
-from study.metrics import is_fraction_metric, is_standard_error
+from study.metrics import find_metric, is_fraction_metric, is_standard_error
 from study.metrics.selection_rules import SELECTION_RULES
 from study.metrics.worst_group_statement import wilson_interval
 from study.ranking import epochs
@@ -35,7 +35,8 @@ class SeedStatistics:
     Attributes:
         split_error: the standard error of the mean because its split is a sample, whatever the seeds do; None: not
             known.
-        is_proportion: whether the values are shares, within 0 and 1; else they are losses, with no bound above.
+        is_proportion: whether the values are shares, within 0 and 1.
+        min_value: the least that values of another kind can be, 0 of a loss; None: there is no bound.
     """
 
     mean: float
@@ -43,6 +44,7 @@ class SeedStatistics:
     count: int
     split_error: float | None = None
     is_proportion: bool = True
+    min_value: float | None = None
 
     def __float__(self) -> float:
         return self.mean
@@ -53,17 +55,23 @@ class SeedStatistics:
 
     __repr__ = __str__
 
+    def with_split_error(self, name: str, error: float | None) -> "SeedStatistics":
+        """Return these of a metric with its split's error, and with the bounds of its values."""
+        metric, is_share = find_metric(name), is_fraction_metric(name)
+        least = metric.min_value if metric else None
+        return replace(self, split_error=error, is_proportion=is_share, min_value=least)
+
     def to_dict(self) -> dict[str, float | None]:
         """Return plain values for JSON: mean, sd, n."""
         return {"mean": self.mean, "sd": self.standard_deviation, "n": self.count}
 
     def confidence_interval(self, confidence: float = 0.95) -> tuple[float, float] | None:
-        """Return the interval of an accuracy or a loss, by the spread over seeds and the split's error.
+        """Return the interval of a metric, by the spread over seeds and the split's error.
 
         Seeds share their split, so that its error stays whatever their number; of one seed it is the only one. The two
         variances are added, with Satterthwaite's degrees of freedom. Wilson's interval, of as many samples as would
-        give that variance, stays within 0 and 1 (as Korn and Graubard's for surveys); of losses Student's t, from 0 on.
-        None where the split's error is not known.
+        give that variance, stays within 0 and 1 (as Korn and Graubard's for surveys); of others Student's t, from
+        `min_value` on. None where the split's error is not known.
         """
         if self.split_error is None or self.split_error <= 0:
             return None
@@ -75,7 +83,7 @@ class SeedStatistics:
         reach = float(stdtrit(min(freedom, NORMAL_DEGREES_OF_FREEDOM), (1 + confidence) / 2))
         if not self.is_proportion:
             half = reach * math.sqrt(variance)
-            return max(0.0, self.mean - half), self.mean + half
+            return max(-math.inf if self.min_value is None else self.min_value, self.mean - half), self.mean + half
         least = min(self.split_error / math.sqrt(2), 0.5)  # of none right: half a sample, as its error was taken
         share = min(max(self.mean, least), 1 - least)
         return wilson_interval(self.mean, share * (1 - share) / variance, reach)
@@ -226,9 +234,8 @@ def statistics_by_metric(
 
 def split_sample_statistics(metrics: Mapping[str, float | None], name: str, count: int) -> SeedStatistics:
     """Return a metric of one judgement of a split's samples, or of those of all folds together, with its error."""
-    return SeedStatistics(
-        metrics[name] or 0.0, None, count, metrics.get(f"{name}_standard_error"), is_fraction_metric(name)
-    )
+    of_samples = SeedStatistics(metrics[name] or 0.0, None, count)
+    return of_samples.with_split_error(name, metrics.get(f"{name}_standard_error"))
 
 
 def _statistics_with_split_error(
@@ -237,7 +244,7 @@ def _statistics_with_split_error(
     found, error = (
         seed_statistics(value(trial, each) for trial in trials) for each in (name, f"{name}_standard_error")
     )
-    return replace(found, split_error=error.mean, is_proportion=is_fraction_metric(name)) if found and error else found
+    return found.with_split_error(name, error.mean) if found and error else found
 
 
 def _test_metric(trial: TrialRecord, name: str) -> float | None:

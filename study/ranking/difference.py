@@ -124,6 +124,11 @@ class Arm:
         return self.trial_number == NO_TRIAL_NUMBER
 
     @property
+    def knows_no_seed(self) -> bool:
+        """Whether it was fitted without one, by the search or finally."""
+        return self.is_reference or is_fitted_once(self.spec, self.trials)
+
+    @property
     def label_in_sentence(self) -> str:
         """Label within a sentence: `trial 3`, `the baseline`."""
         is_whole = self.is_reference or self.label.startswith("trial")
@@ -146,6 +151,10 @@ class Arm:
     def repeated_over(self) -> str:
         """What the trials differ in, besides chance: `seeds`, or `folds and seeds`."""
         return "folds and seeds" if any(trial.fold is not None for trial in self.trials) else "seeds"
+
+    def spread_over(self, name: str) -> str:
+        """Return what the interval of a difference is over: `other samples`, of all folds together, or its repeats."""
+        return "other samples" if self.joined_folds and name in self.joined_folds.draws else self.repeated_over
 
     def is_mean_over_folds(self, split: str) -> bool:
         """Whether its metrics of a split are means over the models of folds, not those of one or of joined samples."""
@@ -221,6 +230,11 @@ class Difference:
     def to_document_value(self) -> dict[str, Value]:
         """Return plain values for a document: also whether it rests on too few seeds to judge."""
         return {**self.to_dict(), "too_few_seeds": self.is_unclear_for_few_seeds}
+
+
+def is_fitted_once(spec: StudySpec, trials: Sequence[TrialRecord]) -> bool:
+    """Return whether these are the one trial of a model of scikit-learn: it knows no seed, or hardly."""
+    return spec.is_scikit_learn_reference and len(trials) == 1
 
 
 def to_arm(spec: StudySpec, candidate: Candidate | FittedReference) -> Arm:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from study.home.events import FoldsJoined, ParamValues
 from study.home.record import StudyRecord, TrialRecord
-from study.metrics import format_metric, format_metric_range
+from study.metrics import format_metric, format_metric_range, is_standard_error
 from study.metrics.selection_rules import summary_metrics
 from study.ranking import (
     Candidate,
@@ -17,7 +17,8 @@ from study.ranking import (
     seed_statistics,
     statistics_by_metric,
 )
-from study.ranking.difference import to_arm
+from study.ranking.candidates import split_sample_statistics
+from study.ranking.difference import is_fitted_once, to_arm
 from study.ranking.epochs import LAST_EPOCH_TEXT
 from study.ranking.json_documents import FLATTEN_FIELDS, OMIT_IF_NONE
 from study.spec import StudySpec
@@ -155,8 +156,9 @@ class FrontMember:
 class StudySummary:
     """A study's results.
 
-    Those of a final training are in `final`, those of a search in `found`, with its references and, where there are
-    several metrics, the front and the rule that chooses from it.
+    Those of a final training are in `final`, and in `ensemble` what its networks are worth as one model; those of a
+    search in `found`, with its references and, where there are several metrics, the front and the rule that chooses
+    from it.
     """
 
     name: str
@@ -173,6 +175,7 @@ class StudySummary:
     failures: Mapping[int, str | None]
     untested: Mapping[int, str]
     final: ArmSummary | None = field(default=None, metadata=OMIT_IF_NONE)
+    ensemble: ArmSummary | None = field(default=None, metadata=OMIT_IF_NONE)
     shown: Sequence[str]
     found: SearchSummary | None = field(default=None, metadata=FLATTEN_FIELDS)
     references: ReferencesSummary | None = field(default=None, metadata=FLATTEN_FIELDS)
@@ -181,8 +184,8 @@ class StudySummary:
 
     @property
     def arms(self) -> dict[str, ArmSummary]:
-        """Baseline, what leads the search if that is neither, best and final training, as far as there are any."""
-        found: dict[str, ArmSummary | None] = {"final": self.final}
+        """Baseline, what leads the search if that is neither, best; or final training and ensemble; what there is."""
+        found: dict[str, ArmSummary | None] = {"final": self.final, "ensemble": self.ensemble}
         if self.found:
             baseline, search = self.found.baseline, self.found.search
             is_baseline = search and baseline and search.trial == baseline.trial
@@ -199,6 +202,8 @@ def summarise(results: Results) -> StudySummary:
     best = _summarise_reference(results, results.reference_as_result) if results.reference_as_result else leads
     is_final, several = spec.final_seeds is not None, goal.has_several_metrics
     final = _summarise_trials(spec, results.final_trials) if is_final else None
+    if final and is_fitted_once(spec, results.final_trials):
+        final = replace(final, reference=str(spec.base["method"]["model"]))
     searched = sum(candidate.trial.stage == "search" for candidate in results.ranked_search)
     return StudySummary(
         name=spec.name,
@@ -215,6 +220,7 @@ def summarise(results: Results) -> StudySummary:
         failures={trial.number: trial.end_reason for trial in trials if trial.state == "failed"},
         untested={trial.number: trial.test_failure for trial in trials if trial.test_failure},
         final=final,
+        ensemble=_summarise_ensemble(results),
         shown=_metrics_to_print(results, [final] if is_final else [baseline, leads]),
         found=None
         if is_final
@@ -265,7 +271,9 @@ def result_metric_values(results: Results) -> dict[str, float]:
     values = {
         f"{who}/{name}": value
         for who, arm in summarise(results).arms.items()
-        for name, value in (arm.metrics if who == "final" else _only_study_metrics(results.spec, arm.metrics)).items()
+        for name, value in (
+            arm.metrics if results.spec.final_seeds else _only_study_metrics(results.spec, arm.metrics)
+        ).items()
     }
     numbers = {
         f"{name}{suffix}": one
@@ -276,9 +284,10 @@ def result_metric_values(results: Results) -> dict[str, float]:
 
 
 def result_seeds(results: Results) -> dict[str, str]:
-    """Return the seeds that these results rest on, as `study.WHO_seeds`; of a reference none."""
+    """Return the seeds that these results rest on, as `study.WHO_seeds`; of a reference none but that of its fit."""
     arms = summarise(results).arms.items()
-    return {f"study.{who}_seeds": ", ".join(map(str, arm.seeds)) for who, arm in arms if not arm.reference}
+    known = ((who, arm) for who, arm in arms if who == "final" or not arm.reference)
+    return {f"study.{who}_seeds": ", ".join(map(str, arm.seeds)) for who, arm in known}
 
 
 def _only_study_metrics(spec: StudySpec, metrics: MetricSummaryByName) -> MetricSummaryByName:
@@ -316,7 +325,7 @@ def summary_lines(summary: StudySummary) -> list[str]:
     texts = [f"study {summary.name}{whose}: {summary.state} ({counts or 'no trial yet'})"]
     leading = "search" if summary.references and summary.references.is_surpassed else "best"
     rows = [(leading if who == "best" and not arm.reference else who, arm) for who, arm in summary.arms.items()]
-    rows = rows[:1] if len(rows) > 1 and rows[0][1].trial == rows[1][1].trial else rows
+    rows = rows[:1] if summary.found and len(rows) > 1 and rows[0][1].trial == rows[1][1].trial else rows
     if any(arm.reference for _, arm in rows):  # of what leads the search the study's metric is enough then
         own = {name.split("/")[1] for name in summary.metrics}
         rows = [(who, arm.with_metrics(own) if who == "search" else arm) for who, arm in rows]
@@ -404,6 +413,8 @@ def _interval_note(rows: Sequence[tuple[str, ArmSummary]]) -> list[str]:
         return []
     if any(arm.folds for _, arm in rows):
         return ["±: over folds and seeds; 95%: of val over samples drawn anew, of test with its samples' own error"]
+    if all(arm.reference for _, arm in rows):
+        return ["95%: by the error of the split's own samples"]
     return ["±: over seeds; 95%: with the error of the split's own samples, which seeds share"]
 
 
@@ -439,6 +450,16 @@ def _summarise_trials(spec: StudySpec, trials: Sequence[TrialRecord], joined: Fo
         metrics=_metric_summaries(statistics_by_metric(spec.objective, trials, joined)),
         beside={which: _metric_summaries(of) for which, of in metrics_at_other_epochs(spec, trials).items()},
     )
+
+
+def _summarise_ensemble(results: Results) -> ArmSummary | None:
+    """Return what the networks of a final training are worth as one model; None: it is none, or is not measured."""
+    if (measured := results.record.ensemble) is None:
+        return None
+    count, of_trials = len(measured.trials), [results.record.trials[number] for number in measured.trials]
+    known = [name for name, value in measured.metrics.items() if value is not None and not is_standard_error(name)]
+    values = {name: split_sample_statistics(measured.metrics, name, count) for name in known}
+    return replace(_summarise_trials(results.spec, of_trials), metrics=_metric_summaries(values), beside={})
 
 
 def _metric_summaries(of: Mapping[str, SeedStatistics]) -> MetricSummaryByName:

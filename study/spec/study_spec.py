@@ -9,6 +9,7 @@ from itertools import product
 from typing import cast
 
 from study import data, models
+from study.catalogue import REFERENCE_METHOD
 from study.data import Facts
 from study.files import FileDigest
 from study.knobs import Params, Scalar, Section, Value, to_options
@@ -213,6 +214,11 @@ class StudySpec:
     def seeds(self) -> Sequence[int]:
         """Training seeds of each configuration of the search: its own and those of its replicates."""
         return search_seeds(self.seed, self.search.replicates)
+
+    @property
+    def is_scikit_learn_reference(self) -> bool:
+        """Whether its own configuration is a model of scikit-learn, which is fitted at once."""
+        return self.base["method"]["name"] == REFERENCE_METHOD
 
     @property
     def folds(self) -> int | None:

@@ -39,7 +39,7 @@ from study.text import list_few_names, quoted
 from study.trained import ModelDescription
 from study.trained.classifier import load_model_weights
 from study.trained.model_files import test_split_fingerprint
-from study.training import DivergedError, Trial, TrialConfig
+from study.training import DivergedError, Trial, TrialConfig, ensemble
 from study.training.device import resolve_device
 
 ALL_SAMPLES_SPLIT = "all"
@@ -53,6 +53,7 @@ class EvaluationResult:
     Attributes:
         metrics: as `SPLIT/NAME`, None for one that is no number on this split.
         samples: number of the split.
+        group_sizes: samples of each group, by the reported name of its accuracy; empty without bias labels.
         worst_group: groups that are served worst; None where that is not known, or all are served alike.
         left_out: rows of the table that the model cannot take.
         unknown_bias_classes: bias classes that the model was not trained on; samples of theirs are in no group.
@@ -61,6 +62,7 @@ class EvaluationResult:
 
     metrics: Mapping[str, float | None]
     samples: int
+    group_sizes: Mapping[str, int]
     worst_group: WorstGroup | None
     left_out: FaultsByRow
     unknown_bias_classes: Sequence[str]
@@ -133,18 +135,32 @@ def evaluate_model(
         config = replace(config, train=replace(config.train, with_val=False))
     # the network that inferred groups for the training is no part of the model
     config = replace(config, train=replace(config.train, inferred_groups="none"))
-    load_model_weights(description, model.parent)  # refuses what was not written by study
+    weights = [safe_path_below(model.parent, name) for name in description.digest_by_weights_file]
+    for path, digest in zip(weights, description.digest_by_weights_file.values(), strict=True):
+        load_model_weights(path, digest)  # refuses what was not written by study
     place = str(resolve_device(device))
     noted = _note_test_reading(home, description) if is_own and split == "test" else nullcontext()
     with description.use_frozen_network(model.parent), noted:
         trial = Trial(config, dataset, place, begins=False)
-        trial.load_model(safe_path_below(model.parent, description.weights))
         try:
-            measured = finite_metrics(trial.evaluate(split, final=True))
+            measured = finite_metrics(_metrics_of_networks(trial, split, weights))
             groups, classes = _worst_group(trial, split, measured), _lowest_class_sentences(trial, split, measured)
-            return EvaluationResult(measured, len(dataset.splits[split]), groups, left_out, foreign, classes)
+            sizes = group_names.group_sizes_by_metric(split, _group_sizes(trial, split))
+            return EvaluationResult(measured, len(dataset.splits[split]), sizes, groups, left_out, foreign, classes)
         except DivergedError as diverged:
             raise UserError(f"{model}: {diverged}: the model cannot be measured on these data") from None
+
+
+def _metrics_of_networks(trial: Trial, split: str, weights: Sequence[Path]) -> dict[str, float]:
+    """Return the metrics of a split, of several networks those of their mean probability; raises `DivergedError`."""
+    if len(weights) == 1:
+        trial.load_model(weights[0])
+        return trial.evaluate(split, final=True)
+    told = []
+    for path in weights:
+        trial.load_model(path)
+        told.append(trial.evaluate.log_probabilities(split))
+    return trial.evaluate.metrics_of_scores(split, ensemble.mean_log_probabilities(told))
 
 
 def group_metrics_in_words(model: Path, metrics: Iterable[str]) -> dict[str, str]:
@@ -205,10 +221,16 @@ def _check_split_fits_model(model: Facts, facts: Facts, split: str) -> None:
         raise UserError(f"--split {split}: the data have {', '.join(facts.splits)}, and all")
 
 
+def _group_sizes(trial: Trial, split: str) -> list[list[int]]:
+    """Return the samples of each class with each bias class, by the counts of this evaluation."""
+    sizes: list[list[int]] = trial.evaluate.counts[split].accuracy_statistics.samples.long().tolist()
+    return sizes
+
+
 def _worst_group(trial: Trial, split: str, measured: Mapping[str, float | None]) -> WorstGroup | None:
     """Return the groups that the model serves worst, by the counts of this evaluation."""
     facts, cells = trial.dataset.facts.facts_of_split(split), trial.evaluate.counts[split]
-    right, samples = cells.accuracy_statistics.sums.tolist(), cells.accuracy_statistics.samples.long().tolist()
+    right, samples = cells.accuracy_statistics.sums.tolist(), _group_sizes(trial, split)
     unknown = int(cells.table[:, -1].sum()) if facts.bias_classes else None
     against = conflicting_group_sizes(samples, facts.aligned), measured.get(f"{split}/conflicting_accuracy")
     found = GroupCounts(split, samples, right, unknown, measured[f"{split}/accuracy"], None, *against)

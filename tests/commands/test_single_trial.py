@@ -23,7 +23,7 @@ METRICS = {
 def test_an_epoch_is_a_line_of_what_the_study_is_about() -> None:
     spec = quickstart("train.epochs=20", "search.constraints=[val/equalized_odds <= 0.2]")
     told = epoch_line(spec, METRICS)
-    assert told == "epoch 2 of 20  train/loss 1.235  val/accuracy 75.0%  val/equalized_odds 0.100  time/epoch 0.500"
+    assert told == "epoch 2 of 20  train/loss 1.235  val/accuracy 75.0%  val/equalized_odds 0.100  time/epoch 0.500 s"
 
 
 def test_all_metrics_are_a_table_with_a_column_for_each_split() -> None:
@@ -32,12 +32,31 @@ def test_all_metrics_are_a_table_with_a_column_for_each_split() -> None:
         "accuracy        75.0 ± 1.2%         70.0%",
         "equalized_odds  0.100",
         "train/loss      1.235",
-        "time/epoch      0.500",
+        "time/epoch      0.500 s",
         "±: standard error, as the split is a sample",
     ]
     assert metrics_table({"epoch": 1}) == []
     (_, group) = metrics_table({"val/group_0_1_accuracy": 0.5}, ["no", "yes"], ["a", "b"])
     assert group.split(maxsplit=2) == ["group_0_1_accuracy", "50.0%", "class 'no', bias class 'b'"]
+
+
+def test_the_accuracy_of_a_group_comes_with_its_size() -> None:
+    own = {"val/group_0_1_accuracy": 0.5, "test/group_0_1_accuracy": 1.0, "val/group_1_1_accuracy": float("nan")}
+    (_, group, empty) = metrics_table(own, sizes={"val/group_0_1_accuracy": 4, "val/group_1_1_accuracy": 0})
+    assert group == "group_0_1_accuracy  50.0% of 4          100.0%"
+    assert empty == "group_1_1_accuracy  not defined"
+
+
+def test_a_short_time_is_told_with_two_digits() -> None:
+    assert metrics_table({"time/epoch": 0.00123}) == ["time/epoch  0.0012 s"]
+
+
+def test_what_is_no_number_has_no_unit() -> None:
+    spec = quickstart("search.metric=val/unbiased_accuracy")
+    nan = float("nan")
+    assert epoch_line(spec, {"epoch": 1, "val/unbiased_accuracy": nan}).endswith("val/unbiased_accuracy not defined")
+    (_, accuracy, _) = metrics_table({"val/accuracy": 0.5, "val/accuracy_standard_error": nan})
+    assert accuracy == "accuracy  50.0%"
 
 
 def test_the_speed_on_a_table_is_in_rows() -> None:

@@ -125,7 +125,10 @@ def test_values_that_are_equal_but_for_rounding_have_no_spread(size):
     assert seed_statistics(one).standard_deviation == 0.0
     same = mean_difference(dict(enumerate(one)), dict(enumerate(reversed(one))))
     assert (same.value, same.interval) == (0.0, (0.0, 0.0))
-    assert formatting.difference_with_verdict("val/equalized_odds", same, better=False) == "the same on every seed"
+    assert (
+        formatting.difference_with_verdict("val/equalized_odds", same, better=False, over="seeds")
+        == "the same on every seed"
+    )
     assert mean_difference({0: one[0]}, {0: one[1]}).value == 0.0, "of one seed each, too"
     luck = mean_difference({0: 0.1 + 0.2, 1: 0.1, 2: 0.2}, {0: 0.1, 1: 0.2, 2: 0.3})
     assert (luck.value, luck.is_paired) == (0.0, True)

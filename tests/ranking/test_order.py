@@ -14,6 +14,7 @@ from scipy.special import ndtri
 from study import ranking
 from study.home.record import StudyRecord
 from study.ranking import Results, SeedStatistics, seed_statistics
+from study.ranking.candidates import split_sample_statistics
 from study.training.standard_errors import binomial_error
 
 SPEC = quickstart("search.confirm={top: 2, seeds: 2}")
@@ -157,10 +158,17 @@ def test_the_interval_of_a_value_holds_for_small_splits_and_few_seeds(samples: i
 
 
 def test_the_interval_of_a_loss_has_no_end_above() -> None:
-    low, high = SeedStatistics(1.4, 0.1, 3, split_error=0.2, is_proportion=False).confidence_interval() or (0.0, 0.0)
+    def interval(mean: float, deviation: float | None, count: int) -> tuple[float, float]:
+        loss = SeedStatistics(mean, deviation, count, split_error=0.2, is_proportion=False, min_value=0.0)
+        return loss.confidence_interval() or (0.0, 0.0)
+
+    low, high = interval(1.4, 0.1, 3)
     assert low == pytest.approx(2.8 - high)
     assert 1.4 - 2.2 * 0.208 < low < 1.4 - 1.96 * 0.208
-    assert SeedStatistics(0.1, None, 1, split_error=0.2, is_proportion=False).confidence_interval() == (
-        0.0,
-        pytest.approx(0.492, abs=1e-3),
-    )
+    assert interval(0.1, None, 1) == (0.0, pytest.approx(0.492, abs=1e-3))
+
+
+def test_the_interval_of_a_metric_of_the_users_own_may_be_below_zero() -> None:
+    """As of a reward or an explained variance."""
+    own = split_sample_statistics({"val/reward": -3.0, "val/reward_standard_error": 0.1}, "val/reward", 1)
+    assert own.confidence_interval() == (pytest.approx(-3.196, abs=1e-3), pytest.approx(-2.804, abs=1e-3))

@@ -37,6 +37,7 @@ from study.analysis.statistics.compare_studies import compare_studies, printed_c
 from study.analysis.statistics.next_step import TakeReference, next_steps
 from study.analysis.tables.report_tables import printed_summary
 from study.commands import status
+from study.commands.final_training import final_training_spec
 from study.commands.progress import StudyProgress
 from study.home import ledger
 from study.home.events import ReferenceFitted, SessionClosed
@@ -45,6 +46,7 @@ from study.home.record import StudyRecord, TrialRecord
 from study.metrics import format_metric
 from study.ranking import FittedReference, Results, summary
 from study.ranking.json_documents import to_plain_value
+from study.ranking.summary import result_seeds
 from study.spec import load_study
 from study.spec.reference_models import REFERENCES
 from study.tracking.runs_from_events import STUDY_RUN_KEY, EventTranslator
@@ -341,3 +343,27 @@ def test_of_fresh_seeds_the_means_are_compared() -> None:
     assert isinstance(stays, FittedReference)
     arm = only(ReferenceStays, Results(spec, found)).arm
     assert (arm.trial_number, arm.metric_statistics("val/accuracy").mean) == (1, pytest.approx(0.7))
+
+
+def test_of_several_limits_those_that_a_better_configuration_breaks_are_named() -> None:
+    """The trial's gap is 0.2; the reference alone keeps both limits."""
+    spec = referenced_spec(f"search.constraints=[{ODDS} <= 0.1, val/accuracy >= 0.2]")
+    stays = only(ReferenceStays, Results(spec, referenced({"majority": (0.3, 0.0)}, [(0.7, 0.2)])))
+    assert f"is better (70.0%), and misses {ODDS} <= 0.1." in str(stays)
+
+
+def test_a_reference_that_was_fitted_finally_has_no_seed() -> None:
+    """It was fitted once: no line speaks of its seed, or of a spread over seeds that one more would tell."""
+    spec = final_training_spec(referenced_spec("train.epochs=1", "search.early_stopping=none"), [6], "fitted")
+    spec = replace(spec, base={**spec.base, "method": {"name": "reference", "model": "logistic_regression"}})
+    found = over(Told("final", [0.8], seed=6, further={ERROR: 0.02}, tested={"test/accuracy": 0.7}))
+    results = Results(spec, found)
+    page = page_to_markdown(build_report_page(results, {"seeds"}))
+    lines = "\n".join(summary.summary_lines(summary.summarise(results)))
+    for text in (page.partition("## Settings")[0], page.partition("## What is not known")[2], lines):
+        assert not re.search(
+            r"\b(?:seed 6|1 seed|one seed|deviation over|the seeds|each ring)\b", text, re.IGNORECASE
+        ), text
+    assert "(no seed)" in lines
+    assert "It was fitted once" in page
+    assert result_seeds(results) == {"study.final_seeds": "6"}

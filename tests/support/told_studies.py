@@ -9,9 +9,9 @@ from helpers import Told, quickstart, record
 from study.analysis.report.caveats import CouldNotReadTestSplit, caveat_statements
 from study.analysis.report.conclusions import InputTellsClass, SuspiciousResult
 from study.analysis.report.result_sentences import lead_statements
-from study.analysis.statistics.next_step import TrialFailed, next_steps
+from study.analysis.statistics.next_step import SamplesDoNotDecide, TrialFailed, next_steps
 from study.commands.final_training import final_training_spec
-from study.home.events import GroupSampleCounts, ReferenceFitted
+from study.home.events import EnsembleMeasured, GroupSampleCounts, ReferenceFitted
 from study.home.record import StudyRecord
 from study.ranking import Results
 from study.ranking.json_documents import Statement
@@ -47,6 +47,15 @@ def over(*trials: Told) -> StudyRecord:
     """A study that is complete."""
     found = record(*trials)
     found.state = "complete"
+    return found
+
+
+def trained_twice(joined: float) -> StudyRecord:
+    """A final training of two seeds, whose ensemble is so good on validation."""
+    tested = {"test/accuracy": 0.5}
+    found = over(Told("final", [0.5], tested=tested), Told("final", [0.6], seed=1, tested=tested))
+    of_ensemble = {"val/accuracy": joined, ERROR: 0.02, "test/accuracy": 0.55}
+    found.apply(EnsembleMeasured((0, 1), of_ensemble, time=99.0))
     return found
 
 
@@ -391,12 +400,14 @@ def all_told() -> dict[str, Results]:
             final_training_spec(ALONE, [0]),
             over(Told("final", [0.5], tested={"test/accuracy": 0.4}, further={ERROR: 0.06})),
         ),
+        "ensemble": (final_training_spec(ALONE, [0, 1]), trained_twice(0.62)),
+        "ensemble behind a seed": (final_training_spec(ALONE, [0, 1]), trained_twice(0.58)),
     }
     return {name: Results(spec, told) for name, (spec, told) in found.items()}
 
 
 def by_hand() -> list[Statement]:
-    """Statements that rest on a user's files, and of a study that failed."""
+    """Statements that rest on a user's files or on folds, and of a study that failed."""
     side = Results(ALONE, over(Told("search", [0.995]))).baseline_and_best_arms[1]
     assert side is not None
     telling = InputTellsClass("column 'copy' alone tells the class: right in 98.0%")
@@ -405,5 +416,6 @@ def by_hand() -> list[Statement]:
         telling,
         *doubted,
         CouldNotReadTestSplit([3], "no memory"),
+        SamplesDoNotDecide(side, side),
         TrialFailed("boom", 0, "BUG: RuntimeError: my own bug"),
     ]

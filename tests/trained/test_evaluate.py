@@ -67,7 +67,8 @@ def test_a_description_names_no_weights_outside_its_folder(model: Path, tmp_path
 
 def test_of_many_groups_the_worst_are_named_by_their_own_counts(model: Path, tmp_path: Path) -> None:
     """Of 100 groups none has a metric of its own."""
-    found = evaluate_model(Home(tmp_path / "home"), model, "val", device="cpu").worst_group
+    evaluated = evaluate_model(Home(tmp_path / "home"), model, "val", device="cpu")
+    found = evaluated.worst_group
     assert found is not None
     description = ModelDescription.read_file(model)
     split = data.load(description.config["data"]).splits["val"]
@@ -80,7 +81,8 @@ def test_of_many_groups_the_worst_are_named_by_their_own_counts(model: Path, tmp
     assert len({group.name for group in (*found.worst, *found.too_small)}) == sum(
         size < 10 for size in found.group_sizes
     )
-    assert sum(found.group_sizes) == len(split)
+    assert sum(found.group_sizes) == sum(evaluated.group_sizes.values()) == len(split)
+    assert evaluated.group_sizes["val/group_0_1_accuracy"] == ((split.target == 0) & (split.bias == 1)).sum()
 
 
 def test_a_file_is_refused_for_a_model_of_data_that_have_no_files_of_the_users(model: Path, tmp_path: Path) -> None:

@@ -167,7 +167,7 @@ def caveat_statements(results: Results) -> Iterator[Statement]:
     yield from unfitted_reference_statements(results)
     for why in dict.fromkeys(trial.test_failure for trial in trials if trial.test_failure):
         yield CouldNotReadTestSplit([trial.number for trial in trials if trial.test_failure == why], why)
-    if final and len(final.metric_seeds(spec.metric)) < 2:
+    if final and not final.knows_no_seed and len(final.metric_seeds(spec.metric)) < 2:
         yield Remark("There is only one seed, so the spread over seeds is not known.")
 
 

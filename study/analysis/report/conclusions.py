@@ -15,9 +15,11 @@ from study.analysis.statistics.debiasing_metrics import (
     n_samples_of_accuracy,
     statistics_with_error,
 )
+from study.metrics import format_metric
 from study.ranking import Results, SeedStatistics
-from study.ranking.candidates import CandidateLead
+from study.ranking.candidates import CandidateLead, split_sample_statistics
 from study.ranking.difference import Arm, Difference, to_arm
+from study.ranking.final_model import trials_of_model
 from study.ranking.json_documents import Statement
 from study.spec import StudySpec
 from study.spec.configuration import are_same_configuration
@@ -101,6 +103,7 @@ def conclusion_statements(results: Results) -> list[Statement]:
         return [
             *small_split_statements(results, final),
             *_final_values(results, final),
+            *_ensemble_values(results),
             *lost,
             *suspicious_result_statements(results, final),
         ]
@@ -340,6 +343,43 @@ class FinalTrainingReached(Statement):
         return f"{_value_text(self.arm, name)}{whole}"
 
 
+class EnsembleReached(Statement):
+    """The metrics of the mean of a final training's probabilities, with the split's error; and whether it is its model.
+
+    Attributes:
+        count: number of its networks.
+        seed: of the network that is the model; None: the ensemble is.
+    """
+
+    count: int
+    values: Mapping[str, SeedStatistics]
+    seed: int | None = None
+
+    def __str__(self) -> str:
+        told = []
+        for name, of in self.values.items():
+            ends = of.confidence_interval()
+            interval = f" (95% interval {formatting.format_value_interval(name, ends)})" if ends else ""
+            told.append(f"{name} {format_metric(name, of.mean)}{interval}")
+        whose = "is the model" if self.seed is None else f"is not the model: seed {self.seed} is better on validation"
+        return (
+            f"The ensemble of these {self.count} networks, the mean of their probabilities, reaches {', '.join(told)}. "
+            f"It {whose}."
+        )
+
+
+def _ensemble_values(results: Results) -> Iterator[EnsembleReached]:
+    if (measured := results.record.ensemble) is None:
+        return
+    own = results.spec.objective.metrics
+    names = [*own, *(f"test/{name.split('/')[1]}" for name in own)]
+    count, model = len(measured.trials), trials_of_model(results)
+    known = [name for name in names if measured.metrics.get(name) is not None]
+    values = {name: split_sample_statistics(measured.metrics, name, count) for name in known}
+    if values:
+        yield EnsembleReached(count, values, model[0].seed if len(model) == 1 else None)
+
+
 def _final_values(results: Results, final: Arm) -> Iterator[FinalTrainingReached]:
     metrics, is_first = results.spec.objective.metrics, True
     for names in (metrics, [f"test/{name.split('/')[1]}" for name in metrics]):
@@ -394,7 +434,7 @@ class GainOverBaseline(Statement):
         first = {
             "none": f"The search gained nothing: {both} {best}",
             "unclear": f"{sentence_case(told)} did not {'rise' if rises else 'fall'} beyond the spread over "
-            f"{self.best.repeated_over}: {before} (baseline), {after} ({best})",
+            f"{self.best.spread_over(name)}: {before} (baseline), {after} ({best})",
             "clear": f"The search {'raised' if rises else 'lowered'} {told} from {before} (baseline) to {after} "
             f"({best})",
             "negative": f"The search found nothing better than the baseline: {both} {what} ({best})",
@@ -435,9 +475,8 @@ class MetricChange(Statement):
             return "the same on all seeds"
         is_part = difference.is_paired and set(self.reference.metric_seeds(name)) != set(best.metric_seeds(name))
         where = " on the seeds that both have" if is_part else ""
-        over = "other samples" if best.joined_folds and name in best.joined_folds.draws else best.repeated_over
         return formatting.difference_with_verdict(
-            name, difference, best.spec.is_better(difference.value, 0.0), where, over
+            name, difference, best.spec.is_better(difference.value, 0.0), best.spread_over(name), where
         )
 
 
@@ -465,11 +504,13 @@ class DebiasingNotNeeded(Statement):
 
     Attributes:
         aligned, conflicting: its accuracy on samples that agree, and that conflict, with the bias.
+        over: what the spread is over beyond which nothing is better.
     """
 
     split: str
     aligned: float
     conflicting: float
+    over: str
 
     def __str__(self) -> str:
         both = [
@@ -477,7 +518,7 @@ class DebiasingNotNeeded(Statement):
         ]
         return (
             f"Debiasing is not needed here: the baseline has {both[0]} right of the samples that agree with the bias "
-            f"and {both[1]} of those that conflict with it, and nothing is better beyond the spread over seeds."
+            f"and {both[1]} of those that conflict with it, and nothing is better beyond the spread over {self.over}."
         )
 
 
@@ -501,13 +542,14 @@ def _debiasing_not_needed(results: Results, reference: Arm, best: Arm) -> Iterat
     error = math.hypot(*((ends[1] - ends[0]) / 2 if ends else math.inf for ends in intervals))
     is_level = aligned.mean - conflicting.mean + error < MAX_BIAS_GAP
     if is_level and not (gain.is_clear and spec.is_better(gain.value, 0.0)):
-        yield DebiasingNotNeeded(split, aligned.mean, conflicting.mean)
+        yield DebiasingNotNeeded(split, aligned.mean, conflicting.mean, best.spread_over(spec.metric))
 
 
 def _value_text(arm: Arm, name: str | None = None) -> str:
     """Return a metric of an arm, by default the study's, and the seeds behind it."""
     name = name or arm.spec.metric
-    return f"{name} {formatting.format_arm_mean(arm, name)} on {formatting.folds_and_seeds_text(arm, name)}"
+    where = "" if arm.knows_no_seed else f" on {formatting.folds_and_seeds_text(arm, name)}"
+    return f"{name} {formatting.format_arm_mean(arm, name)}{where}"
 
 
 def _seeds_text(name: str, reference: Arm, chosen: Arm) -> str:

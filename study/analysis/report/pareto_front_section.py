@@ -121,7 +121,8 @@ class FrontGain(Statement):
         means = " against ".join(formatting.format_arm_mean(arm, name) for arm in (self.best, self.reference))
         if self._is_doubted(name, gain):
             return f"{name} {means}"
-        return f"{name} {means}, {formatting.difference_with_verdict(name, gain, self._is_better(name, gain))}"
+        over, is_better = self.best.spread_over(name), self._is_better(name, gain)
+        return f"{name} {means}, {formatting.difference_with_verdict(name, gain, is_better, over)}"
 
     def _is_better(self, name: str, gain: Difference) -> bool:
         return (gain.value < 0) == (self.best.spec.direction(name) == "min")

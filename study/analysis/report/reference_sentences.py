@@ -102,7 +102,9 @@ class ReferenceStays(Statement):
         if gap == formatting.format_difference(name, 0.0, signed=False):
             return f"{who} is as good ({measured})"
         if spec.is_better(own.mean, value):
-            return f"{who} is better ({measured}), and misses {' and '.join(spec.search.constraints)}"
+            means = {each: arm.metric_statistics(each.metric) for each in spec.objective.constraints}
+            broken = [str(each) for each, of in means.items() if of and each.violation_by(of.mean) > 0]
+            return f"{who} is better ({measured}), and misses {' and '.join(broken)}"
         though = ", which may be luck" if self.is_clear_against(arm) is False else ""
         return f"{who} is {gap} worse ({measured}){though}"
 

@@ -182,7 +182,10 @@ def trade_off_statements(results: Results) -> Iterator[AccuracyTradeOff | Milder
 
 
 def milder_configurations(results: Results, reference: Arm, best: Arm) -> Iterator[MilderConfiguration]:
-    """Yield the best configuration besides the result that is better than the baseline and loses little accuracy."""
+    """Yield the best configuration besides the result that is better than the baseline and loses little accuracy.
+
+    It breaks no limit: the choice would not allow it.
+    """
     spec = results.spec
     own = reference.metric_statistics(spec.metric)
     whole = reference.metric_statistics("val/accuracy")
@@ -192,6 +195,8 @@ def milder_configurations(results: Results, reference: Arm, best: Arm) -> Iterat
     for candidate in results.ranked_search:
         arm, is_confirmed = to_arm(spec, candidate), candidate.confirm_statistics is not None
         if arm.trial_number == best.trial_number or (spec.folds and not is_confirmed):  # one fold is no fair comparison
+            continue
+        if (candidate.confirmed_score or candidate.score).total_violation > 0:
             continue
         value, accuracy = (arm.metric_statistics(name) for name in (spec.metric, "val/accuracy"))
         if value and accuracy and accuracy.mean >= least and spec.is_better(value.mean, own.mean):
@@ -364,9 +369,9 @@ class BestAmongRivals(Statement):
             f"the {against.n_compared} configurations that ran on {ran}{kept and ' and'}{kept.removeprefix(' that')}"
         )
         if self.verdict == "better mean":
-            clear = f", beyond the spread over {best.repeated_over}" if against.difference_to_runner_up.is_clear else ""
             leader = against.runner_up.label
             name, gap = best.spec.metric, against.difference_to_runner_up
+            clear = f", beyond the spread over {best.spread_over(name)}" if gap.is_clear else ""
             amount = f"{formatting.difference_with_interval(name, gap)}{clear}"
             return (
                 f"Of {where}, {leader} has the best mean; in {name} the difference of {best.label} to it is {amount}."

@@ -171,6 +171,8 @@ def figure_caption(name: str, results: Results) -> str:
     }
     if result := results.reference_as_result:
         given["undrawn"] = f" The result, {result.name_in_sentence}, needs no search and is not among them."
+    if results.final_arm and results.final_arm.knows_no_seed:
+        given["tick"] = "The ring is its value: it was fitted once."
     if results.spec.folds and results.spec.final_seeds is None:
         are_joined = any(arm.joined_folds for arm in results.fresh_seed_arms)
         given["tick"] = ONE_VALUE_OF_FOLDS_TEXT if are_joined else RINGS_TEXT.format("fold")
@@ -220,8 +222,13 @@ def summary_note(results: Results) -> str:
     note = f"Mean ± sample standard deviation over the seeds in the last column, {at_epoch}."
     same = "" if spec.function else " All seeds use the same data and splits."
     if spec.final_seeds is not None:
-        return note + same
+        is_fitted_once = results.final_arm is not None and results.final_arm.knows_no_seed
+        return "It was fitted once: no spread over seeds is known of it." if is_fitted_once else note + same
+    if spec.folds:
+        same = " Each seed validates on a fold of its own; all read the same test split."
     reference, best = results.baseline_and_result_arms
+    if any(arm.joined_folds for arm in (reference, best) if arm):
+        note += " On validation it is the value over the samples of all folds together, which has no deviation."
     if results.reference_as_result:
         note += f" {_fit_count_text(spec)}: no spread over seeds is known of it."
     elif best and (reference or best.n_candidates > 1):

@@ -10,10 +10,11 @@ from study.errors import UserError, suggest_or_list
 from study.home.events import ENDED_STATES
 from study.knobs import Section, Value
 from study.ranking import Results, SeedStatistics
-from study.ranking.difference import Arm, Difference, mean_difference, to_arm
+from study.ranking.difference import Arm, Difference, to_arm
 from study.ranking.json_documents import FLATTEN_FIELDS
 from study.ranking.summary import ArmSummary, StudySummary, summarise
 from study.spec import StudySpec
+from study.spec.objective import MetricConstraint
 from study.spec.reference_models import REFERENCES
 from study.text import flatten_mapping, format_parameter
 
@@ -38,6 +39,7 @@ def differences_to_first(first: Results, other: Results, metric: str | None = No
     """Return the other study's best minus the first one's, by metric; of final trainings their means.
 
     Both bests were chosen by what they are compared by. The interval allows for each pair that could have been chosen.
+    Of two that ran on all folds it is by the samples of all folds, which are the same for both, not by their seeds.
     Final trainings chose nothing, so that they can be compared by any metric.
 
     Returns:
@@ -47,10 +49,9 @@ def differences_to_first(first: Results, other: Results, metric: str | None = No
     is_same = first.spec.name == other.spec.name
     if one is None or two is None or is_same or _comparability_key(first.spec) != _comparability_key(other.spec):
         return {}
-    gaps = {
-        name: mean_difference(one.metric_by_seed(name), two.metric_by_seed(name), one.n_candidates * two.n_candidates)
-        for name in _compared_metrics([summarise(first)], metric if first.spec.final_seeds is not None else None)
-    }
+    one = replace(one, n_candidates=one.n_candidates * two.n_candidates)
+    names = _compared_metrics([summarise(first)], metric if first.spec.final_seeds is not None else None)
+    gaps = {name: one.difference_to(two, name) for name in names}
     return {name: gap for name, gap in gaps.items() if gap and gap.is_paired}
 
 
@@ -254,8 +255,10 @@ def _best_trial_text(told: StudySummary) -> str:
         return formatting.MISSING_TEXT
     if best.reference:
         return f"none: {REFERENCES[best.reference].description}"
-    broken = f", breaks {' or '.join(told.constraints)}" if best.violation else ""
-    return f"{best.trial}{' (baseline)' * bool(baseline and baseline.trial == best.trial)}{broken}"
+    limits = [MetricConstraint.from_text(text) for text in told.constraints]
+    broken = [str(each) for each in limits if (of := best.metrics.get(each.metric)) and each.violation_by(of.mean) > 0]
+    breaks = f", breaks {' and '.join(broken)}" if broken else ""
+    return f"{best.trial}{' (baseline)' * bool(baseline and baseline.trial == best.trial)}{breaks}"
 
 
 def _best_reference_rows(told: Sequence[StudySummary], metrics: Sequence[str]) -> dict[str, list[str]]:

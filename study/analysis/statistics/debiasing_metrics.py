@@ -2,11 +2,10 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
 from study.analysis.statistics import formatting
 from study.home.record import StudyRecord
-from study.metrics import format_metric, is_fraction_metric
+from study.metrics import format_metric
 from study.metrics.worst_group_statement import GroupCounts, WorstGroup, find_worst_group
 from study.ranking import SeedStatistics
 from study.ranking.difference import Arm
@@ -73,7 +72,7 @@ def statistics_with_error(record: StudyRecord, arm: Arm, name: str) -> SeedStati
     """Return an arm's metric over its seeds, with its `sampling_standard_error`."""
     found = arm.metric_statistics(name)
     error = sampling_standard_error(record, arm, name)
-    return replace(found, split_error=error, is_proportion=is_fraction_metric(name)) if found else None
+    return found.with_split_error(name, error) if found else None
 
 
 def n_samples_of_accuracy(record: StudyRecord, arm: Arm, split: str, metric: str) -> int | None:

@@ -118,9 +118,7 @@ def format_interval(metric: str, difference: "Difference") -> str:
     return " to ".join(_numbers_in_unit(metric, *difference.interval))
 
 
-def difference_with_verdict(
-    metric: str, difference: "Difference", better: bool, where: str = "", over: str = "seeds"
-) -> str:
+def difference_with_verdict(metric: str, difference: "Difference", better: bool, over: str, where: str = "") -> str:
     """Return the `difference_with_interval` of a difference, and whether it is beyond the spread over seeds.
 
     Args:

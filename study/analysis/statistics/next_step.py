@@ -13,7 +13,7 @@ to take that comes before what more search may bring:
 7. `seeds`: it is open whether the best is better than the baseline, or, if it is, than the runner-up; and it ran on
    one or two seeds, or `MAX_SEEDS_NEEDED` paired seeds are more likely enough to tell than not. Not where the answer
    would change nothing: both have every validation sample right, or the interval of their difference reaches less far
-   than `MIN_SHARE_OF_GAIN` of the gain over the baseline.
+   than `MIN_SHARE_OF_GAIN` of the gain over the baseline; nor where the samples of all folds judged both.
 8. `enough`: none of these. How many seeds a difference may take is said all the same, and that few trials do not tell
    whether more of them or wider ranges are needed.
 """
@@ -33,7 +33,7 @@ from study.analysis.statistics.range_edges import (
     RangeEdge,
     find_range_edges,
 )
-from study.ranking import FittedReference, Results
+from study.ranking import NORMAL_DEGREES_OF_FREEDOM, FittedReference, Results
 from study.ranking.difference import CONFIDENCE_LEVEL, Arm, Difference, find_root, selection_adjusted_t, to_arm
 from study.ranking.json_documents import Statement
 from study.spec import StudySpec, objective
@@ -405,6 +405,20 @@ class SeedsDoNotDecide(Statement):
         return f"{what} {between} in all ({SEEDS_CONFIDENCE:.0%} confidence); {following}"
 
 
+class SamplesDoNotDecide(Statement):
+    """Two configurations that the samples of all folds do not tell apart, on which more seeds hardly tell more."""
+
+    best: Arm
+    other: Arm
+
+    def __str__(self) -> str:
+        return (
+            f"By {self.best.spec.metric} it is open which of {self.best.label_in_sentence} and "
+            f"{self.other.label_in_sentence} is better: they were judged by the samples of all folds, whose error more "
+            "seeds do not take away. More data would tell."
+        )
+
+
 MIN_SHARE_OF_GAIN = 0.1
 """Share of the gain over the baseline below which it does not matter which of two configurations is better."""
 
@@ -546,9 +560,7 @@ def next_steps(results: Results) -> list[NextStep]:
     elif any(results.rule_pick_arm(arm) is None for arm in (best, reference) if arm):
         top = min(PROPOSED_CONFIRM_COUNT, len(results.ranked_by_search_value))
         why = StepReason("baseline on own seeds alone" if results.rule_pick_arm(best) else "own seeds alone")
-        found.append(
-            NextStep("confirm", why, shell_command("confirm", name, "--top", top, "--seeds", PROPOSED_CONFIRM_COUNT))
-        )
+        found.append(NextStep("confirm", why, _confirm_command(results.spec, top, PROPOSED_CONFIRM_COUNT)))
     if stays := results.reference_as_result:
         return [NextStep("enough", TakeReference(stays), None), *found]
     further = [step for step in found if step.kind != "enough"]
@@ -644,15 +656,22 @@ def _seed_steps(results: Results, reference: Arm | None, best: Arm) -> list[Next
     return _more_seeds_step(results, best, others.runner_up, others.difference_to_runner_up)
 
 
+def _confirm_command(spec: StudySpec, top: int, seeds: int) -> str:
+    """Return the command that runs the best on so many fresh seeds; with folds, of which each takes one, at least."""
+    return shell_command("confirm", spec.name, "--top", top, "--seeds", math.ceil(seeds / (spec.folds or 1)))
+
+
 def _more_seeds_step(results: Results, best: Arm, other: Arm, gap: Difference) -> list[NextStep]:
     seeds = len(best.metric_by_seed(results.spec.metric).keys() & other.metric_by_seed(results.spec.metric).keys())
     order = [candidate.trial.number for candidate in results.ranked_by_search_value]
     top = max(order.index(number) + 1 for number in (best.trial_number, other.trial_number) if number in order)
-    ask = partial(shell_command, "confirm", results.spec.name, "--top", top, "--seeds")
+    ask = partial(_confirm_command, results.spec, top)
     if gap.interval is None or seeds < 2:
         return [NextStep("seeds", SeedsDoNotDecide(best, other, seeds, None), ask(PROPOSED_CONFIRM_COUNT))]
     if not gap.standard_error:
         return []  # alike on every seed
+    if gap.degrees_of_freedom == NORMAL_DEGREES_OF_FREEDOM:
+        return [NextStep("enough", SamplesDoNotDecide(best, other), None)]
     right = [arm.metric_statistics("val/accuracy") for arm in (best, other)]
     if all(one and one.mean == 1.0 for one in right):
         return [NextStep("enough", SeedsChangeNothing(best, other, None, gap.value), None)]

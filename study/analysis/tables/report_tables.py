@@ -144,7 +144,7 @@ def printed_summary(results: Results, metrics: Sequence[str] | None = None) -> p
 
 def _seeds_text(arm: Arm, metric: str) -> str:
     """Return the seeds behind an arm's value; what needs no search has none."""
-    return "no seed" if arm.is_reference else formatting.seed_numbers_text(arm.metric_seeds(metric))
+    return "no seed" if arm.knows_no_seed else formatting.seed_numbers_text(arm.metric_seeds(metric))
 
 
 def _metrics_with_value(metrics: Sequence[str], by_name: dict[str, Arm | None]) -> list[str]:

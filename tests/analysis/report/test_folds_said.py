@@ -2,27 +2,32 @@
 
 import copy
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from course import Course
 from folded import Judges, folded
+from numpy.typing import NDArray
 from told_studies import only, statements
 
 from study.analysis.figures import FIGURES
 from study.analysis.report.conclusions import GainOverBaseline
 from study.analysis.report.groups_section import groups_section
 from study.analysis.report.page import Paragraph, TableBlock, page_to_markdown
+from study.analysis.report.pareto_front_section import FrontGain
 from study.analysis.report.reference_sentences import ReferenceStays, ResultBesideReference
 from study.analysis.report.result_sentences import WorstGroups, milder_configurations
-from study.analysis.report.sections import build_report_page, figure_caption
+from study.analysis.report.sections import build_report_page, figure_caption, summary_note
+from study.analysis.statistics.compare_studies import differences_to_first
 from study.analysis.statistics.debiasing_metrics import n_samples_of_accuracy, worst_group_of_arm
 from study.analysis.statistics.formatting import format_interval
+from study.analysis.statistics.next_step import SamplesDoNotDecide, next_steps
 from study.analysis.statistics.rule_picks import judge_rule_picks
 from study.commands.progress import StudyProgress
 from study.data.cells import group_sizes
 from study.home.events import GroupSampleCounts, ReferenceFitted
-from study.home.record import StudyRecord
+from study.home.record import StudyRecord, TrialRecord
 from study.ranking import Results
 from study.ranking.difference import to_arm
 from study.spec import StudySpec
@@ -117,6 +122,63 @@ def test_no_section_of_the_report_speaks_of_fresh_seeds(confirmed: tuple[StudySp
     text = page_to_markdown(build_report_page(Results(*confirmed), FIGURES))
     assert "confirmed on all folds" in text
     assert "fresh seeds" not in text
+
+
+def test_the_bests_of_two_studies_differ_by_what_their_tables_say(
+    confirmed: tuple[StudySpec, StudyRecord], tmp_path: Path
+) -> None:
+    """By the samples of all folds together, which are the same for both."""
+    first = Results(*confirmed)
+    spec = replace(first.spec, name="other")
+    judges = Judges(spec)
+
+    def luckier(trial: TrialRecord) -> NDArray[np.int64]:
+        return judges(replace(trial, seed=trial.seed + 7))
+
+    other = Results(spec, Course(tmp_path / "ledger.jsonl", spec, joins=judges.joins, predict=luckier).play().record)
+    gap = differences_to_first(first, other)[spec.metric]
+    ours, theirs = (results.best.joined_folds for results in (other, first))
+    assert gap.value == pytest.approx(ours.metrics[spec.metric] - theirs.metrics[spec.metric], abs=1e-12)
+    assert gap.standard_error == pytest.approx(
+        np.std(np.subtract(*(of.draws[spec.metric] for of in (ours, theirs))), ddof=1)
+    )
+    assert gap.n_candidates == 9  # each the best of two and the baseline
+
+
+def test_no_seeds_are_asked_for_where_the_samples_of_all_folds_do_not_decide(
+    confirmed: tuple[StudySpec, StudyRecord],
+) -> None:
+    """Their error stays, however many seeds run."""
+    (step,) = next_steps(Results(*confirmed))
+    assert (type(step.why), step.command) == (SamplesDoNotDecide, None)
+    assert str(step.why).startswith("By val/accuracy it is open which of trial 4 and trial 3 is better: ")
+
+
+@pytest.mark.parametrize(("folds", "repeats"), [(3, 2), (5, 1)])
+def test_a_first_confirmation_runs_about_as_often_as_without_folds(tmp_path: Path, folds: int, repeats: int) -> None:
+    """`--seeds` is how often all folds run."""
+    spec = folded("search.confirm={top: 0}", f"data.folds={folds}")
+    (*_, step) = next_steps(Results(spec, Course(tmp_path / "ledger.jsonl", spec).play().record))
+    assert step.command == f"study confirm quickstart --top 5 --seeds {repeats}"
+
+
+def test_a_front_speaks_of_folds(tmp_path: Path) -> None:
+    spec = folded("search.metric=[val/accuracy, val/worst_class_accuracy]")
+    judges = Judges(spec)
+    course = Course(tmp_path / "ledger.jsonl", spec, joins=judges.joins, predict=judges)
+    course.further = lambda trial: {"worst_class_accuracy": 0.4 + 0.01 * trial.number}
+    found = course.play().record
+    said = str(only(FrontGain, Results(spec, found)))
+    assert "the spread over folds and seeds" in said
+    assert "over seeds" not in said
+
+
+def test_the_note_of_the_summary_says_that_seeds_have_folds_of_their_own(
+    confirmed: tuple[StudySpec, StudyRecord],
+) -> None:
+    note = summary_note(Results(*confirmed))
+    assert "the value over the samples of all folds together" in note
+    assert note.endswith(" Each seed validates on a fold of its own; all read the same test split.")
 
 
 def test_figure_and_rules_table_give_the_value_of_all_folds_that_the_summary_gives(

@@ -318,6 +318,18 @@ def test_the_trade_off_says_what_rose_what_fell_and_which_configuration_is_milde
     assert (milder.trial, milder.value, milder.accuracy, milder.least) == (2, 0.45, 0.90, 0.87)
 
 
+def test_what_breaks_a_limit_is_not_offered_as_the_milder_one() -> None:
+    """Trial 2, which loses least accuracy, has 45% right against the bias; the limit asks for half of them."""
+    limited = quickstart(
+        *WHOLE,
+        "search.metric=val/conflicting_accuracy",
+        "search.confirm={top: 1, seeds: 3}",
+        "search.constraints=['val/conflicting_accuracy >= 0.5']",
+    )
+    assert said(AccuracyTradeOff, Results(limited, traded()))
+    assert not said(MilderConfiguration, Results(limited, traded()))
+
+
 def test_a_milder_configuration_that_ran_on_fresh_seeds_is_told_by_these() -> None:
     milder = only(MilderConfiguration, Results(AGAINST, traded(milder=0.43)))
     assert (milder.trial, milder.where, milder.value, milder.accuracy) == (2, "on fresh seeds", 0.43, 0.89)

@@ -58,6 +58,16 @@ def test_what_each_found_and_cost() -> None:
     ]
 
 
+def test_of_several_limits_those_that_the_best_breaks_are_named() -> None:
+    limits = "search.constraints=[val/equalized_odds <= 0.1, val/accuracy >= 0.2]"
+    ran = record(Told("search", [0.5], further={"val/equalized_odds": 0.3}))
+    studies = [Results(replace(quickstart(limits), name=name), ran) for name in ("one", "two")]
+    (told,) = (
+        row for row in printed_comparison(compare_studies(studies)).itertuples(index=False) if row[0] == "best trial"
+    )
+    assert told[1] == "0, breaks val/equalized_odds <= 0.1"
+
+
 def test_what_no_study_has_is_no_row() -> None:
     without = quickstart("search.baseline=null", "search.sampler=random")
     studies = [Results(replace(without, name=name), record(Told("search", [0.5]))) for name in ("one", "two")]
