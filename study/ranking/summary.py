@@ -368,7 +368,8 @@ def _front_lines(summary: StudySummary) -> list[str]:
     front, baseline = summary.front or (), summary.arms.get("baseline")
     if len(front) < 2 or front[0].violation:
         return []
-    where = "on fresh seeds" if front[0].fresh else "in the search"
+    again = "on all folds" if any(arm.folds for arm in summary.arms.values()) else "on fresh seeds"
+    where = again if front[0].fresh else "in the search"
     are_level = len({tuple(each.values.values()) for each in front}) == 1
     said = "these are level in every metric" if are_level else "no configuration is best in every metric"
     lines = [f"{said}; the front, {where}:"]
