@@ -13,6 +13,7 @@ from study.ranking import Results
 from study.spec import StudySpec
 from study.spec.search_checks import count_configurations
 from study.sweep.agenda import StagesAfterSearch
+from study.sweep.search_stage import SearchLimits
 
 RETRY_REMEDY = "To run that again, once its cause is mended: study resume {} --failed"
 
@@ -35,7 +36,7 @@ def add_trials(folder: StudyFolder, spec: StudySpec, trials: str) -> StudyRecord
     """
     check_additional_trials(spec, trials)
     with _open_for_extension(folder) as (ledger, record):
-        ended = record.has_search_end_request or record.search_ended_by not in (None, "trials", SPACE_EXHAUSTED)
+        ended = record.has_search_end_request or SearchLimits(spec, record).reached_limit is not None
         extended = (record.n_configurations_tried if ended else record.max_configurations(spec.trials)) + int(trials)
         if (most := count_configurations(spec.search, spec.space)) is not None:
             are_all_planned = not ended and record.max_configurations(spec.trials) >= most

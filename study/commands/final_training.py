@@ -20,8 +20,8 @@ from study.spec.schema import OBJECTIVE_KEYS, ExportOrigin, SearchOptions
 from study.spec.stage_seeds import N_FINAL_SEEDS, final_seeds
 from study.spec.study_spec import PLACEMENT_KEYS
 from study.text import shell_command
-from study.trained.model_files import best_model_files
-from study.training.config import depends_on_epoch_count
+from study.trained.model_files import find_model
+from study.training.config import MAX_SEED, depends_on_epoch_count
 
 if TYPE_CHECKING:
     from study.analysis.statistics.compare_studies import ComparedStudy
@@ -46,7 +46,7 @@ def check_seeds(seeds: Sequence[int]) -> list[int]:
         UserError: these are not distinct whole numbers >= 0.
     """
     are_whole = all(isinstance(seed, Integral) and not isinstance(seed, bool) for seed in seeds)
-    if not seeds or not are_whole or not all(0 <= seed < 2**32 for seed in seeds) or len(set(seeds)) < len(seeds):
+    if not seeds or not are_whole or not all(0 <= seed <= MAX_SEED for seed in seeds) or len(set(seeds)) < len(seeds):
         raise UserError(INVALID_SEEDS_MESSAGE.format(",".join(map(str, seeds))))
     return [int(seed) for seed in seeds]  # NumPy's are written as numbers, too
 
@@ -351,8 +351,8 @@ def _find_description(home: Home, model: str, seed: int | None) -> Path:
     if seed is not None and seed not in numbers:
         raise UserError(f"--seed {seed}: {model} has models of seeds {', '.join(map(str, numbers)) or 'none'}")
     if seed is None:
-        best = best_model_files(folder, results)
-        description = best.description if best else None
+        found = find_model(folder, results)
+        description = found.description if found else None
     else:
         description = folder.description_file(numbers[seed])
     if (description is None or not description.is_file()) and (how := fetch_models_command(folder, results)):

@@ -317,7 +317,9 @@ def _read_parquet(path: Path, rows: int | None) -> "pd.DataFrame":
         return pyarrow.parquet.read_schema(path).empty_table().to_pandas()
     frame = pd.read_parquet(path)
     firsts = {name: next(iter(column.dropna()), None) for name, column in frame.items() if column.dtype == object}
-    return frame.astype({name: str for name, first in firsts.items() if not pd.api.types.is_scalar(first)})
+    halves = [name for name, kind in frame.dtypes.items() if kind == "float16"]  # by which pandas cannot group
+    texts = [name for name, first in firsts.items() if not pd.api.types.is_scalar(first)]
+    return frame.astype({**dict.fromkeys(texts, str), **dict.fromkeys(halves, "float32")})
 
 
 def is_parquet(path: Path) -> bool:

@@ -95,7 +95,7 @@ def find_predictive_columns(
         columns: of the training rows, each (N,), NaN where a value is missing.
         kinds: names of the columns whose values are codes of words, not numbers.
         codes: the class of each row (N,), from 0.
-        groups: numbers of the rows that belong together, (N,): they are in one half.
+        groups: numbers of the rows that belong together, (N,): they are in one half, unless all rows belong together.
     """
     count = int(codes.max(initial=0)) + 1
     if len(codes) < 2 * MAX_LEAVES or count < 2:
@@ -103,8 +103,8 @@ def find_predictive_columns(
     draw = np.random.default_rng(0)
     chosen = draw.permutation(len(codes))[: max(2 * MAX_LEAVES, min(MAX_ROWS, MAX_ROWS_TIMES_CLASSES // count))]
     codes, halves = codes[chosen], np.arange(len(chosen)) % 2
-    if groups is not None:
-        halves = draw.permutation(int(groups.max()) + 1)[groups[chosen]] % 2
+    if groups is not None and len(there := np.unique(groups[chosen])) > 1:
+        halves = draw.permutation(len(there))[np.searchsorted(there, groups[chosen])] % 2
     judged = {
         name: _predict_by_column(values[chosen], name in kinds, codes, count, halves)
         for name, values in columns.items()

@@ -34,6 +34,12 @@ MAX_GROUP_CODES = 10
 """Number of different values up to which numbers of a bias may be codes of groups; more are measured values."""
 
 
+MAX_COMBINATIONS = 10_000
+"""Number of combinations of several columns up to which they are classes or bias classes: each has a name, and a
+place in every table of counts.
+"""
+
+
 @dataclass(frozen=True, kw_only=True)
 class UserDataOptions:
     """Keys of the `data` section that both of the user's own data sets have.
@@ -226,6 +232,7 @@ def read_table_labels(
     target = _code_columns(table, columns, path)
     if isinstance(options.target_bins, tuple):
         target, _ = _bin_column(target, options.target_bins, path, decimal_mark(options, path), "target")
+    target.check_few_combinations(path)
     found = number_target_finding(table, options, path)
     if is_for_training and found and (target.class_count >= max(3, len(table)) or target.has_single_row_class):
         raise UserError(f"{path}: {found}")
@@ -254,6 +261,7 @@ def read_table_labels(
     bias, edges = _code_columns(table, bias_columns, path, options.bias_gaps == "unknown"), None
     if options.bias_bins is not None:
         bias, edges = _bin_column(bias, options.bias_bins, path, decimal_mark(options, path))
+    bias.check_few_combinations(path)
     if not bias.class_count:
         raise UserError(
             f"{path}: column {options.bias!r} is empty in every row: the bias is known for nobody. Leave out data.bias"
@@ -502,6 +510,14 @@ class _CodedColumns:
     @property
     def class_count(self) -> int:
         return math.prod(len(values) for values in self.texts_of_codes)
+
+    def check_few_combinations(self, path: Path) -> None:
+        """Refuse several columns with more combinations than anything can be said of."""
+        if len(self.columns) > 1 and self.class_count > MAX_COMBINATIONS:
+            counts = zip(self.columns, map(len, self.texts_of_codes), strict=True)
+            names = " and ".join(f"{quoted(name)} ({count})" for name, count in counts)
+            problem = f"{self.class_count:,} combinations of values of {names}, allowed are {MAX_COMBINATIONS:,}"
+            raise UserError(f"{path}: {problem}. Name one column, or those of fewer values")
 
     @property
     def class_names(self) -> tuple[str, ...] | None:

@@ -34,7 +34,7 @@ from study.tracking import MlflowTracker
 from study.tracking.registry import register_model_version
 from study.tracking.tracker import MAX_HEAD_START_S
 from study.tracking.tracking_state import experiments_page_url, is_mlflow_server
-from study.trained.model_files import best_model_files, write_descriptions_and_card
+from study.trained.model_files import find_model, write_descriptions_and_card
 from study.upstream.ray_internals import is_ray_job
 
 
@@ -59,7 +59,7 @@ def write_study_outputs(
 
         beside = final_training.compare_with_baseline_training(folder, results)
         write_report(results, folder.report_folder, beside=beside)
-    models: list[Path] = []
+    models = [folder.ensemble_file]
     for trial in results.record.trials_of_stages("final") if not results.spec.function else ():
         models += [folder.model_file(trial.number), folder.description_file(trial.number)]
     return {**{file: "models" for file in models if file.exists()}, **result_files(folder)}
@@ -67,7 +67,7 @@ def write_study_outputs(
 
 def register_model(home: Home, folder: StudyFolder, results: Results) -> str | None:
     """Have MLflow register the model of a final training; return what went wrong, if anything did."""
-    if results.spec.final_seeds is None or not (model := best_model_files(folder, results)):
+    if results.spec.final_seeds is None or not (model := find_model(folder, results)):
         return None
     return register_model_version(home, folder, results.spec.name, model)
 

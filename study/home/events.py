@@ -325,6 +325,19 @@ class FoldsJoined(BaseEvent, kind="joined"):
 
 
 @dataclass(frozen=True)
+class EnsembleMeasured(BaseEvent, kind="ensemble"):
+    """The networks of a final training's seeds as one model: the mean of their probabilities.
+
+    Attributes:
+        trials: the complete trials of its networks, two or more.
+        metrics: by name, with standard errors, of the splits on which every one of them was measured.
+    """
+
+    trials: tuple[NonNegativeInteger, ...]
+    metrics: MetricValues
+
+
+@dataclass(frozen=True)
 class RunLost(BaseEvent, kind="lost"):
     """A trial's run was cut off, and it waits for a new one.
 
@@ -485,6 +498,7 @@ Event = (
     | EpochReported
     | FoldPredicted
     | FoldsJoined
+    | EnsembleMeasured
     | RunLost
     | TrialEnded
     | TrialTested

@@ -158,6 +158,11 @@ class StudyFolder:
         return self.model_file(trial).with_suffix(".json")
 
     @property
+    def ensemble_file(self) -> Path:
+        """File with what rebuilds the networks of all seeds of a final training, as one model."""
+        return self.models_folder / "ensemble.json"
+
+    @property
     def card_file(self) -> Path:
         """The model card of a final training."""
         return self.path / "model_card.md"

@@ -36,6 +36,7 @@ class StudyState:
         confirm_request: `top`, `seeds`, `rules` of what was to be confirmed later, None: those of the study file.
         ablation_request: the ablation that was asked for last, None: nobody asked; see `study.ranking.ablation_steps`.
         joined_folds: by trial, the metrics of its configuration on the samples of all folds together.
+        ensemble: the networks of a final training's seeds as one model; None before two of them are complete.
         enqueued_configurations, has_search_end_request: the configurations that users asked for while it ran, in order;
             whether one ended the search.
         request_refusals: the ids of answered requests (`study.home.driver_requests`), each with why it was refused.
@@ -59,6 +60,7 @@ class StudyState:
     confirm_request: tuple[int, int, bool] | None = None
     ablation_request: events.AblationRequested | None = None
     joined_folds: dict[int, events.FoldsJoined] = field(default_factory=dict)
+    ensemble: events.EnsembleMeasured | None = None
     enqueued_configurations: list[ParamValues] = field(default_factory=list)
     has_search_end_request: bool = False
     request_refusals: dict[str, str | None] = field(default_factory=dict)
@@ -85,12 +87,14 @@ class StudyState:
             raise self._inconsistent_event_error(event.event, "a study is created once, by its first event")
         is_closed = isinstance(event, events.SessionClosed)
         if self.state == "running" and not is_closed:  # the next driver writes `SessionClosed` for a dead one, later
-            worked = max(0.0, event.time - self._last_event_time - event.asleep)
+            passed = event.time - self._last_event_time
+            worked = max(0.0, passed - event.asleep)
             self.total_driver_seconds += worked
             self.total_start_seconds += worked * self._is_starting
             self._last_event_time = event.time
-            for trial in self.trials.values() if event.asleep else ():
-                trial.seconds_asleep += event.asleep if trial.state == "running" else 0.0
+            asleep = event.asleep + min(0.0, passed)  # less than nothing where the clock was set back
+            for trial in self.trials.values() if asleep else ():
+                trial.seconds_asleep += asleep if trial.state == "running" else 0.0
         match event:
             case events.EpochReported():  # first, as nearly all are
                 self._apply_report(event)
@@ -130,6 +134,9 @@ class StudyState:
             case events.FoldsJoined():
                 self._trials_of_event(event, event.trial, *event.runs)
                 self.joined_folds[event.trial] = event
+            case events.EnsembleMeasured():
+                self._trials_of_event(event, *event.trials)
+                self.ensemble = event
             case events.TrialUntested():
                 self._trials_of_event(event, event.trial)[0].test_failure = event.reason
             case events.ReferenceFitted():

@@ -108,7 +108,8 @@ class TrialRecord:
         test_failure: why it could not be read, where it should have been; None once it was.
         started_at, ended_at: its last run, in seconds since the epoch.
         session_ended_at: end of the session in which it ran; None: it runs, has not begun or ended before that.
-        seconds_asleep: seconds of its last run in which its driver, or the machine, slept.
+        seconds_asleep: seconds of its last run in which its driver, or the machine, slept; less those by which the
+            clock was set back.
         stop_epoch: the epoch after which it ends because a user asked for that, None: nobody did.
         fold_predictions: its predictions for the samples of its fold, see `study.home.events.FoldPredicted`; None:
             nothing is kept.

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from study.home.events import FoldsJoined, ParamValues
 from study.home.record import StudyRecord, TrialRecord
-from study.metrics import format_metric, format_metric_range
+from study.metrics import format_metric, format_metric_range, is_standard_error
 from study.metrics.selection_rules import summary_metrics
 from study.ranking import (
     Candidate,
@@ -17,6 +17,7 @@ from study.ranking import (
     seed_statistics,
     statistics_by_metric,
 )
+from study.ranking.candidates import split_sample_statistics
 from study.ranking.difference import is_fitted_once, to_arm
 from study.ranking.epochs import LAST_EPOCH_TEXT
 from study.ranking.json_documents import FLATTEN_FIELDS, OMIT_IF_NONE
@@ -155,8 +156,9 @@ class FrontMember:
 class StudySummary:
     """A study's results.
 
-    Those of a final training are in `final`, those of a search in `found`, with its references and, where there are
-    several metrics, the front and the rule that chooses from it.
+    Those of a final training are in `final`, and in `ensemble` what its networks are worth as one model; those of a
+    search in `found`, with its references and, where there are several metrics, the front and the rule that chooses
+    from it.
     """
 
     name: str
@@ -173,6 +175,7 @@ class StudySummary:
     failures: Mapping[int, str | None]
     untested: Mapping[int, str]
     final: ArmSummary | None = field(default=None, metadata=OMIT_IF_NONE)
+    ensemble: ArmSummary | None = field(default=None, metadata=OMIT_IF_NONE)
     shown: Sequence[str]
     found: SearchSummary | None = field(default=None, metadata=FLATTEN_FIELDS)
     references: ReferencesSummary | None = field(default=None, metadata=FLATTEN_FIELDS)
@@ -181,8 +184,8 @@ class StudySummary:
 
     @property
     def arms(self) -> dict[str, ArmSummary]:
-        """Baseline, what leads the search if that is neither, best and final training, as far as there are any."""
-        found: dict[str, ArmSummary | None] = {"final": self.final}
+        """Baseline, what leads the search if that is neither, best; or final training and ensemble; what there is."""
+        found: dict[str, ArmSummary | None] = {"final": self.final, "ensemble": self.ensemble}
         if self.found:
             baseline, search = self.found.baseline, self.found.search
             is_baseline = search and baseline and search.trial == baseline.trial
@@ -217,6 +220,7 @@ def summarise(results: Results) -> StudySummary:
         failures={trial.number: trial.end_reason for trial in trials if trial.state == "failed"},
         untested={trial.number: trial.test_failure for trial in trials if trial.test_failure},
         final=final,
+        ensemble=_summarise_ensemble(results),
         shown=_metrics_to_print(results, [final] if is_final else [baseline, leads]),
         found=None
         if is_final
@@ -267,7 +271,9 @@ def result_metric_values(results: Results) -> dict[str, float]:
     values = {
         f"{who}/{name}": value
         for who, arm in summarise(results).arms.items()
-        for name, value in (arm.metrics if who == "final" else _only_study_metrics(results.spec, arm.metrics)).items()
+        for name, value in (
+            arm.metrics if results.spec.final_seeds else _only_study_metrics(results.spec, arm.metrics)
+        ).items()
     }
     numbers = {
         f"{name}{suffix}": one
@@ -319,7 +325,7 @@ def summary_lines(summary: StudySummary) -> list[str]:
     texts = [f"study {summary.name}{whose}: {summary.state} ({counts or 'no trial yet'})"]
     leading = "search" if summary.references and summary.references.is_surpassed else "best"
     rows = [(leading if who == "best" and not arm.reference else who, arm) for who, arm in summary.arms.items()]
-    rows = rows[:1] if len(rows) > 1 and rows[0][1].trial == rows[1][1].trial else rows
+    rows = rows[:1] if summary.found and len(rows) > 1 and rows[0][1].trial == rows[1][1].trial else rows
     if any(arm.reference for _, arm in rows):  # of what leads the search the study's metric is enough then
         own = {name.split("/")[1] for name in summary.metrics}
         rows = [(who, arm.with_metrics(own) if who == "search" else arm) for who, arm in rows]
@@ -445,6 +451,16 @@ def _summarise_trials(spec: StudySpec, trials: Sequence[TrialRecord], joined: Fo
         metrics=_metric_summaries(statistics_by_metric(spec.objective, trials, joined)),
         beside={which: _metric_summaries(of) for which, of in metrics_at_other_epochs(spec, trials).items()},
     )
+
+
+def _summarise_ensemble(results: Results) -> ArmSummary | None:
+    """Return what the networks of a final training are worth as one model; None: it is none, or is not measured."""
+    if (measured := results.record.ensemble) is None:
+        return None
+    count, of_trials = len(measured.trials), [results.record.trials[number] for number in measured.trials]
+    known = [name for name, value in measured.metrics.items() if value is not None and not is_standard_error(name)]
+    values = {name: split_sample_statistics(measured.metrics, name, count) for name in known}
+    return replace(_summarise_trials(results.spec, of_trials), metrics=_metric_summaries(values), beside={})
 
 
 def _metric_summaries(of: Mapping[str, SeedStatistics]) -> MetricSummaryByName:

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from decimal import Decimal
 from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from study.knobs import Params, Scalar, Value
+from study.knobs import MAX_INTEGER, Params, Scalar, Value
 from study.spec.section_models import StrictModel
 from study.text import shorten_text
 
@@ -16,7 +16,13 @@ def is_among_typed_values(value: Value, values: Iterable[Value]) -> bool:
     return any(isinstance(value, bool) == isinstance(other, bool) and value == other for other in values)
 
 
-FiniteNumber = int | Annotated[float, Field(allow_inf_nan=False)]
+def _check_size(value: int) -> int:
+    if abs(value) > MAX_INTEGER:
+        raise ValueError(f"allowed is a whole number of at most {MAX_INTEGER}, in size")
+    return value
+
+
+FiniteNumber = Annotated[int, AfterValidator(_check_size)] | Annotated[float, Field(allow_inf_nan=False)]
 ChoiceValue = bool | FiniteNumber | str | None
 
 

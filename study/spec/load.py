@@ -24,6 +24,7 @@ from study.spec.sampler_capabilities import SAMPLER_CAPABILITIES
 from study.spec.schema import ExportOrigin, SearchOptions, StudyFileLayout
 from study.spec.section_models import make_section_model
 from study.spec.space import make_search_space
+from study.spec.stage_seeds import N_FINAL_SEEDS, confirm_seeds
 from study.spec.study_spec import StudySpec
 from study.spec.trial_sections import (
     NAME_CATALOGUES,
@@ -45,7 +46,7 @@ from study.spec.yaml_document import (
     read_study_file,
 )
 from study.text import print_text, quoted
-from study.training.config import MAX_THREADS, TRIAL_SECTIONS, TrainOptions
+from study.training.config import MAX_SEED, MAX_THREADS, TRIAL_SECTIONS, TrainOptions
 
 
 def check_search_metrics(spec: StudySpec, problems: ProblemCollector) -> None:
@@ -278,10 +279,10 @@ def record_origin_changes(document: YamlDocument, changes: Iterable[str]) -> Non
             "wrote it"
         )
     unused = origin.get("unused_seed", 0)
-    if type(unused) is not int or not 0 <= unused < 2**31:
+    if type(unused) is not int or not 0 <= unused <= MAX_SEED:
         raise UserError(
             f"{document.key_location(('origin', 'unused_seed'))}: origin.unused_seed: {quote_value(unused)} given, "
-            "allowed: a whole number from 0 on, below 2**31, as it was exported"
+            f"allowed: a whole number from 0 to {MAX_SEED}, as it was exported"
         )
     is_changed = "changed" in origin and "digest" not in origin
     if not is_changed and origin.get("digest") != configuration_digest(document.values):
@@ -393,6 +394,7 @@ def check_and_complete_document(document: YamlDocument, one_trial: bool = False)
         problems.add_problem(at, why)
     if not one_trial:
         _check_early_stopping(spec, problems)
+        _check_fresh_seeds(spec, problems)
     own = search_checks.all_trial_faults(spec.trial_document({}), spec.facts_of_data(spec.trial_document({})["data"]))
     for at, why in [*search_checks.sampler_problems(spec.search, spec.space), *own]:
         problems.add_problem(at, why)
@@ -542,6 +544,16 @@ def _check_early_stopping(spec: StudySpec, problems: ProblemCollector) -> None:
     if rule.name != "none" and (first := RungSchedule(rule, spec.epochs).grace_epochs) > spec.epochs:
         at = ("search", "early_stopping", "grace")
         problems.add_problem(at, f"{first} given, allowed is at most train.epochs = {spec.epochs}")
+
+
+def _check_fresh_seeds(spec: StudySpec, problems: ProblemCollector) -> None:
+    """Check that there are seeds behind those of the search: for its confirmation, then for a final training."""
+    room = MAX_SEED - N_FINAL_SEEDS
+    last = confirm_seeds(spec.seeds, spec.search.confirm, spec.folds).stop - 1
+    if spec.final_seeds is None and last > room:
+        key = ("train", "seed") if isinstance(spec.search.replicates, int) else ("search", "replicates")
+        message = f"the study takes seeds up to {last}, allowed is at most {room}: its final training takes later ones"
+        problems.add_problem(key, message)
 
 
 def _check_data_sets(spec: StudySpec, problems: ProblemCollector) -> None:

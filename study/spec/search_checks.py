@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from fractions import Fraction
 from itertools import islice
+from typing import Annotated
 
 from pydantic import ValidationError
 
@@ -13,7 +14,7 @@ from study import methods, models
 from study.catalogue import OWN_FUNCTION_NAMES, REFERENCE_METHOD
 from study.data.dataset import Facts
 from study.errors import KEYS_COMMAND, NAMES_COMMAND, suggest_or_list
-from study.knobs import Knob, Params, Scalar, Section, Value, to_options
+from study.knobs import MAX_INTEGER, Knob, Params, Range, Scalar, Section, Value, to_options
 from study.methods import OWN_FUNCTION_NAME
 from study.models.network_keys import EARLY_LAYER_MODULES, early_layers_width
 from study.spec.configuration import are_same_configuration, distinct_configurations
@@ -278,12 +279,22 @@ def check_given_configurations(
             for key, knob in sections.knobs_of_form(section, point).items()
         }
         existing = [key for key in point if _check_key_exists(key, list(knobs), (*at, key), problems)]
-        wrong = {key: why for key in existing if key in knobs and (why := fault_of_value(knobs[key], point[key]))}
+        wrong = {key: why for key in existing if key in knobs and (why := _fault_of_parameter(knobs[key], point[key]))}
         for key, why in wrong.items():
             problems.add_problem((*at, key), why)
         if len(existing) == len(point) and not wrong:
             sound.append(point)
     return sound
+
+
+LEDGER_NUMBER_TYPES = {int: int, float: Annotated[float, Range()]}
+"""Numbers that a ledger keeps, as the type of a knob: those in 64 bits, and finite ones."""
+
+
+def _fault_of_parameter(knob: Knob, value: Scalar) -> str | None:
+    """Return what is wrong with a value of a configuration: by its key, or as a ledger cannot keep it."""
+    kept = replace(knob, type=LEDGER_NUMBER_TYPES.get(type(value), knob.type))
+    return fault_of_value(knob, value) or fault_of_value(kept, value)
 
 
 def combine_deciding_keys(space: SearchSpace, problems: ProblemCollector) -> list[dict[str, Scalar]]:
@@ -586,7 +597,7 @@ def _convert_to_type_of_ends(ends: list[Scalar], value: Value, is_given: bool) -
     A value that the section itself does not give, and that is missing or of another type, is replaced by an end.
     """
     others = [end for end in ends if type(end) is not int]
-    if type(value) is int and any(type(end) is float for end in others):
+    if type(value) is int and abs(value) <= MAX_INTEGER and any(type(end) is float for end in others):
         return float(value)
     fits = value is not None and (others or type(value) is int)
     return value if is_given or fits else next(iter(others), ends[0])

@@ -18,13 +18,13 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.constructor import RoundTripConstructor
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
-from ruamel.yaml.nodes import Node
+from ruamel.yaml.nodes import Node, ScalarNode
 from ruamel.yaml.reader import ReaderError
 from ruamel.yaml.scalarbool import ScalarBoolean
 
 from study.errors import UserError, closest_path, closest_spellings, did_you_mean, did_you_mean_path
 from study.knobs import Section, Value
-from study.text import list_few_names, shorten_text
+from study.text import is_utf8, list_few_names, shorten_text
 
 
 def shipped_files_folder() -> Path:
@@ -341,9 +341,18 @@ class _YamlError(Exception):
 
 
 class _Constructor(RoundTripConstructor):
-    """Names the line of a value that cannot be read: a date in month 13, a number without digits."""
+    """Names the line of a value that cannot be read: a date in month 13, a number without digits, half a character.
+
+    JSON writes a character beyond 16 bits as two halves, which are put together here.
+    """
 
     def construct_object(self, node: Node, deep: bool = False) -> object:
+        if isinstance(node, ScalarNode) and not is_utf8(node.value):
+            try:
+                node.value = node.value.encode("utf-16", "surrogatepass").decode("utf-16")
+            except UnicodeDecodeError:
+                problem = f"half of a character, as in {shorten_text(repr(node.value))}"
+                raise _YamlError(problem, node.start_mark.line + 1) from None
         try:
             return super().construct_object(node, deep)
         except (_YamlError, YAMLError, RecursionError):

@@ -350,6 +350,10 @@ class Agenda:
         """Write that a reference was fitted, or could not be; the search does not learn of it."""
         self._append_event(event)
 
+    def record_ensemble(self, event: events.EnsembleMeasured) -> None:
+        """Write what the networks of a final training are worth as one model."""
+        self._append_event(event)
+
     def record_test_failure(self, number: int, failure: TrialFailure) -> None:
         """Retry reading the test split with a trial's model where that can help, else write why it cannot be read."""
         trial = self.record.trials[number]

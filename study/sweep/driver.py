@@ -116,6 +116,15 @@ def _make_fold_joiner(spec: StudySpec, datasets: Mapping[str, Dataset]) -> NewFo
     return FoldJoiner(spec, dataset).join_new_configurations
 
 
+def _measure_ensemble(folder: StudyFolder, datasets: Mapping[str, Dataset], agenda: Agenda) -> None:
+    """Write what the networks of a final training are worth as one model, where that is new."""
+    from study.sweep.seed_ensemble import measure_ensemble  # imports PyTorch
+
+    (dataset,) = datasets.values()
+    if measured := measure_ensemble(folder, dataset, agenda.record):
+        agenda.record_ensemble(measured)
+
+
 @contextmanager
 def stop_when_ray_ends(ray: RayProcesses | JoinedCluster, agenda: Agenda, remedy: str) -> Iterator[None]:
     """Make the agenda stop soon after one of Ray's processes has ended.
@@ -230,6 +239,8 @@ def drive_study(
                 _run_tune(agenda, folder, datasets, address is None, tell, references)
                 references.wait_until_fitted(tell)
         inbox.obey_pending_requests()  # requests that came too late are answered, so that no later driver obeys them
+        if spec.final_seeds is not None and not spec.function:
+            _measure_ensemble(folder, datasets, agenda)
         state, enough = agenda.outcome, agenda.reached_limit
         _remove_stale_checkpoints(folder, record)
         record.apply(agenda.journal.append(SessionClosed(state, enough)))
@@ -240,7 +251,8 @@ def drive_study(
         hide_ray_destructor_errors()  # those that the error's frames still hold
         raise StudyStoppedError(f"{trouble}. {without_ray}") from trouble
     except StudyCannotContinueError as trouble:
-        raise StudyStoppedError(f"{trouble}. {remedy}") from trouble
+        gone = f"{folder.path} was moved or removed while the study ran"
+        raise StudyStoppedError(f"{trouble}. {remedy if folder.ledger_file.exists() else gone}") from trouble
     finally:
         if not is_told:
             with suppress(OSError, LeaseLostError):  # a ledger that is not closed reads as interrupted

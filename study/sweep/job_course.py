@@ -128,6 +128,7 @@ def run_trial_job(make: Callable[[], Trial | FunctionTrial], job: JobPayload, li
             except FunctionTrialError as why:  # not raised: Tune would end this process, and a new one takes seconds
                 listener.on_no_test_metrics(str(why))
             else:
+                _keep_log_probabilities(trial, job, "test")
                 listener.on_report(metrics)
             return
         try:
@@ -188,6 +189,7 @@ def _train_trial(
         for epoch, metrics in enumerate(course, start=behind + 1):
             if epoch == trial.config.train.epochs and job.model:
                 trial.save_model(job.model)  # before the last report: a complete trial has its model
+                _keep_log_probabilities(trial, job, "val")
             if epoch == trial.config.train.epochs and job.is_judged and isinstance(trial, Trial):
                 from study.sweep.joined_folds import FoldPredictions  # its imports are of use to few trials
 
@@ -195,6 +197,21 @@ def _train_trial(
                 predicted = FoldPredictions(classes.cpu().numpy(), losses.float().cpu().numpy())
                 listener.on_fold_predictions(predicted.to_text())
             listener.on_report(metrics, epoch)
+
+
+def _keep_log_probabilities(trial: Trial | FunctionTrial, job: JobPayload, split: str) -> None:
+    """Write what a network says of each sample of a split beside its weights, where it becomes one of an ensemble.
+
+    A method that decides by more than its scores is in no ensemble.
+    """
+    if not job.is_of_ensemble or not isinstance(trial, Trial) or trial.method.equalizes_odds:
+        return
+    if split in trial.dataset.splits:
+        from study.training import ensemble
+
+        assert job.model is not None
+        path = ensemble.log_probabilities_file(job.model, split)
+        ensemble.write_log_probabilities(path, trial.evaluate.log_probabilities(split))
 
 
 def resume_epoch(trial: Trial | FunctionTrial, checkpoint: Path, heard: int) -> tuple[int, str | None]:

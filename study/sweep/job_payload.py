@@ -36,6 +36,7 @@ class JobPayload:
         own_runs: the folder in which MLflow keeps the runs that the function logs.
         driver_folder: the driver's working folder, which Ray puts first in the module path; None: it was removed.
         is_judged: whether the predictions for the samples of its fold are sent.
+        is_of_ensemble: whether what its network says of each sample is kept beside the weights.
         fold: on which it is validated, see `study.data.folds.select_fold`.
     """
 
@@ -58,6 +59,7 @@ class JobPayload:
     own_runs: Path | None = None
     fold: int | None = None
     is_judged: bool = False
+    is_of_ensemble: bool = False
     driver_folder: str | None = None
 
     def __deepcopy__(self, memo: dict[int, Value]) -> "JobPayload":

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, cast
 from study.catalogue import REFERENCE_METHOD
 from study.data.table_columns import ColumnEncoding
 from study.errors import UserError, suggest_or_list
+from study.files import sha256_of_values
 from study.home.folder import Home, StudyFolder
 from study.models.published_weights import PACKAGED_WEIGHTS, weights_names_of
 from study.tracking.connection import format_mlflow_error, is_unknown_route, open_mlflow_of_home
@@ -38,7 +39,8 @@ def save_pyfunc_model(path: Path, model: ModelFiles, description: ModelDescripti
     """
     import mlflow.pyfunc
 
-    files = {"description": model.description, "weights": model.weights, "network": model.frozen_network}
+    files = {"description": model.description, "network": model.frozen_network}
+    files |= {f"weights-{place}": path for place, path in enumerate(model.weights)}
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*An input example was not provided")  # the signature replaces it
         mlflow.pyfunc.save_model(
@@ -175,10 +177,16 @@ def _missing_model_message(error: Exception, client: "MlflowClient", name: str) 
 
 
 def _is_model_registered(client: "MlflowClient", name: str, description: ModelDescription, model: ModelFiles) -> bool:
-    tags = {"study.model": description.weights_digest, "study.id": description.told["study_id"]}
+    tags = {"study.model": _weights_tag(description), "study.id": description.told["study_id"]}
     tags |= _frozen_network_tag(model)
     versions = client.search_model_versions(f"name = '{name}'")
     return any(tags.items() <= version.tags.items() for version in versions)
+
+
+def _weights_tag(description: ModelDescription) -> str:
+    """Return the SHA-256 of the weights; of an ensemble that of its networks' digests."""
+    digests = description.digest_by_weights_file
+    return description.weights_digest if len(digests) == 1 else sha256_of_values(digests)
 
 
 def _frozen_network_tag(model: ModelFiles) -> dict[str, str]:
@@ -195,8 +203,8 @@ def _log_and_register_version(
     tags = {
         "study.id": description.told["study_id"],
         "study.name": description.told["study"],
-        "study.seed": str(description.told["seed"]),
-        "study.model": description.weights_digest,
+        "study.seed": description.seeds_text,
+        "study.model": _weights_tag(description),
         **_frozen_network_tag(model),
     }
     if worst := description.worst_groups:

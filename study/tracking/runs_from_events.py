@@ -247,6 +247,7 @@ class EventTranslator:
                 | events.RequestRefused()
                 | events.FoldPredicted()
                 | events.FoldsJoined()
+                | events.EnsembleMeasured()
             ):
                 pass  # a run is reopened when its trial starts; a trial's end says that a user stopped it
             case _:

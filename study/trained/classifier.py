@@ -1,4 +1,4 @@
-"""A trained model that classifies, loaded from its files alone, without its training data."""
+"""A trained model that classifies, loaded from its files alone, without its training data: one network, or several."""
 
 import platform
 import time
@@ -18,7 +18,7 @@ from study.files import safe_path_below
 from study.methods import Method
 from study.models import initial_weights
 from study.trained.description import ModelDescription
-from study.training import features
+from study.training import ensemble, features
 from study.training.device import DeviceSplit, resolve_device
 from study.training.evaluation import SplitEvaluator, build_networks
 
@@ -41,7 +41,7 @@ def _size_text(what: str, module: torch.nn.Module, file: Path) -> str:
 
 
 class TrainedClassifier:
-    """Networks with their trained weights.
+    """Networks with their trained weights; of an ensemble the probabilities are the mean of its networks'.
 
     Args:
         description: of the model.
@@ -55,25 +55,31 @@ class TrainedClassifier:
     def __init__(self, description: ModelDescription, folder: Path, device: str | None = None) -> None:
         self.description, self.facts = description, description.facts
         self.device = resolve_device(device)
-        state = load_model_weights(description, folder)
-        self._network, self._sizes = None, list[str]()
+        states = [
+            load_model_weights(safe_path_below(folder, name), digest)
+            for name, digest in description.digest_by_weights_file.items()
+        ]
+        self._frozen, self._sizes = None, list[str]()
         with description.use_frozen_network(folder):
             try:
                 config = description.trial_config
                 self._train, self._seen = config.train, models.facts_of_network_inputs(config.model, self.facts)
                 if description.frozen is not None:
-                    self._network = features.build_frozen_backbone(config.model, self.facts, self.device)
+                    self._frozen = features.build_frozen_backbone(config.model, self.facts, self.device)
                     file, _ = initial_weights.find_weights_file(config.model)
-                    self._sizes.append(_size_text("Frozen network", self._network, file))
-                modules = build_networks(config, self._seen, begins=False)
-                modules.load_state_dict(dict(state))
-                self._sizes.append(_size_text("Trained", modules, safe_path_below(folder, description.weights)))
+                    self._sizes.append(_size_text("Frozen network", self._frozen, file))
+                self._members = [build_networks(config, self._seen, begins=False) for _ in states]
+                for modules, state in zip(self._members, states, strict=True):
+                    modules.load_state_dict(dict(state))
+                each = "Trained" if len(states) == 1 else f"Trained: {len(states)} networks, each"
+                self._sizes.append(_size_text(each, self._members[0], safe_path_below(folder, description.weights)))
             except (UserError, LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
                 why = " ".join(str(error).split())[:200] or type(error).__name__
                 message = f"{folder / description.weights}: does not fit this version of study: {why}"
                 raise UserError(message) from None
-        self._networks = modules.to(self.device).eval()
-        self._method = cast(Method, modules["method"])
+        for modules in self._members:
+            modules.to(self.device).eval()
+        self._method = cast(Method, self._members[0]["method"])
 
     @classmethod
     def load_from_description(cls, path: Path, device: str | None = None) -> "TrainedClassifier":
@@ -90,7 +96,7 @@ class TrainedClassifier:
         return self.description.class_names_or_numbers
 
     def predict_probabilities(self, inputs: NDArray[np.generic]) -> NDArray[np.float32]:
-        """Return the probability of each class: the softmax of the scores, not calibrated.
+        """Return the probability of each class: the softmax of the scores, or its mean over networks; not calibrated.
 
         Args:
             inputs: samples as the data set holds them: images uint8 (N, C, H, W), rows of a table float32 (N, F).
@@ -130,15 +136,17 @@ class TrainedClassifier:
         return time.thread_time() - began
 
     def _class_scores(self, inputs: NDArray[Any]) -> torch.Tensor:
-        """Return the scores of samples (N, classes)."""
+        """Return the scores of samples (N, classes); of several networks the log of their mean probability."""
         no_labels = np.zeros(len(inputs), dtype=np.int64)
-        if self._network is not None:
+        if self._frozen is not None:
             all_of_them = range(len(inputs))
-            rows = features.compute_feature_batches(self._network, inputs, all_of_them, self.facts, self.device)
+            rows = features.compute_feature_batches(self._frozen, inputs, all_of_them, self.facts, self.device)
             inputs = np.concatenate([batch for _, batch in rows])
         resident = {"given": DeviceSplit(Split(inputs, no_labels), self._seen.facts_of_split("train"), self.device)}
-        evaluation = SplitEvaluator(self._networks, resident, self._seen, self._train)
-        return evaluation.class_scores("encoder", evaluation.compute_features("given"))
+        evaluators = [SplitEvaluator(modules, resident, self._seen, self._train) for modules in self._members]
+        if len(evaluators) == 1:
+            return evaluators[0].class_scores("encoder", evaluators[0].compute_features("given"))
+        return ensemble.mean_log_probabilities([each.log_probabilities("given") for each in evaluators])
 
     def _check_inputs(self, inputs: NDArray[np.generic]) -> None:
         if self._method.equalizes_odds:
@@ -154,18 +162,20 @@ class TrainedClassifier:
             )
 
 
-def load_model_weights(description: ModelDescription, folder: Path) -> Mapping[str, torch.Tensor]:
-    """Return a model's weights by name, on the CPU.
+def load_model_weights(path: Path, digest: str) -> Mapping[str, torch.Tensor]:
+    """Return the weights of a network by name, on the CPU.
+
+    Args:
+        digest: SHA-256 of the file.
 
     Raises:
-        UserError: they are missing, or were changed since they were written, and are not read then.
+        UserError: it is missing, or was changed since it was written, and is not read then.
     """
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
-    path = safe_path_below(folder, description.weights)
     try:
-        if files.sha256_of_file(path) != description.weights_digest:
+        if files.sha256_of_file(path) != digest:
             raise UserError(
                 f"{path}: is not the file that study train wrote: it was changed, cut short, or is another model's"
             )

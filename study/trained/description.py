@@ -7,7 +7,7 @@ refused.
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,8 @@ from study.metrics.worst_group_statement import GroupCounts, WorstGroup, find_wo
 from study.models import initial_weights
 from study.training import TrialConfig
 
-DESCRIPTION_FORMAT_VERSION = 1
-"""Version of the file's format."""
+DESCRIPTION_FORMAT_VERSION, ENSEMBLE_FORMAT_VERSION = 1, 2
+"""Version of the file's format, and of that of a model of several networks."""
 
 
 @dataclass(frozen=True)
@@ -31,9 +31,11 @@ class ModelDescription:
     Attributes:
         config: complete `data`, `model`, `method` and `train` sections.
         facts: of its data.
-        weights: name of the file with the weights beside this one.
+        weights: name of the file with the weights beside this one, of an ensemble with those of its first network.
         weights_digest: SHA-256 of that file.
         told: plain values for people: study, seed, metrics, code, data fingerprint, origin of the configuration.
+        other_weights: of an ensemble, the SHA-256 of the other networks' files, by name: its probabilities are the mean
+            of its networks'.
         encoding: how the columns of a user's table became inputs; None for other data.
         frozen: `name`, `file` and `sha256` of the weights of the frozen network whose features it takes; None: there is
             none.
@@ -46,6 +48,17 @@ class ModelDescription:
     told: Mapping[str, Any]
     encoding: TableEncoding | None = None
     frozen: Mapping[str, str] | None = None
+    other_weights: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def digest_by_weights_file(self) -> Mapping[str, str]:
+        """SHA-256 of the weights of each network, by the name of their file."""
+        return {self.weights: self.weights_digest, **self.other_weights}
+
+    @property
+    def seeds_text(self) -> str:
+        """Seed on which the model was trained, or those of an ensemble, as `6, 7, 8`."""
+        return ", ".join(map(str, self.told.get("seeds") or [self.told["seed"]]))
 
     def frozen_network_file(self, folder: Path) -> Path | None:
         """Return the file of the frozen network's weights among a model's files; None: they are not inside."""
@@ -96,7 +109,8 @@ class ModelDescription:
 
     def write_file(self, path: Path) -> None:
         """Write the description to a file in one step."""
-        values = {"format": DESCRIPTION_FORMAT_VERSION, **asdict(self)}
+        version = ENSEMBLE_FORMAT_VERSION if self.other_weights else DESCRIPTION_FORMAT_VERSION
+        values = {"format": version, **asdict(self)}
         digest = files.sha256_of_values(_plain_json_values(values))
         write_atomically(path, json.dumps({**values, "digest": digest}, indent=2))
 
@@ -114,8 +128,8 @@ class ModelDescription:
             raise UserError(f"{path}: cannot be read: {error.strerror}") from None
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise UserError(f"{path}: is not a description of a model, or cut short") from None
-        if version != DESCRIPTION_FORMAT_VERSION:
-            reads = f"this version of study reads {DESCRIPTION_FORMAT_VERSION}"
+        if version not in (DESCRIPTION_FORMAT_VERSION, ENSEMBLE_FORMAT_VERSION):
+            reads = f"this version of study reads {DESCRIPTION_FORMAT_VERSION} and {ENSEMBLE_FORMAT_VERSION}"
             raise UserError(f"{path}: format {version}, {reads}. Update study")
         if recorded_digest != files.sha256_of_values({"format": version, **values}):
             raise UserError(f"{path}: was changed after it was written. Take the file that study train wrote")

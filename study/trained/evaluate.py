@@ -39,7 +39,7 @@ from study.text import list_few_names, quoted
 from study.trained import ModelDescription
 from study.trained.classifier import load_model_weights
 from study.trained.model_files import test_split_fingerprint
-from study.training import DivergedError, Trial, TrialConfig
+from study.training import DivergedError, Trial, TrialConfig, ensemble
 from study.training.device import resolve_device
 
 ALL_SAMPLES_SPLIT = "all"
@@ -137,19 +137,32 @@ def evaluate_model(
         config = replace(config, train=replace(config.train, with_val=False))
     # the network that inferred groups for the training is no part of the model
     config = replace(config, train=replace(config.train, inferred_groups="none"))
-    load_model_weights(description, model.parent)  # refuses what was not written by study
+    weights = [safe_path_below(model.parent, name) for name in description.digest_by_weights_file]
+    for path, digest in zip(weights, description.digest_by_weights_file.values(), strict=True):
+        load_model_weights(path, digest)  # refuses what was not written by study
     place = str(resolve_device(device))
     noted = _note_test_reading(home, description) if is_own and split == "test" else nullcontext()
     with description.use_frozen_network(model.parent), noted:
         trial = Trial(config, dataset, place, begins=False)
-        trial.load_model(safe_path_below(model.parent, description.weights))
         try:
-            measured = finite_metrics(trial.evaluate(split, final=True))
+            measured = finite_metrics(_metrics_of_networks(trial, split, weights))
             groups, classes = _worst_group(trial, split, measured), _lowest_class_sentences(trial, split, measured)
             sizes = group_names.group_sizes_by_metric(split, _group_sizes(trial, split))
             return EvaluationResult(measured, len(dataset.splits[split]), sizes, groups, left_out, foreign, classes)
         except DivergedError as diverged:
             raise UserError(f"{model}: {diverged}: the model cannot be measured on these data") from None
+
+
+def _metrics_of_networks(trial: Trial, split: str, weights: Sequence[Path]) -> dict[str, float]:
+    """Return the metrics of a split, of several networks those of their mean probability; raises `DivergedError`."""
+    if len(weights) == 1:
+        trial.load_model(weights[0])
+        return trial.evaluate(split, final=True)
+    told = []
+    for path in weights:
+        trial.load_model(path)
+        told.append(trial.evaluate.log_probabilities(split))
+    return trial.evaluate.metrics_of_scores(split, ensemble.mean_log_probabilities(told))
 
 
 def group_metrics_in_words(model: Path, metrics: Iterable[str]) -> dict[str, str]:

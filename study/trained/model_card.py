@@ -1,6 +1,7 @@
 """The model card of a final model: what it is, its data, how well it does for which groups, and how it was chosen."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from study import models, ranking
@@ -29,28 +30,54 @@ def _over_seeds_text(trials: Sequence[TrialRecord]) -> str:
     return f"over {pluralise(len(trials), 'seed')}"
 
 
-def split_of_card(trial: TrialRecord) -> str:
-    """Return the split that a final model is described on."""
-    return "test" if trial.test_metrics else "val"
+@dataclass(frozen=True)
+class DescribedModel:
+    """The model that a card is about.
+
+    Attributes:
+        trials: the complete final trial whose weights it has, or those of an ensemble.
+        metrics: every metric on validation and test, None for what is not a number.
+    """
+
+    trials: Sequence[TrialRecord]
+    metrics: Mapping[str, float | None]
+
+    @property
+    def is_ensemble(self) -> bool:
+        """Whether its probabilities are the mean of several networks'."""
+        return len(self.trials) > 1
+
+    @property
+    def column(self) -> str:
+        """Head of the column of its metrics."""
+        return "the model" if self.is_ensemble else f"seed {self.trials[0].seed}"
+
+    @property
+    def split(self) -> str:
+        """Split that it is described on."""
+        return "test" if any(name.startswith("test/") for name in self.metrics) else "val"
 
 
-def group_counts_of_split(spec: StudySpec, trial: TrialRecord, dataset: Dataset) -> GroupCounts | None:
-    """Return the counts of the groups on that split; None without bias labels there."""
-    split = split_of_card(trial)
+def described_model(results: Results, trials: Sequence[TrialRecord]) -> DescribedModel:
+    """Return what a card says of the network of one final trial, or of the study's ensemble, whose trials these are."""
+    if len(trials) > 1:
+        assert results.record.ensemble is not None
+        return DescribedModel(trials, results.record.ensemble.metrics)
+    (trial,) = trials
+    return DescribedModel(trials, {**epochs.chosen_metrics(results.spec.objective, trial), **trial.test_metrics})
+
+
+def group_counts_of_split(model: DescribedModel, dataset: Dataset) -> GroupCounts | None:
+    """Return the counts of the groups on the split of its card; None without bias labels there."""
+    split = model.split
     samples, facts = dataset.splits.get(split), dataset.facts.facts_of_split(split)
     found = None if samples is None else count_cells_of_split(samples, facts)
     if found is None or not found.cells:
         return None
-    values = _metric_values(spec, trial)
     labelled = found.samples - found.unlabelled
     return GroupCounts.from_metrics(
-        split, found.cells, lambda name: values.get(f"{split}/{name}"), labelled, facts.aligned
+        split, found.cells, lambda name: model.metrics.get(f"{split}/{name}"), labelled, facts.aligned
     )
-
-
-def _metric_values(spec: StudySpec, trial: TrialRecord) -> dict[str, float | None]:
-    """Return every metric of a trial on validation and test; None for what is not a number."""
-    return {**epochs.chosen_metrics(spec.objective, trial), **trial.test_metrics}
 
 
 FAIRNESS_METRICS = (
@@ -64,12 +91,11 @@ FAIRNESS_METRICS = (
 
 
 def model_card(
-    results: Results, trial: TrialRecord, dataset: Dataset, description: str, size: str = "", whole: bool = False
+    results: Results, model: DescribedModel, dataset: Dataset, description: str, size: str = "", whole: bool = False
 ) -> str:
     """Return a model card in Markdown.
 
     Args:
-        trial: the complete final trial whose weights it describes.
         description: docstring of the data set's module; the first line is used.
         size: how large it is and how long a sample takes; empty: not known.
         whole: whether a frozen network's weights are among the model's files.
@@ -80,22 +106,30 @@ def model_card(
     trained_for = pluralise(results.spec.epochs, "epoch")
     made = f"`{method['name']}` on `{results.spec.base['model']['name']}`, trained for {trained_for}"
     made = f"scikit-learn's `{method['model']}`, fitted" if results.spec.is_scikit_learn_reference else made
-    columns = [_over_seeds_text(trials), "95%", f"seed {trial.seed}"]
-    whose = f"on seeds {seeds}. The weights are those of seed {trial.seed}, {_why_seed(results.spec, trial, dataset)}"
+    columns = [_over_seeds_text(trials), "95%", model.column]
     values = (
         f"Mean ± sample standard deviation over the seeds, {epochs.chosen_epoch_text(results.spec.objective)}; its "
         "95% interval by the seeds and by the error of the split's own samples, which all seeds share; and the "
-        "value of this seed. Its weights are those at the end of epoch "
-        f"{epochs.chosen_metrics(results.spec.objective, trial)['epoch']}."
     )
+    chosen = [epochs.chosen_metrics(results.spec.objective, trial)["epoch"] for trial in model.trials]
+    if model.is_ensemble:
+        whose = (
+            f"on seeds {seeds}. The model is the ensemble of their {len(model.trials)} networks: its probabilities are "
+            f"the mean of theirs, {_why_ensemble(results.spec)}"
+        )
+        values += f"value of the ensemble. Its weights are those at the end of epochs {', '.join(map(str, chosen))}."
+    else:
+        why = _why_seed(results.spec, model.trials[0], dataset)
+        whose = f"on seeds {seeds}. The weights are those of {model.column}, {why}"
+        values += f"value of this seed. Its weights are those at the end of epoch {chosen[0]}."
     if is_fitted_once(results.spec, trials):
         whose, columns = "once: it knows no seed, or hardly", ["value", "95%"]
         values = "The 95% interval is by the error of the split's own samples."
-    rows = [row[: 1 + len(columns)] for row in _metric_rows(results.spec, trials, trial)]
+    rows = [row[: 1 + len(columns)] for row in _metric_rows(results.spec, trials, model)]
     parts = [
         f"# {results.spec.name}",
         f"{made} {whose}.",
-        *_worst_group_sentences(results.spec, trial, dataset),
+        *_worst_group_sentences(model, dataset),
         *_initial_weights_sentences(results, whole),
         *(["## Size and time", size] if size else []),
         "## Data",
@@ -104,7 +138,7 @@ def model_card(
         values,
         rows_as_markdown(["metric", *columns], rows),
         "## Groups",
-        *_group_sections(results.spec, trials, trial, dataset),
+        *_group_sections(results.spec, trials, model, dataset),
         "## How it was chosen",
         *_configuration_choice_sentences(results),
         "## Limits",
@@ -129,6 +163,12 @@ def _initial_weights_sentences(results: Results, whole: bool) -> Iterator[str]:
             f"{begins} the weights {escape_markdown(entry['name'])} ({escape_markdown(entry['file'])}, SHA-256 "
             f"{entry['sha256']}).{needed}"
         )
+
+
+def _why_ensemble(spec: StudySpec) -> str:
+    if spec.folds or spec.train.with_val:
+        return "which is no worse on average than one of them; nothing is left to choose by"
+    return "as it is better on validation than each of them"
 
 
 def _why_seed(spec: StudySpec, trial: TrialRecord, dataset: Dataset) -> str:
@@ -161,45 +201,46 @@ def _data_sentences(spec: StudySpec, dataset: Dataset, description: str) -> Iter
         yield f"Bias (sensitive, spurious) classes: {', '.join(map(escape_markdown, dataset.facts.bias_names))}."
 
 
-def _metric_rows(spec: StudySpec, trials: Sequence[TrialRecord], trial: TrialRecord) -> Iterator[list[str]]:
-    values, spreads = _metric_values(spec, trial), ranking.statistics_by_metric(spec.objective, trials)
+def _metric_rows(spec: StudySpec, trials: Sequence[TrialRecord], model: DescribedModel) -> Iterator[list[str]]:
+    values, spreads = model.metrics, ranking.statistics_by_metric(spec.objective, trials)
     undefined = [name for name in values if name.startswith(("val/", "test/")) and name not in spreads]
     for name in [*spreads, *undefined]:
         if not name.split("/")[1].startswith("group_") and not is_standard_error(name):
             ends = spreads[name].confidence_interval() if name in spreads else None
             interval = "-" if ends is None else format_metric_range(name, *ends)
-            yield [name, _spread_text(name, spreads.get(name)), interval, _value_text(name, values.get(name))]
+            own = _value_text(name, values[name]) if name in values else "-"  # an ensemble has none of inferred groups
+            yield [name, _spread_text(name, spreads.get(name)), interval, own]
 
 
-def _worst_group_sentences(spec: StudySpec, trial: TrialRecord, dataset: Dataset) -> Iterator[str]:
-    found, facts = group_counts_of_split(spec, trial, dataset), dataset.facts
+def _worst_group_sentences(model: DescribedModel, dataset: Dataset) -> Iterator[str]:
+    found, facts = group_counts_of_split(model, dataset), dataset.facts
     if found and (worst := find_worst_group(found, facts.class_names, facts.bias_names)):
         yield escape_markdown(" ".join(worst.sentences()))
 
 
 def _group_sections(
-    spec: StudySpec, trials: Sequence[TrialRecord], trial: TrialRecord, dataset: Dataset
+    spec: StudySpec, trials: Sequence[TrialRecord], model: DescribedModel, dataset: Dataset
 ) -> Iterator[str]:
     """Yield accuracy of each (class, bias class) group, with intervals; and the gaps between groups."""
-    split = split_of_card(trial)
+    split = model.split
     facts = dataset.facts.facts_of_split(split)
     if not facts.bias_classes:
         yield "The data have no bias labels on this split, so how the model treats groups is not known."
         return
-    found = group_counts_of_split(spec, trial, dataset)
+    found = group_counts_of_split(model, dataset)
     rows = list(_group_rows(spec, trials, found, facts)) if found else []
-    is_once = is_fitted_once(spec, trials)
+    is_once, of_model = is_fitted_once(spec, trials), "the " * (not model.is_ensemble) + model.column
     if rows:
         yield (
             f"Accuracy on the {split} split by class and bias class. The interval is Wilson's 95% interval for the "
-            f"samples of the group{'' if is_once else '; it is for the seed of these weights'}."
+            f"samples of the group{'' if is_once else f'; it is for {of_model}'}."
         )
-        columns = ["value"] if is_once else [_over_seeds_text(trials), f"seed {trial.seed}"]
+        columns = ["value"] if is_once else [_over_seeds_text(trials), model.column]
         rows = [[*row[:3], *row[-1 - len(columns) :]] for row in rows]
         yield rows_as_markdown(["class", "bias class", "samples", *columns, "95%"], rows)
     else:
         yield f"There are {facts.classes} x {facts.bias_classes} groups, too many to list. The gaps are between these."
-    values = _metric_values(spec, trial)
+    values = model.metrics
     known = {name: values[f"{split}/{name}"] for name in FAIRNESS_METRICS if f"{split}/{name}" in values}
     if known:
         gaps = (f"- {name} {_value_text(name, value)}: {METRICS[name].description}" for name, value in known.items())

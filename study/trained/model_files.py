@@ -1,4 +1,4 @@
-"""The models of a final training as self-contained files."""
+"""The models of a final training as self-contained files: one for each seed, and the ensemble of all of them."""
 
 import shutil
 from collections.abc import Mapping, Sequence
@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from study import data, files, models, ranking
+from study import data, files, models
 from study.data import Dataset, TableEncoding, holdout
 from study.data.dataset import fingerprint_of_splits
 from study.data.folds import select_fold
@@ -15,10 +15,12 @@ from study.files import write_atomically
 from study.home.folder import StudyFolder
 from study.home.record import TrialRecord
 from study.models import initial_weights
-from study.ranking import Results, epochs
+from study.ranking import Results
+from study.ranking.final_model import trials_of_model
 from study.spec import StudySpec
 from study.trained import model_card
 from study.trained.description import ModelDescription, frozen_network_file_name
+from study.trained.model_card import DescribedModel, described_model
 
 
 @dataclass(frozen=True)
@@ -27,27 +29,28 @@ class ModelFiles:
 
     Attributes:
         description: rebuilds its networks, beside the weights.
+        weights: of its network, or of each network of an ensemble.
         card: the model card, for people.
         frozen_network: the weights of the frozen network, where they are among the files.
     """
 
     description: Path
-    weights: Path
+    weights: Sequence[Path]
     card: Path
     frozen_network: Path | None = None
 
 
-def best_model_files(folder: StudyFolder, results: Results) -> ModelFiles | None:
-    """Return the model of a final training's best seed, see `best_seed_trial`; None before any is complete."""
-    trials = [trial for trial in results.record.trials_of_stages("final") if trial.state == "complete"]
-    if not trials:
+def find_model(folder: StudyFolder, results: Results) -> ModelFiles | None:
+    """Return the model of a final training, see `trials_of_model`; None before a seed is complete, or without files."""
+    members = trials_of_model(results)
+    if not members:
         return None
-    number = best_seed_trial(results.spec, trials).number
-    description = folder.description_file(number)
-    if not description.exists():
+    place = _description_file(folder, members)
+    if not place.exists():
         return None
-    network = ModelDescription.read_file(description).frozen_network_file(folder.models_folder)
-    return ModelFiles(description, folder.model_file(number), folder.card_file, network)
+    description = ModelDescription.read_file(place)
+    weights = [folder.models_folder / name for name in description.digest_by_weights_file]
+    return ModelFiles(place, weights, folder.card_file, description.frozen_network_file(folder.models_folder))
 
 
 def copy_frozen_weights(folder: StudyFolder, spec: StudySpec) -> None:
@@ -66,7 +69,7 @@ def copy_frozen_weights(folder: StudyFolder, spec: StudySpec) -> None:
 
 
 def write_descriptions_and_card(folder: StudyFolder, results: Results, datasets: Mapping[str, Dataset]) -> None:
-    """Write a description beside each seed's weights, and the card of the model of the best seed.
+    """Write a description beside each seed's weights and of their ensemble, and the card of the model.
 
     Args:
         datasets: of the study, by `data.section_key`.
@@ -78,30 +81,24 @@ def write_descriptions_and_card(folder: StudyFolder, results: Results, datasets:
         return
     (dataset,) = (select_fold(of, None) for of in datasets.values())
     encoding = _table_encoding(results.spec.base["data"], dataset)
-    for trial in trials:
-        _make_description(folder, results, trial, dataset, encoding).write_file(folder.description_file(trial.number))
+    of_each = [[trial] for trial in trials]
+    if results.record.ensemble is not None:
+        of_each.append([results.record.trials[number] for number in results.record.ensemble.trials])
+    for members in of_each:
+        description = _make_description(folder, results, described_model(results, members), dataset, encoding)
+        description.write_file(_description_file(folder, members))
+    members = trials_of_model(results)
+    model, place = described_model(results, members), _description_file(folder, members)
     about = data.find_dataset_module(str(results.spec.base["data"]["name"])).__doc__ or ""
-    best = best_seed_trial(results.spec, trials)
-    classifier = TrainedClassifier.load_from_description(folder.description_file(best.number), "cpu")
+    classifier = TrainedClassifier.load_from_description(place, "cpu")
     is_whole = classifier.description.frozen_network_file(folder.models_folder) is not None
-    text = model_card.model_card(results, best, dataset, about, classifier.describe_size_and_time(), is_whole)
+    text = model_card.model_card(results, model, dataset, about, classifier.describe_size_and_time(), is_whole)
     write_atomically(folder.card_file, text)
 
 
 def test_split_fingerprint(dataset: Dataset) -> str | None:
     """Return the fingerprint of the test split alone, which data with other options may share; None without one."""
     return fingerprint_of_splits({"test": dataset.splits["test"]}) if "test" in dataset.splits else None
-
-
-def best_seed_trial(spec: StudySpec, trials: Sequence[TrialRecord]) -> TrialRecord:
-    """Return the trial with the best validation metric, the first of equals; without validation the first trial.
-
-    A trial that misses the study's constraints comes after those that keep them.
-    """
-    scores = [(trial, ranking.mean_score(spec.objective, [trial])) for trial in trials]
-    scored = [(trial, score) for trial, score in scores if score is not None]
-    ordered = sorted(scored, key=lambda pair: (*pair[1].first_metric_key, pair[0].number))
-    return ordered[0][0] if ordered else trials[0]
 
 
 def _table_encoding(section: Mapping[str, Any], dataset: Dataset) -> TableEncoding | None:
@@ -124,23 +121,31 @@ def _table_encoding(section: Mapping[str, Any], dataset: Dataset) -> TableEncodi
     return encoding if same else None
 
 
+def _description_file(folder: StudyFolder, members: Sequence[TrialRecord]) -> Path:
+    """Return the file of the description of a seed's network, or of the ensemble of several."""
+    return folder.ensemble_file if len(members) > 1 else folder.description_file(members[0].number)
+
+
 def _make_description(
-    folder: StudyFolder, results: Results, trial: TrialRecord, dataset: Dataset, encoding: TableEncoding | None
+    folder: StudyFolder, results: Results, model: DescribedModel, dataset: Dataset, encoding: TableEncoding | None
 ) -> ModelDescription:
-    groups = model_card.group_counts_of_split(results.spec, trial, dataset)
+    groups, (trial, *others) = model_card.group_counts_of_split(model, dataset), model.trials
     about = {
         "study": results.spec.name,
         "study_id": results.record.id,
         "trial": trial.number,
         "seed": trial.seed,
-        "metrics": {**epochs.chosen_metrics(results.spec.objective, trial), **trial.test_metrics},
+        **({"seeds": [each.seed for each in model.trials]} if others else {}),
+        "metrics": dict(model.metrics),
         "data_fingerprint": dataset.fingerprint,
         "test_fingerprint": test_split_fingerprint(dataset),
         "groups": asdict(groups) if groups else None,
         "code": results.record.sessions[-1].environment_fields,
         "origin": dict(results.spec.origin or {}),
     }
-    path = folder.model_file(trial.number)
+    path, *beside = (folder.model_file(each.number) for each in model.trials)
+    other_weights = {other.name: files.sha256_of_file(other) for other in beside}
     config = results.spec.trial_config(trial.params, trial.seed).to_document()
     frozen = models.describe_weights(config["model"]) if config["model"].get("frozen") else None
-    return ModelDescription(config, dataset.facts, path.name, files.sha256_of_file(path), about, encoding, frozen)
+    own = path.name, files.sha256_of_file(path)
+    return ModelDescription(config, dataset.facts, *own, about, encoding, frozen, other_weights)

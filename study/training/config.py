@@ -14,6 +14,9 @@ TRIAL_SECTIONS = ("data", "model", "method", "train")
 
 MAX_THREADS = 1024
 
+MAX_SEED = 2**32 - 1
+"""Largest training seed: the largest that NumPy takes."""
+
 
 @dataclass(frozen=True)
 class TrainOptions:
@@ -100,7 +103,7 @@ class TrainOptions:
     bias_model_epochs: Annotated[int, Range(low=1)] | None = None
     data_share: Annotated[float, Range(above=0.0, high=1.0)] = 1.0
     with_val: bool = False
-    seed: Annotated[int, Range(low=0, high=2**32 - 1)] = 0
+    seed: Annotated[int, Range(low=0, high=MAX_SEED)] = 0
     threads: Annotated[int, Range(low=1, high=MAX_THREADS)] = 1
 
 

@@ -167,6 +167,20 @@ class SplitEvaluator:
         scores = self.class_scores("encoder", self.compute_features(split))
         return self._predict_classes(split, "encoder", scores), log_losses(scores, self._splits[split].target)
 
+    def log_probabilities(self, split: str) -> Tensor:
+        """Return log p of each class, (N, classes) float32, in nats: p is the softmax of the scores."""
+        return self.class_scores("encoder", self.compute_features(split)).float().log_softmax(1)
+
+    def metrics_of_scores(self, split: str, scores: Tensor) -> dict[str, float]:
+        """Compute the metrics of a split, `SPLIT/NAME`, of these scores (N, classes) in place of the networks' own.
+
+        `counts` are of them afterwards.
+        """
+        data, facts, predicted = self._splits[split], self._facts.facts_of_split(split), scores.argmax(1)
+        self.counts[split] = PredictionCounts.from_predictions(predicted, data.target, data.bias, facts)
+        values = self._split_metrics(split, scores, predicted, errors=split != "train")
+        return {f"{split}/{name}": float(value) for name, value in values.items()}
+
     def _predict_classes(self, split: str, encoder: str, scores: Tensor) -> Tensor:
         """Predict classes (N,): of the highest score, or by thresholds that equalize odds on the training split."""
         train, data = self._splits["train"], self._splits[split]

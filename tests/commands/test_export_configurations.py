@@ -8,6 +8,7 @@ import pytest
 from helpers import Told, quickstart, write_ledger
 
 from study.commands.export_configurations import export_best
+from study.commands.final_training import default_seeds, final_training_spec
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
@@ -69,6 +70,15 @@ def test_the_file_is_read_in_one_look(folder: StudyFolder, tmp_path: Path) -> No
     assert best.base == SPEC.trial_document({**PARAMS[2], "train.seed": 5})
     assert best.origin is not None
     assert best.origin["metrics"].keys() == {"val/accuracy", "val/accuracy_standard_error", *long}
+
+
+def test_what_a_study_of_large_seeds_exports_can_be_trained(tmp_path: Path) -> None:
+    spec = quickstart("train.seed=3735928559")
+    folder = Home(tmp_path / "home").create_study(spec)
+    write_ledger(folder.ledger_file, Told("search", [0.6], params=PARAMS[2], seed=3735928559))
+    export_best(folder, Results(spec, StudyRecord.load(folder.ledger_file)), tmp_path / "best.yaml")
+    seeds = default_seeds(Home(tmp_path / "home"), best := load_study(str(tmp_path / "best.yaml")))
+    assert final_training_spec(best, seeds).final_seeds == (3735928563, 3735928564, 3735928565)
 
 
 def test_the_section_is_that_of_the_trials_own_method(tmp_path: Path) -> None:

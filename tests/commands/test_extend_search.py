@@ -130,6 +130,26 @@ def ended_by_a_user(home: Path, spec: StudySpec, dies: bool) -> StudyFolder:
     return folder
 
 
+@pytest.mark.parametrize("dies", [False, True])
+def test_more_trials_count_from_those_that_there_are_once_time_ended_the_search(tmp_path: Path, dies: bool) -> None:
+    """The driver dies in the stage after it, before it could write what ended the search."""
+    spec = spec_of("search.time=0.001", "search.trials=50", "search.confirm={top: 1, seeds: 2}")
+    folder = Home(tmp_path).create_study(spec)
+
+    def in_confirm(trial: TrialRecord, epoch: int) -> float | None:
+        if trial.stage == "confirm" and dies:
+            raise Killed
+        return score(trial, epoch)
+
+    course = Course(folder.ledger_file, spec, in_confirm)
+    with suppress(Killed):
+        course.play()
+    course.ledger.close()
+    tried = StudyRecord.load(folder.ledger_file).n_configurations_tried
+    assert tried < 50
+    assert extend_study.add_trials(folder, spec, "+2").extended_n_configurations == tried + 2
+
+
 GRID = spec_of("search.sampler=grid", "search.space={method.lambda: {choices: [0.1, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0]}}")
 
 

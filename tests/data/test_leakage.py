@@ -102,6 +102,14 @@ def test_several_measurements_that_are_good_alone_are_told_and_not_called_copies
     assert not any(one.stands_out for one in found)
 
 
+@pytest.mark.parametrize("numbers", [[7], [0, 6], [1, 3, 5, 9], range(20)])
+def test_a_copy_is_found_however_few_groups_the_training_rows_are_of(numbers: list[int]) -> None:
+    """All groups of the table are numbered, and by chance those of training were all in one half, or are but one."""
+    group = np.array(numbers)[np.arange(ROWS) % len(numbers)]
+    found = find_predictive_columns({"x": flipped(YES, 0.03).astype(float), "noise": SCORE[::-1]}, [], YES, group)
+    assert [one.name for one in found] == ["x"]
+
+
 def test_people_that_are_there_several_times_make_no_column_tell() -> None:
     person = np.repeat(np.arange(40), 15)
     codes = np.random.default_rng(2).integers(0, 2, 40)[person]

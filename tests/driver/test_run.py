@@ -18,6 +18,7 @@ from study.commands.final_training import final_training_spec
 from study.driver import run
 from study.errors import StartInterruptedError, StudyStoppedError, UserError
 from study.home.folder import Home, write_home_format
+from study.sweep import STARTING_TRIALS_STEP
 
 SPEC = quickstart()
 
@@ -47,6 +48,21 @@ def test_a_full_disk_is_told_with_its_place_and_the_way_on(tmp_path: Path, comma
     assert str(stopped.value).startswith(str(place))
     assert "File too large. Nothing is lost; once there is room: study resume quickstart" in str(stopped.value)
     assert folder.ledger_file.read_bytes() == before
+
+
+@pytest.mark.slow
+def test_a_study_whose_folder_is_moved_while_it_runs_says_so(tmp_path: Path) -> None:
+    """To go on with it under its old name would find nothing."""
+    home = Home(tmp_path / "home")
+    folder = home.create_study(quickstart("search.trials=2"))
+
+    def moves_it(text: str) -> None:
+        if text == STARTING_TRIALS_STEP:
+            folder.path.rename(tmp_path / "moved")
+
+    with pytest.raises(StudyStoppedError) as stopped:
+        run.resume_study(home, folder.name, lambda *_: nullcontext(moves_it))
+    assert str(stopped.value).endswith(f". {folder.path} was moved or removed while the study ran")
 
 
 @pytest.mark.slow

@@ -22,7 +22,7 @@ from study.ranking import Results
 from study.tracking import MlflowTracker, remove_study_runs, tracker
 from study.tracking.registry import register_model_version
 from study.trained import TrainedClassifier
-from study.trained.model_files import best_model_files
+from study.trained.model_files import find_model
 
 pytestmark = pytest.mark.timeout(900)
 
@@ -139,7 +139,7 @@ def address(request: pytest.FixtureRequest, server: MlflowServer, monkeypatch: p
 def test_a_model_is_registered_fetched_and_removed(tmp_path: Path, address: str) -> None:
     home = Home(tmp_path / "home")
     folder = train(home)
-    model = best_model_files(folder, Results.load(folder))
+    model = find_model(folder, Results.load(folder))
     assert model is not None
     follower = MlflowTracker(home, folder, folder.load_spec())
     follower.start_following()

@@ -34,6 +34,7 @@ sha256":"0"}],"placement":{"resources.cpu":2},"groups":{"val":[[1,2]],"classes":
 {"event":"ended","time":1.5,"trial":1,"state":"pruned","reason":"asha"}
 {"event":"judged","time":1.5,"trial":1,"predicted":"c$"}
 {"event":"joined","time":1.5,"trial":1,"runs":[3,4],"metrics":{"val/a":0.5},"draws":{"val/a":[0.4,0.6]}}
+{"event":"ensemble","time":1.5,"trials":[1,2],"metrics":{"val/a":0.5,"val/b":null}}
 {"event":"reference","time":1.5,"name":"majority","metrics":{"val/a":0.5,"val/b":null},"seconds":1.5,"draws":{"val/a":[0.5]}}
 {"event":"reference","time":1.5,"name":"majority","reason":"r"}
 {"event":"tested","time":1.5,"trial":1,"metrics":{"a":1,"b":1.0,"c":null},"note":"n"}

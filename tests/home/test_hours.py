@@ -22,6 +22,20 @@ def test_the_hours_by_hand() -> None:
     assert saved_by_early_stopping(Results(SPEC, told)) == SavedByEarlyStopping("asha", 1, 3 / 8, pytest.approx(6))
 
 
+def test_a_clock_that_is_set_back_makes_no_run_last_less_than_nothing() -> None:
+    """By an hour, in the middle of a trial that takes eight seconds, three of them unseen."""
+    created = {"event": "created", "id": "study", "time": 9_000.0}
+    told: list[dict[str, Any]] = [created, {"event": "opened", "owner": "ada", "time": 9_000.0}]
+    told += [{"event": "trial", "trial": 0, "stage": "search", "params": {}, "seed": 0, "time": 9_000.0}]
+    told += [{"event": "started", "trial": 0, "node": "here", "time": 9_001.0}]
+    told += [{"event": "report", "trial": 0, "epoch": 1, "metrics": {}, "time": 9_004.0}]
+    told += [{"event": "report", "trial": 0, "epoch": 2, "metrics": {}, "time": 5_407.0}]
+    told += [{"event": "ended", "trial": 0, "state": "complete", "time": 5_409.0}]
+    found = StudyRecord.from_entries(told)
+    assert found.total_driver_seconds == pytest.approx(4 + 2)
+    assert found.trials[0].total_run_seconds == found.total_trial_seconds == pytest.approx(3 + 2)
+
+
 def test_runs_that_were_lost_or_cut_off_were_paid_for() -> None:
     told: list[dict[str, Any]] = [
         {"event": "created", "id": "study", "time": 0.0},

@@ -64,6 +64,8 @@ from study.spec.domain import Domain
             "search.replicates=[4, 0]",
             "search.replicates: [4, 0] given, allowed are different seeds, the first of them ",
         ),
+        ("train.seed=4294967290", "train.seed: the study takes seeds up to 4294967293, allowed is at most 4294967292"),
+        ("search.replicates=[0, 4294967295]", "search.replicates: the study takes seeds up to 4294967298, allowed"),
     ],
 )
 def test_a_search_that_cannot_be_is_told_at_the_override(assignment: str, words: str) -> None:

@@ -50,6 +50,10 @@ def load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         ("[1, 2]", "[1, 2] given: values to choose from are written as {choices: [...]}"),
         ("{choices: [.nan, 1.0]}", "nan given, allowed is"),
         ("{choices: [1, .inf]}", "inf given, allowed is"),
+        (f"{{low: 0, high: {10**400}}}", "allowed is a whole number of at most 9223372036854775807, in size"),
+        (f"{{low: -{10**400}, high: 1}}", "allowed is a whole number of at most 9223372036854775807, in size"),
+        (f"{{low: 0, high: 1, step: {10**400}}}", "allowed is a whole number of at most 9223372036854775807, in size"),
+        (f"{{choices: [{10**400}, 1]}}", "a whole number of at most 9223372036854775807, in size"),
     ],
 )
 def test_what_cannot_be_searched_is_refused_with_the_key(load: Any, domain: str, told: str) -> None:
@@ -82,3 +86,25 @@ def test_what_can_be_searched_is_told_to_the_sampler_without_a_warning(load: Any
         (found,) = distributions_of_space(spec.space).values()
     ends = spec.space.domains["method.n"].boundary_values()
     assert found._contains(found.to_internal_repr(ends[0]))
+
+
+@pytest.mark.parametrize(
+    ("value", "allowed"),
+    [
+        (".inf", "a finite number"),
+        ("-.inf", "a finite number"),
+        (".nan", "a finite number"),
+        (str(10**400), "less than or equal to 9223372036854775807"),
+        (str(-(2**63)), "greater than or equal to -9223372036854775807"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("given", "key"), [("baseline: {method.n: VALUE}", "baseline"), ("enqueue: [{method.n: VALUE}]", "enqueue.0")]
+)
+def test_a_given_configuration_has_numbers_that_its_ledger_keeps(
+    load: Any, value: str, allowed: str, given: str, key: str
+) -> None:
+    with pytest.raises(UserError) as refused:
+        load(f"{{low: 0.0, high: 1.0}}}}\n  {given.replace('VALUE', value)}\n  alternatives: {{")
+    assert f"search.{key}.method.n: " in str(refused.value)
+    assert f"given, allowed is {allowed}" in str(refused.value)

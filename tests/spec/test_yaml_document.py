@@ -56,6 +56,15 @@ def test_each_key_knows_its_line(file: Path, key: tuple[str, ...], line: int) ->
     assert read_study_file(file).key_location(key) == f"{file}:{line}"
 
 
+def test_an_emoji_is_read_as_json_writes_it_and_half_of_one_is_refused(file: Path) -> None:
+    file.write_text(json.dumps({"name": "one", "data": {"positive": "\U0001f426", "\U0001f426": ["\U0001f426"]}}))
+    assert read_study_file(file).values["data"] == {"positive": "\U0001f426", "\U0001f426": ["\U0001f426"]}
+    for half in (r'data: {positive: "a\ud83d"}', r'data: {"a\ud83d": 1}'):
+        assert r":2: not valid YAML: half of a character, as in 'a\ud83d'" in refused(file, f"name: one\n{half}\n")
+    with pytest.raises(UserError, match=r"--set data.positive=.*: the value is not valid YAML: half of a character"):
+        apply_overrides(YamlDocument("x", {}), [r'data.positive="\udce9"'])
+
+
 def test_set_overrides_one_key_and_its_place(file: Path) -> None:
     document = read_study_file(file)
     apply_overrides(

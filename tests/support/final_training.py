@@ -20,8 +20,9 @@ from study.home.ledger import Ledger
 from study.home.record import StudyRecord
 from study.ranking import Results
 from study.spec import StudySpec, load_study
+from study.sweep.seed_ensemble import measure_ensemble
 from study.trained.model_files import write_descriptions_and_card
-from study.training import Trial
+from study.training import Trial, ensemble
 
 TABLE = """
 name: people
@@ -72,8 +73,13 @@ def train_study(home: Home, spec: StudySpec) -> StudyFolder:
         for epoch, metrics in enumerate(trial.train_epochs(), 1):
             ledger.append(EpochReported(trial=number, epoch=epoch, metrics=metrics))
         trial.save_model(found.model_file(number))
+        for split in {"val", "test"} & trial.dataset.splits.keys():
+            told = ensemble.log_probabilities_file(found.model_file(number), split)
+            ensemble.write_log_probabilities(told, trial.evaluate.log_probabilities(split))
         ledger.append(TrialEnded(trial=number, state="complete"))
         ledger.append(TrialTested(trial=number, metrics=trial.evaluate("test", final=True)))
+    if measured := measure_ensemble(found, dataset, StudyRecord.load_without_closing(found.ledger_file)):
+        ledger.append(measured)
     ledger.append(SessionClosed(state="complete"))
     ledger.close()
     record = StudyRecord.load_without_closing(found.ledger_file)

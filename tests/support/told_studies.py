@@ -11,7 +11,7 @@ from study.analysis.report.conclusions import InputTellsClass, SuspiciousResult
 from study.analysis.report.result_sentences import lead_statements
 from study.analysis.statistics.next_step import SamplesDoNotDecide, TrialFailed, next_steps
 from study.commands.final_training import final_training_spec
-from study.home.events import GroupSampleCounts, ReferenceFitted
+from study.home.events import EnsembleMeasured, GroupSampleCounts, ReferenceFitted
 from study.home.record import StudyRecord
 from study.ranking import Results
 from study.ranking.json_documents import Statement
@@ -47,6 +47,15 @@ def over(*trials: Told) -> StudyRecord:
     """A study that is complete."""
     found = record(*trials)
     found.state = "complete"
+    return found
+
+
+def trained_twice(joined: float) -> StudyRecord:
+    """A final training of two seeds, whose ensemble is so good on validation."""
+    tested = {"test/accuracy": 0.5}
+    found = over(Told("final", [0.5], tested=tested), Told("final", [0.6], seed=1, tested=tested))
+    of_ensemble = {"val/accuracy": joined, ERROR: 0.02, "test/accuracy": 0.55}
+    found.apply(EnsembleMeasured((0, 1), of_ensemble, time=99.0))
     return found
 
 
@@ -391,6 +400,8 @@ def all_told() -> dict[str, Results]:
             final_training_spec(ALONE, [0]),
             over(Told("final", [0.5], tested={"test/accuracy": 0.4}, further={ERROR: 0.06})),
         ),
+        "ensemble": (final_training_spec(ALONE, [0, 1]), trained_twice(0.62)),
+        "ensemble behind a seed": (final_training_spec(ALONE, [0, 1]), trained_twice(0.58)),
     }
     return {name: Results(spec, told) for name, (spec, told) in found.items()}
 

@@ -21,7 +21,7 @@ from study.home.folder import Home, StudyFolder
 from study.ranking import Results
 from study.tracking import registry
 from study.trained import ModelDescription
-from study.trained.model_files import best_model_files, copy_frozen_weights
+from study.trained.model_files import copy_frozen_weights, find_model
 from study.upstream.environment import ProcessKind, variables_of_processes
 
 pytestmark = pytest.mark.slow
@@ -83,7 +83,7 @@ def test_it_predicts_as_the_command_does_where_only_its_requirements_are(
     for name, value in variables_of_processes(ProcessKind.MLFLOW_CLIENT).items():
         monkeypatch.setenv(name, value)
     folder, table = made(tmp_path)
-    model = best_model_files(folder, Results.load(folder))
+    model = find_model(folder, Results.load(folder))
     assert model is not None
     (tmp_path / "uv.lock").write_text("")
     (tmp_path / "pyproject.toml").write_text("")

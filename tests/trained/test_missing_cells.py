@@ -126,8 +126,9 @@ def test_whatever_groups_a_split_lacks(cells: Cells, unknown: int, name: str) ->
         in_mlflow(spec, of_study)
     told = record(*finals)
     for one in told.trials.values():
-        text = model_card.model_card(Results(final, told), one, of, "birds")
-        counts = model_card.group_counts_of_split(final, one, of)
+        model = model_card.described_model(Results(final, told), [one])
+        text = model_card.model_card(Results(final, told), model, of, "birds")
+        counts = model_card.group_counts_of_split(model, of)
         assert counts is not None
         found = find_worst_group(counts, of.facts.class_names, of.facts.bias_names)
         lowest = one.test_metrics["test/worst_group_accuracy"]

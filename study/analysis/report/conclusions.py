@@ -15,9 +15,11 @@ from study.analysis.statistics.debiasing_metrics import (
     n_samples_of_accuracy,
     statistics_with_error,
 )
+from study.metrics import format_metric
 from study.ranking import Results, SeedStatistics
-from study.ranking.candidates import CandidateLead
+from study.ranking.candidates import CandidateLead, split_sample_statistics
 from study.ranking.difference import Arm, Difference, to_arm
+from study.ranking.final_model import trials_of_model
 from study.ranking.json_documents import Statement
 from study.spec import StudySpec
 from study.spec.configuration import are_same_configuration
@@ -101,6 +103,7 @@ def conclusion_statements(results: Results) -> list[Statement]:
         return [
             *small_split_statements(results, final),
             *_final_values(results, final),
+            *_ensemble_values(results),
             *lost,
             *suspicious_result_statements(results, final),
         ]
@@ -338,6 +341,43 @@ class FinalTrainingReached(Statement):
         interval = formatting.format_value_interval(name, ends)
         whole = f" (95% interval {interval}, the error of the split included)" if ends else ""
         return f"{_value_text(self.arm, name)}{whole}"
+
+
+class EnsembleReached(Statement):
+    """The metrics of the mean of a final training's probabilities, with the split's error; and whether it is its model.
+
+    Attributes:
+        count: number of its networks.
+        seed: of the network that is the model; None: the ensemble is.
+    """
+
+    count: int
+    values: Mapping[str, SeedStatistics]
+    seed: int | None = None
+
+    def __str__(self) -> str:
+        told = []
+        for name, of in self.values.items():
+            ends = of.confidence_interval()
+            interval = f" (95% interval {formatting.format_value_interval(name, ends)})" if ends else ""
+            told.append(f"{name} {format_metric(name, of.mean)}{interval}")
+        whose = "is the model" if self.seed is None else f"is not the model: seed {self.seed} is better on validation"
+        return (
+            f"The ensemble of these {self.count} networks, the mean of their probabilities, reaches {', '.join(told)}. "
+            f"It {whose}."
+        )
+
+
+def _ensemble_values(results: Results) -> Iterator[EnsembleReached]:
+    if (measured := results.record.ensemble) is None:
+        return
+    own = results.spec.objective.metrics
+    names = [*own, *(f"test/{name.split('/')[1]}" for name in own)]
+    count, model = len(measured.trials), trials_of_model(results)
+    known = [name for name in names if measured.metrics.get(name) is not None]
+    values = {name: split_sample_statistics(measured.metrics, name, count) for name in known}
+    if values:
+        yield EnsembleReached(count, values, model[0].seed if len(model) == 1 else None)
 
 
 def _final_values(results: Results, final: Arm) -> Iterator[FinalTrainingReached]:

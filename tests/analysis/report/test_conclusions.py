@@ -6,10 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from helpers import Told, quickstart, record
-from told_studies import of_other_data, only, over, said
+from told_studies import of_other_data, only, over, said, trained_twice
 
 from study import data
 from study.analysis.report.conclusions import (
+    EnsembleReached,
     FinalTrainingReached,
     GainOverBaseline,
     InputTellsClass,
@@ -26,6 +27,7 @@ from study.analysis.statistics.next_step import LearnFirst, next_steps
 from study.data import summarise_datasets
 from study.home.events import GroupSampleCounts
 from study.ranking import Results
+from study.ranking.summary import result_metric_values, summarise, summary_lines
 from study.spec import load_study
 
 
@@ -40,6 +42,21 @@ def test_final_training(final_spec, writer):
         {"val/accuracy": 0.5},
         {"test/accuracy": 0.4},
     ]
+
+
+@pytest.mark.parametrize(("joined", "seed"), [(0.62, None), (0.6, 1), (0.58, 1)])
+def test_the_ensemble_of_a_final_training_and_whether_it_is_the_model(final_spec, joined, seed):
+    results = Results(final_spec, trained_twice(joined))
+    told = only(EnsembleReached, results)
+    assert {name: value.mean for name, value in told.values.items()} == {"val/accuracy": joined, "test/accuracy": 0.55}
+    assert (told.count, told.seed) == (2, seed)
+    low, high = told.values["val/accuracy"].confidence_interval()
+    assert low < joined < high
+    summary = summarise(results)
+    assert summary.ensemble.metrics["test/accuracy"].mean == 0.55
+    assert result_metric_values(results)["ensemble/test/accuracy"] == 0.55
+    rows = [line.split()[:4] for line in summary_lines(summary) if line.startswith("ensemble")]
+    assert ["ensemble", "test/accuracy", "55.0%", "(2"] in rows
 
 
 def confirmed(study, baseline, best, test=None, **given_metric):

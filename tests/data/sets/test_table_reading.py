@@ -509,3 +509,21 @@ def test_what_is_left_out_of_a_parquet_file_is_told(tmp_path: Path) -> None:
     section = {"name": "table", "path": str(path), "target": "repaid", "bias": "sex", "without": ["city"]}
     told = data.describe_column_reading(section)
     assert told[-2:] == ["  left out, as they count the rows: id", "  left out, as data.without names them: city"]
+
+
+def test_half_precision_of_a_parquet_file_is_read_as_numbers(tmp_path: Path) -> None:
+    rows = frame().astype({"income": np.float16})
+    rows.to_parquet(tmp_path / "half.parquet")
+    rows.astype({"income": np.float64}).to_csv(tmp_path / "full.csv", index=False)
+    same(load(tmp_path / "half.parquet"), load(tmp_path / "full.csv"))
+
+
+@pytest.mark.parametrize("key", ["bias", "target"])
+def test_columns_of_too_many_combinations_are_refused_before_each_one_gets_a_name(key: str, tmp_path: Path) -> None:
+    """Two columns of 1,500 values took gigabytes."""
+    draw = np.random.default_rng(0)
+    values = [f"v {number}" for number in range(101)]
+    many = {name: draw.permutation(np.repeat(values, 2)) for name in ("a", "b")}
+    path = write(tmp_path, frame(202).assign(**many))
+    with pytest.raises(UserError, match=r"10,201 combinations of values of 'a' \(101\) and 'b' \(101\), allowed are"):
+        load(path, **{key: "a+b"}, without=["city"])

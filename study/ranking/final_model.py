@@ -1,0 +1,37 @@
+"""Which of a final training's networks are its model: that of one seed, or their ensemble."""
+
+from collections.abc import Sequence
+
+from study.home.record import TrialRecord
+from study.ranking.candidates import mean_score
+from study.ranking.results import Results
+from study.spec import StudySpec
+
+
+def best_seed_trial(spec: StudySpec, trials: Sequence[TrialRecord]) -> TrialRecord:
+    """Return the trial with the best validation metric, the first of equals; without validation the first trial.
+
+    A trial that misses the study's constraints comes after those that keep them.
+    """
+    scores = [(trial, mean_score(spec.objective, [trial])) for trial in trials]
+    scored = [(trial, score) for trial, score in scores if score is not None]
+    ordered = sorted(scored, key=lambda pair: (*pair[1].first_metric_key, pair[0].number))
+    return ordered[0][0] if ordered else trials[0]
+
+
+def trials_of_model(results: Results) -> list[TrialRecord]:
+    """Return the trials whose networks are the model of a final training; empty: none is complete.
+
+    They are those of the ensemble where it is better on validation than the network of every seed, or where nothing
+    validates; else that of the best seed. `tests/benchmarks/results/seed-ensemble.md` says what each way is worth.
+    """
+    spec, record = results.spec, results.record
+    if not results.final_trials:
+        return []
+    best = best_seed_trial(spec, results.final_trials)
+    if record.ensemble is None:
+        return [best]
+    one, joined = mean_score(spec.objective, [best]), spec.objective.score_of_report(record.ensemble.metrics)
+    if one is not None and (joined is None or joined.first_metric_key >= one.first_metric_key):
+        return [best]
+    return [record.trials[number] for number in record.ensemble.trials]

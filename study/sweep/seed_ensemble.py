@@ -1,0 +1,44 @@
+"""The networks of a final training's seeds as one model, measured by what each of them said of every sample."""
+
+from pathlib import Path
+
+import torch
+
+from study.data import Dataset
+from study.data.folds import select_fold
+from study.home.events import EnsembleMeasured
+from study.home.folder import StudyFolder
+from study.home.record import StudyRecord, finite_metrics
+from study.training import ensemble, metrics
+
+
+def measure_ensemble(folder: StudyFolder, dataset: Dataset, record: StudyRecord) -> EnsembleMeasured | None:
+    """Measure the mean of the probabilities that the networks of the complete seeds give, on validation and test.
+
+    A split of which one of them said nothing is left out. Metrics of inferred groups are, too.
+
+    Returns:
+        None: fewer than two seeds are complete, they are measured already, or no split is left.
+    """
+    trials = [trial for trial in record.trials_of_stages("final") if trial.state == "complete"]
+    numbers = tuple(trial.number for trial in trials)
+    if len(trials) < 2 or (record.ensemble is not None and record.ensemble.trials == numbers):
+        return None
+    whole, measured = select_fold(dataset, None), dict[str, float]()
+    for split in ("val", "test"):
+        if split in whole.splits:
+            measured |= _split_metrics(whole, split, [folder.model_file(number) for number in numbers])
+    return EnsembleMeasured(numbers, finite_metrics(measured)) if measured else None
+
+
+def _split_metrics(dataset: Dataset, split: str, models: list[Path]) -> dict[str, float]:
+    """Return the metrics of a split, with standard errors; none where a model said nothing of it."""
+    found = [ensemble.read_log_probabilities(ensemble.log_probabilities_file(model, split)) for model in models]
+    told, samples = [each for each in found if each is not None], dataset.splits[split]
+    if len(told) < len(found) or any(len(each) != len(samples) for each in told):
+        return {}
+    scores = ensemble.mean_log_probabilities(told)
+    target, bias = torch.from_numpy(samples.target), None if samples.bias is None else torch.from_numpy(samples.bias)
+    facts = dataset.facts.facts_of_split(split)
+    values = metrics.compute_metrics(scores, scores.argmax(1), target, bias, facts, errors=True)
+    return {f"{split}/{name}": float(value) for name, value in values.items()}

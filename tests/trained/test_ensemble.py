@@ -1,0 +1,186 @@
+"""The networks of several seeds as one model: the mean of their probabilities, measured and loaded as such."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from helpers import Told, quickstart, record
+from hypothesis import given
+from hypothesis import strategies as st
+
+from study import data
+from study.errors import UserError
+from study.home.events import EnsembleMeasured
+from study.home.folder import Home, StudyFolder
+from study.home.record import StudyRecord
+from study.ranking import Results
+from study.ranking.final_model import best_seed_trial, trials_of_model
+from study.sweep.seed_ensemble import measure_ensemble
+from study.trained import ModelDescription, TrainedClassifier
+from study.trained.evaluate import evaluate_model
+from study.trained.model_card import described_model, model_card
+from study.trained.model_files import find_model
+from study.training import ensemble
+
+
+def load(path: Path) -> TrainedClassifier:
+    return TrainedClassifier.load_from_description(path, "cpu")
+
+
+def measured(folder: StudyFolder) -> dict[str, float | None]:
+    found = StudyRecord.load(folder.ledger_file).ensemble
+    assert found is not None
+    return dict(found.metrics)
+
+
+@given(st.lists(st.lists(st.floats(-700, 700), min_size=3, max_size=3), min_size=1, max_size=6))
+def test_the_mean_is_of_probabilities_however_small_they_are(scores: list[list[float]]) -> None:
+    each = [torch.tensor([row], dtype=torch.float64).log_softmax(1) for row in scores]
+    found = ensemble.mean_log_probabilities(each)
+    expected = np.mean([one.exp().numpy() for one in each], 0)
+    assert torch.isfinite(found).all()
+    np.testing.assert_allclose(found.exp().numpy(), expected, rtol=1e-9, atol=1e-300)
+
+
+def test_its_probabilities_are_the_mean_of_the_seeds(folder: StudyFolder) -> None:
+    inputs = data.load(folder.load_spec().data_sections[0]).splits["test"].inputs
+    seeds = [load(folder.description_file(number)).predict_probabilities(inputs) for number in (0, 1)]
+    found = load(folder.ensemble_file).predict_probabilities(inputs)
+    assert np.abs(seeds[0] - seeds[1]).max() > 0.01
+    np.testing.assert_allclose(found, np.mean(seeds, 0), rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("split", ["val", "test"])
+def test_the_training_measured_what_its_model_is_worth(folder: StudyFolder, split: str) -> None:
+    samples = data.load(folder.load_spec().data_sections[0]).splits[split]
+    probabilities = load(folder.ensemble_file).predict_probabilities(samples.inputs)
+    found = measured(folder)
+    right = probabilities.argmax(1) == samples.target
+    loss = -np.log(probabilities[np.arange(len(right)), samples.target]).mean()
+    assert found[f"{split}/accuracy"] == pytest.approx(right.mean())
+    assert found[f"{split}/log_loss"] == pytest.approx(loss, rel=1e-4)
+
+
+@pytest.mark.parametrize("split", ["val", "test"])
+def test_evaluating_it_again_gives_what_the_training_measured(folder: StudyFolder, split: str, tmp_path: Path) -> None:
+    again = evaluate_model(Home(tmp_path), folder.ensemble_file, split).metrics
+    found = {name: value for name, value in measured(folder).items() if name.startswith(split)}
+    assert again.keys() == found.keys()
+    assert again == {name: None if value is None else pytest.approx(value, rel=1e-4) for name, value in found.items()}
+
+
+def test_the_model_of_a_final_training_is_what_validates_best(folder: StudyFolder) -> None:
+    results, model = Results.load(folder), find_model(folder, Results.load(folder))
+    values = {trial.number: trial.last_metric("val/accuracy") for trial in results.final_trials}
+    ensemble_value = measured(folder)["val/accuracy"]
+    assert model is not None
+    assert ensemble_value is not None
+    is_ensemble = all(ensemble_value > value for value in values.values() if value is not None)
+    best = best_seed_trial(results.spec, results.final_trials).number
+    assert model.description == (folder.ensemble_file if is_ensemble else folder.description_file(best))
+    assert len(model.weights) == (2 if is_ensemble else 1)
+    card = folder.card_file.read_text()
+    assert ("The model is the ensemble of their 2 networks" in card) is is_ensemble
+
+
+@pytest.mark.parametrize(
+    ("metrics", "chosen"),
+    [
+        ({"val/accuracy": 0.71}, [0, 1]),
+        ({"val/accuracy": 0.7}, [1]),
+        ({"val/accuracy": 0.65}, [1]),
+        ({"test/accuracy": 0.9}, [1]),
+    ],
+)
+def test_the_ensemble_is_the_model_only_if_it_is_better_than_each_seed(
+    metrics: dict[str, float], chosen: list[int]
+) -> None:
+    told = record(Told("final", [0.6]), Told("final", [0.7], seed=1))
+    told.apply(EnsembleMeasured((0, 1), metrics, time=99.0))
+    assert [trial.number for trial in trials_of_model(Results(quickstart(), told))] == chosen
+
+
+def test_without_validation_the_ensemble_is_the_model() -> None:
+    told = record(*(Told("final", [None], seed=seed, tested={"test/accuracy": 0.5}) for seed in (0, 1)))
+    assert [trial.number for trial in trials_of_model(Results(quickstart(), told))] == [0]
+    told.apply(EnsembleMeasured((0, 1), {"test/accuracy": 0.4}, time=99.0))
+    assert [trial.number for trial in trials_of_model(Results(quickstart(), told))] == [0, 1]
+
+
+def test_the_card_of_an_ensemble_has_its_metrics(folder: StudyFolder) -> None:
+    results = Results.load(folder)
+    dataset = data.load(folder.load_spec().data_sections[0])
+    model = described_model(results, results.final_trials)
+    card = model_card(results, model, dataset, "digits")
+    assert "on seeds 3, 4. The model is the ensemble of their 2 networks" in card
+    value = measured(folder)["test/accuracy"]
+    assert value is not None
+    assert f"| {100 * value:.1f}% |" in next(line for line in card.splitlines() if line.startswith("| test/accuracy |"))
+
+
+def test_a_changed_network_among_them_is_refused(folder: StudyFolder, tmp_path: Path) -> None:
+    for file in (folder.ensemble_file, folder.model_file(0), folder.model_file(1)):
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    (tmp_path / folder.model_file(1).name).write_bytes(folder.model_file(0).read_bytes())
+    model = tmp_path / folder.ensemble_file.name
+    for read in (lambda: load(model), lambda: evaluate_model(Home(tmp_path / "home"), model, "val")):
+        with pytest.raises(UserError, match=r"trial-00001\.safetensors: is not the file that study train wrote"):
+            read()
+
+
+def test_its_description_reads_as_it_was_written(folder: StudyFolder, tmp_path: Path) -> None:
+    found = ModelDescription.read_file(folder.ensemble_file)
+    assert found.seeds_text == "3, 4"
+    found.write_file(tmp_path / "again.json")
+    assert ModelDescription.read_file(tmp_path / "again.json") == found
+
+
+class TestMeasuring:
+    """Of folders with what two networks said of the splits."""
+
+    @pytest.fixture
+    def dataset(self) -> data.Dataset:
+        return data.load({"name": "biased_digits", "rho": 0.95})
+
+    @pytest.fixture
+    def place(self, tmp_path: Path, dataset: data.Dataset) -> StudyFolder:
+        place = StudyFolder(tmp_path)
+        for number in (0, 1):
+            for split in ("val", "test"):
+                scores = torch.zeros(len(dataset.splits[split]), 10)
+                scores[torch.arange(len(scores)), torch.from_numpy(dataset.splits[split].target)] = 1 - number
+                path = ensemble.log_probabilities_file(place.model_file(number), split)
+                path.parent.mkdir(exist_ok=True)
+                ensemble.write_log_probabilities(path, scores.log_softmax(1))
+        return place
+
+    def test_two_seeds_are_measured_once(self, place: StudyFolder, dataset: data.Dataset) -> None:
+        told = record(Told("final", [0.5]), Told("final", [0.6], seed=1))
+        found = measure_ensemble(place, dataset, told)
+        assert found is not None
+        assert found.trials == (0, 1)
+        assert found.metrics["val/accuracy"] == found.metrics["test/accuracy"] == 1.0
+        told.apply(replace(found, time=99.0))
+        assert measure_ensemble(place, dataset, told) is None
+
+    @pytest.mark.parametrize("other", ["running", "failed"])
+    def test_a_seed_alone_is_none(self, place: StudyFolder, dataset: data.Dataset, other: str) -> None:
+        told = record(Told("final", [0.5]), Told("final", [0.6], state=other, seed=1))
+        assert measure_ensemble(place, dataset, told) is None
+
+    @pytest.mark.parametrize("fault", ["missing", "cut", "short"])
+    def test_a_split_of_which_a_network_said_nothing_is_left_out(
+        self, place: StudyFolder, dataset: data.Dataset, fault: str
+    ) -> None:
+        path = ensemble.log_probabilities_file(place.model_file(1), "test")
+        if fault == "missing":
+            path.unlink()
+        elif fault == "cut":
+            path.write_bytes(path.read_bytes()[:100])
+        else:
+            ensemble.write_log_probabilities(path, torch.zeros(3, 10))
+        found = measure_ensemble(place, dataset, record(Told("final", [0.5]), Told("final", [0.6], seed=1)))
+        assert found is not None
+        assert {name.split("/")[0] for name in found.metrics} == {"val"}
