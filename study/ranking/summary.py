@@ -421,10 +421,12 @@ def _interval_note(rows: Sequence[tuple[str, ArmSummary]]) -> list[str]:
 
 def _chosen_epoch_lines(summary: StudySummary) -> list[str]:
     """Return which epochs were chosen, where they are not all the last."""
-    if summary.epoch == epochs.LAST_EPOCH_TEXT or not any(arm.epochs for arm in summary.arms.values()):
+    known = {who: arm for who, arm in summary.arms.items() if arm.epochs and who != "ensemble" and not arm.reference}
+    if summary.epoch == epochs.LAST_EPOCH_TEXT or not known:
         return []
-    chosen = "; ".join(f"{who} epoch {', '.join(map(str, arm.epochs))}" for who, arm in summary.arms.items())
-    return [f"values are those {summary.epoch}: {chosen}"]
+    chosen = "; ".join(f"{who} epoch {', '.join(map(str, arm.epochs))}" for who, arm in known.items())
+    of_ensemble = "; those of the ensemble are of the weights at the end of these" * bool(summary.ensemble)
+    return [f"values are those {summary.epoch}: {chosen}{of_ensemble}"]
 
 
 def _summarise_candidate(spec: StudySpec, candidate: Candidate) -> ArmSummary:
