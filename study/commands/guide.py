@@ -316,7 +316,7 @@ def passage_excerpt(passage: Passage, words: Sequence[str], found: Sequence[Pass
     commands = [place - 1] if place and parts[place - 1].startswith("```sh") else []
     chosen = {place}
     for at in [place, *commands, *ranked, *around]:
-        announced = {at + 1} if parts[at].endswith(":") and at + 1 < len(parts) else set()
+        announced = {at + 1} if parts[at].endswith(":") and _is_whole_block(parts, at + 1) else set()
         wider = chosen | {at} | announced
         text = _join_parts([parts[number] for number in sorted(wider)])
         if sum(max(1, math.ceil(len(line) / MAX_LINE_CHARACTERS)) for line in text.split("\n")) <= max_lines:
@@ -328,6 +328,14 @@ def passage_excerpt(passage: Passage, words: Sequence[str], found: Sequence[Pass
         if text.startswith("```") and len(lines) > max_lines
         else text
     )
+
+
+def _is_whole_block(parts: Sequence[str], place: int) -> bool:
+    """Return whether a part of a section is there, and no first row or item of a long table or list."""
+    part, after = [*parts[place : place + 2], "", ""][:2]
+    head, mark, _ = part.rpartition(TABLE_HEAD_END)
+    is_first = after.startswith(head + mark) if mark else part.startswith("- ") and after.startswith("- ")
+    return bool(part) and not is_first
 
 
 def _join_parts(parts: Sequence[str]) -> str:

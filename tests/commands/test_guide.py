@@ -206,6 +206,14 @@ Announced by these:
 
 - one
 - two
+
+Announced by a long list:
+
+- 1
+- 2
+- 3
+- 4
+- 5
 """
 
 
@@ -214,8 +222,9 @@ def test_what_is_longer_than_its_lines_is_cut_and_what_announces_is_shown_with_w
     (commands,) = (one for one in every if one.text.startswith("```"))
     shown = passage_excerpt(commands, ["commands"], search_passages(["commands"], every), 5)
     assert shown == "```sh\nstudy run commands\nstudy two\n...\n```"
-    assert passage_excerpt(every[0], ["words"], [every[0]], 4) == "Words before the commands."
+    assert passage_excerpt(every[0], ["words"], [every[0]], 2) == "Words before the commands."
     assert passage_excerpt(every[2], ["announced"], [every[2]], 4) == "Announced by these:\n\n- one\n- two"
+    assert passage_excerpt(every[4], ["announced"], [every[4], every[-1]], 4).endswith("list:\n\n- 5")
 
 
 @pytest.mark.slow
