@@ -27,7 +27,7 @@ class EventHistory:
     """The events of a trial, or of the study without its reports.
 
     Attributes:
-        looked_at: the metrics that decide, and the loss.
+        looked_at: the metrics that decide, also on test, and the loss.
         traceback: of a failed trial.
         printed: what the trial of a training function printed.
     """
@@ -55,7 +55,8 @@ def read_history(folder: StudyFolder, trial: int | None) -> EventHistory:
             StudyRecord.load(folder.ledger_file).find_trial(trial, f"--trial {trial}", folder.name)
     error = None if trial is None else _read_or_none(folder.error_file(trial))
     printed = None if trial is None else _read_or_none(folder.output_file(trial))
-    looked_at = ["train/loss", *folder.load_spec().objective.needed_metrics]
+    needed = folder.load_spec().objective.needed_metrics
+    looked_at = ["train/loss", *needed, *(f"test/{name.split('/')[1]}" for name in needed)]
     return EventHistory(folder.name, trial, looked_at, selected, error, printed)
 
 
@@ -88,7 +89,8 @@ def _event_line(event: Entry, looked_at: Sequence[str]) -> str:
     there = {name: value for name, value in or_nan.items() if isinstance(value, (int, float))}
     shown = [name for name in there if name in looked_at] if len(there) > MAX_METRICS_PER_LINE else list(there)
     metrics = ", ".join(f"{name} {format_metric(name, there[name])}" for name in shown)
-    metrics += f" and {len(there) - len(shown)} more (--json)" if len(there) > len(shown) else ""
+    if more := len(there) - len(shown):
+        metrics += f" and {more} more (--json)" if metrics else f"{more} metrics (--json)"
     return f"{format_time(event['time'])}  {event['event']:<8} {', '.join(values)}{f': {metrics}' if metrics else ''}"
 
 

@@ -192,10 +192,10 @@ class ColumnEncoding:
 
         given = column.astype(str) if column.dtype.kind in "mM" else column  # a moment is no number
         if (is_text := given.map(lambda value: isinstance(value, str))).any():
-            texts = given[is_text].str.strip()
-            numbers = (text for text in texts.unique() if SPACED_NUMBER_PATTERN.fullmatch(text))
+            texts = given.astype(str).str.strip()
+            numbers = (text for text in texts[is_text].unique() if SPACED_NUMBER_PATTERN.fullmatch(text))
             mark = decimal_of_column(numbers) or self.decimal or decimal
-            given = given.where(~is_text, with_decimal_points(texts, mark).reindex(given.index))
+            given = given.where(~is_text, with_decimal_points(texts, mark))
         return pd.to_numeric(given, errors="coerce")
 
     def _encode_numbers(self, column: "pd.Series", decimal: str) -> tuple[NDArray[np.float32], dict[int, CellFault]]:

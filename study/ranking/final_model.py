@@ -1,11 +1,13 @@
 """Which of a final training's networks are its model: that of one seed, or their ensemble."""
 
+import math
 from collections.abc import Sequence
 
 from study.home.record import TrialRecord
-from study.ranking.candidates import mean_score
+from study.ranking.candidates import RELATIVE_TOLERANCE, mean_score
 from study.ranking.results import Results
 from study.spec import StudySpec
+from study.spec.objective import TrialScore
 
 
 def best_seed_trial(spec: StudySpec, trials: Sequence[TrialRecord]) -> TrialRecord:
@@ -32,6 +34,14 @@ def trials_of_model(results: Results) -> list[TrialRecord]:
     if record.ensemble is None:
         return [best]
     one, joined = mean_score(spec.objective, [best]), spec.objective.score_of_report(record.ensemble.metrics)
-    if one is not None and (joined is None or joined.first_metric_key >= one.first_metric_key):
+    if one is not None and (joined is None or not _is_better(joined, one)):
         return [best]
     return [record.trials[number] for number in record.ensemble.trials]
+
+
+def _is_better(one: TrialScore, other: TrialScore) -> bool:
+    """Return whether a score is better by the constraints, then by the first metric, beyond the noise of rounding."""
+    for ours, theirs in zip(one.first_metric_key, other.first_metric_key, strict=True):
+        if not math.isclose(ours, theirs, rel_tol=RELATIVE_TOLERANCE):
+            return ours < theirs
+    return False

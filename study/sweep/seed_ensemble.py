@@ -15,7 +15,8 @@ from study.training import ensemble, metrics
 def measure_ensemble(folder: StudyFolder, dataset: Dataset, record: StudyRecord) -> EnsembleMeasured | None:
     """Measure the mean of the probabilities that the networks of the complete seeds give, on validation and test.
 
-    A split of which one of them said nothing is left out. Metrics of inferred groups are, too.
+    A split of which one of them said nothing is left out, and test unless each reading of it is recorded. Metrics of
+    inferred groups are left out, too.
 
     Returns:
         None: fewer than two seeds are complete, no split is left, or the record has these very values.
@@ -26,7 +27,7 @@ def measure_ensemble(folder: StudyFolder, dataset: Dataset, record: StudyRecord)
         return None
     whole, measured = select_fold(dataset, None), dict[str, float]()
     for split in ("val", "test"):
-        if split in whole.splits:
+        if split in whole.splits and (split == "val" or all(trial.test_metrics for trial in trials)):
             measured |= _split_metrics(whole, split, [folder.model_file(number) for number in numbers])
     event = EnsembleMeasured(numbers, finite_metrics(measured))
     return event if measured and event != record.ensemble else None

@@ -167,7 +167,7 @@ def _initial_weights_sentences(results: Results, whole: bool) -> Iterator[str]:
 
 def _why_ensemble(spec: StudySpec) -> str:
     if spec.folds or spec.train.with_val:
-        return "which is no worse on average than one of them; nothing is left to choose by"
+        return "so that its log loss is at most the mean of theirs; nothing is left to choose one of them by"
     return "as it is better on validation than each of them"
 
 

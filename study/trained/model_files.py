@@ -41,7 +41,10 @@ class ModelFiles:
 
 
 def find_model(folder: StudyFolder, results: Results) -> ModelFiles | None:
-    """Return the model of a final training, see `trials_of_model`; None before a seed is complete, or without files."""
+    """Return the model of a final training, see `trials_of_model`; None before a seed is complete, or without files.
+
+    An ensemble's file is of fewer networks until the driver writes it anew, or where that was not fetched.
+    """
     members = trials_of_model(results)
     if not members:
         return None
@@ -49,7 +52,9 @@ def find_model(folder: StudyFolder, results: Results) -> ModelFiles | None:
     if not place.exists():
         return None
     description = ModelDescription.read_file(place)
-    weights = [folder.models_folder / name for name in description.digest_by_weights_file]
+    weights = [folder.model_file(trial.number) for trial in members]
+    if {path.name for path in weights} != description.digest_by_weights_file.keys():
+        return None
     return ModelFiles(place, weights, folder.card_file, description.frozen_network_file(folder.models_folder))
 
 

@@ -290,6 +290,14 @@ def test_a_report_in_the_log_is_one_line_with_what_the_study_looks_at(home: Home
     assert logs.read_history(folder, 0).events[-1]["metrics"] == metrics
 
 
+def test_of_a_reading_of_the_test_split_the_log_shows_the_studys_metrics_on_it(home: Home) -> None:
+    folder = home.create_study(quickstart())
+    metrics = {"test/accuracy": 0.25, **{f"test/other_{number}": 0.5 for number in range(40)}}
+    write_ledger(folder.ledger_file, Told("confirm", [0.5], tested=metrics))
+    (line,) = [line for line in logs.history_text(logs.read_history(folder, None)).splitlines() if "tested" in line]
+    assert line.endswith("trial 0: test/accuracy 25.0% and 40 more (--json)")
+
+
 def test_a_metric_that_was_no_number_is_named_in_the_log(home: Home) -> None:
     """The line says why the trial has no value; the ledger keeps null."""
     folder = home.create_study(quickstart())

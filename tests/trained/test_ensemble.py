@@ -1,5 +1,6 @@
 """The networks of several seeds as one model: the mean of their probabilities, measured and loaded as such."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from study.errors import UserError
 from study.home.events import EnsembleMeasured
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
-from study.ranking import Results
+from study.ranking import Results, statistics_by_metric
 from study.ranking.final_model import best_seed_trial, trials_of_model
 from study.sweep.seed_ensemble import measure_ensemble
 from study.trained import ModelDescription, TrainedClassifier
@@ -90,6 +91,7 @@ def test_the_model_of_a_final_training_is_what_validates_best(folder: StudyFolde
     [
         ({"val/accuracy": 0.71}, [0, 1]),
         ({"val/accuracy": 0.7}, [1]),
+        ({"val/accuracy": 0.7 * (1 + 1e-8)}, [1]),  # rounding: networks that seeds do not tell apart are level
         ({"val/accuracy": 0.65}, [1]),
         ({"test/accuracy": 0.9}, [1]),
     ],
@@ -120,6 +122,19 @@ def test_the_card_of_an_ensemble_has_its_metrics(folder: StudyFolder) -> None:
     assert f"| {100 * value:.1f}% |" in next(line for line in card.splitlines() if line.startswith("| test/accuracy |"))
 
 
+def test_without_validation_its_card_says_what_holds_of_any_ensemble(folder: StudyFolder) -> None:
+    results, dataset = Results.load(folder), data.load(folder.load_spec().data_sections[0])
+    base = {**results.spec.base, "train": {**results.spec.base["train"], "with_val": True}}
+    results = Results(replace(results.spec, base=base), results.record)
+    card = model_card(results, described_model(results, results.final_trials), dataset, "digits")
+    assert "no worse" not in card, "its accuracy may be"
+    assert "its log loss is at most the mean of theirs" in card
+    for name in ("val/log_loss", "test/log_loss"):
+        joined, losses = measured(folder)[name], statistics_by_metric(results.spec.objective, results.final_trials)
+        assert joined is not None
+        assert joined <= losses[name].mean
+
+
 def test_a_changed_network_among_them_is_refused(folder: StudyFolder, tmp_path: Path) -> None:
     for file in (folder.ensemble_file, folder.model_file(0), folder.model_file(1)):
         (tmp_path / file.name).write_bytes(file.read_bytes())
@@ -135,6 +150,28 @@ def test_its_description_reads_as_it_was_written(folder: StudyFolder, tmp_path: 
     assert found.seeds_text == "3, 4"
     found.write_file(tmp_path / "again.json")
     assert ModelDescription.read_file(tmp_path / "again.json") == found
+
+
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_an_ensemble_of_other_networks_is_not_the_model(folder: StudyFolder, tmp_path: Path, is_whole: bool) -> None:
+    """Its file is of fewer seeds where the driver died before it wrote anew, or where the models were not fetched."""
+    copy = StudyFolder(tmp_path)
+    copy.ensemble_file.parent.mkdir()
+    description = ModelDescription.read_file(folder.ensemble_file)
+    if not is_whole:
+        description = replace(description, other_weights={"trial-00007.safetensors": description.weights_digest})
+    description.write_file(copy.ensemble_file)
+    told = record(*(Told("final", [0.5], seed=seed) for seed in (3, 4)))
+    told.apply(EnsembleMeasured((0, 1), {"val/accuracy": 0.7}, time=99.0))
+    assert (find_model(copy, Results(quickstart(), told)) is not None) is is_whole
+
+
+def test_the_description_of_one_network_is_as_earlier_versions_read_it(folder: StudyFolder) -> None:
+    assert "other_weights" not in json.loads(folder.description_file(0).read_text())
+
+
+TESTED = [Told("final", [0.5 + 0.1 * seed], seed=seed, tested={"test/accuracy": 0.5}) for seed in (0, 1)]
+"""Trials of two seeds whose models have read the test split."""
 
 
 class TestMeasuring:
@@ -157,7 +194,7 @@ class TestMeasuring:
         return place
 
     def test_two_seeds_are_measured_once(self, place: StudyFolder, dataset: data.Dataset) -> None:
-        told = record(Told("final", [0.5]), Told("final", [0.6], seed=1))
+        told = record(*TESTED)
         found = measure_ensemble(place, dataset, told)
         assert found is not None
         assert found.trials == (0, 1)
@@ -167,7 +204,7 @@ class TestMeasuring:
 
     def test_a_split_that_was_read_later_is_measured_then(self, place: StudyFolder, dataset: data.Dataset) -> None:
         """Of a training that was stopped before the last of its models had read the test split."""
-        told, path = record(Told("final", [0.5]), Told("final", [0.6], seed=1)), place.model_file(1)
+        told, path = record(*TESTED), place.model_file(1)
         late = ensemble.log_probabilities_file(path, "test")
         late.rename(late.with_suffix(".later"))
         before = measure_ensemble(place, dataset, told)
@@ -194,6 +231,15 @@ class TestMeasuring:
             path.write_bytes(path.read_bytes()[:100])
         else:
             ensemble.write_log_probabilities(path, torch.zeros(3, 10))
-        found = measure_ensemble(place, dataset, record(Told("final", [0.5]), Told("final", [0.6], seed=1)))
+        found = measure_ensemble(place, dataset, record(*TESTED))
+        assert found is not None
+        assert {name.split("/")[0] for name in found.metrics} == {"val"}
+
+    def test_a_reading_of_the_test_split_that_nobody_recorded_is_not_used(
+        self, place: StudyFolder, dataset: data.Dataset
+    ) -> None:
+        """The driver was stopped while a network had read it: the study says how often the test split was read."""
+        told = record(TESTED[0], replace(TESTED[1], tested={}))
+        found = measure_ensemble(place, dataset, told)
         assert found is not None
         assert {name.split("/")[0] for name in found.metrics} == {"val"}

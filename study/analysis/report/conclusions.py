@@ -363,7 +363,7 @@ class EnsembleReached(Statement):
             told.append(f"{name} {format_metric(name, of.mean)}{interval}")
         whose = "is the model"
         if self.seed is not None:
-            whose = f"is not the model: on validation it is no better than seed {self.seed}"
+            whose = f"is not the model: validation does not show that it is better than seed {self.seed}"
         return (
             f"The ensemble of these {self.count} networks, the mean of their probabilities, reaches {', '.join(told)}. "
             f"It {whose}."
