@@ -21,7 +21,12 @@ from study.data.table_findings import (
     leave_out_finding,
     raise_if_refused,
 )
-from study.data.table_format import to_plain_number
+from study.data.table_format import (
+    AMBIGUOUS_COMMA_PATTERN,
+    SPACED_NUMBER_PATTERN,
+    decimal_of_column,
+    to_plain_number,
+)
 from study.errors import UserError
 from study.text import list_few_names, pluralise, quoted
 
@@ -148,6 +153,7 @@ class ColumnEncoding:
         mean, deviation: of the numbers of the training rows.
         fills: whether a missing number counts as `mean`. A missing text counts as `MISSING_TEXT`, where that is a
             value.
+        decimal: decimal mark of its numbers in the training table, where some there need a comma; None: not known.
     """
 
     name: str
@@ -155,6 +161,7 @@ class ColumnEncoding:
     mean: float = 0.0
     deviation: float = 1.0
     fills: bool = False
+    decimal: str | None = None
 
     @property
     def width(self) -> int:
@@ -176,13 +183,23 @@ class ColumnEncoding:
             self._encode_numbers(column, decimal) if self.values is None else self._encode_one_hot(column, self.values)
         )
 
-    def _encode_numbers(self, column: "pd.Series", decimal: str) -> tuple[NDArray[np.float32], dict[int, CellFault]]:
+    def as_numbers(self, column: "pd.Series", decimal: str = ".") -> "pd.Series":
+        """Convert a column to numbers, NaN where a cell is none.
+
+        The mark of its texts is the one that they need; else that of the training column; else `decimal`.
+        """
         import pandas as pd
 
         given = column.astype(str) if column.dtype.kind in "mM" else column  # a moment is no number
-        if decimal != "." and (is_text := given.map(lambda value: isinstance(value, str))).any():
-            given = given.where(~is_text, with_decimal_points(given.astype(str), decimal))
-        parsed = pd.to_numeric(given, errors="coerce").to_numpy(np.float64, na_value=np.nan)
+        if (is_text := given.map(lambda value: isinstance(value, str))).any():
+            texts = given[is_text].str.strip()
+            numbers = (text for text in texts.unique() if SPACED_NUMBER_PATTERN.fullmatch(text))
+            mark = decimal_of_column(numbers) or self.decimal or decimal
+            given = given.where(~is_text, with_decimal_points(texts, mark).reindex(given.index))
+        return pd.to_numeric(given, errors="coerce")
+
+    def _encode_numbers(self, column: "pd.Series", decimal: str) -> tuple[NDArray[np.float32], dict[int, CellFault]]:
+        parsed = self.as_numbers(column, decimal).to_numpy(np.float64, na_value=np.nan)
         empty = column.isna().to_numpy(bool) | np.isinf(parsed)
         values = np.where(empty, self.mean if self.fills else np.nan, parsed)
         with np.errstate(over="ignore"):
@@ -219,17 +236,20 @@ TableEncoding = tuple[ColumnEncoding, ...]
 """Columns of a table that are inputs, in the order of the inputs."""
 
 
-def fit_column_encoding(column: "pd.Series", train: NDArray[np.int64], fills: bool) -> ColumnEncoding:
+def fit_column_encoding(
+    column: "pd.Series", train: NDArray[np.int64], fills: bool, decimal: str | None = None
+) -> ColumnEncoding:
     """Fit how a column becomes inputs to its training rows; its texts are those of all rows, sorted.
 
     Args:
         train: indices of the training rows.
         fills: whether values may be missing.
+        decimal: decimal mark of its numbers in the file, see `ColumnEncoding`.
     """
     name = str(column.name)
     if not is_numeric(column):
         return ColumnEncoding(name, tuple(sorted({str(text).strip() for text in column.unique()})), fills=fills)
-    return ColumnEncoding(name, None, *mean_and_deviation(column_as_numbers(column)[train]), fills)
+    return ColumnEncoding(name, None, *mean_and_deviation(column_as_numbers(column)[train]), fills, decimal)
 
 
 def mean_and_deviation(values: NDArray[np.float64]) -> tuple[float, float]:
@@ -509,6 +529,10 @@ def _not_categories_finding(
     if not thousands and (comma := _first_text_matching(texts, where, r"[+-]?\d+[.,]\d+|[+-]?\d+")):
         problem = f"holds numbers with a decimal comma, as {comma}"
         return ColumnFinding(name, problem, f'Give data.decimal: ",", or {words}', "refused", "data.decimal", (",",))
+    if decimal == "." and (comma := _text_if_all_match(texts, where, AMBIGUOUS_COMMA_PATTERN)):
+        problem = f"holds numbers whose comma may mark decimals or thousands, as {comma}"
+        remedy = f'If decimals, give data.decimal: ",". If thousands, write them without it, or give {words}'
+        return ColumnFinding(name, problem, remedy, "refused", "data.decimal", (",",))
     if money := _first_text_matching(
         texts,
         where,
@@ -527,6 +551,13 @@ def _not_categories_finding(
         example = f"{quoted(texts.iloc[0])} ({where(texts.index[0])})"
         problem = f"has {values} different texts in {len(texts)} rows: names, not kinds, as {example}"
         return leave_out_finding(name, problem, "no input", f"give {words}")
+    return None
+
+
+def _text_if_all_match(texts: "pd.Series", where: RowLocator, pattern: re.Pattern[str]) -> str | None:
+    """Return the first text with its place; None unless all texts match a pattern."""
+    if all(pattern.fullmatch(text) for text in texts.unique()):
+        return f"{quoted(texts.iloc[0])} ({where(texts.index[0])})"
     return None
 
 

@@ -150,7 +150,8 @@ def describe_format(path: Path, known: TableFormat = ALL_DETECTED) -> list[str]:
         parts.append(f"columns separated by {SEPARATOR_NAMES[str(form.separator)]} (data.separator)")
     if form.decimal == ",":
         parts.append("decimal commas (data.decimal)")
-    if others := _columns_with_other_decimal_mark(path, form):
+    others = [name for name, mark in decimal_marks_by_column(path, known).items() if mark != form.decimal]
+    if others:
         parts.append(f"decimal {'points' if form.decimal == ',' else 'commas'} in {list_few_names(others)}")
     if str(form.encoding).lower().replace("_", "-") not in ("utf-8", "utf-8-sig", "utf8"):
         example = _first_non_ascii_word(path, form)
@@ -299,11 +300,9 @@ DECIMAL_MARK_PATTERNS = {",": _decimals_pattern(",", "."), ".": _decimals_patter
 
 def _detect_decimal(path: Path, form: TableFormat) -> str:
     """Detect the decimal mark of a table, whose format is otherwise known."""
-    sign = re.compile(r'"[^"]*,\d' if form.separator == "," else r",\d")
     try:
-        with open_table(path, form) as file:
-            if not any(sign.search(line) for line in file):
-                return "."
+        if not _may_have_decimal_commas(path, form):
+            return "."
         columns = _number_texts_by_column(path, form).values()
     except (ValueError, OSError):  # told when it is read
         return "."
@@ -335,13 +334,31 @@ def decimal_of_column(numbers: Iterable[str]) -> str | None:
     return needed.pop() if len(needed) == 1 else None
 
 
-def _columns_with_other_decimal_mark(path: Path, form: TableFormat) -> list[str]:
-    """Return the columns whose decimal mark is not that of the table."""
+def decimal_marks_by_column(path: Path, known: TableFormat = ALL_DETECTED) -> Mapping[str, str]:
+    """Return the decimal mark of each column of a text table whose numbers need one; empty where all have points."""
+    if path.suffix.lower() in PARQUET_SUFFIXES:
+        return {}
+    form = detect_format(path, known)
+    marks = _decimal_marks_cached(path, form, file_change_key(path))
+    return marks if "," in (form.decimal, *marks.values()) else {}
+
+
+@lru_cache(4)
+def _decimal_marks_cached(path: Path, form: TableFormat, state: tuple[int, ...]) -> Mapping[str, str]:
     try:
+        if form.decimal != "," and not _may_have_decimal_commas(path, form):
+            return {}
         marks = {name: decimal_of_column(numbers) for name, numbers in _number_texts_by_column(path, form).items()}
     except (ValueError, OSError):  # told when it is read
-        return []
-    return [name for name, mark in marks.items() if mark not in (None, form.decimal)]
+        return {}
+    return {name: mark for name, mark in marks.items() if mark is not None}
+
+
+def _may_have_decimal_commas(path: Path, form: TableFormat) -> bool:
+    """Tell whether some cell of a table may hold a number with a comma."""
+    sign = re.compile(r'"[^"]*,\d' if form.separator == "," else r",\d")
+    with open_table(path, form) as file:
+        return any(sign.search(line) for line in file)
 
 
 def _number_texts_by_column(path: Path, form: TableFormat) -> dict[str, list[str]]:

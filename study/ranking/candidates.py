@@ -20,7 +20,7 @@ from study.ranking import epochs
 from study.ranking.json_documents import Statement
 from study.spec import StudySpec
 from study.spec.configuration import are_same_configuration
-from study.spec.objective import Objective, TrialScore
+from study.spec.objective import MetricConstraint, Objective, TrialScore
 from study.spec.reference_models import REFERENCES, ReferenceKind
 from study.text import pluralise
 
@@ -268,6 +268,12 @@ def mean_score(goal: Objective, trials: Sequence[TrialRecord]) -> TrialScore | N
         values = [value for trial in trials if (value := epochs.chosen_metric(goal, trial, name)) is not None]
         means[name] = statistics.fmean(values) if len(values) == len(trials) else None
     return goal.score_of_report(means)
+
+
+def trial_broken_limits(goal: Objective, trial: TrialRecord) -> list[MetricConstraint]:
+    """Return the limits that a complete trial breaks by its own metrics; none for any other trial."""
+    score = mean_score(goal, [trial]) if trial.state == "complete" else None
+    return goal.broken_constraints(score) if score else []
 
 
 def score_is_better(one: TrialScore, other: TrialScore) -> bool:

@@ -209,3 +209,13 @@ def test_rows_with_infinite_numbers_are_asked_about_as_those_with_gaps_are() -> 
     table(ratio=lambda yes: ["inf" if n % 50 == 0 else str(n % 37) for n in range(len(yes))])
     write_study_file(people(), None, False, nobody())
     assert load_study("mine.yaml").base["data"]["missing"] == "fill"
+
+
+def test_a_column_of_ambiguous_commas_is_not_dropped_but_read(folder: Path) -> None:
+    density = [f"{2 + n / 100:.3f}".replace(".", ",") for n in range(ROWS)]
+    table(density=density)
+    told = refused(people())
+    assert """As options of study init: --set 'data.decimal=","'""" in told
+    assert "--without density" not in told
+    path = write_study_file(people(assignments=['data.decimal=","']), None, False, nobody())
+    assert load_study(path).base["data"]["decimal"] == ","

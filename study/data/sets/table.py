@@ -4,6 +4,7 @@ Numbers are standardised with mean and deviation of the training rows, everythin
 """
 
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -154,9 +155,9 @@ def encoding(options: Options) -> TableEncoding:
     With folds these are all rows outside test, as in the final training.
     """
     table = _read_table(options)
-    return _fit_encoding(
-        table if options.folds is None else replace(table, splits={"train": _train_and_val_rows(table)})
-    )
+    marks = table_format.decimal_marks_by_column(table.path, table_format.format_from_keys(vars(options)))
+    fitted_to = table if options.folds is None else replace(table, splits={"train": _train_and_val_rows(table)})
+    return _fit_encoding(fitted_to, marks)
 
 
 def encoded(options: Options, encoding: TableEncoding) -> tuple[Dataset, FaultsByRow]:
@@ -472,12 +473,15 @@ def _select_encodable_rows(
         return rows, {}
     if options.missing == "drop":
         rows = rows.mask(rows.isin([np.inf, -np.inf])).dropna()
-    problems = table_columns.encode_rows(rows, encoding, user_data.decimal_mark(options, path))[1]
+    decimal = user_data.decimal_mark(options, path)
+    problems = table_columns.encode_rows(rows, encoding, decimal)[1]
     if len(problems) == len(rows):
         why = "; ".join(table_columns.summarise_faults(problems)) or "each has a missing value"
         raise UserError(f"{path}: the model can take none of its rows: {why}. Is it a table of the same kind?")
     numbers = {int(rows.index[place]): problem for place, problem in problems.items()}
-    return rows.drop(index=[*numbers]), numbers
+    sound = rows.drop(index=[*numbers])
+    parsed = {one.name: one.as_numbers(sound[one.name], decimal) for one in encoding if one.values is None}
+    return table_columns.replace_columns(sound, parsed), numbers
 
 
 def _write_labels_as_text(rows: "pd.DataFrame", labelled: list[str]) -> "pd.DataFrame":
@@ -521,9 +525,15 @@ def _apply_missing_rule(
     return rows, found
 
 
-def _fit_encoding(table: _TableInUse) -> TableEncoding:
+def _fit_encoding(table: _TableInUse, marks: Mapping[str, str] | None = None) -> TableEncoding:
+    """Fit the encoding to the training rows.
+
+    Args:
+        marks: decimal marks by column, for tables that are read later.
+    """
+    marks, train = marks or {}, table.splits["train"]
     return tuple(
-        table_columns.fit_column_encoding(table.rows[name], table.splits["train"], table.fills_missing)
+        table_columns.fit_column_encoding(table.rows[name], train, table.fills_missing, marks.get(name))
         for name in table.features
     )
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from study import data
 from study.data import odd_columns
 from study.data.dataset import Dataset
+from study.data.table_columns import encode_rows
 from study.errors import UserError
 
 pytestmark = pytest.mark.usefixtures("root")
@@ -67,7 +68,7 @@ def test_a_stray_among_numbers_is_refused_with_its_line(tmp_path: Path) -> None:
     [
         (lambda value: f"${value}", "written for people"),
         (lambda value: f"{value} %", "written for people"),
-        (lambda value: f"{value * 1000:,.0f}", "written for people"),
+        (lambda value: f"{value * 100_000:,.0f}", "written for people"),
         (lambda value: f"2026-01-{int(value) % 28 + 1:02d}", "holds dates"),
         (lambda value: f"{int(value) % 28 + 1}. March 2026", "holds dates"),
         (lambda value: f"{int(value) % 28 + 1:02d}.03.2026", "holds dates"),
@@ -285,6 +286,39 @@ def test_a_decimal_comma_changes_no_words_and_a_cell_with_a_point_beside_it_is_r
     rows.loc[7, "income"] = "1.23"
     with pytest.raises(UserError, match=r"'1\.23' \(line 9\)"):
         load(write(tmp_path, rows), decimal=",")
+
+
+def table_with_a_comma_column(tmp_path: Path, digits: int) -> Path:
+    """A table whose numbers have decimal points, but for one column with commas, as German software adds one."""
+    rows = frame()
+    rows["density"] = [f"{2 + n / 100:.{digits}f}".replace(".", ",") for n in range(len(rows))]
+    return write(tmp_path, rows, sep=";")
+
+
+def test_a_comma_that_may_be_a_decimal_or_between_thousands_is_asked_about(tmp_path: Path) -> None:
+    path = table_with_a_comma_column(tmp_path, digits=3)
+    with pytest.raises(UserError) as told:
+        load(path)
+    assert "'density' holds numbers whose comma may mark decimals or thousands, as '2,000' (line 2)" in str(told.value)
+    assert 'If decimals, give data.decimal: ","' in str(told.value)
+    section = {"name": "table", "path": str(path), "target": "repaid", "bias": "sex", "decimal": ","}
+    assert {column.name: column.values for column in data.table_encoding(section) or ()}["density"] is None
+
+
+@pytest.mark.parametrize("cells", [["2,6", "abc"], ["3,000"], ["2,60"], ["2.6", "abc"], ["2,000", "2,6"]])
+def test_rows_for_a_model_are_read_with_the_decimal_mark_of_each_training_column(
+    tmp_path: Path, cells: list[str]
+) -> None:
+    """pandas leaves a column as text for the sake of one cell, and one row may not show its decimal mark."""
+    section = {"name": "table", "path": str(table_with_a_comma_column(tmp_path, digits=2)), "target": "repaid"}
+    encoding = data.table_encoding(section)
+    assert encoding is not None
+    rows = frame().head(len(cells)).assign(density=cells)
+    inputs, faults = encode_rows(rows, encoding)
+    assert list(faults) == [row for row, cell in enumerate(cells) if cell == "abc"]
+    numbers = [float(cell.replace(",", ".")) for cell in cells if cell != "abc"]
+    whole, _ = encode_rows(rows.head(len(numbers)).assign(density=numbers), encoding)
+    assert np.array_equal(inputs[: len(numbers)], whole)
 
 
 def test_marks_and_words_hold_for_parquet_and_whatever_blanks_are_around(tmp_path: Path) -> None:
