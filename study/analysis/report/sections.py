@@ -275,7 +275,7 @@ BESIDE_BASELINE_NOTE = (
 )
 
 
-FOLDED_TITLES = ("How sure", "Search", "Cost")
+FOLDED_TITLES = {"How sure": "how sure that is", "Search": "how the search went", "Cost": "what it cost"}
 """Parts of the lead that the page folds: the first screen says what came out, what accuracy it cost and what to do."""
 
 
