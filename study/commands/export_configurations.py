@@ -124,6 +124,7 @@ def _reference_spec(results: Results, stays: FittedReference) -> StudySpec:
     train |= {key: spec.base["train"][key] for key in REFERENCE_TRAIN_KEYS} | {"epochs": 1}
     base = {**spec.trial_document({}), "method": {"name": REFERENCE_METHOD, "model": stays.name}, "train": train}
     margin = f" unless beaten by more than {spec.search.margin:g} standard errors" if spec.search.margin else ""
+    limits = f" where {' and '.join(spec.search.constraints)}" if spec.search.constraints else ""
     origin: ExportOrigin = {
         "format": EXPORT_FORMAT,
         "study": spec.name,
@@ -131,7 +132,7 @@ def _reference_spec(results: Results, stays: FittedReference) -> StudySpec:
         "study_hash": spec.hash,
         "reference": stays.name,
         "trials": record.n_configurations_tried,
-        "chosen_by": f"{', '.join(spec.objective.metrics)}: what needs no search{margin}",
+        "chosen_by": f"{', '.join(spec.objective.metrics)}: what needs no search{margin}{limits}",
         "metrics": _validation_metrics(spec, stays.metrics),
         "test_readings": record.n_test_readings,
         "unused_seed": results.unused_seed,

@@ -36,7 +36,8 @@ def add_trials(folder: StudyFolder, spec: StudySpec, trials: str) -> StudyRecord
     """
     check_additional_trials(spec, trials)
     with _open_for_extension(folder) as (ledger, record):
-        ended = record.has_search_end_request or SearchLimits(spec, record).reached_limit is not None
+        ended_by = record.search_ended_by or SearchLimits(spec, record).reached_limit  # a driver that dies tells none
+        ended = record.has_search_end_request or ended_by not in (None, "trials", SPACE_EXHAUSTED)
         extended = (record.n_configurations_tried if ended else record.max_configurations(spec.trials)) + int(trials)
         if (most := count_configurations(spec.search, spec.space)) is not None:
             are_all_planned = not ended and record.max_configurations(spec.trials) >= most

@@ -17,8 +17,8 @@ from study.errors import UserError, did_you_mean
 GUIDE_FOLDER = files("study").joinpath("guide")
 INDEX_PAGE = "index"
 MAINTAINER_PAGES = ("adding-things", "architecture", "changelog")
-MAX_FURTHER_PASSAGES, MAX_FURTHER_CHARACTERS = 3, 240
-"""Number of passages that are listed after the one that is shown, and characters that are listed of each at most."""
+EXCERPT_LINES, MAX_LINE_CHARACTERS = (16, 8, 8), 120
+"""Lines of each section that is shown, the best first, and the characters up to which a line counts as one."""
 
 HEADING_WEIGHT = 2.0
 QUESTION_WORD_WEIGHT = 1.0
@@ -39,9 +39,6 @@ MAX_ENDING_LETTERS = 3
 
 MAX_ROWS_TOGETHER = 4
 """Rows of a table or items of a list up to which it is one passage; of a longer one, each row or item is one."""
-
-MAX_EXCERPT_LINES, MAX_EXCERPT_LINE_CHARACTERS = 16, 120
-"""Lines, and characters of a line, up to which what stands around a passage in its section is shown with it."""
 
 QUESTIONS_PATTERN = re.compile(r"(?:(^)| )<!-- asked: ((?s:.*?))\s-->(?(1)(?:\n\n)?|)", re.MULTILINE)
 """The questions of a passage, which no page shows: in a block above it, or at its end."""
@@ -147,13 +144,12 @@ def guide_text(words: Sequence[str]) -> str:
             f"{' '.join(words)!r}: no page of this name, and nothing with these words. {did_you_mean(name, by_name)}"
             f"Pages: {', '.join(by_name)}"
         )
-    best, *others = first_passage_of_sections(found)
     absent = _words_not_in_guide(words, by_name.values())
-    note = [f"Not in this guide: {', '.join(absent)}. What follows is nearest."] if absent else []
-    further = [f"- {_passage_line(passage)}" for passage in others[:MAX_FURTHER_PASSAGES]]
-    parts = [*note, f"## {_passage_location(best.guide_section, ': ')}", passage_excerpt(best, words, found)]
-    parts += ["\n".join(["## Further", *further])] if further else []
-    return "\n\n".join([*parts, f"`study guide {best.guide_section.page}` shows the whole page."]) + "\n"
+    parts = [f"Not in this guide: {', '.join(absent)}. What follows is nearest."] if absent else []
+    for best, lines in zip(first_passage_of_sections(found), EXCERPT_LINES, strict=False):
+        section = best.guide_section
+        parts += [f"## {section.title} ({section.page}): {section.heading}", passage_excerpt(best, words, found, lines)]
+    return "\n\n".join([*parts, "`study guide PAGE` shows a whole page, as `study guide own-data`."]) + "\n"
 
 
 def read_pages() -> dict[str, str]:
@@ -188,11 +184,15 @@ def search_passages(words: Sequence[str], every: Sequence[Passage]) -> list[Pass
     asked_for = {stem: rarity[stem] for stem in near if stem in rarity}
     meant = {stem: EVERYDAY_WORD_FACTOR * rarity[stem] for stem in guide_words if stem in rarity}
     terms = meant | asked_for
-    merged = [(heading, text, sum(asked, Counter())) for heading, text, *asked in fields]
+    merged: list[SearchedFields] = []
     of_sections: dict[GuideSection, SearchedFields] = {}
-    for passage, (heading, text, asked) in zip(every, merged, strict=True):
-        _, texts, questions = of_sections.get(passage.guide_section, (heading, Counter(), Counter()))
-        of_sections[passage.guide_section] = (heading, texts + text, questions + asked)
+    for passage, (heading, text, *asked) in zip(every, fields, strict=True):
+        merged.append((heading, text, Counter()))
+        _, texts, questions = of_sections.setdefault(passage.guide_section, (heading, Counter(), Counter()))
+        texts.update(text)
+        for question in asked:
+            merged[-1][2].update(question)
+            questions.update(question)
     score_of_section = dict(zip(of_sections, _bm25f_scores(terms, list(of_sections.values())), strict=True))
     score: dict[int, float] = {}
     for row, (passage, value, (_, _, *questions_beside)) in enumerate(
@@ -235,11 +235,6 @@ def first_passage_of_sections(found: Sequence[Passage]) -> list[Passage]:
     for passage in found:
         first.setdefault(passage.guide_section, passage)
     return list(first.values())
-
-
-def _passage_location(section: GuideSection, mark: str) -> str:
-    """Return the page's title and name and the heading, with a mark between."""
-    return f"{section.title} ({section.page}){mark}{section.heading}"
 
 
 def _searched_texts(passage: Passage) -> list[str]:
@@ -305,27 +300,42 @@ def _words_not_in_guide(words: Sequence[str], texts: Iterable[str]) -> list[str]
     return [word for word, stem in stems.items() if not any(one.startswith(stem) for one in told)]
 
 
-def passage_excerpt(passage: Passage, words: Sequence[str], found: Sequence[Passage]) -> str:
-    """Return a passage with what stands around it in its section, as far as there is room.
+def passage_excerpt(passage: Passage, words: Sequence[str], found: Sequence[Passage], max_lines: int) -> str:
+    """Return a passage with what stands around it in its section, up to so many lines; longer code is cut.
 
-    First come the commands above it and what it announces, then the next best passages, then the nearest. Of a key or
-    metric that is asked for it is the passage alone.
+    First come what it announces and the commands above it, then the next best passages, then the nearest, each with
+    what it announces. Of a key or metric that is asked for it is the passage alone.
     """
+    parts, place = passage.guide_section.texts, passage.place
     if passage.name in words:
         return passage.text
-    parts, place = passage.guide_section.texts, passage.place
     ranked = [one.place for one in found if one.guide_section == passage.guide_section][:MAX_ROWS_TOGETHER]
+    ranked.sort(key=lambda at: parts[at].startswith("```"))
     around = [at for at, part in enumerate(parts) if TABLE_HEAD_END not in part and not part.startswith("- ")]
     around.sort(key=lambda at: (abs(at - place), at))
-    beside = [place + 1] if passage.text.endswith(":") and place + 1 < len(parts) else []
-    beside += [place - 1] if place and parts[place - 1].startswith("```sh") else []
+    commands = [place - 1] if place and parts[place - 1].startswith("```sh") else []
     chosen = {place}
-    for at in [*beside, *ranked, *around]:
-        text = _join_parts([part for number, part in enumerate(parts) if number in chosen | {at}])
-        lines = sum(max(1, math.ceil(len(line) / MAX_EXCERPT_LINE_CHARACTERS)) for line in text.split("\n"))
-        if lines <= MAX_EXCERPT_LINES:
-            chosen.add(at)
-    return _join_parts([parts[at] for at in sorted(chosen)])
+    for at in [place, *commands, *ranked, *around]:
+        announced = {at + 1} if parts[at].endswith(":") and _is_whole_block(parts, at + 1) else set()
+        wider = chosen | {at} | announced
+        text = _join_parts([parts[number] for number in sorted(wider)])
+        if sum(max(1, math.ceil(len(line) / MAX_LINE_CHARACTERS)) for line in text.split("\n")) <= max_lines:
+            chosen = wider
+    text = _join_parts([parts[at] for at in sorted(chosen)])
+    lines = text.split("\n")
+    return (
+        "\n".join([*lines[: max_lines - 2], "...", "```"])
+        if text.startswith("```") and len(lines) > max_lines
+        else text
+    )
+
+
+def _is_whole_block(parts: Sequence[str], place: int) -> bool:
+    """Return whether a part of a section is there, and no first row or item of a long table or list."""
+    part, after = [*parts[place : place + 2], "", ""][:2]
+    head, mark, _ = part.rpartition(TABLE_HEAD_END)
+    is_first = after.startswith(head + mark) if mark else part.startswith("- ") and after.startswith("- ")
+    return bool(part) and not is_first
 
 
 def _join_parts(parts: Sequence[str]) -> str:
@@ -336,16 +346,6 @@ def _join_parts(parts: Sequence[str]) -> str:
         is_next = (mark and before.startswith(head + mark)) or (before.startswith("- ") and part.startswith("- "))
         text += f"\n{row if mark else part}" if is_next else f"\n\n{part}"
     return text.strip()
-
-
-def _passage_line(passage: Passage) -> str:
-    """Return where a passage stands and how it begins without line breaks; a table's row as its cells."""
-    text = passage.text.rpartition(TABLE_HEAD_END)[2]
-    text = text.strip("| ").replace(" | ", ": ") if text.startswith("|") else re.sub("^```.*$", "", text, flags=re.M)
-    line = " ".join(f"{_passage_location(passage.guide_section, ', ')}: {text.removeprefix('- ')}".split())
-    if len(line) <= MAX_FURTHER_CHARACTERS:
-        return line
-    return f"{line[:MAX_FURTHER_CHARACTERS].rsplit(' ', 1)[0]} ..."
 
 
 def split_passages(page: str, text: str) -> Iterator[Passage]:

@@ -8,6 +8,7 @@ from study.home.folder import StudyFolder
 from study.home.ledger import read_entries
 from study.home.ledger_line import Entry
 from study.home.record import StudyRecord
+from study.home.trial_record import NAN
 from study.metrics import format_metric
 from study.spec.yaml_document import mapping_or_empty
 from study.text import format_time
@@ -83,7 +84,8 @@ def _event_line(event: Entry, looked_at: Sequence[str]) -> str:
     ]
     device, measured = (mapping_or_empty(event.get(key)) for key in ("device", "metrics"))
     values += [f"device {device['name']}"] if "name" in device else []
-    there = {name: value for name, value in measured.items() if isinstance(value, (int, float))}
+    or_nan = {name: NAN if value is None else value for name, value in measured.items()}  # null: it was no number
+    there = {name: value for name, value in or_nan.items() if isinstance(value, (int, float))}
     shown = [name for name in there if name in looked_at] if len(there) > MAX_METRICS_PER_LINE else list(there)
     metrics = ", ".join(f"{name} {format_metric(name, there[name])}" for name in shown)
     metrics += f" and {len(there) - len(shown)} more (--json)" if len(there) > len(shown) else ""

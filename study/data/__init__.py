@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from study.catalogue import Catalogue, find_modules
 from study.data import folds, holdout
-from study.data.dataset import Dataset, DatasetSummary, Facts, HasLabels, Split, SplitLabels, joint_fingerprint
+from study.data.dataset import (
+    Dataset,
+    DatasetSummary,
+    Facts,
+    HasLabels,
+    Split,
+    SplitLabels,
+    fingerprint_without_fold,
+    joint_fingerprint,
+)
 from study.data.source import Source, data_root
 from study.data.table_columns import FaultsByRow, TableEncoding
 from study.data.table_findings import ColumnFinding
@@ -269,11 +278,12 @@ def is_data_unchanged(fingerprint: str | None, digests: Sequence[str], datasets:
     Args:
         fingerprint, digests: of all its data together, and of each data set, as its ledger tells.
 
-    Several are compared one by one in the order of the study's sections, not by their keys: a later version may
-    add options to a section that leave its data as they are.
+    Of data with folds it does not matter which fold was told. Several are compared one by one in the order of the
+    study's sections, not by their keys: a later version may add options to a section that leave its data as they are.
     """
-    now = [dataset.fingerprint for dataset in datasets.values()]
-    return fingerprint == joint_fingerprint(datasets) or (len(digests) > 1 and list(digests) == now)
+    joint, now = joint_fingerprint(datasets), [dataset.fingerprint for dataset in datasets.values()]
+    is_same = fingerprint is not None and fingerprint_without_fold(fingerprint) == fingerprint_without_fold(joint)
+    return is_same or (len(digests) > 1 and list(digests) == now)
 
 
 def dataset_title(data: Section, facts: Facts) -> str:

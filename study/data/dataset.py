@@ -180,6 +180,23 @@ def original_fingerprint(fingerprint: str) -> str:
     return fingerprint.partition(", ")[0]
 
 
+def fingerprint_without_fold(fingerprint: str) -> str:
+    """Return the fingerprint of all folds, of one of `study.data.folds.select_fold`; any other as it is."""
+    return fingerprint.partition(": fold ")[0]
+
+
+def name_fold(fingerprint: str, fold: int | None, trains_on_all: bool) -> str:
+    """Return the fingerprint of one fold's data, of one of data with folds; any other as it is.
+
+    Args:
+        fold: that validates; None: all of them, of which `trains_on_all` makes one training split.
+    """
+    whole = fingerprint_without_fold(fingerprint)
+    if whole == fingerprint or (fold is None and not trains_on_all):
+        return whole
+    return f"{whole}: fold {'none' if fold is None else fold}"
+
+
 def joint_fingerprint(datasets: Mapping[str, Dataset]) -> str:
     """Return the fingerprint of a single data set, or a hash over those of several, each with its key."""
     if len(datasets) == 1:

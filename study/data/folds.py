@@ -11,7 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from study.data import holdout
-from study.data.dataset import Dataset, FoldAssignment, RawTable, Split, derived_fingerprint
+from study.data.dataset import (
+    Dataset,
+    FoldAssignment,
+    RawTable,
+    Split,
+    derived_fingerprint,
+    fingerprint_without_fold,
+)
 from study.data.table_columns import mean_and_deviation
 from study.errors import UserError
 
@@ -75,7 +82,7 @@ def select_fold(dataset: Dataset, fold: int | None) -> Dataset:
     facts = replace(dataset.facts, splits=tuple(splits))
     if facts.is_table:
         facts = replace(facts, shape=splits["train"].inputs.shape[1:])
-    named = f"{dataset.fingerprint.partition(': fold')[0]}: fold {'none' if fold is None else fold}"
+    named = f"{fingerprint_without_fold(dataset.fingerprint)}: fold {'none' if fold is None else fold}"
     return replace(dataset, facts=facts, splits=splits, stored_fingerprint=named)
 
 

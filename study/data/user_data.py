@@ -376,6 +376,7 @@ def divide_into_splits(
     options: UserDataOptions,
     place: str,
     same: NDArray[np.int64] | None = None,
+    is_for_training: bool = True,
 ) -> dict[str, NDArray[np.int64]]:
     """Divide samples into splits: as given, or by seeded shares of each cell (`test_share` first, then `val_share`).
 
@@ -387,6 +388,7 @@ def divide_into_splits(
         place: file and column of the names, for the message.
         same: the group of each sample, (N,): where shares divide, a group stays in one split. An unbiased
             validation split leaves out what it has too many of, so that it stays unbiased; those are in no split.
+        is_for_training: whether each split needs a sample; of rows that are only judged it may be empty.
 
     Returns:
         Indices of each split.
@@ -420,10 +422,11 @@ def divide_into_splits(
         within = None if same is None else same[rest]
         kept, held = holdout.split_by_val_kind(cells[rest], options.val_share, kind, options.split_seed, within)
         splits |= {"train": rest[kept], "val": rest[held]}
-    for name in ("train", *splits):
+    for name in ("train", *splits) if is_for_training else ():
         if name not in splits or not len(splits[name]):
             few = "" if same is None else f" in {len(np.unique(same))} groups that stay together"
             raise UserError(f"{place}: split {name} is empty: {len(cells)} samples{few}, none is left for it")
+    splits.setdefault("train", np.empty(0, np.int64))
     return {name: splits[name] for name in ("train", "val", "test") if name in splits}
 
 
@@ -434,12 +437,14 @@ def divide_rows_into_splits(
     labels: TableLabels,
     copies: NDArray[np.int64] | None,
     by_folder: Sequence[str] | None = None,
+    is_for_training: bool = True,
 ) -> tuple[TableLabels, dict[str, NDArray[np.int64]]]:
     """Divide a table's rows into splits, then number its classes and bias classes.
 
     Args:
         copies: the group of rows with equal inputs that each row is in; None: they may be in different splits.
         by_folder: the split of each row where folders say so and no column does.
+        is_for_training: see `divide_into_splits`.
 
     Returns:
         The labels with their final numbers, and the indices of each split, see `divide_into_splits`.
@@ -447,7 +452,7 @@ def divide_rows_into_splits(
     names = list(table[options.split]) if options.split else by_folder
     place = f"{path}: column {options.split!r}" if options.split else str(path)
     together = holdout.merge_group_labels(read_group_codes(table, options, path), copies)
-    splits = divide_into_splits(holdout.cell_of_sample(labels), names, options, place, together)
+    splits = divide_into_splits(holdout.cell_of_sample(labels), names, options, place, together, is_for_training)
     labels = put_positive_class_last(labels, options.positive, path)
     labels = renumber_bias_by_class(labels, splits["train"])
     return replace(labels, aligned=_class_of_each_bias_class(labels, splits["train"], options.aligned, path)), splits

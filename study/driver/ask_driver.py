@@ -19,6 +19,7 @@ from study.home.lease import LeaseHolder, Process, ProcessGoneError
 from study.home.record import StudyRecord
 from study.ranking import Results
 from study.spec.configuration import are_same_configuration, parse_configuration
+from study.sweep.search_stage import SearchLimits
 from study.text import shell_command
 
 DRIVER_ANSWER_TIMEOUT_S = 15.0
@@ -80,7 +81,8 @@ def request_configuration(
         if any(are_same_configuration(request.params, params) for request in wanted):
             raise UserError(f"{spec.name}: it is enqueued already")
         to_try = n_configurations_to_try(record) + len(wanted)
-        if record.state == "complete" or record.search_is_over(spec.trials, to_try):
+        is_over = record.search_is_over(spec.trials, to_try) or SearchLimits(spec, record).reached_limit
+        if record.state == "complete" or is_over:
             extend_study.add_trials(folder, spec, "+1")
     return _send_and_wait(folder, DriverRequest("enqueue", params), patience)
 

@@ -177,6 +177,14 @@ def is_fraction_metric(reported: str) -> bool:
     return metric is not None and metric.unit == "share"
 
 
+def is_gap_metric(reported: str) -> bool:
+    """Tell whether it is a gap between groups: of few samples it is too large on average, and no interval holds.
+
+    The difference of two configurations' gaps, which are too large alike, has one.
+    """
+    return is_fraction_metric(reported) and lower_is_better(reported)
+
+
 def is_percent_metric(reported: str) -> bool:
     """Tell whether people are shown it in percent: `val/accuracy`, `test/worst_group_accuracy`; gaps are not."""
     return reported.rsplit("/", 1)[-1].endswith("accuracy")

@@ -13,14 +13,14 @@ from typing import Generic, TypeVar
 
 from study.home.events import FoldsJoined
 from study.home.record import TrialRecord
-from study.metrics import find_metric, is_fraction_metric, is_standard_error
+from study.metrics import find_metric, is_fraction_metric, is_gap_metric, is_standard_error
 from study.metrics.selection_rules import SELECTION_RULES
 from study.metrics.worst_group_statement import wilson_interval
 from study.ranking import epochs
 from study.ranking.json_documents import Statement
 from study.spec import StudySpec
 from study.spec.configuration import are_same_configuration
-from study.spec.objective import Objective, TrialScore
+from study.spec.objective import MetricConstraint, Objective, TrialScore
 from study.spec.reference_models import REFERENCES, ReferenceKind
 from study.text import pluralise
 
@@ -56,10 +56,11 @@ class SeedStatistics:
     __repr__ = __str__
 
     def with_split_error(self, name: str, error: float | None) -> "SeedStatistics":
-        """Return these of a metric with its split's error, and with the bounds of its values."""
+        """Return these of a metric with its split's error, but of a gap, and with the bounds of its values."""
         metric, is_share = find_metric(name), is_fraction_metric(name)
         least = metric.min_value if metric else None
-        return replace(self, split_error=error, is_proportion=is_share, min_value=least)
+        known = None if is_gap_metric(name) else error
+        return replace(self, split_error=known, is_proportion=is_share, min_value=least)
 
     def to_dict(self) -> dict[str, float | None]:
         """Return plain values for JSON: mean, sd, n."""
@@ -267,6 +268,12 @@ def mean_score(goal: Objective, trials: Sequence[TrialRecord]) -> TrialScore | N
         values = [value for trial in trials if (value := epochs.chosen_metric(goal, trial, name)) is not None]
         means[name] = statistics.fmean(values) if len(values) == len(trials) else None
     return goal.score_of_report(means)
+
+
+def trial_broken_limits(goal: Objective, trial: TrialRecord) -> list[MetricConstraint]:
+    """Return the limits that a complete trial breaks by its own metrics; none for any other trial."""
+    score = mean_score(goal, [trial]) if trial.state == "complete" else None
+    return goal.broken_constraints(score) if score else []
 
 
 def score_is_better(one: TrialScore, other: TrialScore) -> bool:

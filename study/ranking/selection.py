@@ -47,7 +47,7 @@ class CandidateSelection:
             by_rule = f"front of {', '.join(own.metrics)}, {own.front_choice_text}"
         by_rule += f": {spec.margin_rule}" if spec.margin_rule else ""
         metrics = f"front of {', '.join(self.pareto)}" if self.pareto else self.by or by_rule
-        limits = [*self.where, *(spec.search.constraints if self.pareto or self.by else [])]
+        limits = [*self.where, *spec.search.constraints]
         return " where ".join([metrics, *([" and ".join(dict.fromkeys(limits))] if limits else [])])
 
 

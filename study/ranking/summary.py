@@ -374,7 +374,8 @@ def _front_lines(summary: StudySummary) -> list[str]:
     front, baseline = summary.front or (), summary.arms.get("baseline")
     if len(front) < 2 or front[0].violation:
         return []
-    where = "on fresh seeds" if front[0].fresh else "in the search"
+    again = "on all folds" if any(arm.folds for arm in summary.arms.values()) else "on fresh seeds"
+    where = again if front[0].fresh else "in the search"
     are_level = len({tuple(each.values.values()) for each in front}) == 1
     said = "these are level in every metric" if are_level else "no configuration is best in every metric"
     lines = [f"{said}; the front, {where}:"]
@@ -420,10 +421,12 @@ def _interval_note(rows: Sequence[tuple[str, ArmSummary]]) -> list[str]:
 
 def _chosen_epoch_lines(summary: StudySummary) -> list[str]:
     """Return which epochs were chosen, where they are not all the last."""
-    if summary.epoch == epochs.LAST_EPOCH_TEXT or not any(arm.epochs for arm in summary.arms.values()):
+    known = {who: arm for who, arm in summary.arms.items() if arm.epochs and who != "ensemble" and not arm.reference}
+    if summary.epoch == epochs.LAST_EPOCH_TEXT or not known:
         return []
-    chosen = "; ".join(f"{who} epoch {', '.join(map(str, arm.epochs))}" for who, arm in summary.arms.items())
-    return [f"values are those {summary.epoch}: {chosen}"]
+    chosen = "; ".join(f"{who} epoch {', '.join(map(str, arm.epochs))}" for who, arm in known.items())
+    of_ensemble = "; those of the ensemble are of the weights at the end of these" * bool(summary.ensemble)
+    return [f"values are those {summary.epoch}: {chosen}{of_ensemble}"]
 
 
 def _summarise_candidate(spec: StudySpec, candidate: Candidate) -> ArmSummary:

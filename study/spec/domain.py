@@ -110,6 +110,11 @@ class Domain(StrictModel):
         """Return whether `when` holds for a trial with these parameters."""
         return all(key in params and is_among_typed_values(params[key], values) for key, values in self.when.items())
 
+    def is_ruled_out_by(self, params: Params) -> bool:
+        """Return whether `when` does not hold, as far as these parameters say."""
+        given = {key: values for key, values in self.when.items() if key in params}
+        return not all(is_among_typed_values(params[key], values) for key, values in given.items())
+
     def contains(self, value: Scalar) -> bool:
         """Return whether the search could give this value."""
         if self.choices is not None:

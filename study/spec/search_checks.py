@@ -209,8 +209,19 @@ def _likely_causes(key: str, space: SearchSpace, params: Params) -> Params:
     return own | varied or {other: value for other, value in params.items() if other.startswith(f"{section}.")}
 
 
+SMALLEST_AMOUNT = 0.0001
+"""Smallest amount of a resource: Ray counts in this step, and breaks where a trial takes less than half of it."""
+
+
 def trial_resource_faults(taken: TrialResources) -> Iterator[tuple[KeyPath, str]]:
-    """Yield what is wrong with a trial's resources, with its place: several GPUs, or a kind of GPU without a GPU."""
+    """Yield what is wrong with a trial's resources, with its place.
+
+    That is several GPUs, a kind of GPU without a GPU, or less of something than Ray tells from nothing.
+    """
+    for key, amount in (("cpu", taken.cpu), ("gpu", taken.gpu)):
+        if 0 < amount < SMALLEST_AMOUNT:
+            why = f"{amount:g} given, allowed is at least {SMALLEST_AMOUNT}, the smallest part that Ray counts"
+            yield ("resources", key), why
     if taken.gpu > 1:
         yield (
             ("resources", "gpu"),

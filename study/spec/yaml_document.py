@@ -20,6 +20,7 @@ from ruamel.yaml.constructor import RoundTripConstructor
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import Node, ScalarNode
 from ruamel.yaml.reader import ReaderError
+from ruamel.yaml.representer import SafeRepresenter
 from ruamel.yaml.scalarbool import ScalarBoolean
 
 from study.errors import UserError, closest_path, closest_spellings, did_you_mean, did_you_mean_path
@@ -321,8 +322,20 @@ def dump_flow(values: Section, width: int = UNBROKEN_WIDTH) -> str:
     return _to_yaml(values, is_flow=True, width=width).strip()
 
 
+class _Representer(SafeRepresenter):
+    """Quotes the texts that are read as something else where nothing is around them: `?x`, `:x`, a line separator."""
+
+    def represent_text(self, text: str) -> ScalarNode:
+        is_risky = text.startswith(("?", ":")) or not text.isprintable()
+        return self.represent_scalar("tag:yaml.org,2002:str", text, style='"' if is_risky else None)
+
+
+_Representer.add_representer(str, _Representer.represent_text)
+
+
 def _to_yaml(values: Section, *, is_flow: bool, width: int | None = None) -> str:
     yaml = YAML(typ="safe", pure=True)
+    yaml.Representer = _Representer
     yaml.default_flow_style, yaml.allow_unicode = is_flow, True
     if width is not None:
         yaml.width = width

@@ -15,6 +15,7 @@ from study import data
 from study.data import Dataset, summarise_datasets
 from study.data.cells import group_sizes
 from study.data.dataset import DatasetSummary
+from study.data.folds import select_fold
 from study.errors import StudyStoppedError, UserError
 from study.files import FileDigest, unfinished_files
 from study.home.events import ENDED_STATES, SessionClosed, SessionOpened, StudyOutcome
@@ -198,16 +199,17 @@ def drive_study(
         KeyboardInterrupt: a signal came while Ray was starting, or a second one.
     """
     record.close_dead_session(ledger)
-    check_data_unchanged(spec, datasets, record)
+    trained = datasets if spec.final_seeds is None else {key: select_fold(of, None) for key, of in datasets.items()}
+    check_data_unchanged(spec, trained, record)
     function = _function_files(spec, folder)
     changed = any((before.function or function) != function for before in record.sessions[-1:])
     opened = SessionOpened(
         **collect_provenance(),
         owner=record.owner or study_owner(),
-        data=data.joint_fingerprint(datasets),
+        data=data.joint_fingerprint(trained),
         dataset=", ".join(spec.dataset_titles),
         spec=spec.hash,
-        datasets=summarise_datasets(datasets),
+        datasets=summarise_datasets(trained),
         weights=check_initial_weights(spec, record) or None,
         function=function or None,
         placement=spec.placement_overrides or None,

@@ -18,17 +18,18 @@ def measure_ensemble(folder: StudyFolder, dataset: Dataset, record: StudyRecord)
     A split of which one of them said nothing is left out. Metrics of inferred groups are, too.
 
     Returns:
-        None: fewer than two seeds are complete, they are measured already, or no split is left.
+        None: fewer than two seeds are complete, no split is left, or the record has these very values.
     """
     trials = [trial for trial in record.trials_of_stages("final") if trial.state == "complete"]
     numbers = tuple(trial.number for trial in trials)
-    if len(trials) < 2 or (record.ensemble is not None and record.ensemble.trials == numbers):
+    if len(trials) < 2:
         return None
     whole, measured = select_fold(dataset, None), dict[str, float]()
     for split in ("val", "test"):
         if split in whole.splits:
             measured |= _split_metrics(whole, split, [folder.model_file(number) for number in numbers])
-    return EnsembleMeasured(numbers, finite_metrics(measured)) if measured else None
+    event = EnsembleMeasured(numbers, finite_metrics(measured))
+    return event if measured and event != record.ensemble else None
 
 
 def _split_metrics(dataset: Dataset, split: str, models: list[Path]) -> dict[str, float]:

@@ -3,8 +3,7 @@
 import json
 import math
 import threading
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -18,7 +17,8 @@ from study.knobs import Section
 from study.spec import StudySpec
 from study.text import escape_control
 from study.tracking.connection import iterate_search_pages
-from study.tracking.tracking_state import FINAL_VIEW_KEY, SEARCH_VIEW_KEY, STUDY_RUN_KEY
+from study.tracking.saved_views import experiment_description, saved_view_tags
+from study.tracking.tracking_state import STUDY_RUN_KEY
 
 
 class MetricValue(NamedTuple):
@@ -134,79 +134,6 @@ EXPERIMENT_KIND_TAGS = {"mlflow.experimentKind": "custom_model_development"}
 NOTE_TAG = "mlflow.note.content"
 """Tag that MLflow's UI shows as the description of a run or an experiment, as Markdown."""
 
-SEARCH_DESCRIPTION = """\
-Search for {aims}. *Views*, above the list of runs, has the trials: *Search* those of the search, the best first, with
-what each is given; *Fresh seeds* those that ran again after it, by configuration; *Final training*; and *All trials*.
-
-Each run in the list is a study, whose description says what came of it; *+* beside it shows its trials. A ★ marks the
-best configuration, on each of its seeds; of several metrics the best of the front in the first one. A red cross is a
-trial that was pruned, stopped or failed: its tags say which.
-"""
-
-FINAL_DESCRIPTION = """\
-Final training, for {aims}. *Views*, *Final training*: a row per seed.
-
-Each run in the list is a final training, whose description says what came of it; *+* beside it shows its seeds.
-"""
-"""Descriptions of an experiment, by what its studies are."""
-
-BROKEN_LIMITS_TAG = "study.broken_limits"
-"""Tag of a complete trial that breaks limits of the study."""
-
-SAVED_VIEW_TAG_PREFIX = "mlflow.sharedViewState."
-"""Prefix of the tags of an experiment that are views, which the UI's menu *Views* offers, in the form in which the UI
-itself saves them; what follows is a view's key.
-"""
-
-
-def saved_view_tags(spec: StudySpec) -> dict[str, str]:
-    """Return the views of a study's trials: the search alone, fresh seeds, final training, and all of them.
-
-    MLflow's filters know no "or", so that a view names the stages that it leaves out. Columns are metrics, test too,
-    and searched parameters, which MLflow shows by alphabet. Those of one method among several are left out: they would
-    push the others, which decide, out of sight.
-    """
-    goal = spec.objective
-    chosen = "chosen/" if goal.window is not None else ""
-    needed = [f"{chosen}{name}" for name in goal.needed_metrics]
-    accuracies = [] if spec.function else [name.replace("log_loss", "accuracy") for name in needed]
-    metrics = [f"metrics.`{name}`" for name in dict.fromkeys([*needed, *accuracies])]
-    partial = {key for key in spec.space.conditional_keys() if key.startswith("method.")}
-    keys = [f"params.`{key}`" for key in spec.search.space if key not in partial]
-    test = f"metrics.`{spec.test_metric}`"
-    seed, stage = "params.`train.seed`", "tags.`study.stage`"
-    metrics += [f"tags.`{BROKEN_LIMITS_TAG}`"] * bool(goal.constraints)
-    by_configuration = {
-        "aggregateFunction": "average",
-        "groupByKeys": [{"mode": "tag", "groupByData": "study.configuration"}],
-    }
-    views: dict[str, tuple[str, Sequence[str], Sequence[str], object]] = {
-        SEARCH_VIEW_KEY: ("Search", (*RERUN_STAGES, "final"), [*metrics, stage, *keys], None),
-        "seeds": ("Fresh seeds", (*SEARCH_STAGES, "final"), [*metrics, test, stage, seed, *keys], by_configuration),
-        FINAL_VIEW_KEY: ("Final training", (*SEARCH_STAGES, *RERUN_STAGES), [*metrics, test, seed], None),
-        "trials": ("All trials", (), [*metrics, test, stage, seed, *keys], None),
-    }
-    if spec.final_seeds is not None:
-        views = {FINAL_VIEW_KEY: views[FINAL_VIEW_KEY]}
-    now = int(time.time() * 1000)
-    tags = {}
-    for place, (key, (name, left_out, columns, groups)) in enumerate(views.items()):
-        filters = ["tags.`study.kind` = 'trial'", *(f"tags.`study.stage` != '{stage}'" for stage in left_out)]
-        state = {
-            "searchFilter": " and ".join(filters),
-            "orderByKey": metrics[0],
-            "orderByAsc": goal.directions[0] == "min",
-            "groupBy": groups,
-            "selectedColumns": columns,
-        }
-        view = {"name": name, "createdAt": now + place, "updatedAt": now + place, "state": json.dumps(state)}
-        tags[f"{SAVED_VIEW_TAG_PREFIX}{key}"] = json.dumps(view)
-    return tags
-
-
-SEARCH_STAGES, RERUN_STAGES = ("baseline", "search", "replicate"), ("confirm", "rule", "ablation")
-"""Stages of the search, which the best of it is known by, and of what runs again after it."""
-
 PRIMARY_METRIC_TAG = "mlflow.experiment.primaryMetric.name"
 """Tag of an experiment: the metric of the UI's first charts and of its parallel coordinates."""
 
@@ -234,13 +161,10 @@ class MlflowRunStore:
         """
         experiment = self.client.get_experiment_by_name(spec.name)
         if experiment is None:
-            description = SEARCH_DESCRIPTION if spec.final_seeds is None else FINAL_DESCRIPTION
-            tags = {
-                PRIMARY_METRIC_TAG: spec.metric,
-                NOTE_TAG: description.format(aims=spec.objective.metrics_and_directions_text),
-                **saved_view_tags(spec),
-            }
-            return str(self.client.create_experiment(spec.name, artifacts, EXPERIMENT_KIND_TAGS | tags))
+            tags = {PRIMARY_METRIC_TAG: spec.metric, **saved_view_tags(spec)}
+            made = str(self.client.create_experiment(spec.name, artifacts, EXPERIMENT_KIND_TAGS | tags))
+            self.client.set_experiment_tag(made, NOTE_TAG, experiment_description(spec, made))
+            return made
         if experiment.lifecycle_stage == "deleted":
             self.client.restore_experiment(experiment.experiment_id)
         for tag, view in saved_view_tags(spec).items():

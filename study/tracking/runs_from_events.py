@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import assert_never
 
 from study import data, ranking
-from study.data.dataset import DatasetSummary
+from study.data.dataset import DatasetSummary, name_fold
 from study.errors import error_message
 from study.home import events
 from study.home.events import ENDED_STATES, Event, StudyOutcome, TrialOutcome
@@ -16,13 +16,13 @@ from study.home.record import StudyRecord, TrialRecord
 from study.knobs import Params, Section, Value, text_list
 from study.metrics import group_names
 from study.ranking import Candidate, Results, ablation_steps, epochs
+from study.ranking.candidates import trial_broken_limits
 from study.ranking.summary import result_metric_values, result_seeds, summarise, summary_lines
 from study.spec import StudySpec
 from study.spec.yaml_document import mapping_or_empty
 from study.text import escape_control, escape_markdown, format_parameter
 from study.tracking import own_runs
 from study.tracking.run_store import (
-    BROKEN_LIMITS_TAG,
     NOTE_TAG,
     REFERENCE_TAG,
     MetricValue,
@@ -32,6 +32,7 @@ from study.tracking.run_store import (
     to_milliseconds,
     truncate_value,
 )
+from study.tracking.saved_views import ALL_FOLDS_PREFIX, BROKEN_LIMITS_TAG, shown_metrics
 from study.tracking.tracking_state import STUDY_RUN_KEY, TrackingState
 
 MAX_NAME_CHARACTERS = 200
@@ -55,15 +56,18 @@ NESTED_SEARCH_SECTIONS = ("early_stopping", "confirm", "baseline")
 """Sections of a search."""
 
 
-def trial_params(spec: StudySpec, document: Mapping[str, Section]) -> dict[str, str]:
+def trial_params(spec: StudySpec, params: Params, document: Mapping[str, Section]) -> dict[str, str]:
     """Return a trial's parameters by key: what is searched, its seed, and where else it differs from the study's run.
 
-    MLflow's pages show what differs; the rest is on the study's run alone.
+    MLflow's pages show what differs; the rest is on the study's run alone. What is searched under a condition is there
+    where that holds.
 
     Args:
-        document: the trial's complete sections.
+        params: what the trial was given.
+        document: its complete sections.
     """
-    searched = {*spec.search.space, "train.seed"}
+    ruled_out = {key for key, domain in spec.search.space.items() if domain.is_ruled_out_by(params)}
+    searched = {*spec.search.space, "train.seed"} - ruled_out
     return {
         f"{section}.{name}": truncate_value(value)
         for section, keys in document.items()
@@ -139,14 +143,21 @@ def device_tags(device: Mapping[str, str]) -> dict[str, str]:
 UNTAGGED_ENVIRONMENT_FIELDS = ("libraries", "commit", "node", "datasets", "weights", "function")
 
 
-def inherited_tags(spec: StudySpec, record: StudyRecord) -> dict[str, str]:
-    """Return the study's tags that each trial's run has too: which study, on which code, libraries and data."""
+def inherited_tags(spec: StudySpec, record: StudyRecord, trial: TrialRecord | None = None) -> dict[str, str]:
+    """Return the study's tags that each trial's run has too: which study, on which code, libraries and data.
+
+    Args:
+        trial: whose fold the data are; None: the run is not a trial's.
+    """
     session = record.sessions[-1] if record.sessions else None
     tags = {"study.id": record.id, "study.name": spec.name}
     if session:
         for key, value in session.environment_fields.items():
             if key not in UNTAGGED_ENVIRONMENT_FIELDS:
                 tags[f"study.{key}"] = str(value)
+        if session.data:
+            fold = trial.fold if trial else None
+            tags["study.data"] = name_fold(session.data, fold, trains_on_all=spec.final_seeds is not None)
         for key, files in (("weights", session.weights), ("function", session.function)):
             if files:
                 tags[f"study.{key}"] = "; ".join(map("{0[name]}: {0[file]}, sha256 {0[sha256]}".format, files))
@@ -241,12 +252,13 @@ class EventTranslator:
                 self._set_tags(STUDY_RUN_KEY, {"study.search_ended_by": "a user"})
             case events.SessionClosed():
                 self._on_closed(event)
+            case events.FoldsJoined():
+                self._on_folds_joined(event)
             case (
                 events.TrialsRetried()
                 | events.TrialStopRequested()
                 | events.RequestRefused()
                 | events.FoldPredicted()
-                | events.FoldsJoined()
                 | events.EnsembleMeasured()
             ):
                 pass  # a run is reopened when its trial starts; a trial's end says that a user stopped it
@@ -315,10 +327,10 @@ class EventTranslator:
             tags["study.moved"] = self._ablation_step_text(event.params)
         given = ", ".join(f"{key} = {format_parameter(value)}" for key, value in event.params.items())
         tags[NOTE_TAG] = "\n\n".join(filter(None, (STAGE_NOTES[stage].format(of), escape_markdown(given))))
-        self._set_tags(key, {**inherited_tags(self._spec, self.record), **tags})
+        self._set_tags(key, {**inherited_tags(self._spec, self.record, self.record.trials[event.trial]), **tags})
         own = {"train.seed": event.seed, "train.epochs": self._spec.epochs}
         document = self._spec.trial_document({**event.params, **own})
-        change.params |= trial_params(self._spec, document)
+        change.params |= trial_params(self._spec, event.params, document)
         if told := self._data_sets().get(data.section_key(document["data"])):
             change.dataset_inputs = [to_dataset_input(document["data"], told)]
         if key not in self._progress.open:
@@ -353,7 +365,7 @@ class EventTranslator:
         if key not in self._progress.open:  # cut off by a stop, running again
             self._begin_run(key)
             self._remove_tags(key, END_TAGS)
-            self._set_tags(key, inherited_tags(self._spec, self.record))
+            self._set_tags(key, inherited_tags(self._spec, self.record, self.record.trials[event.trial]))
             self._progress.open.append(key)
 
     def _on_epoch_reported(self, event: events.EpochReported) -> None:
@@ -379,6 +391,14 @@ class EventTranslator:
         if self._spec.function and self._own_runs:
             self._add_own_runs(self._own_runs(event.trial), event)
 
+    def _on_folds_joined(self, event: events.FoldsJoined) -> None:
+        """Add what a configuration is worth on the samples of all folds together to its run on each of them."""
+        runs = [self.record.trials[number] for number in event.runs]
+        found = ranking.statistics_by_metric(self._spec.objective, runs, event)
+        values = {f"{ALL_FOLDS_PREFIX}{name}": found[name].mean for name in shown_metrics(self._spec) if name in found}
+        for run in runs:
+            self._add_metrics(str(run.number), values, event.time, self._spec.epochs)
+
     def _add_own_runs(self, folder: Path, event: events.TrialEnded) -> None:
         """Add the runs that the trial's function logged; if they cannot be read, tag the trial's run with why."""
         try:
@@ -402,9 +422,7 @@ class EventTranslator:
 
     def _tag_broken_limits(self, trial: TrialRecord) -> None:
         """Tag a complete trial with the limits that it breaks, as MLflow's order of runs knows none."""
-        goal = self._spec.objective
-        score = ranking.mean_score(goal, [trial]) if trial.state == "complete" else None
-        if score and (broken := goal.broken_constraints(score)):
+        if broken := trial_broken_limits(self._spec.objective, trial):
             self._set_tags(str(trial.number), {BROKEN_LIMITS_TAG: ", ".join(map(str, broken))})
 
     def _add_seed_statistics(self, trial: TrialRecord, time: float) -> None:

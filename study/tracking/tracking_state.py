@@ -127,8 +127,12 @@ def run_page_url(uri: str, experiment: str, run_id: str, artifact: str = "") -> 
 
 def trials_page_url(experiment: str, is_final: bool) -> str:
     """Return the address, on the server that shows the link, of an experiment's search, or of its final trainings."""
-    view = FINAL_VIEW_KEY if is_final else SEARCH_VIEW_KEY
-    return f"#/experiments/{experiment}/runs?viewStateShareKey={view}&{MLFLOW_TRAINING_MODE}"
+    return view_url(experiment, FINAL_VIEW_KEY if is_final else SEARCH_VIEW_KEY)
+
+
+def view_url(experiment: str, key: str) -> str:
+    """Return the address, on the server that shows the link, of a view of an experiment."""
+    return f"#/experiments/{experiment}/runs?viewStateShareKey={key}&{MLFLOW_TRAINING_MODE}"
 
 
 def is_mlflow_server(uri: str) -> bool:

@@ -128,6 +128,8 @@ def evaluate_model(
             raise UserError("--split all: these are the model's own data, and it was trained on a part of them")
         dataset = _add_all_samples_split(dataset)
     _check_split_fits_model(description.facts, dataset.facts, split)
+    if not len(dataset.splits[split]):
+        raise UserError(f"--split {split}: no sample is left for it; --split all takes every sample")
     if config.train.with_val:
         if split == "val":
             better = "" if is_own_section else ", and of new data it has none: --split all takes every sample"

@@ -1,5 +1,6 @@
 """The guide in the terminal: its list, a page, the passages that answer some words."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -84,7 +85,7 @@ def test_passages_of_equal_text_and_sections_of_equal_heading_are_told_apart() -
     ]
     assert len(set(every)) == 5
     assert len(first_passage_of_sections(search_passages(["equal"], every))) == 2
-    assert "First" not in passage_excerpt(every[4], ["equal"], search_passages(["equal"], every))
+    assert "First" not in passage_excerpt(every[4], ["equal"], search_passages(["equal"], every), 16)
 
 
 BESIDE = """# Page
@@ -143,7 +144,7 @@ def test_a_passage_is_found_by_questions_beside_it_which_are_not_shown(question:
         ("early stopping off", "search.early_stopping.name=none"),
         ("my own network", "adding-things.md"),
         ("where are my results saved", "STUDY_HOME"),
-        ("do not search the learning rate", "fix one hyperparameter"),
+        ("do not search the learning rate", "in the place of"),
         ("predict a number instead of a class", "there is none"),
         ("do I need bias labels", "--bias none"),
         ("four fifths rule", "demographic_parity"),
@@ -154,8 +155,76 @@ def test_a_passage_is_found_by_questions_beside_it_which_are_not_shown(question:
         ("optuna dashboard", "study ui --optuna"),
     ],
 )
-def test_what_users_ask_is_answered_by_what_is_shown_whole(question: str, answer: str) -> None:
-    assert answer in guide_text(question.split()).partition("\n## Further\n")[0]
+def test_what_users_ask_is_answered_by_the_first_section(question: str, answer: str) -> None:
+    assert answer in _first_section(question)
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("my photos are in subfolders by species and there is no csv", "`labels: folders`"),
+        ("some species have only 12 photos, is that enough", "Of a class of 12 samples"),
+        ("how do I know whether the background is really what the model looks at", "`aligned_accuracy`"),
+        ("can a photo show two species at once", "there is no multi-label"),
+        ("how do I explain in my paper what was done, is there a methods text", "Settings and Provenance"),
+        ("what is equalized odds and where do I see it in the report", '"Every metric"'),
+        ("which ports must be open between nodes", "`--node-manager-port`"),
+        ("how do I limit one user to 4 gpus on the shared cluster", "There is no quota"),
+        ("what is the difference between fairkl and dcl", "DCL, without labels"),
+        ("trials stay PENDING forever", "`study list` shows what else runs"),
+        ("ModuleNotFoundError: No module named 'study'", "`.venv/bin/python`"),
+        ('I become the error "database is locked", what to do', "brings the missing runs"),
+    ],
+)
+def test_what_strangers_asked_is_answered_by_one_of_three_sections(question: str, answer: str) -> None:
+    shown = guide_text(question.split())
+    assert answer in shown
+    assert len(re.findall(r"^## .* \((?:[a-z-]+)\): .", shown, re.MULTILINE)) == 3
+
+
+def _first_section(question: str) -> str:
+    """Return what is shown of the best section, with its heading."""
+    return re.split(r"^(?=## )", guide_text(question.split()), flags=re.MULTILINE)[1]
+
+
+LONG = """# Page
+
+## Heading
+
+Words before the commands.
+
+```sh
+study run commands
+study two
+study three
+study four
+study five
+study six
+```
+
+Announced by these:
+
+- one
+- two
+
+Announced by a long list:
+
+- 1
+- 2
+- 3
+- 4
+- 5
+"""
+
+
+def test_what_is_longer_than_its_lines_is_cut_and_what_announces_is_shown_with_what_it_announces() -> None:
+    every = list(split_passages("page", LONG))
+    (commands,) = (one for one in every if one.text.startswith("```"))
+    shown = passage_excerpt(commands, ["commands"], search_passages(["commands"], every), 5)
+    assert shown == "```sh\nstudy run commands\nstudy two\n...\n```"
+    assert passage_excerpt(every[0], ["words"], [every[0]], 2) == "Words before the commands."
+    assert passage_excerpt(every[2], ["announced"], [every[2]], 4) == "Announced by these:\n\n- one\n- two"
+    assert passage_excerpt(every[4], ["announced"], [every[4], every[-1]], 4).endswith("list:\n\n- 5")
 
 
 @pytest.mark.slow
@@ -167,7 +236,7 @@ def test_each_metric_and_method_is_found_first_with_what_it_is() -> None:
 
 
 def test_a_misspelt_word_finds_what_the_right_one_finds() -> None:
-    right, wrong = (guide_text(["how", "many", word]).partition("\n## Further\n")[0] for word in ("seeds", "seeeds"))
+    right, wrong = (guide_text(["how", "many", word]) for word in ("seeds", "seeeds"))
     assert wrong.partition("## ")[1:] == right.partition("## ")[1:]
 
 
@@ -198,10 +267,10 @@ QUESTIONS = Path(__file__).parents[1] / "benchmarks" / "guide_questions.yaml"
 def test_an_answer_fits_one_screen() -> None:
     questions = yaml.safe_load(QUESTIONS.read_text("utf-8"))
     longest = max((guide_text(question.split()).count("\n"), question) for question in list(questions)[::12])
-    assert longest[0] <= 31, longest
+    assert longest[0] <= 45, longest
 
 
 def test_of_a_name_that_is_asked_for_its_row_is_shown_without_the_other_rows() -> None:
-    first = guide_text(["what", "does", "shrunk_unbiased_log_loss", "mean"]).partition("\n## Further\n")[0]
+    first = _first_section("what does shrunk_unbiased_log_loss mean")
     assert "`shrunk_unbiased_log_loss`" in first
     assert "`worst_class_accuracy`" not in first

@@ -290,6 +290,13 @@ def test_a_report_in_the_log_is_one_line_with_what_the_study_looks_at(home: Home
     assert logs.read_history(folder, 0).events[-1]["metrics"] == metrics
 
 
+def test_a_metric_that_was_no_number_is_named_in_the_log(home: Home) -> None:
+    """The line says why the trial has no value; the ledger keeps null."""
+    folder = home.create_study(quickstart())
+    write_ledger(folder.ledger_file, Told("search", [None]))
+    assert "val/accuracy not defined" in logs.history_text(logs.read_history(folder, 0))
+
+
 def test_a_study_and_its_copy_are_one_row_while_they_are_alike(home: Home) -> None:
     original = home.find_study("old")
     copy = home.create_study(quickstart("name=copy"))

@@ -192,6 +192,14 @@ def test_a_search_that_is_over_goes_on_with_what_is_enqueued(folder: StudyFolder
     assert [event["event"] for event in read_entries(folder.ledger_file)].count("extended") == 2
 
 
+def test_a_search_that_its_time_had_ended_goes_on_with_what_is_enqueued(tmp_path: Path) -> None:
+    """Its driver died in the stage after it, before it could write what ended the search."""
+    folder = Home(tmp_path / "home").create_study(quickstart("name=mine", "search.time=0.0001", "search.trials=50"))
+    write_ledger(folder.ledger_file, Told("search", [0.4], params=PARAMS), Told("confirm", [], "running", repeats=0))
+    ask_driver.request_configuration(folder, TYPED, patience=0)
+    assert StudyRecord.load(folder.ledger_file).extended_n_configurations == 1 + 1
+
+
 def test_the_commands_tell_what_was_asked_and_refuse_what_makes_no_sense(
     folder: StudyFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -361,9 +361,7 @@ def test_a_reference_that_was_fitted_finally_has_no_seed() -> None:
     page = page_to_markdown(build_report_page(results, {"seeds"}))
     lines = "\n".join(summary.summary_lines(summary.summarise(results)))
     for text in (page.partition("## Settings")[0], page.partition("## What is not known")[2], lines):
-        assert not re.search(
-            r"\b(?:seed 6|1 seed|one seed|deviation over|the seeds|each ring)\b", text, re.IGNORECASE
-        ), text
+        assert not re.findall("(?i)seed 6|1 seed|one seed|deviation over|the seeds|each ring", text), text
     assert "(no seed)" in lines
     assert "It was fitted once" in page
     assert result_seeds(results) == {"study.final_seeds": "6"}

@@ -115,6 +115,12 @@ def test_the_constraints_of_the_study_hold_for_a_front_and_for_another_metric(
     assert choice.rule_text(LIMITED).endswith(f"{ODDS} <= 0.15")
 
 
+def test_the_studys_own_rule_is_told_with_its_limits() -> None:
+    """They choose as much as the metric: a better one that breaks them is not taken."""
+    assert CandidateSelection().rule_text(LIMITED) == f"{LIMITED.metric} where {ODDS} <= 0.15"
+    assert CandidateSelection(trial=3).rule_text(LIMITED) == "its number, given by the user"
+
+
 def test_where_no_configuration_keeps_the_constraints_the_front_is_of_those_that_miss_them_least() -> None:
     found = select_candidates(
         Results(LIMITED, record(*TRIALS[:2], trial(0.95, 0.2))), CandidateSelection(pareto=["val/accuracy", ODDS])

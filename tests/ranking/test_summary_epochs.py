@@ -2,7 +2,9 @@
 
 import pytest
 from helpers import Told, quickstart, record
+from told_studies import REFERENCED, referenced_spec, trained_twice
 
+from study.commands.final_training import final_training_spec
 from study.ranking import Results
 from study.ranking.json_documents import to_plain_value
 from study.ranking.summary import result_metric_values, summarise, summary_lines
@@ -34,3 +36,15 @@ def test_where_the_last_epoch_counts_nothing_stands_beside() -> None:
     best = document.arms["best"]
     assert (best.epochs, best.beside, document.epoch) == ([4], {}, "at the last epoch")
     assert not [line for line in summary_lines(document) if "epoch" in line]
+
+
+def test_the_values_of_an_ensemble_are_not_said_to_be_means_over_epochs() -> None:
+    """It has those of its networks' weights; what was fitted once has one epoch, which nobody chose."""
+    spec = final_training_spec(BEST, [0, 1])
+    (line,) = (one for one in summary_lines(summarise(Results(spec, trained_twice(0.62)))) if "values are those" in one)
+    assert "ensemble epoch" not in line
+    assert line.endswith("; those of the ensemble are of the weights at the end of these")
+    stays = Results(referenced_spec("search.epoch=best"), REFERENCED["wins"][1])
+    (line,) = (one for one in summary_lines(summarise(stays)) if "values are those" in one)
+    assert "best epoch 1" not in line
+    assert "search epoch 1" in line

@@ -64,6 +64,8 @@ from study.spec.domain import Domain
             "search.replicates=[4, 0]",
             "search.replicates: [4, 0] given, allowed are different seeds, the first of them ",
         ),
+        ("resources.cpu=0.00009", "resources.cpu: 9e-05 given, allowed is at least 0.0001"),
+        ("resources.gpu=1e-9", "resources.gpu: 1e-09 given, allowed is at least 0.0001"),
         ("train.seed=4294967290", "train.seed: the study takes seeds up to 4294967293, allowed is at most 4294967292"),
         ("search.replicates=[0, 4294967295]", "search.replicates: the study takes seeds up to 4294967298, allowed"),
     ],

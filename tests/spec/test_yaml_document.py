@@ -1,6 +1,7 @@
 """YAML with places: where each key stands, overrides, profiles, and files that are no study file."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from study.errors import UserError
-from study.spec.yaml_document import YamlDocument, apply_overrides, apply_profile, dump, read_study_file
+from study.knobs import Section
+from study.spec.yaml_document import (
+    YamlDocument,
+    apply_overrides,
+    apply_profile,
+    dump,
+    dump_flow,
+    dump_folded,
+    read_study_file,
+)
 
 TEXT = """\
 name: one
@@ -63,6 +73,17 @@ def test_an_emoji_is_read_as_json_writes_it_and_half_of_one_is_refused(file: Pat
         assert r":2: not valid YAML: half of a character, as in 'a\ud83d'" in refused(file, f"name: one\n{half}\n")
     with pytest.raises(UserError, match=r"--set data.positive=.*: the value is not valid YAML: half of a character"):
         apply_overrides(YamlDocument("x", {}), [r'data.positive="\udce9"'])
+
+
+@pytest.mark.parametrize(
+    "text", ["??", "?x", "? x", ":x", ":", "a\x85b", "\u2028", "a\nb", "\n", "\t", "x" * 200 + "? y"]
+)
+@pytest.mark.parametrize("write", [dump, dump_flow, dump_folded])
+def test_every_text_is_read_as_it_was_written(file: Path, text: str, write: Callable[[Section], str]) -> None:
+    """As `missing_marks: ["??"]`, and names of columns."""
+    values = {"a": text, "b": [text, "c"], "d": {text: [1], "e": {"f": text}}}
+    file.write_text(write(values), encoding="utf-8")
+    assert read_study_file(file).values == values
 
 
 def test_set_overrides_one_key_and_its_place(file: Path) -> None:

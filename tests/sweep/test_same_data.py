@@ -2,9 +2,12 @@
 
 import re
 import time
+from dataclasses import replace
+from typing import NoReturn
 
 import numpy as np
 import pytest
+from folded import folded
 from image_folders import rows, write
 from PIL import Image
 from typer.testing import CliRunner
@@ -12,10 +15,14 @@ from typer.testing import CliRunner
 from study import data
 from study.cli import app
 from study.data import summarise_datasets
+from study.data.dataset import fingerprint_without_fold
+from study.errors import StudyStoppedError
 from study.home.events import SessionClosed, SessionOpened
 from study.home.folder import Home
 from study.home.ledger import Ledger
+from study.home.record import StudyRecord
 from study.spec import load_study
+from study.sweep.driver import drive_study
 
 STUDY = """
 name: mine
@@ -77,3 +84,25 @@ def test_several_data_sets_of_an_earlier_version_which_had_fewer_options_are_the
     assert data.is_data_unchanged(earlier, digests, datasets)
     assert not data.is_data_unchanged(earlier, digests, dict(reversed(datasets.items())))
     assert not data.is_data_unchanged(earlier, [], datasets)
+
+
+def test_a_final_training_on_all_folds_says_so_and_goes_on_where_an_earlier_version_said_otherwise(tmp_path):
+    """Its driver told those of fold 0: 2 of 3 parts to train on, and one to validate."""
+    spec = replace(folded(), name="mine", final_seeds=(7,))
+    datasets = data.load_datasets(spec.data_sections)
+    folder = Home(tmp_path / "studies").create_study(spec)
+    ledger = Ledger(folder.ledger_file)
+    record = StudyRecord.load(folder.ledger_file)
+
+    def no_ray(*given: object) -> NoReturn:
+        raise StudyStoppedError("no Ray here")
+
+    for _ in range(2):
+        with pytest.raises(StudyStoppedError, match="no Ray here"):
+            drive_study(folder, spec, datasets, ledger, record, start_ray=no_ray)
+        told = record.sessions[-1]
+        (summary,) = told.datasets.values()
+        assert told.data == summary["digest"] == f"{fingerprint_without_fold(told.data)}: fold none"
+        assert summary["rows"].keys() == {"train", "test"}
+        record.sessions[-1] = replace(told, data=told.data.replace("fold none", "fold 0"))
+    ledger.close()

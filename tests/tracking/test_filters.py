@@ -113,6 +113,7 @@ def test_each_view_shows_the_trials_of_its_stages(runs: Runs) -> None:
     found = {name: names(runs, view["searchFilter"]) for name, view in saved_views(experiment.tags).items()}
     search = {"baseline, seed 0", "trial 1, seed 0", "trial 2, seed 0", "trial 7, seed 0"}
     assert found == {
+        "Results": {"quickstart"},
         "Search": search,
         "Fresh seeds": FOUND["tags.`study.stage` = 'confirm'"],
         "Final training": set(),

@@ -40,7 +40,7 @@ def test_the_ui_reads_the_mode_from_the_address() -> None:
 def test_the_ui_keeps_the_views_of_its_menu_in_tags_of_the_experiment() -> None:
     build = Path(mlflow.__file__).parent / "server" / "js" / "build" / "static" / "js"
     with contract(
-        "mlflow", "a saved view: its tag, its address and its form", "study/tracking/run_store.py: saved_view_tags"
+        "mlflow", "a saved view: its tag, its address and its form", "study/tracking/saved_views.py: saved_view_tags"
     ):
         scripts = [path.read_text(encoding="utf-8") for path in build.glob("*.js")]
         words = [
@@ -49,6 +49,7 @@ def test_the_ui_keeps_the_views_of_its_menu_in_tags_of_the_experiment() -> None:
             "JSON.stringify({name:e,createdAt:i,updatedAt:a,state:t})",
             "groupByKeys",
             "groupByData",
+            '"selectedColumns","columnOrder","columnWidths"',
         ]
         assert all(any(word in script for script in scripts) for word in words)
 

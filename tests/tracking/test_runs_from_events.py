@@ -235,3 +235,35 @@ def test_a_studys_run_shows_its_own_metric_of_the_best_first() -> None:
     names = [point.name for point in by_key[STUDY_RUN_KEY].metric_values]
     assert names[0] == "best/val/accuracy"
     assert [name for name in names if name.endswith("/accuracy")] == ["best/val/accuracy", "baseline/val/accuracy"]
+
+
+def test_a_parameter_that_does_not_apply_to_a_trial_is_not_among_its_own() -> None:
+    """`method.alpha` is searched for one method alone; the file gives the other a value, too."""
+    space = (
+        "search.space={method.name: {choices: [cross_entropy, eps_sup_info_nce]},"
+        " method.alpha: {low: 0.1, high: 1.0, when: {method.name: [eps_sup_info_nce]}}}"
+    )
+    spec = quickstart(space, "search.baseline=null", "search.confirm.top=0")
+    given = ({"method.name": "cross_entropy"}, {"method.name": "eps_sup_info_nce", "method.alpha": 0.5})
+    by_key = brought(spec, *(Told("search", [0.5], params=params) for params in given))
+    assert [by_key[key].params.get("method.alpha") for key in ("0", "1")] == [None, "0.5"]
+
+
+@pytest.mark.parametrize("told", ["fold 0", "fold none"])
+def test_a_run_names_the_fold_that_validates_it(told: str) -> None:
+    """A study with folds names none, and a final training that it trains on all: earlier ledgers of it say fold 0."""
+    whole = "12ab, 3 folds of seed 0"
+    spec = quickstart("data.val=biased", "data.folds=3", "search.confirm.top=0")
+    opened: Entry = {"event": "opened", "time": 1.0, "owner": "ada", "data": f"{whole}: {told}"}
+
+    def data_of_runs(spec: StudySpec, **fields: object) -> list[str]:
+        trial: Entry = {"event": "trial", "time": 2.0, "trial": 0, "params": {}, "seed": 0, **fields}
+        started: Entry = {"event": "started", "time": 3.0, "trial": 0, "node": "here:1"}
+        created: Entry = {"event": "created", "id": "study", "time": 0.0}
+        found = EventTranslator(spec, TrackingState(""), StudyRecord())
+        changes = found.translate([created, opened, trial, started, opened, started])
+        return [change.tags["study.data"] for change in changes]
+
+    assert data_of_runs(spec, stage="search", fold=2) == [whole, f"{whole}: fold 2"]
+    final = replace(spec, final_seeds=(0,))
+    assert data_of_runs(final, stage="final") == [f"{whole}: fold none"] * 2

@@ -28,8 +28,9 @@ from study.home.ledger import Ledger, read_entries
 from study.spec import load_study
 from study.tracking import remove_study_runs
 from study.tracking import writer as writing
-from study.tracking.run_store import RERUN_STAGES, SEARCH_STAGES, MlflowRunStore, saved_view_tags, to_dataset_input
+from study.tracking.run_store import MlflowRunStore, to_dataset_input
 from study.tracking.runs_from_events import BEST_RUN_PREFIX
+from study.tracking.saved_views import RERUN_STAGES, SEARCH_STAGES, saved_view_tags
 from study.tracking.tracking_state import TrackingState
 from study.tracking.writer import LedgerToMlflowWriter
 
@@ -264,13 +265,35 @@ def test_a_final_training_is_nested_in_its_study_in_one_experiment(home: Home, f
 def test_the_page_offers_the_search_alone_and_what_ran_again_by_views(brought: Runs) -> None:
     experiment = brought.client.get_experiment(brought.all[0].info.experiment_id)
     views = saved_views(experiment.tags)
-    assert set(views) == {"Search", "Fresh seeds", "Final training", "All trials"}
+    assert set(views) == {"Results", "Search", "Fresh seeds", "Final training", "All trials"}
     search, fresh = views["Search"], views["Fresh seeds"]
     assert (search["orderByKey"], search["orderByAsc"]) == ("metrics.`val/accuracy`", False)
     assert {f"params.`{key}`" for key in SPEC.search.space} <= set(search["selectedColumns"])
     assert not any("test/" in column for column in search["selectedColumns"]), "the search knows no test split"
     assert "metrics.`test/accuracy`" in fresh["selectedColumns"]
     assert [by["groupByData"] for by in fresh["groupBy"]["groupByKeys"]] == ["study.configuration"]
+    assert {"metrics.`best/val/accuracy`", "metrics.`baseline/test/accuracy`"} <= set(
+        views["Results"]["selectedColumns"]
+    )
+
+
+def test_the_description_of_an_experiment_links_to_each_view(brought: Runs) -> None:
+    """Its plain page shows studies without a metric."""
+    experiment = brought.client.get_experiment(brought.all[0].info.experiment_id)
+    note = experiment.tags["mlflow.note.content"]
+    for tag in experiment.tags:
+        if tag.startswith("mlflow.sharedViewState."):
+            key = tag.rpartition(".")[2]
+            assert f"(#/experiments/{experiment.experiment_id}/runs?viewStateShareKey={key}&" in note
+
+
+def test_no_two_columns_of_a_view_have_heads_that_are_cut_alike() -> None:
+    """The UI's columns have room for 12 characters, unless the view says how wide they are."""
+    of_loss = quickstart("search.metric=val/shrunk_unbiased_log_loss")
+    for view in saved_views(saved_view_tags(of_loss)).values():
+        assert set(view["selectedColumns"]) <= set(view["columnOrder"])
+        for column in view["selectedColumns"]:
+            assert view["columnWidths"][column] >= 7 * len(column.partition("`")[2])
 
 
 def test_every_stage_is_in_one_view_besides_that_of_all_trials() -> None:
@@ -283,7 +306,14 @@ def test_the_page_of_a_final_training_offers_its_seeds() -> None:
 
 def test_the_view_leaves_out_parameters_of_one_method_among_several() -> None:
     shown = saved_views(saved_view_tags(load_study("quickstart")))["Search"]["selectedColumns"]
-    assert shown[2:] == ["params.`method.name`", "params.`train.learning_rate`"]
+    assert shown[1:3] == ["params.`method.name`", "params.`train.learning_rate`"]
+
+
+def test_the_view_of_final_trainings_has_the_test_accuracies_beside_a_log_loss() -> None:
+    of_loss = quickstart("search.metric=val/shrunk_unbiased_log_loss")
+    shown = saved_views(saved_view_tags(of_loss))["Final training"]["selectedColumns"]
+    on_test = ["shrunk_unbiased_log_loss", "shrunk_unbiased_accuracy", "accuracy"]
+    assert [column for column in shown if "test/" in column] == [f"metrics.`test/{name}`" for name in on_test]
 
 
 def test_the_view_has_limits_that_are_broken_and_the_accuracy_beside_a_log_loss() -> None:

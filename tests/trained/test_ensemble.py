@@ -165,6 +165,19 @@ class TestMeasuring:
         told.apply(replace(found, time=99.0))
         assert measure_ensemble(place, dataset, told) is None
 
+    def test_a_split_that_was_read_later_is_measured_then(self, place: StudyFolder, dataset: data.Dataset) -> None:
+        """Of a training that was stopped before the last of its models had read the test split."""
+        told, path = record(Told("final", [0.5]), Told("final", [0.6], seed=1)), place.model_file(1)
+        late = ensemble.log_probabilities_file(path, "test")
+        late.rename(late.with_suffix(".later"))
+        before = measure_ensemble(place, dataset, told)
+        assert before is not None
+        told.apply(replace(before, time=99.0))
+        late.with_suffix(".later").rename(late)
+        after = measure_ensemble(place, dataset, told)
+        assert after is not None
+        assert {name.split("/")[0] for name in after.metrics} == {"val", "test"}
+
     @pytest.mark.parametrize("other", ["running", "failed"])
     def test_a_seed_alone_is_none(self, place: StudyFolder, dataset: data.Dataset, other: str) -> None:
         told = record(Told("final", [0.5]), Told("final", [0.6], state=other, seed=1))

@@ -243,6 +243,17 @@ def test_of_a_new_table_it_is_said_which_part_is_evaluated(loans: StudyFolder, h
     assert CliRunner().invoke(app, [*words[:-2], "--data", "new.csv"]).stdout.splitlines() == every
 
 
+def test_a_few_rows_are_enough_to_evaluate(loans: StudyFolder, here: Path) -> None:
+    """Nobody divides them: with two, a split for training, validation and test would not have a row each."""
+    people(here / "many.csv", 90)
+    lines = (here / "many.csv").read_text().splitlines(keepends=True)
+    (here / "new.csv").write_text("".join(lines[:3]))
+    words = ["evaluate", str(loans.description_file(0)), "--device", "cpu", "--data", "new.csv"]
+    assert CliRunner().invoke(app, words).stdout.splitlines()[0] == "2 samples"
+    one = CliRunner().invoke(app, [*words, "--split", "val"])
+    assert str(one.exception) == "--split val: no sample is left for it; --split all takes every sample"
+
+
 @pytest.mark.parametrize("missing", ["drop", "fill", "error"])
 def test_rows_with_gaps_are_evaluated_as_they_were_trained(here: Path, missing: str) -> None:
     rows = pd.read_csv(people(here / "people.csv")).astype({"income": object})

@@ -361,7 +361,9 @@ class EnsembleReached(Statement):
             ends = of.confidence_interval()
             interval = f" (95% interval {formatting.format_value_interval(name, ends)})" if ends else ""
             told.append(f"{name} {format_metric(name, of.mean)}{interval}")
-        whose = "is the model" if self.seed is None else f"is not the model: seed {self.seed} is better on validation"
+        whose = "is the model"
+        if self.seed is not None:
+            whose = f"is not the model: on validation it is no better than seed {self.seed}"
         return (
             f"The ensemble of these {self.count} networks, the mean of their probabilities, reaches {', '.join(told)}. "
             f"It {whose}."

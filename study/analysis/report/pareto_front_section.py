@@ -109,9 +109,8 @@ class FrontGain(Statement):
     def __str__(self) -> str:
         head = f"{self.best.label.capitalize()} against the baseline"
         if not self.is_chosen:
-            head = (
-                f"Of the search {self.best.label} is {self.best.spec.objective.front_choice_text}; against the baseline"
-            )
+            head = f"Of the search {self.best.label} has {self.best.spec.objective.front_choice_text}"
+            head += "; against the baseline"
         is_doubted = any(self._is_doubted(name, gain) for name, gain in self.gains.items())
         though = f", though this does not say that {self.best.label} has learned the class" * is_doubted
         told, on_test = f"{head}: {self._changes('val')}{though}.", self._changes("test")
@@ -237,8 +236,9 @@ def _judged_by_text(spec: StudySpec, front: Sequence[JudgedCandidate], judged: i
     candidate, score = front[0]
     number = pluralise(judged, "configuration")
     if score is candidate.confirmed_score:
-        seeds = formatting.folds_and_seeds_text(to_arm(spec, candidate), spec.metric)
-        return f"the {number} that ran on {formatting.rerun_seeds_text(spec)}, by the mean over {seeds},"
+        by = f"mean over {formatting.folds_and_seeds_text(to_arm(spec, candidate), spec.metric)}"
+        by = "samples of all folds together" if candidate.joined_folds else by
+        return f"the {number} that ran on {formatting.rerun_seeds_text(spec)}, by the {by},"
     return f"the {number} of the search, on {formatting.seeds_text(spec.seeds)},"
 
 
@@ -275,12 +275,13 @@ def front_table(results: Results) -> "pd.DataFrame":
     front = results.front
     keys = param_keys(results.spec, results.record.trials.values())
     best = None if results.reference_as_result else results.best
-    where = "on fresh seeds" if front and front[0][1] is front[0][0].confirmed_score else "in the search"
+    again = f"on {formatting.rerun_seeds_text(results.spec)}"
+    where = again if front and front[0][1] is front[0][0].confirmed_score else "in the search"
     rows = []
     read = _candidates_read_on_test(results.spec, front)
     arms = [to_arm(results.spec, candidate) for candidate, _ in front]
     tests = [name for name in _study_metrics_on_test(results.spec) if any(arm.metric_statistics(name) for arm in arms)]
-    where_read = " on fresh seeds" if all(each.confirm_statistics for each in read) else ""
+    where_read = f" {again}" if all(each.confirm_statistics for each in read) else ""
     for (candidate, score), tested in zip(front, arms, strict=True):
         judged = _judged_arm(results.spec, candidate, score)
         mark = ", chosen" * bool(best and _is_same_configuration(candidate, best))
@@ -317,7 +318,9 @@ def front_note(results: Results) -> str:
         several = f"Every metric was read on test for {read or 'none'} of these {len(front)}."
         note.append(several if front[1:] else "Not every metric of it was read on test.")
     if read < len(front) and (top := _smallest_top_with_whole_front(results)):
-        note.append(f"{as_code(f'study confirm {spec.name} --top {top}')} runs them on fresh seeds.")
+        note.append(
+            f"{as_code(f'study confirm {spec.name} --top {top}')} runs them on {formatting.rerun_seeds_text(spec)}."
+        )
     if front[1:]:
         one, whole = "--trial N -o best.yaml", f"--pareto {','.join(spec.objective.metrics)} -o front.yaml"
         commands = [as_code(f"study export {spec.name} {options}") for options in (one, whole)]
@@ -339,11 +342,12 @@ def _why_left_front(results: Results, front: list[JudgedCandidate]) -> Iterator[
         return
     before = [same[place] for place in objective.front_positions([candidate.score for candidate in same])]
     gone = [candidate for candidate in before if candidate.trial.number not in on_it]
+    again = formatting.rerun_seeds_text(results.spec)
     fell = [_configuration_name(each) for each in gone if each.confirmed_score]
     if fell:
-        yield f"On the front of the search, and beaten on fresh seeds: {formatting.join_with_and(fell)}."
+        yield f"On the front of the search, and beaten on {again}: {formatting.join_with_and(fell)}."
     if never := [_configuration_name(each) for each in gone if not each.confirmed_score]:
-        yield f"On the front of the search, and not run on fresh seeds: {formatting.join_with_and(never)}."
+        yield f"On the front of the search, and not run on {again}: {formatting.join_with_and(never)}."
 
 
 def _study_metrics_on_test(spec: StudySpec) -> list[str]:

@@ -250,8 +250,8 @@ def summary_note(results: Results) -> str:
     if best and reference:
         gains = (best.difference_to(reference, name) for name in metrics_of_both_splits(spec, (best, reference)))
         with_interval = (gain for gain in gains if gain and gain.interval and not gain.has_zero_width)
-        if gain := next((gain for gain in with_interval if not gain.is_unclear_for_few_seeds), None):
-            note += f" {_interval_method_note(gain)}"
+        if told := [gain for gain in with_interval if not gain.is_unclear_for_few_seeds]:
+            note += f" {_interval_method_note(told)}"
     return note + same
 
 
@@ -270,10 +270,13 @@ def _choosing_seeds_sentence(spec: StudySpec, best: Arm) -> str:
     )
 
 
-def _interval_method_note(gain: Difference) -> str:
-    method = "The 95% interval of the difference is Welch's"
+def _interval_method_note(gains: Sequence[Difference]) -> str:
+    """Return how the intervals of differences were made, by the first of them."""
+    gain, method = gains[0], "The 95% interval of the difference is Welch's"
     if gain.degrees_of_freedom == NORMAL_DEGREES_OF_FREEDOM:
         method = "The 95% interval of the difference is that of samples of all folds drawn anew, the same for both"
+        if any(other.degrees_of_freedom != NORMAL_DEGREES_OF_FREEDOM for other in gains):
+            method += "; where each fold's model has a value of its own, as on test, it is Student's t by seed"
     elif gain.is_paired:
         method = (
             "Difference and 95% interval are by seed, over the seeds that both have (Student's t of the differences)"

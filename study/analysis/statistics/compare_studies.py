@@ -242,11 +242,12 @@ def _trial_counts_in_words(counts: Mapping[str, int]) -> str:
 
 
 def _arm_mean_text(arm: ArmSummary | None, name: str) -> str:
-    """Return an arm's mean ± sd (n), `-` without values."""
+    """Return an arm's mean ± sd (n), without n where no seed is known, `-` without values."""
     value = arm.metrics.get(name) if arm else None
     if value is None:
         return formatting.MISSING_TEXT
-    return f"{formatting.format_mean(name, SeedStatistics(value.mean, value.sd, value.n))} ({value.n})"
+    text = formatting.format_mean(name, SeedStatistics(value.mean, value.sd, value.n))
+    return text if arm and arm.reference else f"{text} ({value.n})"
 
 
 def _best_trial_text(told: StudySummary) -> str:

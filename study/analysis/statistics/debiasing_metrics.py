@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from study.analysis.statistics import formatting
 from study.home.record import StudyRecord
-from study.metrics import format_metric
+from study.metrics import format_metric, is_gap_metric
 from study.metrics.worst_group_statement import GroupCounts, WorstGroup, find_worst_group
 from study.ranking import SeedStatistics
 from study.ranking.difference import Arm
@@ -56,9 +56,11 @@ def sampling_standard_error(record: StudyRecord, arm: Arm, name: str) -> float |
     It is what the trials reported with the metric, the mean over them. On the test split of older studies, which
     reported none, it is the binomial error of an accuracy whose samples are counted: of all, of aligned and of
     conflicting samples, and of the worst group where groups have metrics of their own; (right + 1) / (samples + 2)
-    replaces an accuracy of 0 or 1. None where neither is known.
+    replaces an accuracy of 0 or 1. None where neither is known, and of gaps between groups.
     """
     split, metric = name.split("/", 1)
+    if is_gap_metric(name):
+        return None
     if reported := arm.metric_statistics(f"{name}_standard_error"):
         return reported.mean
     value, count = arm.metric_statistics(name), n_samples_of_accuracy(record, arm, split, metric)

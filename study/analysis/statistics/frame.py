@@ -7,9 +7,9 @@ from study.home.folder import Home
 from study.home.record import StudyRecord, TrialRecord
 from study.knobs import Section, Value
 from study.ranking import Results
-from study.ranking.candidates import trial_metric
+from study.ranking.candidates import trial_broken_limits, trial_metric
 from study.spec import StudySpec
-from study.spec.domain import Domain, is_among_typed_values
+from study.spec.domain import Domain
 from study.text import format_parameter
 
 if TYPE_CHECKING:
@@ -61,9 +61,10 @@ def trials_frame(results: Results) -> "pd.DataFrame":
 
     Returns:
         The columns of `FIXED_COLUMNS` (`kind` of failure, `reason` of failure or pruning, `seconds` from the start of
-        the last run to its end), then every parameter under its dotted key, then every metric under its name: `val/*`
-        and `train/*` at the trial's epoch by `search.epoch`, `test/*` where the test split was read. Absent values are
-        NaN or None. A parameter that a trial was not given has the study file's value, which the trial ran with.
+        the last run to its end); with constraints `broken_limits`, those that a complete trial breaks by itself; every
+        parameter under its dotted key; then every metric under its name, the study's first: `val/*` and `train/*` at
+        the trial's epoch by `search.epoch`, `test/*` where the test split was read. Absent values are NaN or None. A
+        parameter that a trial was not given has the study file's value, which the trial ran with.
     """
     import pandas as pd  # here, so that what needs no table is told at once
 
@@ -72,7 +73,8 @@ def trials_frame(results: Results) -> "pd.DataFrame":
     metrics = metric_names(results.spec, trials)
     rows = [_trial_row(results.spec, trial, keys, metrics) for trial in trials]
     index = pd.Index([trial.number for trial in trials], name="trial", dtype="int64")
-    frame = pd.DataFrame(rows, index=index, columns=[*FIXED_COLUMNS, *keys, *metrics])
+    limits = ["broken_limits"] * bool(results.spec.objective.constraints)
+    frame = pd.DataFrame(rows, index=index, columns=[*FIXED_COLUMNS, *limits, *keys, *metrics])
     for name in ("fold", "repeats"):
         frame[name] = frame[name].astype("Int64")
     return frame.astype({"seconds": float, **dict.fromkeys(metrics, float)})
@@ -94,11 +96,12 @@ def param_keys(spec: StudySpec, trials: Iterable[TrialRecord]) -> list[str]:
 
 
 def metric_names(spec: StudySpec, trials: Collection[TrialRecord]) -> list[str]:
-    """Return the study's metric, then every other that the trials have, by name."""
+    """Return the study's metrics, those of its constraints last, then every other that the trials have, by name."""
     reports = (report for trial in trials for report in trial.reports)
     kinds = {id(report.positions_by_name): report.positions_by_name for report in reports}  # few: names are shared
     names = {name for kind in (*kinds.values(), *(trial.test_metrics for trial in trials)) for name in kind}
-    return [spec.metric, *sorted(names - {spec.metric, "epoch"})]
+    own = spec.objective.needed_metrics
+    return [*own, *sorted(names - {*own, "epoch"})]
 
 
 def param_value(spec: StudySpec, trial: TrialRecord, key: str) -> Value:
@@ -113,9 +116,7 @@ def param_text(spec: StudySpec, trial: TrialRecord, key: str) -> str:
 
     A key that the space searches under a condition applies where that holds, though the file gives others a value, too.
     """
-    when = spec.search.space[key].when if key in spec.search.space else {}
-    given = {other: values for other, values in when.items() if other in trial.params}
-    if not all(is_among_typed_values(trial.params[other], values) for other, values in given.items()):
+    if key in spec.search.space and spec.search.space[key].is_ruled_out_by(trial.params):
         return "-"
     value = param_value(spec, trial, key)
     applies = value is not None or key in trial.params or key.partition(".")[2] in _section_of_trial(spec, trial, key)
@@ -136,7 +137,8 @@ def _trial_row(spec: StudySpec, trial: TrialRecord, keys: list[str], metrics: li
     how = [trial.stage, trial.state, trial.failure_kind, trial.reason]
     where = [trial.seed, trial.fold, trial.repeated_trial, trial.n_epochs]
     params = [param_value(spec, trial, key) for key in keys]
-    return [*how, *where, seconds, *params, *(trial_metric(spec, trial, name) for name in metrics)]
+    limits = [", ".join(map(str, trial_broken_limits(spec.objective, trial)))] if spec.objective.constraints else []
+    return [*how, *where, seconds, *limits, *params, *(trial_metric(spec, trial, name) for name in metrics)]
 
 
 def varied_domains(spec: StudySpec) -> dict[str, Domain]:

@@ -98,14 +98,15 @@ def printed_first_table(results: Results) -> pd.DataFrame:
             formatting.MISSING_TEXT if error is None else formatting.format_difference(name, error, signed=False)
             for name, error in zip(metrics, errors, strict=True)
         ]
-        frame.insert(len(frame.columns) - 1, "split's error", printed)
+        place = len(frame.columns) - (1 if results.record.ensemble is None else 2)
+        frame.insert(place, "split's error", printed)
         if arm and results.spec.final_seeds is not None:
             found = [debiasing_metrics.statistics_with_error(results.record, arm, name) for name in metrics]
             ends = [
                 formatting.format_value_interval(name, spread.confidence_interval() if spread else None)
                 for name, spread in zip(metrics, found, strict=True)
             ]
-            frame.insert(len(frame.columns) - 1, "95% interval", ends)
+            frame.insert(place + 1, "95% interval", ends)
     return frame
 
 
@@ -113,7 +114,7 @@ def printed_summary(results: Results, metrics: Sequence[str] | None = None) -> p
     """Return the baseline against the study's result, or the final training alone, as text: a row per metric.
 
     The study's own metrics on both splits come first. Columns: mean ± sd of each arm, the difference with its 95%
-    interval, the seeds.
+    interval or what a final training's networks reach as one model, the seeds.
 
     Args:
         metrics: to show; None: all.
@@ -137,6 +138,8 @@ def printed_summary(results: Results, metrics: Sequence[str] | None = None) -> p
             gain = known["best"].difference_to(known["baseline"], metric)
             row["difference"] = formatting.format_difference(metric, gain.value) if gain else formatting.MISSING_TEXT
             row["95% interval"] = formatting.format_interval(metric, gain) if gain else formatting.MISSING_TEXT
+        if results.record.ensemble is not None:
+            row["ensemble"] = formatting.format_metric_value(metric, results.record.ensemble.metrics.get(metric))
         row["seeds"] = " / ".join(dict.fromkeys(_seeds_text(arm, metric) for arm in known.values()))
         rows.append(row)
     return pd.DataFrame(rows)

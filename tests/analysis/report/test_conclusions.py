@@ -50,6 +50,7 @@ def test_the_ensemble_of_a_final_training_and_whether_it_is_the_model(final_spec
     told = only(EnsembleReached, results)
     assert {name: value.mean for name, value in told.values.items()} == {"val/accuracy": joined, "test/accuracy": 0.55}
     assert (told.count, told.seed) == (2, seed)
+    assert ("no better than seed 1" in str(told)) == (seed == 1), "nor is it worse where it is level"
     low, high = told.values["val/accuracy"].confidence_interval()
     assert low < joined < high
     summary = summarise(results)

@@ -15,12 +15,16 @@ from study.analysis.figures import FIGURES
 from study.analysis.report.conclusions import GainOverBaseline
 from study.analysis.report.groups_section import groups_section
 from study.analysis.report.page import Paragraph, TableBlock, page_to_markdown
-from study.analysis.report.pareto_front_section import FrontGain
+from study.analysis.report.pareto_front_section import ConfigurationsOnFront, FrontGain
 from study.analysis.report.reference_sentences import ReferenceStays, ResultBesideReference
 from study.analysis.report.result_sentences import WorstGroups, milder_configurations
 from study.analysis.report.sections import build_report_page, figure_caption, summary_note
 from study.analysis.statistics.compare_studies import differences_to_first
-from study.analysis.statistics.debiasing_metrics import n_samples_of_accuracy, worst_group_of_arm
+from study.analysis.statistics.debiasing_metrics import (
+    n_samples_of_accuracy,
+    sampling_standard_error,
+    worst_group_of_arm,
+)
 from study.analysis.statistics.formatting import format_interval
 from study.analysis.statistics.next_step import SamplesDoNotDecide, next_steps
 from study.analysis.statistics.rule_picks import judge_rule_picks
@@ -28,8 +32,10 @@ from study.commands.progress import StudyProgress
 from study.data.cells import group_sizes
 from study.home.events import GroupSampleCounts, ReferenceFitted
 from study.home.record import StudyRecord, TrialRecord
+from study.metrics import is_gap_metric
 from study.ranking import Results
 from study.ranking.difference import to_arm
+from study.ranking.summary import summarise, summary_lines
 from study.spec import StudySpec
 
 
@@ -168,9 +174,29 @@ def test_a_front_speaks_of_folds(tmp_path: Path) -> None:
     course = Course(tmp_path / "ledger.jsonl", spec, joins=judges.joins, predict=judges)
     course.further = lambda trial: {"worst_class_accuracy": 0.4 + 0.01 * trial.number}
     found = course.play().record
-    said = str(only(FrontGain, Results(spec, found)))
+    results = Results(spec, found)
+    lines = "\n".join(summary_lines(summarise(results)))
+    assert "fresh seeds" not in page_to_markdown(build_report_page(results, FIGURES)) + lines
+    assert "that ran on all folds, by the samples of all folds together," in str(only(ConfigurationsOnFront, results))
+    said = str(only(FrontGain, results))
     assert "the spread over folds and seeds" in said
     assert "over seeds" not in said
+
+
+def test_a_gap_between_groups_has_no_interval_on_the_samples_of_all_folds(
+    confirmed: tuple[StudySpec, StudyRecord],
+) -> None:
+    """Of equal groups of few samples it is far above 0, and so is each bootstrap draw of it; a difference has one."""
+    results = Results(*confirmed)
+    reference, best = results.baseline_and_best_arms
+    assert best.metric_statistics("val/accuracy").confidence_interval()
+    gaps = [name for name in best.joined_folds.metrics if is_gap_metric(name)]
+    assert {"val/equalized_odds", "val/demographic_parity", "val/accuracy_parity"} <= set(gaps)
+    for name in gaps:
+        found = best.metric_statistics(name)
+        assert not found or found.confidence_interval() is None
+        assert sampling_standard_error(results.record, best, name) is None
+    assert best.difference_to(reference, "val/demographic_parity").interval
 
 
 def test_the_note_of_the_summary_says_that_seeds_have_folds_of_their_own(
@@ -178,6 +204,7 @@ def test_the_note_of_the_summary_says_that_seeds_have_folds_of_their_own(
 ) -> None:
     note = summary_note(Results(*confirmed))
     assert "the value over the samples of all folds together" in note
+    assert "the same for both; where each fold's model has a value of its own, as on test, it is Student's t" in note
     assert note.endswith(" Each seed validates on a fold of its own; all read the same test split.")
 
 

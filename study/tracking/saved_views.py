@@ -1,0 +1,161 @@
+"""Views of an experiment, in the form in which MLflow's UI itself saves them, and its description, which links to them.
+
+MLflow's filters know no "or", so that a view names the stages that it leaves out.
+"""
+
+import json
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from study.spec import StudySpec
+from study.tracking.tracking_state import FINAL_VIEW_KEY, SEARCH_VIEW_KEY, view_url
+
+BROKEN_LIMITS_TAG = "study.broken_limits"
+"""Tag of a complete trial that breaks limits of the study."""
+
+ALL_FOLDS_PREFIX = "all_folds/"
+"""Prefix of metrics of a configuration on the samples of all folds together."""
+
+SAVED_VIEW_TAG_PREFIX = "mlflow.sharedViewState."
+"""Prefix of the tags of an experiment that are views, which the UI's menu *Views* offers; what follows is a view's key.
+"""
+
+SEARCH_STAGES, RERUN_STAGES = ("baseline", "search", "replicate"), ("confirm", "rule", "ablation")
+"""Stages of the search, and of what runs again after it."""
+
+SEARCH_DESCRIPTION = """\
+Search for {aims}. *Views*, above the list of runs, has {views}: the best beside the baseline; the trials of the search,
+by {searched}; what ran again after it, by {decides}, which decides; final trainings; and every trial.
+
+Each run in the list is a study, whose description says what came of it; *+* beside it shows its trials. A ★ marks the
+result, on each of its seeds: it is chosen on fresh seeds and with a margin, so that it need not be first; of several
+metrics it is the best of the front in the first one. A red cross is a trial that was pruned, stopped or failed: its
+tags say which.
+"""
+
+FINAL_DESCRIPTION = """\
+Final training, for {aims}. *Views* has {views}: a row per seed.
+
+Each run in the list is a final training, whose description says what came of it; *+* beside it shows its seeds.
+"""
+"""Descriptions of an experiment, by what its studies are."""
+
+BASE_COLUMNS = ("attributes.`Run Name`", "attributes.`Created`", "attributes.`Duration`")
+"""Columns that each view begins with."""
+
+PIXELS_PER_CHARACTER, HEAD_PIXELS = 7.5, 30
+"""Width of a column's head, by its name: the UI cuts one that is wider than its 100 pixels."""
+
+
+@dataclass(frozen=True)
+class _View:
+    """A view of an experiment's runs.
+
+    Attributes:
+        filter: which runs it shows, in MLflow's words.
+        columns: the first is what it sorts by.
+        by_configuration: whether runs of one configuration are one row, with the mean of each metric.
+    """
+
+    name: str
+    filter: str
+    columns: Sequence[str]
+    by_configuration: bool = False
+
+
+def saved_view_tags(spec: StudySpec) -> dict[str, str]:
+    """Return the views of a study's runs: results, the search alone, fresh seeds, final training, and all trials."""
+    now = int(time.time() * 1000)
+    tags = {}
+    for place, (key, view) in enumerate(_views(spec).items()):
+        state = {
+            "searchFilter": view.filter,
+            "orderByKey": view.columns[0],
+            "orderByAsc": spec.objective.directions[0] == "min",
+            "groupBy": BY_CONFIGURATION if view.by_configuration else None,
+            "selectedColumns": view.columns,
+            "columnOrder": [*BASE_COLUMNS, *view.columns],
+            "columnWidths": {column: _head_pixels(column) for column in view.columns},
+        }
+        saved = {"name": view.name, "createdAt": now + place, "updatedAt": now + place, "state": json.dumps(state)}
+        tags[f"{SAVED_VIEW_TAG_PREFIX}{key}"] = json.dumps(saved)
+    return tags
+
+
+BY_CONFIGURATION = {
+    "aggregateFunction": "average",
+    "groupByKeys": [{"mode": "tag", "groupByData": "study.configuration"}],
+}
+
+
+def experiment_description(spec: StudySpec, experiment: str) -> str:
+    """Return what an experiment is, with links to its views."""
+    links = [f"[*{view.name}*]({view_url(experiment, key)})" for key, view in _views(spec).items()]
+    decides = "the samples of all folds together" if judges_folds_together(spec) else "the mean of a configuration"
+    description = SEARCH_DESCRIPTION if spec.final_seeds is None else FINAL_DESCRIPTION
+    return description.format(
+        aims=spec.objective.metrics_and_directions_text,
+        views=", ".join(links),
+        searched="the value of each on its own fold" if spec.folds else "the value of each",
+        decides=decides,
+    )
+
+
+def judges_folds_together(spec: StudySpec) -> bool:
+    """Return whether what a configuration is worth on all folds is the value of their samples together, not a mean."""
+    return spec.folds is not None and spec.function is None and len(spec.data_sections) == 1
+
+
+def shown_metrics(spec: StudySpec) -> list[str]:
+    """Return the study's validation metrics that views show, and the accuracy beside a log loss."""
+    needed = spec.objective.needed_metrics
+    accuracies = [] if spec.function else [name.replace("log_loss", "accuracy") for name in needed]
+    return list(dict.fromkeys([*needed, *accuracies]))
+
+
+def _views(spec: StudySpec) -> dict[str, _View]:
+    """Return the views by key.
+
+    Parameters of one method among several are left out: they would push the others, which decide, out of sight.
+    """
+    names = shown_metrics(spec)
+    chosen = "chosen/" if spec.objective.window is not None else ""
+    val = _metric_columns(f"{chosen}{name}" for name in names)
+    fresh = _metric_columns(f"{ALL_FOLDS_PREFIX}{name}" for name in names) if judges_folds_together(spec) else val
+    on_test = [f"test/{name.split('/')[1]}" for name in names]
+    test = _metric_columns(on_test[: len(spec.objective.metrics)])
+    final_test = _metric_columns(dict.fromkeys([*on_test, *([] if spec.function else ["test/accuracy"])]))
+    partial = {key for key in spec.space.conditional_keys() if key.startswith("method.")}
+    keys = [f"params.`{key}`" for key in spec.search.space if key not in partial]
+    seed, stage = "params.`train.seed`", "tags.`study.stage`"
+    broken = [f"tags.`{BROKEN_LIMITS_TAG}`"] * bool(spec.objective.constraints)
+    needed = [f"{split}/{name.split('/')[1]}" for name in spec.objective.needed_metrics for split in ("val", "test")]
+    results = _metric_columns(f"{who}/{name}" for name in needed for who in ("best", "baseline"))
+    of_final = _metric_columns(f"final/{name}" for name in needed)
+    final = _View("Final training", _trials_filter(*SEARCH_STAGES, *RERUN_STAGES), [*val, *final_test, seed])
+    if spec.final_seeds is not None:
+        return {FINAL_VIEW_KEY: final}
+    return {
+        "results": _View("Results", "tags.`study.kind` = 'study'", [*results, *of_final]),
+        SEARCH_VIEW_KEY: _View("Search", _trials_filter(*RERUN_STAGES, "final"), [*val, *broken, *keys, stage]),
+        "seeds": _View(
+            "Fresh seeds", _trials_filter(*SEARCH_STAGES, "final"), [*fresh, *test, *broken, *keys, stage, seed], True
+        ),
+        FINAL_VIEW_KEY: final,
+        "trials": _View("All trials", _trials_filter(), [*val, *test, *broken, *keys, stage, seed]),
+    }
+
+
+def _metric_columns(names: Iterable[str]) -> list[str]:
+    return [f"metrics.`{name}`" for name in names]
+
+
+def _trials_filter(*left_out: str) -> str:
+    """Return MLflow's filter for the trials of all but some stages."""
+    return " and ".join(["tags.`study.kind` = 'trial'", *(f"tags.`study.stage` != '{stage}'" for stage in left_out)])
+
+
+def _head_pixels(column: str) -> int:
+    name = column.partition("`")[2].rstrip("`")
+    return max(100, int(HEAD_PIXELS + PIXELS_PER_CHARACTER * len(name)))
