@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from study import ranking
 from study.api.argument_names import errors_name_arguments
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 TABLE_COLUMNS = ["mean", "sd", "n", "pruned", "failed"]
-"""Columns of `Study.table`."""
+"""Columns of `Study.table` without a second parameter."""
 
 ATTRIBUTE_BY_OPTUNA_NAME = {
     "best_params": "best.params",
@@ -287,14 +287,16 @@ class Study:
         rows: str | Sequence[str],
         columns: str | Sequence[str] | None = None,
         metric: str | None = None,
-        bins: int | None = 5,
+        bins: int | Literal["auto"] | None = "auto",
     ) -> "pd.DataFrame":
-        """Tabulate the metric by one parameter, or by two against each other: mean, sd, n, pruned, failed.
+        """Tabulate the metric by one parameter, or its means by two against each other.
 
         Args:
-            rows, columns: dotted keys, as `method.lambda`; of a function's study also the names in its `space`.
+            rows, columns: dotted keys, as `method.lambda`; of a function's study also the names in its `space`. Without
+                columns a row per value, or per combination of values that was tried: mean, sd, n, pruned, failed.
+                With columns the matrix of means, NaN where no trial is complete.
             metric: the study's own if none is given.
-            bins: number of bins for parameters that were drawn from a range.
+            bins: number of bins for parameters that were drawn from a range: 5, of a matrix 3 each way. None: no bins.
 
         Raises:
             UserError: a parameter or the metric is not one of this study.
@@ -309,8 +311,9 @@ class Study:
             return [of_function.get(key, key) for key in named]
 
         if columns is None:
-            return ablation(frame, keys(rows), name, bins)[TABLE_COLUMNS]
-        return sensitivity(frame, keys(rows), keys(columns), name, bins)[TABLE_COLUMNS]
+            return ablation(frame, keys(rows), name, 5 if bins == "auto" else bins)[TABLE_COLUMNS]
+        table = sensitivity(frame, keys(rows), keys(columns), name, 3 if bins == "auto" else bins)
+        return table[["mean"]].droplevel(0, axis="columns")
 
     @errors_name_arguments
     def compare(self, *others: "str | Study", metric: str | None = None) -> "pd.DataFrame":

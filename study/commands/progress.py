@@ -199,10 +199,10 @@ class StudyProgress:
 
     def progress_line(self) -> str:
         """Return all that is known of the study, in one line."""
-        most = "about " if self._spec.objective.has_several_metrics else "at most "
-        before = {"waiting": "" if self._is_fresh_seed_count_known() else most}
         there = ((state, count) for state, count in self.trial_counts().items() if count)
-        counts = ", ".join(f"{before.get(state, '')}{count} {state}" for state, count in there)
+        counts = ", ".join(
+            self._waiting_text(count) if state == "waiting" else f"{count} {state}" for state, count in there
+        )
         asked = {"enqueued": self.n_enqueued(), "stopping": self.n_stopping()}
         counts += "".join(f", {count} {what}" for what, count in asked.items() if count)
         best, seconds = self.best_text(), self.remaining_seconds()
@@ -213,6 +213,16 @@ class StudyProgress:
         known += [] if seconds is None else [f"about {clock_text(seconds)} to go"]
         return f"{clock_text(self.elapsed_seconds())}  {'; '.join(known)}"
 
+    def _waiting_text(self, count: int) -> str:
+        """Return how many trials wait: those of the search, and what comes after it, which may not be known yet."""
+        most = "about " if self._spec.objective.has_several_metrics else "at most "
+        most = "" if self._is_fresh_seed_count_known() else most
+        begun = sum(trial.state != "waiting" for trial in self._search_trials())
+        searched = max(0, self._n_planned_search_trials() - begun) if self._spec.final_seeds is None else 0
+        if not 0 < searched < count:
+            return f"{most}{count} waiting"
+        return f"{searched} waiting (then {most}{count - searched} more)"
+
     def elapsed_seconds(self) -> float:
         """Return the seconds since this session began."""
         return time.monotonic() - self._began
@@ -221,14 +231,17 @@ class StudyProgress:
         spec = self._spec
         if spec.final_seeds is not None:
             return len(spec.final_seeds)
-        configurations = self._n_planned_configurations()
-        searched = configurations * len(spec.runs_of_configuration())
-        return searched + self._n_confirm_and_rule_trials(configurations) + self._n_ablation_trials()
+        further = self._n_confirm_and_rule_trials(self._n_planned_configurations()) + self._n_ablation_trials()
+        return self._n_planned_search_trials() + further
+
+    def _n_planned_search_trials(self) -> int:
+        """Count the trials of the search, with the baseline."""
+        return self._n_planned_configurations() * len(self._spec.runs_of_configuration())
 
     def _is_fresh_seed_count_known(self) -> bool:
         """Return whether it is known how many trials run on fresh seeds: at the latest, once the search is over."""
         searched = self._search_trials()
-        is_over = len(searched) >= self._n_planned_configurations() * len(self._spec.runs_of_configuration())
+        is_over = len(searched) >= self._n_planned_search_trials()
         are_ended = is_over and all(trial.state in ENDED_STATES for trial in searched)
         return are_ended or self._spec.final_seeds is not None or not self._fresh_seeds_depend_on_results()
 

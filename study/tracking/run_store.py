@@ -12,7 +12,7 @@ from mlflow import MlflowClient
 from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param, RunTag, ViewType
 from mlflow.exceptions import MlflowException
 
-from study.data.dataset import DatasetSummary, original_fingerprint
+from study.data.dataset import DatasetSummary, fingerprint_without_fold, original_fingerprint
 from study.knobs import Section
 from study.spec import StudySpec
 from study.text import escape_control
@@ -99,7 +99,11 @@ def to_dataset_input(section: Section, told: DatasetSummary) -> DatasetInput:
         told: what the ledger says of it, see `study.data.summarise_datasets`.
     """
     kind, source = _dataset_source(str(section["name"]), told["sources"])
-    profile = json.dumps({"rows": told["rows"], "shape": told.get("shape")})
+    rows, is_folded = told["rows"], fingerprint_without_fold(told["digest"]) != told["digest"]
+    if is_folded:  # MLflow keeps what the first run says for all that name the same data, of any fold
+        in_test = {name: count for name, count in rows.items() if name not in ("train", "val")}
+        rows = {"folds": sum(rows.values()) - sum(in_test.values()), **in_test}
+    profile = json.dumps({"rows": rows, "shape": told.get("shape")})
     title = told["title"][:MAX_DATASET_NAME_CHARACTERS]
     digest = original_fingerprint(told["digest"])[:MAX_DATASET_DIGEST_CHARACTERS]
     found = Dataset(title, digest, kind, source, profile=profile)

@@ -1,6 +1,7 @@
 """A study as a Python object: its tables, figures and files are those of the commands."""
 
 import doctest
+import random
 from pathlib import Path
 from typing import Any
 
@@ -73,8 +74,25 @@ def test_tables_are_those_of_the_analysis(mine: study.Study) -> None:
     pairs = sensitivity(frame, "method.alpha", "method.epsilon", "val/accuracy", None)
     with pytest.raises(study.UserError, match=r"Did you mean 'method.alpha'"):
         mine.table("alpha")
-    assert two.equals(pairs[["mean", "sd", "n", "pruned", "failed"]])
+    assert two.equals(pairs["mean"])
     assert set(mine.picks["trial"]) == {3}
+
+
+def test_a_table_of_two_ranges_is_a_matrix_that_is_printed_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It had a column for each statistic and bin, of which pandas shows the first and the last."""
+    monkeypatch.setenv("STUDY_HOME", str(tmp_path / "home"))
+    spec = quickstart("name=ranges")
+    luck = random.Random(1)
+    tried = [{"method.alpha": luck.uniform(0, 1), "method.lambda": luck.uniform(0, 2)} for _ in range(14)]
+    folder = Home.locate().create_study(spec)
+    write_ledger(folder.ledger_file, *(Told("search", [0.5], params=params) for params in tried))
+    table = study.load(spec.name).table("method.alpha", "method.lambda")
+    assert table.shape == (3, 3)
+    assert "..." not in str(table)
+    assert table.notna().to_numpy().sum() >= 6
+    assert len(study.load(spec.name).table(["method.alpha", "method.lambda"])) > 9
 
 
 def test_curves_are_by_epoch_and_trial(mine: study.Study) -> None:

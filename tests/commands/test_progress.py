@@ -50,7 +50,7 @@ def test_a_number_that_may_become_smaller_is_said_to_be_the_most() -> None:
     other = {"val/balanced_accuracy": 0.1}
     trials = [Told("baseline", [0.1], further=other), *(Told("search", [0.2], "pruned") for _ in range(2))]
     begun, over = (StudyProgress(RULES, record(*trials, *more)) for more in ([], [Told("search", [0.3])]))
-    assert "at most 7 waiting" in begun.progress_line()
+    assert ": 1 waiting (then at most 6 more), " in begun.progress_line()
     few = "of four configurations two will be complete, so that rules have no choice"
     assert begun.expected_epochs() == 4 * 1 + 4 * RULES.epochs, few
     assert "at most" not in over.progress_line()
@@ -73,7 +73,7 @@ def test_of_several_metrics_the_trials_on_fresh_seeds_are_those_of_the_front_onc
     ]
     progress = StudyProgress(SEVERAL, record())
     assert progress.trial_counts()["waiting"] == 4 + (1 + 1) * 2, "the best and the baseline, as far as is known"
-    assert ": about 8 waiting" in progress.progress_line()
+    assert ": 4 waiting (then about 4 more)" in progress.progress_line()
     progress._record = record(*trials[:2])
     assert progress.trial_counts()["waiting"] == 2 + (1 + 1) * 2
     progress._record = record(*trials)
@@ -297,7 +297,8 @@ def test_a_terminal_keeps_one_line_and_what_is_told(monkeypatch: pytest.MonkeyPa
         time.sleep(0.05)
     text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", out.getvalue())
     lines = [line.split("\r")[-1] for line in text.rstrip("\n").split("\n")]
-    last = "0:00  stopping: 7 waiting, 1 complete; best so far: baseline val/accuracy 25.0%; about 0:35 to go"
+    best = "best so far: baseline val/accuracy 25.0%"
+    last = f"0:00  stopping: 3 waiting (then 4 more), 1 complete; {best}; about 0:35 to go"
     assert lines == [f"0:00  {STOPPING_MESSAGE}", last]
 
 

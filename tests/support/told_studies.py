@@ -16,6 +16,8 @@ from study.home.record import StudyRecord
 from study.ranking import Results
 from study.ranking.json_documents import Statement
 from study.spec import StudySpec
+from study.spec.load import check_and_complete_document
+from study.spec.yaml_document import YamlDocument
 
 Kind = TypeVar("Kind", bound=Statement)
 Values = tuple[float, float]
@@ -264,6 +266,31 @@ def traded(searched: float = 0.63, milder: float | None = None) -> StudyRecord:
     )
 
 
+def ahead_without_search() -> StudyRecord:
+    """A reference with more of all accuracies on test than the best, which is behind in the study's own metric."""
+    off = (-0.01, 0.0, 0.01)
+
+    def told(stage: str, loss: float, fair: float, accuracy: float, seed: int = 0, **given: int) -> Told:
+        values = {"val/shrunk_unbiased_accuracy": fair, "val/accuracy": accuracy}
+        tested = {f"test/{name[4:]}": value for name, value in values.items()}
+        params = {"method.alpha": 0.5} if stage == "search" else {}
+        metric = "val/shrunk_unbiased_log_loss"
+        return Told(stage, [loss], seed=seed, metric=metric, further=values, tested=tested, params=params, **given)
+
+    found = over(
+        told("baseline", 1.5, 0.51, 0.83),
+        told("search", 0.9, 0.59, 0.61),
+        *(told("confirm", 1.5 + by, 0.51 + by, 0.83 - by, seed, repeats=0) for seed, by in enumerate(off, 1)),
+        *(told("confirm", 0.9 + by, 0.59 - by, 0.61 + by, seed, repeats=1) for seed, by in enumerate(off, 1)),
+    )
+    metrics = {"val/shrunk_unbiased_log_loss": 1.4, "test/shrunk_unbiased_accuracy": 0.64, "test/accuracy": 0.84}
+    found.apply(ReferenceFitted("logistic_regression_class_balanced", metrics, 1.0, time=90.0))
+    return found
+
+
+FAIR_LOSS = quickstart(*WHOLE, "search.metric=val/shrunk_unbiased_log_loss", "search.confirm={top: 1, seeds: 3}")
+
+
 def level(conflicting: float = 0.9, error: float = 0.008) -> StudyRecord:
     """A baseline that follows no bias, if it has so many conflicting samples right, and a search that gains nothing."""
     off = (-0.003, 0.0, 0.003)
@@ -373,6 +400,36 @@ def of_other_data() -> tuple[StudySpec, StudyRecord]:
     return quickstart(space, "search.baseline=null"), over(*trials)
 
 
+def of_own_function() -> StudySpec:
+    """A study of a function of the user's own, which gives values and no errors."""
+    search = {
+        "space": {"method.rate": {"low": 0.001, "high": 1.0}},
+        "baseline": {"method.rate": 0.01},
+        "metric": ["val/accuracy", "val/used"],
+        "direction": ["max", "min"],
+        "confirm": {"top": 1, "seeds": 3},
+    }
+    method = {"name": "own_function", "function": "own_functions:train"}
+    values = {"name": "own", "method": method, "train": {"epochs": 1}, "search": search}
+    return check_and_complete_document(YamlDocument("own.yaml", values))
+
+
+def equal_on_validation() -> StudyRecord:
+    """Two configurations that validation does not tell apart, and test does, on every seed alike."""
+
+    def told(stage: str, used: float, accuracy: float, seed: int = 0, **given: int) -> Told:
+        tested = {"test/accuracy": accuracy, "test/used": used}
+        params = {"method.rate": 0.02 if used < 39 else 0.01}
+        return Told(stage, [0.921], seed=seed, further={"val/used": used}, tested=tested, params=params, **given)
+
+    return over(
+        told("baseline", 39.0, 0.944),
+        told("search", 34.0, 0.981),
+        *(told("confirm", 39.0, 0.944, seed, repeats=0) for seed in (1, 2, 3)),
+        *(told("confirm", 33.0, 0.981, seed, repeats=1) for seed in (1, 2, 3)),
+    )
+
+
 def all_told() -> dict[str, Results]:
     """Every study of this module by name."""
     found = {name: (spec, over(*trials)) for name, (spec, trials) in PAIRS.items()}
@@ -386,6 +443,8 @@ def all_told() -> dict[str, Results]:
         "within the margin of an incumbent": (incumbent_spec(), over(*incumbents(0.5, 0.7, 0.65, 0.712))),
         "a margin without errors": (incumbent_spec(), over(*incumbents(0.5, 0.7, 0.65, 0.71, error=None))),
         "traded": (AGAINST, traded()),
+        "ahead without a search": (FAIR_LOSS, ahead_without_search()),
+        "an own function": (of_own_function(), equal_on_validation()),
         "level": (AGAINST, level()),
         "broken anew": (LIMITED, broken_anew()),
         "kept in the search alone": (limited_to_one(), kept_in_search_alone()),

@@ -323,6 +323,12 @@ def test_the_view_has_limits_that_are_broken_and_the_accuracy_beside_a_log_loss(
 
 
 def test_the_folds_of_a_data_set_are_one_in_mlflow() -> None:
-    digests = [f"12ab, 5 folds of seed 0: fold {number}" for number in (0, 1)]
-    told = [DatasetSummary(title="a", digest=digest, shape=[1], rows={}, sources=[]) for digest in digests]
-    assert {to_dataset_input({"name": "table"}, one).dataset.digest for one in told} == {"12ab"}
+    """Of one name and digest MLflow keeps what it is told first: that must be right for a final training, too."""
+    rows = {"0": {"train": 6, "val": 3, "test": 2}, "1": {"train": 5, "val": 4, "test": 2}}
+    rows["none"] = {"train": 9, "test": 2}
+    told = [
+        DatasetSummary(title="a", digest=f"12ab, 2 folds of seed 0: fold {fold}", shape=[1], rows=of, sources=[])
+        for fold, of in rows.items()
+    ]
+    found = {(one.digest, one.profile) for each in told for one in [to_dataset_input({"name": "table"}, each).dataset]}
+    assert found == {("12ab", '{"rows": {"folds": 9, "test": 2}, "shape": [1]}')}

@@ -28,6 +28,7 @@ from study.analysis.figures.style import (
     with_figure_style,
     wrap_metric_name,
 )
+from study.analysis.figures.two_metrics import HOLLOW_MARK, broken_limits_text
 from study.analysis.statistics import formatting
 from study.analysis.statistics.ablation_effects import AblationEffect, ablation_effects
 from study.analysis.statistics.frame import thin_out, trial_metric
@@ -191,14 +192,21 @@ def draw_learning_curves(results: Results) -> Figure | None:
     axes.add_collection(
         LineCollection([learning_curve(spec, t) for t in full], colors=BLUE, linewidths=1.0, alpha=0.45 * faded)
     )
+    broken = {
+        each.trial.number: each.score for each in results.ranked_by_search_value if each.score.total_violation > 0
+    }
     marks: dict[str, MarkStyle] = {
         "pruned": {"marker": "v", "color": GREY, "s": 22, "alpha": faded, "zorder": 3},
         "complete": {"marker": "o", "color": BLUE, "s": 18, "alpha": faded, "zorder": 3},
         "failed": {"marker": "X", "color": VERMILLION, "s": 34, "zorder": 3},
     }
     for state, mark in marks.items():
-        if ends := [learning_curve(spec, trial)[-1] for trial in (*pruned, *full) if trial.state == state]:
+        ends = [learning_curve(spec, t)[-1] for t in (*pruned, *full) if t.state == state and t.number not in broken]
+        if ends:
             axes.scatter(*np.array(ends).T, label=state, **mark)
+    if ends := [learning_curve(spec, t)[-1] for t in full if t.number in broken]:
+        hollow: MarkStyle = {**marks["complete"], **HOLLOW_MARK, "zorder": 3.5}
+        axes.scatter(*np.array(ends).T, label=broken_limits_text(spec, *broken.values()), **hollow)
     labels = []
     for candidate, name, colour, line in (
         (best, formatting.best_name_text(results), BLUE, "-"),
@@ -242,7 +250,7 @@ def _draw_rungs(axes: Axes, spec: StudySpec) -> None:
     for rung in RungSchedule(spec.search.early_stopping, spec.epochs).rung_epochs if spec.search.space else ():
         axes.axvline(rung, color=ORANGE, linewidth=1.0, linestyle=":", zorder=1)
         axes.annotate(
-            f"rung {rung}",
+            f"epoch {rung}",
             (rung, 1.0),
             xycoords=("data", "axes fraction"),
             color="#8A5F00",

@@ -185,6 +185,9 @@ def draw_end_labels(
     for x, y, text, colour in sorted(labels, key=lambda end: end[1]):
         at, width = y / up + 9 * towards[1], 6.0 * len(text)
         is_right = towards[0] > 0 or (x - axes.get_xlim()[0]) / across < width  # else it would cross the axis
+        steps = [(at_x - x, (at_y - y) * towards[1]) for at_x, at_y, *_ in labels]
+        if is_right and any(0 < rise < 2 * line * up and abs(run) < width * across for run, rise in steps):
+            at = y / up - 9 * towards[1]  # the line of a front passes on the other side
         for other, taken in placed:  # upwards
             if abs(other - x / across) < width and at < taken + line:
                 at = taken + line

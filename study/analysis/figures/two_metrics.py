@@ -81,6 +81,15 @@ def draw_trade_off(results: Results) -> Figure | None:
     return figure
 
 
+def has_trade_off_line(results: Results) -> bool:
+    """Tell whether the figure joins the configurations of the search that no other beats in both metrics."""
+    metrics = trade_off_metrics(results)
+    if metrics is None:
+        return False
+    points = _search_points(results, *metrics, results.ranked_search)
+    return len(set(undominated_points(results.spec, points, *metrics))) > 1
+
+
 def trade_off_configurations(results: Results) -> tuple[Sequence[object], Sequence[object]]:
     """Return what has both metrics: of the search, with the baseline, and of the configurations on fresh seeds."""
     metrics = trade_off_metrics(results)
@@ -185,14 +194,14 @@ def _draw_search(
 def _mark_configurations(spec: StudySpec, axes: Axes, points: Sequence[tuple[Candidate, MetricPair]]) -> None:
     """Mark the configurations of the search, apart from the others those that break a limit."""
     label = f"complete, {formatting.compared_by_text(spec)}"
-    breaks = _broken_limits_text(spec, *(candidate.score for candidate, _ in points))
+    breaks = broken_limits_text(spec, *(candidate.score for candidate, _ in points))
     hollow: MarkStyle = {**COMPLETE_MARK, **HOLLOW_MARK}
     for is_broken, look, words in ((True, hollow, breaks), (False, COMPLETE_MARK, label)):
         if places := [at for candidate, at in points if (candidate.score.total_violation > 0) is is_broken]:
             axes.scatter(*zip(*places, strict=True), label=words, **mark_style_for_count(look, len(points)))
 
 
-def _broken_limits_text(spec: StudySpec, *scores: TrialScore) -> str:
+def broken_limits_text(spec: StudySpec, *scores: TrialScore) -> str:
     """Return which limits the scores miss, for a legend; empty where they keep all."""
     broken = " or ".join(map(str, spec.objective.broken_constraints(*scores)))
     return broken and escape_dollars(f"breaks {broken}")
@@ -216,7 +225,7 @@ def _draw_fresh_seeds(
     """
     spec = results.spec
     broken = {each.trial.number: score for each, score in results.scored_candidates if score.total_violation > 0}
-    breaks = _broken_limits_text(spec, *broken.values())
+    breaks = broken_limits_text(spec, *broken.values())
     line, labels = [], list[tuple[float, float, str, str]]()
     for place, arm in enumerate(arms):
         x, y = (arm.metric_statistics(name) for name in names)

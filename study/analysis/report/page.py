@@ -6,14 +6,14 @@ What stands between backticks in a sentence, as a command that can be typed, is 
 import base64
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from study.text import escape_markdown, rows_as_markdown
+from study.text import escape_markdown, rows_as_markdown, sentence_case
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -94,13 +94,19 @@ class ReportPage:
 
     Attributes:
         lead: a title and its sentences each; in HTML four and more stand in a list below the first.
-        folded_titles: titles of the lead's parts that are folded at first in HTML.
+        folded_titles: titles of the lead's parts that are folded at first in HTML, with what the fold calls each.
     """
 
     title: str
     lead: Sequence[tuple[str, Sequence[str]]]
     sections: Sequence[PageSection]
-    folded_titles: Sequence[str] = ()
+    folded_titles: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def fold_title(self) -> str:
+        """What the fold of the lead holds; empty without one."""
+        folded = (self.folded_titles[title] for title, _ in self.lead if title in self.folded_titles)
+        return sentence_case(", ".join(folded))
 
 
 def page_to_html(page: ReportPage, pictures: Mapping[str, bytes], reload: int | None = None) -> str:

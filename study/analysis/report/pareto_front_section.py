@@ -92,9 +92,10 @@ class ChosenOfFront(Statement):
 
 
 class FrontGain(Statement):
-    """The best of the search against the baseline in the study's metrics on one split: the differences by metric.
+    """The best of the search against the baseline in the study's metrics: the differences, of the deciding split first.
 
     Attributes:
+        gains: by metric; on validation, then on test where it was read.
         is_chosen: whether it is the best of the study.
         is_guess: whether it is not told from guessing: a clear gain is then no achievement, and left to the table.
     """
@@ -106,15 +107,19 @@ class FrontGain(Statement):
     is_guess: bool = False
 
     def __str__(self) -> str:
-        changes = "; ".join(self._change(name, gain) for name, gain in self.gains.items())
         head = f"{self.best.label.capitalize()} against the baseline"
         if not self.is_chosen:
             head = f"Of the search {self.best.label} has {self.best.spec.objective.front_choice_text}"
             head += "; against the baseline"
-        is_test = all(name.startswith("test/") for name in self.gains)
         is_doubted = any(self._is_doubted(name, gain) for name, gain in self.gains.items())
         though = f", though this does not say that {self.best.label} has learned the class" * is_doubted
-        return f"{head}{', on the test split, which was not used to choose' * is_test}: {changes}{though}."
+        told, on_test = f"{head}: {self._changes('val')}{though}.", self._changes("test")
+        return f"{told} On the test split, which was not used to choose: {on_test}." if on_test else told
+
+    def _changes(self, split: Literal["val", "test"]) -> str:
+        """Return the differences on a split; empty without any."""
+        found = {name: gain for name, gain in self.gains.items() if name.split("/")[0] == split}
+        return "; ".join(self._change(name, gain) for name, gain in found.items())
 
     def _change(self, name: str, gain: Difference) -> str:
         means = " against ".join(formatting.format_arm_mean(arm, name) for arm in (self.best, self.reference))
@@ -215,11 +220,9 @@ def front_statements(results: Results, is_guess: bool = False) -> Iterator[State
     reference, of_search = results.baseline_and_best_arms
     gained: list[Statement] = []
     if reference and of_search:
-        for split in ("test", "val"):  # the table has the other one
-            names = [f"{split}/{name.split('/')[1]}" for name in spec.objective.metrics]
-            if gains := {name: gain for name in names if (gain := of_search.difference_to(reference, name))}:
-                gained = [FrontGain(reference, of_search, gains, best.trial.stage != "baseline", is_guess)]
-                break
+        names = [*spec.objective.metrics, *_study_metrics_on_test(spec)]
+        if gains := {name: gain for name in names if (gain := of_search.difference_to(reference, name))}:
+            gained = [FrontGain(reference, of_search, gains, best.trial.stage != "baseline", is_guess)]
     if on_front.verdict == "several points":
         choice = [on_front, ChosenOfFront(spec, chosen, not results.reference_as_result)]
         yield from [*choice, *gained] if best.trial.stage == "baseline" else [*gained, *choice]

@@ -21,7 +21,7 @@ from study.analysis.statistics.next_step import (
 from study.analysis.statistics.range_edges import RangeEdge, find_range_edges
 from study.home.events import ParamValues
 from study.metrics.worst_group_statement import WorstGroup
-from study.ranking import Results, SeedStatistics
+from study.ranking import FittedReference, Results, SeedStatistics
 from study.ranking.difference import Arm, Difference, to_arm
 from study.ranking.json_documents import Statement, join_statements
 from study.spec.objective import MetricConstraint
@@ -92,11 +92,12 @@ def limits_broken_on_fresh_seeds(results: Results) -> Iterator[LimitBrokenOnFres
 
 
 SAMPLES_BY_ACCURACY = {
+    "shrunk_unbiased_accuracy": "with each group weighing alike",
     "aligned_accuracy": "on samples that agree with the bias",
     "conflicting_accuracy": "on samples that conflict with the bias",
     "accuracy": "overall",
 }
-"""Accuracies whose changes belong together, and the samples that each is of."""
+"""Accuracies whose changes belong together, and the samples that each is of; the first where the next two are not."""
 
 MIN_LOSS_TO_NAME_MILDER = 0.05
 """Loss of accuracy above which a milder configuration is named."""
@@ -159,7 +160,44 @@ class MilderConfiguration(Statement):
         )
 
 
-def trade_off_statements(results: Results) -> Iterator[AccuracyTradeOff | MilderConfiguration]:
+class ReferenceHasMore(Statement):
+    """A reference that has more of some accuracies than the best, and is behind it in the study's metric.
+
+    Attributes:
+        metrics: these accuracies, of one split.
+    """
+
+    reference: FittedReference
+    best: Arm
+    metrics: Sequence[str]
+
+    def __str__(self) -> str:
+        name, values = self.best.spec.metric, self.reference.metrics
+        told = formatting.join_with_and(
+            f"{each} {formatting.format_metric_value(each, values[each])}" for each in self.metrics
+        )
+        own, other = formatting.format_arm_mean(self.best, name), formatting.format_metric_value(name, values[name])
+        return (
+            f"{sentence_case(self.reference.name_in_sentence)}, which needs no search, has more than "
+            f"{self.best.label_in_sentence} ({told}), but on validation {name} {other} against {own}."
+        )
+
+
+def _reference_with_more(results: Results, best: Arm, metrics: Sequence[str]) -> Iterator[ReferenceHasMore]:
+    """Yield the first reference, by the study's metric, with more of all these accuracies than the best."""
+    spec = results.spec
+    means = {name: found.mean for name in (spec.metric, *metrics) if (found := best.metric_statistics(name))}
+    for reference in results.references:
+        known = {name: value for name in means if (value := reference.metrics.get(name)) is not None}
+        if len(known) <= len(metrics) or reference.kind.predicts_by_group:
+            continue
+        is_behind = spec.is_better(means[spec.metric], known[spec.metric])
+        if is_behind and all(known[name] > means[name] for name in metrics):
+            yield ReferenceHasMore(reference, best, metrics)
+            return
+
+
+def trade_off_statements(results: Results) -> Iterator[AccuracyTradeOff | ReferenceHasMore | MilderConfiguration]:
     """Yield how accuracy changed from the baseline to the result, with the bias, against it and over all.
 
     A method that helps samples against the bias often loses some that go with it. A configuration that costs less
@@ -172,9 +210,12 @@ def trade_off_statements(results: Results) -> Iterator[AccuracyTradeOff | Milder
     told = {name.split("/")[1] for name in results.spec.objective.metrics}
     names = [f"{split}/{name}" for name in SAMPLES_BY_ACCURACY if name not in told]
     changes = {name: change for name in names if (change := best.difference_to(reference, name))}
+    if f"{split}/conflicting_accuracy" in changes or "conflicting_accuracy" in told:
+        changes.pop(f"{split}/shrunk_unbiased_accuracy", None)
     if not any(change.value for change in changes.values()):
         return
     yield AccuracyTradeOff(split, reference, best, changes)
+    yield from _reference_with_more(results, best, list(changes))
     lost = best.difference_to(reference, "val/accuracy")
     costs_much = lost is not None and lost.is_clear and lost.value < -MIN_LOSS_TO_NAME_MILDER
     if costs_much and results.spec.metric != "val/accuracy":

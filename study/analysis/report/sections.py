@@ -6,6 +6,7 @@ from datetime import UTC
 import pandas as pd
 
 from study.analysis.figures.missing import why_search_figures_missing
+from study.analysis.figures.two_metrics import has_trade_off_line, trade_off_configurations
 from study.analysis.report.caveats import caveat_statements
 from study.analysis.report.groups_section import group_blocks, groups_section
 from study.analysis.report.page import (
@@ -139,7 +140,7 @@ FIGURE_CAPTIONS = {
     "ablation": "Each bar is one step on the way from the baseline to what led the search, from the value before it "
     "to the value after it; the line is the interval of its end. The intervals hold together in 95% of cases.",
     "learning_curves": "Each line is one trial.{repeats}{of_folds}{rungs}",
-    "trade_off": "Each mark is one configuration of the search.{of_folds}{undrawn}",
+    "trade_off": "{left} mark is one configuration of the search{joined}.{fresh}{of_folds}{undrawn}",
     "importance": "Shares of the metric's variance over the searched space, each value drawn with equal chance, from "
     "the search's complete trials that have the parameter; with early stopping, among what it let through. A "
     "parameter: what it explains alone. Interactions: what pairs explain beyond that. Remainder: noise between trials, "
@@ -178,9 +179,22 @@ def figure_caption(name: str, results: Results) -> str:
         given["tick"] = ONE_VALUE_OF_FOLDS_TEXT if are_joined else RINGS_TEXT.format("fold")
         if results.spec.search.folds != "each":
             given["of_folds"] = " Each trial is measured on one fold, so part of what sets them apart is the fold."
+    if name == "trade_off":
+        given |= _trade_off_caption_words(results)
     if name == "front":
         given |= _front_caption_words(results)
     return FIGURE_CAPTIONS[name].format(**given)
+
+
+def _trade_off_caption_words(results: Results) -> dict[str, str]:
+    """Return what the caption of the trade-off says of this one: of a second panel, and of the line in the first."""
+    searched, fresh = trade_off_configurations(results)
+    where = formatting.rerun_seeds_text(results.spec)
+    return {
+        "left": "First panel: each" if searched and fresh else "Each",
+        "joined": "; the front joins those that no other beats in both" * has_trade_off_line(results),
+        "fresh": f" Second: those that ran on {where}, mean ± sample standard deviation over these." * bool(fresh),
+    }
 
 
 def _front_caption_words(results: Results) -> dict[str, str]:
@@ -278,7 +292,7 @@ BESIDE_BASELINE_NOTE = (
 )
 
 
-FOLDED_TITLES = ("How sure", "Search", "Cost")
+FOLDED_TITLES = {"How sure": "how sure that is", "Search": "how the search went", "Cost": "what it cost"}
 """Parts of the lead that the page folds: the first screen says what came out, what accuracy it cost and what to do."""
 
 

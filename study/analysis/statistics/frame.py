@@ -137,7 +137,8 @@ def _trial_row(spec: StudySpec, trial: TrialRecord, keys: list[str], metrics: li
     how = [trial.stage, trial.state, trial.failure_kind, trial.reason]
     where = [trial.seed, trial.fold, trial.repeated_trial, trial.n_epochs]
     params = [param_value(spec, trial, key) for key in keys]
-    limits = [", ".join(map(str, trial_broken_limits(spec.objective, trial)))] if spec.objective.constraints else []
+    broken = ", ".join(map(str, trial_broken_limits(spec.objective, trial))) or None
+    limits = [broken] if spec.objective.constraints else []
     return [*how, *where, seconds, *limits, *params, *(trial_metric(spec, trial, name) for name in metrics)]
 
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from study.analysis.figures import FIGURES
 from study.analysis.figures.missing import why_figure_missing, why_search_figures_missing
 from study.analysis.figures.two_metrics import trade_off_metrics
+from study.analysis.report.sections import figure_caption
 from study.analysis.report.write_report import figure_to_pdf, figure_to_png
 from study.analysis.statistics.frame import thin_out
 from study.analysis.statistics.importance import MIN_IMPORTANCE_TRIALS, compute_importances
@@ -70,9 +71,13 @@ def test_the_title_of_the_trade_off_is_of_the_seeds_that_count(writer):
     for of, value in ((0, 0.4), (1, 0.6), (2, 0.5)):
         for seed in (1, 2):
             study.trial("confirm", [value], seed=seed, repeats=of, also={"val/equalized_odds": 0.2})
-    figure = FIGURES["trade_off"](Results(spec, study.record()))
+    results = Results(spec, study.record())
+    figure = FIGURES["trade_off"](results)
     title = " ".join(figure.get_suptitle().split())
     assert title.endswith("on validation, fresh seeds: 60.0% and 0.200 (trial 1), 40.0% and 0.200 (baseline)")
+    caption = figure_caption("trade_off", results)
+    assert caption.startswith("First panel: each mark is one configuration of the search. Second: those that ran on")
+    assert "mean ± sample standard deviation over these" in caption
     named = [text.get_text() for text in figure.axes[1].texts]
     assert sorted(named) == ["baseline", "trial 1"]  # of all that ran on fresh seeds, whose names would overlap
 
@@ -121,6 +126,15 @@ def test_what_breaks_a_limit_has_marks_of_its_own(writer, name, limited):
     assert sorted(places(axes, "breaks val/accuracy >= 0.6")) == broken
     assert sorted(places(axes, "complete")) == kept
     assert places(axes, "breaks a limit") == [(0.3, 0.4)]
+
+
+def test_the_curve_of_a_trial_that_breaks_a_limit_ends_in_a_mark_of_its_own(writer):
+    study = writer()
+    for values in ([0.5, 0.8], [0.3, 0.7], [0.4, 0.55], [0.6, 0.5]):
+        study.trial("search", values)
+    axes = FIGURES["learning_curves"](Results(ONE_LIMITED, study.record())).axes[0]
+    assert sorted(places(axes, "breaks val/accuracy >= 0.6")) == [(2.0, 0.5), (2.0, 0.55)]
+    assert places(axes, "complete") == [(2.0, 0.7)]
 
 
 def test_where_all_keep_the_limits_no_mark_is_of_what_breaks_one(writer):
@@ -179,6 +193,25 @@ def test_no_name_of_a_front_crosses_the_axis_beside_it(writer):
     axes = figure.axes[1]
     assert len(figure.axes) == 3
     assert all(text.get_window_extent().x0 > axes.get_window_extent().x0 for text in axes.texts)
+
+
+def test_no_line_of_a_front_runs_into_a_name(writer):
+    """Names beside the axis stand to the right of their points, where the front goes on."""
+    spec = load_study("quickstart", [*SEVERAL[:2], "search.confirm={top: 3, seeds: 2}"])
+    study, pairs = writer(), [(0.1, 0.7), (0.11, 0.72), (0.6, 0.95)]
+    for gap, accuracy in pairs:
+        study.trial("search", [accuracy], also={"val/equalized_odds": gap})
+    for number, (gap, accuracy) in enumerate(pairs):
+        for seed in (1, 2):
+            known = {"val/equalized_odds": gap, "test/equalized_odds": gap}
+            study.trial("confirm", [accuracy], test=accuracy, also=known, repeats=number, seed=seed)
+    figure = FIGURES["front"](Results(spec, study.record()))
+    figure.draw_without_rendering()
+    axes = figure.axes[1]
+    (line,) = (line for line in axes.lines if line.get_label() == "front")
+    drawn = line.get_transform().transform_path(line.get_path())
+    assert len(axes.texts) == 3
+    assert not [text.get_text() for text in axes.texts if drawn.intersects_bbox(text.get_window_extent(), filled=False)]
 
 
 def test_where_nothing_keeps_the_limits_no_line_joins_a_front(writer):

@@ -1,11 +1,23 @@
 """What the report says is not known."""
 
+import json
+from pathlib import Path
+
 import pytest
 from helpers import Told, quickstart, record
 from told_studies import said
 
-from study.analysis.report.caveats import DropAfterChoice, KernelTooNarrow, TrialsFailed, caveat_statements
+from study.analysis.report.caveats import (
+    NO_ALIGNED_SAMPLES,
+    DropAfterChoice,
+    KernelTooNarrow,
+    Remark,
+    TrialsFailed,
+    caveat_statements,
+)
+from study.home.events import GroupSampleCounts
 from study.ranking import Results
+from study.spec import load_study
 
 
 def test_what_is_not_known(spec, frozen):
@@ -13,6 +25,34 @@ def test_what_is_not_known(spec, frozen):
     assert failed == TrialsFailed(1, "Diverged: loss is nan in epoch 1")
     assert isinstance(drop, DropAfterChoice)
     assert (drop.arm.trial_number, drop.searched, drop.fresh) == (1, 0.7, pytest.approx(0.74))
+
+
+@pytest.mark.parametrize(("aligned", "is_said"), [(None, True), ((0, 1), False)])
+def test_data_without_aligned_samples_say_so(tmp_path: Path, aligned: tuple[int, ...] | None, is_said: bool) -> None:
+    """A bias class may go with two classes; `aligned` is a key of a user's own data alone."""
+    table = tmp_path / "people.csv"
+    table.write_text("x,group,status\n" + "".join(f"{n},{'fm'[n % 2]},{'ny'[n % 3 == 0]}\n" for n in range(80)))
+    own = load_study(str(own_table_file(tmp_path, table)))
+    found = record(Told("search", [0.5]))
+    for spec, expected in ((own, is_said), (quickstart(), False)):
+        found.group_sample_counts = GroupSampleCounts(
+            {"val": [[4, 4], [4, 4]]}, classes=["n", "y"], biases=["f", "m"], aligned=aligned
+        )
+        assert (Remark(NO_ALIGNED_SAMPLES) in said(Remark, Results(spec, found))) is expected
+
+
+def own_table_file(tmp_path: Path, table: Path) -> Path:
+    values = {
+        "name": "own",
+        "data": {"name": "table", "path": str(table), "target": "status", "bias": "group"},
+        "model": {"name": "linear"},
+        "method": {"name": "cross_entropy"},
+        "train": {"epochs": 1},
+        "search": {"space": {"train.learning_rate": {"low": 0.001, "high": 0.1}}, "metric": "val/accuracy"},
+    }
+    path = tmp_path / "own.yaml"
+    path.write_text(json.dumps(values))
+    return path
 
 
 def test_a_kernel_that_leaves_next_to_no_weight_is_named() -> None:

@@ -134,6 +134,8 @@ def test_a_baseline_that_is_chosen_of_the_front_is_told_before_what_the_search_g
     _, spec, record = studied(tmp_path, [baseline, *FRESH[1:]])
     results = Results(spec, record)
     order = [type(one) for one in lead_statements(results)["Result"] if isinstance(one, ChosenOfFront | FrontGain)]
+    folded = page_to_html(build_report_page(results, ()), {})
+    assert "<summary>How the search went, what it cost</summary>" in folded, "a front has no How sure"
     assert order == ([ChosenOfFront, FrontGain] if is_chosen else [FrontGain, ChosenOfFront])
     whole = [line for line in summary.summary_lines(summary.summarise(results)) if "gained nothing" in line]
     assert whole == ["In val/accuracy the search gained nothing over the baseline."] * is_chosen

@@ -7,9 +7,26 @@ from typing import Any
 import pytest
 from helpers import Told, quickstart, record
 from kept import reading
-from told_studies import AGAINST, LIMITED, WHOLE, broken_anew, fresh, level, measured, only, over, said, traded
+from told_studies import (
+    AGAINST,
+    FAIR_LOSS,
+    LIMITED,
+    WHOLE,
+    ahead_without_search,
+    broken_anew,
+    equal_on_validation,
+    fresh,
+    level,
+    measured,
+    of_own_function,
+    only,
+    over,
+    said,
+    traded,
+)
 
 from study.analysis.report import result_sentences
+from study.analysis.report.caveats import SampleErrorUnknown
 from study.analysis.report.conclusions import DebiasingNotNeeded, GainOverBaseline, MetricChange, RulePickReached
 from study.analysis.report.groups_section import group_blocks
 from study.analysis.report.pareto_front_section import (
@@ -28,6 +45,7 @@ from study.analysis.report.result_sentences import (
     LimitCheck,
     MilderConfiguration,
     PositionOfBest,
+    ReferenceHasMore,
     ResultParameters,
     StudyCost,
     SuggestedCommand,
@@ -316,6 +334,32 @@ def test_the_trade_off_says_what_rose_what_fell_and_which_configuration_is_milde
     assert (overall.value, overall.is_clear, overall.has_zero_width) == (pytest.approx(-0.29), True, False)
     milder = only(MilderConfiguration, results)
     assert (milder.trial, milder.value, milder.accuracy, milder.least) == (2, 0.45, 0.90, 0.87)
+
+
+def test_the_trade_off_says_what_rose_with_each_group_alike_and_what_has_more_without_a_search() -> None:
+    """Of data whose bias classes have no class of their own nothing agrees or conflicts with the bias."""
+    results = Results(FAIR_LOSS, ahead_without_search())
+    fair, overall = only(AccuracyTradeOff, results).changes.items()
+    assert (fair[0], fair[1].value) == ("test/shrunk_unbiased_accuracy", pytest.approx(0.08))
+    assert (overall[0], overall[1].value) == ("test/accuracy", pytest.approx(-0.22))
+    more = only(ReferenceHasMore, results)
+    assert (more.reference.name, more.metrics) == ("logistic_regression_class_balanced", [fair[0], overall[0]])
+    assert str(more) == (
+        "Class-balanced logistic regression, which needs no search, has more than trial 1 "
+        "(test/shrunk_unbiased_accuracy 64.0% and test/accuracy 84.0%), but on validation "
+        "val/shrunk_unbiased_log_loss 1.400 against 0.900 ± 0.010."
+    )
+
+
+def test_of_several_metrics_too_the_split_that_chose_comes_first() -> None:
+    """On validation both have the same accuracy; two samples of a small test split make all the difference."""
+    results = Results(of_own_function(), equal_on_validation())
+    gain = only(FrontGain, results)
+    assert list(gain.gains) == ["val/accuracy", "val/used", "test/accuracy", "test/used"]
+    decided, tested = str(gain).split(" On the test split, which was not used to choose: ")
+    assert "val/accuracy 92.1 ± 0.0% against 92.1 ± 0.0%, the same on every seed; val/used" in decided
+    assert tested.startswith("test/accuracy 98.1 ± 0.0% against 94.4 ± 0.0%, +3.7 points on every seed alike, better;")
+    assert said(SampleErrorUnknown, results) == [SampleErrorUnknown("val/accuracy")]
 
 
 def test_what_breaks_a_limit_is_not_offered_as_the_milder_one() -> None:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pandas as pd
 import pytest
+from helpers import Told, quickstart, record
 
 from study.analysis import epochs_frame, load, trials_frame
 from study.home.folder import Home
@@ -26,6 +27,20 @@ def test_a_trial_is_a_row(spec, frozen):
     assert (stopped["val/accuracy"], stopped["method.alpha"]) == (0.2, 0.5)
     confirmed = frame.loc[8]
     assert (confirmed["repeats"], confirmed["seed"], confirmed["test/accuracy"]) == (1, 1, 0.68)
+
+
+def test_the_metrics_of_the_study_are_first_and_the_limits_that_a_trial_breaks_have_a_column():
+    accuracy, odds, loss = "val/accuracy", "val/equalized_odds", "val/log_loss"
+    limited = quickstart(f"search.metric=[{odds}, {accuracy}]", f"search.constraints=[{loss} <= 1, {accuracy} >= 0.6]")
+    values = [("complete", 0.5, 2.0), ("complete", 0.7, 0.5), ("pruned", 0.5, 2.0)]
+    told = [
+        Told("search", [reached], state, further={odds: 0.1, loss: of_loss, "val/auc": 0.5})
+        for state, reached, of_loss in values
+    ]
+    frame = trials_frame(Results(limited, record(*told)))
+    assert [name for name in frame.columns if name.startswith("val/")] == [odds, accuracy, loss, "val/auc"]
+    assert dict(frame["broken_limits"].dropna()) == {0: f"{loss} <= 1, {accuracy} >= 0.6"}
+    assert "broken_limits" not in trials_frame(Results(quickstart(), record(*told)))
 
 
 def test_what_is_not_there_is_missing(spec, frozen):
