@@ -10,6 +10,7 @@ from helpers import Told, record, write_ledger
 from matplotlib.text import Text
 from told_studies import (
     ERROR,
+    FRONT,
     ODDS,
     PARAMS,
     REFERENCED,
@@ -223,6 +224,19 @@ def test_what_is_above_by_its_group_is_named_and_not_chosen() -> None:
     assert [one.name for one in results.references_above_best] == ["threshold_optimizer"]
     assert [one.reference for one in said(BetterReferenceNotChosen, results)] == results.references_above_best
     assert "needs the group, randomised" in page_to_markdown(build_report_page(results, {}))
+
+
+@pytest.mark.parametrize("changes", [(), (FRONT,)])
+def test_what_needs_the_group_is_not_said_to_be_better_than_a_result_that_it_does_not_beat(
+    changes: tuple[str, ...],
+) -> None:
+    """It is above what leads the search, as the result is."""
+    beside = {"logistic_regression": (0.8, 0.2), "threshold_optimizer": (0.75, 0.2)}
+    results = Results(referenced_spec(*changes), referenced(beside, [(0.7, 0.3)], baseline=(0.6, 0.3)))
+    assert results.reference_as_result is not None
+    assert results.reference_as_result.name == "logistic_regression"
+    assert "threshold_optimizer" in {one.name for one in results.references_above_best}
+    assert said(BetterReferenceNotChosen, results) == []
 
 
 def test_the_gain_over_the_best_of_them_names_its_metric() -> None:

@@ -63,7 +63,9 @@ class ConfigurationsOnFront(Statement):
             best = f"{chosen} is the best in every metric"
             said = best if self.is_first else f"none is better than {chosen} in any metric"
             of, limits = f"Of {where}", " and ".join(map(str, spec.objective.constraints))
-            if self.broken == self.judged - 1:
+            if self.judged == 1:
+                of, said = "The front is", f"{chosen} alone, of {where.removesuffix(',')}"
+            elif self.broken == self.judged - 1:
                 said = f"{chosen} alone keeps {limits}"
             elif self.broken:
                 of = f"{self.judged - self.broken} of {where} keep {limits}; of these"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from study.analysis.statistics import formatting
 from study.home.record import StudyRecord
 from study.ranking import FittedReference, Results
-from study.ranking.candidates import CandidateLead
+from study.ranking.candidates import CandidateLead, score_is_better
 from study.ranking.difference import Arm, to_arm
 from study.ranking.json_documents import Statement
 from study.spec import StudySpec
@@ -20,7 +20,7 @@ REFERENCES_TITLE = "With and without a search"
 
 
 class BetterReferenceNotChosen(Statement):
-    """A reference that is better and not chosen."""
+    """A reference that is better than the result, and not chosen."""
 
     reference: FittedReference
     spec: StudySpec
@@ -227,11 +227,14 @@ def reference_statements(results: Results) -> Iterator[Statement]:
                 ahead = _references_ahead(results, known, arm) if split == "test" else ()
                 chosen = replace(arm, n_candidates=results.n_candidates_for(won))
                 yield ResultBesideReference(known, chosen, best, bool(results.references_above_best), ahead)
-    yield from (
-        BetterReferenceNotChosen(other, spec) for other in results.references_above_best if other.kind.predicts_by_group
-    )
+    above = (other for other in results.references_above_best if other.kind.predicts_by_group)
+    yield from (BetterReferenceNotChosen(other, spec) for other in above if not stays or _is_better(other, stays))
     if unjudged := [one for one in results.references if one.score is None]:
         yield ReferencesNotCompared(unjudged, spec.objective.needed_metrics)
+
+
+def _is_better(one: FittedReference, other: FittedReference) -> bool:
+    return one.score is not None and other.score is not None and score_is_better(one.score, other.score)
 
 
 COMPARED_TEST_ACCURACIES = (

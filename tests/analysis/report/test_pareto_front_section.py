@@ -170,6 +170,16 @@ def test_a_front_of_one_point_is_said_to_be_no_more_than_it_is(
     assert picture.caption.startswith("Each mark")
 
 
+def test_of_the_only_configuration_that_was_judged_nothing_is_compared(tmp_path: Path) -> None:
+    spec = quickstart(f"search.metric=[val/accuracy, {GAP}]", "train.epochs=1", "search.early_stopping={name: none}")
+    folder = Home(tmp_path / "home").create_study(spec)
+    write_ledger(folder.ledger_file, Told("search", [0.7], params=PARAMS[0], further={GAP: 0.3}))
+    page = build_report_page(Results(spec, StudyRecord.load(folder.ledger_file)), {"front"})
+    told = " ".join(dict(page.lead)["Result"])
+    assert "The front is trial 0 alone, of the 1 configuration of the search" in told
+    assert "keeps" not in told
+
+
 @pytest.mark.parametrize(
     ("accuracy", "gap", "start", "is_told"),
     [
