@@ -23,9 +23,6 @@ from study.training import TrialConfig
 DESCRIPTION_FORMAT_VERSION, ENSEMBLE_FORMAT_VERSION = 1, 2
 """Version of the file's format, and of that of a model of several networks."""
 
-LATER_KEYS = ("other_weights", "decimal")
-"""Keys that earlier versions do not know: they are left out where they say nothing, so that these read the file."""
-
 
 @dataclass(frozen=True)
 class ModelDescription:
@@ -113,8 +110,7 @@ class ModelDescription:
     def write_file(self, path: Path) -> None:
         """Write the description to a file in one step."""
         version = ENSEMBLE_FORMAT_VERSION if self.other_weights else DESCRIPTION_FORMAT_VERSION
-        known = asdict(self, dict_factory=lambda pairs: {key: of for key, of in pairs if of or key not in LATER_KEYS})
-        values = {"format": version, **known}
+        values = {"format": version, **asdict(self)}
         digest = files.sha256_of_values(_plain_json_values(values))
         write_atomically(path, json.dumps({**values, "digest": digest}, indent=2))
 

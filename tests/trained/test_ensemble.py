@@ -1,6 +1,5 @@
 """The networks of several seeds as one model: the mean of their probabilities, measured and loaded as such."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -164,10 +163,6 @@ def test_an_ensemble_of_other_networks_is_not_the_model(folder: StudyFolder, tmp
     told = record(*(Told("final", [0.5], seed=seed) for seed in (3, 4)))
     told.apply(EnsembleMeasured((0, 1), {"val/accuracy": 0.7}, time=99.0))
     assert (find_model(copy, Results(quickstart(), told)) is not None) is is_whole
-
-
-def test_the_description_of_one_network_is_as_earlier_versions_read_it(folder: StudyFolder) -> None:
-    assert "other_weights" not in json.loads(folder.description_file(0).read_text())
 
 
 TESTED = [Told("final", [0.5 + 0.1 * seed], seed=seed, tested={"test/accuracy": 0.5}) for seed in (0, 1)]
