@@ -117,7 +117,7 @@ def shown_metrics(spec: StudySpec) -> list[str]:
 def _views(spec: StudySpec) -> dict[str, _View]:
     """Return the views by key.
 
-    Parameters of one method among several are left out: they would push the others, which decide, out of sight.
+    Parameters of one method among several come last: they would push the others, which decide, out of sight.
     """
     names = shown_metrics(spec)
     chosen = "chosen/" if spec.objective.window is not None else ""
@@ -127,24 +127,37 @@ def _views(spec: StudySpec) -> dict[str, _View]:
     test = _metric_columns(on_test[: len(spec.objective.metrics)])
     final_test = _metric_columns(dict.fromkeys([*on_test, *([] if spec.function else ["test/accuracy"])]))
     partial = {key for key in spec.space.conditional_keys() if key.startswith("method.")}
-    keys = [f"params.`{key}`" for key in spec.search.space if key not in partial]
+    keys, of_one_method = (
+        [f"params.`{key}`" for key in spec.search.space if (key in partial) == is_partial]
+        for is_partial in (False, True)
+    )
     seed, stage = "params.`train.seed`", "tags.`study.stage`"
     broken = [f"tags.`{BROKEN_LIMITS_TAG}`"] * bool(spec.objective.constraints)
     needed = [f"{split}/{name.split('/')[1]}" for name in spec.objective.needed_metrics for split in ("val", "test")]
     results = _metric_columns(f"{who}/{name}" for name in needed for who in ("best", "baseline"))
-    of_final = _metric_columns(f"final/{name}" for name in needed)
-    final = _View("Final training", _trials_filter(*SEARCH_STAGES, *RERUN_STAGES), [*val, *final_test, seed])
+    of_final = _metric_columns(f"{who}/{name}" for name in needed for who in ("final", "ensemble"))
+    of_seeds = [*([] if spec.folds else val), *final_test, seed]  # with folds nothing validates a final training
+    final = _View("Final training", _trials_filter(*SEARCH_STAGES, *RERUN_STAGES), of_seeds)
     if spec.final_seeds is not None:
         return {FINAL_VIEW_KEY: final}
     return {
-        "results": _View("Results", "tags.`study.kind` = 'study'", [*results, *of_final]),
-        SEARCH_VIEW_KEY: _View("Search", _trials_filter(*RERUN_STAGES, "final"), [*val, *broken, *keys, stage]),
+        "results": _View("Results", RESULTS_FILTER, [*results, *of_final, *_metric_columns(needed)]),
+        SEARCH_VIEW_KEY: _View(
+            "Search", _trials_filter(*RERUN_STAGES, "final"), [*val, *broken, *keys, stage, *of_one_method]
+        ),
         "seeds": _View(
-            "Fresh seeds", _trials_filter(*SEARCH_STAGES, "final"), [*fresh, *test, *broken, *keys, stage, seed], True
+            "Fresh seeds",
+            _trials_filter(*SEARCH_STAGES, "final"),
+            [*fresh, *test, *broken, *keys, stage, seed, *of_one_method],
+            True,
         ),
         FINAL_VIEW_KEY: final,
-        "trials": _View("All trials", _trials_filter(), [*val, *test, *broken, *keys, stage, seed]),
+        "trials": _View("All trials", _trials_filter(), [*val, *test, *broken, *keys, stage, seed, *of_one_method]),
     }
+
+
+RESULTS_FILTER = "tags.`study.kind` != 'trial' and tags.`study.kind` != 'own'"
+"""Filter for studies, final trainings and what needs no search."""
 
 
 def _metric_columns(names: Iterable[str]) -> list[str]:

@@ -23,7 +23,8 @@ from study.ranking import RELATIVE_TOLERANCE, Results, SeedStatistics, epochs
 from study.ranking.difference import is_fitted_once
 from study.spec import StudySpec
 from study.spec.schema import ExportOrigin
-from study.text import escape_markdown, pluralise, rows_as_markdown
+from study.spec.trial_sections import section_knobs
+from study.text import escape_markdown, format_parameter, pluralise, rows_as_markdown
 
 
 def _over_seeds_text(trials: Sequence[TrialRecord]) -> str:
@@ -91,7 +92,13 @@ FAIRNESS_METRICS = (
 
 
 def model_card(
-    results: Results, model: DescribedModel, dataset: Dataset, description: str, size: str = "", whole: bool = False
+    results: Results,
+    model: DescribedModel,
+    dataset: Dataset,
+    description: str,
+    size: str = "",
+    whole: bool = False,
+    inputs: Sequence[str] = (),
 ) -> str:
     """Return a model card in Markdown.
 
@@ -99,6 +106,7 @@ def model_card(
         description: docstring of the data set's module; the first line is used.
         size: how large it is and how long a sample takes; empty: not known.
         whole: whether a frozen network's weights are among the model's files.
+        inputs: columns of a table of the user's that the model takes.
     """
     trials = [trial for trial in results.record.trials_of_stages("final") if trial.state == "complete"]
     seeds = ", ".join(str(trial.seed) for trial in trials)
@@ -134,12 +142,14 @@ def model_card(
         *(["## Size and time", size] if size else []),
         "## Data",
         *_data_sentences(results.spec, dataset, description),
+        *([f"Inputs: {', '.join(map(escape_markdown, inputs))}."] if inputs else []),
         "## Metrics",
         values,
         rows_as_markdown(["metric", *columns], rows),
         "## Groups",
         *_group_sections(results.spec, trials, model, dataset),
         "## How it was chosen",
+        *_configuration_sentences(results.spec),
         *_configuration_choice_sentences(results),
         "## Limits",
         *_limit_sentences(results.spec, dataset),
@@ -261,6 +271,21 @@ def _group_rows(
         yield [*names, str(samples), _spread_text(metric, spreads.get(metric)), own, interval]
 
 
+def _configuration_sentences(spec: StudySpec) -> Iterator[str]:
+    """Yield what of network, method and training differs from the defaults."""
+    sections = {
+        part: {key: knob.default for key, knob in section_knobs(part, spec.base[part]).items()}
+        for part in ("model", "method", "train")
+    }
+    told = [
+        f"{part}.{key} {format_parameter(value)}"
+        for part, defaults in sections.items()
+        for key, value in spec.base[part].items()
+        if key == "name" or (key in defaults and value not in ([], defaults[key]))
+    ]
+    yield f"{escape_markdown(', '.join(told))}; other keys have their defaults."
+
+
 def _configuration_choice_sentences(results: Results) -> Iterator[str]:
     origin: ExportOrigin = results.spec.origin or {}
     if origin.get("baseline"):
@@ -314,8 +339,9 @@ def _gain_sentences(gains: Mapping[str, Any], confirmed: Mapping[str, Any]) -> I
 
 
 def _limit_sentences(spec: StudySpec, dataset: Dataset) -> Iterator[str]:
+    others = "places or people" if dataset.facts.is_table else "cameras, places or people"
     limits = [
-        "It was measured on the splits named above only: other cameras, places or people are not covered.",
+        f"It was measured on the splits named above only: other {others} are not covered.",
         "Probabilities are the softmax of the scores and are not calibrated.",
     ]
     if dataset.facts.bias_classes:

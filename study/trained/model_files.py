@@ -97,7 +97,9 @@ def write_descriptions_and_card(folder: StudyFolder, results: Results, datasets:
     about = data.find_dataset_module(str(results.spec.base["data"]["name"])).__doc__ or ""
     classifier = TrainedClassifier.load_from_description(place, "cpu")
     is_whole = classifier.description.frozen_network_file(folder.models_folder) is not None
-    text = model_card.model_card(results, model, dataset, about, classifier.describe_size_and_time(), is_whole)
+    columns = [column.name for column in encoding or ()]
+    size = classifier.describe_size_and_time()
+    text = model_card.model_card(results, model, dataset, about, size, is_whole, columns)
     write_atomically(folder.card_file, text)
 
 

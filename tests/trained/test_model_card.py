@@ -83,6 +83,15 @@ def test_what_was_fitted_once_has_no_seeds() -> None:
     assert "seed" not in metrics
 
 
+def test_what_differs_from_the_defaults_is_named() -> None:
+    chosen = text(final(0.8, 1), final(0.7, 2)).partition("## How it was chosen")[2]
+    told = chosen.split("\n\n")[1]
+    for part in ("method.name eps", "method.regulariser fair", "train.epochs 20", "; other keys have their defaults."):
+        assert part in told.replace("\\", "")
+    for key in ("train.momentum", "train.final", "model.head"):
+        assert key not in told
+
+
 def test_groups_come_with_the_intervals_of_their_samples() -> None:
     found = text(final(0.7, 1, group_0_0=0.5), final(0.8, 2, group_0_0=1.0, group_0_1=0.0, group_1_1=0.5))
     assert "| crow | land | 3 | 75.0 ± 35.4% | 100.0% | 43.9 to 100.0% |" in found
