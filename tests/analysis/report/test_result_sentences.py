@@ -407,6 +407,16 @@ def test_a_summary_begins_with_the_studys_metric_and_leaves_out_groups_of_a_few_
     assert ("test/worst_group_accuracy" in shown) == is_shown
 
 
+@pytest.mark.parametrize(
+    ("cells", "is_shown"),
+    [([[400, 0], [0, 400], [40, 50]], True), ([[400, 0], [0, 400], [200, 60]], False), ([], False)],
+)
+def test_a_summary_has_the_worst_class_where_one_is_rare(cells: list[list[int]], is_shown: bool) -> None:
+    known = [f"{split}/{name}" for split in ("val", "test") for name in ("accuracy", "worst_class_accuracy")]
+    shown = selection_rules.summary_metrics(["val/accuracy"], known, {"test": cells} if cells else {})
+    assert ("test/worst_class_accuracy" in shown) == is_shown
+
+
 def test_what_led_the_search_and_breaks_a_limit_on_fresh_seeds_is_told() -> None:
     broken = only(LimitBrokenOnFreshSeeds, Results(LIMITED, broken_anew(0.2)))
     assert (broken.arm.trial_number, broken.limit.metric) == (1, "val/equalized_odds")
