@@ -66,10 +66,10 @@ def draw_fresh_seeds(results: Results) -> Figure | None:
         error = "" if is_gap_metric(name) else " ± standard error"
         of = f"all folds together{error}" if is_joined else f"{fresh[0].repeated_over}, mean ± sd"
         axes.set_xlabel(f"{label}\n{fill(of, 26)}")
-        if is_percent_metric(name) and axes.get_xlim()[1] > 1.0:
-            axes.set_xlim(right=1.01)
         axes.xaxis.set_major_locator(MaxNLocator(4))
         format_metric_axis(axes, name, "x")
+    if is_percent_metric(spec.metric) and panels[0].get_xlim()[1] > 1.0:  # of both, as they share it
+        panels[0].set_xlim(right=1.0 + 0.03 * (1.0 - panels[0].get_xlim()[0]))
     return figure
 
 

@@ -2,7 +2,7 @@
 
 import importlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from textwrap import fill
@@ -14,7 +14,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import FuncFormatter, Locator
 
 from study.analysis.statistics.formatting import SYMBOL_BY_KEY
 from study.metrics import is_percent_metric
@@ -158,50 +158,56 @@ def wrap_metric_name(name: str) -> str:
     return "\n".join(lines)
 
 
+class _ShareLocator(Locator):
+    """Ticks of another locator, but none for what no share can be: an axis may go on, for the room of marks."""
+
+    def __init__(self, chosen: Locator) -> None:
+        self._chosen = chosen
+
+    def __call__(self) -> Sequence[float]:
+        return self._possible(self._chosen())
+
+    def tick_values(self, vmin: float, vmax: float) -> Sequence[float]:
+        return self._possible(self._chosen.tick_values(vmin, vmax))
+
+    def _possible(self, ticks: Iterable[float]) -> Sequence[float]:
+        return [float(tick) for tick in ticks if -1e-9 <= tick <= 1 + 1e-9]
+
+
 def format_metric_axis(axes: Axes, metric: str, which: str = "y") -> None:
-    """Show accuracies in percent on an axis."""
+    """Show accuracies in percent on an axis, from 0 to 100%."""
     if is_percent_metric(metric):
         axis = axes.yaxis if which == "y" else axes.xaxis
+        if not isinstance(axis.get_major_locator(), _ShareLocator):
+            axis.set_major_locator(_ShareLocator(axis.get_major_locator()))
         axis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.4g}%"))
 
 
-def draw_end_labels(
-    axes: Axes,
-    labels: Sequence[tuple[float, float, str, str]],
-    is_bold: bool = True,
-    towards: tuple[int, int] = (1, 0),
-) -> None:
-    """Write names beside their points, in a colour, pushed apart where they would overlap.
+def draw_end_labels(axes: Axes, labels: Sequence[tuple[float, float, str, str]]) -> None:
+    """Write names to the right of the ends of curves, in a colour, pushed apart where they would overlap.
 
     Args:
         labels: (x, y, name, colour) of each.
-        is_bold: whether they are large and bold.
-        towards: on which side of a point, across and up, -1 to 1.
     """
     size = axes.get_figure(root=True).get_size_inches() * 72  # type: ignore[union-attr]
     share = axes.get_position()
     across, up = np.ptp(axes.get_xlim()) / (size[0] * share.width), np.ptp(axes.get_ylim()) / (size[1] * 0.7)
     line, placed = 13.0, list[tuple[float, float]]()
     for x, y, text, colour in sorted(labels, key=lambda end: end[1]):
-        at, width = y / up + 9 * towards[1], 6.0 * len(text)
-        is_right = towards[0] > 0 or (x - axes.get_xlim()[0]) / across < width  # else it would cross the axis
-        steps = [(at_x - x, (at_y - y) * towards[1]) for at_x, at_y, *_ in labels]
-        if is_right and any(0 < rise < 2 * line * up and abs(run) < width * across for run, rise in steps):
-            at = y / up - 9 * towards[1]  # the line of a front passes on the other side
+        at = y / up
         for other, taken in placed:  # upwards
-            if abs(other - x / across) < width and at < taken + line:
+            if abs(other - x / across) < 6.0 * len(text) and at < taken + line:
                 at = taken + line
         placed.append((x / across, at))
         axes.annotate(
             escape_dollars(text),
             (x, y),
-            xytext=(7 if is_right else -7, at - y / up),
+            xytext=(7, at - y / up),
             textcoords="offset points",
             color=colour,
-            ha="left" if is_right else "right",
             va="center",
-            fontweight="bold" if is_bold else "normal",
-            fontsize=9.5 if is_bold else 8.5,
+            fontweight="bold",
+            fontsize=9.5,
             annotation_clip=False,
             path_effects=[withStroke(linewidth=3, foreground="white")],  # a line may pass below it
             zorder=7,

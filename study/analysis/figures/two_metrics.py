@@ -6,6 +6,7 @@ from typing import Literal
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from study.analysis.figures.point_names import NamedPoint, name_points
 from study.analysis.figures.style import (
     BASELINE_MARK,
     BEST_MARK,
@@ -17,7 +18,6 @@ from study.analysis.figures.style import (
     ORANGE,
     VERMILLION,
     MarkStyle,
-    draw_end_labels,
     draw_legend,
     escape_dollars,
     format_metric_axis,
@@ -75,9 +75,10 @@ def draw_trade_off(results: Results) -> Figure | None:
     if points:
         line = undominated_points(spec, points, across, up)
         _draw_search(results, next(axes), both, metrics, line, points[0][1])
-    if measured:
-        _draw_fresh_seeds(results, next(axes), [arm for arm, _ in measured], names)
+    arms = [arm for arm, _ in measured]
+    named = [_draw_fresh_seeds(results, next(axes), arms, names)] if arms else []
     draw_legend(figure, *drawn)
+    name_points(figure, named)
     return figure
 
 
@@ -216,8 +217,8 @@ def _mark_baseline(axes: Axes, reference: Candidate, at: MetricPair) -> None:
 
 def _draw_fresh_seeds(
     results: Results, axes: Axes, arms: Sequence[Arm], names: tuple[str, str], on_front: Collection[int] | None = None
-) -> None:
-    """Draw means and standard deviations on one split, with names.
+) -> tuple[Axes, list[NamedPoint]]:
+    """Draw means and standard deviations on one split; return where they are, with what names to write beside them.
 
     Args:
         on_front: trials of the front of the study's metrics, which alone have names then, and of which the first of
@@ -226,7 +227,7 @@ def _draw_fresh_seeds(
     spec = results.spec
     broken = {each.trial.number: score for each, score in results.scored_candidates if score.total_violation > 0}
     breaks = broken_limits_text(spec, *broken.values())
-    line, labels = [], list[tuple[float, float, str, str]]()
+    line, points = [], list[NamedPoint]()
     for place, arm in enumerate(arms):
         x, y = (arm.metric_statistics(name) for name in names)
         if x is None or y is None:
@@ -242,19 +243,16 @@ def _draw_fresh_seeds(
         if place == 0 and on_front is not None:
             axes.scatter([x.mean], [y.mean], **BEST_MARK, zorder=6)
         is_named = is_baseline or place == 0 if on_front is None else is_front and not is_baseline
-        if is_named:
-            labels.append((x.mean, y.mean, arm.label, BLACK))
+        points.append((x.mean, y.mean, arm.label if is_named else ""))
         line += [(x.mean, y.mean)] if is_front else []
     split = _split_text(names)
     if split != "test" and len(spec.objective.metrics) == 2:  # of three it is no line in two of them
         _draw_front_line(spec, axes, line, names[0])
     draw_constraint_limits(spec, axes, names)
     axes.margins(0.25)
-    axes.autoscale_view()
-    better = tuple(-1 if spec.direction(name) == "min" else 1 for name in names)  # nothing of a front is on that side
-    draw_end_labels(axes, labels, is_bold=False, towards=(better[0], better[1]))
     axes.set_title(f"{formatting.rerun_seeds_text(spec)}, {split}", loc="left")
     label_metric_axes(spec, axes, names)
+    return axes, points
 
 
 def _split_text(names: Sequence[str]) -> str:
@@ -328,9 +326,11 @@ def draw_front(results: Results) -> Figure | None:
     chosen = found[0][0].trial.number
     best = next((at for each, at in searched if each.trial.number == chosen), None)
     _draw_search(results, first, searched, names, line, best, on_front)
-    for axes, (of, shown) in zip(others, panels, strict=True):
-        _draw_fresh_seeds(results, axes, shown, of, numbers)
+    points = [
+        _draw_fresh_seeds(results, axes, shown, of, numbers) for axes, (of, shown) in zip(others, panels, strict=True)
+    ]
     draw_legend(figure, first, *others)
+    name_points(figure, points)
     return figure
 
 

@@ -1,12 +1,17 @@
-from itertools import pairwise
+from contextlib import nullcontext
+from itertools import combinations, islice, pairwise
 
+import numpy as np
 import pytest
 from helpers import Told, quickstart, record
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.collections import PathCollection
+from matplotlib.text import Text
 
 from study.analysis.figures import FIGURES
 from study.analysis.figures.missing import why_figure_missing, why_search_figures_missing
+from study.analysis.figures.style import stack_panels
 from study.analysis.figures.two_metrics import trade_off_metrics
 from study.analysis.report.sections import figure_caption
 from study.analysis.report.write_report import figure_to_pdf, figure_to_png
@@ -172,10 +177,10 @@ def test_the_trials_on_a_front_are_called_as_in_tables_and_their_names_do_not_me
             study.trial("confirm", [accuracy], also={"val/equalized_odds": gap}, repeats=number, seed=seed)
     figure = FIGURES["front"](Results(spec, study.record()))
     figure.draw_without_rendering()
-    names = sorted(figure.axes[1].texts, key=lambda text: text.get_window_extent().y0)
-    assert [text.get_text() for text in names] == ["trial 0", "trial 1", "trial 2", "trial 3"]
-    for below, above in pairwise(names):
-        assert below.get_window_extent().y1 <= above.get_window_extent().y0 + 1
+    names = figure.axes[1].texts
+    assert sorted(text.get_text() for text in names) == ["trial 0", "trial 1", "trial 2", "trial 3"]
+    boxes = [Text.get_window_extent(text) for text in names]
+    assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
 
 
 def test_no_name_of_a_front_crosses_the_axis_beside_it(writer):
@@ -212,6 +217,56 @@ def test_no_line_of_a_front_runs_into_a_name(writer):
     drawn = line.get_transform().transform_path(line.get_path())
     assert len(axes.texts) == 3
     assert not [text.get_text() for text in axes.texts if drawn.intersects_bbox(text.get_window_extent(), filled=False)]
+
+
+NEWCOMERS = [(2.0, 0.89), (7.3, 0.96), (14.3, 0.965), (28.0, 0.974), (30.0, 0.986)]  # a front whose line is flat
+
+
+def drawn_fronts():
+    """Fronts of few and many configurations: with a flat line, steep, crowded, and with points at one place."""
+    draws = np.random.default_rng(0)
+    yield [(gap / 100, accuracy) for gap, accuracy in NEWCOMERS]
+    while True:
+        count = draws.integers(2, 9)
+        gaps = np.sort(draws.uniform(0, draws.choice([0.05, 1.0]), count))
+        accuracies = 1 - draws.choice([0.02, 0.4]) * np.sort(draws.uniform(0, 1, count))[::-1] ** draws.choice([1, 4])
+        yield [(float(gap), float(accuracy)) for gap, accuracy in zip(gaps, accuracies, strict=True)]
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [pytest.param(pairs, marks=[pytest.mark.slow] * (n > 1)) for n, pairs in enumerate(islice(drawn_fronts(), 40))],
+)
+@pytest.mark.parametrize("is_narrow", [False, True])
+def test_each_name_of_a_front_is_nearest_to_its_own_point(writer, pairs, is_narrow):
+    """Or a line leads from it to its point; and none lies on another or leaves its panel."""
+    study, spec = writer(), load_study("quickstart", [*SEVERAL[:2], "search.confirm={top: 9, seeds: 2}"])
+    for gap, accuracy in pairs:
+        study.trial("search", [accuracy], also={"val/equalized_odds": gap})
+    for number, (gap, accuracy) in enumerate(pairs):
+        for seed, off in ((1, 0.01), (2, -0.01)):
+            known = {"val/equalized_odds": gap, "test/equalized_odds": gap}
+            study.trial("confirm", [accuracy + off], test=accuracy + off, also=known, repeats=number, seed=seed)
+    with stack_panels() if is_narrow else nullcontext():
+        figure = FIGURES["front"](Results(spec, study.record()))
+    figure.draw_without_rendering()
+    assert len(figure.axes) == 3
+    for axes in figure.axes[1:]:
+        points = [axes.transData.transform(pair) for pair in pairs]
+        boxes = {text: Text.get_window_extent(text) for text in axes.texts}  # of the name, without its line
+        assert sorted(text.get_text() for text in boxes) == sorted(f"trial {number}" for number in range(len(pairs)))
+        for text, box in boxes.items():
+            own = int(text.get_text().split()[1])
+            away = [np.hypot(*np.maximum(np.maximum(box.min - at, at - box.max), 0)) for at in points]
+            assert text.arrow_patch or away[own] == min(away), text
+            inside = axes.get_window_extent().padded(1)
+            assert inside.contains(*box.min), text
+            assert inside.contains(*box.max), text
+            assert min(away) > 0
+        assert not any(one.overlaps(other) for one, other in combinations(boxes.values(), 2))
+        shares = [float(tick.get_text().rstrip("%")) for tick in axes.get_yticklabels()]
+        assert len(shares) > 1
+        assert max(shares) <= 100
 
 
 def test_where_nothing_keeps_the_limits_no_line_joins_a_front(writer):
@@ -260,6 +315,25 @@ def test_seeds_at_the_top_end_their_axis_there_and_long_names_do_not_meet(writer
     assert left.xaxis.label.get_window_extent().x1 < right.xaxis.label.get_window_extent().x0
     for axes in figure.axes:  # arms with long names leave less of the width
         assert axes.xaxis.label.get_window_extent().width < 0.75 * axes.get_window_extent().width
+
+
+def test_no_ring_of_a_seed_is_cut_by_the_edge_of_its_panel(writer):
+    """Test ends lower than validation, whose top is at 100%."""
+    study, spec = writer(), load_study("quickstart")
+    for stage in ("baseline", "search"):
+        study.trial(stage, [1.0])
+    for seed, number in ((1, 0), (2, 0), (1, 1), (2, 1)):
+        study.trial("confirm", [0.98 + 0.01 * seed], test=0.9 + 0.04 * seed, repeats=number, seed=seed)
+    figure = FIGURES["seeds"](Results(spec, study.record()))
+    figure.draw_without_rendering()
+    ring = figure.dpi / 72 * 4
+    for axes in figure.axes:
+        rings = [each for each in axes.collections if isinstance(each, PathCollection)]
+        across = [axes.transData.transform(at)[0] for each in rings for at in each.get_offsets()]
+        assert len(across) == 4
+        inside = axes.get_window_extent()
+        assert inside.x0 + ring < min(across)
+        assert max(across) < inside.x1 - ring
 
 
 def test_nothing_is_drawn_of_nothing(spec, writer):
