@@ -191,7 +191,7 @@ def fetch_outcome_lines(done: FetchOutcome) -> list[str]:
         job = f"{source.address} ({source.job})"
         lines.append(f"it runs at {job}: this is what there was then. What is new: {source.fetch_command(name)}")
     if done.has_models:
-        there = {file.name for file in done.folder.models_folder.glob("trial-*[0-9].safetensors")}
+        there = {file.name for file in done.folder.list_model_files()}
         came = sum(file.rpartition("/")[2] in there for file in done.files)
         lines.append(f"models: {came} new, {len(there)} in all" if there else "models: it has none")
     elif how := fetch_models_command(done.folder, Results.load(done.folder)):

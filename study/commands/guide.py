@@ -321,13 +321,10 @@ def passage_excerpt(passage: Passage, words: Sequence[str], found: Sequence[Pass
         text = _join_parts([parts[number] for number in sorted(wider)])
         if sum(max(1, math.ceil(len(line) / MAX_LINE_CHARACTERS)) for line in text.split("\n")) <= max_lines:
             chosen = wider
-    text = _join_parts([parts[at] for at in sorted(chosen)])
-    lines = text.split("\n")
-    return (
-        "\n".join([*lines[: max_lines - 2], "...", "```"])
-        if text.startswith("```") and len(lines) > max_lines
-        else text
-    )
+    lines = _join_parts([parts[at] for at in sorted(chosen)]).split("\n")
+    if lines[0].startswith("```") and len(lines) > max_lines:
+        lines = [*lines[: max_lines - 2], "...", "```"]
+    return "\n".join(lines)
 
 
 def _is_whole_block(parts: Sequence[str], place: int) -> bool:

@@ -153,6 +153,10 @@ class StudyFolder:
         """Return the file of weights that such a trial ended with."""
         return self.models_folder / f"trial-{trial:05d}.safetensors"
 
+    def list_model_files(self) -> list[Path]:
+        """List the files of weights that there are, of whatever trials."""
+        return sorted(self.models_folder.glob("trial-*[0-9].safetensors"))
+
     def description_file(self, trial: int) -> Path:
         """Return the file with what rebuilds the networks of a final trial's weights."""
         return self.model_file(trial).with_suffix(".json")

@@ -96,10 +96,9 @@ def summary_metrics(
         cells: for each split that is known, how many samples each class has with each bias class.
     """
     split = "test" if any(name.startswith("test/") for name in available) else "val"
-    classes = [sum(row) for row in cells.get(split) or ()]
-    is_one_rare = bool(classes) and MIN_SHOWN_GROUP_SAMPLES <= min(classes) < RARE_CLASS_SHARE * sum(classes) / len(
-        classes
-    )
+    classes = [sum(row) for row in cells.get(split) or ()] or [0]
+    equal_part = sum(classes) / len(classes)
+    is_one_rare = MIN_SHOWN_GROUP_SAMPLES <= min(classes) < RARE_CLASS_SHARE * equal_part
     sizes = [size for row in cells.get(split) or () for size in row if size]
     too_small = {"worst_group_accuracy"} if sizes and min(sizes) < MIN_SHOWN_GROUP_SAMPLES else set()
     told = [name for each in study_metrics for name in dict.fromkeys((each, each.replace("log_loss", "accuracy")))]

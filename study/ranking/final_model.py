@@ -3,8 +3,9 @@
 import math
 from collections.abc import Sequence
 
-from study.home.record import TrialRecord
-from study.ranking.candidates import RELATIVE_TOLERANCE, mean_score
+from study.home.record import StudyRecord, TrialRecord
+from study.metrics import is_standard_error
+from study.ranking.candidates import RELATIVE_TOLERANCE, SeedStatistics, mean_score, split_sample_statistics
 from study.ranking.results import Results
 from study.spec import StudySpec
 from study.spec.objective import TrialScore
@@ -37,6 +38,14 @@ def trials_of_model(results: Results) -> list[TrialRecord]:
     if one is not None and (joined is None or not _is_better(joined, one)):
         return [best]
     return [record.trials[number] for number in record.ensemble.trials]
+
+
+def ensemble_statistics(record: StudyRecord) -> dict[str, SeedStatistics]:
+    """Return each metric of a final training's networks as one model, with its split's error; empty without it."""
+    if (measured := record.ensemble) is None:
+        return {}
+    known = [name for name, value in measured.metrics.items() if value is not None and not is_standard_error(name)]
+    return {name: split_sample_statistics(measured.metrics, name, len(measured.trials)) for name in known}
 
 
 def _is_better(one: TrialScore, other: TrialScore) -> bool:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from study.home.events import FoldsJoined, ParamValues
 from study.home.record import StudyRecord, TrialRecord
-from study.metrics import format_metric, format_metric_range, is_standard_error
+from study.metrics import format_metric, format_metric_range
 from study.metrics.selection_rules import summary_metrics
 from study.ranking import (
     Candidate,
@@ -17,9 +17,9 @@ from study.ranking import (
     seed_statistics,
     statistics_by_metric,
 )
-from study.ranking.candidates import split_sample_statistics
 from study.ranking.difference import is_fitted_once, to_arm
 from study.ranking.epochs import LAST_EPOCH_TEXT
+from study.ranking.final_model import ensemble_statistics
 from study.ranking.json_documents import FLATTEN_FIELDS, OMIT_IF_NONE
 from study.spec import StudySpec
 from study.text import format_parameter, list_few_names, pluralise, shell_command
@@ -265,15 +265,14 @@ def _front_members(results: Results) -> list[FrontMember]:
 def result_metric_values(results: Results) -> dict[str, float]:
     """Return mean and sample standard deviation over seeds, as WHO/SPLIT/NAME and WHO/SPLIT/NAME_sd.
 
-    For a final training every metric; for a study its own on both splits, of the baseline and the best. Where the best
-    is a reference, what leads the search is `search`.
+    For a final training and its ensemble every metric; for a study its own on both splits, of the baseline and the
+    best. Where the best is a reference, what leads the search is `search`.
     """
+    is_final = results.spec.final_seeds is not None
     values = {
         f"{who}/{name}": value
         for who, arm in summarise(results).arms.items()
-        for name, value in (
-            arm.metrics if results.spec.final_seeds else _only_study_metrics(results.spec, arm.metrics)
-        ).items()
+        for name, value in (arm.metrics if is_final else _only_study_metrics(results.spec, arm.metrics)).items()
     }
     numbers = {
         f"{name}{suffix}": one
@@ -459,10 +458,9 @@ def _summarise_ensemble(results: Results) -> ArmSummary | None:
     """Return what the networks of a final training are worth as one model; None: it is none, or is not measured."""
     if (measured := results.record.ensemble) is None:
         return None
-    count, of_trials = len(measured.trials), [results.record.trials[number] for number in measured.trials]
-    known = [name for name, value in measured.metrics.items() if value is not None and not is_standard_error(name)]
-    values = {name: split_sample_statistics(measured.metrics, name, count) for name in known}
-    return replace(_summarise_trials(results.spec, of_trials), metrics=_metric_summaries(values), beside={})
+    members = [results.record.trials[number] for number in measured.trials]
+    metrics = _metric_summaries(ensemble_statistics(results.record))
+    return replace(_summarise_trials(results.spec, members), metrics=metrics, beside={})
 
 
 def _metric_summaries(of: Mapping[str, SeedStatistics]) -> MetricSummaryByName:

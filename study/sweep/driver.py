@@ -118,7 +118,11 @@ def _make_fold_joiner(spec: StudySpec, datasets: Mapping[str, Dataset]) -> NewFo
 
 
 def _measure_ensemble(folder: StudyFolder, datasets: Mapping[str, Dataset], agenda: Agenda) -> None:
-    """Write what the networks of a final training are worth as one model, where that is new."""
+    """Write what the networks of a final training are worth as one model, where that is new.
+
+    Args:
+        datasets: as they were trained on.
+    """
     from study.sweep.seed_ensemble import measure_ensemble  # imports PyTorch
 
     (dataset,) = datasets.values()
@@ -242,7 +246,7 @@ def drive_study(
                 references.wait_until_fitted(tell)
         inbox.obey_pending_requests()  # requests that came too late are answered, so that no later driver obeys them
         if spec.final_seeds is not None and not spec.function:
-            _measure_ensemble(folder, datasets, agenda)
+            _measure_ensemble(folder, trained, agenda)
         state, enough = agenda.outcome, agenda.reached_limit
         _remove_stale_checkpoints(folder, record)
         record.apply(agenda.journal.append(SessionClosed(state, enough)))

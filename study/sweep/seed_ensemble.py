@@ -5,7 +5,6 @@ from pathlib import Path
 import torch
 
 from study.data import Dataset
-from study.data.folds import select_fold
 from study.home.events import EnsembleMeasured
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord, finite_metrics
@@ -18,6 +17,9 @@ def measure_ensemble(folder: StudyFolder, dataset: Dataset, record: StudyRecord)
     A split of which one of them said nothing is left out, and test unless each reading of it is recorded. Metrics of
     inferred groups are left out, too.
 
+    Args:
+        dataset: as the networks were trained on it; of data with folds `select_fold(dataset, None)`.
+
     Returns:
         None: fewer than two seeds are complete, no split is left, or the record has these very values.
     """
@@ -25,10 +27,10 @@ def measure_ensemble(folder: StudyFolder, dataset: Dataset, record: StudyRecord)
     numbers = tuple(trial.number for trial in trials)
     if len(trials) < 2:
         return None
-    whole, measured = select_fold(dataset, None), dict[str, float]()
+    measured, models = dict[str, float](), [folder.model_file(number) for number in numbers]
     for split in ("val", "test"):
-        if split in whole.splits and (split == "val" or all(trial.test_metrics for trial in trials)):
-            measured |= _split_metrics(whole, split, [folder.model_file(number) for number in numbers])
+        if split in dataset.splits and (split == "val" or all(trial.test_metrics for trial in trials)):
+            measured |= _split_metrics(dataset, split, models)
     event = EnsembleMeasured(numbers, finite_metrics(measured))
     return event if measured and event != record.ensemble else None
 

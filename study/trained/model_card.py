@@ -108,7 +108,7 @@ def model_card(
         whole: whether a frozen network's weights are among the model's files.
         inputs: columns of a table of the user's that the model takes.
     """
-    trials = [trial for trial in results.record.trials_of_stages("final") if trial.state == "complete"]
+    trials = results.final_trials
     seeds = ", ".join(str(trial.seed) for trial in trials)
     method = results.spec.base["method"]
     trained_for = pluralise(results.spec.epochs, "epoch")
@@ -125,7 +125,8 @@ def model_card(
             f"on seeds {seeds}. The model is the ensemble of their {len(model.trials)} networks: its probabilities are "
             f"the mean of theirs, {_why_ensemble(results.spec)}"
         )
-        values += f"value of the ensemble. Its weights are those at the end of epochs {', '.join(map(str, chosen))}."
+        of_each = dict.fromkeys(map(str, chosen))
+        values += f"value of the ensemble. Its weights are those at the end of epoch {', '.join(of_each)}."
     else:
         why = _why_seed(results.spec, model.trials[0], dataset)
         whose = f"on seeds {seeds}. The weights are those of {model.column}, {why}"
@@ -149,7 +150,7 @@ def model_card(
         "## Groups",
         *_group_sections(results.spec, trials, model, dataset),
         "## How it was chosen",
-        *_configuration_sentences(results.spec),
+        _configuration_sentence(results.spec),
         *_configuration_choice_sentences(results),
         "## Limits",
         *_limit_sentences(results.spec, dataset),
@@ -271,8 +272,8 @@ def _group_rows(
         yield [*names, str(samples), _spread_text(metric, spreads.get(metric)), own, interval]
 
 
-def _configuration_sentences(spec: StudySpec) -> Iterator[str]:
-    """Yield what of network, method and training differs from the defaults."""
+def _configuration_sentence(spec: StudySpec) -> str:
+    """Return what of network, method and training differs from the defaults."""
     sections = {
         part: {key: knob.default for key, knob in section_knobs(part, spec.base[part]).items()}
         for part in ("model", "method", "train")
@@ -283,7 +284,7 @@ def _configuration_sentences(spec: StudySpec) -> Iterator[str]:
         for key, value in spec.base[part].items()
         if key == "name" or (key in defaults and value not in ([], defaults[key]))
     ]
-    yield f"{escape_markdown(', '.join(told))}; other keys have their defaults."
+    return f"{escape_markdown(', '.join(told))}; other keys have their defaults."
 
 
 def _configuration_choice_sentences(results: Results) -> Iterator[str]:

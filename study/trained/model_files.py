@@ -81,12 +81,11 @@ def write_descriptions_and_card(folder: StudyFolder, results: Results, datasets:
     """
     from study.trained.classifier import TrainedClassifier  # PyTorch, which reading a study does without
 
-    trials = [trial for trial in results.record.trials_of_stages("final") if trial.state == "complete"]
-    if not trials:
+    if not results.final_trials:
         return
     (dataset,) = (select_fold(of, None) for of in datasets.values())
     encoding = _table_encoding(results.spec.base["data"], dataset)
-    of_each = [[trial] for trial in trials]
+    of_each = [[trial] for trial in results.final_trials]
     if results.record.ensemble is not None:
         of_each.append([results.record.trials[number] for number in results.record.ensemble.trials])
     for members in of_each:

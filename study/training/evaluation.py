@@ -168,8 +168,13 @@ class SplitEvaluator:
         return self._predict_classes(split, "encoder", scores), log_losses(scores, self._splits[split].target)
 
     def log_probabilities(self, split: str) -> Tensor:
-        """Return log p of each class, (N, classes) float32, in nats: p is the softmax of the scores."""
-        return self.class_scores("encoder", self.compute_features(split)).float().log_softmax(1)
+        """Return log p of each class, (N, classes) float32, in nats: p is the softmax of the scores.
+
+        Raises:
+            DivergedError: the features of a sample are not finite.
+        """
+        check_features_are_finite(features := self.compute_features(split), split)
+        return self.class_scores("encoder", features).float().log_softmax(1)
 
     def metrics_of_scores(self, split: str, scores: Tensor) -> dict[str, float]:
         """Compute the metrics of a split, `SPLIT/NAME`, of these scores (N, classes) in place of the networks' own.

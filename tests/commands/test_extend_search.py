@@ -112,6 +112,13 @@ class Killed(Exception):
     """The driver died."""
 
 
+def play_until_killed(course: Course) -> None:
+    """Run a study until it ends, or its driver dies."""
+    with suppress(Killed):
+        course.play()
+    course.ledger.close()
+
+
 def ended_by_a_user(home: Path, spec: StudySpec, dies: bool) -> StudyFolder:
     """A study whose search a user ended while its fifth configuration ran; its driver died then, or not."""
     folder = Home(home).create_study(spec)
@@ -124,9 +131,7 @@ def ended_by_a_user(home: Path, spec: StudySpec, dies: bool) -> StudyFolder:
         return score(trial, epoch)
 
     course = Course(folder.ledger_file, spec, at_the_fifth)
-    with suppress(Killed):
-        course.play()
-    course.ledger.close()
+    play_until_killed(course)
     return folder
 
 
@@ -141,10 +146,7 @@ def test_more_trials_count_from_those_that_there_are_once_time_ended_the_search(
             raise Killed
         return score(trial, epoch)
 
-    course = Course(folder.ledger_file, spec, in_confirm)
-    with suppress(Killed):
-        course.play()
-    course.ledger.close()
+    play_until_killed(Course(folder.ledger_file, spec, in_confirm))
     tried = StudyRecord.load(folder.ledger_file).n_configurations_tried
     assert tried < 50
     assert extend_study.add_trials(folder, spec, "+2").extended_n_configurations == tried + 2

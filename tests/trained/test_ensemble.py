@@ -9,8 +9,9 @@ import torch
 from helpers import Told, quickstart, record
 from hypothesis import given
 from hypothesis import strategies as st
+from safetensors.torch import load_file, save_file
 
-from study import data
+from study import data, files
 from study.errors import UserError
 from study.home.events import EnsembleMeasured
 from study.home.folder import Home, StudyFolder
@@ -142,6 +143,22 @@ def test_a_changed_network_among_them_is_refused(folder: StudyFolder, tmp_path: 
     for read in (lambda: load(model), lambda: evaluate_model(Home(tmp_path / "home"), model, "val")):
         with pytest.raises(UserError, match=r"trial-00001\.safetensors: is not the file that study train wrote"):
             read()
+
+
+def test_a_network_among_them_whose_features_are_no_numbers_is_refused_in_words(
+    folder: StudyFolder, tmp_path: Path
+) -> None:
+    description = ModelDescription.read_file(folder.ensemble_file)
+    for file in (folder.model_file(0), folder.model_file(1)):
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    spoilt = tmp_path / folder.model_file(1).name
+    values = load_file(spoilt)
+    name = next(name for name in values if name.endswith("encoder.last.weight"))
+    save_file({**values, name: torch.full_like(values[name], torch.inf)}, spoilt)
+    model = tmp_path / folder.ensemble_file.name
+    replace(description, other_weights={spoilt.name: files.sha256_of_file(spoilt)}).write_file(model)
+    with pytest.raises(UserError, match=r"ensemble\.json: the features of 36\d of 36\d samples of val are not finite"):
+        evaluate_model(Home(tmp_path / "home"), model, "val")
 
 
 def test_its_description_reads_as_it_was_written(folder: StudyFolder, tmp_path: Path) -> None:

@@ -17,9 +17,9 @@ from study.analysis.statistics.debiasing_metrics import (
 )
 from study.metrics import format_metric
 from study.ranking import Results, SeedStatistics
-from study.ranking.candidates import CandidateLead, split_sample_statistics
+from study.ranking.candidates import CandidateLead
 from study.ranking.difference import Arm, Difference, to_arm
-from study.ranking.final_model import trials_of_model
+from study.ranking.final_model import ensemble_statistics, trials_of_model
 from study.ranking.json_documents import Statement
 from study.spec import StudySpec
 from study.spec.configuration import are_same_configuration
@@ -371,15 +371,11 @@ class EnsembleReached(Statement):
 
 
 def _ensemble_values(results: Results) -> Iterator[EnsembleReached]:
-    if (measured := results.record.ensemble) is None:
-        return
-    own = results.spec.objective.metrics
+    own, known = results.spec.objective.metrics, ensemble_statistics(results.record)
     names = [*own, *(f"test/{name.split('/')[1]}" for name in own)]
-    count, model = len(measured.trials), trials_of_model(results)
-    known = [name for name in names if measured.metrics.get(name) is not None]
-    values = {name: split_sample_statistics(measured.metrics, name, count) for name in known}
-    if values:
-        yield EnsembleReached(count, values, model[0].seed if len(model) == 1 else None)
+    if values := {name: known[name] for name in names if name in known}:
+        model = trials_of_model(results)
+        yield EnsembleReached(next(iter(values.values())).count, values, model[0].seed if len(model) == 1 else None)
 
 
 def _final_values(results: Results, final: Arm) -> Iterator[FinalTrainingReached]:

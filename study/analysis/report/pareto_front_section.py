@@ -111,8 +111,8 @@ class FrontGain(Statement):
     def __str__(self) -> str:
         head = f"{self.best.label.capitalize()} against the baseline"
         if not self.is_chosen:
-            head = f"Of the search {self.best.label} has {self.best.spec.objective.front_choice_text}"
-            head += "; against the baseline"
+            choice = self.best.spec.objective.front_choice_text
+            head = f"Of the search {self.best.label} has {choice}; against the baseline"
         is_doubted = any(self._is_doubted(name, gain) for name, gain in self.gains.items())
         though = f", though this does not say that {self.best.label} has learned the class" * is_doubted
         told, on_test = f"{head}: {self._changes('val')}{though}.", self._changes("test")

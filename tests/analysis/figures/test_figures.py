@@ -183,10 +183,8 @@ def test_the_trials_on_a_front_are_called_as_in_tables_and_their_names_do_not_me
     assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
 
 
-def test_no_name_of_a_front_crosses_the_axis_beside_it(writer):
-    """It would to the left of the first point, as there are three panels."""
-    spec, study = load_study("quickstart", [*SEVERAL, "search.confirm={top: 2, seeds: 2}"]), writer()
-    pairs = [(0.1, 0.7), (0.9, 0.9)]
+def front_of_pairs(spec, study, pairs):
+    """The front of configurations by gap and accuracy, each on two fresh seeds, as drawn."""
     for gap, accuracy in pairs:
         study.trial("search", [accuracy], also={"val/equalized_odds": gap})
     for number, (gap, accuracy) in enumerate(pairs):
@@ -195,6 +193,14 @@ def test_no_name_of_a_front_crosses_the_axis_beside_it(writer):
             study.trial("confirm", [accuracy], test=accuracy, also=known, repeats=number, seed=seed)
     figure = FIGURES["front"](Results(spec, study.record()))
     figure.draw_without_rendering()
+    return figure
+
+
+def test_no_name_of_a_front_crosses_the_axis_beside_it(writer):
+    """It would to the left of the first point, as there are three panels."""
+    spec, study = load_study("quickstart", [*SEVERAL, "search.confirm={top: 2, seeds: 2}"]), writer()
+    pairs = [(0.1, 0.7), (0.9, 0.9)]
+    figure = front_of_pairs(spec, study, pairs)
     axes = figure.axes[1]
     assert len(figure.axes) == 3
     assert all(text.get_window_extent().x0 > axes.get_window_extent().x0 for text in axes.texts)
@@ -204,14 +210,7 @@ def test_no_line_of_a_front_runs_into_a_name(writer):
     """Names beside the axis stand to the right of their points, where the front goes on."""
     spec = load_study("quickstart", [*SEVERAL[:2], "search.confirm={top: 3, seeds: 2}"])
     study, pairs = writer(), [(0.1, 0.7), (0.11, 0.72), (0.6, 0.95)]
-    for gap, accuracy in pairs:
-        study.trial("search", [accuracy], also={"val/equalized_odds": gap})
-    for number, (gap, accuracy) in enumerate(pairs):
-        for seed in (1, 2):
-            known = {"val/equalized_odds": gap, "test/equalized_odds": gap}
-            study.trial("confirm", [accuracy], test=accuracy, also=known, repeats=number, seed=seed)
-    figure = FIGURES["front"](Results(spec, study.record()))
-    figure.draw_without_rendering()
+    figure = front_of_pairs(spec, study, pairs)
     axes = figure.axes[1]
     (line,) = (line for line in axes.lines if line.get_label() == "front")
     drawn = line.get_transform().transform_path(line.get_path())
