@@ -10,6 +10,7 @@ from pathlib import Path, PurePath
 from study.api.argument_names import errors_name_arguments
 from study.api.notebook import create_progress_view
 from study.api.study_object import Study, warn_if_failed
+from study.commands.check_metrics import misspelt_metric_warnings
 from study.driver.driver_process import run_in_driver_process
 from study.driver.run import StudyFileRequest, run_from_file
 from study.errors import UserError
@@ -127,6 +128,8 @@ def build_function_study(
         raise
     if outside := spec.space.values_outside(spec.search.baseline or {}):
         print_text(f"baseline: {', '.join(outside)}: outside the space, so the search tries no such value", sys.stderr)
+    for warning in misspelt_metric_warnings(spec):
+        print_text(f"warning: {warning}", sys.stderr)
     return spec, content
 
 
@@ -281,7 +284,8 @@ def run(
         The study. Its `state` is `failed`, and its `best` None, where no trial could be completed.
 
     Raises:
-        UserError: something given cannot be used; nothing was started.
+        UserError: something given cannot be used, or the function's first yield lacks a metric that is named; no study
+            is left behind.
         study.errors.StudyStoppedError: the study had to stop, through no fault of the user's.
 
     Example:

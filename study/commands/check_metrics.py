@@ -7,7 +7,7 @@ from study.data import Dataset, Facts, cells
 from study.data.cells import DatasetCounts
 from study.errors import UserError
 from study.knobs import Section
-from study.metrics import CELLS_BY_GROUP_METRIC
+from study.metrics import CELLS_BY_GROUP_METRIC, nearly_spelt_metric
 from study.metrics.selection_rules import BIAS_LABEL_METRICS, SELECTION_RULES
 from study.spec import StudySpec
 from study.text import quoted
@@ -59,6 +59,22 @@ def _incomparable_cells(of_class: int, row: Sequence[int]) -> list[ClassAndBiasC
     if sum(count > 0 for count in row) >= 2:
         return []
     return [(of_class, s) for s, count in enumerate(row) if not count]
+
+
+def misspelt_metric_warnings(spec: StudySpec) -> list[str]:
+    """Return warnings of metrics of a user's function that are nearly spelt as others; what it yields is not known yet.
+
+    The others are those of this software and of the same study.
+    """
+    if not spec.function:
+        return []
+    named = spec.objective.needed_metrics
+    meant = {name: nearly_spelt_metric(name, named[:place]) for place, name in enumerate(named)}
+    return [
+        f"{name} is no metric of this software. Did you mean {near}? Else the function has to yield it, so spelt"
+        for name, near in meant.items()
+        if near
+    ]
 
 
 MAX_NAMED_CELLS = 3

@@ -63,7 +63,7 @@ def start_step_printer(console: Console | None) -> ProgressCallback:
 
     def tell(text: str) -> None:
         line = f"{clock_text(time.monotonic() - began)}  {text}"
-        console.print(line, highlight=False, soft_wrap=True, markup=False)
+        console.print(line, highlight=False, soft_wrap=True, markup=False, emoji=False)
 
     return tell
 

@@ -291,7 +291,7 @@ def plan_study(spec: StudySpec) -> Plan:
         reading=[data.describe_column_reading(section) for section in data_sections],
         columns=[data.column_findings(section) for section in data_sections],
         features=_feature_extraction_notes(spec, counts),
-        warnings=[*_missing_weights_warnings(spec), *warnings],
+        warnings=[*_missing_weights_warnings(spec), *check_metrics.misspelt_metric_warnings(spec), *warnings],
         space={key: _searched_key(spec, key) for key in search.space},
         configurations=search_checks.count_configurations(search, spec.space),
         baseline=search.baseline,

@@ -29,9 +29,10 @@ from study.home.ledger import Ledger
 from study.home.record import StudyRecord
 from study.ranking import Results
 from study.spec import StudySpec, load_study
+from study.sweep.failures import FunctionRefusedError
 from study.sweep.own_ray import MAX_FOLDER_CHARACTERS
 from study.sweep.ray_runtime import SharedRay, check_cluster_answers, check_trial_fits_machine, set_ray_variables
-from study.text import flatten_mapping
+from study.text import flatten_mapping, print_text
 from study.tracking import MlflowTracker
 from study.tracking.connection import require_server_password
 from study.trained.model_files import copy_frozen_weights
@@ -67,6 +68,8 @@ def run_from_file(
         home.check_writable()
         if isinstance(given, StudyFileRequest):
             given = load_study(given.spec, given.assignments, given.profile, given.name)
+            for warning in check_metrics.misspelt_metric_warnings(given):
+                print_text(f"warning: {warning}", sys.stderr)
     return (start_or_resume if or_resume else run_new_study)(home, given, view, address, function=function)
 
 
@@ -88,7 +91,8 @@ def run_new_study(
 
     Raises:
         UserError: its name is taken, a trial does not fit the machine or its data cannot be loaded or have no
-            metric that it looks at, or the cluster cannot be reached; nothing is left behind.
+            metric that it looks at, a function's first yield cannot be used, or the cluster cannot be reached; nothing
+            is left behind.
         StudyStoppedError: see `study.sweep.driver.drive_study`; `study resume` tries again.
         StartInterruptedError: a signal came before the driver had the study.
     """
@@ -106,14 +110,14 @@ def run_new_study(
 
 @contextmanager
 def _remove_study_if_refused(home: Home, folder: StudyFolder) -> Iterator[None]:
-    """Remove a new study that is refused before its first trial: the same command works once that is mended."""
+    """Remove a new study that is refused before its first report: the same command works once that is mended."""
     try:
         yield
     except (StudyStoppedError, StartInterruptedError):
         raise
-    except Exception:
+    except Exception as error:
         with suppress(UserError, OSError):  # the error that refused it is raised below
-            if not StudyRecord.load(folder.ledger_file).trials:
+            if isinstance(error, FunctionRefusedError) or not StudyRecord.load(folder.ledger_file).trials:
                 delete_study(home, folder.name)
         raise
 

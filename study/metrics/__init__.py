@@ -8,7 +8,8 @@ A reported name is `SPLIT/NAME`. The name of a further encoder, of a probe, or b
 """
 
 import math
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Literal
@@ -164,6 +165,36 @@ def metric_direction(reported: str) -> Direction | None:
     """Return the direction in which a reported metric is better; None: neither, or it is not in the table."""
     metric = find_metric(reported)
     return metric.better if metric else None
+
+
+MIN_SPELLING_RATIO = 0.85
+"""Least likeness of two names, of 1, at which one may be a slip of the other: a function may call a metric anything."""
+
+
+def nearly_spelt_metric(reported: str, others: Iterable[str] = ()) -> str | None:
+    """Return the metric whose name a function's metric has but for a slip, as `val/acuracy`; None: there is none.
+
+    A name that is in the table, or ends with one of it, is none.
+
+    Args:
+        others: further names that may be meant, as those of the same search. One that differs in a number or in its
+            last word alone, as `val/recall_a` and `val/recall_b`, is not meant.
+    """
+    from difflib import get_close_matches
+
+    if find_metric(reported):
+        return None
+    split = reported.rpartition("/")[0]
+    known = [f"{split}/{other}" for other in METRICS if other not in CELLS_BY_GROUP_METRIC]
+    own = [other for other in others if _common_stem(reported, other) is None]
+    close = get_close_matches(reported.lower(), [*own, *known], n=1, cutoff=MIN_SPELLING_RATIO)
+    return close[0] if close else None
+
+
+def _common_stem(name: str, other: str) -> str | None:
+    """Return what two names are without their numbers, or without their last words, where that is the same."""
+    stems = [(re.sub(r"\d+", "", one), one.rpartition("_")[0]) for one in (name, other)]
+    return next((first for first, second in zip(*stems, strict=True) if first and first == second), None)
 
 
 def lower_is_better(reported: str) -> bool:

@@ -83,7 +83,7 @@ def _check_directions(spec: StudySpec, searched: list[str], problems: ProblemCol
         problems.add_problem(
             at,
             f"is missing: whether a higher or a lower value of {', '.join(unknown)} is better is not known. "
-            f"Allowed: {allowed} (study.run: {python})",
+            f"{_misspelt_hint(unknown, searched)}Allowed: {allowed} (study.run: {python})",
         )
     for name in searched:
         says = metrics.metric_direction(name) if name.split("/")[-1] in metrics.METRICS else None
@@ -91,6 +91,14 @@ def _check_directions(spec: StudySpec, searched: list[str], problems: ProblemCol
             word = "higher" if says == "max" else "lower"
             message = f"{spec.direction(name)!r} given for {name}, of which a {word} value is better. Allowed: {says}"
             problems.add_problem(at, f"{message}; what should go the other way needs another name")
+
+
+def _misspelt_hint(unknown: list[str], searched: list[str]) -> str:
+    """Return `Did you mean val/accuracy? ` for names that are nearly those of other metrics, or an empty text."""
+    meant = dict.fromkeys(
+        filter(None, (metrics.nearly_spelt_metric(name, searched[: searched.index(name)]) for name in unknown))
+    )
+    return f"Did you mean {', '.join(meant)}? " if meant else ""
 
 
 def _metric_hint(name: str, valid: list[str]) -> str:

@@ -186,6 +186,10 @@ class Agenda:
         record: what the ledger says so far; kept up to date here.
         rule: early stopping of searched trials; it hears all that the record holds.
         joins: yields events for configurations that have run on all folds; None: there are no folds.
+
+    Attributes:
+        stopping: how the study ends where it has to stop; None: it goes on.
+        refusal: why no trial of the study can run, where the first one has told that; None: none has.
     """
 
     def __init__(
@@ -199,6 +203,7 @@ class Agenda:
         self._joins = joins
         self.spec, self.record, self.journal = spec, record, StudyEndingLedger(ledger)
         self.stopping: StudyOutcome | None = None
+        self.refusal: str | None = None
         self._search, self._later = SearchStage(spec, record, rule), StagesAfterSearch(spec, record)
         self._testing: set[int] = set()  # under way
         self._untestable: set[int] = set()
@@ -324,10 +329,14 @@ class Agenda:
     def record_trial_failure(self, number: int, failure: TrialFailure) -> None:
         """Make a trial that was cut off run again where that can help, else write that it has failed.
 
-        Do nothing if it had ended before its worker died.
+        Stop the study, and write nothing, where no trial of it could run, and none has reported an epoch. Do nothing if
+        the trial had ended before its worker died.
         """
         trial = self.record.trials[number]
         if trial.state in ENDED_STATES:
+            return
+        if failure.is_of_study and not any(other.reports for other in self.record.trials.values()):
+            self.stopping, self.refusal = "interrupted", failure.reason
             return
         if lost := self._requeued.requeue(trial, failure):
             self._append_event(lost)

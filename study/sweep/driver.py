@@ -29,6 +29,7 @@ from study.spec import StudySpec
 from study.sweep import STARTING_RAY_STEP, STARTING_TRIALS_STEP
 from study.sweep.agenda import Agenda, NewFoldsJoined, StudyCannotContinueError
 from study.sweep.early_stopping import EarlyStopping
+from study.sweep.failures import FunctionRefusedError
 from study.sweep.fair_share import ClusterShare, new_peer
 from study.sweep.own_ray import RayProcesses, RayStartError
 from study.sweep.ray_runtime import JoinedCluster, RayStarter, TrialSlots, count_gpus, discard_text, start_or_join_ray
@@ -199,6 +200,7 @@ def drive_study(
 
     Raises:
         UserError: the data or weights are not those that the study began with, or the cluster cannot be used.
+        FunctionRefusedError: what the user's function yields first cannot be used, and no trial has reported an epoch.
         StudyStoppedError: the disk is full, another driver took the study over, or Ray cannot start, or has ended.
         KeyboardInterrupt: a signal came while Ray was starting, or a second one.
     """
@@ -244,6 +246,10 @@ def drive_study(
             with closing(ReferenceFitter(agenda, folder)) as references:
                 _run_tune(agenda, folder, datasets, address is None, tell, references)
                 references.wait_until_fitted(tell)
+        if agenda.refusal:
+            raise FunctionRefusedError(
+                f"{agenda.refusal}. Each trial would end so: mend the function, or the name where the study asks for it"
+            )
         inbox.obey_pending_requests()  # requests that came too late are answered, so that no later driver obeys them
         if spec.final_seeds is not None and not spec.function:
             _measure_ensemble(folder, trained, agenda)

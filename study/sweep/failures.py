@@ -9,7 +9,7 @@ from study.errors import UserError, disk_remedy, error_message, find_disk_error
 from study.knobs import Value
 from study.sweep.host_memory import KILLED_PROCESS_PATTERN, MemoryLimit
 from study.text import escape_control, shorten_text
-from study.training.function_loading import function_frames, function_line
+from study.training.function_loading import FirstYieldError, function_frames, function_line
 from study.training.gpu_errors import GpuErrorPattern, find_gpu_error_pattern
 
 if TYPE_CHECKING:  # takes tenths of a second, and workers do not need it
@@ -39,12 +39,14 @@ class TrialFailure:
         reason: what happened, for the user.
         needs_whole_gpu: the GPU's memory ran out; with a whole GPU to itself the trial may fit.
         node_died: the node or GPU died under the trial, which is no fault of the trial's.
+        is_of_study: it is no matter of the configuration: every trial of the study would fail in the same way.
     """
 
     kind: "FailureKind"
     reason: str
     needs_whole_gpu: bool = False
     node_died: bool = False
+    is_of_study: bool = False
 
     def may_run_again(self, trial: "TrialRecord", spec: "StudySpec", before: int) -> bool:
         """Return whether the trial gets another attempt.
@@ -174,6 +176,8 @@ def _classify_exception(error: BaseException) -> TrialFailure:
         return TrialFailure("OOM", _exception_line(error), needs_whole_gpu=True)
     if isinstance(error, MemoryError):
         return TrialFailure("OOM", _exception_line(error))
+    if isinstance(error, FirstYieldError):
+        return TrialFailure("BUG", _exception_line(error), is_of_study=True)
     sign = find_gpu_error_pattern(error_message(error))
     return _failure_of_gpu_error(sign, _exception_line(error)) if sign else TrialFailure("BUG", _exception_line(error))
 
@@ -190,6 +194,10 @@ def _failure_of_gpu_error(sign: GpuErrorPattern, reason: str) -> TrialFailure:
         return TrialFailure("OOM", reason, needs_whole_gpu=sign.meaning == "memory")
     advised = f"{reason}. Remedy: {sign.advice}" if sign.advice else reason
     return TrialFailure("BUG" if sign.meaning == "code" else "PREEMPTED", advised)
+
+
+class FunctionRefusedError(UserError):
+    """What the user's function yields first cannot be used: no trial of the study could run."""
 
 
 class StudyCannotContinueError(BaseException):

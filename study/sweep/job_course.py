@@ -31,7 +31,7 @@ from study.training.device import (
     limit_gpu_memory,
     set_cublas_workspace,
 )
-from study.training.function_trial import FunctionTrialError
+from study.training.function_loading import FunctionTrialError
 from study.training.gpu_errors import unusable_gpu_reason
 from study.upstream.environment import ProcessKind, variables_of_processes
 

@@ -165,6 +165,14 @@ def takes_optional_argument(function: TrainingFunction, name: str) -> bool:
     return name in inspect.signature(function).parameters
 
 
+class FunctionTrialError(UserError):
+    """A function yields something that cannot be used, or stops too early; the message says what."""
+
+
+class FirstYieldError(FunctionTrialError):
+    """A function's first yield lacks a metric that is needed, or is none of metrics: it is so in every trial."""
+
+
 def check_training_function(function: Any, named: str) -> None:
     """Refuse what is not a training function.
 

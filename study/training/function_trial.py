@@ -16,7 +16,7 @@ from typing import Any, TypedDict
 import numpy as np
 import torch
 
-from study.errors import UserError
+from study.errors import did_you_mean
 from study.files import replace_atomically, write_atomically
 from study.knobs import Section
 from study.methods.own_function import RESERVED_KEYS
@@ -28,6 +28,8 @@ from study.training.diverged import DivergedError
 from study.training.function_loading import (
     FUNCTION_ARGUMENTS,
     PICKLE_PREFIX,
+    FirstYieldError,
+    FunctionTrialError,
     TrainingFunction,
     check_takes_fold,
     load_function,
@@ -121,10 +123,6 @@ class FolderCheckpoint:
 
 
 METRIC_NAME_PATTERN = re.compile(r"(train|val|test)/\w+")
-
-
-class FunctionTrialError(UserError):
-    """A function yields something that cannot be used, or stops too early; the message says what."""
 
 
 def seed_all_generators(seed: int) -> None:
@@ -315,22 +313,23 @@ class FunctionTrial:
 
     def _check_yield(self, yielded: Any, epoch: int) -> dict[str, float]:
         """Check what was yielded for an epoch and return it as numbers; see `train_epochs`."""
+        form_error = FirstYieldError if epoch == 1 else FunctionTrialError
         if not isinstance(yielded, Mapping):
-            raise FunctionTrialError(
+            raise form_error(
                 f"{self._name}: yielded {type(yielded).__name__} in epoch {epoch}, allowed is a mapping of metrics"
             )
         metrics = {}
         for name, value in yielded.items():
             if not METRIC_NAME_PATTERN.fullmatch(str(name)):
-                raise FunctionTrialError(
+                raise form_error(
                     f"{self._name}: yielded {name!r}, allowed are train/NAME, val/NAME and test/NAME, NAME of letters, "
                     "digits and underscores"
                 )
             metrics[str(name)] = self._metric_as_number(name, value, epoch)
         if missing := [name for name in self._needed if name not in metrics]:
-            there = ", ".join(metrics) or "nothing"
-            raise FunctionTrialError(
-                f"{self._name}: did not yield {', '.join(missing)} in epoch {epoch}. It yielded: {there}"
+            there, meant = ", ".join(metrics) or "nothing", did_you_mean(missing[0], metrics)
+            raise form_error(
+                f"{self._name}: did not yield {', '.join(missing)} in epoch {epoch}. {meant}It yielded: {there}"
             )
         for name in (*self._needed, "train/loss"):
             if name in metrics and not math.isfinite(metrics[name]):

@@ -121,6 +121,11 @@ def test_the_study_has_all_that_was_given() -> None:
         ({"space": {"width": []}}, r"^space: width.choices: \[\] given, allowed is at least 1 item"),
         ({"baseline": {"rate": 0.5, "x": 1}}, r"^baseline: x: unknown key"),
         ({"metric": "val/score"}, r"^maximize: is missing: .*val/score .*study.run: maximize=True or False"),
+        ({"metric": "val/acuracy"}, r"^maximize: is missing: .*val/acuracy .*Did you mean val/accuracy\? Allowed"),
+        (
+            {"metric": ["val/weights", "val/weigths"], "maximize": None},
+            r"^maximize: is missing: .*Did you mean val/weights\? Allowed",
+        ),
         ({"metric": "accuracy"}, r"^metric: 'accuracy' given"),
         ({"fixed": {"a-b": 1}}, r"^fixed: a-b: allowed is a name of letters"),
         ({"fixed": {"name": "x"}}, r"fixed: name: is taken"),
@@ -131,6 +136,35 @@ def test_the_study_has_all_that_was_given() -> None:
 def test_what_cannot_be_used_is_told(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(study.UserError, match=message):
         made(own_functions.train, **changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "warning"),
+    [
+        (
+            {"metric": "val/acuracy", "maximize": True},
+            "val/acuracy is no metric of this software. Did you mean val/acc",
+        ),
+        ({"assignments": ['search.constraints=["val/log_los <= 0.5"]']}, "Did you mean val/log_loss?"),
+        (
+            {
+                "metric": ["val/accuracy", "val/weights"],
+                "maximize": [True, False],
+                "assignments": ['search.constraints=["val/weigths <= 3"]'],
+            },
+            "val/weigths is no metric of this software. Did you mean val/weights?",
+        ),
+        ({"metric": "val/my_accuracy", "maximize": True}, ""),
+        ({"metric": ["val/recall_a", "val/recall_b"], "maximize": [True, True]}, ""),
+        ({"metric": ["val/f1", "val/f2"], "maximize": [True, True]}, ""),
+    ],
+)
+def test_a_metric_that_is_nearly_spelt_as_another_is_told_before_the_start(
+    changes: dict[str, Any], warning: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made(own_functions.train, **changes)
+    told = capsys.readouterr().err
+    assert (warning in told) if warning else not told
 
 
 def test_the_direction_of_any_metric_can_be_given() -> None:

@@ -312,6 +312,13 @@ def test_before_a_study_is_there_its_step_alone_is_shown() -> None:
     assert "waiting" not in drawn.getvalue()
 
 
+def test_what_is_told_has_no_pictures_in_place_of_words() -> None:
+    out = io.StringIO()
+    with ProgressView(Console(file=out, width=200))(SPEC, StudyRecord()) as tell:
+        tell("trial 0 failed: own:train: did not yield val/loss")
+    assert "own:train: did" in out.getvalue()
+
+
 def test_quiet_shows_nothing() -> None:
     out = io.StringIO()
     with ProgressView(Console(file=out), quiet=True)(SPEC, StudyRecord()):

@@ -199,3 +199,27 @@ def test_a_trial_finds_its_modules_as_new_and_fails_as_its_function_did(make_com
     assert (own.info.run_name, own.info.status, own.data.metrics) == ("mine", "FINISHED", {"loss": 0.25})
     assert [file.path for file in client.list_artifacts(own.info.run_id, "deep")] == ["deep/note.txt"]
     assert not (command.work / "mlflow.db").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_a_study_of_a_metric_that_its_function_does_not_yield_leaves_nothing_behind(
+    make_command: Callable[[], Command],
+) -> None:
+    """The same command works once the name is mended."""
+    command = make_command()
+    (command.work / "my_module_of_this_test.py").write_text(MODULE)
+    (command.work / "mine.yaml").write_text(STUDY)
+    limit = ("--set", "search.constraints=[val/acuracy >= 0.1]", "--set", "search.early_stopping.name=none")
+    refused = command("run", "mine.yaml", *limit, "--set", "search.concurrency=2")
+    assert refused.returncode == 2
+    assert "failed" not in refused.stdout + refused.stderr
+    assert "warning: val/acuracy is no metric of this software. Did you mean val/accuracy?" in refused.stderr
+    assert (
+        "my_module_of_this_test:train: did not yield val/acuracy in epoch 1. Did you mean 'val/accuracy'? It yielded: "
+        "val/accuracy, test/accuracy. Each trial would end so: mend the function, or the name"
+    ) in refused.stderr.replace("\n", " ")
+    home = Home(command.folder("mine").path.parent)
+    assert not home.list_studies()
+    client = MlflowClient(home.tracking_uri)
+    assert not [run for one in client.search_experiments() for run in client.search_runs([one.experiment_id])]

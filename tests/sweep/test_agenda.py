@@ -20,6 +20,7 @@ from study.ranking import Results
 from study.spec import StudySpec, objective
 from study.spec.sampler_capabilities import SAMPLER_CAPABILITIES
 from study.sweep.agenda import MIN_ALIKE_FAILURES
+from study.sweep.failures import TrialFailure
 
 
 def assert_whole(spec: StudySpec, record: StudyRecord) -> None:
@@ -151,6 +152,25 @@ def test_a_study_whose_first_trials_all_fail_stops(tmp_path: Path) -> None:
     course = Course(tmp_path / "ledger.jsonl", spec_of(), lambda trial, epoch: None).play()
     assert course.agenda.stopping == course.record.state == "failed"
     assert len(course.record.trials) == MIN_ALIKE_FAILURES
+
+
+OF_STUDY = TrialFailure("BUG", "train: did not yield val/log_los in epoch 1", is_of_study=True)
+
+
+def test_a_first_yield_that_no_trial_can_do_without_stops_a_study_at_once(begin: Callable[..., Course]) -> None:
+    course = begin(spec_of(), trials=2)
+    course.agenda.record_trial_failure(1, OF_STUDY)
+    assert course.agenda.refusal == OF_STUDY.reason
+    assert course.agenda.next_job() == "done"
+    assert not [trial for trial in course.record.trials.values() if trial.state == "failed"]
+
+
+def test_such_a_yield_is_a_failed_trial_where_others_have_reported(begin: Callable[..., Course]) -> None:
+    course = begin(spec_of(), trials=2)
+    assert course.agenda.record_epoch(0, 1, {"val/accuracy": 0.5})
+    course.agenda.record_trial_failure(1, OF_STUDY)
+    assert course.agenda.refusal is course.agenda.stopping is None
+    assert course.record.trials[1].reason == OF_STUDY.reason
 
 
 def test_one_trial_that_works_keeps_a_study_going(tmp_path: Path) -> None:

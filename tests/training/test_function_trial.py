@@ -12,8 +12,7 @@ from study.errors import UserError
 from study.ranking.epochs import BestEpochTracker
 from study.spec.objective import Objective
 from study.training import DivergedError, FunctionTrial, TrainOptions, TrialConfig, UnusableCheckpointError
-from study.training.function_loading import PICKLE_PREFIX, PICKLED_FUNCTION_FILE, pickle_digest
-from study.training.function_trial import FunctionTrialError
+from study.training.function_loading import PICKLE_PREFIX, PICKLED_FUNCTION_FILE, FunctionTrialError, pickle_digest
 
 WHERE = str(Path(own_functions.__file__).parent)
 NEEDED = ["val/accuracy"]
@@ -147,7 +146,11 @@ def test_a_checkpoint_of_another_trial_or_a_damaged_one_is_not_used(tmp_path: Pa
     [
         (0.7, r"yielded float in epoch 1, allowed is a mapping of metrics"),
         ({"accuracy": 0.7}, r"yielded 'accuracy', allowed are train/NAME, val/NAME and test/NAME"),
-        ({"val/acc": 1, "train/loss": 2}, r"did not yield val/accuracy in epoch 1. It yielded: val/acc, train/loss"),
+        (
+            {"val/acc": 1, "train/loss": 2},
+            r"did not yield val/accuracy in epoch 1. Did you mean 'val/acc'\? It yielded: val/acc, train/loss",
+        ),
+        ({"val/error": 1}, r"did not yield val/accuracy in epoch 1. It yielded: val/error"),
         ({"val/accuracy": "0.5"}, r"yielded str for 'val/accuracy' in epoch 1, allowed is a number"),
         ({"val/accuracy": 10**400}, r"yielded int for 'val/accuracy' in epoch 1, too large: allowed is a number below"),
         ({"val/accuracy": [[1, 2]]}, r"yielded list for 'val/accuracy' in epoch 1, allowed is a number"),
