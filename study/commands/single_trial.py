@@ -18,8 +18,9 @@ from study.metrics.group_names import LabelNames, group_metric_in_words, group_s
 from study.ranking.epochs import BestEpochTracker
 from study.spec import StudySpec
 from study.training import DivergedError, FunctionTrial, Trial
-from study.training.device import NoDeviceError, describe_device, resolve_device
+from study.training.device import describe_device, resolve_device
 from study.training.function_loading import function_frames, function_line
+from study.training.gpu_errors import NoDeviceError
 
 COLUMN_GAP = "  "
 

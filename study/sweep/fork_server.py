@@ -21,10 +21,9 @@ import pickle
 import select
 import signal
 import socket
-import struct
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -34,32 +33,28 @@ import psutil
 import safetensors.numpy  # noqa: F401 (as it is imported for each trial)
 import torch
 
-from study.errors import UserError
 from study.knobs import Value
 from study.sweep import job_course
-from study.sweep.failures import TrialFailedError
+from study.sweep.fork_protocol import (
+    CONTINUE_ANSWER,
+    END_TRIAL_COMMAND,
+    RUN_TRIAL_COMMAND,
+    SERVER_ANSWER_STRUCT,
+    TRIAL_ENDED_ANSWER,
+    UNFIT_FUNCTION_ANSWER,
+    ForkTask,
+    error_to_values,
+)
 from study.sweep.host_memory import MemoryLimit
 from study.sweep.job_payload import JobPayload
 from study.training import FunctionTrial, TrialConfig
-from study.training.device import NoDeviceError
 from study.training.function_loading import TrainingFunction
 from study.training.function_trial import load_function_with_seed
 from study.upstream.child_process import end_with_parent
 from study.upstream.scratch import remove_left_scratch_folders
 
-RUN_TRIAL_COMMAND, END_TRIAL_COMMAND = b"g", b"e"
-"""Bytes that tell this process to run a trial, and to end it."""
-
-SERVER_ANSWER_STRUCT = struct.Struct("!ciq")
-"""What it answers: `TRIAL_ENDED_ANSWER`, a status as of waitpid(2) and the most bytes that the process held; or
-`UNFIT_FUNCTION_ANSWER`: the function has to be imported for each trial, by another server."""
-TRIAL_ENDED_ANSWER, UNFIT_FUNCTION_ANSWER = b"e", b"u"
-
 MAXRSS_UNIT_BYTES = 1 if sys.platform == "darwin" else 1024
 """Bytes in the unit of getrusage(2)."""
-
-CONTINUE_ANSWER, STOP_ANSWER = b"on", b"stop"
-"""Answers to each report of a trial."""
 
 CLEAN_UP_GRACE_S = 5.0
 """Seconds that a trial gets to clean up when this process ends."""
@@ -70,19 +65,6 @@ FORK_SAFE_THREADS = {"jemalloc_bg_thd"}
 
 class TrialStopped(BaseException):
     """The trial is to end here. Not an `Exception`, as a function may catch those."""
-
-
-class ForkTask(NamedTuple):
-    """What a trial's process is told first.
-
-    Attributes:
-        folder: the working folder.
-        try_gpu: whether no trial has tried the GPU of the worker that asks.
-    """
-
-    job: JobPayload
-    folder: str
-    try_gpu: bool
 
 
 class TrialFiles(NamedTuple):
@@ -347,7 +329,7 @@ def _run_trial(files: TrialFiles, task: ForkTask, function: TrainingFunction | N
         end = None
     except BaseException as error:
         # the function may have turned `TrialStopped` into another error
-        end = None if ended_by else _error_to_values(error, job.device, memory)
+        end = None if ended_by else error_to_values(job_course.error_for_driver(error, job.device, memory))
     if ended_by:
         remove_left_scratch_folders()  # the signal may have come while the folder of this trial was removed
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -362,25 +344,3 @@ def _run_trial(files: TrialFiles, task: ForkTask, function: TrainingFunction | N
     for number in ended_by:  # so that its exit status names the signal
         os.kill(os.getpid(), number)
     os._exit(0)
-
-
-def _error_to_values(error: BaseException, device: str, memory: MemoryLimit) -> tuple[Value, ...]:
-    """Convert an error to plain values for the other process; `error_from_values` makes it an error again."""
-    told = job_course.error_for_driver(error, device, memory)
-    if isinstance(told, NoDeviceError):
-        return "unusable", str(told)
-    if isinstance(told, OSError):
-        return "disk", told.errno, told.strerror, told.filename
-    return "broken", *told.to_document()
-
-
-def error_from_values(name: str, *given: Value) -> Exception:
-    """Return the error that ended a trial, from what its process sent."""
-    kinds: Mapping[str, Callable[..., Exception]] = {
-        "unusable": NoDeviceError,
-        "disk": OSError,
-        "broken": TrialFailedError.from_document,
-    }
-    if name not in kinds:
-        return UserError(f"{name}: a trial's process told what is not known")
-    return kinds[name](*given)

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from study.knobs import Value
 from study.sweep.failures import TrialFailedError, TrialFailure
-from study.sweep.fork_server import (
+from study.sweep.fork_protocol import (
     CONTINUE_ANSWER,
     END_TRIAL_COMMAND,
     RUN_TRIAL_COMMAND,
@@ -25,10 +25,12 @@ from study.sweep.fork_server import (
     error_from_values,
 )
 from study.sweep.host_memory import MemoryLimit
-from study.sweep.job_course import JobListener
 from study.sweep.job_payload import JobPayload
 from study.upstream.child_process import python_command
 from study.upstream.scratch import remove_left_scratch_folders
+
+if TYPE_CHECKING:  # imports PyTorch, which takes seconds, and a worker does not need it
+    from study.sweep.job_course import JobListener
 
 CLEAN_UP_TIMEOUT_S = 60.0
 """Seconds that a trial gets to clean up once it is told to stop or has told its end: then its process is killed."""
@@ -123,7 +125,7 @@ _fork_servers: dict[tuple[str, str], ForkServerClient] = {}
 """The fork server of this process, by the function that it has loaded."""
 
 
-def run_job_in_fresh_process(job: JobPayload, listener: JobListener) -> None:
+def run_job_in_fresh_process(job: JobPayload, listener: "JobListener") -> None:
     """Run a job of a training function in a process of its own, which is gone afterwards with all that it started.
 
     Raises:
@@ -153,7 +155,7 @@ def _fork_server_for(job: JobPayload, fresh: bool = False) -> ForkServerClient:
     return _fork_servers[key]
 
 
-def _run_on_server(server: ForkServerClient, job: JobPayload, listener: JobListener, output: IO[bytes]) -> bool:
+def _run_on_server(server: ForkServerClient, job: JobPayload, listener: "JobListener", output: IO[bytes]) -> bool:
     """Run a job; return False if the server is unfit for the function."""
     memory, channel = MemoryLimit.of_this_process(), server.begin_trial(job, output)
     status = None

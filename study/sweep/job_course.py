@@ -24,15 +24,13 @@ from study.training import (
 )
 from study.training.device import (
     CUDA_DEVICE,
-    GpuMemoryFullError,
-    NoDeviceError,
     check_visible_gpus,
     describe_device,
     limit_gpu_memory,
     set_cublas_workspace,
 )
 from study.training.function_loading import FunctionTrialError
-from study.training.gpu_errors import unusable_gpu_reason
+from study.training.gpu_errors import GpuMemoryFullError, NoDeviceError, unusable_gpu_reason
 from study.upstream.environment import ProcessKind, variables_of_processes
 
 if TYPE_CHECKING:

@@ -1,4 +1,7 @@
-"""The code of a worker: runs one job, and reports to Ray Tune."""
+"""The code of a worker: runs one job, and reports to Ray Tune.
+
+PyTorch is imported where a trial runs in this process: a worker whose trials have their own starts without it.
+"""
 
 import json
 import os
@@ -9,7 +12,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ray
 from ray import ObjectRef, tune
@@ -17,14 +20,16 @@ from ray import ObjectRef, tune
 from study import data
 from study.data.folds import select_fold
 from study.models import initial_weights
-from study.sweep import job_course
-from study.sweep.failures import NodeUnusableError
+from study.sweep.failures import NodeUnusableError, TrialFailedError
 from study.sweep.fresh_process import run_job_in_fresh_process
 from study.sweep.host_memory import MemoryLimit
 from study.sweep.job_payload import JobPayload, TuneConfig
-from study.training import FunctionTrial, Trial, TrialConfig, features
-from study.training.device import CPU_DEVICE, NoDeviceError, free_gpu_memory
+from study.training.config import TrialConfig
+from study.training.gpu_errors import NoDeviceError
 from study.upstream.environment import ProcessKind, set_variables_here
+
+if TYPE_CHECKING:
+    from study.sweep.job_course import JobListener
 
 set_variables_here(ProcessKind.TRIAL)
 
@@ -55,21 +60,42 @@ def run_job(config: TuneConfig, *, datasets: Mapping[str, ObjectRef], weights: M
         else:
             _run_in_this_process(job, datasets, weights, listener)
     except Exception as error:
-        told = job_course.error_for_driver(error, job.device, memory)
+        told = _error_for_driver(error, job, memory)
         raise (_node_unusable_error(str(told)) if isinstance(told, NoDeviceError) else told) from None
     finally:
-        with suppress(RuntimeError):  # from a GPU that has failed; the error that ended the trial must not be hidden
-            free_gpu_memory()  # the process stays for other trials
+        if not job.fresh:
+            _free_gpu_memory()
         listener.is_over.set()
+
+
+def _error_for_driver(
+    error: Exception, job: JobPayload, memory: MemoryLimit
+) -> NoDeviceError | OSError | TrialFailedError:
+    if isinstance(error, NoDeviceError | TrialFailedError):  # of a fresh process, where PyTorch is not needed here
+        return error
+    from study.sweep import job_course
+
+    return job_course.error_for_driver(error, job.device, memory)
+
+
+def _free_gpu_memory() -> None:
+    """Free the GPU's memory: the process stays for other trials."""
+    from study.training.device import free_gpu_memory
+
+    with suppress(RuntimeError):  # from a GPU that has failed; the error that ended the trial must not be hidden
+        free_gpu_memory()
 
 
 def _run_in_this_process(
     job: JobPayload,
     datasets: Mapping[str, ObjectRef],
     weights: Mapping[str, tuple[str, str]],
-    listener: job_course.JobListener,
+    listener: "JobListener",
 ) -> None:
     """Run a job in this process."""
+    from study.sweep import job_course
+    from study.training import FunctionTrial, Trial, features
+
     initial_weights.use_located_weights(weights)
     config = TrialConfig.from_document(json.loads(job.sections_json))
     job_course.prepare_process(job, config)
@@ -156,7 +182,7 @@ _is_place_reported = False
 """Whether the driver was told where this process is."""
 
 
-def report_start(heard: int, behind: int = 0, note: str | None = None, device: Mapping[str, str] | None = None) -> None:
+def report_start(heard: int, behind: int, note: str | None, device: Mapping[str, str]) -> None:
     """Report that a trial begins, where the driver cannot know where or after which epoch.
 
     That is so in a process's first job, and for a trial that had reported before. A report costs as much as a very
@@ -167,7 +193,7 @@ def report_start(heard: int, behind: int = 0, note: str | None = None, device: M
         return
     place = {"node": f"{socket.gethostname()}:{os.getpid()}", "machine": ray.get_runtime_context().get_node_id()}
     # text, as Tune would flatten a nested value
-    place["device"] = json.dumps(device or {"name": CPU_DEVICE})
+    place["device"] = json.dumps(dict(device))
     place["memory"] = json.dumps(asdict(MemoryLimit.of_this_process()))
     tune.report({**place, "behind": behind, "note": note})
     _is_place_reported = True

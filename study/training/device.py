@@ -30,6 +30,8 @@ from study.training.config import TrainOptions
 from study.training.gpu_errors import (
     CUDA_TORCH_ADVICE,
     OLDER_CUDA_TORCH_ADVICE,
+    GpuMemoryFullError,
+    NoDeviceError,
     find_gpu_error_pattern,
     unusable_gpu_reason,
 )
@@ -144,14 +146,6 @@ minor version compatibility).
 
 TRIAL_MATRIX_ROWS = 64
 """Rows of the matrix that a card multiplies to be tried."""
-
-
-class NoDeviceError(UserError):
-    """A GPU cannot be used; the message says why, and the remedy."""
-
-
-class GpuMemoryFullError(NoDeviceError):
-    """Other processes hold a GPU's memory; where trials share it, they may be trials."""
 
 
 def best_available_device() -> torch.device:

@@ -8,7 +8,7 @@ import re
 from functools import cache
 from typing import Literal, NamedTuple
 
-from study.errors import error_message
+from study.errors import UserError, error_message
 
 CUDA_TORCH_ADVICE = "a torch built for CUDA: https://pytorch.org/get-started/locally/"
 
@@ -19,6 +19,14 @@ GpuErrorMeaning = Literal["memory", "host memory", "code", "device", "process"]
 every run; `device`: no trial on this node can use the GPU any more; `process`: this process cannot use it any more, the
 next one can.
 """
+
+
+class NoDeviceError(UserError):
+    """A GPU cannot be used; the message says why, and the remedy."""
+
+
+class GpuMemoryFullError(NoDeviceError):
+    """Other processes hold a GPU's memory; where trials share it, they may be trials."""
 
 
 class GpuErrorPattern(NamedTuple):

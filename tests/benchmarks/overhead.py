@@ -58,7 +58,7 @@ def study(trials: int, reports: int, seconds: float, tracking: str, slots: int, 
     from study.tracking import MlflowTracker
 
     def job(config: dict[str, Any], **_: Any) -> None:
-        worker.report_start(heard=0)
+        worker.report_start(0, 0, None, {"name": "cpu"})
         for report in range(1, reports + 1):
             time.sleep(seconds / reports)
             extra = {f"train/figure_{number}": 0.5 for number in range(METRICS - 1)}

@@ -9,7 +9,7 @@ from study.errors import UserError
 from study.spec.schema import TrialResources
 from study.sweep import job_course, nodes
 from study.sweep.nodes import NoNodeLeftError, TrialNodes
-from study.training.device import GpuMemoryFullError, NoDeviceError
+from study.training.gpu_errors import GpuMemoryFullError, NoDeviceError
 
 
 def node(name: str, cpu: float = 4, gpu: float = 1, kind: str = "", label: str = "", alive: bool = True) -> Any:

@@ -48,7 +48,7 @@ gate = SlowToLoad(os.getpid())
 
 def job(config, **_):
     gate
-    worker.report_start(heard=0)
+    worker.report_start(0, 0, None, {"name": "cpu"})
     (ran / str(os.getpid())).touch()
     time.sleep(seconds)
     number, patience = config["job"].trial, time.monotonic() + 300

@@ -2,6 +2,7 @@
 
 import importlib
 import importlib.util
+import subprocess
 import sys
 from pathlib import Path
 
@@ -88,3 +89,10 @@ def test_a_process_that_does_not_come_to_its_trials_end_is_ended(tmp_path: Path)
     assert [event["trial"] for event in events if event["event"] == "ended"] == [0, 1, 2]
     assert events[-1]["state"] == "complete"
     assert len({event["node"] for event in events if event["event"] == "started"}) == 2
+
+
+def test_a_worker_whose_trials_have_processes_of_their_own_starts_without_pytorch() -> None:
+    """Its import takes seconds on a busy machine, and the server that forks those processes imports it as well."""
+    program = "import sys, study.sweep.worker; print('torch' in sys.modules)"
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert told.stdout == "False\n"
