@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from study.driver.session import StudyView
 
 
-TABLE_COLUMNS = ["mean", "sd", "n", "pruned", "failed"]
+TABLE_COLUMNS = ["mean", "sd", "n", "over", "pruned", "failed"]
 """Columns of `Study.table` without a second parameter."""
 
 ATTRIBUTE_BY_OPTUNA_NAME = {
@@ -62,7 +62,7 @@ class NamedValues(dict[str, ItemT]):
         raise UnknownNameError(f"{name!r}: not there. {suggest_or_list(name, self, 'There are')}")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Configuration:
     """Configuration of a study, or the reference that is its result.
 
@@ -94,6 +94,42 @@ class Configuration:
             for name, of in self.metrics.items()
         ]
         return "\n".join([", ".join(filter(None, [named, params, broken])), *values])
+
+    __repr__ = __str__
+
+
+class Front(list[Configuration]):
+    """The configurations of a front, a list that is printed as a table.
+
+    Args:
+        configurations: the best in the first metric first.
+        metrics: which the table shows.
+    """
+
+    def __init__(self, configurations: Iterable[Configuration], metrics: Sequence[str]) -> None:
+        super().__init__(configurations)
+        self._metrics = metrics
+
+    @property
+    def frame(self) -> "pd.DataFrame":
+        """One row per configuration, by its trial: searched keys, metrics as means over seeds, number of seeds."""
+        import pandas as pd
+
+        keys = dict.fromkeys(key for one in self for key in one.params)
+        names = [name for name in self._metrics if any(name in one.metrics for one in self)]
+        rows = [
+            {key: one.params.get(key) for key in keys}
+            | {name: one.metrics[name].mean if name in one.metrics else None for name in names}
+            | {"seeds": len(one.seeds)}
+            for one in self
+        ]
+        return pd.DataFrame(rows, pd.Index([one.trial for one in self], name="trial"), [*keys, *names, "seeds"])
+
+    def __repr__(self) -> str:
+        return self.frame.to_string(float_format="{:.4g}".format) if self else "[]"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(repr(self))}</pre>"
 
 
 def to_configuration(spec: StudySpec, candidate: Candidate | FittedReference | None) -> Configuration | None:
@@ -244,10 +280,16 @@ class Study:
         return references_frame(self.record)
 
     @property
-    def front(self) -> list[Configuration]:
-        """Configurations that no other beats in every metric, the baseline among them, by the first metric."""
+    def front(self) -> Front:
+        """Configurations that no other beats in every metric, the baseline among them, by the first metric.
+
+        With one metric they are the best and those that tie with it. The list is printed as a table, which its `frame`
+        is as a data frame.
+        """
         found = (to_configuration(self.spec, candidate) for candidate, _ in self.results.front)
-        return [each for each in found if each]
+        needed = self.spec.objective.needed_metrics
+        shown = [*needed, *(f"test/{name.partition('/')[2]}" for name in needed)]
+        return Front((each for each in found if each), shown)
 
     @property
     def baseline(self) -> Configuration | None:
@@ -293,8 +335,9 @@ class Study:
 
         Args:
             rows, columns: dotted keys, as `method.lambda`; of a function's study also the names in its `space`. Without
-                columns a row per value, or per combination of values that was tried: mean, sd, n, pruned, failed.
-                With columns the matrix of means, NaN where no trial is complete.
+                columns a row per value, or per combination of values that was tried: mean, sd, n, over, pruned, failed.
+                `over` says what the n values are: `configurations`, each with its mean over its seeds, or `seeds` of
+                the row's one configuration. With columns the matrix of means, NaN where no trial is complete.
             metric: the study's own if none is given.
             bins: number of bins for parameters that were drawn from a range: 5, of a matrix 3 each way. None: no bins.
 

@@ -229,7 +229,7 @@ MIN_SECONDS_WITH_DECIMALS = 0.1
 
 
 def format_metric(reported: str, value: float, deviation: float | None = None) -> str:
-    """Format a value: `76.2%`, `76.2 ± 1.3%` with a standard deviation; `0.123` for what is not in percent.
+    """Format a value: `76.2%`, `76.2 ± 1.3%` with a standard deviation; `0.123` or `30.7` for what is not in percent.
 
     A count that is the same on every seed is written as `530`, seconds as `0.0012 s`, and what is no finite number as
     `UNDEFINED_NUMBER_TEXT`.
@@ -243,7 +243,10 @@ def format_metric(reported: str, value: float, deviation: float | None = None) -
         return " ± ".join(f"{100 * number:.1f}" for number in numbers) + "%"
     if is_whole_count(value) and not deviation:
         return f"{value:.0f}"
-    return " ± ".join(map(_format_plain_number, numbers))
+    shown = _format_plain_numbers(*numbers)
+    if deviation is not None and round(value, 3):  # beside `0.345` a deviation of 1e-05 is 0.000
+        shown[1:] = [f"{number:.{decimals_of_plain_numbers(*numbers)}f}" for number in numbers[1:]]
+    return " ± ".join(shown)
 
 
 def is_whole_count(number: float) -> bool:
@@ -251,16 +254,23 @@ def is_whole_count(number: float) -> bool:
     return float(number).is_integer() and abs(number) > 1
 
 
-def _format_plain_number(number: float) -> str:
-    """Format a number as `0.123`, or as `0.0004` where three decimals would show nothing."""
-    return f"{number:.1g}" if number and not round(number, 3) else f"{number:.3f}"
+def decimals_of_plain_numbers(*numbers: float) -> int:
+    """Return the decimals of numbers that are not in percent: three below 10, and one from 10 on, as percents have."""
+    largest = max(map(abs, numbers))
+    return 3 if largest < 10 else 1 if largest < 1000 else 0
+
+
+def _format_plain_numbers(*numbers: float) -> list[str]:
+    """Format numbers as `0.123` or `30.7`, and one of which these decimals would show nothing as `0.0004`."""
+    decimals = decimals_of_plain_numbers(*numbers)
+    return [f"{each:.1g}" if each and not round(each, decimals) else f"{each:.{decimals}f}" for each in numbers]
 
 
 def format_metric_range(reported: str, low: float, high: float) -> str:
     """Format an interval as `64.1 to 79.9%`, its ends in the unit of `format_metric`."""
     if is_percent_metric(reported):
         return f"{100 * low:.1f} to {100 * high:.1f}%"
-    return f"{_format_plain_number(low)} to {_format_plain_number(high)}"
+    return " to ".join(_format_plain_numbers(low, high))
 
 
 STANDARD_ERROR_NOTE = "±: standard error, as the split is a sample"

@@ -69,13 +69,38 @@ def test_tables_are_those_of_the_analysis(mine: study.Study) -> None:
     assert mine.trials.equals(frame)
     assert len(mine.epochs) == 13
     whole = ablation(frame, "method.alpha", "val/accuracy")
-    assert mine.table("method.alpha").equals(whole[["mean", "sd", "n", "pruned", "failed"]])
+    assert mine.table("method.alpha").equals(whole[["mean", "sd", "n", "over", "pruned", "failed"]])
+    counted = mine.table("method.alpha", bins=None)
+    assert counted.loc[0.05, ["n", "over"]].tolist() == [2, "seeds"]
+    assert mine.table("method.lambda", bins=None).loc[1.0, ["n", "over"]].tolist() == [3, "configurations"]
     two = mine.table("method.alpha", "method.epsilon", bins=None)
     pairs = sensitivity(frame, "method.alpha", "method.epsilon", "val/accuracy", None)
     with pytest.raises(study.UserError, match=r"Did you mean 'method.alpha'"):
         mine.table("alpha")
     assert two.equals(pairs["mean"])
     assert set(mine.picks["trial"]) == {3}
+
+
+def test_a_front_is_a_list_that_is_printed_as_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With one metric it is the best and what ties with it."""
+    monkeypatch.setenv("STUDY_HOME", str(tmp_path / "home"))
+    folder = Home.locate().create_study(quickstart("name=tied"))
+    assert (study.load("tied").front, repr(study.load("tied").front)) == ([], "[]")
+    write_ledger(folder.ledger_file, *(Told("search", [0.6 if at < 2 else 0.4], params=params(at)) for at in range(3)))
+    front = study.load("tied").front
+    assert isinstance(front, list)
+    assert [one.trial for one in front] == [0, 1]
+    assert front.frame.columns.tolist() == [*params(0), "val/accuracy", "seeds"]
+    assert front.frame["val/accuracy"].tolist() == [0.6, 0.6]
+    head, index, first, second = str(front).splitlines()
+    assert head.split() == front.frame.columns.tolist()
+    assert (index.strip(), first.split(), second.split()[:2]) == (
+        "trial",
+        ["0", "0", "1", "0.25", "0.6", "1"],
+        ["1", "1"],
+    )
+    assert repr(front[0]) == str(front[0])
+    assert repr(front[0]).startswith("trial 0, method.alpha = 0")
 
 
 def test_a_table_of_two_ranges_is_a_matrix_that_is_printed_whole(
@@ -159,7 +184,8 @@ def test_it_is_shown_as_study_status_shows_it_and_read_anew_when_asked(mine: stu
     assert str(mine).startswith("study mine, of ada: ")
     assert repr([mine]) == f"[Study('mine', {mine.state})]"
     assert "study mine, of ada: " in mine._repr_html_()
-    assert "'val/accuracy': 0.65 ± 0.071 (2 seeds)" in repr(mine.best)
+    assert repr(mine.best) == str(mine.best)
+    assert "65.0 ± 7.1% (2 seeds)" in repr(mine.best)
     before = len(mine.trials)
     write_ledger(mine.folder.ledger_file)
     assert mine.refresh() is mine

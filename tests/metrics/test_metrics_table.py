@@ -86,7 +86,13 @@ def test_the_table_loads_no_library() -> None:
         ("val/loss", (0.00042, 0.0), "0.0004 ± 0.000"),
         ("val/params", (530.0, 0.0), "530"),
         ("val/params", (2378.0, None), "2378"),
-        ("val/params", (530.0, 1.5), "530.000 ± 1.500"),
+        ("val/params", (530.0, 1.5), "530.0 ± 1.5"),
+        ("val/weights", (30.6667, 1.5275), "30.7 ± 1.5"),
+        ("val/weights", (30.6667, 0.01), "30.7 ± 0.0"),
+        ("val/log_loss", (0.345, 0.00001), "0.345 ± 0.000"),
+        ("val/log_loss", (0.0004, 0.00001), "0.0004 ± 1e-05"),
+        ("val/weights", (1530.5, 12.2), "1530 ± 12"),
+        ("val/log_loss", (1.1825, 0.0131), "1.183 ± 0.013"),
         ("val/equalized_odds", (1.0, 0.0), "1.000 ± 0.000"),
     ],
 )
@@ -99,3 +105,4 @@ def test_people_are_shown_accuracies_in_percent_and_all_else_so_that_it_shows(
 def test_an_interval_is_printed_in_the_same_unit() -> None:
     assert format_metric_range("val/accuracy", 0.5, 0.625) == "50.0 to 62.5%"
     assert format_metric_range("val/loss", 0.0004, 1.5) == "0.0004 to 1.500"
+    assert format_metric_range("val/weights", 27.1, 34.25) == "27.1 to 34.2"

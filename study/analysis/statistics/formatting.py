@@ -5,7 +5,13 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from study.knobs import Value
-from study.metrics import format_metric, format_metric_range, is_percent_metric, is_whole_count
+from study.metrics import (
+    decimals_of_plain_numbers,
+    format_metric,
+    format_metric_range,
+    is_percent_metric,
+    is_whole_count,
+)
 from study.ranking import Results, SeedStatistics
 from study.spec import StudySpec
 
@@ -69,7 +75,8 @@ def _numbers_in_unit(metric: str, *numbers: float) -> list[str]:
     A number of which these would show nothing is written as `+0.0004`; counts, not in percent, as `+530`.
     """
     are_large = all(is_whole_count(number) or abs(number) >= 100 for number in numbers)
-    scale, digits = (100, 1) if is_percent_metric(metric) else (1, 0 if are_large else 3)
+    plain = 0 if are_large else decimals_of_plain_numbers(*numbers)
+    scale, digits = (100, 1) if is_percent_metric(metric) else (1, plain)
     scaled = [round(scale * number, MAX_DECIMALS) for number in numbers]
     while len({round(each, digits) for each in scaled}) < len(set(scaled)) and digits < MAX_DECIMALS:
         digits += 1
