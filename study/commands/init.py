@@ -43,6 +43,7 @@ from study.spec.yaml_document import (
     UNBROKEN_WIDTH,
     YamlDocument,
     apply_overrides,
+    mapping_or_empty,
     parse_study_yaml,
     shipped_files_folder,
 )
@@ -315,7 +316,9 @@ def write_study_file(flags: InitOptions, out: Path | None, force: bool, asker: A
         asker.print_line(line)
     for line in table_findings.findings_with_heading(data.column_findings(wishes.data)):
         asker.print_line(line)
-    warnings = cells.warnings_from_counts(cells.count_cells_of_dataset(wishes.data))
+    written = mapping_or_empty(parse_study_yaml(text, str(path)).values["data"])  # with folds, where it has some
+    counted_as_planned = cells.count_cells_of_dataset(written)
+    warnings = cells.warnings_from_counts(counted_as_planned, has_folds=bool(written.get("folds")))
     for warning in [*data.user_file_notes(wishes.data), *warnings]:
         asker.print_line(f"warning: {warning}")
     asker.print_line(method_advice(bias, methods_wished, is_table, network is not None))

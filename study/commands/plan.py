@@ -457,7 +457,12 @@ def _count_samples(spec: StudySpec, section: Section) -> tuple[DatasetCounts, li
     check_metrics.check_metrics_of_counts(spec, section, counts)
     empty = check_metrics.empty_cell_warnings(spec, counts, facts.facts_of_split("val"))
     small = small_cell_warnings(spec, counts, facts)
-    return counts, [*of_classes, *cells.warnings_from_counts(counts), *empty, *small]
+    return counts, [
+        *of_classes,
+        *cells.warnings_from_counts(counts, has_folds=bool(section.get("folds"))),
+        *empty,
+        *small,
+    ]
 
 
 def _space_text(plan: Plan) -> str:

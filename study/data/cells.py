@@ -48,24 +48,57 @@ class DatasetCounts:
     bias_names: Sequence[str] | None = None
 
 
-def warnings_from_counts(counts: DatasetCounts) -> list[str]:
+def warnings_from_counts(counts: DatasetCounts, *, has_folds: bool = False) -> list[str]:
     """Return sentences on what the splits lack by their counts.
 
     Empty for data without class names or counts.
+
+    Args:
+        has_folds: whether all samples outside test train and validate, in turn; whichever fold is counted here, the
+            sentences are the same.
     """
     if counts.unknown or not counts.class_names:
         return []
-    train = counts.splits["train"]
-    found = [*_bias_warnings(counts)]
-    for name, split in counts.splits.items():
-        if name != "train":
-            found += _unseen_in_training_warnings(counts, train, name, split)
-    return found
+    train, others = counts.splits["train"], {**counts.splits}
+    del others["train"]
+    if has_folds:
+        train = _add_counts(train, others.pop("val"))
+    found = [*_bias_warnings(counts.bias_names, train)]
+    for name, split in others.items():
+        found += _unseen_in_training_warnings(counts, train, name, split)
+    return [*found, *(_single_sample_warnings(counts, train) if has_folds else ())]
 
 
-def _bias_warnings(counts: DatasetCounts) -> Iterator[str]:
+def _add_counts(one: SplitCounts, other: SplitCounts) -> SplitCounts:
+    """Return samples, classes and cells of two splits together."""
+    classes = [sum(pair) for pair in zip(one.classes, other.classes, strict=True)]
+    cells = None
+    if one.cells is not None and other.cells is not None:
+        cells = [[sum(pair) for pair in zip(*rows, strict=True)] for rows in zip(one.cells, other.cells, strict=True)]
+    return SplitCounts(one.samples + other.samples, one.unlabelled + other.unlabelled, classes, cells)
+
+
+def _single_sample_warnings(counts: DatasetCounts, pool: SplitCounts) -> Iterator[str]:
+    """Yield the classes and groups of one sample outside test: no fold both trains on them and validates."""
+    classes, biases = counts.class_names or (), counts.bias_names or ()
+    of_classes = [y for y, count in enumerate(pool.classes) if count == 1]
+    told = [f"class {quoted(classes[y])}" for y in of_classes]
+    told += [
+        f"class {quoted(classes[y])} with bias class {quoted(biases[s])}"
+        for y, row in enumerate((pool.cells or ()) if biases else ())
+        for s, count in enumerate(row)
+        if count == 1 and y not in of_classes
+    ]
+    if told:
+        yield (
+            f"only 1 sample outside test of {list_few_names(told, MAX_NAMED_CELLS)}: the fold that validates on it "
+            "trains on none, and the other folds tell nothing of such samples"
+        )
+
+
+def _bias_warnings(names: Sequence[str] | None, train: SplitCounts) -> Iterator[str]:
     """Yield why nothing can be told from the bias: it has one value, or is known for no training sample."""
-    names, cells = counts.bias_names, counts.splits["train"].cells
+    cells = train.cells
     if names and len(names) == 1:
         yield f"the bias is {quoted(names[0])} in every row: no group differs from another. Leave out data.bias"
     elif cells and not any(map(sum, cells)):

@@ -65,6 +65,28 @@ def test_a_group_without_training_rows_is_named(people):
     assert "(8 in test)" in in_test
 
 
+def counted(train: list[list[int]], val: list[list[int]]) -> cells.DatasetCounts:
+    splits = {
+        name: cells.SplitCounts(sum(map(sum, table)), 0, [sum(row) for row in table], table)
+        for name, table in {"train": train, "val": val}.items()
+    }
+    return cells.DatasetCounts(splits, None, ["no", "yes"], ["f", "m"])
+
+
+@pytest.mark.parametrize("is_in_val", [False, True])
+def test_with_folds_all_that_trains_and_validates_counts_as_one(is_in_val):
+    """Whichever fold is counted: a group of one sample validates once, and no sample of it trains then."""
+    counts = counted([[9, 9], [1 - is_in_val, 9]], [[3, 3], [int(is_in_val), 3]])
+    (told,) = cells.warnings_from_counts(counts, has_folds=True)
+    assert told == (
+        "only 1 sample outside test of class 'yes' with bias class 'f': the fold that validates on it trains on none, "
+        "and the other folds tell nothing of such samples"
+    )
+    assert cells.warnings_from_counts(counted([[9, 9], [0, 9]], [[3, 3], [2, 3]]), has_folds=True) == []
+    (of_class,) = cells.warnings_from_counts(counted([[9, 9], [0, 1]], [[3, 3], [0, 0]]), has_folds=True)
+    assert of_class.startswith("only 1 sample outside test of class 'yes': ")
+
+
 def test_whole_data_are_not_warned_of(people):
     assert warned(people) == []
 
@@ -107,3 +129,20 @@ def test_init_warns_of_a_class_without_training_rows(people):
     done = init("--set", "data.split=part")
     assert done.exit_code == 0, done.stderr
     assert "class 'perhaps' (32 in test) has no training sample" in str(done.stderr)
+
+
+def test_init_and_plan_warn_alike_where_the_draft_has_folds(people):
+    few = people.index[(people["sex"] == "f") & (people["repaid"] == "yes")]
+    for left in range(1, 6):
+        Path("mine.yaml").unlink(missing_ok=True)
+        people.drop(columns="part").drop(few[left:]).to_csv("people.csv", index=False)
+        done = init()
+        assert done.exit_code == 0, done.stderr
+        spec = load_study("mine.yaml")
+        assert spec.folds
+        own = {warning for warning in plan_study(spec).warnings if "'yes' with bias class 'f'" in warning}
+        assert own == {
+            line.removeprefix("warning: ")
+            for line in str(done.stderr).splitlines()
+            if line.startswith("warning: ") and "'yes' with bias class 'f'" in line
+        }
