@@ -123,8 +123,11 @@ class StudyProgress:
         extreme = "lowest" if spec.mode == "min" else "highest"
         is_of_some_folds = spec.folds is not None and spec.search.folds != "each"
         way = self._broken_limits_text(best.score) or f"{extreme} in the search{keeps}"
-        way += ", on one fold" * (is_of_some_folds and len(spec.seeds) == 1)
-        value, before = best.search_value, reference.search_value if reference else None
+        is_on_one_fold = is_of_some_folds and len(spec.seeds) == 1
+        way += ", on one fold" * is_on_one_fold
+        value, before, place = best.search_value, reference.search_value if reference else None, ""
+        if reference and is_on_one_fold:
+            place = f" on {'the same' if reference.trial.fold == best.trial.fold else 'another'}"
         fresh = results.ranked_search[0]
         if fresh.confirm_statistics and results.is_confirmed:
             best, value, seeds = fresh, fresh.confirm_statistics.mean, fresh.confirm_statistics.count
@@ -132,10 +135,10 @@ class StudyProgress:
             means = f"mean of {pluralise(seeds, 'fresh seed')}" if spec.folds is None else "on all folds"
             way = ", ".join(filter(None, (means, breaks)))
             before = reference.confirm_statistics.mean if reference and reference.confirm_statistics else None
-        against = f", baseline {format_metric(spec.metric, before)}" if before is not None else ""
-        if without := results.best_reference:
+            place, is_of_some_folds = "", False
+        against = f", baseline {format_metric(spec.metric, before)}{place}" if before is not None else ""
+        if (without := results.best_reference) and not is_of_some_folds:  # references are judged on all folds alone
             against += f", without a search {format_metric(spec.metric, without.metrics[spec.metric] or 0.0)}"
-            against += " on all folds" * is_of_some_folds
         return f"{spec.metric} {format_metric(spec.metric, value)} ({way}, trial {best.trial.number}){against}"
 
     def _front_text(self, best: Candidate) -> str:

@@ -6,6 +6,7 @@ import time
 from types import SimpleNamespace
 
 import pytest
+from folded import folded
 from helpers import Told, quickstart, record
 from rich.console import Console
 
@@ -111,6 +112,22 @@ ONCE = [Told("baseline", [0.4]), Told("search", [0.9]), Told("search", [0.3]), T
 )
 def test_the_best_so_far(trials: list[Told], words: str) -> None:
     assert StudyProgress(SPEC, record(*trials)).best_text() == words
+
+
+def test_values_on_one_fold_are_not_compared_with_those_on_all() -> None:
+    """A reference is judged on all folds alone, and the baseline may have another fold than what leads."""
+
+    def best_text(*trials: Told, spec: StudySpec | None = None) -> str:
+        found, name = record(*trials), "logistic_regression"
+        found.apply_entry({"event": "reference", "name": name, "metrics": {"val/accuracy": 0.7}, "time": 9.0})
+        return StudyProgress(spec or folded(f"search.references=[{name}]"), found).best_text()
+
+    searched = [Told("baseline", [0.5], fold=0), Told("search", [0.9], fold=1)]
+    told = "val/accuracy 90.0% (highest in the search, on one fold, trial 1), baseline 50.0% on another"
+    assert best_text(*searched) == told
+    assert best_text(*searched[:1], Told("search", [0.9], fold=0)).endswith("baseline 50.0% on the same")
+    of_one_split = quickstart("search.references=[logistic_regression]")
+    assert best_text(*searched, spec=of_one_split).endswith(", baseline 50.0%, without a search 70.0%")
 
 
 LIMIT = "val/equalized_odds <= 0.1"

@@ -92,6 +92,7 @@ class Told:
     tested: dict[str, float] = field(default_factory=dict)
     metric: str = "val/accuracy"
     further: dict[str, float] = field(default_factory=dict)
+    fold: int | None = None
 
 
 def events(*trials: Told) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -99,6 +100,7 @@ def events(*trials: Told) -> Iterator[tuple[str, dict[str, Any]]]:
     yield "opened", {"owner": "ada", "version": "1", "data": "d", "spec": "s", "libraries": {}}
     for number, one in enumerate(trials):
         decided = {"stage": one.stage, "params": one.params, "seed": one.seed, "repeats": one.repeats}
+        decided |= {} if one.fold is None else {"fold": one.fold}
         yield "trial", {"trial": number, **decided}
         if one.state == "waiting":
             continue
