@@ -193,9 +193,10 @@ def _why_seed(spec: StudySpec, trial: TrialRecord, dataset: Dataset) -> str:
     words = group_names.group_metric_in_words(spec.metric, facts.class_names, facts.bias_names)
     metric = spec.metric + (f" ({escape_markdown(words)})" if words else "")
     score = ranking.mean_score(spec.objective, [trial])
+    if score and score.total_violation > 0:
+        missed = spec.objective.missed_limits_text(score)
+        return f"the one of them that comes closest to the limits: it misses {escape_markdown(missed)}"
     limits = escape_markdown(" and ".join(spec.search.constraints))
-    if limits and score and score.total_violation > 0:
-        return f"the one of them that misses {limits} by least"
     return f"the best {f'of those that keep {limits}' if limits else 'of them'} by {metric}"
 
 

@@ -167,10 +167,21 @@ def test_a_search_without_a_complete_trial_is_not_said_to_have_gained_nothing() 
 def test_limits_that_nothing_keeps_are_said_with_the_miss() -> None:
     spec = quickstart("search.constraints=[val/equalized_odds <= 0.1]", "search.confirm={top: 0}")
     told = record(*(Told("search", [0.6], further={"val/equalized_odds": odds}) for odds in (0.3, 0.5)))
-    said = "the best misses val/equalized_odds <= 0.1 by 0.2; none of those that it was chosen from keeps it"
+    missed = "val/equalized_odds <= 0.1 by 0.2 (it has 0.300)"
+    said = f"the best misses {missed}; none of those that it was chosen from keeps it"
     assert said in lines(spec, told)
     kept = record(*(Told("search", [0.6], further={"val/equalized_odds": odds}) for odds in (0.05, 0.5)))
     assert not [line for line in lines(spec, kept) if "misses" in line]
+
+
+def test_of_several_limits_those_that_are_missed_are_named_each_with_its_own_value() -> None:
+    odds, parity, total = "val/equalized_odds", "val/demographic_parity", "val/accuracy"
+    limits = f"search.constraints=[{odds} <= 0.1, {parity} <= 0.5, {total} >= 0.75]"
+    spec = quickstart(limits, "search.confirm={top: 0}")
+    told = record(*(Told("search", [0.6], further={odds: gap, parity: 0.2}) for gap in (0.3, 0.5)))
+    missed = f"{odds} <= 0.1 by 0.2 (it has 0.300) and {total} >= 0.75 by 0.15 (it has 60.0%)"
+    said = f"the best misses {missed}; none of those that it was chosen from keeps all limits"
+    assert said in lines(spec, told)
 
 
 def test_a_trial_without_a_number_is_named() -> None:
