@@ -329,12 +329,13 @@ def _gain_sentences(gains: Mapping[str, Any], confirmed: Mapping[str, Any]) -> I
             yield f"{sentence}, which one seed cannot tell from luck."
             continue
         low, high = gain["interval"]
+        fresh = confirmed.get(name)
+        is_over_samples = fresh and fresh["n"] > 1 and fresh["sd"] is None
         if high - low <= RELATIVE_TOLERANCE * max(abs(low), abs(high)):
-            yield f"{sentence}, on every seed alike."
+            yield f"{sentence}, on every {'draw of the samples' if is_over_samples else 'seed'} alike."
             continue
         how = "Student's t of the differences by seed" if gain["paired"] else "Welch's t"
-        if (fresh := confirmed.get(name)) and fresh["n"] > 1 and fresh["sd"] is None:
-            how = "by the samples of all folds drawn anew, the same for both"
+        how = "by the samples of all folds drawn anew, the same for both" if is_over_samples else how
         chosen = f"; the choice among {gain['among']} configurations is allowed for" if gain["among"] > 1 else ""
         between = f"{_change_text(name, low, unit=False)} to {_change_text(name, high, unit=False)}"
         yield f"{sentence} (95% interval {between}, {how}{chosen})."

@@ -171,6 +171,10 @@ def test_a_gain_on_the_samples_of_all_folds_is_not_said_to_be_by_seed() -> None:
     said = model_card(results, described_model(results, [found.trials[0]]), dataset(), "birds")
     assert "val/accuracy (95% interval +15.0 to +29.0, by the samples of all folds drawn anew" in said
     assert "test/accuracy (95% interval +15.0 to +29.0, Student's t of the differences by seed" in said
+    alike = {**gain, "difference": 0.0, "interval": [0.0, 0.0]}
+    spec = replace(spec, origin={**origin, "gain": {"val/accuracy": alike}})
+    said = model_card(Results(spec, found), described_model(results, [found.trials[0]]), dataset(), "birds")
+    assert "by +0.0 points in val/accuracy, on every draw of the samples alike." in said
 
 
 @pytest.mark.parametrize(

@@ -469,8 +469,6 @@ class MetricChange(Statement):
     def _difference_text(self) -> str:
         """Return the difference, and whether it exceeds the spread over seeds."""
         name, best, difference = self.metric, self.best, self.difference
-        if difference.interval == (0.0, 0.0):
-            return "the same on all seeds"
         is_part = difference.is_paired and set(self.reference.metric_seeds(name)) != set(best.metric_seeds(name))
         where = " on the seeds that both have" if is_part else ""
         return formatting.difference_with_verdict(

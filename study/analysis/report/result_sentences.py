@@ -119,7 +119,7 @@ class AccuracyTradeOff(Statement):
         where = SAMPLES_BY_ACCURACY[name.split("/")[1]]
         before, after = (formatting.format_arm_mean(arm, name) for arm in (self.reference, self.best))
         if change.interval == (0.0, 0.0):
-            return f"stayed at {after} on every seed {where}"
+            return f"stayed at {after} on {formatting.repeats_text(change)} {where}"
         if change.is_clear is None and not change.value:
             return f"is {after} for both {where}"
         verb = "shows no clear change" if change.is_clear is False else "rose" if change.value > 0 else "fell"

@@ -38,7 +38,7 @@ from study.data.dataset import DatasetSummary
 from study.home.events import event_to_entry
 from study.home.provenance import device_text, used_devices
 from study.metrics import find_metric
-from study.ranking import NORMAL_DEGREES_OF_FREEDOM, Results, epochs
+from study.ranking import Results, epochs
 from study.ranking.ablation_steps import Ablation, includes_choosing_seed, requested_ablation, trials_by_configuration
 from study.ranking.difference import Arm, Difference, metrics_of_both_splits
 from study.ranking.json_documents import Statement
@@ -273,9 +273,9 @@ def _choosing_seeds_sentence(spec: StudySpec, best: Arm) -> str:
 def _interval_method_note(gains: Sequence[Difference]) -> str:
     """Return how the intervals of differences were made, by the first of them."""
     gain, method = gains[0], "The 95% interval of the difference is Welch's"
-    if gain.degrees_of_freedom == NORMAL_DEGREES_OF_FREEDOM:
+    if gain.is_over_samples:
         method = "The 95% interval of the difference is that of samples of all folds drawn anew, the same for both"
-        if any(other.degrees_of_freedom != NORMAL_DEGREES_OF_FREEDOM for other in gains):
+        if not all(other.is_over_samples for other in gains):
             method += "; where each fold's model has a value of its own, as on test, it is Student's t by seed"
     elif gain.is_paired:
         method = (

@@ -33,7 +33,7 @@ from study.analysis.statistics.range_edges import (
     RangeEdge,
     find_range_edges,
 )
-from study.ranking import NORMAL_DEGREES_OF_FREEDOM, FittedReference, Results
+from study.ranking import FittedReference, Results
 from study.ranking.difference import CONFIDENCE_LEVEL, Arm, Difference, find_root, selection_adjusted_t, to_arm
 from study.ranking.json_documents import Statement
 from study.spec import StudySpec, objective
@@ -669,8 +669,8 @@ def _more_seeds_step(results: Results, best: Arm, other: Arm, gap: Difference) -
     if gap.interval is None or seeds < 2:
         return [NextStep("seeds", SeedsDoNotDecide(best, other, seeds, None), ask(PROPOSED_CONFIRM_COUNT))]
     if not gap.standard_error:
-        return []  # alike on every seed
-    if gap.degrees_of_freedom == NORMAL_DEGREES_OF_FREEDOM:
+        return []  # alike on every seed, or draw of the samples
+    if gap.is_over_samples:
         return [NextStep("enough", SamplesDoNotDecide(best, other), None)]
     right = [arm.metric_statistics("val/accuracy") for arm in (best, other)]
     if all(one and one.mean == 1.0 for one in right):
