@@ -9,7 +9,7 @@ from itertools import product
 from typing import cast
 
 from study import data, models
-from study.catalogue import REFERENCE_METHOD
+from study.catalogue import GROUP_THRESHOLDS_METHOD, REFERENCE_METHOD
 from study.data import Facts
 from study.files import FileDigest
 from study.knobs import Params, Scalar, Section, Value, to_options
@@ -219,6 +219,12 @@ class StudySpec:
     def is_scikit_learn_reference(self) -> bool:
         """Whether its own configuration is a model of scikit-learn, which is fitted at once."""
         return self.base["method"]["name"] == REFERENCE_METHOD
+
+    @property
+    def has_models_that_predict(self) -> bool:
+        """Whether `study predict` takes a model of its own configuration."""
+        decides_alone = self.base["method"]["name"] != GROUP_THRESHOLDS_METHOD
+        return not self.function and decides_alone and data.can_read_new_samples(str(self.base["data"]["name"]))
 
     @property
     def folds(self) -> int | None:

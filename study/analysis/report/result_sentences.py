@@ -13,6 +13,7 @@ from study.analysis.statistics.next_step import (
     NextStep,
     PositionInSearch,
     Rivals,
+    evaluate_command,
     find_rivals,
     next_steps,
     position_of_best,
@@ -608,4 +609,7 @@ def _next_step_statements(results: Results) -> Iterator[Statement]:
             purpose = fitted if results.reference_as_result else "To train the result on new seeds"
             yield SuggestedCommand(shell_command("train", results.spec.name), purpose)
     if results.final_trials and not results.spec.function:
-        yield SuggestedCommand(predict_command(results.spec), "To classify images or rows with it")
+        if predict := predict_command(results.spec):
+            yield SuggestedCommand(predict, "To classify images or rows with it")
+        else:
+            yield SuggestedCommand(evaluate_command(results.spec), "To measure it, with --data FILE on other data")

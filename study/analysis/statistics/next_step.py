@@ -585,14 +585,24 @@ def _limits_step(results: Results) -> list[NextStep]:
     return [NextStep("confirm", why, shell_command("confirm", results.spec.name, *options))]
 
 
-def predict_command(spec: StudySpec) -> str:
-    """Return the command that classifies with a final training's models, and names rows as the user's table does."""
+def predict_command(spec: StudySpec) -> str | None:
+    """Return the command that classifies with a final training's models, and names rows as the user's table does.
+
+    None where `study predict` refuses them.
+    """
     section = spec.base["data"]
+    if not spec.has_models_that_predict:
+        return None
     if section["name"] != "table":
         return f"{shell_command('predict', spec.name)} INPUTS -o classes.csv"
     named = section.get("key") or section.get("group")
     by = f" --id {shlex.quote(str(named))}" if named else " [--id COLUMN]"
     return f"{shell_command('predict', spec.name)} TABLE.csv{by} -o classes.csv"
+
+
+def evaluate_command(spec: StudySpec) -> str:
+    """Return the command that measures a final training's model on the test split."""
+    return shell_command("evaluate", spec.name, "--split", "test")
 
 
 def is_better_than_baseline(results: Results) -> bool | None:
