@@ -9,7 +9,6 @@ from study.analysis.report.reference_sentences import unfitted_reference_stateme
 from study.analysis.statistics import formatting
 from study.analysis.statistics.next_step import is_space_exhausted
 from study.home.record import StudyRecord
-from study.metrics import find_metric
 from study.ranking import Results, epochs
 from study.ranking.difference import Arm
 from study.ranking.json_documents import Statement
@@ -124,31 +123,16 @@ class CouldNotReadTestSplit(Statement):
         return f"The test split could not be read for {formatting.trial_numbers_text(self.trials)}: {self.why}"
 
 
-class SampleErrorUnknown(Statement):
-    """The error of a split's own samples is not known, as an own function gives none."""
-
-    metric: str
-
-    def __str__(self) -> str:
-        return (
-            f"The error of {self.metric} by its split's own samples is not known: ± and intervals are over seeds alone."
-        )
-
-
 NO_ALIGNED_SAMPLES = (
     "No sample counts as agreeing or conflicting with the bias: the training samples do not show a bias class of its "
     "own for each class. data.aligned can name them."
 )
 
 
-def _statements_on_samples(results: Results, best: Arm) -> Iterator[SampleErrorUnknown | Remark]:
-    """Yield what the samples leave open: their error, for an own function, and which of them agree with the bias."""
+def _statements_on_samples(results: Results) -> Iterator[Remark]:
+    """Yield where it is open which samples agree with the bias."""
     spec, groups = results.spec, results.record.group_sample_counts
-    value = best.metric_statistics(spec.metric)
-    if spec.function:
-        if value and value.split_error is None and find_metric(spec.metric):  # a name of its own may be of no samples
-            yield SampleErrorUnknown(spec.metric)
-    elif "aligned" in spec.base["data"] and len(groups.biases) > 1 and groups.aligned is None:
+    if "aligned" in spec.base["data"] and len(groups.biases) > 1 and groups.aligned is None:
         yield Remark(NO_ALIGNED_SAMPLES)
 
 
@@ -187,7 +171,7 @@ def caveat_statements(results: Results) -> Iterator[Statement]:
     ]:
         yield TrialsWithoutMetric(spec, without)
     if is_search and best:
-        yield from _statements_on_samples(results, best)
+        yield from _statements_on_samples(results)
         yield from _drops_after_choice(results, best)
     yield from _narrow_kernels(record)
     if spec.base["train"]["report_test"]:

@@ -491,6 +491,25 @@ def _gain_statements(results: Results, reference: Arm, best: Arm, is_guess: bool
         yield MetricChange(name, reference, best, change)
 
 
+class SampleErrorUnknown(Statement):
+    """What other samples would change is not known, as an own function does not say how many it measured."""
+
+    metric: str
+
+    def __str__(self) -> str:
+        return (
+            f"How much {self.metric} would differ on other samples is not known: ± and intervals are over seeds alone."
+        )
+
+
+def sample_error_statements(results: Results) -> Iterator[SampleErrorUnknown]:
+    """Yield that the error of its samples is not known, of a training function's result."""
+    arm, name = results.final_arm or results.baseline_and_best_arms[1], results.spec.metric
+    value = arm.metric_statistics(name) if arm and results.spec.function else None
+    if value and value.split_error is None:
+        yield SampleErrorUnknown(name)
+
+
 MAX_BIAS_GAP = 0.05
 """Largest difference of the accuracies with and against the bias, its error counted in, of what follows no bias."""
 

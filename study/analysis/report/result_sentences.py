@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from study.analysis.report.conclusions import conclusion_statements
+from study.analysis.report.conclusions import conclusion_statements, sample_error_statements
 from study.analysis.statistics import formatting
 from study.analysis.statistics.debiasing_metrics import worst_group_of_arm
 from study.analysis.statistics.next_step import (
@@ -263,7 +263,7 @@ def lead_statements(results: Results) -> dict[str, list[Statement]]:
         ],
         "Trade-off": list(trade_off_statements(results)) if is_compared else [],
         "Groups": list(_worst_group_statements(results)),
-        "How sure": list(_certainty_statements(results)) if is_compared else [],
+        "How sure": [*(_certainty_statements(results) if is_compared else ()), *sample_error_statements(results)],
         "Search": list(_statements_on_search(results)) if is_compared else [],
         "Cost": list(_cost_statements(results)),
         "Next": list(_next_step_statements(results)),

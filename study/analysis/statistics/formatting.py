@@ -140,7 +140,7 @@ def difference_with_verdict(metric: str, difference: "Difference", better: bool,
         return f"the same on {repeats_text(difference)}{where}"
     found, which = difference_with_interval(metric, difference, where=where), "better" if better else "worse"
     if difference.has_zero_width and difference.is_clear:
-        return f"{found}, {which}"
+        return f"{found}, {which}{'' if difference.is_over_samples else ' on these samples'}"
     return f"{found}, {f'{which} beyond' if difference.is_clear else 'within'} the spread over {over}"
 
 
