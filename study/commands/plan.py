@@ -33,6 +33,8 @@ FEW_CONFLICTING_SAMPLES = 17
 """Conflicting validation samples below which more trials chose worse configurations, see
 tests/benchmarks/results/draft-space.md."""
 
+SMALL_CELLS_TEXT = f"pairs of class and bias class with fewer than {FEW_CELL_SAMPLES} training samples"
+
 CONFLICTING_SAMPLES_REMEDIES = {
     "biased": "data.val=unbiased, a larger data.val_share, or ",
     "unbiased": "a larger data.val_share or ",
@@ -141,10 +143,10 @@ def _small_cell_lines(cells: DatasetCounts) -> Iterator[str]:
     }
     if len(few) > MAX_LISTED_SMALL_CELLS:
         number = sum(map(len, cells.splits["train"].cells or ()))
-        yield f"cells of fewer than {FEW_CELL_SAMPLES} training samples: {len(few)} of {number}"
+        yield f"{SMALL_CELLS_TEXT}: {len(few)} of {number}"
     elif few:
         names = "/".join(name for name, split in cells.splits.items() if split.cells)
-        yield f"cells of fewer than {FEW_CELL_SAMPLES} training samples ({names}):"
+        yield f"{SMALL_CELLS_TEXT} ({names}):"
         for y, of_class in enumerate(_class_names(cells)):
             if of := [f"{_bias_name(cells, s)} {counts}" for (of_y, s), counts in few.items() if of_y == y]:
                 yield f"  {of_class}: {', '.join(of)}"
@@ -411,7 +413,9 @@ def plan_text(plan: Plan) -> str:
     trials, epochs = budget.trials, budget.epochs
     replicates = f" + {trials['replicate']} on further seeds" if trials["replicate"] else ""
     rule = budget.rule_trials
-    rules = f" and about {rule['expected']}, at most {rule['most']}, for what other rules pick" if rule["most"] else ""
+    rules = (
+        f" and at most {rule['most']} (expected: {rule['expected']}) for what other rules pick" if rule["most"] else ""
+    )
     if rules and not trials["confirm"]:
         rules += " (search.confirm.rules=false leaves these out)"
     confirm = f"{trials['confirm']} to confirm" + (" on every fold" if budget.folds else "")
@@ -420,6 +424,7 @@ def plan_text(plan: Plan) -> str:
     elif budget.margin:
         confirm = f"at most {confirm}"
     kind = f" of kind {resources['accelerator']}" if resources.get("accelerator") else ""
+    limited = f" where {' and '.join(plan.constraints)}" if plan.constraints else ""
     limits = [f"the search ends earlier at: {', '.join(plan.limits)}"] if plan.limits else []
     lines = [
         f"study {plan.name} ({plan.hash}), nothing is started",
@@ -429,17 +434,17 @@ def plan_text(plan: Plan) -> str:
         *_data_set_lines(plan),
         _space_text(plan),
         *(f"  {key}: {_domain_text(domain)}" for key, domain in plan.space.items()),
-        *([f"  the baseline lies outside: {', '.join(plan.baseline_outside)}"] if plan.baseline_outside else []),
-        f"metric: {', '.join([plan.metric, *plan.constraints])}; sampler {plan.sampler}",
+        *_outside_space_lines(plan),
+        f"metric: {plan.metric}{limited}; sampler {plan.sampler}",
         *(f"  {name}: {words}" for name, words in plan.groups.items()),
         *([f"of the front is chosen: {plan.chosen_by}"] if plan.chosen_by else []),
         *([f"chosen is {budget.margin}"] if budget.margin else []),
-        f"a trial's value: {plan.epoch}",
+        f"a trial's value is that {plan.epoch}",
         f"early stopping: {plan.early_stopping['words']}",
-        *([f"beside it, without a search: {', '.join(budget.references)}"] if budget.references else []),
+        *([f"fitted without a search, to compare with: {', '.join(budget.references)}"] if budget.references else []),
         f"trials: {trials['baseline']} baseline + {trials['search']} searched{replicates}, then {confirm}{rules}",
         *limits,
-        f"epochs: {plan.epochs_per_trial} per full trial; in all about {epochs['expected']}, at most {epochs['most']}",
+        f"epochs: {plan.epochs_per_trial} per full trial; about {epochs['expected']} in all, at most {epochs['most']}",
         f"each trial takes {resources['cpu']:g} CPU, {resources['gpu']:g} GPU{kind}; "
         f"train.threads {resources['threads']}",
         *plan.features,
@@ -468,6 +473,14 @@ def _space_text(plan: Plan) -> str:
     return f"search space, {plan.configurations} different configurations; when all were tried, the search ends:"
 
 
+def _outside_space_lines(plan: Plan) -> list[str]:
+    """Return which values of the baseline the search cannot give."""
+    outside = plan.baseline_outside
+    verb = "lies" if len(outside) == 1 else "lie"
+    told = f"  the baseline's {' and '.join(outside)} {verb} outside this space, so the search tries no such value"
+    return [told] if outside else []
+
+
 def _data_set_lines(plan: Plan) -> list[str]:
     """Return lines on the samples of each data set, the sets told apart by what differs."""
     sections = plan.data
@@ -490,8 +503,8 @@ def _searched_key(spec: StudySpec, key: str) -> SearchedKey:
 
 
 def _section_text(section: Mapping[str, object]) -> str:
-    """Return the section's keys and values as text, without those that are not set."""
-    return ", ".join(f"{key} {value}" for key, value in section.items() if value is not None and value != [])
+    """Return the section's keys and values as `--set` takes them, without those that are not set."""
+    return ", ".join(f"{key}={value}" for key, value in section.items() if value is not None and value != [])
 
 
 def _domain_text(domain: SearchedKey) -> str:

@@ -119,9 +119,10 @@ class StudySpec:
         """Rule of `search.margin` in words, to stand behind what it chose; None where there is none."""
         if not self.incumbents:
             return None
-        return (
-            f"an incumbent, unless beaten by more than {self.search.margin:g} times the standard error (search.margin)"
-        )
+        given = "the baseline"
+        if self.search.incumbents or self.search.enqueue:
+            given = f"the best of search.{'incumbents' if self.search.incumbents else 'enqueue'}"
+        return f"{given}, unless another is ahead by more than {self.search.margin:g} standard errors (search.margin)"
 
     @property
     def has_searched_incumbents(self) -> bool:
