@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TypedDict, cast
 
 from study import data, models
+from study.analysis.statistics import formatting
 from study.commands import check_metrics
 from study.data import cells, table_findings
 from study.data.cells import DatasetCounts, SplitCounts
@@ -23,7 +24,7 @@ from study.spec import StudySpec, search_checks
 from study.spec.configuration import are_same_configuration
 from study.spec.reference_models import requested_reference_names
 from study.spec.rungs import RungSchedule
-from study.spec.schema import ConfirmOptions
+from study.spec.schema import ConfirmOptions, SearchOptions
 from study.text import format_parameter, format_range_ends
 
 FEW_CELL_SAMPLES = 10
@@ -192,10 +193,6 @@ def _count_text(count: int) -> str:
     return f"{count} sample" if count == 1 else f"{count} samples"
 
 
-SEARCH_LIMIT_KEYS = ("time", "gpu_hours")
-"""Keys of `search` that may end it before its number of trials."""
-
-
 @dataclass(frozen=True)
 class Budget:
     """The trials and epochs of a study, the most if no trial were pruned and what is expected with early stopping.
@@ -304,13 +301,21 @@ def plan_study(spec: StudySpec) -> Plan:
         chosen_by=goal.front_choice_text if goal.has_several_metrics else None,
         groups=group_metric_meanings(spec),
         epoch=epochs.chosen_epoch_text(goal),
-        limits=[f"{name} {value}" for name in SEARCH_LIMIT_KEYS if (value := getattr(search, name))],
+        limits=[*_search_limits(search)],
         sampler=search.sampler,
         early_stopping=stopping.model_dump() | {"words": RungSchedule(stopping, spec.epochs).describe_in_words},
         budget=plan_budget(spec),
         epochs_per_trial=spec.epochs,
         resources_per_trial=spec.resources.model_dump() | {"threads": threads},
     )
+
+
+def _search_limits(search: SearchOptions) -> Iterator[str]:
+    """Yield the keys of `search` that may end it before its number of trials, with their values."""
+    if search.time:
+        yield f"time {formatting.format_duration(search.time)}"
+    if search.gpu_hours:
+        yield f"gpu_hours {search.gpu_hours:g}"
 
 
 def plan_budget(spec: StudySpec) -> Budget:

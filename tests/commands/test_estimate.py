@@ -50,7 +50,7 @@ def test_where_no_trial_fits_there_is_no_time_of_the_clock() -> None:
     assert told.expected.gpu_hours == pytest.approx(told.expected.trial_hours)
     shown = cost.cost_estimate_text(cost.CostEstimate(told, None))
     assert "a trial does not fit this machine" in shown
-    assert "of wall-clock time on this machine" not in shown
+    assert "on the clock of this machine" not in shown
 
 
 def test_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,6 @@ from typing import Literal
 from study.analysis.report.conclusions import BaselineMissing, has_single_configuration
 from study.analysis.report.reference_sentences import unfitted_reference_statements
 from study.analysis.statistics import formatting
-from study.analysis.statistics.next_step import is_space_exhausted
 from study.home.record import StudyRecord
 from study.ranking import Results, epochs
 from study.ranking.difference import Arm
@@ -79,19 +78,6 @@ MARGIN_NOT_APPLIED_TEXTS = {
 }
 
 
-class TrialsNotAllStarted(Statement):
-    """How many of a search's planned trials were started, and what ended it, see `SEARCH_END_REASONS`."""
-
-    started: int
-    planned: int
-    ended_by: str | None
-
-    def __str__(self) -> str:
-        reason = formatting.SEARCH_END_REASONS.get(self.ended_by or "")
-        ended = f": {reason}" if reason else ""
-        return f"{self.started} of the {self.planned} planned trials of the search were started{ended}."
-
-
 class TrialsFailed(Statement):
     """How many trials failed for a reason."""
 
@@ -156,10 +142,6 @@ def caveat_statements(results: Results) -> Iterator[Statement]:
             yield MarginNotApplied("no standard error", spec.metric)
     if is_search and best and reference and (unseen := why_nothing_gained(spec, reference, best)):
         yield unseen
-    planned = record.max_configurations(spec.trials)
-    if is_search and record.n_configurations_tried < planned:
-        ended_by = "every configuration of the space" if is_space_exhausted(results) else record.search_ended_by
-        yield TrialsNotAllStarted(record.n_configurations_tried, planned, ended_by)
     for state in ("running", "waiting", "interrupted"):
         if numbers := [trial.number for trial in trials if trial.state == state]:
             yield Remark(f"{pluralise(len(numbers), 'trial')} {state}: {formatting.join_with_and(numbers)}.")

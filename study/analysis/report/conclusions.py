@@ -30,7 +30,7 @@ from study.text import sentence_case
 class NoResultYet(Statement):
     """No trial that could be a result is complete; the baseline's value stands before, if it is known."""
 
-    stage: Literal["any", "final", "search"]
+    stage: Literal["any", "final", "search", "over"]
     baseline: Arm | None = None
 
     def __str__(self) -> str:
@@ -42,6 +42,7 @@ NO_RESULT_YET_TEXTS = {
     "any": "No trial has been started yet.",
     "final": "No seed of the final training is complete yet.",
     "search": "No trial of the search is complete yet, so its result is not known.",
+    "over": "No trial of the search is complete, so that it has no result.",
 }
 
 
@@ -108,7 +109,8 @@ def conclusion_statements(results: Results) -> list[Statement]:
             *suspicious_result_statements(results, final),
         ]
     if best is None:
-        return [NoResultYet("search" if results.record.trials else "any", reference)]
+        stage: Literal["any", "search", "over"] = "over" if results.record.state == "complete" else "search"
+        return [NoResultYet(stage if results.record.trials else "any", reference)]
     if spec.varied_data_keys:
         return [
             TrialDataDiffer(spec.varied_data_keys),

@@ -15,6 +15,7 @@ from study.analysis.statistics.next_step import (
     Rivals,
     evaluate_command,
     find_rivals,
+    is_space_exhausted,
     next_steps,
     position_of_best,
     predict_command,
@@ -462,8 +463,43 @@ class PositionOfBest(Statement):
         return f"{what} the {formatting.ordinal(self.came.place)} of {self.came.of}."
 
 
+class TrialsNotAllStarted(Statement):
+    """How many of a search's planned trials were started, and what ended it, see `SEARCH_END_REASONS`.
+
+    Attributes:
+        limit: the key of the limit that ended it and its value; None: no such limit did.
+    """
+
+    started: int
+    planned: int
+    ended_by: str | None
+    limit: str | None = None
+
+    def __str__(self) -> str:
+        reason = formatting.SEARCH_END_REASONS.get(self.ended_by or "")
+        ended = f": {reason}" if reason else ""
+        ended += f" ({self.limit})" if self.limit else ""
+        verb = "was" if self.started == 1 else "were"
+        return f"{self.started} of the {self.planned} planned trials of the search {verb} started{ended}."
+
+
+def _trials_not_started(results: Results) -> Iterator[TrialsNotAllStarted]:
+    """Yield how many of the planned trials were started, where not all were."""
+    spec, record = results.spec, results.record
+    planned = record.max_configurations(spec.trials)
+    if spec.final_seeds is not None or not 0 < record.n_configurations_tried < planned:
+        return
+    ended_by = "every configuration of the space" if is_space_exhausted(results) else record.search_ended_by
+    limits = {"time": spec.search.time and formatting.format_duration(spec.search.time)}
+    limits["gpu_hours"] = spec.search.gpu_hours and f"{spec.search.gpu_hours:g}"
+    value = limits.get(ended_by or "")
+    limit = f"search.{ended_by} {value}" if value else None
+    yield TrialsNotAllStarted(record.n_configurations_tried, planned, ended_by, limit)
+
+
 def _statements_on_search(results: Results) -> Iterator[Statement]:
-    """Yield when the leading configuration came, and what early stopping saved."""
+    """Yield what ended the search early, when the leading configuration came, and what early stopping saved."""
+    yield from _trials_not_started(results)
     when = position_of_best(results) if results.spec.final_seeds is None else None
     if when is None:
         return

@@ -8,10 +8,17 @@ from kept import reading
 from told_studies import CELLS, grouped, only
 
 from study.analysis.figures import FIGURES
-from study.analysis.report.caveats import TrialsNotAllStarted, TrialsWithoutMetric
+from study.analysis.report.caveats import TrialsWithoutMetric
 from study.analysis.report.groups_section import group_blocks, groups_section
 from study.analysis.report.page import Paragraph, ReportPage, TableBlock, page_to_html
-from study.analysis.report.result_sentences import CountOfTestReadings, StudyCost, WorstGroups
+from study.analysis.report.result_sentences import (
+    CountOfTestReadings,
+    StudyCost,
+    TrialsNotAllStarted,
+    WorstGroups,
+    lead_lines,
+    lead_numbers,
+)
 from study.analysis.report.sections import build_report_page
 from study.analysis.statistics.next_step import NoStepLeft, SeedsDoNotDecide, SeedsNeeded, next_steps
 from study.home.events import GroupSampleCounts
@@ -100,6 +107,17 @@ def test_what_ended_a_search_is_said(enough: str | None) -> None:
     told = record(Told("baseline", [0.5, 0.5]), Told("search", [0.6, 0.7]))
     told.search_ended_by = enough
     assert only(TrialsNotAllStarted, Results(ONE, told)) == TrialsNotAllStarted(2, 4, enough)
+
+
+def test_a_time_limit_that_left_the_baseline_alone_is_named_at_the_end() -> None:
+    told = record(Told("baseline", [0.5, 0.5]))
+    told.state, told.search_ended_by = "complete", "time"
+    spec = quickstart("search.trials=4", "search.time=90s", "search.confirm={top: 0}")
+    shown = " ".join(" ".join(lead_lines(lead_numbers(Results(spec, told)))).split())
+    assert "No trial of the search is complete, so that it has no result." in shown
+    assert (
+        "1 of the 4 planned trials of the search was started: its time limit was reached (search.time 90 s)." in shown
+    )
 
 
 def test_a_space_that_is_used_up_is_said_to_have_ended_the_search() -> None:
