@@ -303,10 +303,12 @@ def _configuration_choice_sentences(results: Results) -> Iterator[str]:
             f"Configuration: trial {origin['trial']} of the study `{origin['study']}`, which tried {origin['trials']} "
             f"configurations; chosen by {escape_markdown(str(origin['chosen_by']))}, on the validation split alone."
         )
-        if not origin.get("changed"):
+        if not origin.get("changed") and not origin.get("told"):  # of an earlier version, or not the study's result
             yield from _gain_sentences(origin.get("gain") or {}, origin.get("confirmed") or {})
     else:
         yield "Configuration: given in a study file, not chosen by a search of this home."
+    if origin.get("told") and not origin.get("changed"):
+        yield f"The report of that study says of it: {escape_markdown(' '.join(origin['told']))}"
     if changed := origin.get("changed"):
         yield f"Changed since: {', '.join(map(escape_markdown, changed))}."
     readings, earlier_readings = results.record.n_test_readings, origin.get("test_readings")

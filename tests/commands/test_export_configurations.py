@@ -1,12 +1,14 @@
 """The best configurations as files."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers import Told, quickstart, write_ledger
+from helpers import Told, quickstart, record, write_ledger
 
+from study.analysis.report.result_sentences import ResultParameters, lead_statements
 from study.commands.export_configurations import export_best
 from study.commands.final_training import default_seeds, final_training_spec
 from study.errors import UserError
@@ -119,6 +121,24 @@ def test_it_says_where_it_comes_from(folder: StudyFolder, tmp_path: Path) -> Non
     assert "test/accuracy" not in origin["gain"], "test was not read for the baseline"
     assert origin["code"] == {"version": "1", "data": "d", "libraries": {}}
     assert origin["mlflow_run"] is None
+
+
+def test_a_final_training_repeats_what_its_study_says_of_gain_and_price(folder: StudyFolder, tmp_path: Path) -> None:
+    """The same sentences as in the study's report; only of the configuration that these are about."""
+    further = [{"val/conflicting_accuracy": value, "val/aligned_accuracy": 1 - value} for value in (0.2, 0.6, 0.9)]
+    given = told(folder, *(replace(trial, further=of) for trial, of in zip(TRIALS, further, strict=True)))
+    lead = lead_statements(given["results"])
+    said = [str(one) for one in (*lead["Result"], *lead["Trade-off"]) if not isinstance(one, ResultParameters)]
+    assert any("it rose on samples that conflict" in one for one in said)
+    export_best(**given, out=tmp_path / "top.yaml", choice=CandidateSelection(top=2))
+    best, other = (load_study(str(tmp_path / f"top-{place}.yaml")) for place in (1, 2))
+    assert best.origin["told"] == said
+    assert "told" not in other.origin
+    final = final_training_spec(best, [8, 9])
+    found = lead_statements(Results(final, record(Told("final", [0.5], seed=8))))["Search"]
+    assert list(map(str, found)) == [f"The report of quickstart says of this configuration: {' '.join(said)}"]
+    changed = replace(final, origin={**final.origin, "changed": ["train.epochs=1"]})
+    assert "Search" not in lead_statements(Results(changed, record(Told("final", [0.5], seed=8))))
 
 
 @pytest.mark.parametrize("version", [1, 3, None])

@@ -154,7 +154,12 @@ def test_it_says_what_the_search_gained_and_how_sure_that_is() -> None:
     noise = {"val/accuracy": {**gain, "interval": [0.22, 0.22 + 1e-16]}}
     alike = model_card(Results(replace(spec, origin=ORIGIN | {"gain": noise}), found), best, dataset(), "birds")
     assert "by +22.0 points in val/accuracy, on every seed alike." in alike
-    changed = replace(spec, origin=ORIGIN | {"gain": gains, "changed": ["train.epochs=1"]})
+    carried = ORIGIN | {"gain": gains, "told": ["It rose to 70%.", "On *test* it fell."]}
+    repeated = model_card(Results(replace(spec, origin=carried), found), best, dataset(), "birds")
+    assert r"The report of that study says of it: It rose to 70%. On \*test\* it fell." in repeated
+    assert "differed from the baseline" not in repeated, "the report's own words are enough"
+    changed = replace(spec, origin=carried | {"changed": ["train.epochs=1"]})
+    assert "The report of that study" not in model_card(Results(changed, found), best, dataset(), "birds")
     assert "differed from the baseline" not in model_card(Results(changed, found), best, dataset(), "birds")
 
 

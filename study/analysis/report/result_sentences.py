@@ -248,6 +248,31 @@ def milder_configurations(results: Results, reference: Arm, best: Arm) -> Iterat
             return
 
 
+class ToldByStudy(Statement):
+    """What the report of a search says of the configuration that a final training has."""
+
+    study: str
+    sentences: Sequence[str]
+
+    def __str__(self) -> str:
+        return f"The report of {self.study} says of this configuration: {' '.join(self.sentences)}"
+
+
+def result_and_price_statements(results: Results) -> Iterator[Statement]:
+    """Yield what a final training repeats of its search: the gain, its price, and what needs no search beside it."""
+    yield from conclusion_statements(results)
+    yield from limit_statements(results)
+    if not results.spec.varied_data_keys:
+        yield from trade_off_statements(results)
+
+
+def _told_by_study(results: Results) -> Iterator[ToldByStudy]:
+    """Yield what the search of a final training's configuration found; nothing where that was changed since."""
+    origin = results.spec.origin or {}
+    if results.spec.final_seeds is not None and origin.get("told") and not origin.get("changed"):
+        yield ToldByStudy(origin["study"], origin["told"])
+
+
 TERMINAL_WIDTH = 110
 """Width of a terminal's lines in characters."""
 
@@ -265,7 +290,7 @@ def lead_statements(results: Results) -> dict[str, list[Statement]]:
         "Trade-off": list(trade_off_statements(results)) if is_compared else [],
         "Groups": list(_worst_group_statements(results)),
         "How sure": [*(_certainty_statements(results) if is_compared else ()), *sample_error_statements(results)],
-        "Search": list(_statements_on_search(results)) if is_compared else [],
+        "Search": [*_told_by_study(results), *(_statements_on_search(results) if is_compared else ())],
         "Cost": list(_cost_statements(results)),
         "Next": list(_next_step_statements(results)),
     }

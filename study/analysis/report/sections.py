@@ -476,8 +476,9 @@ def _flat_pairs(values: Mapping[str, object]) -> list[tuple[str, object]]:
     return [(key, value) for key, value in flatten_mapping(values, " ").items() if value != {}]
 
 
-ORIGIN_METRIC_KEYS = ("metrics", "confirmed")
-"""What the origin of a final training was measured to be: some hundred numbers, which stand in `study.yaml`."""
+ORIGIN_METRIC_KEYS = ("metrics", "confirmed", "told")
+"""What the origin of a final training was measured to be: some hundred numbers, which stand in `study.yaml`, and the
+sentences on it, which the lead repeats."""
 
 HIDDEN_SESSION_FIELDS = ("event", "time", "datasets", "groups", "spec")
 """Fields of a session that other rows or sections tell."""
