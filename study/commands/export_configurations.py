@@ -169,6 +169,7 @@ def exported_spec(folder: StudyFolder, results: Results, candidate: Candidate, c
         chosen = [epochs.chosen_metrics(spec.objective, trial)["epoch"] or 0 for trial in candidate.confirm_trials]
         values = {**values, "epoch": round(statistics.median(chosen))}
     rule += "" if spec.objective.window is None else f", each {epochs.chosen_epoch_text(spec.objective)}"
+    labels = spec.labels_of_params(candidate.trial.params)
     runs = TrackingState.load(folder.tracking_file, folder.tracking_uri).runs
     origin: ExportOrigin = {
         "format": EXPORT_FORMAT,
@@ -183,6 +184,7 @@ def exported_spec(folder: StudyFolder, results: Results, candidate: Candidate, c
         "metrics": _validation_metrics(spec, values),
         "confirmed": _confirm_statistics(spec, candidate),
         "gain": _gain_section(results, candidate),
+        **({"labels": labels} if labels else {}),
         **_told_section(results, candidate),
         "test_readings": record.n_test_readings,
         "unused_seed": results.unused_seed,

@@ -115,6 +115,8 @@ def export_baseline_spec(home: Home, name: str, changes: Sequence[str] = ()) -> 
             f"{name}: has no search.baseline. --baseline takes the name or file of a study that has one{hint}"
         )
     origin: ExportOrigin = {"format": EXPORT_FORMAT, "study": spec.name, "baseline": True}
+    if labels := spec.labels_of_params(spec.search.baseline):
+        origin["labels"] = labels
     if (ran := folder or _find_study_or_none(home, spec.name)) is not None:
         record = StudyRecord.load(ran.ledger_file)
         origin["unused_seed"] = Results(spec, record).unused_seed

@@ -232,6 +232,7 @@ class Plan:
             the columns of a table.
         features: what those of frozen networks take.
         configurations: how many there are; None: without end.
+        labels: by key, the names that labels of `search.alternatives` stand for.
         baseline_outside: the baseline's values that the search cannot give.
         limits: what ends the search earlier.
     """
@@ -249,6 +250,7 @@ class Plan:
     features: Sequence[str]
     warnings: Sequence[str]
     space: Mapping[str, SearchedKey]
+    labels: Mapping[str, Mapping[str, str]]
     configurations: int | None
     baseline: Mapping[str, object] | None
     baseline_outside: Sequence[str]
@@ -292,6 +294,7 @@ def plan_study(spec: StudySpec) -> Plan:
         features=_feature_extraction_notes(spec, counts),
         warnings=[*_missing_weights_warnings(spec), *warnings],
         space={key: _searched_key(spec, key) for key in search.space},
+        labels={key: names for key in search.space if (names := _names_behind_labels(spec, key))},
         configurations=search_checks.count_configurations(search, spec.space),
         baseline=search.baseline,
         baseline_outside=spec.space.values_outside(search.baseline or {}),
@@ -438,7 +441,7 @@ def plan_text(plan: Plan) -> str:
         else f"data: {', '.join(plan.titles)}: {'; '.join(map(_section_text, plan.data))}",
         *_data_set_lines(plan),
         _space_text(plan),
-        *(f"  {key}: {_domain_text(domain)}" for key, domain in plan.space.items()),
+        *(f"  {key}: {_domain_text(key, domain, plan.labels)}" for key, domain in plan.space.items()),
         *_outside_space_lines(plan),
         f"metric: {plan.metric}{limited}; sampler {plan.sampler}",
         *(f"  {name}: {words}" for name, words in plan.groups.items()),
@@ -500,6 +503,11 @@ def _data_set_lines(plan: Plan) -> list[str]:
     return lines
 
 
+def _names_behind_labels(spec: StudySpec, key: str) -> dict[str, str]:
+    choices = spec.search.space[key].choices or ()
+    return {str(choice): name for choice in choices if (name := spec.name_behind_label(key, choice))}
+
+
 def _searched_key(spec: StudySpec, key: str) -> SearchedKey:
     described = cast(SearchedKey, spec.search.space[key].model_dump(exclude_none=True, exclude={"when"}))
     if condition := spec.space.condition_of_key(key):
@@ -512,16 +520,21 @@ def _section_text(section: Mapping[str, object]) -> str:
     return ", ".join(f"{key}={value}" for key, value in section.items() if value is not None and value != [])
 
 
-def _domain_text(domain: SearchedKey) -> str:
+def _domain_text(key: str, domain: SearchedKey, labels: Mapping[str, Mapping[str, str]]) -> str:
     where = " and ".join(
         f"{key} is {' or '.join(map(format_parameter, values))}" for key, values in domain.get("when", {}).items()
     )
-    return f"{_domain_values_text(domain)}{f', where {where}' if where else ''}"
+    return f"{_domain_values_text(domain, labels.get(key, {}))}{f', where {where}' if where else ''}"
 
 
-def _domain_values_text(domain: SearchedKey) -> str:
+def _choice_text(choice: Scalar, name: str | None) -> str:
+    """Return a choice, behind a label the name that it stands for."""
+    return format_parameter(choice) + (f" ({name})" if name else "")
+
+
+def _domain_values_text(domain: SearchedKey, labels: Mapping[str, str]) -> str:
     if "choices" in domain:
-        names = format_parameter(domain["choices"])
+        names = ", ".join(_choice_text(choice, labels.get(str(choice))) for choice in domain["choices"])
         return names if len(domain["choices"]) == 1 else f"one of {names}"
     step = f", step {domain['step']:g}" if "step" in domain else ""
     return f"{format_range_ends(domain['low'], domain['high'])}{', log' if domain['log'] else ''}{step}"

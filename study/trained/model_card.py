@@ -112,7 +112,10 @@ def model_card(
     seeds = ", ".join(str(trial.seed) for trial in trials)
     method = results.spec.base["method"]
     trained_for = pluralise(results.spec.epochs, "epoch")
-    made = f"`{method['name']}` on `{results.spec.base['model']['name']}`, trained for {trained_for}"
+    made = (
+        f"{_section_name_text(results.spec, 'method')} on {_section_name_text(results.spec, 'model')}, "
+        f"trained for {trained_for}"
+    )
     made = f"scikit-learn's `{method['model']}`, fitted" if results.spec.is_scikit_learn_reference else made
     columns = [_over_seeds_text(trials), "95%", model.column]
     values = (
@@ -156,6 +159,12 @@ def model_card(
         *_limit_sentences(results.spec, dataset),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _section_name_text(spec: StudySpec, section: str) -> str:
+    """Return what the study calls a section, and its name where that is another."""
+    name, label = f"`{spec.base[section]['name']}`", spec.exported_label(section)
+    return f"`{label}` ({name})" if label else name
 
 
 def _initial_weights_sentences(results: Results, whole: bool) -> Iterator[str]:
@@ -280,7 +289,7 @@ def _configuration_sentence(spec: StudySpec) -> str:
         for part in ("model", "method", "train")
     }
     told = [
-        f"{part}.{key} {format_parameter(value)}"
+        f"{part}.{key} {(key == 'name' and spec.exported_label(part)) or format_parameter(value)}"
         for part, defaults in sections.items()
         for key, value in spec.base[part].items()
         if key == "name" or (key in defaults and value not in ([], defaults[key]))

@@ -400,6 +400,8 @@ def _settings_values(results: Results) -> dict[str, str]:
     classes = record.group_sample_counts.classes
     settings |= {"positive class": classes[1]} if len(classes) == 2 else {}
     settings |= {key: formatting.format_setting(value) for key, value in spec.base_values_by_key.items()}
+    labels = ((f"{section}.name", spec.exported_label(section)) for section in ("data", "model", "method"))
+    settings |= {key: f"{label} ({settings[key]})" for key, label in labels if label}
     settings |= {key: _domain_text(spec, key) for key in search.space}
     goal = spec.objective
     directions = zip(goal.metrics, goal.directions, strict=True)
@@ -441,7 +443,8 @@ def _domain_text(spec: StudySpec, key: str) -> str:
     where_clause = f", where {' and '.join(terms)}" if condition else ""
     if domain.choices is not None:
         is_constant = len(domain.choices) == 1
-        return f"{'always' if is_constant else 'searched: one of'} {format_parameter(domain.choices)}{where_clause}"
+        choices = ", ".join(spec.label_with_name(key, choice) for choice in domain.choices)
+        return f"{'always' if is_constant else 'searched: one of'} {choices}{where_clause}"
     scale = ", log" if domain.log else ""
     scale += f", step {formatting.format_setting(domain.step)}" if domain.step else ""
     return f"searched: {format_range_ends(domain.low, domain.high)}{scale}{where_clause}"
