@@ -112,7 +112,7 @@ def test_all_that_is_to_be_decided_is_one_message_and_its_options_do() -> None:
     assert "without: none: the same in every row" in lines
     spec = load_study(str(path))
     assert data.describe_column_reading(spec.base["data"])[:3] == [
-        "inputs: 2 columns, 2 numbers for the network",
+        "inputs: 2 columns, which become 2 numbers for the network",
         "  numbers (2): x, stray",
         "  left out, as they count the rows: id",
     ]

@@ -7,9 +7,7 @@ from typing import Literal
 from study.analysis.report.conclusions import BaselineMissing, has_single_configuration
 from study.analysis.report.reference_sentences import unfitted_reference_statements
 from study.analysis.statistics import formatting
-from study.analysis.statistics.next_step import is_space_exhausted
 from study.home.record import StudyRecord
-from study.metrics import find_metric
 from study.ranking import Results, epochs
 from study.ranking.difference import Arm
 from study.ranking.json_documents import Statement
@@ -80,19 +78,6 @@ MARGIN_NOT_APPLIED_TEXTS = {
 }
 
 
-class TrialsNotAllStarted(Statement):
-    """How many of a search's planned trials were started, and what ended it, see `SEARCH_END_REASONS`."""
-
-    started: int
-    planned: int
-    ended_by: str | None
-
-    def __str__(self) -> str:
-        reason = formatting.SEARCH_END_REASONS.get(self.ended_by or "")
-        ended = f": {reason}" if reason else ""
-        return f"{self.started} of the {self.planned} planned trials of the search were started{ended}."
-
-
 class TrialsFailed(Statement):
     """How many trials failed for a reason."""
 
@@ -124,31 +109,16 @@ class CouldNotReadTestSplit(Statement):
         return f"The test split could not be read for {formatting.trial_numbers_text(self.trials)}: {self.why}"
 
 
-class SampleErrorUnknown(Statement):
-    """The error of a split's own samples is not known, as an own function gives none."""
-
-    metric: str
-
-    def __str__(self) -> str:
-        return (
-            f"The error of {self.metric} by its split's own samples is not known: ± and intervals are over seeds alone."
-        )
-
-
 NO_ALIGNED_SAMPLES = (
     "No sample counts as agreeing or conflicting with the bias: the training samples do not show a bias class of its "
     "own for each class. data.aligned can name them."
 )
 
 
-def _statements_on_samples(results: Results, best: Arm) -> Iterator[SampleErrorUnknown | Remark]:
-    """Yield what the samples leave open: their error, for an own function, and which of them agree with the bias."""
+def _statements_on_samples(results: Results) -> Iterator[Remark]:
+    """Yield where it is open which samples agree with the bias."""
     spec, groups = results.spec, results.record.group_sample_counts
-    value = best.metric_statistics(spec.metric)
-    if spec.function:
-        if value and value.split_error is None and find_metric(spec.metric):  # a name of its own may be of no samples
-            yield SampleErrorUnknown(spec.metric)
-    elif "aligned" in spec.base["data"] and len(groups.biases) > 1 and groups.aligned is None:
+    if "aligned" in spec.base["data"] and len(groups.biases) > 1 and groups.aligned is None:
         yield Remark(NO_ALIGNED_SAMPLES)
 
 
@@ -172,10 +142,6 @@ def caveat_statements(results: Results) -> Iterator[Statement]:
             yield MarginNotApplied("no standard error", spec.metric)
     if is_search and best and reference and (unseen := why_nothing_gained(spec, reference, best)):
         yield unseen
-    planned = record.max_configurations(spec.trials)
-    if is_search and record.n_configurations_tried < planned:
-        ended_by = "every configuration of the space" if is_space_exhausted(results) else record.search_ended_by
-        yield TrialsNotAllStarted(record.n_configurations_tried, planned, ended_by)
     for state in ("running", "waiting", "interrupted"):
         if numbers := [trial.number for trial in trials if trial.state == state]:
             yield Remark(f"{pluralise(len(numbers), 'trial')} {state}: {formatting.join_with_and(numbers)}.")
@@ -187,7 +153,7 @@ def caveat_statements(results: Results) -> Iterator[Statement]:
     ]:
         yield TrialsWithoutMetric(spec, without)
     if is_search and best:
-        yield from _statements_on_samples(results, best)
+        yield from _statements_on_samples(results)
         yield from _drops_after_choice(results, best)
     yield from _narrow_kernels(record)
     if spec.base["train"]["report_test"]:
