@@ -88,8 +88,9 @@ class Configuration:
         named = self.reference or f"trial {self.trial}"
         params = ", ".join(f"{key} = {format_parameter(value)}" for key, value in self.params.items())
         broken = f"breaks {' and '.join(self.broken_limits)}" if self.broken_limits else ""
+        wide = max(map(len, self.metrics), default=0)
         values = [
-            f"{name:<26} {format_metric(name, of.mean, of.standard_deviation)} "
+            f"{name:<{wide}} {format_metric(name, of.mean, of.standard_deviation)} "
             f"({'no seed' if self.reference else pluralise(of.count, 'seed')})"
             for name, of in self.metrics.items()
         ]

@@ -13,7 +13,7 @@ from study.files import check_output_path, write_output
 from study.home.events import SessionOpened
 from study.home.folder import StudyFolder
 from study.home.ledger_line import Entry
-from study.knobs import Params, Section
+from study.knobs import Params, Scalar, Section
 from study.metrics import is_standard_error
 from study.ranking import Candidate, FittedReference, Results, epochs
 from study.ranking.selection import CandidateSelection, select_candidates, trials_judged_by
@@ -88,13 +88,19 @@ def export_best(
         head += f"# Chosen by: {' '.join(choice.rule_text(spec).split())}.\n" if goal.has_several_metrics else ""
         if candidate.trial.params:
             head += "# What distinguishes it from the study's other configurations:\n"
-            head += "".join(f"#   {key}: {json.dumps(value)}\n" for key, value in candidate.trial.params.items())
+            head += "".join(_parameter_line(spec, key, value) for key, value in candidate.trial.params.items())
         if candidate.trial.stage == "baseline":
             head += "# It is the baseline of that study"
             is_told = gained or goal.has_several_metrics or results.reference_as_result
             head += ".\n" if is_told else ": the search found nothing better.\n"
         write_output(path, head + study.to_yaml())
     return [ExportedFile(path, candidate, spec.objective) for path, candidate in zip(paths, candidates, strict=True)]
+
+
+def _parameter_line(spec: StudySpec, key: str, value: Scalar) -> str:
+    """Return a parameter as a remark, with every digit; behind a label the name that stands in the file below."""
+    name = spec.name_behind_label(key, value)
+    return f"#   {key}: {json.dumps(value)}{f', which is {name}' if name else ''}\n"
 
 
 REFERENCE_HEADER = """\

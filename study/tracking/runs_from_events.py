@@ -20,7 +20,7 @@ from study.ranking.candidates import trial_broken_limits
 from study.ranking.summary import result_metric_values, result_seeds, summarise, summary_lines
 from study.spec import StudySpec
 from study.spec.yaml_document import mapping_or_empty
-from study.text import escape_control, escape_markdown, format_parameter
+from study.text import escape_control, escape_markdown
 from study.tracking import own_runs
 from study.tracking.run_store import (
     NOTE_TAG,
@@ -325,7 +325,7 @@ class EventTranslator:
             tags["study.picked_by"] = ", ".join(p.rule.name for p in picks if p.trial_number == event.repeats)
         if stage == "ablation":
             tags["study.moved"] = self._ablation_step_text(event.params)
-        given = ", ".join(f"{key} = {format_parameter(value)}" for key, value in event.params.items())
+        given = ", ".join(f"{key} = {self._spec.label_with_name(key, value)}" for key, value in event.params.items())
         tags[NOTE_TAG] = "\n\n".join(filter(None, (STAGE_NOTES[stage].format(of), escape_markdown(given))))
         self._set_tags(key, {**inherited_tags(self._spec, self.record, self.record.trials[event.trial]), **tags})
         own = {"train.seed": event.seed, "train.epochs": self._spec.epochs}

@@ -166,6 +166,7 @@ def test_what_a_study_calls_a_method_is_its_name_on_each_page_with_the_methods_o
     assert f"method.name: {choices}" in plan_text(plan_study(LABELLED))
     assert f"| method.name | searched: {choices} |" in page_to_markdown(build_report_page(results, ()))
     export_best(folder, results, out)
+    assert '#   method.name: "balanced", which is bias_balanced_cross_entropy\n' in out.read_text()
     final = final_training_spec(load_study(str(out)), [8])
     trained = Results(final, record(Told("final", [0.5], seed=8)))
     page = page_to_markdown(build_report_page(trained, ()))

@@ -218,6 +218,18 @@ def test_a_trials_run_says_what_it_is_for() -> None:
     assert told[2].startswith("Configuration 0 again on a fresh seed")
 
 
+def test_a_trials_run_says_which_method_a_label_stands_for() -> None:
+    """Its parameters have the method's own name."""
+    labelled = quickstart(
+        "search.alternatives.method.balanced={name: bias_balanced_cross_entropy}",
+        "search.space={method.name: {choices: [eps_sup_info_nce, balanced]}}",
+        "search.baseline={method.name: eps_sup_info_nce}",
+    )
+    run = brought(labelled, Told("search", [0.5], params={"method.name": "balanced"}))["0"]
+    assert "method.name = balanced (bias_balanced_cross_entropy)" in run.tags["mlflow.note.content"].replace("\\", "")
+    assert run.params["method.name"] == "bias_balanced_cross_entropy"
+
+
 def test_a_functions_study_has_only_parameters_that_the_function_is_given() -> None:
     spec = build_function_study(own_functions.train, name="own", space={"rate": (0.1, 0.9)}, **DEFAULTS)[0]
     names = study_params(spec).keys()
