@@ -56,6 +56,10 @@ class StudyNotFoundError(UserError):
     code = "no_such_study"
 
 
+class FunctionRefusedError(UserError):
+    """What the user's function yields first cannot be used: no trial of the study could run."""
+
+
 class StudyStoppedError(Exception):
     """A study had to stop, through no fault of the user's; the message says why and how it goes on."""
 

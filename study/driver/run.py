@@ -22,14 +22,13 @@ from study.driver.interrupt_messages import (
     message_on_interrupt,
 )
 from study.driver.session import RunEnd, StudyView, load_datasets, register_model, run_session, write_study_outputs
-from study.errors import StartInterruptedError, StudyStoppedError, UserError
+from study.errors import FunctionRefusedError, StartInterruptedError, StudyStoppedError, UserError
 from study.files import as_user_error_if_unwritable, write_atomically
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
 from study.ranking import Results
 from study.spec import StudySpec, load_study
-from study.sweep.failures import FunctionRefusedError
 from study.sweep.own_ray import MAX_FOLDER_CHARACTERS
 from study.sweep.ray_runtime import SharedRay, check_cluster_answers, check_trial_fits_machine, set_ray_variables
 from study.text import flatten_mapping, print_text

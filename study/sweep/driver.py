@@ -16,7 +16,7 @@ from study.data import Dataset, summarise_datasets
 from study.data.cells import group_sizes
 from study.data.dataset import DatasetSummary
 from study.data.folds import select_fold
-from study.errors import StudyStoppedError, UserError
+from study.errors import FunctionRefusedError, StudyStoppedError, UserError
 from study.files import FileDigest, unfinished_files
 from study.home.events import ENDED_STATES, SessionClosed, SessionOpened, StudyOutcome
 from study.home.folder import StudyFolder
@@ -29,7 +29,6 @@ from study.spec import StudySpec
 from study.sweep import FIRST_TRIALS_NOTE, STARTING_RAY_STEP, STARTING_TRIALS_STEP
 from study.sweep.agenda import Agenda, NewFoldsJoined, StudyCannotContinueError
 from study.sweep.early_stopping import EarlyStopping
-from study.sweep.failures import FunctionRefusedError
 from study.sweep.fair_share import ClusterShare, new_peer
 from study.sweep.own_ray import RayProcesses, RayStartError
 from study.sweep.ray_runtime import JoinedCluster, RayStarter, TrialSlots, count_gpus, discard_text, start_or_join_ray

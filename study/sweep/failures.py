@@ -196,10 +196,6 @@ def _failure_of_gpu_error(sign: GpuErrorPattern, reason: str) -> TrialFailure:
     return TrialFailure("BUG" if sign.meaning == "code" else "PREEMPTED", advised)
 
 
-class FunctionRefusedError(UserError):
-    """What the user's function yields first cannot be used: no trial of the study could run."""
-
-
 class StudyCannotContinueError(BaseException):
     """The study has to stop at once, through no fault of a trial; what is in the ledger stays.
 
