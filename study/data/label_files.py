@@ -309,13 +309,22 @@ def _read_data_frame(path: Path, known: TableFormat, **options: Any) -> "pd.Data
 
 
 def _read_parquet(path: Path, rows: int | None) -> "pd.DataFrame":
-    """Read a Parquet file, lists and mappings in it as text; of no rows: its columns alone, which takes no time."""
+    """Read a Parquet file, lists and mappings in it as text; of no rows: its columns alone, which takes no time.
+
+    Levels of pandas' index that have a name are its first columns; others only number the rows.
+    """
     import pandas as pd
     import pyarrow.parquet  # type: ignore[import-untyped]
 
+    schema = pyarrow.parquet.read_schema(path)
+    levels = (schema.pandas_metadata or {}).get("index_columns", [])
+    names = [level["name"] if isinstance(level, dict) else level for level in levels]  # one that counts is not stored
+    frame = schema.empty_table().to_pandas() if rows == 0 else pd.read_parquet(path)
+    named = [name for name in names if name not in (None, *frame) and not str(name).startswith("__index_level_")]
     if rows == 0:
-        return pyarrow.parquet.read_schema(path).empty_table().to_pandas()
-    frame = pd.read_parquet(path)
+        return frame.reset_index(drop=True).reindex(columns=[*named, *frame])
+    frame = frame.reset_index(named) if named else frame
+    frame = frame.reset_index(drop=True)
     firsts = {name: next(iter(column.dropna()), None) for name, column in frame.items() if column.dtype == object}
     halves = [name for name, kind in frame.dtypes.items() if kind == "float16"]  # by which pandas cannot group
     texts = [name for name, first in firsts.items() if not pd.api.types.is_scalar(first)]

@@ -16,7 +16,7 @@ from study.data.image_decoding import SquareMode
 from study.data.image_files import IMAGE_SUFFIXES, ImageSizeKey, median_image_side, reason_not_photographs
 from study.data.label_files import find_file_on_disk
 from study.errors import UserError
-from study.text import is_utf8, quoted
+from study.text import is_utf8, list_few_names, quoted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -257,10 +257,20 @@ def _image_paths_and_splits(folder: Path, names: list[str]) -> tuple[list[Path],
     files, splits = [], []
     for name in names:
         first = Path(name).parts[0]
-        homes_with_file = (alias for alias in homes if os.path.exists(find_file_on_disk(homes[alias], name)))
-        home = first if first in homes else next(homes_with_file, None)
-        if home is None:
+        if first in homes:
+            found = {first: find_file_on_disk(folder, name)}
+        else:
+            found = {alias: find_file_on_disk(home, name) for alias, home in homes.items()}
+            found = {alias: file for alias, file in found.items() if os.path.exists(file)}
+        if not found:
             raise UserError(f"{folder}: {quoted(name)} is in none of its folders {', '.join(homes)}")
-        files.append(find_file_on_disk(folder if first in homes else homes[home], name))
+        if len(found) > 1:
+            places, example = list_few_names([*found]), quoted(f"{next(iter(found))}/{name}")
+            raise UserError(
+                f"{folder}: {quoted(name)} is in several of its folders: {places}. List it with its folder, as "
+                f"{example}, or remove all but one"
+            )
+        ((home, file),) = found.items()
+        files.append(file)
         splits.append(home)
     return files, splits

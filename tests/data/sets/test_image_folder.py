@@ -53,6 +53,16 @@ def test_folders_say_the_split_and_validation_is_cut_from_train(home, prefixed):
     assert [len(split) for split in dataset.splits.values()] == [24, 8, 8]
 
 
+def test_a_file_that_is_in_the_folders_of_two_splits_is_not_guessed(home):
+    write(home, rows(), lambda number: "test" if number < 8 else "train")
+    picture(home / "train" / "3.png", 50, (6, 5))
+    with pytest.raises(UserError, match=r"mine: '3\.png' is in several of its folders: \w+, \w+\. List it with"):
+        load()
+    lines = [f"test/{line}" if line.startswith("3.png") else line for line in rows()]
+    (home / "labels.csv").write_text("\n".join([HEADER, *lines]))
+    assert drawn(load())["test"] == list(range(8))
+
+
 def test_no_test_split_where_none_is_wanted(home):
     write(home, rows())
     assert load(test_share=0.0).facts.splits == ("train", "val")

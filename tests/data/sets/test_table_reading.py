@@ -561,3 +561,32 @@ def test_columns_of_too_many_combinations_are_refused_before_each_one_gets_a_nam
     path = write(tmp_path, frame(202).assign(**many))
     with pytest.raises(UserError, match=r"10,201 combinations of values of 'a' \(101\) and 'b' \(101\), allowed are"):
         load(path, **{key: "a+b"}, without=["city"])
+
+
+def test_a_named_index_of_a_parquet_file_is_a_column(tmp_path: Path) -> None:
+    rows = frame()
+    plain = load(write(tmp_path, rows))
+    for names in (["age"], ["repaid", "city"], ["age", "sex", "repaid"]):
+        rows.set_index(names).to_parquet(path := tmp_path / f"{'-'.join(names)}.parquet")
+        found = load(path)
+        assert found.facts == plain.facts
+        for name, split in found.splits.items():
+            np.testing.assert_array_equal(np.sort(split.inputs), np.sort(plain.splits[name].inputs))
+    rows.rename_axis("count").to_parquet(path := tmp_path / "range.parquet")
+    assert [one.column for one in data.column_findings(section(path)) if one.kind == "left out"] == ["count"]
+
+
+def test_an_index_of_a_parquet_file_that_is_no_column(tmp_path: Path) -> None:
+    """Without a name it only numbers the rows; beside a column of its name it repeats it, or is refused."""
+    rows = frame()
+    plain = load(write(tmp_path, rows))
+    rows.iloc[np.argsort(rows["income"])].sort_index().set_axis(range(7, 7 + 3 * len(rows), 3)).to_parquet(
+        path := tmp_path / "unnamed.parquet"
+    )
+    same(load(path), plain)
+    rows.set_axis([f"row {number}" for number in range(len(rows))]).to_parquet(path)
+    same(load(path), plain)
+
+
+def section(path: Path) -> dict[str, object]:
+    return {"name": "table", "path": str(path), "target": "repaid", "bias": "sex"}
