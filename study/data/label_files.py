@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -297,15 +297,28 @@ def _read_data_frame(path: Path, known: TableFormat, **options: Any) -> "pd.Data
     try:
         if is_parquet(path):
             return _read_parquet(path, options.get("nrows"))
-        source = io.StringIO(table_format.read_first_sheet(path)[0]) if table_format.is_spreadsheet(path) else path
         # low memory would mean a type for each part of a column: 1 and 1.0, two texts of one cell
-        return pd.read_csv(source, low_memory=False, **{**written, **options})
+        read = partial(pd.read_csv, low_memory=False, **{**written, **options})
+        sheet = table_format.read_first_sheet(path)[0] if table_format.is_spreadsheet(path) else None
+        frame = read(path if sheet is None else io.StringIO(sheet))
+        if sheet is None and "nrows" not in options and (count := _count_rows_to_last_filled(frame)) < len(frame):
+            frame = read(path, nrows=count)  # of other types, perhaps: of whole numbers
+        return frame
     except UnicodeError:
         where = table_format.undecodable_line(path, str(form.encoding))
         raise UserError(f"{path}: is not in {form.encoding}{where}. Save it as UTF-8, or give data.encoding") from None
     except (ValueError, OSError) as error:  # pandas and pyarrow raise subclasses of these
         reason = " ".join(str(error).split())[:200]
         raise UserError(f"{path}: not readable as a table: {reason}. Is it cut short?") from None
+
+
+def _count_rows_to_last_filled(frame: "pd.DataFrame") -> int:
+    """Count the rows down to the last one with a value: Excel may write rows of separators alone behind it."""
+
+    def is_filled(rows: "pd.DataFrame") -> "NDArray[np.bool_]":
+        return (rows.notna() & ~rows.isin(MISSING_MARKS)).any(axis=1).to_numpy(bool)
+
+    return len(frame) if is_filled(frame.tail(1)).any() else int(np.flatnonzero(is_filled(frame)).max(initial=-1)) + 1
 
 
 def _read_parquet(path: Path, rows: int | None) -> "pd.DataFrame":
@@ -325,6 +338,11 @@ def _read_parquet(path: Path, rows: int | None) -> "pd.DataFrame":
         return frame.reset_index(drop=True).reindex(columns=[*named, *frame])
     frame = frame.reset_index(named) if named else frame
     frame = frame.reset_index(drop=True)
+    for column in (schema.pandas_metadata or {}).get("columns", []):
+        if column["pandas_type"] == "categorical" and (name := column["name"]) in frame:
+            is_number = pd.api.types.is_numeric_dtype(getattr(frame[name].dtype, "categories", frame[name]))
+            texts = column_as_text(frame[name])
+            frame[name] = texts.astype("category") if is_number else texts  # numbers that are names of kinds
     firsts = {name: next(iter(column.dropna()), None) for name, column in frame.items() if column.dtype == object}
     halves = [name for name, kind in frame.dtypes.items() if kind == "float16"]  # by which pandas cannot group
     texts = [name for name, first in firsts.items() if not pd.api.types.is_scalar(first)]

@@ -457,12 +457,13 @@ def parse_numbers(
     doubts: list[ColumnFinding] = []
     for name in features:
         column = rows[name]
-        if column.dtype.kind in "mM":
+        if column.dtype.kind in "mM" or isinstance(column.dtype, pd.PeriodDtype):
             doubts.append(leave_out_finding(name, "holds dates", "no input", "make it a number"))
             continue
         there = column[column.notna()]
         is_object = pd.api.types.is_object_dtype(column)
-        if not (is_object or pd.api.types.is_string_dtype(column)) or there.empty:
+        is_text = is_object or pd.api.types.is_string_dtype(column)
+        if not is_text or isinstance(column.dtype, pd.CategoricalDtype) or there.empty:
             continue
         if is_object and there.map(lambda value: isinstance(value, bool)).any():
             continue

@@ -630,12 +630,11 @@ def _parse_finite_numbers(texts: Sequence[str], decimal: str) -> NDArray[np.floa
 def _check_spellings(column: "pd.Series", names: Sequence[str], name: str, path: Path) -> None:
     """Raise a UserError if two labels are most likely one that is spelled in two ways.
 
-    They are if they differ only in capitals, in decimals that are zero (1 and 1.0), or in how Unicode writes an accent.
-    Single letters may differ in capitals.
+    They are if they differ only in decimals that are zero (1 and 1.0), or as `normalise_spelling` says.
     """
     seen: dict[str, str] = {}
     for label in names:
-        key = normalise_spelling(re.sub(r"(?<=\d)\.0+$", "", label))
+        key = normalise_spelling(re.sub(r"(?<=\d)(\.0+|,00?)$", "", label))
         if key in seen:
             counts = column.astype(str).str.strip().value_counts()
             both = " and ".join(f"{quoted(one)} ({counts.get(one, 0)} rows)" for one in (seen[key], label))
@@ -644,8 +643,13 @@ def _check_spellings(column: "pd.Series", names: Sequence[str], name: str, path:
 
 
 def normalise_spelling(word: str) -> str:
-    """Normalise capitals, except of single letters, and accents, so that spellings of one word compare equal."""
-    text = unicodedata.normalize("NFC", word)
+    """Normalise a word so that its spellings compare equal.
+
+    They differ in capitals (not of single letters), in how Unicode writes an accent, in kind and number of blanks, or
+    in signs that nobody sees.
+    """
+    seen = "".join(sign for sign in unicodedata.normalize("NFC", word) if unicodedata.category(sign) != "Cf")
+    text = " ".join(seen.split())
     return text if len(text) == 1 else text.casefold()
 
 

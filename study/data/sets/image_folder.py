@@ -16,7 +16,7 @@ from study.data.image_decoding import SquareMode
 from study.data.image_files import IMAGE_SUFFIXES, ImageSizeKey, median_image_side, reason_not_photographs
 from study.data.label_files import find_file_on_disk
 from study.errors import UserError
-from study.text import is_utf8, list_few_names, quoted
+from study.text import is_utf8, list_few_names, pluralise, quoted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 CLASS_FROM_FOLDERS = "folders"
 """Value of the key `labels` for images in a folder for each class, without a table."""
+
+CLUTTER_SUFFIXES = (".db", ".ini", ".txt", ".json", ".csv", ".md")
+"""Endings of files that programs leave beside pictures, or that describe them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,7 +130,7 @@ def list_images_with_folder_class(folder: Path) -> list[tuple[str, str]]:
     Raises:
         UserError: there is none, or one is in no such folder.
     """
-    in_splits = any(word == "train" and (folder / alias).is_dir() for alias, word in label_files.SPLIT_ALIASES.items())
+    in_splits = bool(_split_folders(folder))
     found = []
     for file in cache.list_files(folder):
         name = file.relative_to(folder)
@@ -178,6 +181,15 @@ def reading(options: Options) -> list[str]:
 def notes(options: Options) -> list[str]:
     """Say what was decided about the files by no key, and which images are listed but missing, or are none."""
     found = _read_folder(options)
+    others = list[Path]()
+    if options.labels == CLASS_FROM_FOLDERS:
+        folder = label_files.find_user_path(options.path)
+        below = (file for file in cache.list_files(folder) if file.parent != folder)
+        others = [file for file in below if file.suffix.lower() not in (*IMAGE_SUFFIXES, *CLUTTER_SUFFIXES)]
+    if others:
+        endings = ", ".join(sorted({quoted(file.suffix) for file in others}))
+        count = f"{pluralise(len(others), 'file')} in folders of classes"
+        found.notes.append(f"{count}, whose ending ({endings}) is none of an image, left out, as {others[0]}")
     return [*found.notes, *file_lists.bad_file_messages(found.splits)]
 
 
@@ -249,10 +261,17 @@ def _check_files_differ(files: list[Path], names: list[str], path: Path, column:
         rows[file] = row
 
 
+def _split_folders(folder: Path) -> dict[str, Path]:
+    """Return the folders that are named as splits, in capitals or not, by name; none where there is no `train`."""
+    named = [path for path in sorted(folder.iterdir()) if path.name.lower() in label_files.SPLIT_ALIASES]
+    homes = {path.name: path for path in named if path.is_dir()}
+    return homes if "train" in label_files.parse_split_names([*homes]) else {}
+
+
 def _image_paths_and_splits(folder: Path, names: list[str]) -> tuple[list[Path], list[str] | None]:
     """Return each image's path, and its split where folders say so."""
-    homes = {alias: folder / alias for alias in label_files.SPLIT_ALIASES if (folder / alias).is_dir()}
-    if "train" not in (label_files.SPLIT_ALIASES[alias] for alias in homes):
+    homes = _split_folders(folder)
+    if not homes:
         return [find_file_on_disk(folder, name) for name in names], None
     files, splits = [], []
     for name in names:

@@ -43,6 +43,28 @@ def test_a_column_says_the_split(home):
     }
 
 
+@pytest.mark.parametrize("names", [("train", "test"), ("Train", "Test"), ("TRAINING", "testing")])
+def test_folders_of_splits_are_known_in_any_letters_and_are_no_classes(home, names):
+    for number in range(40):
+        picture(home / names[number < 8] / ("cat", "dog")[number % 2] / f"{number}.png", number, (6, 5))
+    dataset = load(labels="folders")
+    assert dataset.facts.class_names == ("cat", "dog")
+    assert sorted(drawn(dataset)["test"]) == list(range(8))
+
+
+def test_files_of_classes_that_are_no_images_by_their_ending_are_told(home):
+    for number in range(40):
+        picture(home / ("cat", "dog")[number % 2] / f"{number}.png", number, (6, 5))
+    (home / "about.heic").write_text("")
+    (home / "cat" / "Thumbs.db").write_text("")
+    section = {"name": "image_folder", "path": "mine", "labels": "folders"}
+    assert data.user_file_notes(section) == []
+    (home / "cat" / "seven.heic").write_text("")
+    (home / "dog" / "eight.avif").write_text("")
+    (note,) = data.user_file_notes(section)
+    assert note.startswith("2 files in folders of classes, whose ending ('.avif', '.heic') is none of an image, left")
+
+
 @pytest.mark.parametrize("prefixed", [True, False])
 def test_folders_say_the_split_and_validation_is_cut_from_train(home, prefixed):
     lines, place = rows(), lambda number: "test" if number < 8 else "train"

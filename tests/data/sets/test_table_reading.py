@@ -114,9 +114,20 @@ def test_whole_floats_and_decimals_of_parquet_are_whole_numbers(tmp_path: Path) 
     assert read.facts.shape == (5,)
 
 
-@pytest.mark.parametrize("other", ["Yes", "YES", "ye\u0301s"])
-def test_two_spellings_of_one_label_are_refused(tmp_path: Path, other: str) -> None:
-    first = "yés" if not other.isascii() else "yes"
+@pytest.mark.parametrize(
+    ("first", "other"),
+    [
+        ("yes", "Yes"),
+        ("yes", "YES"),
+        ("yés", "ye\u0301s"),
+        ("1", "1,0"),
+        ("oh yes", "oh\u00a0yes"),
+        ("oh yes", "oh  yes"),
+        ("yes", "yes\u200b"),
+        ("yes", "\ufeffyes"),
+    ],
+)
+def test_two_spellings_of_one_label_are_refused(tmp_path: Path, first: str, other: str) -> None:
     rows = frame(target=("no", first))
     rows.loc[(rows.index % 5 == 0) & (rows["repaid"] == first), "repaid"] = other
     with pytest.raises(UserError, match="spells one label in two ways"):
@@ -586,6 +597,34 @@ def test_an_index_of_a_parquet_file_that_is_no_column(tmp_path: Path) -> None:
     same(load(path), plain)
     rows.set_axis([f"row {number}" for number in range(len(rows))]).to_parquet(path)
     same(load(path), plain)
+
+
+def test_categories_of_numbers_and_periods_of_a_parquet_file_are_no_numbers(tmp_path: Path) -> None:
+    """pandas' own reader forgets that these numbers name kinds, and a period is a date."""
+    rows = frame()
+    codes = rows.assign(city=pd.Categorical(np.arange(120) % 3))
+    codes.to_parquet(path := tmp_path / "codes.parquet")
+    words = load(write(tmp_path, codes), words=["city"])
+    same(load(path), words)
+    codes["city"] = codes["city"].cat.remove_categories([2])
+    codes.to_parquet(path)
+    assert load(path, missing="fill").facts == words.facts
+    rows.assign(when=pd.period_range("2020-01", periods=120, freq="M")).to_parquet(path)
+    with pytest.raises(UserError, match="column 'when' holds dates"):
+        load(path)
+
+
+@pytest.mark.parametrize("separator", [",", ";"])
+def test_rows_of_separators_alone_at_the_end_are_no_rows(tmp_path: Path, separator: str) -> None:
+    rows = frame()
+    plain = load(write(tmp_path, rows))
+    path = write(tmp_path, rows, sep=separator)
+    text = path.read_text()
+    path.write_text(text + f"{4 * separator}\n" * 3 + "\n")
+    same(load(path), plain)
+    path.write_text(text + f"{4 * separator}\n" + text.splitlines()[1] + "\n")
+    with pytest.raises(UserError, match=r"values are missing in .* of 122 rows"):
+        load(path)
 
 
 def section(path: Path) -> dict[str, object]:
