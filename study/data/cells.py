@@ -64,12 +64,14 @@ def warnings_from_counts(counts: DatasetCounts) -> list[str]:
 
 
 def _bias_warnings(counts: DatasetCounts) -> Iterator[str]:
-    """Yield why nothing can be told from the bias: it has one value, or is known for no training sample."""
+    """Yield why nothing can be told of the bias: it has one value, copies the class, or no training sample has one."""
     names, cells = counts.bias_names, counts.splits["train"].cells
     if names and len(names) == 1:
         yield f"the bias is {quoted(names[0])} in every row: no group differs from another. Leave out data.bias"
     elif cells and not any(map(sum, cells)):
         yield "the bias is known for no training sample: nothing can be learned of it"
+    elif all(split.conflicting == 0 for split in counts.splits.values()):
+        yield "no sample goes against the bias: it cannot be told from the class. Name another column, or none"
 
 
 MAX_NAMED_CELLS = 3
