@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -288,21 +288,16 @@ def _read_data_frame(path: Path, known: TableFormat, **options: Any) -> "pd.Data
     if not os.path.isfile(path):
         raise UserError(f"{path}: not found. {did_you_mean_path(path, TABLE_SUFFIXES)}".rstrip(". "))
     form = table_format.detect_format(path, known)
-    written = {
-        "sep": form.separator,
-        "decimal": form.decimal,
-        "encoding": form.encoding,
-        "skiprows": form.skipped_lines,
-    }
     try:
         if is_parquet(path):
             return _read_parquet(path, options.get("nrows"))
+        source = io.StringIO(table_format.read_first_sheet(path)[0]) if table_format.is_spreadsheet(path) else path
+        written = {"sep": form.separator, "decimal": form.decimal, "encoding": form.encoding}
         # low memory would mean a type for each part of a column: 1 and 1.0, two texts of one cell
-        read = partial(pd.read_csv, low_memory=False, **{**written, **options})
-        sheet = table_format.read_first_sheet(path)[0] if table_format.is_spreadsheet(path) else None
-        frame = read(path if sheet is None else io.StringIO(sheet))
-        if sheet is None and "nrows" not in options and (count := _count_rows_to_last_filled(frame)) < len(frame):
-            frame = read(path, nrows=count)  # of other types, perhaps: of whole numbers
+        reading: dict[str, Any] = {**written, "skiprows": form.skipped_lines, "low_memory": False, **options}
+        frame: pd.DataFrame = pd.read_csv(source, **reading)
+        if source is path and "nrows" not in options and (count := _count_rows_to_last_filled(frame)) < len(frame):
+            frame = pd.read_csv(path, **reading, nrows=count)  # of other types, perhaps: of whole numbers
         return frame
     except UnicodeError:
         where = table_format.undecodable_line(path, str(form.encoding))
@@ -341,8 +336,8 @@ def _read_parquet(path: Path, rows: int | None) -> "pd.DataFrame":
     for column in (schema.pandas_metadata or {}).get("columns", []):
         if column["pandas_type"] == "categorical" and (name := column["name"]) in frame:
             is_number = pd.api.types.is_numeric_dtype(getattr(frame[name].dtype, "categories", frame[name]))
-            texts = column_as_text(frame[name])
-            frame[name] = texts.astype("category") if is_number else texts  # numbers that are names of kinds
+            written = column_as_text(frame[name])
+            frame[name] = written.astype("category") if is_number else written  # numbers that are names of kinds
     firsts = {name: next(iter(column.dropna()), None) for name, column in frame.items() if column.dtype == object}
     halves = [name for name, kind in frame.dtypes.items() if kind == "float16"]  # by which pandas cannot group
     texts = [name for name, first in firsts.items() if not pd.api.types.is_scalar(first)]

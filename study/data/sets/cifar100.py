@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 
 from study.data import cifar, holdout
-from study.data.cache import load_or_build_dataset
-from study.data.dataset import Dataset, Facts, Split, SplitLabels
+from study.data.dataset import Facts, Split, SplitLabels
 
 SOURCES = (cifar.CIFAR100_SOURCE,)
 
@@ -36,12 +35,8 @@ def labels(options: Options) -> dict[str, SplitLabels]:
     return holdout.add_held_out_val({"train": train, "test": test}, options.val_share, options.split_seed)
 
 
-def load(options: Options) -> Dataset:
+def build(options: Options) -> dict[str, Split]:
     """Read the two files, then cut the validation split off."""
-    return load_or_build_dataset("cifar100", options, describe(options), lambda: _build_splits(options), SOURCES)
-
-
-def _build_splits(options: Options) -> dict[str, Split]:
     whole = {name: Split(*arrays) for name, arrays in _read_train_and_test().items()}
     return holdout.add_held_out_val(whole, options.val_share, options.split_seed)
 

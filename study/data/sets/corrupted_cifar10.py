@@ -9,6 +9,7 @@ interpolates once.
 import io
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from PIL import Image
 
 from study.data import cifar, colour_bias, holdout
 from study.data.cache import load_or_build_dataset
-from study.data.dataset import Dataset, Facts, Split, SplitLabels
+from study.data.dataset import Facts, Split, SplitLabels
 from study.data.sets import cifar10
 from study.data.source import Source
 
@@ -292,13 +293,6 @@ def sources(options: Options) -> tuple[Source, ...]:
     return cifar10.sources(_cifar10_options(options))
 
 
-def load(options: Options) -> Dataset:
-    """Corrupt CIFAR-10."""
-    return load_or_build_dataset(
-        "corrupted_cifar10", options, describe(options), lambda: _build_splits(options), sources(options)
-    )
-
-
 def labels(options: Options) -> dict[str, SplitLabels]:
     """Return the classes and corruptions of each split; no image is decoded."""
     plain = cifar10.labels(_cifar10_options(options)).items()
@@ -318,10 +312,12 @@ def _draw_corruptions(
     return colour_bias.assign_colours(target, options.rho if biased else colour_bias.UNBIASED_RHO, random), random
 
 
-def _build_splits(options: Options) -> dict[str, Split]:
+def build(options: Options) -> dict[str, Split]:
     """Corrupt each split; `val` changes neither the images, nor the corruptions of training and test."""
-    splits = {}
-    for name, plain in cifar10.load(_cifar10_options(options)).splits.items():
+    own, splits = _cifar10_options(options), {}
+    read = partial(cifar10.build, own)
+    whole = load_or_build_dataset("cifar10", own, cifar10.describe(own), read, sources(options))
+    for name, plain in whole.splits.items():
         kinds, random = _draw_corruptions(options, name, plain.target)
         splits[name] = Split(corrupt_images(np.asarray(plain.inputs, np.uint8), kinds, random), plain.target, kinds)
     return splits

@@ -15,8 +15,7 @@ from typing import Annotated
 import numpy as np
 
 from study.data import holdout, label_files
-from study.data.cache import load_or_build_dataset
-from study.data.dataset import Dataset, Facts
+from study.data.dataset import Facts, Split
 from study.data.file_lists import (
     IMAGENET_MEAN,
     IMAGENET_STD,
@@ -96,17 +95,15 @@ def sources(options: Options) -> tuple[Source, ...]:
     return IMAGENET_TRAIN_SOURCE, IMAGENET_VAL_SOURCE, *textures, *([IMAGENET_A_SOURCE] if options.imagenet_a else [])
 
 
-def load(options: Options) -> Dataset:
-    """Read the class folders, cut the validation split."""
-    facts, places = describe(options), [source.find() for source in sources(options)]
-    used = [folder for tree in places[:2] for folder in find_class_folders(tree, CLASS_OF_FOLDER)]
-    return load_or_build_dataset(
-        "imagenet9",
-        options,
-        facts,
-        lambda: decode_images_of_splits(labels(options), options.size, FRAME),
-        [*used, *places[2:]],
-    )
+def places(options: Options) -> list[Path]:
+    """List the folders of its classes, and what else it needs."""
+    trees = [source.find() for source in sources(options)]
+    return [*(folder for tree in trees[:2] for folder in find_class_folders(tree, CLASS_OF_FOLDER)), *trees[2:]]
+
+
+def build(options: Options) -> dict[str, Split]:
+    """Decode the images of each split."""
+    return decode_images_of_splits(labels(options), options.size, FRAME)
 
 
 def labels(options: Options) -> dict[str, FileListing]:

@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from study.data import file_lists, holdout, label_files
-from study.data.cache import load_or_build_dataset
-from study.data.dataset import Dataset, Facts
+from study.data.dataset import Facts, Split
 from study.data.file_lists import IMAGENET_MEAN, IMAGENET_STD, DrawnSplitOptions, FileListing, PublishedSplitOptions
 from study.data.image_decoding import SquareMode
 from study.data.image_files import ImageSizeKey
@@ -38,7 +37,7 @@ class ListedImages(Generic[OptionsType]):
         labels: lists the files of each split with their labels, for these options.
         Options: its keys.
         FRAME: how images become square.
-        sources: its files, for these options; all are part of its fingerprint.
+        SOURCES: its files; all are part of its fingerprint.
         class_and_bias_counts: number of classes and bias classes, for these options.
         condition: width of its condition.
         is_imagenet_normalised: whether pixels are normalised as ImageNet's, else with 0.5.
@@ -48,8 +47,8 @@ class ListedImages(Generic[OptionsType]):
     labels: Callable[[OptionsType], dict[str, FileListing]]
     Options: type[OptionsType]
     FRAME: SquareMode
-    sources: Callable[[OptionsType], tuple[Source, ...]]
-    class_and_bias_counts: Callable[[OptionsType], tuple[int, int | None]]
+    SOURCES: tuple[Source, ...]
+    class_and_bias_counts: Callable[[OptionsType], tuple[int, int | None]] = lambda _: (2, 2)
     condition: int | None = None
     is_imagenet_normalised: bool = False
     aligned: Callable[[OptionsType], tuple[int, ...] | None] = lambda options: None
@@ -68,15 +67,9 @@ class ListedImages(Generic[OptionsType]):
         facts = Facts(*self.class_and_bias_counts(options), shape, condition=self.condition, aligned=own)
         return replace(facts, mean=IMAGENET_MEAN, deviation=IMAGENET_STD) if self.is_imagenet_normalised else facts
 
-    def load(self, options: OptionsType) -> Dataset:
-        """Load its splits; their images are decoded once for these options and files."""
-        return load_or_build_dataset(
-            self.name,
-            options,
-            self.describe(options),
-            lambda: file_lists.decode_images_of_splits(self.labels(options), options.size, self.FRAME),
-            self.sources(options),
-        )
+    def build(self, options: OptionsType) -> dict[str, Split]:
+        """Decode the images of its splits."""
+        return file_lists.decode_images_of_splits(self.labels(options), options.size, self.FRAME)
 
 
 BFFHQ_SOURCE = Source(
@@ -519,26 +512,15 @@ def _utkface_counts(options: UtkfaceOptions) -> tuple[int, int]:
     return 2, 2
 
 
-def _two_classes_two_biases(options: PublishedSplitOptions | DrawnSplitOptions) -> tuple[int, int]:
-    return 2, 2
-
-
 LISTED_IMAGE_SETS: tuple[ListedImages[Any], ...] = (
     ListedImages(
-        bffhq,
-        PublishedSplitOptions,
-        "squash",
-        lambda _: (BFFHQ_SOURCE,),
-        _two_classes_two_biases,
-        is_imagenet_normalised=True,
-        aligned=lambda _: (0, 1),
+        bffhq, PublishedSplitOptions, "squash", (BFFHQ_SOURCE,), is_imagenet_normalised=True, aligned=lambda _: (0, 1)
     ),
     ListedImages(
         waterbirds,
         PublishedSplitOptions,
         "squash",
-        lambda _: (WATERBIRDS_SOURCE,),
-        _two_classes_two_biases,
+        (WATERBIRDS_SOURCE,),
         is_imagenet_normalised=True,
         aligned=lambda _: (0, 1),
     ),
@@ -546,25 +528,22 @@ LISTED_IMAGE_SETS: tuple[ListedImages[Any], ...] = (
         celeba,
         CelebaOptions,
         "crop",
-        lambda _: (CELEBA_LABELS_SOURCE, CELEBA_PARTITION_SOURCE, CELEBA_IMAGES_SOURCE),
+        (CELEBA_LABELS_SOURCE, CELEBA_PARTITION_SOURCE, CELEBA_IMAGES_SOURCE),
         _celeba_counts,
     ),
-    ListedImages(
-        utkface, UtkfaceOptions, "squash", lambda _: (UTKFACE_SOURCE,), _utkface_counts, aligned=_utkface_aligned
-    ),
+    ListedImages(utkface, UtkfaceOptions, "squash", (UTKFACE_SOURCE,), _utkface_counts, aligned=_utkface_aligned),
     ListedImages(
         dogs_and_cats,
         DogsAndCatsOptions,
         "crop",
-        lambda _: (ANIMALS_SOURCE, *ANIMAL_LIST_SOURCES),
-        _two_classes_two_biases,
+        (ANIMALS_SOURCE, *ANIMAL_LIST_SOURCES),
         aligned=lambda _: (1, 0),
     ),
     ListedImages(
         ut_zappos,
         UtZapposOptions,
         "squash",
-        lambda _: (SHOE_DATA_SOURCE, SHOE_IMAGES_SOURCE),
+        (SHOE_DATA_SOURCE, SHOE_IMAGES_SOURCE),
         lambda _: (len(SHOE_CLASS_NAMES), None),
         condition=SHOE_ATTRIBUTE_COUNT,
     ),
@@ -572,7 +551,7 @@ LISTED_IMAGE_SETS: tuple[ListedImages[Any], ...] = (
         cub,
         CubOptions,
         "crop",
-        lambda _: (CUB_SOURCE,),
+        (CUB_SOURCE,),
         lambda _: (BIRD_SPECIES_COUNT, None),
         condition=BIRD_ATTRIBUTE_COUNT,
         is_imagenet_normalised=True,

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from study.data import holdout, label_files
-from study.data.cache import load_or_build_dataset
-from study.data.dataset import ColumnKind, Dataset, Facts, RawTable, Split, SplitLabels
+from study.data.dataset import ColumnKind, Facts, RawTable, Split, SplitLabels
 from study.data.source import Source
 from study.errors import UserError
 from study.knobs import Range
@@ -87,15 +86,11 @@ class PeopleTable:
         width = len(self.number_columns) + sum(map(len, self.category_values.values()))
         return Facts(classes=2, bias_classes=2, shape=(width,), title=self.title)
 
-    def load(self, options: TableOptions) -> Dataset:
+    def build(self, options: TableOptions) -> dict[str, Split]:
         """Read the rows, encode, split."""
-        return load_or_build_dataset(
-            self.name, options, self.describe(options), lambda: self.labels(options), self.SOURCES
-        )
-
-    def labels(self, options: TableOptions) -> dict[str, Split]:
-        """Split the whole table, which is read in less than a second."""
         return split_standardised(self.read_unsplit_table(), options)
+
+    labels = build  # the whole table is read in less than a second
 
     def raw(self, options: TableOptions) -> RawTable:
         """Split the rows before the numbers are standardised."""
