@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from study.data import cache, holdout, label_files, odd_columns, table_columns, table_format, user_data
 from study.data.cache import load_or_build_dataset
 from study.data.dataset import ColumnKind, Dataset, Facts, RawTable, Split, SplitLabels
-from study.data.leakage import LeakyColumn, LikelyBiasColumn, find_predictive_columns
+from study.data.leakage import PredictiveColumn, find_predictive_columns
 from study.data.table_columns import FaultsByRow, TableEncoding
 from study.data.table_findings import (
     WITHOUT_KEY,
@@ -93,7 +93,7 @@ class _TableInUse:
         return [name for name in self.features if name not in self.columns_named_by_keys] or self.features
 
     @cached_property
-    def predictive_columns(self) -> tuple[LeakyColumn | LikelyBiasColumn, ...]:
+    def predictive_columns(self) -> tuple[PredictiveColumn, ...]:
         """Inputs that predict the class alone."""
         train = self.splits["train"]
         values, words = odd_columns.numeric_inputs(self.rows.iloc[train], self.features)
@@ -236,9 +236,9 @@ def survey(options: Options) -> list[ColumnFinding]:
 
 def _column_findings(table: _TableInUse, options: Options) -> list[ColumnFinding]:
     found = [
-        _leakage_finding(one, options) if isinstance(one, LeakyColumn) else _likely_bias_finding(one)
+        _predictive_column_finding(one, options)
         for one in table.predictive_columns
-        if isinstance(one, LeakyColumn) or options.bias is None
+        if one.is_leak or options.bias is None
     ]
     for key in ("target", "bias"):
         found += _copy_findings(table, options, key, "odd")
@@ -266,26 +266,19 @@ def _copy_findings(
     return odd_columns.find_inputs_one_to_one_with_label(table.rows, table.features, codes, f"data.{key}", named, kind)
 
 
-def _leakage_finding(one: LeakyColumn, options: Options) -> ColumnFinding:
-    """Make the finding about a column that tells the class.
+def _predictive_column_finding(one: PredictiveColumn, options: Options) -> ColumnFinding:
+    """Make the finding about a column that tells the class, or the remark that it may be a bias.
 
-    It is only a remark if the column is named as an input, or not far above the others.
+    It is only a remark, too, if the column is named as an input, or not far above the others.
     """
+    as_bias = f"{key_with_values('data.bias', (one.name,))} (study init: --bias {shlex.quote(one.name)})"
+    if not one.is_leak:
+        return ColumnFinding(one.name, str(one), f"If it will not in use, it is a bias: {as_bias}", "odd")
     if one.stands_out and one.name not in options.features:
-        may_be_bias = one.has_few_values and options.bias is None
-        as_bias = f", or name it as the bias by {_bias_remedy(one.name)}" if may_be_bias else ""
-        return leave_out_finding(one.name, str(one), "telling", f"keep it by naming it in data.features{as_bias}")
+        may_be_bias = f", or name it as the bias by {as_bias}" if one.has_few_values and options.bias is None else ""
+        return leave_out_finding(one.name, str(one), "telling", f"keep it by naming it in data.features{may_be_bias}")
     remedy = f"If it is known only after the class is: {key_with_values(WITHOUT_KEY, (one.name,))}"
     return ColumnFinding(one.name, str(one), remedy, "odd", WITHOUT_KEY, (one.name,))
-
-
-def _likely_bias_finding(one: LikelyBiasColumn) -> ColumnFinding:
-    """Make the remark about a column that may be a bias."""
-    return ColumnFinding(one.name, str(one), f"If it will not in use, it is a bias: {_bias_remedy(one.name)}", "odd")
-
-
-def _bias_remedy(column: str) -> str:
-    return f"{key_with_values('data.bias', (column,))} (study init: --bias {shlex.quote(column)})"
 
 
 def _train_and_val_rows(table: _TableInUse) -> NDArray[np.int64]:
@@ -297,11 +290,8 @@ def _table_facts(table: _TableInUse) -> Facts:
     width = sum(
         1 if table_columns.is_numeric(table.rows[name]) else table.rows[name].nunique() for name in table.features
     )
-    told = tuple(
-        f"column {quoted(one.name)} {one}"
-        for one in table.predictive_columns
-        if one.stands_out and isinstance(one, LeakyColumn)
-    )
+    leaks = (one for one in table.predictive_columns if one.stands_out and one.is_leak)
+    told = tuple(f"column {quoted(one.name)} {one}" for one in leaks)
     return replace(user_data.facts_of_labels(table.labels, (width,), table.splits), telling=told)
 
 
