@@ -147,11 +147,7 @@ def _predict_by_column(
     if not is_words:
         found.append(_best_weighted_prediction(values, _predict_by_thresholds, codes, count, halves))
     best = max(found, key=lambda one: (one.is_leak, one.skill))
-    if (
-        found[0].by_missing_values
-        and found[0].is_leak
-        and found[0].accuracy >= best.accuracy - (1 - MIN_AGREEMENT)
-    ):
+    if found[0].by_missing_values and found[0].is_leak and found[0].accuracy >= best.accuracy - (1 - MIN_AGREEMENT):
         best = found[0]
     return replace(best, is_discrete=best.by_missing_values or is_words or kinds <= 2 * count)
 

@@ -50,8 +50,6 @@ class Options(user_data.UserDataOptions):
         words: inputs that are words although they look like numbers, as codes of regions.
     """
 
-    path: str
-    target: str
     features: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
     key: str | None = None
