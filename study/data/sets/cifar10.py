@@ -39,10 +39,7 @@ def is_jpeg_copy(source: SourceKey) -> bool:
 
 def describe(options: Options) -> Facts:
     """Return the facts: ten classes, no bias labels."""
-    title = "CIFAR-10 (JPEG, q75)" if is_jpeg_copy(options.source) else "CIFAR-10"
-    return Facts(
-        10, None, cifar.CIFAR_IMAGE_SHAPE, mean=cifar.CIFAR10_PIXEL_MEAN, deviation=cifar.CIFAR10_PIXEL_STD, title=title
-    )
+    return cifar.facts_of_photographs("CIFAR-10 (JPEG, q75)" if is_jpeg_copy(options.source) else "CIFAR-10")
 
 
 def sources(options: Options) -> tuple[Source, ...]:

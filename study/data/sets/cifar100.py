@@ -19,14 +19,7 @@ class Options:
 
 def describe(options: Options) -> Facts:
     """Return the facts: a hundred classes (CIFAR's fine labels), no bias labels."""
-    return Facts(
-        100,
-        None,
-        cifar.CIFAR_IMAGE_SHAPE,
-        mean=cifar.CIFAR10_PIXEL_MEAN,
-        deviation=cifar.CIFAR10_PIXEL_STD,
-        title="CIFAR-100",
-    )
+    return cifar.facts_of_photographs("CIFAR-100", 100)
 
 
 def labels(options: Options) -> dict[str, SplitLabels]:

@@ -13,21 +13,8 @@ from study.data import colour_bias, holdout, mnist
 from study.data.dataset import Facts, Split, SplitLabels
 from study.data.source import Source
 
-PALETTE_COLOURS = np.array(
-    [
-        (31, 119, 180),
-        (255, 127, 14),
-        (44, 160, 44),
-        (214, 39, 40),
-        (148, 103, 189),
-        (140, 86, 75),
-        (227, 119, 194),
-        (127, 127, 127),
-        (188, 189, 34),
-        (23, 190, 207),
-    ],
-    dtype=np.int64,
-)
+_PALETTE = "1f77b4 ff7f0e 2ca02c d62728 9467bd 8c564b e377c2 7f7f7f bcbd22 17becf"
+PALETTE_COLOURS = np.array([[*bytes.fromhex(colour)] for colour in _PALETTE.split()], np.int64)
 """Colours that the noise is added to, of 0 to 255; a sample's bias class is its index here."""
 
 COLOUR_NOISE_STD = 40.0

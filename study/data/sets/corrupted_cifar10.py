@@ -276,16 +276,7 @@ class Options:
 def describe(options: Options) -> Facts:
     """Return the facts: ten classes, ten corruptions."""
     title = "Corrupted CIFAR-10 (from JPEG, q75)" if cifar10.is_jpeg_copy(options.source) else "Corrupted CIFAR-10"
-    own = tuple(range(10))
-    return Facts(
-        10,
-        10,
-        cifar.CIFAR_IMAGE_SHAPE,
-        mean=cifar.CIFAR10_PIXEL_MEAN,
-        deviation=cifar.CIFAR10_PIXEL_STD,
-        title=title,
-        aligned=own,
-    )
+    return cifar.facts_of_photographs(title, bias_classes=10, aligned=tuple(range(10)))
 
 
 def sources(options: Options) -> tuple[Source, ...]:

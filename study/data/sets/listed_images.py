@@ -475,22 +475,17 @@ def _read_seen_attributes(folder: Path, images: list[str]) -> NDArray[np.float32
     path = folder / "image_attribute_labels.txt"
     if not path.is_file():
         raise UserError(f"{path}: not found")
-    places = {image: place for place, image in enumerate(images)}
-    seen = np.zeros((len(images), BIRD_ATTRIBUTE_COUNT), np.float32)
-    rated = np.zeros((len(images), BIRD_ATTRIBUTE_COUNT), bool)
-    with path.open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, 1):
-            try:
-                image, attribute, present = line.split(maxsplit=3)[:3]
-                place, column = places[image], int(attribute) - 1
-                valid = 0 <= column < BIRD_ATTRIBUTE_COUNT and present in ("0", "1")
-            except (ValueError, KeyError):
-                valid = False
-            if not valid:
-                raise UserError(f"{path}: line {number}: not an image's number, an attribute from 1 to 312 and 0 or 1")
-            seen[place, column], rated[place, column] = int(present), True
-    if not rated.all():
-        raise UserError(f"{path}: lacks {np.size(rated) - rated.sum()} of {np.size(rated)} rows: cut short?")
+    fields = ["image", "attribute", "present", *(f"other {number}" for number in range(5))]
+    table = label_files.read_table_as_text(path, sep=r"\s+", header=None, names=fields)
+    attributes = [str(1 + index) for index in range(BIRD_ATTRIBUTE_COUNT)]
+    place, column, present = (
+        label_files.encode_classes(table[field], path, field, allowed)
+        for field, allowed in (("image", images), ("attribute", attributes), ("present", ("0", "1")))
+    )
+    seen = np.full((len(images), BIRD_ATTRIBUTE_COUNT), np.nan, np.float32)
+    seen[place, column] = present
+    if lacking := np.isnan(seen).sum():
+        raise UserError(f"{path}: lacks {lacking} of {seen.size} rows: cut short?")
     return seen
 
 

@@ -38,8 +38,7 @@ class Options:
 
 def describe(options: Options) -> Facts:
     """Return the facts: ten classes, no bias labels; normalised as the DCL code does, with CIFAR-10's numbers."""
-    shown = {"mean": cifar.CIFAR10_PIXEL_MEAN, "deviation": cifar.CIFAR10_PIXEL_STD, "title": "STL-10"}
-    return Facts(10, None, STL10_IMAGE_SHAPE, unlabelled=options.unlabelled, **shown)  # type: ignore[arg-type]
+    return cifar.facts_of_photographs("STL-10", shape=STL10_IMAGE_SHAPE, unlabelled=options.unlabelled)
 
 
 def labels(options: Options) -> dict[str, SplitLabels]:

@@ -165,7 +165,8 @@ def encoded(options: Options, encoding: TableEncoding) -> tuple[Dataset, FaultsB
         The data set of the rows that it can encode, and the faults of the others, by row of the file from 0.
     """
     table = _read_table(replace(options, features=tuple(column.name for column in encoding)), encoding)
-    facts = user_data.facts_of_labels(table.labels, (table_columns.encoded_width(encoding),), table.splits)
+    width = sum(column.width for column in encoding)
+    facts = user_data.facts_of_labels(table.labels, (width,), table.splits)
     return Dataset(facts, _encoded_splits(table, encoding)), table.faults_by_row
 
 
@@ -233,11 +234,8 @@ def survey(options: Options) -> list[ColumnFinding]:
 
 
 def _column_findings(table: _TableInUse, options: Options) -> list[ColumnFinding]:
-    found = [
-        _predictive_column_finding(one, options)
-        for one in table.predictive_columns
-        if one.is_leak or options.bias is None
-    ]
+    predictive = [one for one in table.predictive_columns if one.is_leak or options.bias is None]
+    found = [_predictive_column_finding(one, options) for one in predictive]
     for key in ("target", "bias"):
         found += _copy_findings(table, options, key, "odd")
     told = {one.column for one in found}
@@ -379,17 +377,8 @@ def _examine_file_cached(
     if lacks_labels:
         return _TableExamination(path, tuple(found), None)
     try:
-        read = _add_labels(
-            path,
-            rows,
-            options,
-            _drop_refused_inputs(features, found),
-            left_out,
-            named,
-            unreadable,
-            is_survey,
-            not encoding,
-        )
+        usable = _drop_refused_inputs(features, found)
+        read = _add_labels(path, rows, options, usable, left_out, named, unreadable, is_survey, not encoding)
     except UserError as error:
         if not found:
             raise
@@ -527,6 +516,9 @@ def _fit_encoding(table: _TableInUse, marks: Mapping[str, str] | None = None) ->
 
 
 def _encoded_splits(table: _TableInUse, encoding: TableEncoding) -> dict[str, Split]:
-    rows, labels = table_columns.encode_faultless_rows(table.rows, encoding, str(table.path)), table.labels
-    whole = Split(rows, labels.target, labels.bias, labels.condition)
+    inputs, faults = table_columns.encode_rows(table.rows, encoding)
+    if faults:
+        what = "; ".join(table_columns.summarise_faults(faults))
+        raise UserError(f"{table.path}: {what}. Is it a table of the same kind?")
+    whole = Split(inputs, table.labels.target, table.labels.bias, table.labels.condition)
     return {name: holdout.select_samples(whole, members) for name, members in table.splits.items()}
