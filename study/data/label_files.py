@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from study.data import table_format
 from study.data.source import data_root
 from study.data.table_format import ALL_DETECTED, PLAIN_CSV, TABLE_SUFFIXES, TableFormat, to_plain_number
-from study.errors import UserError, closest_spellings, did_you_mean, did_you_mean_path, suggest_or_list
+from study.errors import UserError, closest_spellings, did_you_mean, did_you_mean_path
 from study.knobs import Section, text_list
 from study.text import list_few_names, quoted, unescape_formula
 
@@ -404,12 +404,6 @@ def missing_columns_message(lacking: Sequence[str], valid: Sequence[str], wanted
     return f"no column {', '.join(named)}. {listing}"
 
 
-def check_allowed_value(value: str, valid: Sequence[str], key: str) -> None:
-    """Raise a UserError if the value of a key is not one of these."""
-    if value not in valid:
-        raise UserError(f"{key}: {value!r} given. {suggest_or_list(value, valid)}")
-
-
 def encode_classes(
     values: Iterable[Hashable], path: Path, column: str, classes: Sequence[str] | None = None, gaps: bool = False
 ) -> NDArray[np.int64]:
@@ -479,23 +473,14 @@ def columns_to_numbers(
             lambda cell: to_plain_number(cell.strip(), decimal) if isinstance(cell, str) else cell
         )
         values = pd.to_numeric(given, errors="coerce").to_numpy(np.float64)
-        wrong = np.flatnonzero(~np.isfinite(values))
-        if len(wrong):
+        if len(wrong := np.flatnonzero(~np.isfinite(values))):
             value = str(frame[column].iloc[wrong[0]])
             raise UserError(f"{path}: column {column!r}, row {wrong[0] + 1}: {quoted(value)} is not a finite number")
-        check_fits_float32(values, column, path)
+        if len(wrong := np.flatnonzero(np.abs(values) > FLOAT32_MAX)):  # networks compute in single precision
+            problem = f"{values[wrong[0]]:g} is too large: numbers up to {FLOAT32_MAX:.1e} are allowed"
+            raise UserError(f"{path}: column {column!r}, row {wrong[0] + 1}: {problem}")
         values_of_columns[:, position] = values
     return values_of_columns
-
-
-def check_fits_float32(values: NDArray[np.float64], column: str, path: Path) -> None:
-    """Raise a UserError if a value, (N,), is too large for single precision, in which networks compute."""
-    wrong = np.flatnonzero(np.abs(values) > FLOAT32_MAX)
-    if len(wrong):
-        place = f"column {column!r}, row {wrong[0] + 1}"
-        raise UserError(
-            f"{path}: {place}: {values[wrong[0]]:g} is too large: numbers up to {FLOAT32_MAX:.1e} are allowed"
-        )
 
 
 def _label_text(value: Hashable) -> str:

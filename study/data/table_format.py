@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from typing_extensions import Doc
 
@@ -365,16 +365,9 @@ def _number_texts_by_column(path: Path, form: TableFormat) -> dict[str, list[str
     """Return the different numbers, as texts, of each column that has mostly numbers, by its name."""
     import pandas as pd
 
+    rows: dict[str, Any] = {"sep": form.separator, "skiprows": form.skipped_lines, "nrows": DECIMAL_DETECTION_ROWS}
     with open_table(path, form) as file:
-        frame = pd.read_csv(
-            file,
-            sep=form.separator,
-            skiprows=form.skipped_lines,
-            nrows=DECIMAL_DETECTION_ROWS,
-            dtype=str,
-            keep_default_na=False,
-            low_memory=False,
-        )
+        frame: pd.DataFrame = pd.read_csv(file, dtype=str, keep_default_na=False, low_memory=False, **rows)
     found = {}
     for name, column in frame.items():
         plain = [text for cell in column.dropna().unique() if (text := cell.strip())]

@@ -438,7 +438,7 @@ def divide_rows_into_splits(
     copies: NDArray[np.int64] | None,
     by_folder: Sequence[str] | None = None,
     is_for_training: bool = True,
-) -> tuple[TableLabels, dict[str, NDArray[np.int64]]]:
+) -> tuple[TableLabels, dict[str, NDArray[np.int64]], NDArray[np.int64] | None]:
     """Divide a table's rows into splits, then number its classes and bias classes.
 
     Args:
@@ -447,7 +447,8 @@ def divide_rows_into_splits(
         is_for_training: see `divide_into_splits`.
 
     Returns:
-        The labels with their final numbers, and the indices of each split, see `divide_into_splits`.
+        The labels with their final numbers; the indices of each split, see `divide_into_splits`; and the group of rows
+        in one split that each row is in, (N,), None where each row is alone.
     """
     names = list(table[options.split]) if options.split else by_folder
     place = f"{path}: column {options.split!r}" if options.split else str(path)
@@ -455,7 +456,8 @@ def divide_rows_into_splits(
     splits = divide_into_splits(holdout.cell_of_sample(labels), names, options, place, together, is_for_training)
     labels = put_positive_class_last(labels, options.positive, path)
     labels = renumber_bias_by_class(labels, splits["train"])
-    return replace(labels, aligned=_class_of_each_bias_class(labels, splits["train"], options.aligned, path)), splits
+    aligned = _class_of_each_bias_class(labels, splits["train"], options.aligned, path)
+    return replace(labels, aligned=aligned), splits, together
 
 
 def read_group_codes(table: "pd.DataFrame", options: UserDataOptions, path: Path) -> NDArray[np.int64] | None:

@@ -218,7 +218,7 @@ def _read_folder(options: Options) -> _FolderContents:
     files, by_folder = _image_paths_and_splits(folder, names)
     _check_files_differ(files, names, path, options.file)
     copies = cache.number_equal_files(files)
-    labels, splits = user_data.divide_rows_into_splits(table, path, options, labels, copies, by_folder)
+    labels, splits, same = user_data.divide_rows_into_splits(table, path, options, labels, copies, by_folder)
     found = user_data.group_notes(options.group, table[options.group].tolist(), splits) if options.group else []
     if copies is not None:
         repeated, across = len(copies) - len(np.unique(copies)), user_data.count_copies_across_splits(splits, copies)
@@ -226,7 +226,6 @@ def _read_folder(options: Options) -> _FolderContents:
         found.append(f"{repeated} of {len(copies)} pictures have the bytes of another one: {told}")
     everything = FileListing(files, labels.target, labels.bias, labels.condition)
     facts = user_data.facts_of_labels(labels, (3, options.size, options.size), splits)
-    same = holdout.merge_group_labels(user_data.read_group_codes(table, options, path), copies)
     if same is not None:
         same = same[np.concatenate([splits["train"], splits.get("val", splits["train"][:0])])]
     return _FolderContents(

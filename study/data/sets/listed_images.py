@@ -19,7 +19,7 @@ from study.data.file_lists import IMAGENET_MEAN, IMAGENET_STD, DrawnSplitOptions
 from study.data.image_decoding import SquareMode
 from study.data.image_files import ImageSizeKey
 from study.data.source import Source
-from study.errors import UserError
+from study.errors import UserError, suggest_or_list
 from study.knobs import Range
 
 if TYPE_CHECKING:
@@ -198,7 +198,8 @@ def _celeba_counts(options: CelebaOptions) -> tuple[int, int]:
 def _celeba_attributes(options: CelebaOptions, key: str) -> list[str]:
     names = str(getattr(options, key)).split("+")
     for name in names:
-        label_files.check_allowed_value(name, CELEBA_ATTRIBUTES, f"data.{key}")
+        if name not in CELEBA_ATTRIBUTES:
+            raise UserError(f"data.{key}: {name!r} given. {suggest_or_list(name, CELEBA_ATTRIBUTES)}")
     if len(set(names)) < len(names):
         raise UserError(f"data.{key}: {'+'.join(names)!r} names an attribute twice")
     return names

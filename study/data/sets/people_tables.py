@@ -139,18 +139,16 @@ def split_standardised(rows: UnsplitTable, options: TableOptions) -> dict[str, S
     deviation = train_numbers.std(axis=0)
     scaled = (rows.numbers - train_numbers.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)
     inputs = np.concatenate([scaled, rows.one_hot], axis=1).astype(np.float32)
-    return {name: Split(inputs[chosen], rows.target[chosen], rows.bias[chosen]) for name, chosen in members.items()}
+    whole = Split(inputs, rows.target, rows.bias)
+    return {name: holdout.select_samples(whole, chosen) for name, chosen in members.items()}
 
 
 def split_without_scaling(rows: UnsplitTable, options: TableOptions) -> RawTable:
     """Split the rows as `split_standardised` does, without standardising the numbers."""
-    inputs = np.concatenate([rows.numbers, rows.one_hot], axis=1)
-    splits = {
-        name: Split(inputs[chosen], rows.target[chosen], rows.bias[chosen])
-        for name, chosen in _draw_split_indices(rows, options).items()
-    }
+    whole = Split(np.concatenate([rows.numbers, rows.one_hot], axis=1), rows.target, rows.bias)
+    members = _draw_split_indices(rows, options)
     kinds: tuple[ColumnKind, ...] = ("number",) * rows.numbers.shape[1] + ("plain",) * rows.one_hot.shape[1]
-    return RawTable(splits, kinds)
+    return RawTable({name: holdout.select_samples(whole, chosen) for name, chosen in members.items()}, kinds)
 
 
 def _draw_split_indices(rows: UnsplitTable, options: TableOptions) -> dict[str, NDArray[np.int64]]:

@@ -431,11 +431,10 @@ def _add_labels(
     labels = user_data.read_table_labels(rows, path, options, samples, is_for_training=is_for_training)
     inputs = [name for name in features if name not in named]
     same = table_columns.group_repeated_rows(rows, inputs or features) if features else None
-    labels, splits = user_data.divide_rows_into_splits(
+    labels, splits, groups = user_data.divide_rows_into_splits(
         rows, path, options, labels, same, is_for_training=is_for_training
     )
     fills = is_survey or options.missing == "fill"
-    groups = holdout.merge_group_labels(user_data.read_group_codes(rows, options, path), same)
     return _TableInUse(path, rows, labels, features, splits, fills, left_out, named, same, groups, unreadable)
 
 
