@@ -178,11 +178,6 @@ TABLE_REASON_SUFFIX = "; weights let small classes and groups count as large one
 """Added to the reason where the data are a table."""
 
 
-def bias_situation(bias: BiasKnowledge) -> BiasSituation:
-    """Return the situation of a user who knows this of the bias."""
-    return bias.guess if bias.known_labels == "none" else bias.known_labels
-
-
 def method_advice(bias: BiasKnowledge, chosen: Sequence[str], is_table: bool, pretrained: bool = False) -> str:
     """Return one line: the methods of a drafted file, and why.
 
@@ -193,7 +188,8 @@ def method_advice(bias: BiasKnowledge, chosen: Sequence[str], is_table: bool, pr
     if pretrained:
         return f"method: {_method_names_in_words(chosen)}, trained on the features of a frozen pretrained network"
     default = default_methods(bias, is_table)
-    why = f"{REASON_BY_SITUATION[bias_situation(bias)]}{TABLE_REASON_SUFFIX if is_table else ''}"
+    situation: BiasSituation = bias.guess if bias.known_labels == "none" else bias.known_labels
+    why = f"{REASON_BY_SITUATION[situation]}{TABLE_REASON_SUFFIX if is_table else ''}"
     reason = f"{_method_names_in_words(default)}, as {why}"
     if set(chosen) == set(default):
         return f"method: {reason}"

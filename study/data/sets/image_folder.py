@@ -52,29 +52,28 @@ class Options(user_data.UserDataOptions):
 
 def describe(options: Options) -> Facts:
     """Read the facts from the table of labels; images are not read. Pixels are normalised with 0.5."""
-    return _facts_and_listings(options)[0]
+    return _read_folder(options).facts
 
 
 def load(options: Options) -> Dataset:
     """Load the images that the table of labels lists."""
     tables = _table_files(options)
     with cache.check_files_unchanged(tables):  # from before their labels are read until their content is known
-        facts, splits = _facts_and_listings(options)
-        images = [file for listing in splits.values() for file in listing.files]
+        found = _read_folder(options)
         if options.labels == CLASS_FROM_FOLDERS:
             tables.append(label_files.find_user_path(options.path))  # with its names, which are the classes
         return load_or_build_dataset(
             "image_folder",
             options,
-            facts,
-            lambda: file_lists.decode_images_of_splits(splits, options.size, options.frame),
-            [*tables, images],
+            found.facts,
+            lambda: file_lists.decode_images_of_splits(found.splits, options.size, options.frame),
+            [*tables, found.images],
         )
 
 
 def labels(options: Options) -> dict[str, FileListing]:
     """List the files of each split with their labels."""
-    return _facts_and_listings(options)[1]
+    return _read_folder(options).splits
 
 
 def together(options: Options) -> NDArray[np.int64] | None:
@@ -84,23 +83,18 @@ def together(options: Options) -> NDArray[np.int64] | None:
 
 def files(options: Options) -> list[Path]:
     """List the table, the file of conditions and the images."""
-    return [
-        *_table_files(options),
-        *(file for listing in _facts_and_listings(options)[1].values() for file in listing.files),
-    ]
+    return [*_table_files(options), *_read_folder(options).images]
 
 
 def training_count_and_side(options: Options) -> tuple[int, int | None]:
     """Return the number of training images, and the usual shorter side of all in pixels, None if none can be read."""
-    _, splits = _facts_and_listings(options)
-    return len(splits["train"]), median_image_side([file for listing in splits.values() for file in listing.files])
+    found = _read_folder(options)
+    return len(found.splits["train"]), median_image_side(found.images)
 
 
 def reason_images_not_photographs(options: Options) -> str | None:
     """Say why the images are not colour photographs, see `image_files.reason_not_photographs`; None if they are."""
-    return reason_not_photographs(
-        [file for listing in _facts_and_listings(options)[1].values() for file in listing.files]
-    )
+    return reason_not_photographs(_read_folder(options).images)
 
 
 def labels_table_path(folder: Path, labels: str) -> Path:
@@ -164,11 +158,7 @@ def _read_table(options: Options, folder: Path, path: Path) -> "pd.DataFrame":
         raise UserError(f"{path}: not found. Where folders are the classes: data.labels: {CLASS_FROM_FOLDERS}")
     needed = (options.file, *([options.split] if options.split else []))
     known = table_format.format_from_keys(vars(options))
-    table = label_files.read_label_table(path, needed, options.missing_marks, known)
-    table_columns.check_header(
-        label_files.read_header(path, known), user_data.columns_named_by_keys(options, table.columns, path), path
-    )
-    return table
+    return label_files.read_label_table(path, needed, options.missing_marks, known)
 
 
 def reading(options: Options) -> list[str]:
@@ -202,18 +192,24 @@ class _FolderContents:
     notes: list[str]
     together: NDArray[np.int64] | None
 
-
-def _facts_and_listings(options: Options) -> tuple[Facts, dict[str, FileListing]]:
-    found = _read_folder(options)
-    return found.facts, found.splits
+    @property
+    def images(self) -> list[Path]:
+        """The files of all splits."""
+        return [file for listing in self.splits.values() for file in listing.files]
 
 
 def _read_folder(options: Options) -> _FolderContents:
     folder = label_files.find_user_path(options.path)
     path = folder if options.labels == CLASS_FROM_FOLDERS else labels_table_path(folder, options.labels)
     table = _read_table(options, folder, path)
-    user_data.columns_named_by_keys(options, table.columns, path)
-    names = _listed_file_names(table, options.file, path)
+    used = user_data.columns_named_by_keys(options, table.columns, path)
+    if path != folder:
+        header = label_files.read_header(path, table_format.format_from_keys(vars(options)))
+        table_columns.check_header(header, used, path)
+    names = table[options.file].tolist()
+    if "" in names:
+        raise UserError(f"{path}: column {options.file!r}, row {names.index('') + 1}: is empty. Take the row out")
+    label_files.check_file_names(names, path, options.file)
     labels = user_data.read_table_labels(table, path, options, names)
     files, by_folder = _image_paths_and_splits(folder, names)
     _check_files_differ(files, names, path, options.file)
@@ -233,30 +229,14 @@ def _read_folder(options: Options) -> _FolderContents:
     )
 
 
-def _listed_file_names(table: "pd.DataFrame", column: str, path: Path) -> list[str]:
-    """Return the files as listed.
-
-    Raises:
-        UserError: one is empty or leads out of the folder, or is listed twice: it might be in two splits.
-    """
-    names = table[column].tolist()
-    seen: dict[str, int] = {}
-    for row, name in enumerate(names, 1):
-        if not name or name in seen:
-            problem = f"{quoted(name)} is in row {seen[name]}, too" if name else "is empty"
-            raise UserError(f"{path}: column {column!r}, row {row}: {problem}. Take one row out")
-        seen[name] = row
-    label_files.check_file_names(names, path, column)
-    return names
-
-
 def _check_files_differ(files: list[Path], names: list[str], path: Path, column: str) -> None:
-    """Raise a UserError if two names, spelled differently, are of one file."""
+    """Raise a UserError if a file is listed twice, as it might be in two splits."""
     rows: dict[Path, int] = {}
     for row, (file, name) in enumerate(zip(files, names, strict=True), 1):
         if file in rows:
-            problem = f"{quoted(name)} is the file of row {rows[file]}, spelled differently. Take one row out"
-            raise UserError(f"{path}: column {column!r}, row {row}: {problem}")
+            problem = f"{quoted(name)} is the file of row {rows[file]}"
+            problem += "" if name == names[rows[file] - 1] else ", spelled differently"
+            raise UserError(f"{path}: column {column!r}, row {row}: {problem}. Take one row out")
         rows[file] = row
 
 

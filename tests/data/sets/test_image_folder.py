@@ -192,7 +192,7 @@ def test_keys_that_do_not_fit_the_file(home, options, message):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda lines: [*lines, lines[3]], r"column 'file', row 41: '3\.png' is in row 4, too"),
+        (lambda lines: [*lines, lines[3]], r"column 'file', row 41: '3\.png' is the file of row 4\. Take"),
         (lambda lines: [lines[0].replace("cat", ""), *lines[1:]], r"column 'target', row 1: the value is empty"),
         (lambda lines: [",dog,m,0,0,train", *lines], r"column 'file', row 1: is empty"),
         (lambda lines: [f"../{lines[0]}", *lines[1:]], r"column 'file', row 1: '\.\./0\.png' given, allowed is a"),
