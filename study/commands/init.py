@@ -35,17 +35,10 @@ from study.data.table_format import TABLE_SUFFIXES
 from study.errors import NAMES_COMMAND, UserError, did_you_mean_path, suggest_or_list
 from study.files import check_output_path, write_output
 from study.knobs import Knob, Section, Value, text_list, to_options
+from study.spec import yaml_document
 from study.spec.json_schema import SCHEMA_FILE_NAME
 from study.spec.key_errors import fault_of_value
 from study.spec.load import check_and_complete_document, check_study_name
-from study.spec.yaml_document import (
-    STUDY_FILE_SUFFIXES,
-    UNBROKEN_WIDTH,
-    YamlDocument,
-    apply_overrides,
-    parse_study_yaml,
-    shipped_files_folder,
-)
 from study.text import is_utf8, list_few_names, quoted
 
 if TYPE_CHECKING:
@@ -148,12 +141,12 @@ def apply_other_keys(text: str, assignments: Sequence[str], file: str) -> str:
     if not others:
         return text
     yaml = YAML()
-    yaml.width = UNBROKEN_WIDTH
+    yaml.width = yaml_document.UNBROKEN_WIDTH
     tree = yaml.load(text)
-    apply_overrides(YamlDocument(file, tree), others)
+    yaml_document.apply_overrides(yaml_document.YamlDocument(file, tree), others)
     stream = io.StringIO()
     yaml.dump(tree, stream)
-    document = parse_study_yaml(stream.getvalue(), file)
+    document = yaml_document.parse_study_yaml(stream.getvalue(), file)
     document.values.pop("profiles", None)
     check_and_complete_document(document)
     return stream.getvalue()
@@ -270,7 +263,7 @@ def write_study_file(flags: InitOptions, out: Path | None, force: bool, asker: A
     path = out or Path(f"{name}.yaml")
     if path.exists() and not force:
         raise UserError(f"{path}: is there already. Another name: -o FILE; to replace it: --force")
-    if path.suffix not in STUDY_FILE_SUFFIXES or not str(path).isprintable():
+    if path.suffix not in yaml_document.STUDY_FILE_SUFFIXES or not str(path).isprintable():
         raise UserError(f"{path}: cannot be a study file: its name must end in .yaml")
     check_output_path(path)
     section: Section = with_data_keys(ask_data_section(flags, asker), flags.assignments)
@@ -504,7 +497,7 @@ def _fit_answers_to_images(wishes: DraftAnswers) -> DraftAnswers:
 
 def _schema_path(file: Path) -> str | None:
     """Return the schema's path for an editor: relative to the file if both are in one project, else absolute."""
-    schema = (shipped_files_folder() / SCHEMA_FILE_NAME).resolve()
+    schema = (yaml_document.shipped_files_folder() / SCHEMA_FILE_NAME).resolve()
     if not schema.is_file():
         return None
     folder = file.absolute().parent.resolve()

@@ -13,19 +13,12 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from study.data import cache, holdout, label_files, odd_columns, table_columns, table_format, user_data
+from study.data import cache, holdout, label_files, odd_columns, table_columns, table_findings, table_format, user_data
 from study.data.cache import load_or_build_dataset
 from study.data.dataset import ColumnKind, Dataset, Facts, RawTable, Split, SplitLabels
 from study.data.leakage import PredictiveColumn, find_predictive_columns
 from study.data.table_columns import FaultsByRow, TableEncoding
-from study.data.table_findings import (
-    WITHOUT_KEY,
-    ColumnFinding,
-    FindingKind,
-    key_with_values,
-    leave_out_finding,
-    raise_if_refused,
-)
+from study.data.table_findings import WITHOUT_KEY, ColumnFinding, FindingKind, key_with_values, leave_out_finding
 from study.data.table_format import TableFormat
 from study.errors import UserError
 from study.text import list_few_names, quoted
@@ -283,9 +276,8 @@ def _train_and_val_rows(table: _TableInUse) -> NDArray[np.int64]:
 
 
 def _table_facts(table: _TableInUse) -> Facts:
-    width = sum(
-        1 if table_columns.is_numeric(table.rows[name]) else table.rows[name].nunique() for name in table.features
-    )
+    columns = [table.rows[name] for name in table.features]
+    width = sum(1 if table_columns.is_numeric(column) else column.nunique() for column in columns)
     leaks = (one for one in table.predictive_columns if one.stands_out and one.is_leak)
     told = tuple(f"column {quoted(one.name)} {one}" for one in leaks)
     return replace(user_data.facts_of_labels(table.labels, (width,), table.splits), telling=told)
@@ -293,7 +285,7 @@ def _table_facts(table: _TableInUse) -> Facts:
 
 def _read_table(options: Options, encoding: TableEncoding = ()) -> _TableInUse:
     examined = _examine_current_file(options, encoding)
-    raise_if_refused(examined.path, examined.findings)
+    table_findings.raise_if_refused(examined.path, examined.findings)
     assert examined.table is not None  # nothing was refused
     return examined.table
 
@@ -345,21 +337,20 @@ def _examine_file_cached(
     texts = {name: label_files.column_as_text(rows[name]) for name in dict.fromkeys([*as_text, *options.words])}
     rows = table_columns.replace_columns(rows, texts)
     header = label_files.read_header(path, known)
-    raise_if_refused(path, table_columns.ambiguous_header_findings(header, used))
+    table_columns.check_header(header, used, path)
     features = list(options.features) or [str(name) for name in rows.columns if name not in used]
     features = [name for name in features if name not in _left_out_columns(options, header, names)]
     label_files.check_columns_exist(rows.columns, features, path)
     found = list(table_columns.ambiguous_header_findings(header, used, features))
     features = _drop_refused_inputs(features, found)
-    left_out = named = odd_columns.row_number_columns(rows, features)
+    counting = odd_columns.row_number_columns(rows, features)
+    are_meant = bool(options.features) or len(counting) == len(features)
+    left_out, named = ((), counting) if are_meant else (counting, ())
+    features = [name for name in features if name not in left_out]
     if not options.features:
         found += table_columns.unnamed_column_findings(header, names)
         found = [one for one in found if one.values[0] not in options.without]
         found += table_columns.split_naming_findings(rows, features) if options.split is None else []
-        left_out, named = (left_out, ()) if len(left_out) < len(features) else ((), left_out)  # the only one is meant
-        features = [name for name in features if name not in left_out]
-    else:
-        left_out = ()
     if not features and not found:
         raise UserError(f"{path}: no column is left for the inputs; name some in data.features")
     rows = rows[list(dict.fromkeys([*used, *features]))]
