@@ -257,13 +257,21 @@ def _is_whole_decimal(value: Hashable) -> bool:
 
 
 def blank_missing_marks(rows: "pd.DataFrame", marks: Sequence[str]) -> "pd.DataFrame":
-    """Make each text missing that, without blanks around it, is one of `MISSING_MARKS` or of `marks`."""
+    """Make each cell missing whose text, without blanks around it, is one of `MISSING_MARKS` or of `marks`.
+
+    A number, as a Parquet file has them, is missing where a mark is that number.
+    """
     import pandas as pd
 
     missing = {*MISSING_MARKS, *(mark.strip() for mark in marks)}
-    texts = [str(name) for name in rows if pd.api.types.is_object_dtype(rows[name]) or rows[name].dtype == "string"]
-    cells = {name: rows[name].astype(str).str.strip().isin(missing) for name in texts}
-    return rows.assign(**{name: rows[name].where(~absent, None) for name, absent in cells.items() if absent.any()})
+    numbers = pd.to_numeric(pd.Series([*missing], dtype=object), errors="coerce").dropna().tolist()
+    absent = dict[str, pd.Series]()
+    for name, column in rows.items():
+        if pd.api.types.is_object_dtype(column) or column.dtype == "string":
+            absent[str(name)] = column.astype(str).str.strip().isin(missing)
+        elif numbers and pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
+            absent[str(name)] = column.isin(numbers)
+    return rows.assign(**{name: rows[name].mask(cells) for name, cells in absent.items() if cells.any()})
 
 
 def read_header(path: Path, known: TableFormat = ALL_DETECTED) -> list[str]:

@@ -627,5 +627,14 @@ def test_rows_of_separators_alone_at_the_end_are_no_rows(tmp_path: Path, separat
         load(path)
 
 
+@pytest.mark.parametrize("kind", ["int64", "float64", "Int64", "float32"])
+def test_numbers_that_mark_missing_values_are_missing_in_a_parquet_file_too(tmp_path: Path, kind: str) -> None:
+    rows = frame()
+    rows.loc[::10, "age"] = -999
+    wanted = load(write(tmp_path, rows), missing_marks=["-999", "?"], missing="fill")
+    rows.astype({"age": kind}).to_parquet(path := tmp_path / "rows.parquet")
+    same(load(path, missing_marks=["-999", "?"], missing="fill"), wanted)
+
+
 def section(path: Path) -> dict[str, object]:
     return {"name": "table", "path": str(path), "target": "repaid", "bias": "sex"}
