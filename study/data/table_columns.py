@@ -23,6 +23,7 @@ from study.data.table_findings import (
 )
 from study.data.table_format import (
     AMBIGUOUS_COMMA_PATTERN,
+    MOSTLY_NUMBERS_SHARE,
     SPACED_NUMBER_PATTERN,
     decimal_of_column,
     to_plain_number,
@@ -374,9 +375,6 @@ def number_equal_rows(rows: "pd.DataFrame", features: Sequence[str]) -> NDArray[
     """Number rows by their inputs, (N,): equal rows have one number."""
     return rows.groupby(list(features), sort=False, dropna=False).ngroup().to_numpy().astype(np.int64)
 
-
-MOSTLY_NUMBERS_SHARE = 0.5
-"""Share of a column's texts from which on it counts as numbers, or dates, with strays among them."""
 
 MAX_CATEGORY_NUMBERS = 10
 """Number of different numbers above which a column counts as numbers with strays, or with units; fewer may be kinds, as

@@ -284,7 +284,7 @@ AMBIGUOUS_COMMA_PATTERN = re.compile(r"[+-]?\d{1,3},\d{3}")
 AMBIGUOUS_POINT_PATTERN = re.compile(r"[1-9]\d{0,2}\.\d{3}")
 THOUSANDS_PATTERN = re.compile(rf"[+-]?\d{{1,3}}(?:[.{THOUSANDS_SPACES}]\d{{3}})+(?:,\d*)?")
 MOSTLY_NUMBERS_SHARE = 0.5
-"""Share of a column's different texts from which on it counts as numbers."""
+"""Share of a column's texts from which on it counts as numbers, or dates, with strays among them."""
 
 
 def _decimals_pattern(mark: str, other: str) -> re.Pattern[str]:
