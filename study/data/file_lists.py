@@ -9,7 +9,7 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 
-from study.data import cache, holdout
+from study.data import holdout, label_files
 from study.data.dataset import Split, SplitLabels
 from study.data.image_decoding import SquareMode
 from study.data.image_files import (
@@ -101,7 +101,7 @@ def list_images(folder: Path) -> list[Path]:
     Raises:
         UserError: there are none.
     """
-    files = cache.list_files(folder) if folder.is_dir() else []
+    files = label_files.list_visible_files(folder) if folder.is_dir() else []
     images = [path for path in files if path.suffix.lower() in IMAGE_SUFFIXES]
     if not images:
         raise UserError(f"{folder}: holds no images ({', '.join(IMAGE_SUFFIXES)})")

@@ -57,10 +57,18 @@ HIDDEN_FOLDERS = {"__MACOSX"}
 """Folders that programs leave beside pictures; those whose names begin with a dot are hidden anyway."""
 
 
-def is_hidden_path(name: str) -> bool:
+def is_hidden_path(name: str | PurePath) -> bool:
     """Tell whether a file's name, or a path relative to the folder that is looked at, has a hidden part."""
-    parts = name.split("/")
+    parts = name.split("/") if isinstance(name, str) else name.parts
     return any(part in HIDDEN_FOLDERS or (part.startswith(".") and part not in (".", "..")) for part in parts)
+
+
+def list_visible_files(folder: Path) -> list[Path]:
+    """List what is at any depth under a folder and not hidden, by name; the folder's own name may be anything.
+
+    Links to folders are not followed: much may be behind them.
+    """
+    return sorted(path for path in folder.rglob("*") if not is_hidden_path(path.relative_to(folder)))
 
 
 def find_file_on_disk(folder: Path, name: str) -> Path:

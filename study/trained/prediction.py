@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from study import data
 from study.data import label_files, table_columns, table_format
-from study.data.file_lists import list_images
-from study.data.image_files import decode_readable_images
+from study.data.image_files import IMAGE_SUFFIXES, decode_readable_images
 from study.data.label_files import find_file_on_disk
 from study.data.table_columns import TableEncoding
 from study.data.table_format import ALL_DETECTED, TABLE_SUFFIXES
@@ -174,4 +173,8 @@ def _image_files(path: Path, column: str) -> list[Path]:
         return [path]
     if not path.is_dir():
         raise UserError(f"{path}: no such file or folder. {did_you_mean_path(path)}".rstrip(". "))
-    return list_images(path)
+    named = (file for file in label_files.list_visible_files(path) if file.suffix.lower() in IMAGE_SUFFIXES)
+    images = [file for file in named if file.is_file() or not file.exists()]  # a link may lead nowhere
+    if not images:
+        raise UserError(f"{path}: holds no images ({', '.join(IMAGE_SUFFIXES)})")
+    return images

@@ -55,6 +55,7 @@ def test_folders_of_splits_are_known_in_any_letters_and_are_no_classes(home, nam
 def test_files_of_classes_that_are_no_images_by_their_ending_are_told(home):
     for number in range(40):
         picture(home / ("cat", "dog")[number % 2] / f"{number}.png", number, (6, 5))
+    (home / "cat" / "0.png").rename(home / "cat" / "0.jfif")  # as browsers save a JPEG
     (home / "about.heic").write_text("")
     (home / "cat" / "Thumbs.db").write_text("")
     section = {"name": "image_folder", "path": "mine", "labels": "folders"}
