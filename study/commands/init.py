@@ -300,14 +300,12 @@ def write_study_file(flags: InitOptions, out: Path | None, force: bool, asker: A
     except UserError as error:
         raise UserError(f"{error}\nNothing was written: the answers do not go together") from None
     write_output(path, text)
-    for line in data.describe_column_reading(wishes.data):
-        asker.print_line(line)
-    for line in table_findings.findings_with_heading(data.column_findings(wishes.data)):
-        asker.print_line(line)
+    findings = table_findings.findings_with_heading(data.column_findings(wishes.data))
     warnings = cells.warnings_from_counts(cells.count_cells_of_dataset(wishes.data))
-    for warning in [*data.user_file_notes(wishes.data), *warnings]:
-        asker.print_line(f"warning: {warning}")
-    asker.print_line(method_advice(bias, methods_wished, is_table, network is not None))
+    told = [*data.describe_column_reading(wishes.data), *findings]
+    told += [f"warning: {warning}" for warning in (*data.user_file_notes(wishes.data), *warnings)]
+    for line in (*told, method_advice(bias, methods_wished, is_table, network is not None)):
+        asker.print_line(line)
     return path
 
 
@@ -470,15 +468,17 @@ def _study_file_text(wishes: DraftAnswers, assignments: Sequence[str], path: Pat
     Raises:
         UserError: the keys do not make a study without those, either.
     """
-    problem: UserError | None = None
-    for papers in dict.fromkeys((wishes.tries_papers_first, False)):
+
+    def drafted(wishes: DraftAnswers) -> str:
+        return apply_other_keys(draft_study_file(wishes, str(path), _schema_path(path)), assignments, str(path))
+
+    try:
+        return drafted(wishes)
+    except UserError as problem:
         try:
-            text = draft_study_file(replace(wishes, tries_papers_first=papers), str(path), _schema_path(path))
-            return apply_other_keys(text, assignments, str(path))
-        except UserError as error:
-            problem = problem or error
-    assert problem is not None
-    raise problem
+            return drafted(replace(wishes, tries_papers_first=False))
+        except UserError:
+            raise problem from None
 
 
 def _fit_answers_to_images(wishes: DraftAnswers) -> DraftAnswers:

@@ -131,6 +131,8 @@ def data_knobs(name: str) -> list[Knob]:
 def find_dataset_module(name: str) -> DatasetModule:
     """Find the module of a data set."""
     found: DatasetModule = CATALOGUE.find_module(name)
+    if not hasattr(found, "load") and not hasattr(found, "build"):
+        raise UserError(f"data.name: {name}: its module defines neither load nor build")
     return found
 
 
