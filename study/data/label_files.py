@@ -335,16 +335,20 @@ def _read_parquet(path: Path, rows: int | None) -> "pd.DataFrame":
     import pandas as pd
     import pyarrow.parquet  # type: ignore[import-untyped]
 
-    schema = pyarrow.parquet.read_schema(path)
-    levels = (schema.pandas_metadata or {}).get("index_columns", [])
-    names = [level["name"] if isinstance(level, dict) else level for level in levels]  # one that counts is not stored
+    with pyarrow.parquet.ParquetFile(path) as file:
+        schema, count = file.schema_arrow, file.metadata.num_rows
+    noted = schema.pandas_metadata or {}
+    levels = noted.get("index_columns", [])  # of what pandas wrote; another program may have left out columns or rows
+    counters = {one["name"]: range(one["start"], one["stop"], one["step"]) for one in levels if isinstance(one, dict)}
+    names = [name for name, numbers in counters.items() if len(numbers) == count]  # these are not stored
+    names += [name for name in levels if isinstance(name, str) and name in schema.names]
     frame = schema.empty_table().to_pandas() if rows == 0 else pd.read_parquet(path)
     named = [name for name in names if name not in (None, *frame) and not str(name).startswith("__index_level_")]
     if rows == 0:
         return frame.reset_index(drop=True).reindex(columns=[*named, *frame])
     frame = frame.reset_index(named) if named else frame
     frame = frame.reset_index(drop=True)
-    for column in (schema.pandas_metadata or {}).get("columns", []):
+    for column in noted.get("columns", []):
         if column["pandas_type"] == "categorical" and (name := column["name"]) in frame:
             is_number = pd.api.types.is_numeric_dtype(getattr(frame[name].dtype, "categories", frame[name]))
             written = column_as_text(frame[name])

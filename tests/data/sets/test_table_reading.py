@@ -599,6 +599,20 @@ def test_an_index_of_a_parquet_file_that_is_no_column(tmp_path: Path) -> None:
     same(load(path), plain)
 
 
+def test_what_pandas_noted_of_an_index_may_no_longer_hold(tmp_path: Path) -> None:
+    """Another program leaves out columns or rows, and what is noted stays."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rows = frame()
+    plain = load(write(tmp_path, rows.drop(columns="age")))
+    pq.write_table(pa.Table.from_pandas(rows.set_index("age")).drop_columns("age"), path := tmp_path / "rows.parquet")
+    same(load(path), plain)
+    pq.write_table(pa.Table.from_pandas(rows.rename_axis("count")).slice(0, 90), path)
+    assert "count" not in data.describe_column_reading(section(path))[-1]
+    assert sum(map(len, load(path).splits.values())) == 90
+
+
 def test_categories_of_numbers_and_periods_of_a_parquet_file_are_no_numbers(tmp_path: Path) -> None:
     """pandas' own reader forgets that these numbers name kinds, and a period is a date."""
     rows = frame()
