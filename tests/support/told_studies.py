@@ -460,6 +460,12 @@ def all_told() -> dict[str, Results]:
             final_training_spec(ALONE, [0]),
             over(Told("final", [0.5], tested={"test/accuracy": 0.4}, further={ERROR: 0.06})),
         ),
+        "told by its study": (
+            replace(
+                final_training_spec(ALONE, [0]), origin={"study": "birds", "told": ["It rose.", "It cost little."]}
+            ),
+            over(Told("final", [0.5])),
+        ),
         "ensemble": (final_training_spec(ALONE, [0, 1]), trained_twice(0.62)),
         "ensemble behind a seed": (final_training_spec(ALONE, [0, 1]), trained_twice(0.58)),
     }
