@@ -1,6 +1,7 @@
 """Studies told trial by trial, so that together with the kept ones they make the software say all that it can say."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, TypeVar
 
