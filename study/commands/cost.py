@@ -144,7 +144,7 @@ def measure_pace(spec: StudySpec, on_begin: Callable[[], object] = bool) -> Epoc
     on_begin()
     load = os.getloadavg()[0]
     try:
-        measured = call_with_worker_priority(lambda: _first_epochs(single_trial.run_trial(spec)))
+        measured = call_with_worker_priority(lambda: _first_epochs(single_trial.SingleTrial(spec).epochs()))
     except (UserError, RuntimeError, MemoryError) as error:  # torch's errors are RuntimeErrors
         if isinstance(error, UserError):
             data.load(spec.base["data"])  # raises again if the data were the reason
