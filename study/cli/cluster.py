@@ -1,6 +1,7 @@
 """Commands about clusters: studies as jobs of a remote one, and one on this machine for trying things out."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Annotated, TypeGuard
 
@@ -101,9 +102,8 @@ def follow_driver(remote: "JobClient", name: str, job: str) -> None:
     """
     from study.commands.on_cluster import driver_end_lines
 
-    again, stop = (
-        shell_command(*words, "--address", remote.address) for words in (("logs", name, "-f"), ("stop", name))
-    )
+    there = "--address", remote.address
+    again, stop = shell_command("logs", name, "-f", *there), shell_command("stop", name, *there)
     ended = _show_log_until_end(remote, job, name, f"{name} goes on. Again: {again}\nTo stop it: {stop}")
     print_text("\n".join(["", *driver_end_lines(remote.address, ended)]))
     if ended.command_exit_status:
@@ -121,12 +121,8 @@ def _show_log_until_end(remote: "JobClient", job: str, study: str, detached: str
         Exit: Ctrl-C detached.
         StudyStoppedError: the connection was lost.
     """
-    from study.cluster.job_log import follow_job_log, wait_for_job_end
-
     try:
-        for text in follow_job_log(remote, job, study):
-            print_text(text, end="")
-        return wait_for_job_end(remote, job, study)
+        return remote.follow_job(job, partial(print_text, end=""), study)
     except KeyboardInterrupt:
         print_text(f"\ndetached; {detached}")
         raise typer.Exit(130) from None

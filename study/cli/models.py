@@ -87,22 +87,21 @@ def train(
     from study.home.folder import Home
 
     changes = [*(assignments or ()), *([f"train.epochs={epochs}"] if epochs else [])]
-    best = None if baseline else find_exported_file(Home.locate(), spec)
+    home, with_val, asked = Home.locate(), data == "train+val", None if seeds is None else parse_seeds(seeds)
+    best = None if baseline else find_exported_file(home, spec)
     if is_remote_address(address, follow):
         from study.cluster.job_client import JobClient, submit_final_training
         from study.commands import on_cluster
         from study.home.provenance import study_owner
         from study.spec.load import load_for_cluster
 
-        remote, with_val = JobClient(address), data == "train+val"
+        remote = JobClient(address)
         is_name = len(Path(spec).parts) == 1 and not Path(spec).suffix and not Path(spec).exists()
         if best is None and not baseline and is_name and remote.jobs_of_study(spec):
             best = on_cluster.export_from_cluster(remote.address, spec)
         spec = _tell_best(spec, best)
-        given = export_baseline_spec(Home.locate(), spec, changes) if baseline else load_for_cluster(spec, changes)
-        chosen = (
-            parse_seeds(seeds) if seeds is not None else on_cluster.final_training_seeds(remote, given, name, with_val)
-        )
+        given = export_baseline_spec(home, spec, changes) if baseline else load_for_cluster(spec, changes)
+        chosen = asked or on_cluster.final_training_seeds(remote, given, name, with_val)
         final = final_training_spec(given, chosen, name, with_val)
         words = to_option_words(seeds=",".join(map(str, chosen)), data=data, whole=whole, quiet=quiet)
         on_cluster.check_final_training(remote, final)
@@ -113,16 +112,12 @@ def train(
     from study.spec import load_study
 
     spec = _tell_best(spec, best)
-    given = (
-        export_baseline_spec(Home.locate(), spec, changes) if baseline else load_study(spec, changes, one_trial=True)
-    )
-    with_val = data == "train+val"
-    chosen = parse_seeds(seeds) if seeds is not None else default_seeds(Home.locate(), given, name, with_val)
-    study = final_training_spec(given, chosen, name, with_val)
+    given = export_baseline_spec(home, spec, changes) if baseline else load_study(spec, changes, one_trial=True)
+    study = final_training_spec(given, asked or default_seeds(home, given, name, with_val), name, with_val)
     if study.folds:
         how_long = "fitted once" if study.is_scikit_learn_reference else pluralise(study.epochs, "epoch")
         print_text(f"{study.name} trains on all samples outside test (data.folds), {how_long}", sys.stderr)
-    options.show_run_end(running.train_final(Home.locate(), study, options.create_progress_view(quiet), address, whole))
+    options.show_run_end(running.train_final(home, study, options.create_progress_view(quiet), address, whole))
 
 
 def _tell_best(spec: str, best: Path | None) -> str:

@@ -51,7 +51,7 @@ def init(
     ] = None,
     labels: Annotated[str | None, Option("--labels", metavar="FILE", help="The table in a folder of images.")] = None,
     file: Annotated[str | None, Option("--file", metavar="COLUMN", help="The table's column with the files.")] = None,
-    method: Annotated[
+    methods: Annotated[
         list[str] | None,
         Option("--method", metavar="METHOD", help="A loss or method; with FairKL: METHOD+fair_kl. May be repeated."),
     ] = None,
@@ -86,32 +86,18 @@ def init(
     as_json: JsonOption = False,
 ) -> None:
     """Write a study file; asks for what is not given. Example: study init mine --data birds/ --bias place"""
+    given = locals()
     from study.commands import init as beginning
     from study.commands.init_answers import AnswerSource
+    from study.knobs import to_options
     from study.text import shell_command
 
     def ask(question: str, default: str | None) -> str:
         return str(typer.prompt(escape_control(question), default=default, err=True))
 
-    flags = beginning.InitOptions(
-        name,
-        data,
-        labels,
-        file,
-        target,
-        bias,
-        method,
-        gpu,
-        trials,
-        guess,
-        missing,
-        without,
-        assignments or (),
-        pretrained,
-        weights,
-    )
     answers = ask if sys.stdin.isatty() and not as_json else None
     asker = AnswerSource(answers, lambda sentence: print_text(sentence, sys.stderr))
+    flags = to_options(beginning.InitOptions, {**given, "assignments": assignments or ()})
     path = beginning.write_study_file(flags, out, force, asker)
     show({"file": str(path)}, as_json, lambda _: f"{path}: what would run: {shell_command('plan', path)}")
 

@@ -111,9 +111,7 @@ def export_baseline_spec(home: Home, name: str, changes: Sequence[str] = ()) -> 
     if spec.search.baseline is None:
         found_by = (spec.origin or {}).get("study")
         hint = f", as {shell_command('train', found_by, '--baseline')}" if found_by else ""
-        raise UserError(
-            f"{name}: has no search.baseline. --baseline takes the name or file of a study that has one{hint}"
-        )
+        raise UserError(f"{name}: has no search.baseline. --baseline takes the name or file of a study with one{hint}")
     origin: ExportOrigin = {"format": EXPORT_FORMAT, "study": spec.name, "baseline": True}
     if (ran := folder or _find_study_or_none(home, spec.name)) is not None:
         record = StudyRecord.load(ran.ledger_file)
@@ -268,8 +266,7 @@ def create_or_extend(home: Home, spec: StudySpec, function: bytes | None = None)
     if folder is None and (other := equal_counterpart(home, spec)) is not None:
         raise UserError(
             f"{spec.name}: would train what {other.name} has trained: the best of {(spec.origin or {})['study']} is "
-            f"its baseline, so there is nothing to compare it with. To use it: {shell_command('predict', other.name)} "
-            f"INPUTS"
+            f"its baseline, so there is nothing to compare. To use it: {shell_command('predict', other.name)} INPUTS"
         )
     if folder is None:
         return home.create_study(spec, function)

@@ -267,9 +267,7 @@ def write_study_file(flags: InitOptions, out: Path | None, force: bool, asker: A
         UserError: the file exists, an answer is missing or cannot be used, or the answers contradict each other.
     """
     if flags.data is None and flags.name is not None and os.path.exists(flags.name):
-        raise UserError(
-            f"{flags.name} is a file or folder; the study needs a name: study init NAME --data {flags.name}"
-        )
+        raise UserError(f"{flags.name} is a file or folder; a study needs a name: study init NAME --data {flags.name}")
     name = asker("NAME", flags.name, "Name of the study", None, check_study_name)
     path = out or Path(f"{name}.yaml")
     if path.exists() and not force:
@@ -328,9 +326,7 @@ def ask_data_section(flags: InitOptions, asker: AnswerSource) -> Section:
     Raises:
         UserError: no such data set, file or column; says which there are.
     """
-    question = (
-        "Data: the name of a data set (see study data list), a folder of images, or a table (.csv, .parquet, .xlsx)"
-    )
+    question = "Data: the name of a data set (study data list), a folder of images, or a table (.csv, .parquet, .xlsx)"
     answer = asker("--data", flags.data, question, None, check_data)
     if answer not in data.dataset_names():
         return _own_data_section(answer, flags, asker)
@@ -357,9 +353,7 @@ def _own_data_section(path_text: str, flags: InitOptions, asker: AnswerSource) -
             given = {"--file": flags.file, "--target": flags.target, "--bias": flags.bias}
             if wrong := [f"{flag} {value}" for flag, value in given.items() if value not in (None, "", "none")]:
                 raise UserError(f"{wrong[0]}: names a column, but {place} has no table: its folders are the classes")
-            asker.print_line(
-                f"labels: {labels}: the class of an image is the name of its folder, the bias is not known"
-            )
+            asker.print_line(f"labels: {labels}: the class of an image is its folder's name, the bias is not known")
             return section
     said = with_data_keys(section, flags.assignments)
     known = table_format.format_from_keys(said)
@@ -397,14 +391,10 @@ def _own_data_section(path_text: str, flags: InitOptions, asker: AnswerSource) -
     section["bias"] = bias
     if without := int((rows[user_data.split_column_names(bias, columns, table)] == "").any(axis=1).sum()):
         section["bias_gaps"] = "unknown"
-        asker.print_line(
-            f"bias_gaps: unknown: {without} of {len(rows)} rows have no bias label; they stay, it is guessed"
-        )
-    if (
-        "bias_bins" not in said
-        and bias in columns
-        and user_data.is_measured_number(rows[bias], str(table_format.detect_format(table, known).decimal))
-    ):
+        gaps = f"{without} of {len(rows)} rows have no bias label"
+        asker.print_line(f"bias_gaps: unknown: {gaps}; they stay, it is guessed")
+    mark = str(table_format.detect_format(table, known).decimal)
+    if "bias_bins" not in said and bias in columns and user_data.is_measured_number(rows[bias], mark):
         question = f"Groups of the numbers in {quoted(bias)}: quartiles, or none (each number is a group)"
         kind = asker("--set data.bias_bins", None, question, "quartiles", one_of_check("quartiles", "none"))
         section |= {"bias_bins": kind} if kind != "none" else {}
@@ -448,9 +438,8 @@ def _with_positive_class(section: Section, asker: AnswerSource) -> Section:
         answer = asker("--set data.positive", None, question, likely, one_of_check(*names))
         section = {**section, "positive": answer}
     if positive := positive_class_name(data.describe(section).class_names):
-        asker.print_line(
-            f"positive class: {positive}. The other one: data.positive in the file, or --set data.positive=NAME"
-        )
+        other = "data.positive in the file, or --set data.positive=NAME"
+        asker.print_line(f"positive class: {positive}. The other one: {other}")
     return section
 
 
@@ -544,17 +533,15 @@ def ask_columns(section: Section, flag: Sequence[str] | None, asker: AnswerSourc
             for key, values in table_findings.keys_that_help(asked).items():
                 decided = _ask_key(decided, key, values, asker, path)
         else:
-            no_inputs = [
-                one for one in asked if one.kind == "no input" and one.column not in text_list(decided, "words")
-            ]
+            words = text_list(decided, "words")
+            no_inputs = [one for one in asked if one.kind == "no input" and one.column not in words]
             if not no_inputs:
                 raise UserError(f"{table_findings.findings_message(path, asked)}\n{_options_to_add(asked)}")
             asked = no_inputs
             decided["without"] = [*text_list(decided, "without"), *(one.column for one in asked)]
             for one in asked:
-                asker.print_line(
-                    f"without: {one.column}: it {one.problem}. To have it: {one.remedy.partition(', or ')[2]}"
-                )
+                to_have = one.remedy.partition(", or ")[2]
+                asker.print_line(f"without: {one.column}: it {one.problem}. To have it: {to_have}")
         answered.update(asked)
         found = data.findings_before_study_file(decided)  # an answer may bring others to light
     if same := [one.column for one in found if one.kind == "constant"]:
@@ -627,12 +614,8 @@ def ask_missing_values(section: Section, flag: str | None, asker: AnswerSource) 
     allowed = ("drop",) if unlabelled else ("fill", "drop")
     question = f"{counted}. What happens to them, {' or '.join(allowed)}"
     answer = asker("--missing", flag, question, allowed[0], one_of_check(*allowed))
-    remedy = (
-        "the rows are left out"
-        if answer == "drop"
-        else "a missing number becomes the mean of the training rows, a missing word a word of its own"
-    )
-    note = f"{counted}. missing: {answer}: {remedy}."
+    filled = "a missing number becomes the mean of the training rows, a missing word a word of its own"
+    note = f"{counted}. missing: {answer}: {'the rows are left out' if answer == 'drop' else filled}."
     asker.print_line(note)
     return {**section, "missing": answer}, note
 
@@ -645,10 +628,8 @@ changes how frequent the classes are."""
 def _uneven_gaps_warning(gaps: "pd.Series[bool]", classes: "pd.DataFrame") -> str:
     """Return a warning with the shares of incomplete rows of two classes where these differ much, else nothing."""
     shares = gaps.groupby([classes[name] for name in classes]).mean().sort_values()
-    if (
-        not 2 <= len(shares) <= user_data.MAX_GROUP_CODES
-        or shares.iloc[-1] - shares.iloc[0] < MIN_UNEVEN_SHARE_DIFFERENCE
-    ):
+    are_few = 2 <= len(shares) <= user_data.MAX_GROUP_CODES
+    if not are_few or shares.iloc[-1] - shares.iloc[0] < MIN_UNEVEN_SHARE_DIFFERENCE:
         return ""
     least, most = (f"{100 * share:.0f}% of {name}" for name, share in shares.iloc[[0, -1]].items())
     return f" ({most}, {least}: without them the classes are others)"

@@ -119,9 +119,8 @@ class StudySpec:
         """Rule of `search.margin` in words, to stand behind what it chose; None where there is none."""
         if not self.incumbents:
             return None
-        return (
-            f"an incumbent, unless beaten by more than {self.search.margin:g} times the standard error (search.margin)"
-        )
+        by = f"{self.search.margin:g} times the standard error"
+        return f"an incumbent, unless beaten by more than {by} (search.margin)"
 
     @property
     def has_searched_incumbents(self) -> bool:
@@ -197,9 +196,8 @@ class StudySpec:
     @property
     def dataset_titles(self) -> list[str]:
         """Names of the data sets in tables and reports, each once."""
-        return list(
-            dict.fromkeys(data.dataset_title(section, self.facts_of_data(section)) for section in self.data_sections)
-        )
+        titles = (data.dataset_title(section, self.facts_of_data(section)) for section in self.data_sections)
+        return list(dict.fromkeys(titles))
 
     def is_better(self, value: float, other: float) -> bool:
         """Return whether one value of the metric is better than another."""

@@ -279,15 +279,13 @@ def apply_profile(document: YamlDocument, profile: str | None) -> None:
     """
     profiles = document.values.pop("profiles", None) or {}
     if not isinstance(profiles, dict) or not all(isinstance(block, dict) for block in profiles.values()):
-        raise UserError(
-            f"{document.key_location(('profiles',))}: profiles: a mapping of names to blocks of key: value is needed"
-        )
+        at = document.key_location(("profiles",))
+        raise UserError(f"{at}: profiles: a mapping of names to blocks of key: value is needed")
     if profile is None:
         return
     if profile not in profiles:
-        raise UserError(
-            f"--profile {profile}: not in {document.source}. Profiles there: {', '.join(profiles) or 'none'}"
-        )
+        there = ", ".join(profiles) or "none"
+        raise UserError(f"--profile {profile}: not in {document.source}. Profiles there: {there}")
     for key, value in mapping_or_empty(profiles[profile]).items():
         document.override_key(key, value, document.key_location(("profiles", profile, key)))
 
