@@ -12,18 +12,7 @@ from typing import TYPE_CHECKING, Literal, cast, get_args
 from ruamel.yaml import YAML
 
 from study import data, methods
-from study.commands import pretrained
-from study.commands.draft import (
-    FAIR_KL_SUFFIX,
-    FROZEN_FEATURES_METHOD,
-    METHODS_WITH_BIAS_LABELS,
-    BiasGuess,
-    BiasKnowledge,
-    BiasLabels,
-    DraftAnswers,
-    default_methods,
-    draft_study_file,
-)
+from study.commands import draft, pretrained
 from study.commands.init_answers import AnswerCheck, AnswerSource, one_of_check, split_names, with_data_keys
 from study.data import cells, label_files, table_findings, table_format, user_data
 from study.data.image_files import IMAGE_SUFFIXES, MIN_SIDE_PIXELS
@@ -35,17 +24,10 @@ from study.data.table_format import TABLE_SUFFIXES
 from study.errors import NAMES_COMMAND, UserError, did_you_mean_path, suggest_or_list
 from study.files import check_output_path, write_output
 from study.knobs import Knob, Section, Value, text_list, to_options
+from study.spec import yaml_document
 from study.spec.json_schema import SCHEMA_FILE_NAME
 from study.spec.key_errors import fault_of_value
 from study.spec.load import check_and_complete_document, check_study_name
-from study.spec.yaml_document import (
-    STUDY_FILE_SUFFIXES,
-    UNBROKEN_WIDTH,
-    YamlDocument,
-    apply_overrides,
-    parse_study_yaml,
-    shipped_files_folder,
-)
 from study.text import is_utf8, list_few_names, quoted
 
 if TYPE_CHECKING:
@@ -120,7 +102,7 @@ def check_methods(answer: str) -> None:
     if not split_names(answer):
         raise UserError(f"no method given. Allowed: {', '.join(allowed)}")
     for named in split_names(answer):
-        name = named.removesuffix(FAIR_KL_SUFFIX)
+        name = named.removesuffix(draft.FAIR_KL_SUFFIX)
         if name not in allowed:
             raise UserError(f"{name!r}: no such method. {suggest_or_list(name, allowed, command=NAMES_COMMAND)}")
         if name != named and "regulariser" not in methods.method_knobs({"name": name}):
@@ -148,12 +130,12 @@ def apply_other_keys(text: str, assignments: Sequence[str], file: str) -> str:
     if not others:
         return text
     yaml = YAML()
-    yaml.width = UNBROKEN_WIDTH
+    yaml.width = yaml_document.UNBROKEN_WIDTH
     tree = yaml.load(text)
-    apply_overrides(YamlDocument(file, tree), others)
+    yaml_document.apply_overrides(yaml_document.YamlDocument(file, tree), others)
     stream = io.StringIO()
     yaml.dump(tree, stream)
-    document = parse_study_yaml(stream.getvalue(), file)
+    document = yaml_document.parse_study_yaml(stream.getvalue(), file)
     document.values.pop("profiles", None)
     check_and_complete_document(document)
     return stream.getvalue()
@@ -178,12 +160,12 @@ TABLE_REASON_SUFFIX = "; weights let small classes and groups count as large one
 """Added to the reason where the data are a table."""
 
 
-def bias_situation(bias: BiasKnowledge) -> BiasSituation:
+def bias_situation(bias: draft.BiasKnowledge) -> BiasSituation:
     """Return the situation of a user who knows this of the bias."""
     return bias.guess if bias.known_labels == "none" else bias.known_labels
 
 
-def method_advice(bias: BiasKnowledge, chosen: Sequence[str], is_table: bool, pretrained: bool = False) -> str:
+def method_advice(bias: draft.BiasKnowledge, chosen: Sequence[str], is_table: bool, pretrained: bool = False) -> str:
     """Return one line: the methods of a drafted file, and why.
 
     Args:
@@ -192,7 +174,7 @@ def method_advice(bias: BiasKnowledge, chosen: Sequence[str], is_table: bool, pr
     """
     if pretrained:
         return f"method: {_method_names_in_words(chosen)}, trained on the features of a frozen pretrained network"
-    default = default_methods(bias, is_table)
+    default = draft.default_methods(bias, is_table)
     why = f"{REASON_BY_SITUATION[bias_situation(bias)]}{TABLE_REASON_SUFFIX if is_table else ''}"
     reason = f"{_method_names_in_words(default)}, as {why}"
     if set(chosen) == set(default):
@@ -272,7 +254,7 @@ def write_study_file(flags: InitOptions, out: Path | None, force: bool, asker: A
     path = out or Path(f"{name}.yaml")
     if path.exists() and not force:
         raise UserError(f"{path}: is there already. Another name: -o FILE; to replace it: --force")
-    if path.suffix not in STUDY_FILE_SUFFIXES or not str(path).isprintable():
+    if path.suffix not in yaml_document.STUDY_FILE_SUFFIXES or not str(path).isprintable():
         raise UserError(f"{path}: cannot be a study file: its name must end in .yaml")
     check_output_path(path)
     section: Section = with_data_keys(ask_data_section(flags, asker), flags.assignments)
@@ -286,7 +268,7 @@ def write_study_file(flags: InitOptions, out: Path | None, force: bool, asker: A
     bias = _ask_bias_knowledge(section, replace(flags, guess=flags.guess or "unknown") if network else flags, asker)
     is_table = data.describe(section).is_table
     methods_flag = ",".join(flags.methods) if flags.methods else None
-    usual_methods = ",".join(default_methods(bias, is_table, network is not None))
+    usual_methods = ",".join(draft.default_methods(bias, is_table, network is not None))
     question = "Methods, a,b for several; see study spaces"
     methods_answer = asker("--method", methods_flag, question, usual_methods, check_methods)
     compute = None if flags.gpu is None else "gpu" if flags.gpu else "cpu"
@@ -298,12 +280,12 @@ def write_study_file(flags: InitOptions, out: Path | None, force: bool, asker: A
     conflicting = counted["val"].conflicting if counted else None  # None: not counted
     rows = counted["train"].samples if counted and is_table else None
     few = conflicting is not None and conflicting < MAX_FEW_CONFLICTING_SAMPLES
-    few &= methods_wished == METHODS_WITH_BIAS_LABELS
-    few |= methods_wished == (FROZEN_FEATURES_METHOD,)  # one number is searched
+    few &= methods_wished == draft.METHODS_WITH_BIAS_LABELS
+    few |= methods_wished == (draft.FROZEN_FEATURES_METHOD,)  # one number is searched
     usual = DEFAULT_TABLE_TRIALS if is_table else TRIALS_WITH_FEW_CONFLICTING if few else DEFAULT_TRIALS
     trials = int(asker("--trials", count, "Trials", str(usual), check_trials))
     try:
-        wishes = DraftAnswers(name, section, methods_wished, gpu, trials, bias, rows=rows, note=note)
+        wishes = draft.DraftAnswers(name, section, methods_wished, gpu, trials, bias, rows=rows, note=note)
         wishes = _fit_answers_to_images(replace(wishes, network=network))
         text = _study_file_text(wishes, flags.assignments, path)
     except UserError as error:
@@ -443,26 +425,28 @@ def _with_positive_class(section: Section, asker: AnswerSource) -> Section:
     return section
 
 
-def _ask_bias_knowledge(section: Section, flags: InitOptions, asker: AnswerSource) -> BiasKnowledge:
+def _ask_bias_knowledge(section: Section, flags: InitOptions, asker: AnswerSource) -> draft.BiasKnowledge:
     """Return what is known of the bias: labels, or else a guess at what it is."""
     facts = data.describe(dict(section)).facts_of_split("train")
     if facts.bias_names and len(facts.bias_names) == 1:
         problem = f"is {quoted(facts.bias_names[0])} in every row: no bias. Name another column, or none"
         raise UserError(f"--bias: the column {quoted(str(section['bias']))} {problem}")
-    known: BiasLabels = "none" if not facts.bias_classes else "some_labels" if facts.some_bias else "labels"
-    guesses = one_of_check(*get_args(BiasGuess))
+    known: draft.BiasLabels = "none" if not facts.bias_classes else "some_labels" if facts.some_bias else "labels"
+    guesses = one_of_check(*get_args(draft.BiasGuess))
     if facts.is_table:
         if flags.guess is not None:
             raise UserError(f"--guess {flags.guess}: is for images, the data are a table")
-        return BiasKnowledge(known)
+        return draft.BiasKnowledge(known)
     if facts.bias_classes:
         guess = "unknown" if flags.guess is None else asker("--guess", flags.guess, "", None, guesses)
-        return BiasKnowledge(known, cast(BiasGuess, guess))
+        return draft.BiasKnowledge(known, cast(draft.BiasGuess, guess))
     question = "Nothing says the bias. What may betray the class: colour, texture (or another small pattern), unknown"
-    return BiasKnowledge("none", cast(BiasGuess, asker("--guess", flags.guess, question, "unknown", guesses)))
+    return draft.BiasKnowledge(
+        "none", cast(draft.BiasGuess, asker("--guess", flags.guess, question, "unknown", guesses))
+    )
 
 
-def _study_file_text(wishes: DraftAnswers, assignments: Sequence[str], path: Path) -> str:
+def _study_file_text(wishes: draft.DraftAnswers, assignments: Sequence[str], path: Path) -> str:
     """Return the text of the file with the user's keys.
 
     The papers' configurations are left out where these keys make the space too narrow for them.
@@ -473,7 +457,7 @@ def _study_file_text(wishes: DraftAnswers, assignments: Sequence[str], path: Pat
     problem: UserError | None = None
     for papers in dict.fromkeys((wishes.tries_papers_first, False)):
         try:
-            text = draft_study_file(replace(wishes, tries_papers_first=papers), str(path), _schema_path(path))
+            text = draft.draft_study_file(replace(wishes, tries_papers_first=papers), str(path), _schema_path(path))
             return apply_other_keys(text, assignments, str(path))
         except UserError as error:
             problem = problem or error
@@ -481,7 +465,7 @@ def _study_file_text(wishes: DraftAnswers, assignments: Sequence[str], path: Pat
     raise problem
 
 
-def _fit_answers_to_images(wishes: DraftAnswers) -> DraftAnswers:
+def _fit_answers_to_images(wishes: draft.DraftAnswers) -> draft.DraftAnswers:
     """Return wishes that suit the user's images.
 
     Images smaller than the network's usual size keep theirs: to enlarge them takes time and teaches nothing. Their
@@ -497,7 +481,7 @@ def _fit_answers_to_images(wishes: DraftAnswers) -> DraftAnswers:
 
 def _schema_path(file: Path) -> str | None:
     """Return the schema's path for an editor: relative to the file if both are in one project, else absolute."""
-    schema = (shipped_files_folder() / SCHEMA_FILE_NAME).resolve()
+    schema = (yaml_document.shipped_files_folder() / SCHEMA_FILE_NAME).resolve()
     if not schema.is_file():
         return None
     folder = file.absolute().parent.resolve()

@@ -114,9 +114,8 @@ def _reading_studies(table: str, request: ReproductionRequest, readings: str) ->
     It is the table's own for the reading of the study file, and for readings that need no training of their own.
     """
     declared = declared_readings(published.load_table(table).name)
-    asked = (
-        list(declared) if readings == ALL_READINGS else [name.strip() for name in readings.split(",") if name.strip()]
-    )
+    named = [name.strip() for name in readings.split(",") if name.strip()]
+    asked = list(declared) if readings == ALL_READINGS else named
     if unknown := [name for name in asked if name not in declared]:
         there = f"Allowed: {ALL_READINGS}, {', '.join(declared)}" if declared else "Its study file declares none"
         raise UserError(
@@ -185,9 +184,8 @@ def _requested_study(table: str, request: ReproductionRequest, name: str, readin
             "did so at the best one on the test split"
         )
     if not spec.train.report_test:
-        raise UserError(
-            "train.report_test: false given, allowed is true: the cells of a table are test metrics of every trial"
-        )
+        why = "the cells of a table are test metrics of every trial"
+        raise UserError(f"train.report_test: false given, allowed is true: {why}")
     return spec
 
 
