@@ -193,13 +193,12 @@ class JobClient:
         """Return the error of a study that is not submitted because one of its name is there."""
         if last.spec != spec.hash:
             return UserError(f"{spec.name}: another study of that name is there. Under another name: --name")
-        verb = ["report"] if last.state == "succeeded" else ["resume"] if last.has_ended else ["logs", "-f"]
+        verb, ran, what = ["report"], "ran already", "Its report"
+        if last.state != "succeeded":
+            verb, ran, what = ["resume"] if last.has_ended else ["logs", "-f"], "was submitted already", "Go on with it"
         how = shell_command(*verb, spec.name, "--address", self.address)
-        ran = "ran already" if last.state == "succeeded" else "was submitted already"
-        what = "Its report" if last.state == "succeeded" else "Go on with it"
-        return UserError(
-            f"{spec.name}: {ran} ({last.id}, {last.state}). {what}: {how}; to run it anew, under another name: --name"
-        )
+        anew = "to run it anew, under another name: --name"
+        return UserError(f"{spec.name}: {ran} ({last.id}, {last.state}). {what}: {how}; {anew}")
 
     def resume_driver(self, command: str, name: str, options: Sequence[str] = ()) -> SubmissionResult:
         """Continue a study by another driver, with the variables of the last one.

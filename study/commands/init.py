@@ -1,6 +1,5 @@
 """What `study init` does: ask a few questions and write a study file."""
 
-import io
 import math
 import os
 import shlex
@@ -8,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast, get_args
-
-from ruamel.yaml import YAML
 
 from study import data, methods
 from study.commands import draft, pretrained
@@ -129,16 +126,12 @@ def apply_other_keys(text: str, assignments: Sequence[str], file: str) -> str:
     others = [text for text in assignments if not text.startswith("data.")]
     if not others:
         return text
-    yaml = YAML()
-    yaml.width = yaml_document.UNBROKEN_WIDTH
-    tree = yaml.load(text)
-    yaml_document.apply_overrides(yaml_document.YamlDocument(file, tree), others)
-    stream = io.StringIO()
-    yaml.dump(tree, stream)
-    document = yaml_document.parse_study_yaml(stream.getvalue(), file)
+    with yaml_document.edit_yaml(text) as (tree, written):
+        yaml_document.apply_overrides(yaml_document.YamlDocument(file, tree), others)
+    document = yaml_document.parse_study_yaml(written.getvalue(), file)
     document.values.pop("profiles", None)
     check_and_complete_document(document)
-    return stream.getvalue()
+    return written.getvalue()
 
 
 BiasSituation = Literal["labels", "some_labels", "colour", "texture", "unknown"]
@@ -441,9 +434,8 @@ def _ask_bias_knowledge(section: Section, flags: InitOptions, asker: AnswerSourc
         guess = "unknown" if flags.guess is None else asker("--guess", flags.guess, "", None, guesses)
         return draft.BiasKnowledge(known, cast(draft.BiasGuess, guess))
     question = "Nothing says the bias. What may betray the class: colour, texture (or another small pattern), unknown"
-    return draft.BiasKnowledge(
-        "none", cast(draft.BiasGuess, asker("--guess", flags.guess, question, "unknown", guesses))
-    )
+    guess = asker("--guess", flags.guess, question, "unknown", guesses)
+    return draft.BiasKnowledge("none", cast(draft.BiasGuess, guess))
 
 
 def _study_file_text(wishes: draft.DraftAnswers, assignments: Sequence[str], path: Path) -> str:

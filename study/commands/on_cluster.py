@@ -301,8 +301,7 @@ class RemoteStudies:
 
     def _no_such_study_error(self, name: str, jobs: Sequence[DriverJob]) -> UserError:
         names, look = sorted({job.study for job in jobs}), shell_command("fetch", name, "--address", self.address)
-        is_here = name in [folder.name for folder in Home.locate().list_studies()]
-        here = "This home has one: --address local. " if is_here else ""
+        here = "This home has one: --address local. " if Home.locate().study_or_none(name) else ""
         return UserError(
             f"{name}: no such study at {self.address}. {did_you_mean(name, names)}There: {', '.join(names) or 'none'}. "
             f"{here}A restarted head has forgotten its jobs: {look} looks into its home"

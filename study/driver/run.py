@@ -134,7 +134,7 @@ def start_or_resume(
     Raises:
         UserError: see `run_new_study`; or another study has its name.
     """
-    existing = next((folder for folder in home.list_studies() if folder.name == spec.name), None)
+    existing = home.study_or_none(spec.name)
     if existing is None:
         return run_new_study(home, spec, view, address, shared, function)
     if existing.load_checked_spec().hash != spec.hash:

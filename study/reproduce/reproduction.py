@@ -385,9 +385,8 @@ def judge_claims(table: PublishedTable, cells: CellsByPlace) -> dict[str, paper_
     verdicts = {}
     for claim in table.claims:
         why = table.why_not_judged(claim)
-        verdicts[claim.text] = (
-            paper_comparison.ClaimResult("cannot tell", None, None, why) if why else judge_claim(claim, cells)
-        )
+        untold = paper_comparison.ClaimResult("cannot tell", None, None, why or "")
+        verdicts[claim.text] = untold if why else judge_claim(claim, cells)
     return verdicts
 
 

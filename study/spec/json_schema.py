@@ -68,9 +68,8 @@ def study_file_schema() -> JsonSchemaValue:
     _, found = models_json_schema([(_study_file_schema_model(), "validation")])
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "A study file", "type": "object"}
     definitions = {name: _simplify_schema(definition) for name, definition in found["$defs"].items()}
-    definitions["file"]["patternProperties"] = {
-        f"^{IGNORED_KEY_PREFIX}": {"description": "A place for anchors, which says nothing."}
-    }
+    anchors = {"description": "A place for anchors, which says nothing."}
+    definitions["file"]["patternProperties"] = {f"^{IGNORED_KEY_PREFIX}": anchors}
     return head | {"if": OWN_FUNCTION_CONDITION, "else": {"$ref": "#/$defs/file"}, "$defs": definitions}
 
 

@@ -506,10 +506,8 @@ class EventTranslator:
             return name not in own, is_other, name.startswith("baseline/"), not name.startswith(("val/", "test/"))
 
         names = sorted(metrics, key=place)
-        points = [
-            run_store.MetricValue(name, value, at, step) for name in names if (value := metrics[name]) is not None
-        ]
-        self._update_of(key).metric_values += points
+        points = ((name, value) for name in names if (value := metrics[name]) is not None)
+        self._update_of(key).metric_values += (run_store.MetricValue(*point, at, step) for point in points)
 
 
 EXCLUDED_NODES_TAG = "study.unusable_nodes"
