@@ -57,35 +57,18 @@ def _resolve_required_address(context: typer.Context, parameter: typer.CallbackP
     return address
 
 
-DashboardOption = Annotated[
-    str,
-    Option(
-        "--address",
-        metavar="URL",
-        envvar=ADDRESS_VARIABLE,
-        callback=_resolve_required_address,
-        help="The head's dashboard, as http://head:8265.",
-    ),
-]
+def _address_option(callback: Callable[..., str | None], metavar: str, text: str) -> Any:
+    return Option("--address", metavar=metavar, envvar=ADDRESS_VARIABLE, callback=callback, help=text)
+
+
+HEAD_ADDRESS_TEXT = "The head's dashboard, as http://head:8265"
+ANY_ADDRESS_TEXT = "A cluster: http://HEAD:8265 from outside, auto or HOST:PORT from within"
+DashboardOption = Annotated[str, _address_option(_resolve_required_address, "URL", f"{HEAD_ADDRESS_TEXT}.")]
 OptionalDashboardOption = Annotated[
-    str | None,
-    Option(
-        "--address",
-        metavar="URL",
-        envvar=ADDRESS_VARIABLE,
-        callback=_resolve_optional_address,
-        help="The head's dashboard, as http://head:8265; local: this machine.",
-    ),
+    str | None, _address_option(_resolve_optional_address, "URL", f"{HEAD_ADDRESS_TEXT}; local: this machine.")
 ]
 AnyAddressOption = Annotated[
-    str | None,
-    Option(
-        "--address",
-        metavar="ADDR",
-        envvar=ADDRESS_VARIABLE,
-        callback=_resolve_optional_address,
-        help="A cluster: http://HEAD:8265 from outside, auto or HOST:PORT from within; local: this machine.",
-    ),
+    str | None, _address_option(_resolve_optional_address, "ADDR", f"{ANY_ADDRESS_TEXT}; local: this machine.")
 ]
 QuietOption = Annotated[bool, Option("--quiet", "-q", help="Show no progress.")]
 
