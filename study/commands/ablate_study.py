@@ -166,16 +166,11 @@ def effects_as_markdown(result: AblationResult) -> str:
 
 def ablation_plan_lines(plan: AblationSummary) -> list[str]:
     """Return the lines that tell a user of a plan."""
-    texts = [
-        f"ablation of {plan.name}: from trial {plan.baseline} (baseline) to trial {plan.best} in "
-        f"{pluralise(len(plan.steps), 'step')}, {plan.order}"
-    ]
+    ends = f"from trial {plan.baseline} (baseline) to trial {plan.best}"
+    texts = [f"ablation of {plan.name}: {ends} in {pluralise(len(plan.steps), 'step')}, {plan.order}"]
     for step in plan.steps:
-        moves = (
-            f"{key} {formatting.format_setting(one)} -> {formatting.format_setting(other)}"
-            for key, (one, other) in step.items()
-        )
-        texts.append(f"  {', '.join(moves)}")
+        settings = ((key, *map(formatting.format_setting, ends)) for key, ends in step.items())
+        texts.append(f"  {', '.join(f'{key} {one} -> {other}' for key, one, other in settings)}")
     texts += [f"{keys} move together: {reason}" for keys, reason in plan.together.items()]
     if len(plan.steps) == 1:
         texts.append("they differ in one step, which is the whole gain")

@@ -165,10 +165,8 @@ def _planned_cells(
     studies, cells = [planned_configurations(spec), planned_configurations(full)], {}
     for place in list_cell_places(table):
         if (values := table.trial_keys_of(*place)) is not None:
-            here, in_full = (
-                next((each[1] for each in study if configuration_matches_cell(values, *each)), None)
-                for study in studies
-            )
+            matching = ((each[1] for each in study if configuration_matches_cell(values, *each)) for study in studies)
+            here, in_full = (next(found, None) for found in matching)
             cells[place] = here, in_full
     return cells
 
