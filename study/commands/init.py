@@ -153,11 +153,6 @@ TABLE_REASON_SUFFIX = "; weights let small classes and groups count as large one
 """Added to the reason where the data are a table."""
 
 
-def bias_situation(bias: draft.BiasKnowledge) -> BiasSituation:
-    """Return the situation of a user who knows this of the bias."""
-    return bias.guess if bias.known_labels == "none" else bias.known_labels
-
-
 def method_advice(bias: draft.BiasKnowledge, chosen: Sequence[str], is_table: bool, pretrained: bool = False) -> str:
     """Return one line: the methods of a drafted file, and why.
 
@@ -168,7 +163,8 @@ def method_advice(bias: draft.BiasKnowledge, chosen: Sequence[str], is_table: bo
     if pretrained:
         return f"method: {_method_names_in_words(chosen)}, trained on the features of a frozen pretrained network"
     default = draft.default_methods(bias, is_table)
-    why = f"{REASON_BY_SITUATION[bias_situation(bias)]}{TABLE_REASON_SUFFIX if is_table else ''}"
+    situation: BiasSituation = bias.guess if bias.known_labels == "none" else bias.known_labels
+    why = f"{REASON_BY_SITUATION[situation]}{TABLE_REASON_SUFFIX if is_table else ''}"
     reason = f"{_method_names_in_words(default)}, as {why}"
     if set(chosen) == set(default):
         return f"method: {reason}"
@@ -284,14 +280,12 @@ def write_study_file(flags: InitOptions, out: Path | None, force: bool, asker: A
     except UserError as error:
         raise UserError(f"{error}\nNothing was written: the answers do not go together") from None
     write_output(path, text)
-    for line in data.describe_column_reading(wishes.data):
-        asker.print_line(line)
-    for line in table_findings.findings_with_heading(data.column_findings(wishes.data)):
-        asker.print_line(line)
+    findings = table_findings.findings_with_heading(data.column_findings(wishes.data))
     warnings = cells.warnings_from_counts(cells.count_cells_of_dataset(wishes.data))
-    for warning in [*data.user_file_notes(wishes.data), *warnings]:
-        asker.print_line(f"warning: {warning}")
-    asker.print_line(method_advice(bias, methods_wished, is_table, network is not None))
+    told = [*data.describe_column_reading(wishes.data), *findings]
+    told += [f"warning: {warning}" for warning in (*data.user_file_notes(wishes.data), *warnings)]
+    for line in (*told, method_advice(bias, methods_wished, is_table, network is not None)):
+        asker.print_line(line)
     return path
 
 
@@ -446,15 +440,18 @@ def _study_file_text(wishes: draft.DraftAnswers, assignments: Sequence[str], pat
     Raises:
         UserError: the keys do not make a study without those, either.
     """
-    problem: UserError | None = None
-    for papers in dict.fromkeys((wishes.tries_papers_first, False)):
+
+    def drafted(wishes: draft.DraftAnswers) -> str:
+        text = draft.draft_study_file(wishes, str(path), _schema_path(path))
+        return apply_other_keys(text, assignments, str(path))
+
+    try:
+        return drafted(wishes)
+    except UserError as problem:
         try:
-            text = draft.draft_study_file(replace(wishes, tries_papers_first=papers), str(path), _schema_path(path))
-            return apply_other_keys(text, assignments, str(path))
-        except UserError as error:
-            problem = problem or error
-    assert problem is not None
-    raise problem
+            return drafted(replace(wishes, tries_papers_first=False))
+        except UserError:
+            raise problem from None
 
 
 def _fit_answers_to_images(wishes: draft.DraftAnswers) -> draft.DraftAnswers:
