@@ -95,10 +95,8 @@ def _are_uneven(split: SplitCounts) -> bool:
 def group_metric_meanings(spec: StudySpec) -> dict[str, str]:
     """Return the class and bias class, in words, of each metric of one group that the study needs."""
     facts = spec.data_facts
-    told = {
-        name: group_names.group_metric_in_words(name, facts.class_names, facts.bias_names)
-        for name in spec.objective.needed_metrics
-    }
+    names, needed = (facts.class_names, facts.bias_names), spec.objective.needed_metrics
+    told = {name: group_names.group_metric_in_words(name, *names) for name in needed}
     return {name: words for name, words in told.items() if words}
 
 

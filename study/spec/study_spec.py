@@ -199,9 +199,8 @@ class StudySpec:
     @property
     def dataset_titles(self) -> list[str]:
         """Names of the data sets in tables and reports, each once."""
-        return list(
-            dict.fromkeys(data.dataset_title(section, self.facts_of_data(section)) for section in self.data_sections)
-        )
+        titles = (data.dataset_title(section, self.facts_of_data(section)) for section in self.data_sections)
+        return list(dict.fromkeys(titles))
 
     def is_better(self, value: float, other: float) -> bool:
         """Return whether one value of the metric is better than another."""
