@@ -26,7 +26,9 @@ def trials_of_model(results: Results) -> list[TrialRecord]:
     """Return the trials whose networks are the model of a final training; empty: none is complete.
 
     They are those of the ensemble where it is better on validation than the network of every seed, or where nothing
-    validates; else that of the best seed. `tests/benchmarks/results/seed-ensemble.md` says what each way is worth.
+    validates, though no test split measures it either: its log loss is at most the mean of theirs, and any one seed
+    would be arbitrary. Else it is that of the best seed. `tests/benchmarks/results/seed-ensemble.md` says what each way
+    is worth.
     """
     spec, record = results.spec, results.record
     if not results.final_trials:

@@ -8,20 +8,25 @@ from study.data import Dataset
 from study.home.events import EnsembleMeasured
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord, finite_metrics
+from study.spec import StudySpec
 from study.training import ensemble, metrics
 
 
-def measure_ensemble(folder: StudyFolder, dataset: Dataset, record: StudyRecord) -> EnsembleMeasured | None:
+def measure_ensemble(
+    folder: StudyFolder, spec: StudySpec, dataset: Dataset, record: StudyRecord
+) -> EnsembleMeasured | None:
     """Measure the mean of the probabilities that the networks of the complete seeds give, on validation and test.
 
     A split of which one of them said nothing is left out, and test unless each reading of it is recorded. Metrics of
     inferred groups are left out, too.
 
     Args:
+        spec: of a final training whose networks can be one model (`makes_ensemble`).
         dataset: as the networks were trained on it; of data with folds `select_fold(dataset, None)`.
 
     Returns:
-        None: fewer than two seeds are complete, no split is left, or the record has these very values.
+        Without metrics where no split is left, and none was to validate. None: fewer than two seeds are complete, what
+        validates is not left, or the record has these very values.
     """
     trials = [trial for trial in record.trials_of_stages("final") if trial.state == "complete"]
     numbers = tuple(trial.number for trial in trials)
@@ -32,7 +37,8 @@ def measure_ensemble(folder: StudyFolder, dataset: Dataset, record: StudyRecord)
         if split in dataset.splits and (split == "val" or all(trial.test_metrics for trial in trials)):
             measured |= _split_metrics(dataset, split, models)
     event = EnsembleMeasured(numbers, finite_metrics(measured))
-    return event if measured and event != record.ensemble else None
+    is_model = measured or spec.train.with_val
+    return event if is_model and event != record.ensemble else None
 
 
 def _split_metrics(dataset: Dataset, split: str, models: list[Path]) -> dict[str, float]:
