@@ -208,7 +208,8 @@ def _keep_log_probabilities(trial: Trial | FunctionTrial, job: JobPayload, split
 
         assert job.model is not None
         path = ensemble.log_probabilities_file(job.model, split)
-        ensemble.write_log_probabilities(path, trial.evaluate.log_probabilities(split))
+        groups = trial.inferred_groups_by_split.get(split)
+        ensemble.write_log_probabilities(path, trial.evaluate.log_probabilities(split), groups)
 
 
 def resume_epoch(trial: Trial | FunctionTrial, checkpoint: Path, heard: int) -> tuple[int, str | None]:

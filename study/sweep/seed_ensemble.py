@@ -17,8 +17,8 @@ def measure_ensemble(
 ) -> EnsembleMeasured | None:
     """Measure the mean of the probabilities that the networks of the complete seeds give, on validation and test.
 
-    A split of which one of them said nothing is left out, and test unless each reading of it is recorded. Metrics of
-    inferred groups are left out, too.
+    A split of which one of them said nothing is left out, and test unless each reading of it is recorded. So are
+    metrics of inferred groups where not all of them were judged by the same ones, as on other kinds of machines.
 
     Args:
         spec: of a final training whose networks can be one model (`makes_ensemble`).
@@ -45,10 +45,13 @@ def _split_metrics(dataset: Dataset, split: str, models: list[Path]) -> dict[str
     """Return the metrics of a split, with standard errors; none where a model said nothing of it."""
     found = [ensemble.read_log_probabilities(ensemble.log_probabilities_file(model, split)) for model in models]
     told, samples = [each for each in found if each is not None], dataset.splits[split]
-    if len(told) < len(found) or any(len(each) != len(samples) for each in told):
+    if len(told) < len(found) or any(len(each.log_probabilities) != len(samples) for each in told):
         return {}
-    scores = ensemble.mean_log_probabilities(told)
+    scores = ensemble.mean_log_probabilities([each.log_probabilities for each in told])
+    groups = [each.inferred_groups for each in told if each.inferred_groups is not None]
+    is_judged_alike = len(groups) == len(told) and all(torch.equal(each, groups[0]) for each in groups)
+    inferred = groups[0] if is_judged_alike and len(groups[0]) == len(samples) else None
     target, bias = torch.from_numpy(samples.target), None if samples.bias is None else torch.from_numpy(samples.bias)
     facts = dataset.facts.facts_of_split(split)
-    values = metrics.compute_metrics(scores, scores.argmax(1), target, bias, facts, errors=True)
+    values = metrics.compute_metrics(scores, scores.argmax(1), target, bias, facts, inferred, errors=True)
     return {f"{split}/{name}": float(value) for name, value in values.items()}

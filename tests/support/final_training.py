@@ -81,7 +81,8 @@ def train_study(home: Home, spec: StudySpec) -> StudyFolder:
         trial.save_model(found.model_file(number))
         for split in {"val", "test"} & trial.dataset.splits.keys():
             told = ensemble.log_probabilities_file(found.model_file(number), split)
-            ensemble.write_log_probabilities(told, trial.evaluate.log_probabilities(split))
+            groups = trial.inferred_groups_by_split.get(split)
+            ensemble.write_log_probabilities(told, trial.evaluate.log_probabilities(split), groups)
         ledger.append(TrialEnded(trial=number, state="complete"))
         if "test" in trial.dataset.splits:
             ledger.append(TrialTested(trial=number, metrics=trial.evaluate("test", final=True)))

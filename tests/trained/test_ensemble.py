@@ -134,6 +134,14 @@ def test_without_any_sample_left_the_ensemble_is_the_model_and_all_say_so(tmp_pa
     assert "ensemble" not in printed_first_table(results), "nothing of it was measured"
 
 
+def test_a_training_judged_by_inferred_groups_measures_its_ensemble_by_them(tmp_path: Path) -> None:
+    changes = "train.inferred_groups=gce", "train.bias_model_epochs=1", "search.metric=val/inferred_unbiased_accuracy"
+    place = train_table(Home(tmp_path / "home"), people(tmp_path / "people.csv"), *changes)
+    of_seed, joined = Results.load(place).final_trials[0], measured(place)
+    assert {name for name in of_seed.reports[-1] if "inferred" in name} <= joined.keys()
+    assert {name for name in of_seed.test_metrics if "inferred" in name} <= joined.keys()
+
+
 def test_methods_that_decide_by_the_bias_too_make_none(tmp_path: Path) -> None:
     changes = "method={name: equalized_odds_postprocessing}", "data.test_share=0"
     place = train_table(Home(tmp_path / "home"), people(tmp_path / "people.csv"), *changes, with_val=True)
@@ -285,6 +293,21 @@ class TestMeasuring:
         assert measure_ensemble(place, FINAL, dataset, record(*TESTED)) is None
         whole = final_training_spec(quickstart(), [0, 1], with_val=True)
         assert measure_ensemble(place, whole, dataset, record(*TESTED)) == EnsembleMeasured((0, 1), {})
+
+    @pytest.mark.parametrize("are_same", [True, False])
+    def test_it_is_judged_by_inferred_groups_that_all_seeds_share(
+        self, place: StudyFolder, dataset: data.Dataset, are_same: bool
+    ) -> None:
+        target = torch.from_numpy(dataset.splits["val"].target)
+        for number in (0, 1):
+            path = ensemble.log_probabilities_file(place.model_file(number), "val")
+            told, groups = ensemble.read_log_probabilities(path), target if are_same else target + number
+            assert told is not None
+            ensemble.write_log_probabilities(path, told.log_probabilities, groups % 10)
+        found = measure_ensemble(place, FINAL, dataset, record(*TESTED))
+        assert found is not None
+        assert ("val/inferred_unbiased_accuracy" in found.metrics) is are_same
+        assert found.metrics["val/accuracy"] == 1.0
 
     def test_a_reading_of_the_test_split_that_nobody_recorded_is_not_used(
         self, place: StudyFolder, dataset: data.Dataset
