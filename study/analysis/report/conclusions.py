@@ -19,7 +19,7 @@ from study.metrics import format_metric
 from study.ranking import Results, SeedStatistics
 from study.ranking.candidates import CandidateLead
 from study.ranking.difference import Arm, Difference, to_arm
-from study.ranking.final_model import ensemble_statistics, trials_of_model
+from study.ranking.final_model import ensemble_statistics, model_arm, trials_of_model
 from study.ranking.json_documents import Statement
 from study.spec import StudySpec
 from study.spec.configuration import are_same_configuration
@@ -99,7 +99,7 @@ def conclusion_statements(results: Results) -> list[Statement]:
     if spec.final_seeds is not None:
         if final is None:
             return [NoResultYet("final")]
-        lost = _class_below_chance(results, final)
+        lost = _class_below_chance(results, model_arm(results) or final)
         return [
             *small_split_statements(results, final),
             *_final_values(results, final),

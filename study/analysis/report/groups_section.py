@@ -12,6 +12,7 @@ from study.metrics.selection_rules import BIAS_LABEL_METRICS, MIN_SHOWN_GROUP_SA
 from study.metrics.worst_group_statement import GroupCounts
 from study.ranking import Results
 from study.ranking.difference import Arm
+from study.ranking.final_model import model_arm
 
 
 def groups_section(results: Results) -> PageSection | None:
@@ -48,8 +49,8 @@ def _split_grid(results: Results, split: str) -> list[Block]:
     """Return the grid of a split and what it shows; nothing where no group has a metric of its own."""
     counts = [
         (arm, found)
-        for arm in _compared_arms(results)
-        if (found := group_counts_of_arm(results.record, arm, split)) and found.by_cell
+        for arm in (*results.baseline_and_result_arms, model_arm(results))
+        if arm and (found := group_counts_of_arm(results.record, arm, split)) and found.by_cell
     ]
     if not counts:
         return []
