@@ -9,6 +9,7 @@ from helpers import Told, quickstart, record
 from told_studies import of_other_data, only, over, said, trained_twice
 
 from study import data
+from study.analysis.report.caveats import NoIntervalOfValue, caveat_statements
 from study.analysis.report.conclusions import (
     EnsembleReached,
     FinalTrainingReached,
@@ -230,6 +231,25 @@ def test_a_class_that_the_result_recognises_less_often_than_guessing_is_told(
     assert [(one.metric, one.arm.label, one.chance) for one in found] == (
         [(f"{told}/worst_class_accuracy", "baseline", 0.5)] if told else []
     )
+
+
+@pytest.mark.parametrize(
+    ("metric", "why"),
+    [
+        ("val/worst_class_accuracy", "the smallest of more than 4 classes is too low on average"),
+        ("val/equalized_odds", "of few samples a gap between groups is too large on average"),
+        ("val/unbiased_accuracy", "so that chance decides which of them count"),
+        ("val/accuracy", None),
+    ],
+)
+def test_a_metric_without_an_interval_of_its_own_is_said_to_have_none_and_why(metric: str, why: str | None) -> None:
+    spec = quickstart(f"search.metric={metric}", "search.confirm={top: 0}")
+    record = over(Told("baseline", [0.5], metric=metric), Told("search", [0.6], metric=metric))
+    record.group_sample_counts = GroupSampleCounts({"val": [[40, 0], [1, 30]]})
+    results = Results(spec, record)
+    told = [str(one) for one in caveat_statements(results) if isinstance(one, NoIntervalOfValue)]
+    assert len(told) == (why is not None)
+    assert all(f"{metric} has no 95% interval of its own" in one and str(why) in one for one in told)
 
 
 @pytest.mark.parametrize(("joined", "told"), [(0.6, []), (0.2, [0.2])])
