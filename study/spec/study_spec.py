@@ -13,7 +13,7 @@ from study.catalogue import REFERENCE_METHOD
 from study.data import Facts
 from study.files import FileDigest
 from study.knobs import Params, Scalar, Section, Value, to_options
-from study.methods import OWN_FUNCTION_NAME
+from study.methods import OWN_FUNCTION_NAME, method_needs
 from study.metrics import METRICS, Direction, available_metrics, metric_direction
 from study.spec.objective import MetricConstraint, Objective
 from study.spec.schema import ExportOrigin, SearchOptions, TrialResources
@@ -217,6 +217,13 @@ class StudySpec:
     def is_scikit_learn_reference(self) -> bool:
         """Whether its own configuration is a model of scikit-learn, which is fitted at once."""
         return self.base["method"]["name"] == REFERENCE_METHOD
+
+    @property
+    def makes_ensemble(self) -> bool:
+        """Whether networks of its final training can be one model: it has some, and their scores alone decide."""
+        return (
+            self.final_seeds is not None and not self.function and not method_needs(self.base["method"]).bias_to_predict
+        )
 
     @property
     def folds(self) -> int | None:
