@@ -318,7 +318,8 @@ class EnsembleMeasured(BaseEvent, kind="ensemble"):
 
     Attributes:
         trials: the complete trials of its networks, two or more.
-        metrics: by name, with standard errors, of the splits on which every one of them was measured.
+        metrics: by name, with standard errors, of the splits on which every one of them was measured; empty: none was
+            left.
     """
 
     trials: tuple[NonNegativeInteger, ...]

@@ -13,7 +13,7 @@ from study.catalogue import GROUP_THRESHOLDS_METHOD, REFERENCE_METHOD
 from study.data import Facts
 from study.files import FileDigest
 from study.knobs import Params, Scalar, Section, Value, to_options
-from study.methods import OWN_FUNCTION_NAME
+from study.methods import OWN_FUNCTION_NAME, method_needs
 from study.metrics import METRICS, Direction, available_metrics, metric_direction
 from study.spec.objective import MetricConstraint, Objective
 from study.spec.schema import ExportOrigin, SearchOptions, TrialResources
@@ -250,6 +250,13 @@ class StudySpec:
         """Whether `study predict` takes a model of its own configuration."""
         decides_alone = self.base["method"]["name"] != GROUP_THRESHOLDS_METHOD
         return not self.function and decides_alone and data.can_read_new_samples(str(self.base["data"]["name"]))
+
+    @property
+    def makes_ensemble(self) -> bool:
+        """Whether networks of its final training can be one model: it has some, and their scores alone decide."""
+        return (
+            self.final_seeds is not None and not self.function and not method_needs(self.base["method"]).bias_to_predict
+        )
 
     @property
     def folds(self) -> int | None:
