@@ -136,6 +136,10 @@ MAX_EXACT_LEVELS = 8
 """Most different numbers that get a level each; more are put into bins."""
 
 
+SMALLEST_BIN_END = 1e-200
+"""Size below which the end of a bin is 0: pandas writes it with so many decimals that larger numbers overflow."""
+
+
 def assign_levels(values: Iterable[object], bins: int | None) -> pd.Categorical:
     """Return the level of each trial along one parameter.
 
@@ -151,8 +155,9 @@ def assign_levels(values: Iterable[object], bins: int | None) -> pd.Categorical:
     numbers: list[float] | list[str] = sorted({value for value in by_trial if not isinstance(value, str)})
     if bins is not None and len(numbers) > MAX_EXACT_LEVELS:
         given = [value for value in by_trial if not isinstance(value, str)]
-        ends = np.unique(np.quantile(given, np.linspace(0.0, 1.0, bins + 1)))
-        inside = np.minimum(given, np.nextafter(ends[-1], -np.inf))  # the largest is in the last bin
+        quantiles = np.quantile(given, np.linspace(0.0, 1.0, bins + 1))
+        ends = np.unique(np.where(np.abs(quantiles) < SMALLEST_BIN_END, 0.0, quantiles))
+        inside = np.clip(given, ends[0], np.nextafter(ends[-1], -np.inf))  # the largest is in the last bin
         binned = pd.cut(inside, ends.tolist(), right=False)
         numbers, places = list(map(str, binned.categories)), map(str, binned)
         by_trial = [value if isinstance(value, str) else next(places) for value in by_trial]

@@ -3,7 +3,7 @@
 import math
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from study.analysis.statistics.cell_tables import MAX_EXACT_LEVELS, assign_levels
@@ -44,6 +44,8 @@ NUMBERS = st.lists(
 )
 
 
+@example(2, [0.0, 2.0, 3.0, 4.0, 2.2250738585072014e-308, -1.0, -2.0, -0.5, 1])
+@example(2, [-2.2250738585072014e-308, *map(float, range(1, 9))])
 @settings(max_examples=20)
 @given(st.sampled_from([1, 2, 5]), NUMBERS)
 def test_every_number_is_in_a_bin_and_bins_rise(bins: int, numbers: list[float]) -> None:
