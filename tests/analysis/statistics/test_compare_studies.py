@@ -58,6 +58,20 @@ def test_what_each_found_and_cost() -> None:
     ]
 
 
+def test_keys_that_only_one_method_has_are_rows_where_they_are_set() -> None:
+    """Those at their defaults come with the method's name; a training of the baseline ended with 22 rows of them."""
+    methods = {"plain": "{name: cross_entropy, class_weights: 0.5}", "other": "{name: eps_sup_info_nce, epsilon: 0.25}"}
+    nothing_searched = "search.space={}", "search.baseline=null"
+    specs = [replace(quickstart(f"method={one}", *nothing_searched), name=name) for name, one in methods.items()]
+    rows = printed_comparison(compare_studies([Results(spec, BEGUN) for spec in specs])).set_index("")
+    assert [name for name in rows.index if name.startswith("method.")] == [
+        "method.name",
+        "method.class_weights",
+        "method.epsilon",
+    ]
+    assert rows.loc["method.epsilon"].tolist() == ["-", "0.25"]
+
+
 def test_of_several_limits_those_that_the_best_breaks_are_named() -> None:
     limits = "search.constraints=[val/equalized_odds <= 0.1, val/accuracy >= 0.2]"
     ran = record(Told("search", [0.5], further={"val/equalized_odds": 0.3}))
