@@ -28,16 +28,18 @@ class ReferenceKind:
         suits_images: whether it is also fitted to images: to their pixels, or to a frozen network's features.
         predicts_by_group: whether it needs the bias class of whom it judges, or draws by chance: it is shown, and
             neither chosen nor exported.
+        is_constant: whether it says the same class of every sample, which shows what guessing is worth.
     """
 
     description: str
     needs: Literal["nothing", "groups", "two"] = "nothing"
     suits_images: bool = False
     predicts_by_group: bool = False
+    is_constant: bool = False
 
 
 REFERENCES: Mapping[str, ReferenceKind] = {
-    "majority": ReferenceKind("the most frequent class for all", suits_images=True),
+    "majority": ReferenceKind("the most frequent class for all", suits_images=True, is_constant=True),
     "logistic_regression": ReferenceKind("logistic regression", suits_images=True),
     "logistic_regression_class_balanced": ReferenceKind("class-balanced logistic regression"),
     "logistic_regression_cell_balanced": ReferenceKind(

@@ -254,15 +254,47 @@ def test_what_is_better_on_test_than_the_result_is_named_there() -> None:
     assert [one.name for one in on_test.ahead] == better
 
 
-def test_where_the_reference_is_ahead_on_test_in_an_accuracy_is_told_beside_the_gain() -> None:
-    tested = {"test/accuracy": 0.7, "test/worst_group_accuracy": 0.3}
-    found = over(Told("search", [0.7], params=PARAMS, further={ERROR: 0.02}, tested=tested))
-    of_reference = {"val/accuracy": 0.6, ERROR: 0.02, "test/accuracy": 0.65, "test/worst_group_accuracy": 0.4}
-    found.apply(ReferenceFitted("logistic_regression", of_reference, 1.0, time=90.0))
+def beside_reference(
+    tested: dict[str, float], of_reference: dict[str, float], error: float = 0.02
+) -> tuple[ResultBesideReference, ResultBesideReference]:
+    """Return what is said on validation and on test of a trial with 0.7 on validation, and of a reference with 0.6."""
+    errors = {"test/accuracy_standard_error": error}
+    found = over(Told("search", [0.7], params=PARAMS, further={ERROR: 0.02}, tested=tested | errors))
+    metrics = {"val/accuracy": 0.6, ERROR: 0.02, **of_reference, **errors}
+    found.apply(ReferenceFitted("logistic_regression", metrics, 1.0, time=90.0))
     on_val, on_test = said(ResultBesideReference, Results(referenced_spec("search.baseline=null"), found))
-    assert on_val.ahead_in == []
-    assert on_test.gain == pytest.approx(0.05)
-    assert on_test.ahead_in == ["test/worst_group_accuracy"]
+    return on_val, on_test
+
+
+@pytest.mark.parametrize(("gain", "leader"), [(0.05, "Logistic regression"), (-0.05, "Trial 0")])
+def test_an_accuracy_in_which_the_other_is_ahead_on_test_is_told(gain: float, leader: str) -> None:
+    tested = {"test/accuracy": 0.7, "test/worst_group_accuracy": 0.4 - 2 * gain}
+    on_val, on_test = beside_reference(tested, {"test/accuracy": 0.7 - gain, "test/worst_group_accuracy": 0.4})
+    assert on_val.contrary_accuracies == []
+    assert on_test.gain == pytest.approx(gain)
+    assert on_test.contrary_accuracies == ["test/worst_group_accuracy"]
+    first, second = sorted([tested["test/worst_group_accuracy"], 0.4], reverse=True)
+    said_of_it = f"{leader} is ahead in test/worst_group_accuracy ({first:.1%} against {second:.1%})."
+    assert str(on_test).endswith(said_of_it)
+
+
+@pytest.mark.parametrize(("error", "is_within"), [(0.05, True), (0.02, False)])
+def test_a_lead_that_the_samples_do_not_tell_says_so(error: float, is_within: bool) -> None:
+    _, on_test = beside_reference({"test/accuracy": 0.7}, {"test/accuracy": 0.8}, error)
+    assert on_test.is_within_error is is_within
+    assert ("within the error of the split's samples" in str(on_test)) is is_within
+
+
+def test_the_reference_that_is_compared_is_not_told_again_as_ahead_on_test() -> None:
+    _, on_test = beside_reference({"test/accuracy": 0.7}, {"test/accuracy": 0.8})
+    assert on_test.gain == pytest.approx(-0.1)
+    assert not on_test.ahead
+
+
+def test_the_most_frequent_class_for_all_is_not_told_as_lacking_a_metric() -> None:
+    spec, found = referenced_spec(), referenced({"logistic_regression": (0.8, 0.2)}, [(0.7, 0.2)])
+    found.apply(ReferenceFitted("majority", {"val/balanced_accuracy": 0.5}, 1.0, time=90.0))
+    assert said(ReferencesNotCompared, Results(spec, found)) == []
 
 
 def test_a_lower_metric_gains_by_being_lower() -> None:

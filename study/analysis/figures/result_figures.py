@@ -47,11 +47,17 @@ ROW_CHARACTERS = 24
 
 @with_figure_style
 def draw_fresh_seeds(results: Results) -> Figure | None:
-    """Draw the metric on every fresh seed, with mean and standard deviation, on both splits."""
+    """Draw the metric on every fresh seed, with mean and standard deviation, on both splits.
+
+    The best reference, which has no seeds, is drawn beside them.
+    """
     spec, stays, fresh = results.spec, results.reference_as_result, results.fresh_seed_arms
     if not fresh:
         return None
-    arms = [*([to_arm(spec, stays)] if stays else []), *fresh]
+    rival = None if stays or spec.final_seeds is not None else results.best_reference
+    beside = [to_arm(spec, rival)] if rival else []
+    before = len(fresh) - (fresh[-1].label == "baseline")
+    arms = [*([to_arm(spec, stays)] if stays else []), *fresh[:before], *beside, *fresh[before:]]
     is_tested = any(arm.metric_statistics(spec.test_metric) for arm in arms)
     metrics = [spec.metric, spec.test_metric] if is_tested else [spec.metric]
     words = [wrap_metric_name(escape_dollars(name)) for name in metrics]
@@ -80,7 +86,7 @@ def _seeds_title(spec: StudySpec, arms: Sequence[Arm]) -> str:
 
 
 def _draw_seed_row(axes: Axes, arm: Arm, name: str, height: int) -> None:
-    colour = BLACK if arm.label == "baseline" else BLUE
+    colour = BLACK if arm.label == "baseline" else GREY if arm.is_reference else BLUE
     values = [value for trial in arm.trials if (value := trial_metric(arm.spec, trial, name)) is not None]
     spread = arm.metric_statistics(name)
     if spread is None:
@@ -94,7 +100,9 @@ def _draw_seed_row(axes: Axes, arm: Arm, name: str, height: int) -> None:
         return
     deviation = spread.standard_deviation
     axes.errorbar(spread.mean, height, xerr=deviation, fmt="|", color=colour, markersize=16, markeredgewidth=2.2)
-    axes.scatter(values, [height] * len(values), s=26, facecolors="white", edgecolors=colour, linewidths=1.3, zorder=3)
+    if not arm.is_reference:
+        ring: MarkStyle = {"s": 26, "facecolors": "white", "edgecolors": colour, "linewidths": 1.3, "zorder": 3}
+        axes.scatter(values, [height] * len(values), **ring)
 
 
 @with_figure_style

@@ -72,6 +72,7 @@ class MarkStyle(TypedDict, total=False):
 
 COMPLETE_MARK: MarkStyle = {"s": 34, "color": BLUE, "edgecolors": "white", "linewidths": 0.6, "zorder": 4}
 BASELINE_MARK: MarkStyle = {"marker": "*", "s": 150, "color": BLACK, "edgecolors": "white", "linewidths": 0.8}
+REFERENCE_MARK: MarkStyle = {"marker": "D", "s": 44, "color": GREY, "edgecolors": "white", "linewidths": 0.8}
 BEST_MARK: MarkStyle = {"marker": "o", "s": 120, "facecolors": "none", "edgecolors": ORANGE, "linewidths": 2.2}
 
 MIN_PLOTTED_CONFIGURATIONS = 5

@@ -16,6 +16,7 @@ from study.analysis.figures.style import (
     GREY,
     MIN_PLOTTED_CONFIGURATIONS,
     ORANGE,
+    REFERENCE_MARK,
     VERMILLION,
     MarkStyle,
     draw_legend,
@@ -27,7 +28,7 @@ from study.analysis.figures.style import (
     wrap_metric_name,
 )
 from study.analysis.statistics import formatting
-from study.ranking import Candidate, Results, SeedStatistics, epochs, seed_statistics
+from study.ranking import Candidate, FittedReference, Results, SeedStatistics, epochs, seed_statistics
 from study.ranking.difference import Arm, to_arm
 from study.spec import StudySpec, objective
 from study.spec.objective import Objective, TrialScore
@@ -77,6 +78,11 @@ def draw_trade_off(results: Results) -> Figure | None:
         _draw_search(results, next(axes), both, metrics, line, points[0][1])
     arms = [arm for arm, _ in measured]
     named = [_draw_fresh_seeds(results, next(axes), arms, names)] if arms else []
+    if arms and (marked := reference_in_trade_off(results)):
+        x, y = (to_arm(spec, marked).metric_statistics(name) for name in names)
+        assert x
+        assert y
+        named[0][0].scatter([x.mean], [y.mean], label=marked.name_in_sentence, **REFERENCE_MARK, zorder=3)
     draw_legend(figure, *drawn)
     name_points(figure, named)
     return figure
@@ -140,6 +146,15 @@ def arms_on_fresh_seeds(
         if measured := [(arm, (x, y)) for arm, x, y in spreads if x and y]:
             break
     return names, measured
+
+
+def reference_in_trade_off(results: Results) -> FittedReference | None:
+    """Return the reference that is the result, or the best, where it has the metrics of what ran on fresh seeds."""
+    pair, best = trade_off_metrics(results), results.reference_as_result or results.best_reference
+    if pair is None or best is None or results.spec.final_seeds is not None:
+        return None
+    names, measured = arms_on_fresh_seeds(results, *pair)
+    return best if measured and all(best.metrics.get(name) is not None for name in names) else None
 
 
 def undominated_points(

@@ -463,8 +463,17 @@ class MetricChange(Statement):
         where = "" if is_on_same_seeds else f" ({_seeds_text(name, reference, best)})"
         return (
             f"On the test split, which was not used to choose, {name} is {formatting.format_arm_mean(best, name)} "
-            f"against {formatting.format_arm_mean(reference, name)} of the baseline{where}: {self._difference_text()}."
+            f"against {formatting.format_arm_mean(reference, name)} of the baseline{where}: {self._difference_text()}"
+            f"{self._accuracy_text()}."
         )
+
+    def _accuracy_text(self) -> str:
+        """Return the accuracy over the same samples beside a log loss; empty where there is none."""
+        name = self.metric.replace("log_loss", "accuracy")
+        if name == self.metric or not all(arm.metric_statistics(name) for arm in (self.best, self.reference)):
+            return ""
+        own, before = (formatting.format_arm_mean(arm, name) for arm in (self.best, self.reference))
+        return f"; {name} is {own} against {before}"
 
     def _difference_text(self) -> str:
         """Return the difference, and whether it exceeds the spread over seeds."""

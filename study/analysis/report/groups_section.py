@@ -1,12 +1,17 @@
 """The report's section on the groups of class and bias class: a grid of how many are right in each."""
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 import pandas as pd
 
 from study.analysis.report.page import Block, PageSection, Paragraph, TableBlock
 from study.analysis.statistics import formatting
-from study.analysis.statistics.debiasing_metrics import group_counts_of_arm, sampling_standard_error
+from study.analysis.statistics.debiasing_metrics import (
+    group_counts_of_arm,
+    sampling_standard_error,
+    worst_group_where_test_is_small,
+)
 from study.metrics import MAX_GROUP_METRICS, group_names
 from study.metrics.selection_rules import BIAS_LABEL_METRICS, MIN_SHOWN_GROUP_SAMPLES
 from study.metrics.worst_group_statement import GroupCounts
@@ -17,11 +22,16 @@ from study.ranking.difference import Arm
 def groups_section(results: Results) -> PageSection | None:
     """Return a grid for the test split where it was read, else for validation, or why there is none.
 
-    None where groups are not counted.
+    Both where the groups that conflict with the bias are too small on test alone. None where groups are not counted.
     """
-    blocks = [block for split in ("test", "val") for block in _split_grid(results, split)][:2]
+    grids = [grid for split in ("test", "val") if (grid := _split_grid(results, split))]
+    blocks = list(chain.from_iterable(grids if _shows_both_splits(results) else grids[:1]))
     blocks = blocks or list(map(Paragraph, _why_no_grid(results)))
     return PageSection("Groups", blocks) if blocks else None
+
+
+def _shows_both_splits(results: Results) -> bool:
+    return any(worst_group_where_test_is_small(results.record, arm) for arm in _compared_arms(results)[-1:])
 
 
 def _why_no_grid(results: Results) -> Iterator[str]:
@@ -112,7 +122,7 @@ def group_blocks(results: Results) -> Iterator[Block]:
         if any(arm.metric_statistics(f"{split}/{name}") for arm in compared)
     ]
     splits = list(dict.fromkeys(name.split("/")[0] for name in names))
-    if len(splits) > 1:
+    if len(splits) > 1 and not _shows_both_splits(results):
         yield from _split_grid(results, "val")
     by_sentence: dict[str, list[str]] = {}
     for split in splits:

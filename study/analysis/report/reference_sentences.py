@@ -1,11 +1,13 @@
 """What the report says of a search beside what needs none: in the sentences on the result, and in the table of both."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from study.analysis.statistics import formatting
 from study.home.record import StudyRecord
+from study.metrics.worst_group_statement import Z_95
 from study.ranking import FittedReference, Results
 from study.ranking.candidates import CandidateLead, score_is_better
 from study.ranking.difference import Arm, to_arm
@@ -142,15 +144,15 @@ class ResultBesideReference(Statement):
     ahead: Sequence[FittedReference] = ()
 
     @property
-    def ahead_in(self) -> list[str]:
-        """Accuracies of test in which the reference is ahead, though the result gains in the study's one metric."""
-        if self.names[1:] or not self.names[0].startswith("test/") or self.gain <= 0:
+    def contrary_accuracies(self) -> list[str]:
+        """Accuracies of test in which the one is ahead that the other leads in the study's one metric."""
+        if self.names[1:] or not self.names[0].startswith("test/"):
             return []
         known = [
             (name, self.arm.metric_statistics(name), self.reference.metrics.get(name))
             for name in COMPARED_TEST_ACCURACIES
         ]
-        return [name for name, own, other in known if own and other is not None and other > own.mean]
+        return [name for name, own, other in known if own and other is not None and (own.mean - other) * self.gain < 0]
 
     @property
     def gain(self) -> float:
@@ -160,11 +162,25 @@ class ResultBesideReference(Statement):
         assert value is not None
         return (own.mean - value) * (-1 if self.arm.spec.direction(self.names[0]) == "min" else 1)
 
+    @property
+    def is_within_error(self) -> bool:
+        """Whether the lead is less than two standard errors, as if the two were judged by different samples.
+
+        As both are judged by the same, that is too large rather than too small. False where an error is unknown.
+        """
+        name = self.names[0]
+        own, error = self.arm.metric_statistics(name), self.arm.metric_statistics(f"{name}_standard_error")
+        other = self.reference.metrics.get(f"{name}_standard_error")
+        if own is None or error is None or other is None:
+            return False
+        of_seeds = (own.standard_deviation or 0.0) / math.sqrt(own.count)
+        return abs(self.gain) < Z_95 * math.hypot(error.mean, other, of_seeds)
+
     def _interval_text(self) -> str:
         """Return the interval of the lead, where both were judged on all folds, and whether it may be luck."""
         found = self.arm.difference_to(to_arm(self.arm.spec, self.reference), self.names[0])
         if found is None or found.interval is None or not self.gain:
-            return ""
+            return " (within the error of the split's samples)" * (self.is_within_error and self.gain != 0)
         ends = sorted(end if found.value > 0 else -end for end in found.interval)
         between = formatting.format_interval(self.names[0], replace(found, interval=(ends[0], ends[1])))
         return f" (95% interval {between}){', which may be luck' * (not found.is_clear)}"
@@ -191,14 +207,14 @@ class ResultBesideReference(Statement):
         ]
         verb_of_all = "is" if len(better) == 1 else "are"
         there = f" {sentence_case(formatting.join_with_and(better))} {verb_of_all} better on it." if better else ""
-        behind = [
-            f"{name} ({formatting.format_metric_value(name, self.reference.metrics[name])} against "
-            f"{formatting.format_arm_mean(self.arm, name)})"
-            for name in self.ahead_in
-        ]
-        other = sentence_case(self.reference.name_in_sentence)
-        but = f" {other} is ahead in {formatting.join_with_and(behind)}." if behind else ""
-        return f"On the test split {who} is {lead} it in {name}.{there}{but}"
+        contrary = []
+        for each in self.contrary_accuracies:
+            value = formatting.format_metric_value(each, self.reference.metrics[each])
+            both = value, formatting.format_arm_mean(self.arm, each)
+            contrary.append(f"{each} ({' against '.join(both if self.gain > 0 else both[::-1])})")
+        leader = sentence_case(self.reference.name_in_sentence if self.gain > 0 else who)
+        but = f" {leader} is ahead in {formatting.join_with_and(contrary)}." if contrary else ""
+        return f"On the test split {who} is {lead} it in {name}{self._interval_text()}.{there}{but}"
 
 
 def reference_statements(results: Results) -> Iterator[Statement]:
@@ -229,7 +245,7 @@ def reference_statements(results: Results) -> Iterator[Statement]:
                 yield ResultBesideReference(known, chosen, best, bool(results.references_above_best), ahead)
     above = (other for other in results.references_above_best if other.kind.predicts_by_group)
     yield from (BetterReferenceNotChosen(other, spec) for other in above if not stays or _is_better(other, stays))
-    if unjudged := [one for one in results.references if one.score is None]:
+    if unjudged := [one for one in results.references if one.score is None and not one.kind.is_constant]:
         yield ReferencesNotCompared(unjudged, spec.objective.needed_metrics)
 
 
@@ -255,7 +271,8 @@ def _references_ahead(results: Results, metrics: Sequence[str], arm: Arm) -> lis
     better = [
         pair for pair in known if results.spec.is_better(pair[0], own.mean) and not pair[1].kind.predicts_by_group
     ]
-    return [one for _, one in sorted(better, key=lambda pair: pair[0], reverse=results.spec.mode == "max")]
+    in_order = sorted(better, key=lambda pair: pair[0], reverse=results.spec.mode == "max")
+    return [one for _, one in in_order if one != results.best_reference]
 
 
 def _metric_values_text(spec: StudySpec, of: FittedReference) -> str:

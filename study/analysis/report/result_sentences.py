@@ -8,7 +8,7 @@ from typing import Literal
 
 from study.analysis.report.conclusions import conclusion_statements
 from study.analysis.statistics import formatting
-from study.analysis.statistics.debiasing_metrics import worst_group_of_arm
+from study.analysis.statistics.debiasing_metrics import worst_group_of_arm, worst_group_where_test_is_small
 from study.analysis.statistics.next_step import (
     NextStep,
     PositionInSearch,
@@ -350,13 +350,21 @@ def _result_parameters(results: Results) -> Iterator[ResultParameters]:
 
 
 class WorstGroups(Statement):
-    """Which groups an arm serves worst; the grid of the page has all."""
+    """Which groups an arm serves worst; the grid of the page has all.
+
+    Attributes:
+        on_validation: where those that conflict with the bias are too small on test alone.
+    """
 
     arm: Arm
     found: WorstGroup
+    on_validation: WorstGroup | None = None
 
     def __str__(self) -> str:
-        return " ".join(self.found.short_sentences(self.arm.label_in_sentence))
+        of_splits = [found for found in (self.found, self.on_validation) if found]
+        known = [found.short_sentences(self.arm.label_in_sentence) for found in of_splits]
+        first = [sentence for sentence in known[0] if sentence not in known[-1]]  # what brackets are is said once
+        return " ".join(known[0] if len(known) == 1 else [*first, *known[1]])
 
 
 def _worst_group_statements(results: Results) -> Iterator[WorstGroups]:
@@ -368,7 +376,7 @@ def _worst_group_statements(results: Results) -> Iterator[WorstGroups]:
     split = "test" if any(trial.test_metrics for trial in arm.trials) else "val"
     found = worst_group_of_arm(results.record, arm, split)
     if found and (found.worst or found.too_small):
-        yield WorstGroups(arm, found)
+        yield WorstGroups(arm, found, worst_group_where_test_is_small(results.record, arm))
 
 
 class BestAmongRivals(Statement):

@@ -6,7 +6,7 @@ from datetime import UTC
 import pandas as pd
 
 from study.analysis.figures.missing import why_search_figures_missing
-from study.analysis.figures.two_metrics import has_trade_off_line, trade_off_configurations
+from study.analysis.figures.two_metrics import has_trade_off_line, reference_in_trade_off, trade_off_configurations
 from study.analysis.report.caveats import caveat_statements
 from study.analysis.report.groups_section import group_blocks, groups_section
 from study.analysis.report.page import (
@@ -44,7 +44,7 @@ from study.ranking.difference import Arm, Difference, metrics_of_both_splits
 from study.ranking.json_documents import Statement
 from study.spec import StudySpec
 from study.spec.rungs import RungSchedule
-from study.text import flatten_mapping, format_parameter, format_range_ends, format_time, pluralise
+from study.text import flatten_mapping, format_parameter, format_range_ends, format_time, pluralise, sentence_case
 
 ABLATION_TITLE = "Ablation"
 
@@ -165,13 +165,12 @@ def figure_caption(name: str, results: Results) -> str:
         "mean": means,
         "repeats": repeats,
         "of_folds": "",
-        "undrawn": "",
         "rungs": _rungs_text(results.spec),
         "tick": RINGS_TEXT.format("seed"),
         "fitted": f" {_fit_count_text(results.spec)}." if results.reference_as_result else "",
     }
-    if result := results.reference_as_result:
-        given["undrawn"] = f" The result, {result.name_in_sentence}, needs no search and is not among them."
+    if not results.reference_as_result and results.best_reference and results.spec.final_seeds is None:
+        given["fitted"] = f" {sentence_case(results.best_reference.name_in_sentence)} has no seeds."
     if results.final_arm and results.final_arm.knows_no_seed:
         given["tick"] = "The ring is its value: it was fitted once."
     if results.spec.folds and results.spec.final_seeds is None:
@@ -189,11 +188,13 @@ def figure_caption(name: str, results: Results) -> str:
 def _trade_off_caption_words(results: Results) -> dict[str, str]:
     """Return what the caption of the trade-off says of this one: of a second panel, and of the line in the first."""
     searched, fresh = trade_off_configurations(results)
+    stays = None if reference_in_trade_off(results) else results.reference_as_result
     where = formatting.rerun_seeds_text(results.spec)
     return {
         "left": "First panel: each" if searched and fresh else "Each",
         "joined": "; the front joins those that no other beats in both" * has_trade_off_line(results),
         "fresh": f" Second: those that ran on {where}, mean ± sample standard deviation over these." * bool(fresh),
+        "undrawn": f" The result, {stays.name_in_sentence}, needs no search and is not among them." if stays else "",
     }
 
 

@@ -50,6 +50,16 @@ def worst_group_of_arm(record: StudyRecord, arm: Arm, split: str) -> WorstGroup 
     return find_worst_group(found, names.classes, names.biases, over) if found else None
 
 
+def worst_group_where_test_is_small(record: StudyRecord, arm: Arm) -> WorstGroup | None:
+    """Return which groups of validation an arm serves worst.
+
+    None where the groups that conflict with the bias are not too small on test, or on validation as well.
+    """
+    on_test, on_val = (worst_group_of_arm(record, arm, split) for split in ("test", "val"))
+    is_better = on_test and on_test.conflicting and on_val and on_val.worst and not on_val.conflicting
+    return on_val if is_better else None
+
+
 def sampling_standard_error(record: StudyRecord, arm: Arm, name: str) -> float | None:
     """Return the standard error of an arm's metric because its split is a sample, whatever the seeds do.
 

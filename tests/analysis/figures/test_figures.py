@@ -316,6 +316,26 @@ def test_seeds_at_the_top_end_their_axis_there_and_long_names_do_not_meet(writer
         assert axes.xaxis.label.get_window_extent().width < 0.75 * axes.get_window_extent().width
 
 
+def test_the_best_reference_stands_beside_the_seeds_and_in_the_trade_off(writer):
+    """It has no seed, and so no ring."""
+    study, odds = writer(), "equalized_odds"
+    for value in (0.5, 0.6, 0.7, 0.75, 0.8):
+        study.trial("baseline" if value == 0.5 else "search", [value], also={f"val/{odds}": value})
+    for seed, number in ((1, 0), (2, 0), (1, 4), (2, 4)):
+        fresh = study.trial("confirm", [0.5 + number / 20], repeats=number, seed=seed, also={f"val/{odds}": 0.2})
+        study.append(TrialTested(trial=fresh, metrics={"test/accuracy": 0.7, f"test/{odds}": 0.2}))
+    names = ("val/accuracy", f"val/{odds}", "test/accuracy", f"test/{odds}")
+    study.append(ReferenceFitted("logistic_regression", dict(zip(names, (0.61, 0.3, 0.62, 0.31), strict=True)), 1.0))
+    results = Results(load_study("quickstart"), study.record())
+    figure = FIGURES["seeds"](results)
+    rows = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    assert rows == ["baseline", "logistic regression", "trial 4"]
+    rings = [each.get_offsets().tolist() for each in figure.axes[0].collections if isinstance(each, PathCollection)]
+    assert sorted(height for points in rings for _, height in points) == [0, 0, 2, 2]
+    *_, on_test = FIGURES["trade_off"](results).axes
+    assert [tuple(point) for point in places(on_test, "logistic regression")] == [(0.31, 0.62)]
+
+
 def test_no_ring_of_a_seed_is_cut_by_the_edge_of_its_panel(writer):
     """Test ends lower than validation, whose top is at 100%."""
     study, spec = writer(), load_study("quickstart")

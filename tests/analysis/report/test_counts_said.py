@@ -124,6 +124,33 @@ def test_the_worst_group_is_named_with_its_size() -> None:
     assert Paragraph(f"On val {told_of}class 'dog'.") in list(group_blocks(Results(ONE, gap)))
 
 
+@pytest.mark.parametrize("of_val", [40, 8])
+def test_groups_against_the_bias_that_are_small_on_test_alone_are_told_of_validation(of_val: int) -> None:
+    own = dict.fromkeys((*NAMES, "val/group_1_0_accuracy", "val/conflicting_accuracy"), 0.5)
+    own["val/group_0_1_accuracy"] = 0.25
+    tested = {name.replace("val/", "test/"): value for name, value in own.items()} | {"test/accuracy": 0.5}
+    told = record(Told("search", [0.6], further=own, tested=tested))
+    sizes = {"val": [[40, of_val], [of_val, 30]], "test": [[40, 8], [8, 30]]}
+    told.group_sample_counts = replace(CELLS, cells=sizes)
+    results = Results(ONE, told)
+    found = only(WorstGroups, results)
+    section = groups_section(results)
+    assert section is not None
+    notes = [block.text for block in section.blocks if isinstance(block, Paragraph)]
+    folded = [block for block in group_blocks(results) if isinstance(block, TableBlock)]
+    if of_val < 10:
+        assert (found.on_validation, len(notes), len(folded)) == (None, 1, 1)
+        return
+    assert found.on_validation is not None
+    assert [(group.name, group.samples) for group in found.on_validation.worst] == [
+        ("class 'cat' with bias class 'light'", 40)
+    ]
+    assert "On val trial 0 serves class 'cat' with bias class 'light' worst of 4 groups: 10 of 40 right" in str(found)
+    assert str(found).count("Wilson") == 1
+    assert ["samples on test" in note for note in notes] == [True, False]
+    assert folded == []
+
+
 def test_all_groups_stand_in_a_grid_with_those_of_the_baseline() -> None:
     """Small groups are in brackets and have no bar."""
     accuracies = ((0.5, 0.5, 1.0), (0.9, 0.25, 0.75))
