@@ -245,7 +245,7 @@ def trial(
             print_text(single_trial.epoch_line(study, metrics))
     if not as_json and epochs:
         facts = study.facts_of_data(study.trial_document({})["data"])
-        rows = single_trial.metrics_table(epochs[-1], facts.class_names, facts.bias_names, facts.is_table, sizes)
+        rows = single_trial.metrics_table(epochs[-1], facts.class_names, facts.bias_names, sizes)
         print_text("\n".join([f"\nall metrics after epoch {len(epochs)}:", *rows]))
     if as_json:
         config = study.trial_config({}).to_document()
