@@ -25,6 +25,9 @@ SAVED_VIEW_TAG_PREFIX = "mlflow.sharedViewState."
 """Prefix of the tags of an experiment that are views, which the UI's menu *Views* offers; what follows is a view's key.
 """
 
+RESULTS_VIEW_KEY = "results"
+"""Key of the view that has a row per result."""
+
 SEARCH_STAGES, RERUN_STAGES = ("baseline", "search", "replicate"), ("confirm", "rule", "ablation")
 """Stages of the search, and of what runs again after it."""
 
@@ -49,11 +52,11 @@ Each run in the list is a final training, whose description says what came of it
 BASE_COLUMNS = ("attributes.`Run Name`", "attributes.`Created`", "attributes.`Duration`")
 """Columns that each view begins with."""
 
-PIXELS_PER_CHARACTER, HEAD_PIXELS = 7.5, 30
-"""Width of a column's head, by its name: the UI cuts one that is wider than its 100 pixels."""
+PIXELS_PER_CHARACTER, NAME_PIXELS_PER_CHARACTER, HEAD_PIXELS = 7.5, 6.7, 30
+"""Width of a column's head, in bold, and of a run's name: the UI cuts what is wider than its column."""
 
-NAME_PIXELS = 250
-"""Width of the column of runs' names: as `★ trial 13, seed 0, fold 3` needs."""
+NAME_PIXELS, MAX_NAME_PIXELS = 250, 420
+"""Width of the column of runs' names: as `★ trial 13, seed 0, fold 3` needs; the most that a study's name gets."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,10 @@ def saved_view_tags(spec: StudySpec) -> dict[str, str]:
             "groupBy": BY_CONFIGURATION if view.by_configuration else None,
             "selectedColumns": view.columns,
             "columnOrder": [*BASE_COLUMNS, *view.columns],
-            "columnWidths": {BASE_COLUMNS[0]: NAME_PIXELS, **{column: _head_pixels(column) for column in view.columns}},
+            "columnWidths": {
+                BASE_COLUMNS[0]: _name_pixels(spec) if key in (RESULTS_VIEW_KEY, FINAL_VIEW_KEY) else NAME_PIXELS,
+                **{column: _head_pixels(column) for column in view.columns},
+            },
         }
         saved = {"name": view.name, "createdAt": now + place, "updatedAt": now + place, "state": json.dumps(state)}
         tags[f"{SAVED_VIEW_TAG_PREFIX}{key}"] = json.dumps(saved)
@@ -146,7 +152,7 @@ def _views(spec: StudySpec) -> dict[str, _View]:
     if spec.final_seeds is not None:
         return {FINAL_VIEW_KEY: final}
     return {
-        "results": _View("Results", f"tags.`{RESULT_TAG}` = 'true'", _metric_columns(_result_columns(spec))),
+        RESULTS_VIEW_KEY: _View("Results", f"tags.`{RESULT_TAG}` = 'true'", _metric_columns(_result_columns(spec))),
         SEARCH_VIEW_KEY: _View(
             "Search", _trials_filter(*RERUN_STAGES, "final"), [*val, *broken, *keys, stage, *of_one_method]
         ),
@@ -175,6 +181,12 @@ def _metric_columns(names: Iterable[str]) -> list[str]:
 def _trials_filter(*left_out: str) -> str:
     """Return MLflow's filter for the trials of all but some stages."""
     return " and ".join(["tags.`study.kind` = 'trial'", *(f"tags.`study.stage` != '{stage}'" for stage in left_out)])
+
+
+def _name_pixels(spec: StudySpec) -> int:
+    """Return the width of names with the study's own in them, whose ends tell two final trainings apart."""
+    longest = f"{spec.name}-baseline-final, seed 10"
+    return max(NAME_PIXELS, min(MAX_NAME_PIXELS, int(2 * HEAD_PIXELS + NAME_PIXELS_PER_CHARACTER * len(longest))))
 
 
 def _head_pixels(column: str) -> int:

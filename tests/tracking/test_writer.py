@@ -302,7 +302,11 @@ def test_no_two_columns_of_a_view_have_heads_that_are_cut_alike() -> None:
         assert set(view["selectedColumns"]) <= set(view["columnOrder"])
         for column in view["selectedColumns"]:
             assert view["columnWidths"][column] >= 7 * len(column.partition("`")[2])
-        assert view["columnWidths"]["attributes.`Run Name`"] >= 7 * len("★ trial 13, seed 0, fold 3") + 60
+        assert view["columnWidths"]["attributes.`Run Name`"] >= 6.6 * len("★ trial 13, seed 0, fold 3") + 60
+    of_birds = saved_views(saved_view_tags(replace(of_loss, name="birds-of-the-north")))
+    for name in ("Results", "Final training"):
+        pixels = of_birds[name]["columnWidths"]["attributes.`Run Name`"]
+        assert pixels >= 6.6 * len("birds-of-the-north-baseline-final, seed 6") + 60, "its end tells it from the other"
 
 
 def test_every_stage_is_in_one_view_besides_that_of_all_trials() -> None:
