@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from study.ranking.summary import result_metrics
 from study.spec import StudySpec
-from study.tracking.tracking_state import FINAL_VIEW_KEY, SEARCH_VIEW_KEY, view_url
+from study.tracking.tracking_state import FINAL_VIEW_KEY, RESULTS_VIEW_KEY, SEARCH_VIEW_KEY, view_url
 
 BROKEN_LIMITS_TAG = "study.broken_limits"
 """Tag of a complete trial that breaks limits of the study."""
@@ -24,9 +24,6 @@ ALL_FOLDS_PREFIX = "all_folds/"
 SAVED_VIEW_TAG_PREFIX = "mlflow.sharedViewState."
 """Prefix of the tags of an experiment that are views, which the UI's menu *Views* offers; what follows is a view's key.
 """
-
-RESULTS_VIEW_KEY = "results"
-"""Key of the view that has a row per result."""
 
 SEARCH_STAGES, RERUN_STAGES = ("baseline", "search", "replicate"), ("confirm", "rule", "ablation")
 """Stages of the search, and of what runs again after it."""

@@ -44,6 +44,10 @@ def test_a_growing_ledger_is_followed(home: Home) -> None:
     assert not tracker.is_behind
     assert runs.artifacts("quickstart") == {"report", "study.yaml"}
     assert runs.artifacts("quickstart", "report") == {"report/report.md"}
+    note = Runs(home.tracking_uri, SPEC.name).by_name["quickstart"].data.tags["mlflow.note.content"]
+    experiment = runs.all[0].info.experiment_id
+    for key in ("results", "study"):
+        assert f"(#/experiments/{experiment}/runs?viewStateShareKey={key}&" in note, "its views are one click away"
 
 
 @pytest.mark.parametrize("status", [401, 404])

@@ -115,7 +115,7 @@ def compare_studies(studies: Sequence[Results], metric: str | None = None) -> li
     is_final = studies[0].spec.final_seeds is not None
     settings = [_compared_settings(results.spec) for results in studies]
     keys = dict.fromkeys(key for values in settings for key in values)
-    of_all = set.intersection(*(set(values) for values in settings))
+    of_all = set.intersection(*({*values, *of.spec.search.space} for of, values in zip(studies, settings, strict=True)))
     given = of_all.union(
         *(values.keys() - _keys_at_default(of.spec) for of, values in zip(studies, settings, strict=True))
     )
