@@ -32,24 +32,14 @@ METHODS_WITH_BIAS_LABELS = (f"eps_sup_info_nce{FAIR_KL_SUFFIX}",)
 METHODS_WITHOUT_BIAS_LABELS = ("cross_entropy", "learning_from_failure")
 """Methods of a file on images whose user names none; on a table cross entropy is always among them."""
 
+_INFO_NCE_METHODS = (
+    "info_nce debiased_info_nce hard_negative_info_nce fair_info_nce weakly_supervised_info_nce fair_cclk "
+    "hard_negative_cclk weakly_supervised_cclk wcl"
+)
 ORDINARY_LOSS_BY_METHOD = {
-    "eps_sup_info_nce": "eps_sup_info_nce",
-    "eps_sup_con": "eps_sup_con",
-    "eps_info_nce": "eps_info_nce",
-    "sup_con_in": "sup_con_in",
-    "sup_con": "sup_con",
-    "fair_sup_con": "sup_con",
-    "bias_con": "sup_con",
-    "soft_con": "sup_con",
-    "info_nce": "info_nce",
-    "debiased_info_nce": "info_nce",
-    "hard_negative_info_nce": "info_nce",
-    "fair_info_nce": "info_nce",
-    "weakly_supervised_info_nce": "info_nce",
-    "fair_cclk": "info_nce",
-    "hard_negative_cclk": "info_nce",
-    "weakly_supervised_cclk": "info_nce",
-    "wcl": "info_nce",
+    **{name: name for name in ("eps_sup_info_nce", "eps_sup_con", "eps_info_nce", "sup_con_in")},
+    **dict.fromkeys(("sup_con", "fair_sup_con", "bias_con", "soft_con"), "sup_con"),
+    **dict.fromkeys(_INFO_NCE_METHODS.split(), "info_nce"),
 }
 """The ordinary loss that each method extends; all others extend cross entropy."""
 

@@ -35,17 +35,10 @@ from study.data.table_format import TABLE_SUFFIXES
 from study.errors import NAMES_COMMAND, UserError, did_you_mean_path, suggest_or_list
 from study.files import check_output_path, write_output
 from study.knobs import Knob, Section, Value, text_list, to_options
+from study.spec import yaml_document
 from study.spec.json_schema import SCHEMA_FILE_NAME
 from study.spec.key_errors import fault_of_value
 from study.spec.load import check_and_complete_document, check_study_name
-from study.spec.yaml_document import (
-    STUDY_FILE_SUFFIXES,
-    UNBROKEN_WIDTH,
-    YamlDocument,
-    apply_overrides,
-    parse_study_yaml,
-    shipped_files_folder,
-)
 from study.text import is_utf8, list_few_names, quoted
 
 if TYPE_CHECKING:
@@ -148,12 +141,12 @@ def apply_other_keys(text: str, assignments: Sequence[str], file: str) -> str:
     if not others:
         return text
     yaml = YAML()
-    yaml.width = UNBROKEN_WIDTH
+    yaml.width = yaml_document.UNBROKEN_WIDTH
     tree = yaml.load(text)
-    apply_overrides(YamlDocument(file, tree), others)
+    yaml_document.apply_overrides(yaml_document.YamlDocument(file, tree), others)
     stream = io.StringIO()
     yaml.dump(tree, stream)
-    document = parse_study_yaml(stream.getvalue(), file)
+    document = yaml_document.parse_study_yaml(stream.getvalue(), file)
     document.values.pop("profiles", None)
     check_and_complete_document(document)
     return stream.getvalue()
@@ -178,11 +171,6 @@ TABLE_REASON_SUFFIX = "; weights let small classes and groups count as large one
 """Added to the reason where the data are a table."""
 
 
-def bias_situation(bias: BiasKnowledge) -> BiasSituation:
-    """Return the situation of a user who knows this of the bias."""
-    return bias.guess if bias.known_labels == "none" else bias.known_labels
-
-
 def method_advice(bias: BiasKnowledge, chosen: Sequence[str], is_table: bool, pretrained: bool = False) -> str:
     """Return one line: the methods of a drafted file, and why.
 
@@ -193,7 +181,8 @@ def method_advice(bias: BiasKnowledge, chosen: Sequence[str], is_table: bool, pr
     if pretrained:
         return f"method: {_method_names_in_words(chosen)}, trained on the features of a frozen pretrained network"
     default = default_methods(bias, is_table)
-    why = f"{REASON_BY_SITUATION[bias_situation(bias)]}{TABLE_REASON_SUFFIX if is_table else ''}"
+    situation: BiasSituation = bias.guess if bias.known_labels == "none" else bias.known_labels
+    why = f"{REASON_BY_SITUATION[situation]}{TABLE_REASON_SUFFIX if is_table else ''}"
     reason = f"{_method_names_in_words(default)}, as {why}"
     if set(chosen) == set(default):
         return f"method: {reason}"
@@ -274,7 +263,7 @@ def write_study_file(flags: InitOptions, out: Path | None, force: bool, asker: A
     path = out or Path(f"{name}.yaml")
     if path.exists() and not force:
         raise UserError(f"{path}: is there already. Another name: -o FILE; to replace it: --force")
-    if path.suffix not in STUDY_FILE_SUFFIXES or not str(path).isprintable():
+    if path.suffix not in yaml_document.STUDY_FILE_SUFFIXES or not str(path).isprintable():
         raise UserError(f"{path}: cannot be a study file: its name must end in .yaml")
     check_output_path(path)
     section: Section = with_data_keys(ask_data_section(flags, asker), flags.assignments)
@@ -311,14 +300,12 @@ def write_study_file(flags: InitOptions, out: Path | None, force: bool, asker: A
     except UserError as error:
         raise UserError(f"{error}\nNothing was written: the answers do not go together") from None
     write_output(path, text)
-    for line in data.describe_column_reading(wishes.data):
-        asker.print_line(line)
-    for line in table_findings.findings_with_heading(data.column_findings(wishes.data)):
-        asker.print_line(line)
+    findings = table_findings.findings_with_heading(data.column_findings(wishes.data))
     warnings = cells.warnings_from_counts(cells.count_cells_of_dataset(wishes.data))
-    for warning in [*data.user_file_notes(wishes.data), *warnings]:
-        asker.print_line(f"warning: {warning}")
-    asker.print_line(method_advice(bias, methods_wished, is_table, network is not None))
+    told = [*data.describe_column_reading(wishes.data), *findings]
+    told += [f"warning: {warning}" for warning in (*data.user_file_notes(wishes.data), *warnings)]
+    for line in (*told, method_advice(bias, methods_wished, is_table, network is not None)):
+        asker.print_line(line)
     return path
 
 
@@ -481,15 +468,17 @@ def _study_file_text(wishes: DraftAnswers, assignments: Sequence[str], path: Pat
     Raises:
         UserError: the keys do not make a study without those, either.
     """
-    problem: UserError | None = None
-    for papers in dict.fromkeys((wishes.tries_papers_first, False)):
+
+    def drafted(wishes: DraftAnswers) -> str:
+        return apply_other_keys(draft_study_file(wishes, str(path), _schema_path(path)), assignments, str(path))
+
+    try:
+        return drafted(wishes)
+    except UserError as problem:
         try:
-            text = draft_study_file(replace(wishes, tries_papers_first=papers), str(path), _schema_path(path))
-            return apply_other_keys(text, assignments, str(path))
-        except UserError as error:
-            problem = problem or error
-    assert problem is not None
-    raise problem
+            return drafted(replace(wishes, tries_papers_first=False))
+        except UserError:
+            raise problem from None
 
 
 def _fit_answers_to_images(wishes: DraftAnswers) -> DraftAnswers:
@@ -508,7 +497,7 @@ def _fit_answers_to_images(wishes: DraftAnswers) -> DraftAnswers:
 
 def _schema_path(file: Path) -> str | None:
     """Return the schema's path for an editor: relative to the file if both are in one project, else absolute."""
-    schema = (shipped_files_folder() / SCHEMA_FILE_NAME).resolve()
+    schema = (yaml_document.shipped_files_folder() / SCHEMA_FILE_NAME).resolve()
     if not schema.is_file():
         return None
     folder = file.absolute().parent.resolve()

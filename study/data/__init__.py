@@ -3,11 +3,13 @@
 import json
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from study.catalogue import Catalogue, find_modules
 from study.data import folds, holdout
+from study.data.cache import load_or_build_dataset
 from study.data.dataset import (
     Dataset,
     DatasetSummary,
@@ -37,11 +39,12 @@ OptionalResult = TypeVar("OptionalResult")
 class DatasetModule(Protocol):
     """A data set's module. Users are shown the first line of its docstring, `NAME: what it is`.
 
-    `describe` returns the facts without reading the data; `load` returns the arrays, from `cache.load_or_build_dataset`
-    if reading is slow. A table has `shape=(columns,)` and rows of float32 that are already normalised. A module may
-    also have:
+    `describe` returns the facts without reading the data, `load` the arrays. A table has `shape=(columns,)` and rows of
+    float32 that are already normalised. A module may also have:
 
+        build(options)                          in the place of `load` where reading is slow: the splits, kept on disk
         sources(options), or a tuple SOURCES    the files that it needs, each a `Source`
+        places(options)                         the files and folders that `build` reads, if not the whole sources
         files(options)                          the user's own files that it reads
         labels(options)                         the labels of each split, without its samples
         notes(options), reading(options)        sentences on how a user's files are read
@@ -103,13 +106,16 @@ class DatasetModule(Protocol):
     def load(self, options: Any) -> Dataset:
         """Load its splits as arrays."""
 
+    def build(self, options: Any) -> Mapping[str, Split]:
+        """Read its splits, which are then kept on disk."""
+
 
 def _catalogue_entries() -> Mapping[str, Any]:
     rows = [module.SETS for module in find_modules("study.data.sets", "SETS").values()]
     return dict(ChainMap(find_modules("study.data.sets", "Options"), *rows))
 
 
-CATALOGUE = Catalogue("study.data", ("Options", "describe", "load"), "study.data.sets", _catalogue_entries)
+CATALOGUE = Catalogue("study.data", ("Options", "describe"), "study.data.sets", _catalogue_entries)
 
 
 def dataset_names() -> list[str]:
@@ -125,6 +131,8 @@ def data_knobs(name: str) -> list[Knob]:
 def find_dataset_module(name: str) -> DatasetModule:
     """Find the module of a data set."""
     found: DatasetModule = CATALOGUE.find_module(name)
+    if not hasattr(found, "load") and not hasattr(found, "build"):
+        raise UserError(f"data.name: {name}: its module defines neither load nor build")
     return found
 
 
@@ -151,7 +159,12 @@ def load(data: Section) -> Dataset:
     """Load the data set of a `data` section, as arrays in memory or memory-mapped."""
     data_set, options = _module_and_options(data)
     _check_folds(options)
-    dataset = data_set.load(options)
+    if hasattr(data_set, "load"):
+        dataset = data_set.load(options)
+    else:
+        places = _call_optional_function(data, "places", None) or sources(data)
+        build = partial(data_set.build, options)
+        dataset = load_or_build_dataset(str(data["name"]), options, data_set.describe(options), build, places)
     if (count := _fold_count(options)) is None or not len(dataset.splits["train"]):
         return dataset  # of a training function, which divides its samples itself
     same, raw = _call_optional_function(data, "together", None), _call_optional_function(data, "raw", None)

@@ -1,7 +1,7 @@
 """Count samples by class and bias class in the splits of a data set, from labels alone."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -64,12 +64,14 @@ def warnings_from_counts(counts: DatasetCounts) -> list[str]:
 
 
 def _bias_warnings(counts: DatasetCounts) -> Iterator[str]:
-    """Yield why nothing can be told from the bias: it has one value, or is known for no training sample."""
+    """Yield why nothing can be told of the bias: it has one value, copies the class, or no training sample has one."""
     names, cells = counts.bias_names, counts.splits["train"].cells
     if names and len(names) == 1:
         yield f"the bias is {quoted(names[0])} in every row: no group differs from another. Leave out data.bias"
     elif cells and not any(map(sum, cells)):
         yield "the bias is known for no training sample: nothing can be learned of it"
+    elif all(split.conflicting == 0 for split in counts.splits.values()):
+        yield "no sample goes against the bias: it cannot be told from the class. Name another column, or none"
 
 
 MAX_NAMED_CELLS = 3
@@ -119,9 +121,9 @@ def count_cells_of_split(labels: HasLabels, facts: Facts) -> SplitCounts:
     """Count the samples of one split by class and cell."""
     labelled = labels.target >= 0
     classes = np.bincount(labels.target[labelled], minlength=facts.classes).tolist()
-    of_classes = SplitCounts(len(labels.target), int((~labelled).sum()), classes)
+    of_classes = len(labels.target), int((~labelled).sum()), classes
     if labels.bias is None or not facts.bias_classes:
-        return of_classes
+        return SplitCounts(*of_classes)
     known = labelled & (labels.bias >= 0)
     codes = labels.target[known] * facts.bias_classes + labels.bias[known]
     cells = np.bincount(codes, minlength=facts.classes * facts.bias_classes)
@@ -131,17 +133,8 @@ def count_cells_of_split(labels: HasLabels, facts: Facts) -> SplitCounts:
         own = np.array(facts.aligned) == np.arange(facts.classes)[:, None]
         aligned = int((table * own).sum())
         conflicting = int(cells.sum()) - aligned
-    smallest, largest = min(filled, default=None), max(filled, default=None)
-    empty = len(cells) - len(filled)
-    return replace(
-        of_classes,
-        cells=table.tolist(),
-        smallest=smallest,
-        largest=largest,
-        empty=empty,
-        aligned=aligned,
-        conflicting=conflicting,
-    )
+    of_cells = min(filled, default=None), max(filled, default=None), len(cells) - len(filled)
+    return SplitCounts(*of_classes, table.tolist(), *of_cells, aligned, conflicting)
 
 
 MAX_STORED_GROUPS = 400
@@ -161,28 +154,22 @@ def group_sizes(datasets: Mapping[str, Dataset]) -> GroupSizes | None:
     facts = dataset.facts
     if not facts.bias_classes or facts.classes * facts.bias_classes > MAX_STORED_GROUPS:
         return None
+
+    def cell_sizes(name: str, samples: HasLabels) -> list[list[int]]:
+        return [list(row) for row in count_cells_of_split(samples, facts.facts_of_split(name)).cells or ()]
+
     sizes: GroupSizes = {}
-    if val := _cell_sizes_of_split(dataset, "val"):
+    if "val" in dataset.splits and (val := cell_sizes("val", dataset.splits["val"])):
         sizes["val"] = val
-    if val and dataset.folds:
-        parts = split_into_folds(dataset.folds)
-        sizes["val_by_fold"] = [_cell_sizes(fold, facts.facts_of_split("val")) for fold in parts]
-    if test := _cell_sizes_of_split(dataset, "test"):
+        if dataset.folds:
+            sizes["val_by_fold"] = [cell_sizes("val", fold) for fold in split_into_folds(dataset.folds)]
+    if "test" in dataset.splits and (test := cell_sizes("test", dataset.splits["test"])):
         sizes["test"] = test
-    if sizes and facts.class_names:
+    if not sizes:
+        return None
+    if facts.class_names:
         sizes["classes"] = list(facts.class_names)
-    if sizes and facts.bias_names:
+    if facts.bias_names:
         sizes["biases"] = list(facts.bias_names)
-    if sizes:
-        sizes["aligned"] = None if facts.aligned is None else list(facts.aligned)
-    return sizes or None
-
-
-def _cell_sizes_of_split(dataset: Dataset, split: str) -> list[list[int]]:
-    if split not in dataset.splits:
-        return []
-    return _cell_sizes(dataset.splits[split], dataset.facts.facts_of_split(split))
-
-
-def _cell_sizes(samples: HasLabels, facts: Facts) -> list[list[int]]:
-    return [list(row) for row in count_cells_of_split(samples, facts).cells or ()]
+    sizes["aligned"] = None if facts.aligned is None else list(facts.aligned)
+    return sizes

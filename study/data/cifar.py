@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from study.data.dataset import Facts
 from study.data.image_decoding import decode_image, iterate_archive_files
 from study.data.source import Source
 from study.errors import UserError
@@ -68,6 +69,13 @@ JPEG_ARCHIVES = (
     Source("cifar10-jpeg/train.tar.gz", note="An archive of train/CLASS/*.jpg."),
     Source("cifar10-jpeg/test.tar.gz", note="An archive of test/CLASS/*.jpg."),
 )
+
+
+def facts_of_photographs(title: str, classes: int = 10, bias_classes: int | None = None, **others: Any) -> Facts:
+    """Return the facts of CIFAR's images, or of others that are normalised as these."""
+    shown = {"shape": CIFAR_IMAGE_SHAPE, "mean": CIFAR10_PIXEL_MEAN, "deviation": CIFAR10_PIXEL_STD, "title": title}
+    return Facts(classes, bias_classes, **{**shown, **others})
+
 
 ImagesAndClasses = tuple[NDArray[np.uint8], NDArray[np.int64]]
 """Images (N, 3, 32, 32) and classes (N,)."""

@@ -7,7 +7,8 @@ integers. It may have more samples than are needed.
 import unicodedata
 import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -32,13 +33,10 @@ def read_vector_width(path: Path) -> int:
     Raises:
         UserError: the file does not have this form.
     """
-    try:
-        with zipfile.ZipFile(path) as archive, archive.open("values.npy") as file:
-            version = np.lib.format.read_magic(file)
-            reader = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-            shape = reader(file)[0]
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile, zlib.error) as error:
-        raise UserError(f"{path}: not readable: {error}. {FILE_REQUIREMENT}") from None
+    with _refuse_unreadable(path), zipfile.ZipFile(path) as archive, archive.open("values.npy") as file:
+        version = np.lib.format.read_magic(file)
+        reader = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape = reader(file)[0]
     if len(shape) != 2 or not shape[1]:
         raise UserError(f"{path}: `values` has the shape {shape}. {FILE_REQUIREMENT}")
     return int(shape[1])
@@ -51,7 +49,8 @@ def read_condition_vectors(path: Path, names: Sequence[str]) -> NDArray[np.float
         UserError: the file does not have this form, lacks a sample or has one twice, or a value is not finite.
     """
     read_vector_width(path)
-    keys, values = _read_keys_and_values(path)
+    with _refuse_unreadable(path), np.load(path, allow_pickle=False) as file:
+        keys, values = file["keys"], file["values"]
     if keys.ndim != 1 or len(keys) != len(values):
         raise UserError(f"{path}: `keys` has the shape {keys.shape}, `values` {values.shape}. {FILE_REQUIREMENT}")
     if values.dtype.kind not in "fiu":
@@ -82,9 +81,9 @@ def read_condition_vectors(path: Path, names: Sequence[str]) -> NDArray[np.float
     return vectors.astype(np.float32)
 
 
-def _read_keys_and_values(path: Path) -> tuple[NDArray[np.generic], NDArray[np.generic]]:
+@contextmanager
+def _refuse_unreadable(path: Path) -> Iterator[None]:
     try:
-        with np.load(path, allow_pickle=False) as file:
-            return file["keys"], file["values"]
+        yield
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise UserError(f"{path}: not readable: {error}. {FILE_REQUIREMENT}") from None

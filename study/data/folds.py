@@ -11,14 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from study.data import holdout
-from study.data.dataset import (
-    Dataset,
-    FoldAssignment,
-    RawTable,
-    Split,
-    derived_fingerprint,
-    fingerprint_without_fold,
-)
+from study.data.dataset import Dataset, FoldAssignment, RawTable, Split, derived_fingerprint, fingerprint_without_fold
 from study.data.table_columns import mean_and_deviation
 from study.errors import UserError
 
@@ -46,9 +39,8 @@ def divide_into_folds(
         what = "samples" if same is None else "groups that stay together"
         raise UserError(f"data.folds: {count} given, but outside test are {units} {what}. Allowed is at most that many")
     numbers = holdout.assign_folds(holdout.cell_of_sample(learn), count, seed, same)
-    whole = replace(
-        dataset, stored_fingerprint=derived_fingerprint(dataset.fingerprint, f"{count} folds of seed {seed}")
-    )
+    named = derived_fingerprint(dataset.fingerprint, f"{count} folds of seed {seed}")
+    whole = replace(dataset, stored_fingerprint=named)
     return select_fold(replace(whole, folds=FoldAssignment(count, numbers, learn, raw, same)), 0)
 
 

@@ -24,7 +24,7 @@ MIN_SIDE_PIXELS, MAX_SIDE_PIXELS = 4, 1024
 ImageSizeKey = Annotated[int, Range(low=MIN_SIDE_PIXELS, high=MAX_SIDE_PIXELS), Doc("pixels of both sides of an image")]
 """Type of the key `size`: pixels of both sides."""
 
-IMAGE_SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
+IMAGE_SUFFIXES = (".bmp", ".gif", ".jfif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
 """Endings, in small letters, of the files in a folder that count as images."""
 
 LARGE_IMAGE_PIXELS = image_decoding.MAX_PIXELS // 4

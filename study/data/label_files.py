@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from study.data import table_format
 from study.data.source import data_root
 from study.data.table_format import ALL_DETECTED, PLAIN_CSV, TABLE_SUFFIXES, TableFormat, to_plain_number
-from study.errors import UserError, closest_spellings, did_you_mean, did_you_mean_path, suggest_or_list
+from study.errors import UserError, closest_spellings, did_you_mean, did_you_mean_path
 from study.knobs import Section, text_list
 from study.text import list_few_names, quoted, unescape_formula
 
@@ -63,9 +63,12 @@ def is_hidden_path(name: str | PurePath) -> bool:
     return any(part in HIDDEN_FOLDERS or (part.startswith(".") and part not in (".", "..")) for part in parts)
 
 
-def list_visible_files(folder: Path, pattern: str = "*") -> list[Path]:
-    """List what is at any depth under a folder and not hidden, by name; the folder's own name may be anything."""
-    return sorted(path for path in folder.rglob(pattern) if not is_hidden_path(path.relative_to(folder)))
+def list_visible_files(folder: Path) -> list[Path]:
+    """List what is at any depth under a folder and not hidden, by name; the folder's own name may be anything.
+
+    Links to folders are not followed: much may be behind them.
+    """
+    return sorted(path for path in folder.rglob("*") if not is_hidden_path(path.relative_to(folder)))
 
 
 def find_file_on_disk(folder: Path, name: str) -> Path:
@@ -262,13 +265,21 @@ def _is_whole_decimal(value: Hashable) -> bool:
 
 
 def blank_missing_marks(rows: "pd.DataFrame", marks: Sequence[str]) -> "pd.DataFrame":
-    """Make each text missing that, without blanks around it, is one of `MISSING_MARKS` or of `marks`."""
+    """Make each cell missing whose text, without blanks around it, is one of `MISSING_MARKS` or of `marks`.
+
+    A number, as a Parquet file has them, is missing where a mark is that number.
+    """
     import pandas as pd
 
     missing = {*MISSING_MARKS, *(mark.strip() for mark in marks)}
-    texts = [str(name) for name in rows if pd.api.types.is_object_dtype(rows[name]) or rows[name].dtype == "string"]
-    cells = {name: rows[name].astype(str).str.strip().isin(missing) for name in texts}
-    return rows.assign(**{name: rows[name].where(~absent, None) for name, absent in cells.items() if absent.any()})
+    numbers = pd.to_numeric(pd.Series([*missing], dtype=object), errors="coerce").dropna().tolist()
+    absent = dict[str, pd.Series]()
+    for name, column in rows.items():
+        if pd.api.types.is_object_dtype(column) or column.dtype == "string":
+            absent[str(name)] = column.astype(str).str.strip().isin(missing)
+        elif numbers and pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
+            absent[str(name)] = column.isin(numbers)
+    return rows.assign(**{name: rows[name].mask(cells) for name, cells in absent.items() if cells.any()})
 
 
 def read_header(path: Path, known: TableFormat = ALL_DETECTED) -> list[str]:
@@ -288,18 +299,17 @@ def _read_data_frame(path: Path, known: TableFormat, **options: Any) -> "pd.Data
     if not os.path.isfile(path):
         raise UserError(f"{path}: not found. {did_you_mean_path(path, TABLE_SUFFIXES)}".rstrip(". "))
     form = table_format.detect_format(path, known)
-    written = {
-        "sep": form.separator,
-        "decimal": form.decimal,
-        "encoding": form.encoding,
-        "skiprows": form.skipped_lines,
-    }
     try:
         if is_parquet(path):
             return _read_parquet(path, options.get("nrows"))
         source = io.StringIO(table_format.read_first_sheet(path)[0]) if table_format.is_spreadsheet(path) else path
+        written = {"sep": form.separator, "decimal": form.decimal, "encoding": form.encoding}
         # low memory would mean a type for each part of a column: 1 and 1.0, two texts of one cell
-        return pd.read_csv(source, low_memory=False, **{**written, **options})
+        reading: dict[str, Any] = {**written, "skiprows": form.skipped_lines, "low_memory": False, **options}
+        frame: pd.DataFrame = pd.read_csv(source, **reading)
+        if source is path and "nrows" not in options and (count := _count_rows_to_last_filled(frame)) < len(frame):
+            frame = pd.read_csv(path, **reading, nrows=count)  # of other types, perhaps: of whole numbers
+        return frame
     except UnicodeError:
         where = table_format.undecodable_line(path, str(form.encoding))
         raise UserError(f"{path}: is not in {form.encoding}{where}. Save it as UTF-8, or give data.encoding") from None
@@ -308,14 +318,41 @@ def _read_data_frame(path: Path, known: TableFormat, **options: Any) -> "pd.Data
         raise UserError(f"{path}: not readable as a table: {reason}. Is it cut short?") from None
 
 
+def _count_rows_to_last_filled(frame: "pd.DataFrame") -> int:
+    """Count the rows down to the last one with a value: Excel may write rows of separators alone behind it."""
+
+    def is_filled(rows: "pd.DataFrame") -> "NDArray[np.bool_]":
+        return (rows.notna() & ~rows.isin(MISSING_MARKS)).any(axis=1).to_numpy(bool)
+
+    return len(frame) if is_filled(frame.tail(1)).any() else int(np.flatnonzero(is_filled(frame)).max(initial=-1)) + 1
+
+
 def _read_parquet(path: Path, rows: int | None) -> "pd.DataFrame":
-    """Read a Parquet file, lists and mappings in it as text; of no rows: its columns alone, which takes no time."""
+    """Read a Parquet file, lists and mappings in it as text; of no rows: its columns alone, which takes no time.
+
+    Levels of pandas' index that have a name are its first columns; others only number the rows.
+    """
     import pandas as pd
     import pyarrow.parquet  # type: ignore[import-untyped]
 
+    with pyarrow.parquet.ParquetFile(path) as file:
+        schema, count = file.schema_arrow, file.metadata.num_rows
+    noted = schema.pandas_metadata or {}
+    levels = noted.get("index_columns", [])  # of what pandas wrote; another program may have left out columns or rows
+    counters = {one["name"]: range(one["start"], one["stop"], one["step"]) for one in levels if isinstance(one, dict)}
+    names = [name for name, numbers in counters.items() if len(numbers) == count]  # these are not stored
+    names += [name for name in levels if isinstance(name, str) and name in schema.names]
+    frame = schema.empty_table().to_pandas() if rows == 0 else pd.read_parquet(path)
+    named = [name for name in names if name not in (None, *frame) and not str(name).startswith("__index_level_")]
     if rows == 0:
-        return pyarrow.parquet.read_schema(path).empty_table().to_pandas()
-    frame = pd.read_parquet(path)
+        return frame.reset_index(drop=True).reindex(columns=[*named, *frame])
+    frame = frame.reset_index(named) if named else frame
+    frame = frame.reset_index(drop=True)
+    for column in noted.get("columns", []):
+        if column["pandas_type"] == "categorical" and (name := column["name"]) in frame:
+            is_number = pd.api.types.is_numeric_dtype(getattr(frame[name].dtype, "categories", frame[name]))
+            written = column_as_text(frame[name])
+            frame[name] = written.astype("category") if is_number else written  # numbers that are names of kinds
     firsts = {name: next(iter(column.dropna()), None) for name, column in frame.items() if column.dtype == object}
     halves = [name for name, kind in frame.dtypes.items() if kind == "float16"]  # by which pandas cannot group
     texts = [name for name, first in firsts.items() if not pd.api.types.is_scalar(first)]
@@ -387,12 +424,6 @@ def missing_columns_message(lacking: Sequence[str], valid: Sequence[str], wanted
     return f"no column {', '.join(named)}. {listing}"
 
 
-def check_allowed_value(value: str, valid: Sequence[str], key: str) -> None:
-    """Raise a UserError if the value of a key is not one of these."""
-    if value not in valid:
-        raise UserError(f"{key}: {value!r} given. {suggest_or_list(value, valid)}")
-
-
 def encode_classes(
     values: Iterable[Hashable], path: Path, column: str, classes: Sequence[str] | None = None, gaps: bool = False
 ) -> NDArray[np.int64]:
@@ -462,23 +493,14 @@ def columns_to_numbers(
             lambda cell: to_plain_number(cell.strip(), decimal) if isinstance(cell, str) else cell
         )
         values = pd.to_numeric(given, errors="coerce").to_numpy(np.float64)
-        wrong = np.flatnonzero(~np.isfinite(values))
-        if len(wrong):
+        if len(wrong := np.flatnonzero(~np.isfinite(values))):
             value = str(frame[column].iloc[wrong[0]])
             raise UserError(f"{path}: column {column!r}, row {wrong[0] + 1}: {quoted(value)} is not a finite number")
-        check_fits_float32(values, column, path)
+        if len(wrong := np.flatnonzero(np.abs(values) > FLOAT32_MAX)):  # networks compute in single precision
+            problem = f"{values[wrong[0]]:g} is too large: numbers up to {FLOAT32_MAX:.1e} are allowed"
+            raise UserError(f"{path}: column {column!r}, row {wrong[0] + 1}: {problem}")
         values_of_columns[:, position] = values
     return values_of_columns
-
-
-def check_fits_float32(values: NDArray[np.float64], column: str, path: Path) -> None:
-    """Raise a UserError if a value, (N,), is too large for single precision, in which networks compute."""
-    wrong = np.flatnonzero(np.abs(values) > FLOAT32_MAX)
-    if len(wrong):
-        place = f"column {column!r}, row {wrong[0] + 1}"
-        raise UserError(
-            f"{path}: {place}: {values[wrong[0]]:g} is too large: numbers up to {FLOAT32_MAX:.1e} are allowed"
-        )
 
 
 def _label_text(value: Hashable) -> str:

@@ -43,41 +43,49 @@ FitAndPredict = Callable[[NDArray[np.float64], ClassCodes, NDArray[np.float64], 
 
 @dataclass(frozen=True)
 class PredictiveColumn:
-    """A column that predicts the class alone.
+    """A column that predicts the class alone, as a copy of the class does, a bias, or what is known only after it.
 
     Attributes:
-        accuracy: accuracy, each row predicted by a tree that was fitted to the other half.
-        majority_accuracy: share of the most frequent class.
+        predicted: the class of each row (N,), predicted by a tree that was fitted to the other half of the rows.
+        accuracy: of these predictions.
+        chance_accuracy: share of the most frequent class.
         is_balanced: whether both are means over the classes, one of which is rare.
+        is_discrete: whether the column has few values.
         by_missing_values: whether it is enough to know where the column is empty.
         stands_out: whether it is far above all other columns, as a copy of the class is, or a bias.
-        has_few_values: whether the column has few values, and they count, not its gaps alone.
     """
 
-    name: str
+    predicted: ClassCodes
     accuracy: float
-    majority_accuracy: float
-    is_balanced: bool
-    by_missing_values: bool
-    stands_out: bool
-    has_few_values: bool
-
-
-class LikelyBiasColumn(PredictiveColumn):
-    """A column that alone predicts many rows, far more than any other column, and may be a bias."""
+    chance_accuracy: float
+    is_balanced: bool = False
+    is_discrete: bool = False
+    by_missing_values: bool = False
+    name: str = ""
+    stands_out: bool = False
 
     def __str__(self) -> str:
-        return f"goes with the class in {100 * self.accuracy:.0f}% of the rows, far more than any other column"
-
-
-class LeakyColumn(PredictiveColumn):
-    """A column that alone predicts nearly all rows, as a copy of the class does, or what is known only after it."""
-
-    def __str__(self) -> str:
+        if not self.is_leak:
+            return f"goes with the class in {100 * self.accuracy:.0f}% of the rows, far more than any other column"
         what = "tells the class by where it is empty" if self.by_missing_values else "alone tells the class"
         of = "of each class on average" if self.is_balanced else "of the training rows"
-        most_frequent = f"the most frequent class in {100 * self.majority_accuracy:.1f}%"
+        most_frequent = f"the most frequent class in {100 * self.chance_accuracy:.1f}%"
         return f"{what}: right in {100 * self.accuracy:.1f}% {of}, {most_frequent}"
+
+    @property
+    def skill(self) -> float:
+        """Part of what chance gets wrong that the column gets right."""
+        return (self.accuracy - self.chance_accuracy) / max(1 - self.chance_accuracy, 1e-9)
+
+    @property
+    def is_leak(self) -> bool:
+        """Whether it predicts nearly all rows."""
+        return self.accuracy >= MIN_ACCURACY and self.skill >= MIN_SKILL
+
+    @property
+    def has_few_values(self) -> bool:
+        """Whether it has few values, and they count, not its gaps alone."""
+        return self.is_discrete and not self.by_missing_values
 
 
 def find_predictive_columns(
@@ -85,7 +93,7 @@ def find_predictive_columns(
     kinds: Sequence[str],
     codes: ClassCodes,
     groups: ClassCodes | None = None,
-) -> list[LeakyColumn | LikelyBiasColumn]:
+) -> list[PredictiveColumn]:
     """Find the columns that predict the class alone, the best first.
 
     A tree of one column is fitted to one half of the rows and judged by the other, both ways. A gap is a value of its
@@ -109,57 +117,24 @@ def find_predictive_columns(
         name: _predict_by_column(values[chosen], name in kinds, codes, count, halves)
         for name, values in columns.items()
     }
-    others = {name: one for name, one in judged.items() if not (one.predicts_nearly_all and one.is_discrete)}
-    found: list[LeakyColumn | LikelyBiasColumn] = []
+    others = {name: one for name, one in judged.items() if not (one.is_leak and one.is_discrete)}
+    found = []
     for name, one in judged.items():
-        if not one.predicts_nearly_all and not one.may_be_bias:
-            continue
+        may_be_bias = one.has_few_values and one.skill >= MIN_BIAS_SKILL
         rest = [
             other.skill
-            for key, other in (others if one.predicts_nearly_all else judged).items()
-            if key != name
-            and not (other.predicts_nearly_all and np.mean(other.predicted == one.predicted) >= MIN_AGREEMENT)
+            for key, other in (others if one.is_leak else judged).items()
+            if key != name and not (other.is_leak and np.mean(other.predicted == one.predicted) >= MIN_AGREEMENT)
         ]
         is_far = len(judged) > 1 and 1 - one.skill <= MAX_ERROR_RATIO * (1 - max(rest, default=0.0))
-        if is_far or one.predicts_nearly_all:
-            kind = LeakyColumn if one.predicts_nearly_all else LikelyBiasColumn
-            told = one.accuracy, one.chance_accuracy, one.is_balanced, one.by_missing_values
-            found.append(kind(name, *told, is_far, one.has_few_values))
+        if one.is_leak or (may_be_bias and is_far):
+            found.append(replace(one, name=name, stands_out=is_far))
     return sorted(found, key=lambda one: -one.accuracy)
-
-
-@dataclass(frozen=True)
-class _ColumnPrediction:
-    """The classes that a column predicts, `predicted` (N,), and how good that is."""
-
-    predicted: ClassCodes
-    accuracy: float
-    chance_accuracy: float
-    is_balanced: bool = False
-    is_discrete: bool = False
-    by_missing_values: bool = False
-
-    @property
-    def skill(self) -> float:
-        """Part of what chance gets wrong that the column gets right."""
-        return (self.accuracy - self.chance_accuracy) / max(1 - self.chance_accuracy, 1e-9)
-
-    @property
-    def predicts_nearly_all(self) -> bool:
-        return self.accuracy >= MIN_ACCURACY and self.skill >= MIN_SKILL
-
-    @property
-    def has_few_values(self) -> bool:
-        return self.is_discrete and not self.by_missing_values
-
-    @property
-    def may_be_bias(self) -> bool:
-        return self.has_few_values and self.skill >= MIN_BIAS_SKILL
 
 
 def _predict_by_column(
     values: NDArray[np.float64], is_words: bool, codes: ClassCodes, count: int, halves: ClassCodes
-) -> _ColumnPrediction:
+) -> PredictiveColumn:
     """Return the best prediction of a column: by its values one by one, by thresholds, or by its gaps alone."""
     gaps = np.isnan(values)
     kinds = len(np.unique(values[~gaps]))
@@ -171,19 +146,15 @@ def _predict_by_column(
         found.append(_best_weighted_prediction(values, _predict_by_value, codes, count, halves))
     if not is_words:
         found.append(_best_weighted_prediction(values, _predict_by_thresholds, codes, count, halves))
-    best = max(found, key=lambda one: (one.predicts_nearly_all, one.skill))
-    if (
-        found[0].by_missing_values
-        and found[0].predicts_nearly_all
-        and found[0].accuracy >= best.accuracy - (1 - MIN_AGREEMENT)
-    ):
+    best = max(found, key=lambda one: (one.is_leak, one.skill))
+    if found[0].by_missing_values and found[0].is_leak and found[0].accuracy >= best.accuracy - (1 - MIN_AGREEMENT):
         best = found[0]
     return replace(best, is_discrete=best.by_missing_values or is_words or kinds <= 2 * count)
 
 
 def _best_weighted_prediction(
     values: NDArray[np.float64], fit: FitAndPredict, codes: ClassCodes, count: int, halves: ClassCodes
-) -> _ColumnPrediction:
+) -> PredictiveColumn:
     """Return the better of two judgements, one with all rows weighted alike and one with all classes alike."""
     sizes = np.bincount(codes, minlength=count)
     is_there = sizes >= MIN_LEAF_ROWS
@@ -197,9 +168,9 @@ def _best_weighted_prediction(
         hits = np.bincount(codes[predicted == codes], minlength=count)
         right = float((hits[is_there] / sizes[is_there]).mean()) if is_balanced else float(hits.sum() / len(codes))
         chance = 1 / max(int(is_there.sum()), 1) if is_balanced else float(sizes.max() / len(codes))
-        found.append(_ColumnPrediction(predicted, right, chance, is_balanced))
+        found.append(PredictiveColumn(predicted, right, chance, is_balanced))
     plain, balanced = found
-    return balanced if balanced.predicts_nearly_all and not plain.predicts_nearly_all else plain
+    return balanced if balanced.is_leak and not plain.is_leak else plain
 
 
 def _predict_by_value(

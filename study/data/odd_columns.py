@@ -107,31 +107,18 @@ MAX_ZERO_SHARE, MIN_SMALLEST_TO_MEDIAN = 0.5, 0.2
 
 def find_odd_columns(rows: "pd.DataFrame", features: Sequence[str]) -> list[ColumnFinding]:
     """Find what is odd about the inputs, in their order."""
-    checks = (
-        _constant_findings,
-        _repeated_id_findings,
-        _sentinel_findings,
-        _category_code_findings,
-        _date_findings,
-        _spelling_findings,
-        _missing_word_findings,
-    )
+    checks = [_constant_findings, _repeated_id_findings, _sentinel_findings, _category_code_findings]
+    checks += [_date_findings, _spelling_findings, _missing_word_findings]
     return [found for name in features for check in checks for found in check(rows[name])]
 
 
 def _constant_findings(column: "pd.Series") -> Iterator[ColumnFinding]:
     values = column.unique()
     if len(values) == 1:
-        is_empty = column.isna().all()
-        yield leave_out_finding(
-            _column_name(column),
-            "is empty in every row" if is_empty else f"is {_format_value(values[0])} in every row",
-            "constant",
-        )
-
-
-def _format_value(value: object) -> str:
-    return f"{value:g}" if isinstance(value, int | float | np.number) else quoted(str(value))
+        one = values[0]
+        what = f"{one:g}" if isinstance(one, int | float | np.number) else quoted(str(one))
+        problem = f"is {'empty' if column.isna().all() else what} in every row"
+        yield leave_out_finding(str(column.name), problem, "constant")
 
 
 def _repeated_id_findings(column: "pd.Series") -> Iterator[ColumnFinding]:
@@ -174,16 +161,8 @@ def _sentinel_findings(column: "pd.Series") -> Iterator[ColumnFinding]:
             and times >= MIN_SENTINEL_SHARE * counts.sum()
         )
         if mark in SENTINEL_NUMBERS and (is_away or is_below):
-            text = f"{mark:.0f}"
-            remedy = f"If it means a missing value: {key_with_values(MISSING_MARKS_KEY, (text,))}"
-            yield ColumnFinding(
-                _column_name(column),
-                f"is {text} in {times} rows, far from all others",
-                remedy,
-                "odd",
-                MISSING_MARKS_KEY,
-                (text,),
-            )
+            problem = f"is {mark:.0f} in {times} rows, far from all others"
+            yield _finding_with_key(column, problem, "If it means a missing value", MISSING_MARKS_KEY, f"{mark:.0f}")
     others = values[1:]
     is_rare = (
         values[0] == 0
@@ -194,7 +173,7 @@ def _sentinel_findings(column: "pd.Series") -> Iterator[ColumnFinding]:
         MIN_SMALLEST_TO_MEDIAN * np.median(others), MIN_SENTINEL_DISTANCE_RATIO * float(np.median(np.diff(others)))
     ):
         problem = f"is 0 in {int(counts[0])} rows, and {others[0]:g} or more in all others"
-        yield ColumnFinding(_column_name(column), problem, "Make these cells empty if it means a missing value", "odd")
+        yield ColumnFinding(str(column.name), problem, "Make these cells empty if it means a missing value", "odd")
 
 
 def _category_code_findings(column: "pd.Series") -> Iterator[ColumnFinding]:
@@ -205,20 +184,14 @@ def _category_code_findings(column: "pd.Series") -> Iterator[ColumnFinding]:
     is_whole = values[0] >= 0 and not (values % 1).any() and (values % 5).any()  # 50, 100, 250 are amounts
     is_few = len(values) <= MAX_CATEGORY_CODES and counts.sum() >= MAX_CATEGORY_CODES * len(values) / 2
     if is_few and is_whole and values[-1] >= MIN_LARGEST_CATEGORY_CODE and len(np.unique(np.diff(values))) > 1:
-        name, shown = _column_name(column), list_few_names([f"{value:g}" for value in values], 3)
+        shown = list_few_names([f"{value:g}" for value in values], 3)
         problem = f"has {len(values)} different whole numbers, as codes have: {shown}"
-        yield ColumnFinding(
-            name,
-            problem,
-            f"If they are codes: {key_with_values(WORD_COLUMNS_KEY, (name,))}",
-            "odd",
-            WORD_COLUMNS_KEY,
-            (name,),
-        )
+        yield _finding_with_key(column, problem, "If they are codes", WORD_COLUMNS_KEY, str(column.name))
 
 
-def _column_name(column: "pd.Series") -> str:
-    return str(column.name)
+def _finding_with_key(column: "pd.Series", problem: str, when: str, key: str, *values: str) -> ColumnFinding:
+    """Make a remark, and name the key that helps if it is true."""
+    return ColumnFinding(str(column.name), problem, f"{when}: {key_with_values(key, values)}", "odd", key, values)
 
 
 def _date_findings(column: "pd.Series") -> Iterator[ColumnFinding]:
@@ -230,9 +203,8 @@ def _date_findings(column: "pd.Series") -> Iterator[ColumnFinding]:
         return
     texts = there.map("{:.0f}".format)
     if pd.to_datetime(texts, format="%Y%m%d", errors="coerce").notna().all():
-        yield leave_out_finding(
-            _column_name(column), f"looks like dates, as {texts.iloc[0]}, and is read as a number", "odd"
-        )
+        problem = f"looks like dates, as {texts.iloc[0]}, and is read as a number"
+        yield leave_out_finding(str(column.name), problem, "odd")
 
 
 MISSING_WORDS = frozenset(
@@ -245,15 +217,8 @@ def _missing_word_findings(column: "pd.Series") -> Iterator[ColumnFinding]:
     """Find words that look like a missing value."""
     if there := [] if is_numeric(column) else sorted({*column.unique()} & MISSING_WORDS):
         counts = [f"{quoted(word)} ({int((column == word).sum())} rows)" for word in there]
-        remedy = f"If they mean a missing value: {key_with_values(MISSING_MARKS_KEY, there)}"
-        yield ColumnFinding(
-            _column_name(column),
-            f"has the words {list_few_names(counts)}",
-            remedy,
-            "odd",
-            MISSING_MARKS_KEY,
-            tuple(there),
-        )
+        problem = f"has the words {list_few_names(counts)}"
+        yield _finding_with_key(column, problem, "If they mean a missing value", MISSING_MARKS_KEY, *there)
 
 
 def _spelling_findings(column: "pd.Series") -> Iterator[ColumnFinding]:
@@ -265,9 +230,8 @@ def _spelling_findings(column: "pd.Series") -> Iterator[ColumnFinding]:
         alike.setdefault(user_data.normalise_spelling(word), []).append(word)
     if several := [list_few_names([quoted(word) for word in words]) for words in alike.values() if len(words) > 1]:
         problem = f"has words that may be one: {'; '.join(several[:3])}"
-        yield ColumnFinding(
-            _column_name(column), problem, "Each is a kind of its own; write them alike if they are one", "odd"
-        )
+        remedy = "Each is a kind of its own; write them alike if they are one"
+        yield ColumnFinding(str(column.name), problem, remedy, "odd")
 
 
 SMALL_GROUP_ROWS = 20
@@ -322,13 +286,9 @@ def find_inputs_one_to_one_with_label(
     return [
         leave_out_finding(name, f"is an input, and has one value for each value of {told}: it tells it", kind, keep)
         for name in features
-        if name not in named and kinds == there[name].nunique() and kinds == _count_value_code_pairs(there[name], codes)
+        if name not in named
+        and kinds == there[name].nunique() == there[name].groupby([there[name], codes], dropna=False).ngroups
     ]
-
-
-def _count_value_code_pairs(column: "pd.Series", codes: NDArray[np.int64]) -> int:
-    """Count the different pairs of a value, or a gap, and a code."""
-    return int(column.groupby([column, codes], dropna=False).ngroups)
 
 
 def numeric_inputs(

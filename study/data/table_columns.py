@@ -23,11 +23,11 @@ from study.data.table_findings import (
 )
 from study.data.table_format import (
     AMBIGUOUS_COMMA_PATTERN,
+    MOSTLY_NUMBERS_SHARE,
     SPACED_NUMBER_PATTERN,
     decimal_of_column,
     to_plain_number,
 )
-from study.errors import UserError
 from study.text import list_few_names, pluralise, quoted
 
 if TYPE_CHECKING:
@@ -179,9 +179,9 @@ class ColumnEncoding:
         Args:
             decimal: decimal mark in texts.
         """
-        return (
-            self._encode_numbers(column, decimal) if self.values is None else self._encode_one_hot(column, self.values)
-        )
+        if self.values is None:
+            return self._encode_numbers(column, decimal)
+        return self._encode_one_hot(column, self.values)
 
     def as_numbers(self, column: "pd.Series", decimal: str = ".") -> "pd.Series":
         """Convert a column to numbers, NaN where a cell is none.
@@ -264,11 +264,6 @@ def mean_and_deviation(values: NDArray[np.float64]) -> tuple[float, float]:
     return mean, deviation or 1.0
 
 
-def encoded_width(encoding: TableEncoding) -> int:
-    """Return the number of inputs of a row."""
-    return sum(column.width for column in encoding)
-
-
 def encode_rows(
     frame: "pd.DataFrame", encoding: TableEncoding, decimal: str = "."
 ) -> tuple[NDArray[np.float32], FaultsByRow]:
@@ -289,21 +284,6 @@ def encode_rows(
         for row, problem in wrong.items():
             problems.setdefault(row, []).append(problem)
     return np.concatenate(parts, 1), {row: problems[row] for row in sorted(problems)}
-
-
-def encode_faultless_rows(frame: "pd.DataFrame", encoding: TableEncoding, place: str) -> NDArray[np.float32]:
-    """Encode the rows of a table that must have no faults, (N, F).
-
-    Args:
-        place: the file, for the message.
-
-    Raises:
-        UserError: a cell cannot be an input.
-    """
-    inputs, problems = encode_rows(frame, encoding)
-    if problems:
-        raise UserError(f"{place}: {'; '.join(summarise_faults(problems))}. Is it a table of the same kind?")
-    return inputs
 
 
 def text_dtypes(encoding: TableEncoding) -> dict[str, type[str]]:
@@ -372,15 +352,9 @@ def split_naming_findings(rows: "pd.DataFrame", features: Sequence[str]) -> Iter
     """Find inputs, named by no key, that say the split of each row."""
     for name in features:
         if label_files.is_split_column(name, rows[name].dropna().unique().tolist()):
+            problem = "says which split a row belongs to, and would be an input"
             remedy = f"Give {key_with_values('data.split', (name,))} to use it, or leave it out by data.without"
-            yield ColumnFinding(
-                name,
-                "says which split a row belongs to, and would be an input",
-                remedy,
-                "refused",
-                "data.split",
-                (name,),
-            )
+            yield ColumnFinding(name, problem, remedy, "refused", "data.split", (name,))
 
 
 def group_repeated_rows(rows: "pd.DataFrame", features: Sequence[str]) -> NDArray[np.int64] | None:
@@ -402,9 +376,6 @@ def number_equal_rows(rows: "pd.DataFrame", features: Sequence[str]) -> NDArray[
     return rows.groupby(list(features), sort=False, dropna=False).ngroup().to_numpy().astype(np.int64)
 
 
-MOSTLY_NUMBERS_SHARE = 0.5
-"""Share of a column's texts from which on it counts as numbers, or dates, with strays among them."""
-
 MAX_CATEGORY_NUMBERS = 10
 """Number of different numbers above which a column counts as numbers with strays, or with units; fewer may be kinds, as
 36 months and 60 months.
@@ -422,8 +393,9 @@ MAX_SHOWN_STRAYS = 3
 MIN_UNIQUE_SHARE, MIN_UNIQUE_TEXTS = 0.5, 20
 """Share of the rows with different texts, and number of texts, above both of which a column holds names, not kinds."""
 
-NUMBER_DECORATIONS = "$€£¥%'\u00a0\u202f _"
-"""Characters around or within numbers that were written for people."""
+_DECORATIONS = re.escape("$€£¥%'\u00a0\u202f _")
+DECORATED_NUMBER_PATTERN = rf"[{_DECORATIONS}]*[+-]?[{_DECORATIONS}]*\d[\d.,{_DECORATIONS}]*"
+"""Pattern of numbers that were written for people."""
 
 MONTH_PATTERN = r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
 DATE_PATTERN = re.compile(
@@ -457,12 +429,13 @@ def parse_numbers(
     doubts: list[ColumnFinding] = []
     for name in features:
         column = rows[name]
-        if column.dtype.kind in "mM":
+        if column.dtype.kind in "mM" or isinstance(column.dtype, pd.PeriodDtype):
             doubts.append(leave_out_finding(name, "holds dates", "no input", "make it a number"))
             continue
         there = column[column.notna()]
         is_object = pd.api.types.is_object_dtype(column)
-        if not (is_object or pd.api.types.is_string_dtype(column)) or there.empty:
+        is_text = is_object or pd.api.types.is_string_dtype(column)
+        if not is_text or isinstance(column.dtype, pd.CategoricalDtype) or there.empty:
             continue
         if is_object and there.map(lambda value: isinstance(value, bool)).any():
             continue
@@ -515,10 +488,8 @@ def _not_categories_finding(
         if strays.nunique() > MAX_MISSING_MARK_STRAYS:
             return leave_out_finding(name, problem, more=f"mend them, or give {words}")
         marks = tuple(sorted(set(strays)))
-        remedy = (
-            f"Mend them, or give {key_with_values(MISSING_MARKS_KEY, marks)} if they mean that the value "
-            f"is missing, or {words}"
-        )
+        given = key_with_values(MISSING_MARKS_KEY, marks)
+        remedy = f"Mend them, or give {given} if they mean that the value is missing, or {words}"
         return ColumnFinding(name, problem, remedy, "refused", MISSING_MARKS_KEY, marks)
     if date := _first_text_matching(texts, where, DATE_PATTERN):
         return leave_out_finding(name, f"holds dates, as {date}", "no input", f"make it a number, or give {words}")
@@ -529,19 +500,13 @@ def _not_categories_finding(
     if not thousands and (comma := _first_text_matching(texts, where, r"[+-]?\d+[.,]\d+|[+-]?\d+")):
         problem = f"holds numbers with a decimal comma, as {comma}"
         return ColumnFinding(name, problem, f'Give data.decimal: ",", or {words}', "refused", "data.decimal", (",",))
-    if decimal == "." and (comma := _text_if_all_match(texts, where, AMBIGUOUS_COMMA_PATTERN)):
+    if decimal == "." and (comma := _first_text_matching(texts, where, AMBIGUOUS_COMMA_PATTERN, 1.0)):
         problem = f"holds numbers whose comma may mark decimals or thousands, as {comma}"
         remedy = f'If decimals, give data.decimal: ",". If thousands, write them without it, or give {words}'
         return ColumnFinding(name, problem, remedy, "refused", "data.decimal", (",",))
-    if money := _first_text_matching(
-        texts,
-        where,
-        rf"[{re.escape(NUMBER_DECORATIONS)}]*[+-]?[{re.escape(NUMBER_DECORATIONS)}]*\d[\d.,{re.escape(NUMBER_DECORATIONS)}]*",
-    ):
-        problem = f"holds numbers written for people, as {money}"
-        return ColumnFinding(
-            name, problem, f"Write them without signs of money, per cent and thousands, or give {words}"
-        )
+    if money := _first_text_matching(texts, where, DECORATED_NUMBER_PATTERN):
+        remedy = f"Write them without signs of money, per cent and thousands, or give {words}"
+        return ColumnFinding(name, f"holds numbers written for people, as {money}", remedy)
     if measured := _first_text_matching(texts, where, NUMBER_WITH_UNIT_PATTERN):
         units = {found.group(1) for text in texts.unique() if (found := re.fullmatch(NUMBER_WITH_UNIT_PATTERN, text))}
         if len(units) < MAX_CATEGORY_NUMBERS < texts.nunique():
@@ -554,20 +519,15 @@ def _not_categories_finding(
     return None
 
 
-def _text_if_all_match(texts: "pd.Series", where: RowLocator, pattern: re.Pattern[str]) -> str | None:
-    """Return the first text with its place; None unless all texts match a pattern."""
-    if all(pattern.fullmatch(text) for text in texts.unique()):
-        return f"{quoted(texts.iloc[0])} ({where(texts.index[0])})"
-    return None
-
-
-def _first_text_matching(texts: "pd.Series", where: RowLocator, pattern: str | re.Pattern[str]) -> str | None:
-    """Return the first text that matches a pattern, with its place; None unless most texts match."""
+def _first_text_matching(
+    texts: "pd.Series", where: RowLocator, pattern: str | re.Pattern[str], share: float = MOSTLY_NUMBERS_SHARE
+) -> str | None:
+    """Return the first text that matches a pattern, with its place; None unless this share of the texts matches."""
     glance = texts.iloc[:: max(1, len(texts) // TEXTS_TRIED_FIRST)].tolist()
     if not any(re.fullmatch(pattern, text) for text in dict.fromkeys(glance)):
         return None
     found = texts.isin([text for text in texts.unique() if re.fullmatch(pattern, text)])
-    if found.mean() < MOSTLY_NUMBERS_SHARE:
+    if found.mean() < share:
         return None
     row = int(found[found].index[0])
     return f"{quoted(texts.loc[row])} ({where(row)})"

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from typing_extensions import Doc
 
@@ -284,7 +284,7 @@ AMBIGUOUS_COMMA_PATTERN = re.compile(r"[+-]?\d{1,3},\d{3}")
 AMBIGUOUS_POINT_PATTERN = re.compile(r"[1-9]\d{0,2}\.\d{3}")
 THOUSANDS_PATTERN = re.compile(rf"[+-]?\d{{1,3}}(?:[.{THOUSANDS_SPACES}]\d{{3}})+(?:,\d*)?")
 MOSTLY_NUMBERS_SHARE = 0.5
-"""Share of a column's different texts from which on it counts as numbers."""
+"""Share of a column's texts from which on it counts as numbers, or dates, with strays among them."""
 
 
 def _decimals_pattern(mark: str, other: str) -> re.Pattern[str]:
@@ -365,16 +365,9 @@ def _number_texts_by_column(path: Path, form: TableFormat) -> dict[str, list[str
     """Return the different numbers, as texts, of each column that has mostly numbers, by its name."""
     import pandas as pd
 
+    rows: dict[str, Any] = {"sep": form.separator, "skiprows": form.skipped_lines, "nrows": DECIMAL_DETECTION_ROWS}
     with open_table(path, form) as file:
-        frame = pd.read_csv(
-            file,
-            sep=form.separator,
-            skiprows=form.skipped_lines,
-            nrows=DECIMAL_DETECTION_ROWS,
-            dtype=str,
-            keep_default_na=False,
-            low_memory=False,
-        )
+        frame: pd.DataFrame = pd.read_csv(file, dtype=str, keep_default_na=False, low_memory=False, **rows)
     found = {}
     for name, column in frame.items():
         plain = [text for cell in column.dropna().unique() if (text := cell.strip())]

@@ -200,10 +200,9 @@ def check_target_and_bias_differ(
     valid = [str(name) for name in columns_of_table]
     of_target = split_column_names(target, valid, path)
     if shared := [column for column in split_column_names(bias, valid, path) if column in of_target]:
-        raise UserError(
-            f"{path}: column {quoted(shared[0])} is in both data.target ({target}) and data.bias ({bias}). A bias that "
-            "is the class itself can be told from nothing: name another column in data.bias, or none"
-        )
+        both = f"in both data.target ({target}) and data.bias ({bias})"
+        remedy = "A bias that is the class itself can be told from nothing: name another column in data.bias, or none"
+        raise UserError(f"{path}: column {quoted(shared[0])} is {both}. {remedy}")
 
 
 def read_table_labels(
@@ -243,20 +242,12 @@ def read_table_labels(
         target.check_no_single_row_class(path)
     condition = _read_condition(table, path, options, samples)
     several = len(columns) > 1
-    without_bias = TableLabels(
-        target.codes,
-        None,
-        target.class_count,
-        None,
-        condition,
-        target.class_names,
-        is_bias_combined=several,
-        is_target_number=found is not None,
-    )
+    labels = TableLabels(target.codes, None, target.class_count, None, condition, target.class_names)
+    labels = replace(labels, is_bias_combined=several, is_target_number=found is not None)
     if options.bias is None:
         if options.bias_bins is not None:
             raise UserError("data.bias_bins: given without data.bias, whose numbers it makes groups of")
-        return without_bias
+        return labels
     bias_columns = split_column_names(options.bias, table.columns, path)
     bias, edges = _code_columns(table, bias_columns, path, options.bias_gaps == "unknown"), None
     if options.bias_bins is not None:
@@ -268,9 +259,8 @@ def read_table_labels(
         )
     if is_for_training:
         bias.check_no_single_row_class(path)
-    several = several or len(bias_columns) > 1
-    labelled = replace(without_bias, bias=bias.codes, bias_classes=bias.class_count, bias_names=bias.class_names)
-    return replace(labelled, is_bias_combined=several, bias_edges=edges)
+    labels = replace(labels, bias=bias.codes, bias_classes=bias.class_count, bias_names=bias.class_names)
+    return replace(labels, is_bias_combined=several or len(bias_columns) > 1, bias_edges=edges)
 
 
 def renumber_bias_by_class(labels: TableLabels, train: NDArray[np.int64]) -> TableLabels:
@@ -335,9 +325,7 @@ def aligned_classes(
     found, by_chance = float((shares * is_own).sum(1).mean()), float((shares.mean(0) * is_own).sum(1).mean())
     if found - by_chance < MIN_KAPPA * (1 - by_chance):
         return None
-    return tuple(
-        int(number) if one else -1 for number, one in zip(own.tolist(), np.atleast_1d(seen).tolist(), strict=True)
-    )
+    return tuple(np.where(seen, own, -1).tolist())
 
 
 def _class_of_each_bias_class(
@@ -403,11 +391,9 @@ def divide_into_splits(
     else:
         names = label_files.parse_split_names(split_names)
         if "" in names:
-            row = names.index("")
-            raise UserError(
-                f"{place}, row {row + 1}: {quoted(str(split_names[row]))} is not a split, allowed: "
-                f"{', '.join(SPLIT_ALIASES)}"
-            )
+            row, allowed = names.index(""), ", ".join(SPLIT_ALIASES)
+            given = quoted(str(split_names[row]))
+            raise UserError(f"{place}, row {row + 1}: {given} is not a split, allowed: {allowed}")
         splits = {name: np.flatnonzero(np.array(names) == name) for name in dict.fromkeys(names)}
     kind: holdout.ValKind = options.val or ("given" if "val" in splits else "biased")
     if kind == "given" and options.folds and options.val is None:
@@ -438,7 +424,7 @@ def divide_rows_into_splits(
     copies: NDArray[np.int64] | None,
     by_folder: Sequence[str] | None = None,
     is_for_training: bool = True,
-) -> tuple[TableLabels, dict[str, NDArray[np.int64]]]:
+) -> tuple[TableLabels, dict[str, NDArray[np.int64]], NDArray[np.int64] | None]:
     """Divide a table's rows into splits, then number its classes and bias classes.
 
     Args:
@@ -447,7 +433,8 @@ def divide_rows_into_splits(
         is_for_training: see `divide_into_splits`.
 
     Returns:
-        The labels with their final numbers, and the indices of each split, see `divide_into_splits`.
+        The labels with their final numbers; the indices of each split, see `divide_into_splits`; and the group of rows
+        in one split that each row is in, (N,), None where each row is alone.
     """
     names = list(table[options.split]) if options.split else by_folder
     place = f"{path}: column {options.split!r}" if options.split else str(path)
@@ -455,7 +442,8 @@ def divide_rows_into_splits(
     splits = divide_into_splits(holdout.cell_of_sample(labels), names, options, place, together, is_for_training)
     labels = put_positive_class_last(labels, options.positive, path)
     labels = renumber_bias_by_class(labels, splits["train"])
-    return replace(labels, aligned=_class_of_each_bias_class(labels, splits["train"], options.aligned, path)), splits
+    aligned = _class_of_each_bias_class(labels, splits["train"], options.aligned, path)
+    return replace(labels, aligned=aligned), splits, together
 
 
 def read_group_codes(table: "pd.DataFrame", options: UserDataOptions, path: Path) -> NDArray[np.int64] | None:
@@ -478,9 +466,8 @@ def group_notes(column: str, values: Sequence[str], splits: Mapping[str, NDArray
         for row in members:
             homes.setdefault(values[row], set()).add(name)
     if divided := [quoted(value) for value, found in homes.items() if len(found) > 1]:
-        return [
-            f"data.group: {len(divided)} values of {quoted(column)} are in several splits: {list_few_names(divided)}"
-        ]
+        several = f"{len(divided)} values of {quoted(column)} are in several splits"
+        return [f"data.group: {several}: {list_few_names(divided)}"]
     return [f"data.group: each of the {len(homes)} values of {quoted(column)} is in one split"]
 
 
@@ -558,9 +545,8 @@ def _bin_column(
         every = chain.from_iterable(bias.texts_of_codes)
         first = next((text for text in every if _parse_finite_numbers([text], decimal) is None), "")
         problem = "several columns of numbers" if found else f"no column of numbers, but {quoted(first)}"
-        raise UserError(
-            f"{path}: column {quoted('+'.join(bias.columns))}: data.{key}_bins needs one of numbers, it has {problem}"
-        )
+        name = quoted("+".join(bias.columns))
+        raise UserError(f"{path}: column {name}: data.{key}_bins needs one of numbers, it has {problem}")
     place, codes = found[0], bias.codes_of_columns[found[0]]
     values = numbers[place]
     assert values is not None
@@ -570,10 +556,8 @@ def _bin_column(
     else:
         edges = tuple(bins)
         if not edges or list(edges) != sorted(set(edges)) or not np.isfinite(edges).all():
-            raise UserError(
-                f"data.{key}_bins: {list(edges)} given; numbers in ascending order, or "
-                f"{'quartiles, are' if key == 'bias' else 'each, are'} allowed"
-            )
+            word = "quartiles" if key == "bias" else "each"
+            raise UserError(f"data.{key}_bins: {list(edges)} given; numbers in ascending order, or {word}, are allowed")
     texts = [f"{edge:.15g}" for edge in edges]
     between = [f"{low} to under {high}" for low, high in pairwise(texts)]
     names = [f"under {texts[0]}", *between, f"{texts[-1]} and over"]
@@ -588,16 +572,12 @@ def _bin_column(
 def number_target_finding(table: "pd.DataFrame", options: UserDataOptions, path: Path) -> ColumnFinding | None:
     """Report a target that is a number not divided into classes; None where it is not one."""
     columns = split_column_names(options.target, table.columns, path)
-    decimal = decimal_mark(options, path)
-    if (
-        options.target_bins is not None
-        or len(columns) != 1
-        or not is_measured_number(table[columns[0]].astype(str), decimal)
-    ):
+    if options.target_bins is not None or len(columns) != 1:
         return None
-    values = _parse_finite_numbers(
-        [text for text in table[columns[0]].astype(str) if text not in label_files.MISSING_MARKS], decimal
-    )
+    texts, decimal = table[columns[0]].astype(str), decimal_mark(options, path)
+    if not is_measured_number(texts, decimal):
+        return None
+    values = _parse_finite_numbers([text for text in texts if text not in label_files.MISSING_MARKS], decimal)
     assert values is not None  # it is measured
     middle = f"{np.median(values):.6g}"
     problem = f"holds numbers, {len(np.unique(values))} different ones: a number to predict, no classes"
@@ -630,12 +610,11 @@ def _parse_finite_numbers(texts: Sequence[str], decimal: str) -> NDArray[np.floa
 def _check_spellings(column: "pd.Series", names: Sequence[str], name: str, path: Path) -> None:
     """Raise a UserError if two labels are most likely one that is spelled in two ways.
 
-    They are if they differ only in capitals, in decimals that are zero (1 and 1.0), or in how Unicode writes an accent.
-    Single letters may differ in capitals.
+    They are if they differ only in decimals that are zero (1 and 1.0), or as `normalise_spelling` says.
     """
     seen: dict[str, str] = {}
     for label in names:
-        key = normalise_spelling(re.sub(r"(?<=\d)\.0+$", "", label))
+        key = normalise_spelling(re.sub(r"(?<=\d)(\.0+|,00?)$", "", label))
         if key in seen:
             counts = column.astype(str).str.strip().value_counts()
             both = " and ".join(f"{quoted(one)} ({counts.get(one, 0)} rows)" for one in (seen[key], label))
@@ -644,8 +623,13 @@ def _check_spellings(column: "pd.Series", names: Sequence[str], name: str, path:
 
 
 def normalise_spelling(word: str) -> str:
-    """Normalise capitals, except of single letters, and accents, so that spellings of one word compare equal."""
-    text = unicodedata.normalize("NFC", word)
+    """Normalise a word so that its spellings compare equal.
+
+    They differ in capitals (not of single letters), in how Unicode writes an accent, in kind and number of blanks, or
+    in signs that nobody sees.
+    """
+    seen = "".join(sign for sign in unicodedata.normalize("NFC", word) if unicodedata.category(sign) != "Cf")
+    text = " ".join(seen.split())
     return text if len(text) == 1 else text.casefold()
 
 
@@ -679,9 +663,8 @@ def put_positive_class_last(labels: TableLabels, positive: str | None, path: Pat
         what = f"{labels.classes} classes" if names else "several columns combined as classes"
         raise UserError(f"data.positive: {quoted(positive)} given, but {path} has {what}; it is for two classes alone")
     if positive not in names:
-        raise UserError(
-            f"data.positive: {quoted(positive)} given, no class of {path}. Allowed: {list_few_names(names)}"
-        )
+        allowed = list_few_names(names)
+        raise UserError(f"data.positive: {quoted(positive)} given, no class of {path}. Allowed: {allowed}")
     if positive == names[1]:
         return labels
     turned = replace(labels, target=1 - labels.target, class_names=names[::-1])

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from decimal import Decimal
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from study.knobs import MAX_INTEGER, Params, Scalar, Value
 from study.spec.section_models import StrictModel
@@ -16,28 +16,34 @@ def is_among_typed_values(value: Value, values: Iterable[Value]) -> bool:
     return any(isinstance(value, bool) == isinstance(other, bool) and value == other for other in values)
 
 
-def _check_size(value: int) -> int:
-    if abs(value) > MAX_INTEGER:
+def _check_size(value: Value) -> Value:
+    """Return a value as it is, before a whole number that is too large would become a float.
+
+    Raises:
+        ValueError: it is a whole number that no ledger or database holds.
+    """
+    if isinstance(value, int) and abs(value) > MAX_INTEGER:
         raise ValueError(f"allowed is a whole number of at most {MAX_INTEGER}, in size")
     return value
 
 
-FiniteNumber = Annotated[int, AfterValidator(_check_size)] | Annotated[float, Field(allow_inf_nan=False)]
-ChoiceValue = bool | FiniteNumber | str | None
-
-
-def _keep_choice_type(value: Value) -> Value:
+def _check_choice(value: Value) -> Value:
     """Return a choice as it is.
 
     Raises:
-        ValueError: it is several values.
+        ValueError: it is several values, or a whole number that is too large.
     """
     if isinstance(value, list | dict):
         raise ValueError(
             f"{shorten_text(repr(value))} given, allowed is one value: a number, a word, true, false or null. Give "
             "what is a list or a mapping a name of its own, and have what is trained look it up by that"
         )
-    return value
+    return _check_size(value)
+
+
+FiniteFloat = Annotated[float, Field(allow_inf_nan=False)]
+FiniteNumber = Annotated[int | FiniteFloat, BeforeValidator(_check_size)]
+ChoiceValue = Annotated[bool | int | FiniteFloat | str | None, BeforeValidator(_check_choice)]
 
 
 class Domain(StrictModel):
@@ -60,9 +66,7 @@ class Domain(StrictModel):
     high: FiniteNumber | None = None
     log: bool = False
     step: Annotated[FiniteNumber, Field(gt=0)] | None = None
-    choices: Annotated[list[Annotated[ChoiceValue, BeforeValidator(_keep_choice_type)]], Field(min_length=1)] | None = (
-        None
-    )
+    choices: Annotated[list[ChoiceValue], Field(min_length=1)] | None = None
     when: dict[str, Annotated[list[ChoiceValue], Field(min_length=1)]] = Field(default_factory=dict)
 
     @model_validator(mode="before")

@@ -102,6 +102,8 @@ def evaluate_model(
     assignments = list(assignments)
     section = _data_section(description, study, assignments)
     is_own_section = data.section_key(section) == data.section_key(description.config["data"])
+    if split == ALL_SAMPLES_SPLIT and "path" in section:
+        section = {**section, "val": None, "folds": None}  # with which each of a user's samples is in a split
     if description.facts.bias_edges and section.get("bias") and section.get("bias_bins", ()) in (None, "quartiles"):
         section = {**section, "bias_bins": list(description.facts.bias_edges)}  # not the quartiles of other rows
     config = TrialConfig.from_document({**description.config, "data": section})

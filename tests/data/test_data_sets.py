@@ -10,6 +10,7 @@ import pytest
 
 from study import data
 from study.data import DatasetModule, Facts
+from study.errors import UserError
 
 
 def test_the_example_of_the_protocol_is_a_data_set(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -34,6 +35,24 @@ def test_the_example_of_the_protocol_is_a_data_set(monkeypatch: pytest.MonkeyPat
         data.user_file_notes(section),
         data.image_square_mode(section),
     ) == ((), None, [], "crop")
+
+
+def test_a_data_set_may_say_how_it_is_built_and_must_say_how_it_is_read(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = ModuleType("study.data.sets.stripes")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    exec(dedent((DatasetModule.__doc__ or "").partition("needs:\n")[2]), vars(module))
+    everything = {**data.CATALOGUE.load_own_modules(), "stripes": module}
+    monkeypatch.setattr(data, "CATALOGUE", replace(data.CATALOGUE, load_own_modules=lambda: everything))
+    section = {"name": "stripes", "samples": 8}
+    direct, load = data.load(section), module.load
+    del module.load
+    with pytest.raises(UserError, match="stripes: its module defines neither load nor build"):
+        data.load(section)
+    module.build = lambda options: load(options).splits  # type: ignore[attr-defined]
+    assert data.load(section).fingerprint == direct.fingerprint
+    assert len(list((home / "prepared").glob("stripes-*"))) == 1
 
 
 @pytest.mark.parametrize("name", data.dataset_names())

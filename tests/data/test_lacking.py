@@ -56,6 +56,12 @@ def test_a_class_without_training_rows_is_named(people):
     ]
 
 
+def test_a_bias_that_copies_the_class_is_told(people):
+    people["sex"] = people["repaid"].map({"no": "f", "yes": "m"})
+    (told,) = warned(people)
+    assert told.startswith("no sample goes against the bias: it cannot be told from the class")
+
+
 def test_a_group_without_training_rows_is_named(people):
     gone = (people["part"] == "train") & (people["sex"] == "f") & (people["repaid"] == "yes")
     in_val, in_test = warned(people[~gone])

@@ -54,6 +54,10 @@ def load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         (f"{{low: -{10**400}, high: 1}}", "allowed is a whole number of at most 9223372036854775807, in size"),
         (f"{{low: 0, high: 1, step: {10**400}}}", "allowed is a whole number of at most 9223372036854775807, in size"),
         (f"{{choices: [{10**400}, 1]}}", "a whole number of at most 9223372036854775807, in size"),
+        (f"{{choices: [1, {2**70}]}}", "a whole number of at most 9223372036854775807, in size"),
+        (f"{{choices: [{-(2**63)}, 1]}}", "a whole number of at most 9223372036854775807, in size"),
+        (f"{{low: 0, high: {2**63}}}", "a whole number of at most 9223372036854775807, in size"),
+        (f"{{low: 0.5, high: {2**70}}}", "a whole number of at most 9223372036854775807, in size"),
     ],
 )
 def test_what_cannot_be_searched_is_refused_with_the_key(load: Any, domain: str, told: str) -> None:

@@ -243,6 +243,23 @@ def test_of_a_new_table_it_is_said_which_part_is_evaluated(loans: StudyFolder, h
     assert CliRunner().invoke(app, [*words[:-2], "--data", "new.csv"]).stdout.splitlines() == every
 
 
+@pytest.mark.parametrize(
+    "keys", [("val=biased",), ("val=unbiased",), ("val=unbiased", "group=household", "split=null")]
+)
+def test_all_rows_are_those_that_the_splits_would_leave_out_too(
+    loans: StudyFolder, here: Path, keys: tuple[str, ...]
+) -> None:
+    """A given validation split that is not wanted, and what an unbiased one has too many of, are in no split."""
+    rows = pd.read_csv(people(here / "new.csv", 90))
+    parts = np.array(["train", "val", "test"])[np.arange(90) % 3]
+    rows.assign(part=parts, household=np.arange(90) // 9).to_csv("new.csv", index=False)
+    words = [word for key in ("split=part", *keys) for word in ("--set", f"data.{key}")]
+    done = CliRunner().invoke(
+        app, ["evaluate", str(loans.description_file(0)), "--device", "cpu", "--data", "new.csv", *words]
+    )
+    assert done.stdout.splitlines()[0] == "90 samples", done.exception
+
+
 def test_a_few_rows_are_enough_to_evaluate(loans: StudyFolder, here: Path) -> None:
     """Nobody divides them: with two, a split for training, validation and test would not have a row each."""
     people(here / "many.csv", 90)

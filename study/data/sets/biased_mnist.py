@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from study.data import colour_bias, holdout, mnist
-from study.data.cache import load_or_build_dataset
-from study.data.dataset import Dataset, Facts, Split, SplitLabels
+from study.data.dataset import Facts, Split, SplitLabels
 from study.data.source import Source
 
 
@@ -34,13 +33,6 @@ def describe(options: Options) -> Facts:
 def sources(options: Options) -> tuple[Source, ...]:
     """Return MNIST's four files."""
     return mnist.mnist_sources()
-
-
-def load(options: Options) -> Dataset:
-    """Cut the validation digits off, then colour each split."""
-    return load_or_build_dataset(
-        "biased_mnist", options, describe(options), lambda: _build_splits(options), sources(options)
-    )
 
 
 def labels(options: Options) -> dict[str, SplitLabels]:
@@ -74,7 +66,8 @@ def _choose_splits(options: Options) -> dict[str, _UnpaintedSplit]:
     return coloured
 
 
-def _build_splits(options: Options) -> dict[str, Split]:
+def build(options: Options) -> dict[str, Split]:
+    """Cut the validation digits off, then colour each split."""
     images = {file: mnist.read_images_and_digits(file)[0] for file in ("train", "test")}
     splits = {}
     for name, part in _choose_splits(options).items():

@@ -6,8 +6,7 @@ from typing import Annotated, Literal
 from typing_extensions import Doc
 
 from study.data import cifar, holdout
-from study.data.cache import load_or_build_dataset
-from study.data.dataset import Dataset, Facts, Split, SplitLabels
+from study.data.dataset import Facts, Split, SplitLabels
 from study.data.source import Source
 
 SourceKey = Annotated[
@@ -40,10 +39,7 @@ def is_jpeg_copy(source: SourceKey) -> bool:
 
 def describe(options: Options) -> Facts:
     """Return the facts: ten classes, no bias labels."""
-    title = "CIFAR-10 (JPEG, q75)" if is_jpeg_copy(options.source) else "CIFAR-10"
-    return Facts(
-        10, None, cifar.CIFAR_IMAGE_SHAPE, mean=cifar.CIFAR10_PIXEL_MEAN, deviation=cifar.CIFAR10_PIXEL_STD, title=title
-    )
+    return cifar.facts_of_photographs("CIFAR-10 (JPEG, q75)" if is_jpeg_copy(options.source) else "CIFAR-10")
 
 
 def sources(options: Options) -> tuple[Source, ...]:
@@ -72,13 +68,7 @@ def labels(options: Options) -> dict[str, SplitLabels]:
     return holdout.add_held_out_val({"train": train, "test": test}, options.val_share, options.split_seed)
 
 
-def load(options: Options) -> Dataset:
+def build(options: Options) -> dict[str, Split]:
     """Read the files, then cut the validation split off."""
-    return load_or_build_dataset(
-        "cifar10", options, describe(options), lambda: _build_splits(options), sources(options)
-    )
-
-
-def _build_splits(options: Options) -> dict[str, Split]:
     whole = {name: Split(*arrays) for name, arrays in read_train_and_test(options.source).items()}
     return holdout.add_held_out_val(whole, options.val_share, options.split_seed)

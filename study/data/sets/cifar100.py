@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 
 from study.data import cifar, holdout
-from study.data.cache import load_or_build_dataset
-from study.data.dataset import Dataset, Facts, Split, SplitLabels
+from study.data.dataset import Facts, Split
 
 SOURCES = (cifar.CIFAR100_SOURCE,)
 
@@ -20,32 +19,16 @@ class Options:
 
 def describe(options: Options) -> Facts:
     """Return the facts: a hundred classes (CIFAR's fine labels), no bias labels."""
-    return Facts(
-        100,
-        None,
-        cifar.CIFAR_IMAGE_SHAPE,
-        mean=cifar.CIFAR10_PIXEL_MEAN,
-        deviation=cifar.CIFAR10_PIXEL_STD,
-        title="CIFAR-100",
-    )
+    return cifar.facts_of_photographs("CIFAR-100", 100)
 
 
-def labels(options: Options) -> dict[str, SplitLabels]:
-    """Return the classes of each split."""
-    train, test = (SplitLabels(target) for _, target in _read_train_and_test().values())
-    return holdout.add_held_out_val({"train": train, "test": test}, options.val_share, options.split_seed)
-
-
-def load(options: Options) -> Dataset:
+def build(options: Options) -> dict[str, Split]:
     """Read the two files, then cut the validation split off."""
-    return load_or_build_dataset("cifar100", options, describe(options), lambda: _build_splits(options), SOURCES)
-
-
-def _build_splits(options: Options) -> dict[str, Split]:
-    whole = {name: Split(*arrays) for name, arrays in _read_train_and_test().items()}
+    folder = cifar.CIFAR100_SOURCE.find()
+    names = ("train", "test")
+    whole = {name: Split(*cifar.read_batch_files(folder, [name], b"fine_labels", 100)) for name in names}
     return holdout.add_held_out_val(whole, options.val_share, options.split_seed)
 
 
-def _read_train_and_test() -> dict[str, cifar.ImagesAndClasses]:
-    folder = cifar.CIFAR100_SOURCE.find()
-    return {name: cifar.read_batch_files(folder, [name], b"fine_labels", 100) for name in ("train", "test")}
+labels = build
+"""The files hold classes and images together."""

@@ -10,25 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from study.data import colour_bias, holdout, mnist
-from study.data.cache import load_or_build_dataset
-from study.data.dataset import Dataset, Facts, Split, SplitLabels
+from study.data.dataset import Facts, Split, SplitLabels
 from study.data.source import Source
 
-PALETTE_COLOURS = np.array(
-    [
-        (31, 119, 180),
-        (255, 127, 14),
-        (44, 160, 44),
-        (214, 39, 40),
-        (148, 103, 189),
-        (140, 86, 75),
-        (227, 119, 194),
-        (127, 127, 127),
-        (188, 189, 34),
-        (23, 190, 207),
-    ],
-    dtype=np.int64,
-)
+_PALETTE = "1f77b4 ff7f0e 2ca02c d62728 9467bd 8c564b e377c2 7f7f7f bcbd22 17becf"
+PALETTE_COLOURS = np.array([[*bytes.fromhex(colour)] for colour in _PALETTE.split()], np.int64)
 """Colours that the noise is added to, of 0 to 255; a sample's bias class is its index here."""
 
 COLOUR_NOISE_STD = 40.0
@@ -71,15 +57,22 @@ def sources(options: Options) -> tuple[Source, ...]:
     return mnist.mnist_sources()
 
 
-def load(options: Options) -> Dataset:
+def build(options: Options) -> dict[str, Split]:
     """Colour both files' digits, then cut the validation split off by digit and palette colour.
 
     Training is coloured at random, so that a split held out of it is as unbiased as test. With `val: unbiased` the
     same digits are coloured anew, each palette colour for the same share of each digit.
     """
-    return load_or_build_dataset(
-        "color_mnist", options, describe(options), lambda: _build_splits(options), sources(options)
+    plain = {file: mnist.read_images_and_digits(file) for file in ("train", "test")}
+    whole = {file: _colour_images(*arrays, _split_generator(options, file)) for file, arrays in plain.items()}
+    kept, held = holdout.split_by_val_kind(
+        holdout.cell_of_sample(whole["train"]), options.val_share, "biased", options.seed
     )
+    val = holdout.select_samples(whole["train"], held)
+    if options.val == "unbiased":
+        images, target = plain["train"]
+        val = _colour_images(images[held], target[held], _split_generator(options, "val"), even=True)
+    return {"train": holdout.select_samples(whole["train"], kept), "val": val, "test": whole["test"]}
 
 
 def labels(options: Options) -> dict[str, SplitLabels]:
@@ -96,19 +89,6 @@ def labels(options: Options) -> dict[str, SplitLabels]:
             target, _choose_palette_colours(target, _split_generator(options, "val"), even=True)
         )
     return splits
-
-
-def _build_splits(options: Options) -> dict[str, Split]:
-    plain = {file: mnist.read_images_and_digits(file) for file in ("train", "test")}
-    whole = {file: _colour_images(*arrays, _split_generator(options, file)) for file, arrays in plain.items()}
-    kept, held = holdout.split_by_val_kind(
-        holdout.cell_of_sample(whole["train"]), options.val_share, "biased", options.seed
-    )
-    val = holdout.select_samples(whole["train"], held)
-    if options.val == "unbiased":
-        images, target = plain["train"]
-        val = _colour_images(images[held], target[held], _split_generator(options, "val"), even=True)
-    return {"train": holdout.select_samples(whole["train"], kept), "val": val, "test": whole["test"]}
 
 
 def _split_generator(options: Options, name: str) -> np.random.Generator:

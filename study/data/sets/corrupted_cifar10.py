@@ -9,6 +9,7 @@ interpolates once.
 import io
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from PIL import Image
 
 from study.data import cifar, colour_bias, holdout
 from study.data.cache import load_or_build_dataset
-from study.data.dataset import Dataset, Facts, Split, SplitLabels
+from study.data.dataset import Facts, Split, SplitLabels
 from study.data.sets import cifar10
 from study.data.source import Source
 
@@ -275,28 +276,12 @@ class Options:
 def describe(options: Options) -> Facts:
     """Return the facts: ten classes, ten corruptions."""
     title = "Corrupted CIFAR-10 (from JPEG, q75)" if cifar10.is_jpeg_copy(options.source) else "Corrupted CIFAR-10"
-    own = tuple(range(10))
-    return Facts(
-        10,
-        10,
-        cifar.CIFAR_IMAGE_SHAPE,
-        mean=cifar.CIFAR10_PIXEL_MEAN,
-        deviation=cifar.CIFAR10_PIXEL_STD,
-        title=title,
-        aligned=own,
-    )
+    return cifar.facts_of_photographs(title, bias_classes=10, aligned=tuple(range(10)))
 
 
 def sources(options: Options) -> tuple[Source, ...]:
     """Return CIFAR-10's files."""
     return cifar10.sources(_cifar10_options(options))
-
-
-def load(options: Options) -> Dataset:
-    """Corrupt CIFAR-10."""
-    return load_or_build_dataset(
-        "corrupted_cifar10", options, describe(options), lambda: _build_splits(options), sources(options)
-    )
 
 
 def labels(options: Options) -> dict[str, SplitLabels]:
@@ -318,10 +303,12 @@ def _draw_corruptions(
     return colour_bias.assign_colours(target, options.rho if biased else colour_bias.UNBIASED_RHO, random), random
 
 
-def _build_splits(options: Options) -> dict[str, Split]:
+def build(options: Options) -> dict[str, Split]:
     """Corrupt each split; `val` changes neither the images, nor the corruptions of training and test."""
-    splits = {}
-    for name, plain in cifar10.load(_cifar10_options(options)).splits.items():
+    own, splits = _cifar10_options(options), {}
+    read = partial(cifar10.build, own)
+    whole = load_or_build_dataset("cifar10", own, cifar10.describe(own), read, sources(options))
+    for name, plain in whole.splits.items():
         kinds, random = _draw_corruptions(options, name, plain.target)
         splits[name] = Split(corrupt_images(np.asarray(plain.inputs, np.uint8), kinds, random), plain.target, kinds)
     return splits

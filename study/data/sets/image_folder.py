@@ -16,7 +16,7 @@ from study.data.image_decoding import SquareMode
 from study.data.image_files import IMAGE_SUFFIXES, ImageSizeKey, median_image_side, reason_not_photographs
 from study.data.label_files import find_file_on_disk
 from study.errors import UserError
-from study.text import is_utf8, quoted
+from study.text import is_utf8, list_few_names, pluralise, quoted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 CLASS_FROM_FOLDERS = "folders"
 """Value of the key `labels` for images in a folder for each class, without a table."""
+
+CLUTTER_SUFFIXES = (".db", ".ini", ".txt", ".json", ".csv", ".md")
+"""Endings of files that programs leave beside pictures, or that describe them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,29 +52,28 @@ class Options(user_data.UserDataOptions):
 
 def describe(options: Options) -> Facts:
     """Read the facts from the table of labels; images are not read. Pixels are normalised with 0.5."""
-    return _facts_and_listings(options)[0]
+    return _read_folder(options).facts
 
 
 def load(options: Options) -> Dataset:
     """Load the images that the table of labels lists."""
     tables = _table_files(options)
     with cache.check_files_unchanged(tables):  # from before their labels are read until their content is known
-        facts, splits = _facts_and_listings(options)
-        images = [file for listing in splits.values() for file in listing.files]
+        found = _read_folder(options)
         if options.labels == CLASS_FROM_FOLDERS:
             tables.append(label_files.find_user_path(options.path))  # with its names, which are the classes
         return load_or_build_dataset(
             "image_folder",
             options,
-            facts,
-            lambda: file_lists.decode_images_of_splits(splits, options.size, options.frame),
-            [*tables, images],
+            found.facts,
+            lambda: file_lists.decode_images_of_splits(found.splits, options.size, options.frame),
+            [*tables, found.images],
         )
 
 
 def labels(options: Options) -> dict[str, FileListing]:
     """List the files of each split with their labels."""
-    return _facts_and_listings(options)[1]
+    return _read_folder(options).splits
 
 
 def together(options: Options) -> NDArray[np.int64] | None:
@@ -81,23 +83,18 @@ def together(options: Options) -> NDArray[np.int64] | None:
 
 def files(options: Options) -> list[Path]:
     """List the table, the file of conditions and the images."""
-    return [
-        *_table_files(options),
-        *(file for listing in _facts_and_listings(options)[1].values() for file in listing.files),
-    ]
+    return [*_table_files(options), *_read_folder(options).images]
 
 
 def training_count_and_side(options: Options) -> tuple[int, int | None]:
     """Return the number of training images, and the usual shorter side of all in pixels, None if none can be read."""
-    _, splits = _facts_and_listings(options)
-    return len(splits["train"]), median_image_side([file for listing in splits.values() for file in listing.files])
+    found = _read_folder(options)
+    return len(found.splits["train"]), median_image_side(found.images)
 
 
 def reason_images_not_photographs(options: Options) -> str | None:
     """Say why the images are not colour photographs, see `image_files.reason_not_photographs`; None if they are."""
-    return reason_not_photographs(
-        [file for listing in _facts_and_listings(options)[1].values() for file in listing.files]
-    )
+    return reason_not_photographs(_read_folder(options).images)
 
 
 def labels_table_path(folder: Path, labels: str) -> Path:
@@ -127,7 +124,7 @@ def list_images_with_folder_class(folder: Path) -> list[tuple[str, str]]:
     Raises:
         UserError: there is none, or one is in no such folder.
     """
-    in_splits = any(word == "train" and (folder / alias).is_dir() for alias, word in label_files.SPLIT_ALIASES.items())
+    in_splits = bool(_split_folders(folder))
     found = []
     for file in cache.list_files(folder):
         name = file.relative_to(folder)
@@ -161,11 +158,7 @@ def _read_table(options: Options, folder: Path, path: Path) -> "pd.DataFrame":
         raise UserError(f"{path}: not found. Where folders are the classes: data.labels: {CLASS_FROM_FOLDERS}")
     needed = (options.file, *([options.split] if options.split else []))
     known = table_format.format_from_keys(vars(options))
-    table = label_files.read_label_table(path, needed, options.missing_marks, known)
-    table_columns.check_header(
-        label_files.read_header(path, known), user_data.columns_named_by_keys(options, table.columns, path), path
-    )
-    return table
+    return label_files.read_label_table(path, needed, options.missing_marks, known)
 
 
 def reading(options: Options) -> list[str]:
@@ -178,6 +171,15 @@ def reading(options: Options) -> list[str]:
 def notes(options: Options) -> list[str]:
     """Say what was decided about the files by no key, and which images are listed but missing, or are none."""
     found = _read_folder(options)
+    others = list[Path]()
+    if options.labels == CLASS_FROM_FOLDERS:
+        folder = label_files.find_user_path(options.path)
+        below = (file for file in cache.list_files(folder) if file.parent != folder)
+        others = [file for file in below if file.suffix.lower() not in (*IMAGE_SUFFIXES, *CLUTTER_SUFFIXES)]
+    if others:
+        endings = ", ".join(sorted({quoted(file.suffix) for file in others}))
+        count = f"{pluralise(len(others), 'file')} in folders of classes"
+        found.notes.append(f"{count}, whose ending ({endings}) is none of an image, left out, as {others[0]}")
     return [*found.notes, *file_lists.bad_file_messages(found.splits)]
 
 
@@ -190,23 +192,29 @@ class _FolderContents:
     notes: list[str]
     together: NDArray[np.int64] | None
 
-
-def _facts_and_listings(options: Options) -> tuple[Facts, dict[str, FileListing]]:
-    found = _read_folder(options)
-    return found.facts, found.splits
+    @property
+    def images(self) -> list[Path]:
+        """The files of all splits."""
+        return [file for listing in self.splits.values() for file in listing.files]
 
 
 def _read_folder(options: Options) -> _FolderContents:
     folder = label_files.find_user_path(options.path)
     path = folder if options.labels == CLASS_FROM_FOLDERS else labels_table_path(folder, options.labels)
     table = _read_table(options, folder, path)
-    user_data.columns_named_by_keys(options, table.columns, path)
-    names = _listed_file_names(table, options.file, path)
+    used = user_data.columns_named_by_keys(options, table.columns, path)
+    if path != folder:
+        header = label_files.read_header(path, table_format.format_from_keys(vars(options)))
+        table_columns.check_header(header, used, path)
+    names = table[options.file].tolist()
+    if "" in names:
+        raise UserError(f"{path}: column {options.file!r}, row {names.index('') + 1}: is empty. Take the row out")
+    label_files.check_file_names(names, path, options.file)
     labels = user_data.read_table_labels(table, path, options, names)
     files, by_folder = _image_paths_and_splits(folder, names)
     _check_files_differ(files, names, path, options.file)
     copies = cache.number_equal_files(files)
-    labels, splits = user_data.divide_rows_into_splits(table, path, options, labels, copies, by_folder)
+    labels, splits, same = user_data.divide_rows_into_splits(table, path, options, labels, copies, by_folder)
     found = user_data.group_notes(options.group, table[options.group].tolist(), splits) if options.group else []
     if copies is not None:
         repeated, across = len(copies) - len(np.unique(copies)), user_data.count_copies_across_splits(splits, copies)
@@ -214,7 +222,6 @@ def _read_folder(options: Options) -> _FolderContents:
         found.append(f"{repeated} of {len(copies)} pictures have the bytes of another one: {told}")
     everything = FileListing(files, labels.target, labels.bias, labels.condition)
     facts = user_data.facts_of_labels(labels, (3, options.size, options.size), splits)
-    same = holdout.merge_group_labels(user_data.read_group_codes(table, options, path), copies)
     if same is not None:
         same = same[np.concatenate([splits["train"], splits.get("val", splits["train"][:0])])]
     return _FolderContents(
@@ -222,45 +229,46 @@ def _read_folder(options: Options) -> _FolderContents:
     )
 
 
-def _listed_file_names(table: "pd.DataFrame", column: str, path: Path) -> list[str]:
-    """Return the files as listed.
-
-    Raises:
-        UserError: one is empty or leads out of the folder, or is listed twice: it might be in two splits.
-    """
-    names = table[column].tolist()
-    seen: dict[str, int] = {}
-    for row, name in enumerate(names, 1):
-        if not name or name in seen:
-            problem = f"{quoted(name)} is in row {seen[name]}, too" if name else "is empty"
-            raise UserError(f"{path}: column {column!r}, row {row}: {problem}. Take one row out")
-        seen[name] = row
-    label_files.check_file_names(names, path, column)
-    return names
-
-
 def _check_files_differ(files: list[Path], names: list[str], path: Path, column: str) -> None:
-    """Raise a UserError if two names, spelled differently, are of one file."""
+    """Raise a UserError if a file is listed twice, as it might be in two splits."""
     rows: dict[Path, int] = {}
     for row, (file, name) in enumerate(zip(files, names, strict=True), 1):
         if file in rows:
-            problem = f"{quoted(name)} is the file of row {rows[file]}, spelled differently. Take one row out"
-            raise UserError(f"{path}: column {column!r}, row {row}: {problem}")
+            problem = f"{quoted(name)} is the file of row {rows[file]}"
+            problem += "" if name == names[rows[file] - 1] else ", spelled differently"
+            raise UserError(f"{path}: column {column!r}, row {row}: {problem}. Take one row out")
         rows[file] = row
+
+
+def _split_folders(folder: Path) -> dict[str, Path]:
+    """Return the folders that are named as splits, in capitals or not, by name; none where there is no `train`."""
+    named = [path for path in sorted(folder.iterdir()) if path.name.lower() in label_files.SPLIT_ALIASES]
+    homes = {path.name: path for path in named if path.is_dir()}
+    return homes if "train" in label_files.parse_split_names([*homes]) else {}
 
 
 def _image_paths_and_splits(folder: Path, names: list[str]) -> tuple[list[Path], list[str] | None]:
     """Return each image's path, and its split where folders say so."""
-    homes = {alias: folder / alias for alias in label_files.SPLIT_ALIASES if (folder / alias).is_dir()}
-    if "train" not in (label_files.SPLIT_ALIASES[alias] for alias in homes):
+    homes = _split_folders(folder)
+    if not homes:
         return [find_file_on_disk(folder, name) for name in names], None
     files, splits = [], []
     for name in names:
         first = Path(name).parts[0]
-        homes_with_file = (alias for alias in homes if os.path.exists(find_file_on_disk(homes[alias], name)))
-        home = first if first in homes else next(homes_with_file, None)
-        if home is None:
+        if first in homes:
+            found = {first: find_file_on_disk(folder, name)}
+        else:
+            found = {alias: find_file_on_disk(home, name) for alias, home in homes.items()}
+            found = {alias: file for alias, file in found.items() if os.path.exists(file)}
+        if not found:
             raise UserError(f"{folder}: {quoted(name)} is in none of its folders {', '.join(homes)}")
-        files.append(find_file_on_disk(folder if first in homes else homes[home], name))
+        if len(found) > 1:
+            places, example = list_few_names([*found]), quoted(f"{next(iter(found))}/{name}")
+            raise UserError(
+                f"{folder}: {quoted(name)} is in several of its folders: {places}. List it with its folder, as "
+                f"{example}, or remove all but one"
+            )
+        ((home, file),) = found.items()
+        files.append(file)
         splits.append(home)
     return files, splits

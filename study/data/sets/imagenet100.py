@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from study.data import conditions, file_lists, holdout, label_files
-from study.data.cache import load_or_build_dataset
-from study.data.dataset import Dataset, Facts
+from study.data.dataset import Facts, Split
 from study.data.file_lists import FileListing
 from study.data.image_decoding import SquareMode
 from study.data.image_files import ImageSizeKey
@@ -62,32 +61,38 @@ def sources(options: Options) -> tuple[Source, ...]:
     return file_lists.IMAGENET_TRAIN_SOURCE, file_lists.IMAGENET_VAL_SOURCE
 
 
-def load(options: Options) -> Dataset:
-    """Read the class folders, cut the validation split."""
-    trees = [source.find() for source in sources(options)]
-    listed = label_files.find_user_path(options.class_file, CLASS_LIST_NOTE)
-    vectors = label_files.find_user_path(options.condition_file, VECTORS_NOTE) if options.condition_file else None
-    facts, classes = describe(options), _read_class_codes(listed)
+def places(options: Options) -> list[Path]:
+    """List the class list, the folders of its classes, and the vectors if there are any."""
+    trees, listed, vectors = _trees_and_user_files(options)
+    classes = _read_class_codes(listed)
     used = [folder for tree in trees for folder in file_lists.find_class_folders(tree, classes)]
-    places = [listed, *used, *([vectors] if vectors else [])]
-    return load_or_build_dataset(
-        "imagenet100",
-        options,
-        facts,
-        lambda: file_lists.decode_images_of_splits(labels(options), options.size, FRAME),
-        places,
-    )
+    return [listed, *used, *([vectors] if vectors else [])]
+
+
+def build(options: Options) -> dict[str, Split]:
+    """Decode the images of each split."""
+    return file_lists.decode_images_of_splits(labels(options), options.size, FRAME)
 
 
 def labels(options: Options) -> dict[str, FileListing]:
     """List the files of each split with their classes, and their vectors if there are any."""
-    classes = _read_class_codes(label_files.find_user_path(options.class_file, CLASS_LIST_NOTE))
-    vectors = label_files.find_user_path(options.condition_file, VECTORS_NOTE) if options.condition_file else None
-    trees = [source.find() for source in sources(options)]
+    trees, listed, vectors = _trees_and_user_files(options)
+    classes = _read_class_codes(listed)
     whole, test = (
         _add_condition_vectors(file_lists.list_images_of_class_folders(tree, classes), tree, vectors) for tree in trees
     )
     return holdout.add_held_out_val({"train": whole, "test": test}, options.val_share, options.split_seed)
+
+
+def _trees_and_user_files(options: Options) -> tuple[list[Path], Path, Path | None]:
+    """Find the two folders, the class list, and the vectors if there are any."""
+    trees = [source.find() for source in sources(options)]
+    listed = label_files.find_user_path(options.class_file, CLASS_LIST_NOTE)
+    return (
+        trees,
+        listed,
+        label_files.find_user_path(options.condition_file, VECTORS_NOTE) if options.condition_file else None,
+    )
 
 
 def _read_class_codes(path: Path) -> dict[str, int]:

@@ -14,19 +14,9 @@ from typing import Annotated
 
 import numpy as np
 
-from study.data import holdout, label_files
-from study.data.cache import load_or_build_dataset
-from study.data.dataset import Dataset, Facts
-from study.data.file_lists import (
-    IMAGENET_MEAN,
-    IMAGENET_STD,
-    IMAGENET_TRAIN_SOURCE,
-    IMAGENET_VAL_SOURCE,
-    FileListing,
-    decode_images_of_splits,
-    find_class_folders,
-    list_images_of_class_folders,
-)
+from study.data import file_lists, holdout, label_files
+from study.data.dataset import Facts, Split
+from study.data.file_lists import IMAGENET_TRAIN_SOURCE, IMAGENET_VAL_SOURCE, FileListing
 from study.data.image_decoding import SquareMode
 from study.data.image_files import ImageSizeKey
 from study.data.source import Source
@@ -84,8 +74,8 @@ def describe(options: Options) -> Facts:
         bias_classes=TEXTURE_COUNT if options.clustering else None,
         bias_splits=("test",) if options.clustering else None,
         shape=(3, options.size, options.size),
-        mean=IMAGENET_MEAN,
-        deviation=IMAGENET_STD,
+        mean=file_lists.IMAGENET_MEAN,
+        deviation=file_lists.IMAGENET_STD,
         splits=("train", "val", "test", *(["imagenet_a"] if options.imagenet_a else [])),
     )
 
@@ -96,30 +86,31 @@ def sources(options: Options) -> tuple[Source, ...]:
     return IMAGENET_TRAIN_SOURCE, IMAGENET_VAL_SOURCE, *textures, *([IMAGENET_A_SOURCE] if options.imagenet_a else [])
 
 
-def load(options: Options) -> Dataset:
-    """Read the class folders, cut the validation split."""
-    facts, places = describe(options), [source.find() for source in sources(options)]
-    used = [folder for tree in places[:2] for folder in find_class_folders(tree, CLASS_OF_FOLDER)]
-    return load_or_build_dataset(
-        "imagenet9",
-        options,
-        facts,
-        lambda: decode_images_of_splits(labels(options), options.size, FRAME),
-        [*used, *places[2:]],
-    )
+def places(options: Options) -> list[Path]:
+    """List the folders of its classes, and what else it needs."""
+    trees = [source.find() for source in sources(options)]
+    return [
+        *(folder for tree in trees[:2] for folder in file_lists.find_class_folders(tree, CLASS_OF_FOLDER)),
+        *trees[2:],
+    ]
+
+
+def build(options: Options) -> dict[str, Split]:
+    """Decode the images of each split."""
+    return file_lists.decode_images_of_splits(labels(options), options.size, FRAME)
 
 
 def labels(options: Options) -> dict[str, FileListing]:
     """List the files of each split with their labels."""
     whole, test = (
-        list_images_of_class_folders(source.find(), CLASS_OF_FOLDER)
+        file_lists.list_images_of_class_folders(source.find(), CLASS_OF_FOLDER)
         for source in (IMAGENET_TRAIN_SOURCE, IMAGENET_VAL_SOURCE)
     )
     if options.clustering:
         test = _add_textures(test, TEXTURE_SOURCE.find(), options.clustering)
     splits = holdout.add_held_out_val({"train": whole, "test": test}, options.val_share, options.split_seed)
     if options.imagenet_a:
-        splits["imagenet_a"] = list_images_of_class_folders(IMAGENET_A_SOURCE.find(), CLASS_OF_FOLDER, False)
+        splits["imagenet_a"] = file_lists.list_images_of_class_folders(IMAGENET_A_SOURCE.find(), CLASS_OF_FOLDER, False)
     return splits
 
 

@@ -14,13 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from study.data import file_lists, holdout, label_files
-from study.data.cache import load_or_build_dataset
-from study.data.dataset import Dataset, Facts
+from study.data.dataset import Facts, Split
 from study.data.file_lists import IMAGENET_MEAN, IMAGENET_STD, DrawnSplitOptions, FileListing, PublishedSplitOptions
 from study.data.image_decoding import SquareMode
 from study.data.image_files import ImageSizeKey
 from study.data.source import Source
-from study.errors import UserError
+from study.errors import UserError, suggest_or_list
 from study.knobs import Range
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ class ListedImages(Generic[OptionsType]):
         labels: lists the files of each split with their labels, for these options.
         Options: its keys.
         FRAME: how images become square.
-        sources: its files, for these options; all are part of its fingerprint.
+        SOURCES: its files; all are part of its fingerprint.
         class_and_bias_counts: number of classes and bias classes, for these options.
         condition: width of its condition.
         is_imagenet_normalised: whether pixels are normalised as ImageNet's, else with 0.5.
@@ -48,8 +47,8 @@ class ListedImages(Generic[OptionsType]):
     labels: Callable[[OptionsType], dict[str, FileListing]]
     Options: type[OptionsType]
     FRAME: SquareMode
-    sources: Callable[[OptionsType], tuple[Source, ...]]
-    class_and_bias_counts: Callable[[OptionsType], tuple[int, int | None]]
+    SOURCES: tuple[Source, ...]
+    class_and_bias_counts: Callable[[OptionsType], tuple[int, int | None]] = lambda _: (2, 2)
     condition: int | None = None
     is_imagenet_normalised: bool = False
     aligned: Callable[[OptionsType], tuple[int, ...] | None] = lambda options: None
@@ -68,15 +67,9 @@ class ListedImages(Generic[OptionsType]):
         facts = Facts(*self.class_and_bias_counts(options), shape, condition=self.condition, aligned=own)
         return replace(facts, mean=IMAGENET_MEAN, deviation=IMAGENET_STD) if self.is_imagenet_normalised else facts
 
-    def load(self, options: OptionsType) -> Dataset:
-        """Load its splits; their images are decoded once for these options and files."""
-        return load_or_build_dataset(
-            self.name,
-            options,
-            self.describe(options),
-            lambda: file_lists.decode_images_of_splits(self.labels(options), options.size, self.FRAME),
-            self.sources(options),
-        )
+    def build(self, options: OptionsType) -> dict[str, Split]:
+        """Decode the images of its splits."""
+        return file_lists.decode_images_of_splits(self.labels(options), options.size, self.FRAME)
 
 
 BFFHQ_SOURCE = Source(
@@ -205,7 +198,8 @@ def _celeba_counts(options: CelebaOptions) -> tuple[int, int]:
 def _celeba_attributes(options: CelebaOptions, key: str) -> list[str]:
     names = str(getattr(options, key)).split("+")
     for name in names:
-        label_files.check_allowed_value(name, CELEBA_ATTRIBUTES, f"data.{key}")
+        if name not in CELEBA_ATTRIBUTES:
+            raise UserError(f"data.{key}: {name!r} given. {suggest_or_list(name, CELEBA_ATTRIBUTES)}")
     if len(set(names)) < len(names):
         raise UserError(f"data.{key}: {'+'.join(names)!r} names an attribute twice")
     return names
@@ -482,22 +476,17 @@ def _read_seen_attributes(folder: Path, images: list[str]) -> NDArray[np.float32
     path = folder / "image_attribute_labels.txt"
     if not path.is_file():
         raise UserError(f"{path}: not found")
-    places = {image: place for place, image in enumerate(images)}
-    seen = np.zeros((len(images), BIRD_ATTRIBUTE_COUNT), np.float32)
-    rated = np.zeros((len(images), BIRD_ATTRIBUTE_COUNT), bool)
-    with path.open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, 1):
-            try:
-                image, attribute, present = line.split(maxsplit=3)[:3]
-                place, column = places[image], int(attribute) - 1
-                valid = 0 <= column < BIRD_ATTRIBUTE_COUNT and present in ("0", "1")
-            except (ValueError, KeyError):
-                valid = False
-            if not valid:
-                raise UserError(f"{path}: line {number}: not an image's number, an attribute from 1 to 312 and 0 or 1")
-            seen[place, column], rated[place, column] = int(present), True
-    if not rated.all():
-        raise UserError(f"{path}: lacks {np.size(rated) - rated.sum()} of {np.size(rated)} rows: cut short?")
+    fields = ["image", "attribute", "present", *(f"other {number}" for number in range(5))]
+    table = label_files.read_table_as_text(path, sep=r"\s+", header=None, names=fields)
+    attributes = [str(1 + index) for index in range(BIRD_ATTRIBUTE_COUNT)]
+    place, column, present = (
+        label_files.encode_classes(table[field], path, field, allowed)
+        for field, allowed in (("image", images), ("attribute", attributes), ("present", ("0", "1")))
+    )
+    seen = np.full((len(images), BIRD_ATTRIBUTE_COUNT), np.nan, np.float32)
+    seen[place, column] = present
+    if lacking := np.isnan(seen).sum():
+        raise UserError(f"{path}: lacks {lacking} of {seen.size} rows: cut short?")
     return seen
 
 
@@ -519,26 +508,15 @@ def _utkface_counts(options: UtkfaceOptions) -> tuple[int, int]:
     return 2, 2
 
 
-def _two_classes_two_biases(options: PublishedSplitOptions | DrawnSplitOptions) -> tuple[int, int]:
-    return 2, 2
-
-
 LISTED_IMAGE_SETS: tuple[ListedImages[Any], ...] = (
     ListedImages(
-        bffhq,
-        PublishedSplitOptions,
-        "squash",
-        lambda _: (BFFHQ_SOURCE,),
-        _two_classes_two_biases,
-        is_imagenet_normalised=True,
-        aligned=lambda _: (0, 1),
+        bffhq, PublishedSplitOptions, "squash", (BFFHQ_SOURCE,), is_imagenet_normalised=True, aligned=lambda _: (0, 1)
     ),
     ListedImages(
         waterbirds,
         PublishedSplitOptions,
         "squash",
-        lambda _: (WATERBIRDS_SOURCE,),
-        _two_classes_two_biases,
+        (WATERBIRDS_SOURCE,),
         is_imagenet_normalised=True,
         aligned=lambda _: (0, 1),
     ),
@@ -546,25 +524,22 @@ LISTED_IMAGE_SETS: tuple[ListedImages[Any], ...] = (
         celeba,
         CelebaOptions,
         "crop",
-        lambda _: (CELEBA_LABELS_SOURCE, CELEBA_PARTITION_SOURCE, CELEBA_IMAGES_SOURCE),
+        (CELEBA_LABELS_SOURCE, CELEBA_PARTITION_SOURCE, CELEBA_IMAGES_SOURCE),
         _celeba_counts,
     ),
-    ListedImages(
-        utkface, UtkfaceOptions, "squash", lambda _: (UTKFACE_SOURCE,), _utkface_counts, aligned=_utkface_aligned
-    ),
+    ListedImages(utkface, UtkfaceOptions, "squash", (UTKFACE_SOURCE,), _utkface_counts, aligned=_utkface_aligned),
     ListedImages(
         dogs_and_cats,
         DogsAndCatsOptions,
         "crop",
-        lambda _: (ANIMALS_SOURCE, *ANIMAL_LIST_SOURCES),
-        _two_classes_two_biases,
+        (ANIMALS_SOURCE, *ANIMAL_LIST_SOURCES),
         aligned=lambda _: (1, 0),
     ),
     ListedImages(
         ut_zappos,
         UtZapposOptions,
         "squash",
-        lambda _: (SHOE_DATA_SOURCE, SHOE_IMAGES_SOURCE),
+        (SHOE_DATA_SOURCE, SHOE_IMAGES_SOURCE),
         lambda _: (len(SHOE_CLASS_NAMES), None),
         condition=SHOE_ATTRIBUTE_COUNT,
     ),
@@ -572,7 +547,7 @@ LISTED_IMAGE_SETS: tuple[ListedImages[Any], ...] = (
         cub,
         CubOptions,
         "crop",
-        lambda _: (CUB_SOURCE,),
+        (CUB_SOURCE,),
         lambda _: (BIRD_SPECIES_COUNT, None),
         condition=BIRD_ATTRIBUTE_COUNT,
         is_imagenet_normalised=True,

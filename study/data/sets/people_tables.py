@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from study.data import holdout, label_files
-from study.data.cache import load_or_build_dataset
-from study.data.dataset import ColumnKind, Dataset, Facts, RawTable, Split, SplitLabels
+from study.data.dataset import ColumnKind, Facts, RawTable, Split, SplitLabels
 from study.data.source import Source
 from study.errors import UserError
 from study.knobs import Range
@@ -87,15 +86,11 @@ class PeopleTable:
         width = len(self.number_columns) + sum(map(len, self.category_values.values()))
         return Facts(classes=2, bias_classes=2, shape=(width,), title=self.title)
 
-    def load(self, options: TableOptions) -> Dataset:
+    def build(self, options: TableOptions) -> dict[str, Split]:
         """Read the rows, encode, split."""
-        return load_or_build_dataset(
-            self.name, options, self.describe(options), lambda: self.labels(options), self.SOURCES
-        )
-
-    def labels(self, options: TableOptions) -> dict[str, Split]:
-        """Split the whole table, which is read in less than a second."""
         return split_standardised(self.read_unsplit_table(), options)
+
+    labels = build  # the whole table is read in less than a second
 
     def raw(self, options: TableOptions) -> RawTable:
         """Split the rows before the numbers are standardised."""
@@ -144,18 +139,16 @@ def split_standardised(rows: UnsplitTable, options: TableOptions) -> dict[str, S
     deviation = train_numbers.std(axis=0)
     scaled = (rows.numbers - train_numbers.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)
     inputs = np.concatenate([scaled, rows.one_hot], axis=1).astype(np.float32)
-    return {name: Split(inputs[chosen], rows.target[chosen], rows.bias[chosen]) for name, chosen in members.items()}
+    whole = Split(inputs, rows.target, rows.bias)
+    return {name: holdout.select_samples(whole, chosen) for name, chosen in members.items()}
 
 
 def split_without_scaling(rows: UnsplitTable, options: TableOptions) -> RawTable:
     """Split the rows as `split_standardised` does, without standardising the numbers."""
-    inputs = np.concatenate([rows.numbers, rows.one_hot], axis=1)
-    splits = {
-        name: Split(inputs[chosen], rows.target[chosen], rows.bias[chosen])
-        for name, chosen in _draw_split_indices(rows, options).items()
-    }
+    whole = Split(np.concatenate([rows.numbers, rows.one_hot], axis=1), rows.target, rows.bias)
+    members = _draw_split_indices(rows, options)
     kinds: tuple[ColumnKind, ...] = ("number",) * rows.numbers.shape[1] + ("plain",) * rows.one_hot.shape[1]
-    return RawTable(splits, kinds)
+    return RawTable({name: holdout.select_samples(whole, chosen) for name, chosen in members.items()}, kinds)
 
 
 def _draw_split_indices(rows: UnsplitTable, options: TableOptions) -> dict[str, NDArray[np.int64]]:

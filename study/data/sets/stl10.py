@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from study.data import cifar, holdout
-from study.data.cache import allocate_array_on_disk, load_or_build_dataset
-from study.data.dataset import Dataset, Facts, Split, SplitLabels
+from study.data.cache import allocate_array_on_disk
+from study.data.dataset import Facts, Split, SplitLabels
 from study.data.source import Source
 from study.errors import UserError
 
@@ -38,8 +38,7 @@ class Options:
 
 def describe(options: Options) -> Facts:
     """Return the facts: ten classes, no bias labels; normalised as the DCL code does, with CIFAR-10's numbers."""
-    shown = {"mean": cifar.CIFAR10_PIXEL_MEAN, "deviation": cifar.CIFAR10_PIXEL_STD, "title": "STL-10"}
-    return Facts(10, None, STL10_IMAGE_SHAPE, unlabelled=options.unlabelled, **shown)  # type: ignore[arg-type]
+    return cifar.facts_of_photographs("STL-10", shape=STL10_IMAGE_SHAPE, unlabelled=options.unlabelled)
 
 
 def labels(options: Options) -> dict[str, SplitLabels]:
@@ -55,12 +54,8 @@ def labels(options: Options) -> dict[str, SplitLabels]:
     return splits
 
 
-def load(options: Options) -> Dataset:
+def build(options: Options) -> dict[str, Split]:
     """Read the files, cut the validation split off, then add the unlabelled images."""
-    return load_or_build_dataset("stl10", options, describe(options), lambda: _build_splits(options), SOURCES)
-
-
-def _build_splits(options: Options) -> dict[str, Split]:
     folder = STL10_SOURCE.find()
     whole = Split(
         np.array(_memory_map_images(folder / "train_X.bin")),

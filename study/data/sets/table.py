@@ -13,19 +13,12 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from study.data import cache, holdout, label_files, odd_columns, table_columns, table_format, user_data
+from study.data import cache, holdout, label_files, odd_columns, table_columns, table_findings, table_format, user_data
 from study.data.cache import load_or_build_dataset
 from study.data.dataset import ColumnKind, Dataset, Facts, RawTable, Split, SplitLabels
-from study.data.leakage import LeakyColumn, LikelyBiasColumn, find_predictive_columns
+from study.data.leakage import PredictiveColumn, find_predictive_columns
 from study.data.table_columns import FaultsByRow, TableEncoding
-from study.data.table_findings import (
-    WITHOUT_KEY,
-    ColumnFinding,
-    FindingKind,
-    key_with_values,
-    leave_out_finding,
-    raise_if_refused,
-)
+from study.data.table_findings import WITHOUT_KEY, ColumnFinding, FindingKind, key_with_values, leave_out_finding
 from study.data.table_format import TableFormat
 from study.errors import UserError
 from study.text import list_few_names, quoted
@@ -50,8 +43,6 @@ class Options(user_data.UserDataOptions):
         words: inputs that are words although they look like numbers, as codes of regions.
     """
 
-    path: str
-    target: str
     features: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
     key: str | None = None
@@ -93,7 +84,7 @@ class _TableInUse:
         return [name for name in self.features if name not in self.columns_named_by_keys] or self.features
 
     @cached_property
-    def predictive_columns(self) -> tuple[LeakyColumn | LikelyBiasColumn, ...]:
+    def predictive_columns(self) -> tuple[PredictiveColumn, ...]:
         """Inputs that predict the class alone."""
         train = self.splits["train"]
         values, words = odd_columns.numeric_inputs(self.rows.iloc[train], self.features)
@@ -167,7 +158,8 @@ def encoded(options: Options, encoding: TableEncoding) -> tuple[Dataset, FaultsB
         The data set of the rows that it can encode, and the faults of the others, by row of the file from 0.
     """
     table = _read_table(replace(options, features=tuple(column.name for column in encoding)), encoding)
-    facts = user_data.facts_of_labels(table.labels, (table_columns.encoded_width(encoding),), table.splits)
+    width = sum(column.width for column in encoding)
+    facts = user_data.facts_of_labels(table.labels, (width,), table.splits)
     return Dataset(facts, _encoded_splits(table, encoding)), table.faults_by_row
 
 
@@ -235,11 +227,8 @@ def survey(options: Options) -> list[ColumnFinding]:
 
 
 def _column_findings(table: _TableInUse, options: Options) -> list[ColumnFinding]:
-    found = [
-        _leakage_finding(one, options) if isinstance(one, LeakyColumn) else _likely_bias_finding(one)
-        for one in table.predictive_columns
-        if isinstance(one, LeakyColumn) or options.bias is None
-    ]
+    predictive = [one for one in table.predictive_columns if one.is_leak or options.bias is None]
+    found = [_predictive_column_finding(one, options) for one in predictive]
     for key in ("target", "bias"):
         found += _copy_findings(table, options, key, "odd")
     told = {one.column for one in found}
@@ -266,26 +255,19 @@ def _copy_findings(
     return odd_columns.find_inputs_one_to_one_with_label(table.rows, table.features, codes, f"data.{key}", named, kind)
 
 
-def _leakage_finding(one: LeakyColumn, options: Options) -> ColumnFinding:
-    """Make the finding about a column that tells the class.
+def _predictive_column_finding(one: PredictiveColumn, options: Options) -> ColumnFinding:
+    """Make the finding about a column that tells the class, or the remark that it may be a bias.
 
-    It is only a remark if the column is named as an input, or not far above the others.
+    It is only a remark, too, if the column is named as an input, or not far above the others.
     """
+    as_bias = f"{key_with_values('data.bias', (one.name,))} (study init: --bias {shlex.quote(one.name)})"
+    if not one.is_leak:
+        return ColumnFinding(one.name, str(one), f"If it will not in use, it is a bias: {as_bias}", "odd")
     if one.stands_out and one.name not in options.features:
-        may_be_bias = one.has_few_values and options.bias is None
-        as_bias = f", or name it as the bias by {_bias_remedy(one.name)}" if may_be_bias else ""
-        return leave_out_finding(one.name, str(one), "telling", f"keep it by naming it in data.features{as_bias}")
+        may_be_bias = f", or name it as the bias by {as_bias}" if one.has_few_values and options.bias is None else ""
+        return leave_out_finding(one.name, str(one), "telling", f"keep it by naming it in data.features{may_be_bias}")
     remedy = f"If it is known only after the class is: {key_with_values(WITHOUT_KEY, (one.name,))}"
     return ColumnFinding(one.name, str(one), remedy, "odd", WITHOUT_KEY, (one.name,))
-
-
-def _likely_bias_finding(one: LikelyBiasColumn) -> ColumnFinding:
-    """Make the remark about a column that may be a bias."""
-    return ColumnFinding(one.name, str(one), f"If it will not in use, it is a bias: {_bias_remedy(one.name)}", "odd")
-
-
-def _bias_remedy(column: str) -> str:
-    return f"{key_with_values('data.bias', (column,))} (study init: --bias {shlex.quote(column)})"
 
 
 def _train_and_val_rows(table: _TableInUse) -> NDArray[np.int64]:
@@ -294,20 +276,16 @@ def _train_and_val_rows(table: _TableInUse) -> NDArray[np.int64]:
 
 
 def _table_facts(table: _TableInUse) -> Facts:
-    width = sum(
-        1 if table_columns.is_numeric(table.rows[name]) else table.rows[name].nunique() for name in table.features
-    )
-    told = tuple(
-        f"column {quoted(one.name)} {one}"
-        for one in table.predictive_columns
-        if one.stands_out and isinstance(one, LeakyColumn)
-    )
+    columns = [table.rows[name] for name in table.features]
+    width = sum(1 if table_columns.is_numeric(column) else column.nunique() for column in columns)
+    leaks = (one for one in table.predictive_columns if one.stands_out and one.is_leak)
+    told = tuple(f"column {quoted(one.name)} {one}" for one in leaks)
     return replace(user_data.facts_of_labels(table.labels, (width,), table.splits), telling=told)
 
 
 def _read_table(options: Options, encoding: TableEncoding = ()) -> _TableInUse:
     examined = _examine_current_file(options, encoding)
-    raise_if_refused(examined.path, examined.findings)
+    table_findings.raise_if_refused(examined.path, examined.findings)
     assert examined.table is not None  # nothing was refused
     return examined.table
 
@@ -359,21 +337,20 @@ def _examine_file_cached(
     texts = {name: label_files.column_as_text(rows[name]) for name in dict.fromkeys([*as_text, *options.words])}
     rows = table_columns.replace_columns(rows, texts)
     header = label_files.read_header(path, known)
-    raise_if_refused(path, table_columns.ambiguous_header_findings(header, used))
+    table_columns.check_header(header, used, path)
     features = list(options.features) or [str(name) for name in rows.columns if name not in used]
     features = [name for name in features if name not in _left_out_columns(options, header, names)]
     label_files.check_columns_exist(rows.columns, features, path)
     found = list(table_columns.ambiguous_header_findings(header, used, features))
     features = _drop_refused_inputs(features, found)
-    left_out = named = odd_columns.row_number_columns(rows, features)
+    counting = odd_columns.row_number_columns(rows, features)
+    are_meant = bool(options.features) or len(counting) == len(features)
+    left_out, named = ((), counting) if are_meant else (counting, ())
+    features = [name for name in features if name not in left_out]
     if not options.features:
         found += table_columns.unnamed_column_findings(header, names)
         found = [one for one in found if one.values[0] not in options.without]
         found += table_columns.split_naming_findings(rows, features) if options.split is None else []
-        left_out, named = (left_out, ()) if len(left_out) < len(features) else ((), left_out)  # the only one is meant
-        features = [name for name in features if name not in left_out]
-    else:
-        left_out = ()
     if not features and not found:
         raise UserError(f"{path}: no column is left for the inputs; name some in data.features")
     rows = rows[list(dict.fromkeys([*used, *features]))]
@@ -391,17 +368,8 @@ def _examine_file_cached(
     if lacks_labels:
         return _TableExamination(path, tuple(found), None)
     try:
-        read = _add_labels(
-            path,
-            rows,
-            options,
-            _drop_refused_inputs(features, found),
-            left_out,
-            named,
-            unreadable,
-            is_survey,
-            not encoding,
-        )
+        usable = _drop_refused_inputs(features, found)
+        read = _add_labels(path, rows, options, usable, left_out, named, unreadable, is_survey, not encoding)
     except UserError as error:
         if not found:
             raise
@@ -454,11 +422,10 @@ def _add_labels(
     labels = user_data.read_table_labels(rows, path, options, samples, is_for_training=is_for_training)
     inputs = [name for name in features if name not in named]
     same = table_columns.group_repeated_rows(rows, inputs or features) if features else None
-    labels, splits = user_data.divide_rows_into_splits(
+    labels, splits, groups = user_data.divide_rows_into_splits(
         rows, path, options, labels, same, is_for_training=is_for_training
     )
     fills = is_survey or options.missing == "fill"
-    groups = holdout.merge_group_labels(user_data.read_group_codes(rows, options, path), same)
     return _TableInUse(path, rows, labels, features, splits, fills, left_out, named, same, groups, unreadable)
 
 
@@ -539,6 +506,9 @@ def _fit_encoding(table: _TableInUse, marks: Mapping[str, str] | None = None) ->
 
 
 def _encoded_splits(table: _TableInUse, encoding: TableEncoding) -> dict[str, Split]:
-    rows, labels = table_columns.encode_faultless_rows(table.rows, encoding, str(table.path)), table.labels
-    whole = Split(rows, labels.target, labels.bias, labels.condition)
+    inputs, faults = table_columns.encode_rows(table.rows, encoding)
+    if faults:
+        what = "; ".join(table_columns.summarise_faults(faults))
+        raise UserError(f"{table.path}: {what}. Is it a table of the same kind?")
+    whole = Split(inputs, table.labels.target, table.labels.bias, table.labels.condition)
     return {name: holdout.select_samples(whole, members) for name, members in table.splits.items()}

@@ -67,7 +67,12 @@ def test_birds_with_what_people_see_in_their_species(birds):
         ("train_test_split.txt", "\n5 1\n", "\n5 2\n", r"column 'is_training', row 5: the value is '2'"),
         ("images.txt", "\n5 ", "\n5 ../../", r"images\.txt: column 'file', row 5: '\.\./\.\./011\.Bird/"),
         ("train_test_split.txt", "\n60 0", "", "its three lists of images name different images"),
-        ("attributes/image_attribute_labels.txt", "\n1 2 ", "\n1 313 ", r"image_attribute_labels\.txt: line 2: not"),
+        (
+            "attributes/image_attribute_labels.txt",
+            "\n1 2 ",
+            "\n1 313 ",
+            r"image_attribute_labels\.txt: column 'attribute', row 2: the value is '313'",
+        ),
         ("attributes/image_attribute_labels.txt", "\n60 312 0 3 1.5", "", "lacks 1 of 18720 rows"),
     ],
 )

@@ -43,6 +43,29 @@ def test_a_column_says_the_split(home):
     }
 
 
+@pytest.mark.parametrize("names", [("train", "test"), ("Train", "Test"), ("TRAINING", "testing")])
+def test_folders_of_splits_are_known_in_any_letters_and_are_no_classes(home, names):
+    for number in range(40):
+        picture(home / names[number < 8] / ("cat", "dog")[number % 2] / f"{number}.png", number, (6, 5))
+    dataset = load(labels="folders")
+    assert dataset.facts.class_names == ("cat", "dog")
+    assert sorted(drawn(dataset)["test"]) == list(range(8))
+
+
+def test_files_of_classes_that_are_no_images_by_their_ending_are_told(home):
+    for number in range(40):
+        picture(home / ("cat", "dog")[number % 2] / f"{number}.png", number, (6, 5))
+    (home / "cat" / "0.png").rename(home / "cat" / "0.jfif")  # as browsers save a JPEG
+    (home / "about.heic").write_text("")
+    (home / "cat" / "Thumbs.db").write_text("")
+    section = {"name": "image_folder", "path": "mine", "labels": "folders"}
+    assert data.user_file_notes(section) == []
+    (home / "cat" / "seven.heic").write_text("")
+    (home / "dog" / "eight.avif").write_text("")
+    (note,) = data.user_file_notes(section)
+    assert note.startswith("2 files in folders of classes, whose ending ('.avif', '.heic') is none of an image, left")
+
+
 @pytest.mark.parametrize("prefixed", [True, False])
 def test_folders_say_the_split_and_validation_is_cut_from_train(home, prefixed):
     lines, place = rows(), lambda number: "test" if number < 8 else "train"
@@ -51,6 +74,16 @@ def test_folders_say_the_split_and_validation_is_cut_from_train(home, prefixed):
     dataset = load(val_share=0.25)
     assert drawn(dataset)["test"] == list(range(8))
     assert [len(split) for split in dataset.splits.values()] == [24, 8, 8]
+
+
+def test_a_file_that_is_in_the_folders_of_two_splits_is_not_guessed(home):
+    write(home, rows(), lambda number: "test" if number < 8 else "train")
+    picture(home / "train" / "3.png", 50, (6, 5))
+    with pytest.raises(UserError, match=r"mine: '3\.png' is in several of its folders: \w+, \w+\. List it with"):
+        load()
+    lines = [f"test/{line}" if line.startswith("3.png") else line for line in rows()]
+    (home / "labels.csv").write_text("\n".join([HEADER, *lines]))
+    assert drawn(load())["test"] == list(range(8))
 
 
 def test_no_test_split_where_none_is_wanted(home):
@@ -160,7 +193,7 @@ def test_keys_that_do_not_fit_the_file(home, options, message):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda lines: [*lines, lines[3]], r"column 'file', row 41: '3\.png' is in row 4, too"),
+        (lambda lines: [*lines, lines[3]], r"column 'file', row 41: '3\.png' is the file of row 4\. Take"),
         (lambda lines: [lines[0].replace("cat", ""), *lines[1:]], r"column 'target', row 1: the value is empty"),
         (lambda lines: [",dog,m,0,0,train", *lines], r"column 'file', row 1: is empty"),
         (lambda lines: [f"../{lines[0]}", *lines[1:]], r"column 'file', row 1: '\.\./0\.png' given, allowed is a"),

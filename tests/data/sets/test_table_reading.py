@@ -114,9 +114,20 @@ def test_whole_floats_and_decimals_of_parquet_are_whole_numbers(tmp_path: Path) 
     assert read.facts.shape == (5,)
 
 
-@pytest.mark.parametrize("other", ["Yes", "YES", "ye\u0301s"])
-def test_two_spellings_of_one_label_are_refused(tmp_path: Path, other: str) -> None:
-    first = "yés" if not other.isascii() else "yes"
+@pytest.mark.parametrize(
+    ("first", "other"),
+    [
+        ("yes", "Yes"),
+        ("yes", "YES"),
+        ("yés", "ye\u0301s"),
+        ("1", "1,0"),
+        ("oh yes", "oh\u00a0yes"),
+        ("oh yes", "oh  yes"),
+        ("yes", "yes\u200b"),
+        ("yes", "\ufeffyes"),
+    ],
+)
+def test_two_spellings_of_one_label_are_refused(tmp_path: Path, first: str, other: str) -> None:
     rows = frame(target=("no", first))
     rows.loc[(rows.index % 5 == 0) & (rows["repaid"] == first), "repaid"] = other
     with pytest.raises(UserError, match="spells one label in two ways"):
@@ -561,3 +572,83 @@ def test_columns_of_too_many_combinations_are_refused_before_each_one_gets_a_nam
     path = write(tmp_path, frame(202).assign(**many))
     with pytest.raises(UserError, match=r"10,201 combinations of values of 'a' \(101\) and 'b' \(101\), allowed are"):
         load(path, **{key: "a+b"}, without=["city"])
+
+
+def test_a_named_index_of_a_parquet_file_is_a_column(tmp_path: Path) -> None:
+    rows = frame()
+    plain = load(write(tmp_path, rows))
+    for names in (["age"], ["repaid", "city"], ["age", "sex", "repaid"]):
+        rows.set_index(names).to_parquet(path := tmp_path / f"{'-'.join(names)}.parquet")
+        found = load(path)
+        assert found.facts == plain.facts
+        for name, split in found.splits.items():
+            np.testing.assert_array_equal(np.sort(split.inputs), np.sort(plain.splits[name].inputs))
+    rows.rename_axis("count").to_parquet(path := tmp_path / "range.parquet")
+    assert [one.column for one in data.column_findings(section(path)) if one.kind == "left out"] == ["count"]
+
+
+def test_an_index_of_a_parquet_file_that_is_no_column(tmp_path: Path) -> None:
+    """Without a name it only numbers the rows; beside a column of its name it repeats it, or is refused."""
+    rows = frame()
+    plain = load(write(tmp_path, rows))
+    rows.iloc[np.argsort(rows["income"])].sort_index().set_axis(range(7, 7 + 3 * len(rows), 3)).to_parquet(
+        path := tmp_path / "unnamed.parquet"
+    )
+    same(load(path), plain)
+    rows.set_axis([f"row {number}" for number in range(len(rows))]).to_parquet(path)
+    same(load(path), plain)
+
+
+def test_what_pandas_noted_of_an_index_may_no_longer_hold(tmp_path: Path) -> None:
+    """Another program leaves out columns or rows, and what is noted stays."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rows = frame()
+    plain = load(write(tmp_path, rows.drop(columns="age")))
+    pq.write_table(pa.Table.from_pandas(rows.set_index("age")).drop_columns("age"), path := tmp_path / "rows.parquet")
+    same(load(path), plain)
+    pq.write_table(pa.Table.from_pandas(rows.rename_axis("count")).slice(0, 90), path)
+    assert "count" not in data.describe_column_reading(section(path))[-1]
+    assert sum(map(len, load(path).splits.values())) == 90
+
+
+def test_categories_of_numbers_and_periods_of_a_parquet_file_are_no_numbers(tmp_path: Path) -> None:
+    """pandas' own reader forgets that these numbers name kinds, and a period is a date."""
+    rows = frame()
+    codes = rows.assign(city=pd.Categorical(np.arange(120) % 3))
+    codes.to_parquet(path := tmp_path / "codes.parquet")
+    words = load(write(tmp_path, codes), words=["city"])
+    same(load(path), words)
+    codes["city"] = codes["city"].cat.remove_categories([2])
+    codes.to_parquet(path)
+    assert load(path, missing="fill").facts == words.facts
+    rows.assign(when=pd.period_range("2020-01", periods=120, freq="M")).to_parquet(path)
+    with pytest.raises(UserError, match="column 'when' holds dates"):
+        load(path)
+
+
+@pytest.mark.parametrize("separator", [",", ";"])
+def test_rows_of_separators_alone_at_the_end_are_no_rows(tmp_path: Path, separator: str) -> None:
+    rows = frame()
+    plain = load(write(tmp_path, rows))
+    path = write(tmp_path, rows, sep=separator)
+    text = path.read_text()
+    path.write_text(text + f"{4 * separator}\n" * 3 + "\n")
+    same(load(path), plain)
+    path.write_text(text + f"{4 * separator}\n" + text.splitlines()[1] + "\n")
+    with pytest.raises(UserError, match=r"values are missing in .* of 122 rows"):
+        load(path)
+
+
+@pytest.mark.parametrize("kind", ["int64", "float64", "Int64", "float32"])
+def test_numbers_that_mark_missing_values_are_missing_in_a_parquet_file_too(tmp_path: Path, kind: str) -> None:
+    rows = frame()
+    rows.loc[::10, "age"] = -999
+    wanted = load(write(tmp_path, rows), missing_marks=["-999", "?"], missing="fill")
+    rows.astype({"age": kind}).to_parquet(path := tmp_path / "rows.parquet")
+    same(load(path, missing_marks=["-999", "?"], missing="fill"), wanted)
+
+
+def section(path: Path) -> dict[str, object]:
+    return {"name": "table", "path": str(path), "target": "repaid", "bias": "sex"}
