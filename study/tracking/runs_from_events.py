@@ -149,10 +149,10 @@ STAGE_NOTES: Mapping[events.Stage, str] = {
 
 
 RESULT_NOTES = {
-    "best": "What the study chose, by validation alone",
-    "search": "What leads the search; what needs no search is the study's result",
+    "best": "What the study chose by validation alone",
+    "search": "What leads the search, though what needs no search is the study's result",
     "baseline": "What the study compares with",
-    "ensemble": "The networks of all seeds as one model: the mean of their probabilities",
+    "ensemble": "The networks of all seeds as one model, the mean of their probabilities",
 }
 """Description of a result's run, by which of a summary's arms it is; a final training's own run is `final`."""
 
@@ -538,7 +538,7 @@ class EventTranslator:
             seeds = f"seed{'s' * (len(arm.seeds) > 1)} {', '.join(map(str, arm.seeds))}"
             given = ", ".join(f"{key} = {format_parameter(value)}" for key, value in (arm.params or {}).items())
             tags = {"study.kind": "result", RESULT_ARM_TAG: who, RESULT_TAG: "true"}
-            tags[NOTE_TAG] = "\n\n".join(filter(None, (f"{note}: on {seeds}.", escape_markdown(given))))
+            tags[NOTE_TAG] = "\n\n".join(filter(None, (f"{note}, on {seeds}.", escape_markdown(given))))
             self._set_tags(key, {**inherited_tags(self._spec, self.record), **tags})
             own = _metrics_of_arm(news if is_there else values, who)
             self._add_metrics(key, own, time, 0)
