@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from study.errors import UserError
 from study.files import PRIVATE_FILE_MODE, write_atomically
+from study.upstream.environment import restore_variables_after
 
 LOOPBACK = "127.0.0.1"
 
@@ -130,15 +131,10 @@ def use_new_token(folder: Path) -> Iterator[None]:
     """
     file = folder / "token"
     write_atomically(file, _generate_token(), PRIVATE_FILE_MODE)
-    before = {name: os.environ.get(name) for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", TOKEN_PATH_VARIABLE)}
-    os.environ.pop("RAY_AUTH_TOKEN", None)  # which Ray would take first
-    os.environ[TOKEN_PATH_VARIABLE] = str(file)
-    try:
+    with restore_variables_after(("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", TOKEN_PATH_VARIABLE)):  # Ray sets the first, too
+        os.environ.pop("RAY_AUTH_TOKEN", None)  # which Ray would take first
+        os.environ[TOKEN_PATH_VARIABLE] = str(file)
         yield
-    finally:
-        for name, value in before.items():  # Ray sets the first, too
-            os.environ.pop(name, None)
-            os.environ.update({name: value} if value is not None else {})
 
 
 def is_loopback(host: str) -> bool:

@@ -28,11 +28,8 @@ def loss(name: str) -> Callable[..., Any]:
         >>> round(float(loss(views, target=torch.tensor([0, 0, 1, 1]), epsilon=0.0, temperature=0.1)), 4)
         1.6094
     """
-    known = (
-        loss_catalogue.losses_by_name()
-        | loss_catalogue.regularisers_by_name()
-        | loss_catalogue.classification_losses_by_name()
-    )
+    known = loss_catalogue.losses_by_name() | loss_catalogue.regularisers_by_name()
+    known |= loss_catalogue.classification_losses_by_name()
     if name not in known:
         raise UserError(f"{name!r}: no such loss. {did_you_mean(name, known)}There are: {', '.join(sorted(known))}")
     return known[name]

@@ -47,12 +47,10 @@ def to_study_file_value(value: object, place: str) -> Value:
         return str(value)
     if value is None or isinstance(value, bool):
         return value
-    if isinstance(value, enum.Enum):
-        raise _unsupported_value_error(value, place)
-    for kind in (str, int, float):
+    for kind in () if isinstance(value, enum.Enum) else (str, int, float):
         if isinstance(value, kind):
-            return value if type(value) is kind else kind(value)
-    raise _unsupported_value_error(value, place)
+            return kind(value)
+    raise UserError(f"{place}: {_value_and_type(value)} given. Allowed are {ALLOWED_VALUES}")
 
 
 def to_study_file_mapping(values: object, place: str, joint: str = ": ") -> dict[str, Value]:
@@ -70,10 +68,6 @@ def to_study_file_mapping(values: object, place: str, joint: str = ": ") -> dict
         if not isinstance(key, str):
             raise UserError(f"{place}: the key {_value_and_type(key)} given, allowed are names, which are text")
     return {str(key): to_study_file_value(value, f"{place}{joint}{key}") for key, value in values.items()}
-
-
-def _unsupported_value_error(value: object, place: str) -> UserError:
-    return UserError(f"{place}: {_value_and_type(value)} given. Allowed are {ALLOWED_VALUES}")
 
 
 def _value_and_type(value: object) -> str:
@@ -321,14 +315,12 @@ def run(
         if without := [key for key, value in of_function.items() if value is not None]:
             keys = {key: KEY_BY_ARGUMENT[key] for key in without if key in KEY_BY_ARGUMENT}
             as_set = f", as set={{{', '.join(f'{name!r}: ...' for name in keys.values())}}}" if keys else ""
-            raise UserError(
-                f"study.run: {', '.join(without)}: goes with train; to change keys of a study file: set{as_set}"
-            )
+            told = f"{', '.join(without)}: goes with train"
+            raise UserError(f"study.run: {told}; to change keys of a study file: set{as_set}")
         given = StudyFileRequest(str(spec), tuple(assignments), profile, name)
-    home = Home.locate()
-    ended = run_in_driver_process(
-        create_progress_view(quiet), home, run_from_file, given, address=address, function=content, or_resume=resume
-    )
+    home, view = Home.locate(), create_progress_view(quiet)
+    options = {"address": address, "function": content, "or_resume": resume}
+    ended = run_in_driver_process(view, home, run_from_file, given, **options)
     return warn_if_failed(Study(home, ended))
 
 

@@ -2,7 +2,7 @@
 
 import html
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -368,16 +368,19 @@ class Study:
 
         Without `out` it is the study's own report, which is in MLflow too; that is written in a separate process.
         """
-        from study.api.notebook import create_progress_view
         from study.commands.report import write_study_report
-        from study.driver.driver_process import run_in_driver_process
 
         if out is not None:
             return write_study_report(self._home, self.name, Path(out), pdf)[0]
-        page: Path = run_in_driver_process(
-            create_progress_view(quiet=True), self._home, _write_own_report, self.name, pdf
-        )
+        page: Path = self._run_apart(True, _write_own_report, self.name, pdf)
         return page
+
+    def _run_apart(self, quiet: bool, task: Callable[..., Any], *given: Any, **named: Any) -> Any:
+        """Do what runs trials or writes to MLflow in a separate process, see `study.driver.driver_process`."""
+        from study.api.notebook import create_progress_view
+        from study.driver.driver_process import run_in_driver_process
+
+        return run_in_driver_process(create_progress_view(quiet), self._home, task, *given, **named)
 
     @errors_name_arguments
     def resume(
@@ -388,13 +391,10 @@ class Study:
         Args:
             failed: run again what failed, once its cause is mended.
         """
-        from study.api.notebook import create_progress_view
-        from study.driver.driver_process import run_in_driver_process
         from study.driver.run import resume_study
 
         more = None if trials is None else f"{trials:+}" if isinstance(trials, int) else str(trials)
-        view = create_progress_view(quiet)
-        run_in_driver_process(view, self._home, resume_study, self.name, trials=more, address=address, failed=failed)
+        self._run_apart(quiet, resume_study, self.name, trials=more, address=address, failed=failed)
         return warn_if_failed(self.refresh())
 
     @errors_name_arguments
@@ -407,14 +407,9 @@ class Study:
         quiet: bool = False,
     ) -> "Study":
         """Run the best configurations again on fresh seeds, as `study confirm` does; return the study."""
-        from study.api.notebook import create_progress_view
-        from study.driver.driver_process import run_in_driver_process
         from study.driver.run import confirm_study
 
-        given = {"top": top, "seeds": seeds, "rules": rules}
-        run_in_driver_process(
-            create_progress_view(quiet), self._home, confirm_study, self.name, **given, address=address
-        )
+        self._run_apart(quiet, confirm_study, self.name, top=top, seeds=seeds, rules=rules, address=address)
         return warn_if_failed(self.refresh())
 
     @errors_name_arguments
@@ -470,18 +465,14 @@ class Study:
         """
         if isinstance(seeds, int | str):
             raise UserError(f"seeds={seeds!r}: allowed is a list of seeds, as [6, 7, 8]; None: three that are unused")
-        from study.api.notebook import create_progress_view
         from study.commands.final_training import default_seeds, final_training_spec
-        from study.driver.driver_process import run_in_driver_process
         from study.driver.run import train_final
         from study.spec import load_study
 
         (file,) = self.export(self.folder.best_file)
         best = load_study(str(file))
         final = final_training_spec(best, default_seeds(self._home, best, name) if seeds is None else list(seeds), name)
-        folder = run_in_driver_process(
-            create_progress_view(quiet), self._home, train_final, final, address=address, whole=whole
-        )
+        folder = self._run_apart(quiet, train_final, final, address=address, whole=whole)
         return warn_if_failed(Study(self._home, folder))
 
     @errors_name_arguments

@@ -24,6 +24,7 @@ from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
+from typer import Option
 from typer.core import TyperGroup
 
 from study import writable_folders
@@ -314,9 +315,9 @@ def _error_in_one_line(error: Exception) -> str:
 
 @app.callback(invoke_without_command=True)
 def _global_options(
-    version: Annotated[bool, typer.Option("--version", help="Show the version, and the commit of a checkout.")] = False,
+    version: Annotated[bool, Option("--version", help="Show the version, and the commit of a checkout.")] = False,
     verbose: Annotated[
-        bool, typer.Option("-v", "--verbose", help="Show what libraries log, and the traceback behind an error.")
+        bool, Option("-v", "--verbose", help="Show what libraries log, and the traceback behind an error.")
     ] = False,
 ) -> None:
     if verbose:

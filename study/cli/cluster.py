@@ -1,20 +1,14 @@
 """Commands about clusters: studies as jobs of a remote one, and one on this machine for trying things out."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
+from operator import itemgetter
 from typing import TYPE_CHECKING, Annotated, TypeGuard
 
 import typer
+from typer import Argument, Option
 
-from study.cli.options import (
-    DashboardOption,
-    JsonOption,
-    NameOption,
-    OptionalDashboardOption,
-    ProfileOption,
-    SetOption,
-    SpecArgument,
-    print_json,
-)
+from study.cli import options
 from study.errors import UserError
 from study.text import print_text, shell_command
 
@@ -25,7 +19,7 @@ if TYPE_CHECKING:
     from study.home.folder import StudyFolder
 
 FollowOption = Annotated[
-    bool, typer.Option("-f", "--follow", help="On a cluster: show the log until the end; Ctrl-C detaches.")
+    bool, Option("-f", "--follow", help="On a cluster: show the log until the end; Ctrl-C detaches.")
 ]
 
 
@@ -89,7 +83,7 @@ def show_submitted(
         Exit: see `follow_driver`.
     """
     if as_json:
-        print_json({"name": name, "job": done.job, "files": done.files, "bytes": done.bytes})
+        options.print_json({"name": name, "job": done.job, "files": done.files, "bytes": done.bytes})
         return
     print_text(f"{name}: job {done.job} at {remote.address}, uploaded {done.files} files, {done.bytes / 1e6:.1f} MB")
     if follow:
@@ -108,9 +102,8 @@ def follow_driver(remote: "JobClient", name: str, job: str) -> None:
     """
     from study.commands.on_cluster import driver_end_lines
 
-    again, stop = (
-        shell_command(*words, "--address", remote.address) for words in (("logs", name, "-f"), ("stop", name))
-    )
+    there = "--address", remote.address
+    again, stop = shell_command("logs", name, "-f", *there), shell_command("stop", name, *there)
     ended = _show_log_until_end(remote, job, name, f"{name} goes on. Again: {again}\nTo stop it: {stop}")
     print_text("\n".join(["", *driver_end_lines(remote.address, ended)]))
     if ended.command_exit_status:
@@ -128,12 +121,8 @@ def _show_log_until_end(remote: "JobClient", job: str, study: str, detached: str
         Exit: Ctrl-C detached.
         StudyStoppedError: the connection was lost.
     """
-    from study.cluster.job_log import follow_job_log, wait_for_job_end
-
     try:
-        for text in follow_job_log(remote, job, study):
-            print_text(text, end="")
-        return wait_for_job_end(remote, job, study)
+        return remote.follow_job(job, partial(print_text, end=""), study)
     except KeyboardInterrupt:
         print_text(f"\ndetached; {detached}")
         raise typer.Exit(130) from None
@@ -154,26 +143,24 @@ def to_option_words(**given: object) -> list[str]:
     return words
 
 
-RemoteStudyArgument = Annotated[str, typer.Argument(metavar="NAME", help="A study.")]
-PythonOption = Annotated[
-    str, typer.Option("--python", metavar="P", help="The cluster's interpreter with the dependencies.")
-]
+RemoteStudyArgument = Annotated[str, Argument(metavar="NAME", help="A study.")]
+PythonOption = Annotated[str, Option("--python", metavar="P", help="The cluster's interpreter with the dependencies.")]
 EnvOption = Annotated[
     list[str] | None,
-    typer.Option("--env", metavar="KEY", help="Give the job this variable; the cluster's users can read it."),
+    Option("--env", metavar="KEY", help="Give the job this variable; the cluster's users can read it."),
 ]
 
 
 def submit(
-    spec: SpecArgument,
-    address: DashboardOption,
+    spec: options.SpecArgument,
+    address: options.DashboardOption,
     follow: FollowOption = False,
-    name: NameOption = None,
-    assignments: SetOption = None,
-    profile: ProfileOption = None,
+    name: options.NameOption = None,
+    assignments: options.SetOption = None,
+    profile: options.ProfileOption = None,
     env: EnvOption = None,
     python: PythonOption = "python",
-    as_json: JsonOption = False,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Run a study on a cluster, as a job. Example: study submit quickstart --address http://head:8265 --follow"""
     from study.cluster.driver_job import select_shell_variables
@@ -194,10 +181,10 @@ def logs(
     name: RemoteStudyArgument,
     follow: FollowOption = False,
     trial: Annotated[
-        int | None, typer.Option("--trial", metavar="T", help="Show one trial only, with its traceback.")
+        int | None, Option("--trial", metavar="T", help="Show one trial only, with its traceback.")
     ] = None,
-    address: OptionalDashboardOption = None,
-    as_json: JsonOption = False,
+    address: options.OptionalDashboardOption = None,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Show a study's log, or what became of a trial. Example: study logs quickstart --trial 3"""
     from study.cluster.job_client import JobClient
@@ -216,40 +203,36 @@ def logs(
             follow_driver(remote, name, job)
             return
         log = ANSI_COLOUR_PATTERN.sub("", remote.head.driver_log(job))
-        print_json({"name": name, "job": job, "log": log}) if as_json else print_text(log, end="")
+        options.print_json({"name": name, "job": job, "log": log}) if as_json else print_text(log, end="")
         return
     home = Home.locate() if address is None else RemoteStudies(address).update_home([name])
     document = history.read_history(home.find_study(name), trial)
-    print_json(document) if as_json else print_text(history.history_text(document))
+    options.show(document, as_json, history.history_text)
 
 
 def fetch(
     name: RemoteStudyArgument,
-    address: DashboardOption,
-    models: Annotated[bool, typer.Option("--models", help="Also the weights of its models.")] = False,
+    address: options.DashboardOption,
+    models: Annotated[bool, Option("--models", help="Also the weights of its models.")] = False,
     rename: Annotated[
-        str | None, typer.Option("--name", metavar="N", help="Its name here; default: as on the cluster.")
+        str | None, Option("--name", metavar="N", help="Its name here; default: as on the cluster.")
     ] = None,
-    as_json: JsonOption = False,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Copy a cluster's study into this home, or what is new of it. Example: study fetch quickstart --models"""
     from study.commands import fetch as fetching
     from study.home.folder import Home
 
     done = fetching.fetch_study(Home.locate(), name, address, models, rename)
-    if as_json:
-        print_json(fetching.fetch_outcome_to_dict(done))
-    else:
-        print_text("\n".join(fetching.fetch_outcome_lines(done)))
+    options.show(done, as_json, fetching.fetch_outcome_lines, fetching.fetch_outcome_to_dict)
 
 
-def share_logs(name: RemoteStudyArgument, as_json: JsonOption = False) -> None:
+def share_logs(name: RemoteStudyArgument, as_json: options.JsonOption = False) -> None:
     """Show a study to whoever has the cluster's token; for the jobs of a cluster."""
     from study.cluster import log_share
     from study.home.folder import Home
 
-    document = log_share.create_share_of_study(Home.locate(), name)
-    print_json(document) if as_json else print_text(document["folder"])
+    options.show(log_share.create_share_of_study(Home.locate(), name), as_json, itemgetter("folder"))
 
 
 def run_on_head(address: str, command: list[str], python: str, env: Sequence[str], as_json: bool) -> None:
@@ -264,21 +247,19 @@ def run_on_head(address: str, command: list[str], python: str, env: Sequence[str
     remote = JobClient(address)
     job = remote.begin_command([*command, "--json"] if as_json else command, python, select_shell_variables(env))
     if as_json:
-        print_json(remote.wait_for_answer(job))
+        options.print_json(remote.wait_for_answer(job))
         return
     if _show_log_until_end(remote, job, "", f"{job} goes on at {address}").state != "succeeded":
         raise typer.Exit(1)
 
 
 def up(
-    nodes: Annotated[
-        int, typer.Option("--nodes", min=1, max=64, help="Nodes beside the head, which runs no trials.")
-    ] = 2,
-    cpus: Annotated[int, typer.Option("--cpus-per-node", min=1)] = 1,
+    nodes: Annotated[int, Option("--nodes", min=1, max=64, help="Nodes beside the head, which runs no trials.")] = 2,
+    cpus: Annotated[int, Option("--cpus-per-node", min=1)] = 1,
     gpus: Annotated[
-        int, typer.Option("--gpus", metavar="N", min=0, help="Number of this machine's GPUs that the nodes share.")
+        int, Option("--gpus", metavar="N", min=0, help="Number of this machine's GPUs that the nodes share.")
     ] = 0,
-    as_json: JsonOption = False,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Start a cluster on loopback, with token and MLflow. Example: study cluster up --nodes 3"""
     from rich.console import Console
@@ -293,10 +274,7 @@ def up(
 def _show_cluster_status(cluster: "LocalClusterState", as_json: bool) -> None:
     from study.commands import local_cluster
 
-    if as_json:
-        print_json(local_cluster.local_cluster_status(cluster))
-    else:
-        print_text("\n".join(local_cluster.cluster_status_lines(cluster)))
+    options.show(cluster, as_json, local_cluster.cluster_status_lines, local_cluster.local_cluster_status)
 
 
 def down() -> None:
@@ -307,7 +285,7 @@ def down() -> None:
     print_text(local_cluster.stop_cluster(Home.locate()))
 
 
-def cluster_status(as_json: JsonOption = False) -> None:
+def cluster_status(as_json: options.JsonOption = False) -> None:
     """Show what runs of the cluster that study cluster up started. Example: study cluster status"""
     from study.cluster.local import LocalCluster
     from study.home.folder import Home

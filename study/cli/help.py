@@ -4,20 +4,21 @@ import sys
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
-from study.cli.options import JsonOption, print_json
+from study.cli.options import JsonOption, show
 from study.text import print_text
 
 AddressOption = Annotated[
     str | None,
-    typer.Option("--address", metavar="ADDR", help="A cluster to check: http://HEAD:8265, auto or HOST:PORT."),
+    Option("--address", metavar="ADDR", help="A cluster to check: http://HEAD:8265, auto or HOST:PORT."),
 ]
 
 
 def doctor(
     address: AddressOption = None,
     clean: Annotated[
-        bool, typer.Option("--clean", help="End and remove what killed drivers left in the temporary folder.")
+        bool, Option("--clean", help="End and remove what killed drivers left in the temporary folder.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -33,13 +34,13 @@ def doctor(
         if not removed:
             print_text("no killed driver left anything in the temporary folder", sys.stderr)
     document = doctors.findings_document(doctors.run_checks(address))
-    print_json(document) if as_json else print_text(doctors.findings_text(document))
+    show(document, as_json, doctors.findings_text)
     if document["state"] == "problem":
         raise typer.Exit(1)
 
 
 TopicArgument = Annotated[
-    list[str] | None, typer.Argument(metavar="[TOPIC]...", help="A page's name, or any words; none: the list.")
+    list[str] | None, Argument(metavar="[TOPIC]...", help="A page's name, or any words; none: the list.")
 ]
 
 

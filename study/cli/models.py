@@ -5,51 +5,37 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
+from typer import Argument, Option
 
+from study.cli import options
 from study.cli.cluster import FollowOption, is_remote_address, show_submitted, to_option_words
-from study.cli.options import (
-    AnyAddressOption,
-    JsonOption,
-    NameOption,
-    QuietOption,
-    SetOption,
-    SpecArgument,
-    create_progress_view,
-    print_json,
-    show_run_end,
-)
 from study.errors import UserError
 from study.metrics import STANDARD_ERROR_NOTE, format_metric, is_standard_error
 from study.metrics.group_names import group_size_text
 from study.text import list_few_names, pluralise, print_text, quoted
 
 ModelArgument = Annotated[
-    str, typer.Argument(metavar="MODEL", help="A final training's name, a model's .json file, or models:/NAME@ALIAS.")
+    str, Argument(metavar="MODEL", help="A final training's name, a model's .json file, or models:/NAME@ALIAS.")
 ]
-DeviceOption = Annotated[
-    str, typer.Option("--device", help="auto, cpu, cuda or cuda:N; auto: a GPU if one works here.")
-]
-StrictOption = Annotated[
-    bool, typer.Option("--strict", help="Refuse input that cannot be read instead of leaving it out.")
-]
-SeedOption = Annotated[int | None, typer.Option("--seed", metavar="S", help="Which seed of a final training to use.")]
+DeviceOption = Annotated[str, Option("--device", help="auto, cpu, cuda or cuda:N; auto: a GPU if one works here.")]
+StrictOption = Annotated[bool, Option("--strict", help="Refuse input that cannot be read instead of leaving it out.")]
+SeedOption = Annotated[int | None, Option("--seed", metavar="S", help="Which seed of a final training to use.")]
 
 
-def list_models(as_json: JsonOption = False) -> None:
+def list_models(as_json: options.JsonOption = False) -> None:
     """List networks with published weights and whether their files are there. Example: study models list --json"""
     from study.commands import backbones
 
-    rows = backbones.list_weights()
-    print_json(rows) if as_json else print_text(backbones.weights_table(rows))
+    options.show(backbones.list_weights(), as_json, backbones.weights_table)
 
 
 def prepare_model(
-    network: Annotated[str, typer.Argument(metavar="NETWORK", help="As torchvision names it: study models list.")],
+    network: Annotated[str, Argument(metavar="NETWORK", help="As torchvision names it: study models list.")],
     weights: Annotated[
-        str, typer.Option("--weights", metavar="NAME", help="Their name in torchvision; imagenet: its default ones.")
+        str, Option("--weights", metavar="NAME", help="Their name in torchvision; imagenet: its default ones.")
     ] = "imagenet",
-    quiet: QuietOption = False,
-    as_json: JsonOption = False,
+    quiet: options.QuietOption = False,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Download and check published weights. Example: study models prepare resnet50"""
     from study.commands import backbones
@@ -57,14 +43,14 @@ def prepare_model(
 
     with download_progress_bars(quiet) as progress:
         document = backbones.prepare_weights(network, weights, progress)
-    print_json(document) if as_json else print_text(backbones.prepared_weights_text(document))
+    options.show(document, as_json, backbones.prepared_weights_text)
 
 
 def train(
-    spec: SpecArgument,
+    spec: options.SpecArgument,
     seeds: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--seeds",
             metavar="S,S",
             help="Training seeds; default: those of this training if it exists, else of the study's other final "
@@ -72,23 +58,23 @@ def train(
         ),
     ] = None,
     epochs: Annotated[
-        int | None, typer.Option("--epochs", min=1, help="Number of epochs; default: as in the search.")
+        int | None, Option("--epochs", min=1, help="Number of epochs; default: as in the search.")
     ] = None,
     baseline: Annotated[
-        bool, typer.Option("--baseline", help="Train the baseline of SPEC, a study's name or file, to compare with.")
+        bool, Option("--baseline", help="Train the baseline of SPEC, a study's name or file, to compare with.")
     ] = False,
     data: Annotated[
         Literal["train", "train+val"],
-        typer.Option("--data", help="Splits to train on: train, or train+val, which leaves nothing to validate on."),
+        Option("--data", help="Splits to train on: train, or train+val, which leaves nothing to validate on."),
     ] = "train",
     whole: Annotated[
-        bool, typer.Option("--whole", help="Keep the weights of a frozen network with the models, and register them.")
+        bool, Option("--whole", help="Keep the weights of a frozen network with the models, and register them.")
     ] = False,
-    name: NameOption = None,
-    assignments: SetOption = None,
-    address: AnyAddressOption = None,
+    name: options.NameOption = None,
+    assignments: options.SetOption = None,
+    address: options.AnyAddressOption = None,
     follow: FollowOption = False,
-    quiet: QuietOption = False,
+    quiet: options.QuietOption = False,
 ) -> None:
     """Train what a study chose, by its name or best.yaml, on several seeds. Example: study train mine --epochs 40"""
     from study.commands.final_training import (
@@ -101,22 +87,21 @@ def train(
     from study.home.folder import Home
 
     changes = [*(assignments or ()), *([f"train.epochs={epochs}"] if epochs else [])]
-    best = None if baseline else find_exported_file(Home.locate(), spec)
+    home, with_val, asked = Home.locate(), data == "train+val", None if seeds is None else parse_seeds(seeds)
+    best = None if baseline else find_exported_file(home, spec)
     if is_remote_address(address, follow):
         from study.cluster.job_client import JobClient, submit_final_training
         from study.commands import on_cluster
         from study.home.provenance import study_owner
         from study.spec.load import load_for_cluster
 
-        remote, with_val = JobClient(address), data == "train+val"
+        remote = JobClient(address)
         is_name = len(Path(spec).parts) == 1 and not Path(spec).suffix and not Path(spec).exists()
         if best is None and not baseline and is_name and remote.jobs_of_study(spec):
             best = on_cluster.export_from_cluster(remote.address, spec)
         spec = _tell_best(spec, best)
-        given = export_baseline_spec(Home.locate(), spec, changes) if baseline else load_for_cluster(spec, changes)
-        chosen = (
-            parse_seeds(seeds) if seeds is not None else on_cluster.final_training_seeds(remote, given, name, with_val)
-        )
+        given = export_baseline_spec(home, spec, changes) if baseline else load_for_cluster(spec, changes)
+        chosen = asked or on_cluster.final_training_seeds(remote, given, name, with_val)
         final = final_training_spec(given, chosen, name, with_val)
         words = to_option_words(seeds=",".join(map(str, chosen)), data=data, whole=whole, quiet=quiet)
         on_cluster.check_final_training(remote, final)
@@ -127,16 +112,12 @@ def train(
     from study.spec import load_study
 
     spec = _tell_best(spec, best)
-    given = (
-        export_baseline_spec(Home.locate(), spec, changes) if baseline else load_study(spec, changes, one_trial=True)
-    )
-    with_val = data == "train+val"
-    chosen = parse_seeds(seeds) if seeds is not None else default_seeds(Home.locate(), given, name, with_val)
-    study = final_training_spec(given, chosen, name, with_val)
+    given = export_baseline_spec(home, spec, changes) if baseline else load_study(spec, changes, one_trial=True)
+    study = final_training_spec(given, asked or default_seeds(home, given, name, with_val), name, with_val)
     if study.folds:
         how_long = "fitted once" if study.is_scikit_learn_reference else pluralise(study.epochs, "epoch")
         print_text(f"{study.name} trains on all samples outside test (data.folds), {how_long}", sys.stderr)
-    show_run_end(running.train_final(Home.locate(), study, create_progress_view(quiet), address, whole))
+    options.show_run_end(running.train_final(home, study, options.create_progress_view(quiet), address, whole))
 
 
 def _tell_best(spec: str, best: Path | None) -> str:
@@ -150,21 +131,21 @@ def predict(
     model: ModelArgument,
     inputs: Annotated[
         list[Path],
-        typer.Argument(metavar="INPUTS ...", help="Images, folders of them, CSV lists of them; or a table of rows."),
+        Argument(metavar="INPUTS ...", help="Images, folders of them, CSV lists of them; or a table of rows."),
     ],
     out: Annotated[
-        Path | None, typer.Option("-o", "--out", metavar="FILE", help="A CSV file; default: standard output.")
+        Path | None, Option("-o", "--out", metavar="FILE", help="A CSV file; default: standard output.")
     ] = None,
     file: Annotated[
-        str | None, typer.Option("--file", metavar="COLUMN", help="Column of the files in a list of images.")
+        str | None, Option("--file", metavar="COLUMN", help="Column of the files in a list of images.")
     ] = None,
     id_column: Annotated[
-        str | None, typer.Option("--id", metavar="COLUMN", help="Column of the table or list that names the samples.")
+        str | None, Option("--id", metavar="COLUMN", help="Column of the table or list that names the samples.")
     ] = None,
     seed: SeedOption = None,
     device: DeviceOption = "auto",
     strict: StrictOption = False,
-    as_json: JsonOption = False,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Classify images or rows with a trained model. Example: study predict mine-final photos/ -o classes.csv
 
@@ -188,7 +169,7 @@ def predict(
     if out is not None:
         write_output(out, predictions_csv(predictions).encode("utf-8", "surrogateescape"))
     if as_json:
-        print_json(predictions.to_document())
+        options.print_json(predictions.to_document())
     else:
         print_text(str(out) if out is not None else predictions_csv(predictions).rstrip("\n"))
     if predictions.warning:
@@ -201,22 +182,20 @@ def predict(
 def evaluate(
     model: ModelArgument,
     data_argument: Annotated[
-        str | None, typer.Argument(metavar="[DATA]", show_default=False, help="The same as --data.")
+        str | None, Argument(metavar="[DATA]", show_default=False, help="The same as --data.")
     ] = None,
     split: Annotated[
-        str | None, typer.Option("--split", help="val, test, train or all; default: val, of a table or folder all.")
+        str | None, Option("--split", help="val, test, train or all; default: val, of a table or folder all.")
     ] = None,
     data: Annotated[
         str | None,
-        typer.Option(
-            "--data", metavar="DATA", help="A table, a folder, or a study file's data; default: the model's own."
-        ),
+        Option("--data", metavar="DATA", help="A table, a folder, or a study file's data; default: the model's own."),
     ] = None,
-    assignments: SetOption = None,
+    assignments: options.SetOption = None,
     seed: SeedOption = None,
     device: DeviceOption = "auto",
     strict: StrictOption = False,
-    as_json: JsonOption = False,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Measure a trained model on a split, or on other data. Example: study evaluate mine-final new.csv"""
     from study.commands.final_training import find_model_files
@@ -241,7 +220,7 @@ def evaluate(
         named |= {"left_out": left_out} if left_out else {}
         named |= {"foreign_bias": foreign} if foreign else {}
         named |= {"classes": list(found.class_sentences)} if found.class_sentences else {}
-        print_json({**found.metrics, "samples": found.samples, **named})
+        options.print_json({**found.metrics, "samples": found.samples, **named})
         return
     is_new = data is not None or any(assignment.startswith("data.path") for assignment in assignments or ())
     part = f", the {split} split of these data; --split all takes every sample" if is_new and split != "all" else ""

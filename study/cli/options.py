@@ -2,10 +2,11 @@
 
 import json
 import math
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
+from typer import Argument, Option
 
 from study.cluster import job_answer
 from study.errors import UserError
@@ -16,20 +17,16 @@ if TYPE_CHECKING:
     from study.commands.progress_view import ProgressView
     from study.driver.session import RunEnd
 
-SpecArgument = Annotated[
-    str, typer.Argument(metavar="SPEC", help="A shipped study file's name, or the path of a YAML file.")
-]
-StudyArgument = Annotated[str, typer.Argument(metavar="NAME", help="A study of this home; see study list.")]
-SetOption = Annotated[
-    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a key; may be repeated.")
-]
-ProfileOption = Annotated[
-    str | None, typer.Option("--profile", metavar="P", help="Apply a block of the file's `profiles`.")
-]
-NameOption = Annotated[str | None, typer.Option("--name", metavar="N", help="Run under another name.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document on standard output, nothing else.")]
+AnswerT = TypeVar("AnswerT")
+
+SpecArgument = Annotated[str, Argument(metavar="SPEC", help="A shipped study file's name, or the path of a YAML file.")]
+StudyArgument = Annotated[str, Argument(metavar="NAME", help="A study of this home; see study list.")]
+SetOption = Annotated[list[str] | None, Option("--set", metavar="KEY=VALUE", help="Override a key; may be repeated.")]
+ProfileOption = Annotated[str | None, Option("--profile", metavar="P", help="Apply a block of the file's `profiles`.")]
+NameOption = Annotated[str | None, Option("--name", metavar="N", help="Run under another name.")]
+JsonOption = Annotated[bool, Option("--json", help="One JSON document on standard output, nothing else.")]
 RayAddressOption = Annotated[
-    str | None, typer.Option("--address", metavar="ADDR", help="Ray cluster, from within its network: auto, HOST:PORT.")
+    str | None, Option("--address", metavar="ADDR", help="Ray cluster, from within its network: auto, HOST:PORT.")
 ]
 ADDRESS_VARIABLE = "STUDY_ADDRESS"
 """Variable that stands for a left out `--address` of commands that take the address of a head's dashboard."""
@@ -60,37 +57,20 @@ def _resolve_required_address(context: typer.Context, parameter: typer.CallbackP
     return address
 
 
-DashboardOption = Annotated[
-    str,
-    typer.Option(
-        "--address",
-        metavar="URL",
-        envvar=ADDRESS_VARIABLE,
-        callback=_resolve_required_address,
-        help="The head's dashboard, as http://head:8265.",
-    ),
-]
+def _address_option(callback: Callable[..., str | None], metavar: str, text: str) -> Any:
+    return Option("--address", metavar=metavar, envvar=ADDRESS_VARIABLE, callback=callback, help=text)
+
+
+HEAD_ADDRESS_TEXT = "The head's dashboard, as http://head:8265"
+ANY_ADDRESS_TEXT = "A cluster: http://HEAD:8265 from outside, auto or HOST:PORT from within"
+DashboardOption = Annotated[str, _address_option(_resolve_required_address, "URL", f"{HEAD_ADDRESS_TEXT}.")]
 OptionalDashboardOption = Annotated[
-    str | None,
-    typer.Option(
-        "--address",
-        metavar="URL",
-        envvar=ADDRESS_VARIABLE,
-        callback=_resolve_optional_address,
-        help="The head's dashboard, as http://head:8265; local: this machine.",
-    ),
+    str | None, _address_option(_resolve_optional_address, "URL", f"{HEAD_ADDRESS_TEXT}; local: this machine.")
 ]
 AnyAddressOption = Annotated[
-    str | None,
-    typer.Option(
-        "--address",
-        metavar="ADDR",
-        envvar=ADDRESS_VARIABLE,
-        callback=_resolve_optional_address,
-        help="A cluster: http://HEAD:8265 from outside, auto or HOST:PORT from within; local: this machine.",
-    ),
+    str | None, _address_option(_resolve_optional_address, "ADDR", f"{ANY_ADDRESS_TEXT}; local: this machine.")
 ]
-QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
+QuietOption = Annotated[bool, Option("--quiet", "-q", help="Show no progress.")]
 
 
 def print_json(document: Any) -> None:
@@ -100,6 +80,20 @@ def print_json(document: Any) -> None:
     document = _null_if_not_finite(to_plain_value(document))
     print(json.dumps(document, indent=2, allow_nan=False))
     job_answer.write_answer_to_log(document)
+
+
+def show(
+    answer: AnswerT,
+    as_json: bool,
+    text: Callable[[AnswerT], object],
+    document: Callable[[AnswerT], object] = lambda answer: answer,
+) -> None:
+    """Show the answer of a command: its text or lines for people, or its document as JSON."""
+    if as_json:
+        print_json(document(answer))
+    else:
+        shown = text(answer)
+        print_text("\n".join(shown) if isinstance(shown, list) else shown)
 
 
 def _null_if_not_finite(value: Any) -> Any:

@@ -1,14 +1,16 @@
 """Commands that prepare a study: its file, and its data."""
 
 import sys
+from operator import itemgetter
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from study.cli import cluster
 from study.cli.cluster import EnvOption, PythonOption
-from study.cli.options import JsonOption, OptionalDashboardOption, QuietOption, SetOption, print_json
+from study.cli.options import JsonOption, OptionalDashboardOption, QuietOption, SetOption, show
 from study.text import escape_control, print_text
 
 
@@ -16,13 +18,12 @@ def spaces(as_json: JsonOption = False) -> None:
     """List the shipped study files, and all names that a file can use. Example: study spaces --json"""
     from study.commands import spaces as shipped
 
-    document = shipped.list_spaces()
-    print_json(document) if as_json else print_text(shipped.spaces_text(document))
+    show(shipped.list_spaces(), as_json, shipped.spaces_text)
 
 
 def schema(
     out: Annotated[
-        Path | None, typer.Option("-o", "--out", metavar="FILE", help="The file to write; default: print it.")
+        Path | None, Option("-o", "--out", metavar="FILE", help="The file to write; default: print it.")
     ] = None,
 ) -> None:
     """Print or write the JSON Schema of study files, for editors. Example: study schema -o study.schema.json"""
@@ -34,105 +35,82 @@ def schema(
 
 
 def init(
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="The study's name.")] = None,
+    name: Annotated[str | None, Argument(metavar="NAME", help="The study's name.")] = None,
     data: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--data",
             metavar="DATA",
             help="A data set's name, a folder of images, or a table (.csv, .parquet, .xlsx ...).",
         ),
     ] = None,
-    target: Annotated[str | None, typer.Option("--target", metavar="COLUMN", help="The column of the class.")] = None,
+    target: Annotated[str | None, Option("--target", metavar="COLUMN", help="The column of the class.")] = None,
     bias: Annotated[
         str | None,
-        typer.Option("--bias", metavar="COLUMN", help="The column of the bias or sensitive attribute; default: none."),
+        Option("--bias", metavar="COLUMN", help="The column of the bias or sensitive attribute; default: none."),
     ] = None,
-    labels: Annotated[
-        str | None, typer.Option("--labels", metavar="FILE", help="The table in a folder of images.")
-    ] = None,
-    file: Annotated[
-        str | None, typer.Option("--file", metavar="COLUMN", help="The table's column with the files.")
-    ] = None,
-    method: Annotated[
+    labels: Annotated[str | None, Option("--labels", metavar="FILE", help="The table in a folder of images.")] = None,
+    file: Annotated[str | None, Option("--file", metavar="COLUMN", help="The table's column with the files.")] = None,
+    methods: Annotated[
         list[str] | None,
-        typer.Option(
-            "--method", metavar="METHOD", help="A loss or method; with FairKL: METHOD+fair_kl. May be repeated."
-        ),
+        Option("--method", metavar="METHOD", help="A loss or method; with FairKL: METHOD+fair_kl. May be repeated."),
     ] = None,
-    gpu: Annotated[bool | None, typer.Option("--gpu/--cpu", help="Where its trials run.")] = None,
-    trials: Annotated[int | None, typer.Option("--trials", min=1, help="Number of configurations to try.")] = None,
+    gpu: Annotated[bool | None, Option("--gpu/--cpu", help="Where its trials run.")] = None,
+    trials: Annotated[int | None, Option("--trials", min=1, help="Number of configurations to try.")] = None,
     guess: Annotated[
         str | None,
-        typer.Option("--guess", metavar="G", help="What may be learned instead: colour, texture or unknown."),
+        Option("--guess", metavar="G", help="What may be learned instead: colour, texture or unknown."),
     ] = None,
     missing: Annotated[
-        str | None, typer.Option("--missing", metavar="M", help="What to do with rows that have gaps: fill or drop.")
+        str | None, Option("--missing", metavar="M", help="What to do with rows that have gaps: fill or drop.")
     ] = None,
     pretrained: Annotated[
         bool | None,
-        typer.Option(
+        Option(
             "--pretrained/--no-pretrained",
             help="Train on the features of a frozen pretrained network; default: for photographs, if one is here.",
         ),
     ] = None,
     weights: Annotated[
-        str | None, typer.Option("--weights", metavar="FILE", help="Weights of such a network: .safetensors or .pth.")
+        str | None, Option("--weights", metavar="FILE", help="Weights of such a network: .safetensors or .pth.")
     ] = None,
     without: Annotated[
         list[str] | None,
-        typer.Option("--without", metavar="COLUMNS", help="Columns of a table that are no inputs, a,b; or none."),
+        Option("--without", metavar="COLUMNS", help="Columns of a table that are no inputs, a,b; or none."),
     ] = None,
     assignments: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A key of the file; may be repeated.")
+        list[str] | None, Option("--set", metavar="KEY=VALUE", help="A key of the file; may be repeated.")
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option("-o", "--out", metavar="FILE", help="The file; default: NAME.yaml.")
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+    out: Annotated[Path | None, Option("-o", "--out", metavar="FILE", help="The file; default: NAME.yaml.")] = None,
+    force: Annotated[bool, Option("--force", help="Replace an existing file.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Write a study file; asks for what is not given. Example: study init mine --data birds/ --bias place"""
+    given = locals()
     from study.commands import init as beginning
     from study.commands.init_answers import AnswerSource
+    from study.knobs import to_options
     from study.text import shell_command
 
     def ask(question: str, default: str | None) -> str:
         return str(typer.prompt(escape_control(question), default=default, err=True))
 
-    flags = beginning.InitOptions(
-        name,
-        data,
-        labels,
-        file,
-        target,
-        bias,
-        method,
-        gpu,
-        trials,
-        guess,
-        missing,
-        without,
-        assignments or (),
-        pretrained,
-        weights,
-    )
     answers = ask if sys.stdin.isatty() and not as_json else None
     asker = AnswerSource(answers, lambda sentence: print_text(sentence, sys.stderr))
+    flags = to_options(beginning.InitOptions, {**given, "assignments": assignments or ()})
     path = beginning.write_study_file(flags, out, force, asker)
-    print_json({"file": str(path)}) if as_json else print_text(f"{path}: what would run: {shell_command('plan', path)}")
+    show({"file": str(path)}, as_json, lambda _: f"{path}: what would run: {shell_command('plan', path)}")
 
 
 def list_data(as_json: JsonOption = False) -> None:
     """List the data sets and whether their files are there. Example: study data list --json"""
     from study.commands import data as data_commands
 
-    rows = data_commands.list_data_sets()
-    print_json(rows) if as_json else print_text(data_commands.data_sets_table(rows))
+    show(data_commands.list_data_sets(), as_json, data_commands.data_sets_table)
 
 
 def prepare_data(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A data set; see study data list.")],
+    name: Annotated[str, Argument(metavar="NAME", help="A data set; see study data list.")],
     assignments: SetOption = None,
     address: OptionalDashboardOption = None,
     env: EnvOption = None,
@@ -149,17 +127,16 @@ def prepare_data(
         return
     with data_commands.download_progress_bars(quiet) as progress:
         document = data_commands.prepare_data_set(name, assignments or (), progress)
-    print_json(document) if as_json else print_text(data_commands.prepared_data_text(document))
+    show(document, as_json, data_commands.prepared_data_text)
 
 
 def export_data(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A data set of images; see study data list.")],
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A new folder.")],
+    name: Annotated[str, Argument(metavar="NAME", help="A data set of images; see study data list.")],
+    folder: Annotated[Path, Argument(metavar="FOLDER", help="A new folder.")],
     assignments: SetOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Write a data set's images as PNG, with a table of labels. Example: study data export biased_digits photos"""
     from study.commands.data import export_images
 
-    labels = export_images(name, folder, assignments or ())
-    print_json({"labels": str(labels)}) if as_json else print_text(labels)
+    show({"labels": str(export_images(name, folder, assignments or ()))}, as_json, itemgetter("labels"))

@@ -1,29 +1,16 @@
 """Commands that run trials, of one study or of many."""
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
+from study.cli import options
 from study.cli.cluster import FollowOption, is_remote_address, resume_on_cluster, to_option_words
-from study.cli.options import (
-    AnyAddressOption,
-    JsonOption,
-    NameOption,
-    ProfileOption,
-    QuietOption,
-    RayAddressOption,
-    SetOption,
-    SpecArgument,
-    StudyArgument,
-    create_progress_view,
-    exit_unless_complete,
-    print_json,
-    show_run_end,
-)
 from study.errors import UserError
 from study.text import print_text, shell_command
 
@@ -32,20 +19,18 @@ if TYPE_CHECKING:
     from study.driver.session import RunEnd
     from study.home.folder import Home, StudyFolder
 
-DetachOption = Annotated[
-    bool, typer.Option("--detach", help="Run it in the background; return once its first trials begin.")
-]
-MoreTrialsOption = Annotated[str | None, typer.Option("--trials", metavar="+N", help="Add N trials to the search.")]
+DetachOption = Annotated[bool, Option("--detach", help="Run it in the background; return once its first trials begin.")]
+MoreTrialsOption = Annotated[str | None, Option("--trials", metavar="+N", help="Add N trials to the search.")]
 
 
 def run(
-    spec: SpecArgument,
-    name: NameOption = None,
-    assignments: SetOption = None,
-    profile: ProfileOption = None,
-    address: RayAddressOption = None,
-    or_resume: Annotated[bool, typer.Option("--or-resume", help="Resume the study if it already exists.")] = False,
-    quiet: QuietOption = False,
+    spec: options.SpecArgument,
+    name: options.NameOption = None,
+    assignments: options.SetOption = None,
+    profile: options.ProfileOption = None,
+    address: options.RayAddressOption = None,
+    or_resume: Annotated[bool, Option("--or-resume", help="Resume the study if it already exists.")] = False,
+    quiet: options.QuietOption = False,
     detach: DetachOption = False,
 ) -> None:
     """Run a study here, or on a cluster. Example: study run quickstart --set search.trials=50"""
@@ -56,14 +41,14 @@ def run(
     if detach:
         _run_detached(home, quiet, run_from_file, given, address=address, or_resume=or_resume)
         return
-    show_run_end(run_from_file(home, given, create_progress_view(quiet), address, or_resume=or_resume))
+    options.show_run_end(run_from_file(home, given, options.create_progress_view(quiet), address, or_resume=or_resume))
 
 
 def _run_detached(home: "Home", quiet: bool, task: "Callable[..., RunEnd]", *given: Any, **named: Any) -> None:
     """Have a separate driver do something, and say where to look at it."""
     from study.driver.driver_process import DETACHED_DRIVER_LOG, start_detached_driver
 
-    folder, pid = start_detached_driver(create_progress_view(quiet), home, task, *given, **named)
+    folder, pid = start_detached_driver(options.create_progress_view(quiet), home, task, *given, **named)
     if pid is None:
         print_text(f"{folder.name}: no trial was left to run. Its state: {shell_command('status', folder.name)}")
         return
@@ -72,27 +57,25 @@ def _run_detached(home: "Home", quiet: bool, task: "Callable[..., RunEnd]", *giv
     print_text(f"look at it: {shell_command('attach', folder.name)}\nstop it:    {shell_command('stop', folder.name)}")
 
 
-def attach(name: StudyArgument, quiet: QuietOption = False) -> None:
+def attach(name: options.StudyArgument, quiet: options.QuietOption = False) -> None:
     """Follow a running study until it ends; Ctrl-C leaves it running. Example: study attach quickstart"""
     from study.driver.driver_process import follow_running_study
     from study.home.folder import Home
 
-    show_run_end(follow_running_study(create_progress_view(quiet), Home.locate().find_study(name)))
+    options.show_run_end(follow_running_study(options.create_progress_view(quiet), Home.locate().find_study(name)))
 
 
 def resume(
-    name: StudyArgument,
+    name: options.StudyArgument,
     trials: MoreTrialsOption = None,
     assignments: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="From here on: a key of resources, or search.concurrency."),
+        Option("--set", metavar="KEY=VALUE", help="From here on: a key of resources, or search.concurrency."),
     ] = None,
-    failed: Annotated[
-        bool, typer.Option("--failed", help="Run failed trials again, once you fixed the cause.")
-    ] = False,
-    address: AnyAddressOption = None,
+    failed: Annotated[bool, Option("--failed", help="Run failed trials again, once you fixed the cause.")] = False,
+    address: options.AnyAddressOption = None,
     follow: FollowOption = False,
-    quiet: QuietOption = False,
+    quiet: options.QuietOption = False,
     detach: DetachOption = False,
 ) -> None:
     """Resume a study after a stop or crash, or add trials to it. Example: study resume quickstart --trials +50"""
@@ -119,24 +102,20 @@ def resume(
     if detach:
         _run_detached(home, quiet, running.resume_study, name, **asked, assignments=assignments or ())
         return
-    view, changes = create_progress_view(quiet), assignments or ()
-    show_run_end(running.resume_study(home, name, view, trials, address, assignments=changes, failed=failed))
+    view, changes = options.create_progress_view(quiet), assignments or ()
+    options.show_run_end(running.resume_study(home, name, view, trials, address, assignments=changes, failed=failed))
 
 
 def confirm(
-    name: StudyArgument,
-    top: Annotated[
-        int | None, typer.Option("--top", min=1, help="Number of the best configurations; default: 5.")
-    ] = None,
+    name: options.StudyArgument,
+    top: Annotated[int | None, Option("--top", min=1, help="Number of the best configurations; default: 5.")] = None,
     seeds: Annotated[
-        int | None, typer.Option("--seeds", min=2, help="Number of fresh seeds, those that ran included; default: 5.")
+        int | None, Option("--seeds", min=2, help="Number of fresh seeds, those that ran included; default: 5.")
     ] = None,
-    rules: Annotated[
-        bool, typer.Option("--rules", help="Also run what each selection rule would have picked.")
-    ] = False,
-    address: AnyAddressOption = None,
+    rules: Annotated[bool, Option("--rules", help="Also run what each selection rule would have picked.")] = False,
+    address: options.AnyAddressOption = None,
     follow: FollowOption = False,
-    quiet: QuietOption = False,
+    quiet: options.QuietOption = False,
 ) -> None:
     """Run a study's best configurations again on fresh seeds. Example: study confirm quickstart --top 5 --seeds 5"""
     if is_remote_address(address, follow):
@@ -152,28 +131,29 @@ def confirm(
     from study.driver import run as running
     from study.home.folder import Home
 
-    show_run_end(running.confirm_study(Home.locate(), name, create_progress_view(quiet), top, seeds, rules, address))
+    view = options.create_progress_view(quiet)
+    options.show_run_end(running.confirm_study(Home.locate(), name, view, top, seeds, rules, address))
 
 
 def ablate(
-    name: StudyArgument,
+    name: options.StudyArgument,
     seeds: Annotated[
         int | None,
-        typer.Option("--seeds", min=2, help="Number of seeds, those that ran included; default: as confirm."),
+        Option("--seeds", min=2, help="Number of seeds, those that ran included; default: as confirm."),
     ] = None,
     knobs: Annotated[
         str | None,
-        typer.Option("--knobs", metavar="KEY,KEY", help="Knobs to measure; the others change together last."),
+        Option("--knobs", metavar="KEY,KEY", help="Knobs to measure; the others change together last."),
     ] = None,
     order: Annotated[
         str | None,
-        typer.Option("--order", metavar="KEY,KEY", help="Order of steps; default: importance in the search."),
+        Option("--order", metavar="KEY,KEY", help="Order of steps; default: importance in the search."),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would run, and start nothing.")] = False,
-    address: AnyAddressOption = None,
+    dry_run: Annotated[bool, Option("--dry-run", help="Say what would run, and start nothing.")] = False,
+    address: options.AnyAddressOption = None,
     follow: FollowOption = False,
-    quiet: QuietOption = False,
-    as_json: JsonOption = False,
+    quiet: options.QuietOption = False,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Measure what each knob adds between baseline and best. Example: study ablate quickstart --seeds 5"""
     from study.commands import ablate_study
@@ -181,7 +161,7 @@ def ablate(
     request = ablate_study.AblationRequest(seeds, _split_keys(knobs), _split_keys(order))
 
     def show_plan(plan: ablate_study.AblationSummary) -> None:
-        print_json(plan) if as_json else print_text("\n".join(ablate_study.ablation_plan_lines(plan)))
+        options.show(plan, as_json, ablate_study.ablation_plan_lines)
 
     if is_remote_address(address, follow):
         from study.cluster.job_client import JobClient
@@ -205,11 +185,11 @@ def ablate(
         return
     if not as_json:
         show_plan(plan)
-    outcome = running.run_ablation(home, name, create_progress_view(quiet or as_json), request, address)
+    outcome = running.run_ablation(home, name, options.create_progress_view(quiet or as_json), request, address)
     result = ablate_study.ablation_result(home.find_study(name))
-    print_json(result) if as_json else print_text(f"\n{ablate_study.effects_as_markdown(result)}")
+    options.show(result, as_json, lambda found: f"\n{ablate_study.effects_as_markdown(found)}")
     if outcome is not None:
-        exit_unless_complete(outcome) if as_json else show_run_end(outcome)
+        options.exit_unless_complete(outcome) if as_json else options.show_run_end(outcome)
 
 
 def _split_keys(text: str | None) -> tuple[str, ...]:
@@ -218,13 +198,13 @@ def _split_keys(text: str | None) -> tuple[str, ...]:
 
 
 def trial(
-    spec: SpecArgument,
-    assignments: SetOption = None,
-    profile: ProfileOption = None,
+    spec: options.SpecArgument,
+    assignments: options.SetOption = None,
+    profile: options.ProfileOption = None,
     fold: Annotated[
-        int | None, typer.Option("--fold", metavar="K", help="Validate on this fold of data.folds, from 0 on.")
+        int | None, Option("--fold", metavar="K", help="Validate on this fold of data.folds, from 0 on.")
     ] = None,
-    as_json: JsonOption = False,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Run one trial in this process, without Ray. Example: study trial quickstart --set method.lambda=1"""
     from study.commands import single_trial
@@ -232,84 +212,73 @@ def trial(
     from study.spec import load_study
 
     study = load_study(spec, assignments or (), profile, one_trial=True)
-    epochs, device, sizes = [], dict[str, str](), dict[str, int]()
-
-    def hear(found: Mapping[str, str]) -> None:
-        device.update(found)
-        if not as_json:
-            print_text(f"device  {device_text(found)}")
-
-    for metrics in single_trial.run_trial(study, tell=hear, fold=fold, tell_sizes=sizes.update):
-        epochs.append(metrics)
-        if not as_json:
-            print_text(single_trial.epoch_line(study, metrics))
-    if not as_json and epochs:
-        facts = study.facts_of_data(study.trial_document({})["data"])
-        rows = single_trial.metrics_table(epochs[-1], facts.class_names, facts.bias_names, sizes)
-        print_text("\n".join([f"\nall metrics after epoch {len(epochs)}:", *rows]))
+    begun, config = single_trial.SingleTrial(study, fold=fold), study.trial_config({}).to_document()
     if as_json:
-        config = study.trial_config({}).to_document()
-        print_json({"name": study.name, "config": config, "device": device, "epochs": epochs})
+        epochs = list(begun.epochs())
+        options.print_json({"name": study.name, "config": config, "device": begun.device, "epochs": epochs})
+        return
+    print_text(f"device  {device_text(begun.device)}")
+    metrics = None
+    for metrics in begun.epochs():
+        print_text(single_trial.epoch_line(study, metrics))
+    if metrics is not None:
+        facts = study.facts_of_data(study.trial_document({})["data"])
+        names = facts.class_names, facts.bias_names
+        rows = single_trial.metrics_table(metrics, *names, begun.group_sizes)
+        print_text("\n".join([f"\nall metrics after epoch {metrics['epoch']:.0f}:", *rows]))
 
 
 def reproduce(
-    table: Annotated[str, typer.Argument(metavar="TABLE", help="A paper's table, as fairkl-table12.")],
-    name: NameOption = None,
-    profile: ProfileOption = None,
-    seeds: Annotated[str | None, typer.Option("--seeds", metavar="S,S", help="Training seeds, as 0,1,2.")] = None,
-    assignments: SetOption = None,
+    table: Annotated[str, Argument(metavar="TABLE", help="A paper's table, as fairkl-table12.")],
+    name: options.NameOption = None,
+    profile: options.ProfileOption = None,
+    seeds: Annotated[str | None, Option("--seeds", metavar="S,S", help="Training seeds, as 0,1,2.")] = None,
+    assignments: options.SetOption = None,
     readings: Annotated[
         str | None,
-        typer.Option("--readings", metavar="R,R", help="Compare readings of the paper's protocol; all: each."),
+        Option("--readings", metavar="R,R", help="Compare readings of the paper's protocol; all: each."),
     ] = None,
-    only_report: Annotated[bool, typer.Option("--report", help="Run nothing; print the table so far.")] = False,
-    quiet: QuietOption = False,
-    as_json: JsonOption = False,
+    only_report: Annotated[bool, Option("--report", help="Run nothing; print the table so far.")] = False,
+    quiet: options.QuietOption = False,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Run a paper's table and print it beside the paper's. Example: study reproduce fairkl-table12 --profile cpu"""
     from study import reproduce as reproducing
     from study.home.folder import Home
 
     home, request = Home.locate(), reproducing.ReproductionRequest(name, profile, tuple(assignments or ()), seeds)
-    shown = create_progress_view(quiet or as_json)
+    shown = options.create_progress_view(quiet or as_json)
     if readings is not None:
         from study.reproduce import reading_comparison as comparing
 
         ends = [] if only_report else list(reproducing.run_readings(home, table, request, readings, shown))
         compared = reproducing.compare_requested_readings(home, table, request, readings)
-        if as_json:
-            print_json(comparing.comparison_to_dict(compared))
-        else:
-            print_text(comparing.comparison_to_markdown(compared))
+        options.show(compared, as_json, comparing.comparison_to_markdown, comparing.comparison_to_dict)
         if ends:
-            exit_unless_complete(next((one for one in ends if one.record.state != "complete"), ends[-1]))
+            options.exit_unless_complete(next((one for one in ends if one.record.state != "complete"), ends[-1]))
         return
     outcome = None if only_report else reproducing.run_reproduction(home, table, request, shown)
     current = reproducing.current_table(home, table, request)
-    if as_json:
-        print_json(reproducing.reproduction_to_dict(current))
-    else:
-        print_text(reproducing.reproduction_to_markdown(current))
+    options.show(current, as_json, reproducing.reproduction_to_markdown, reproducing.reproduction_to_dict)
     if outcome is not None and not as_json:
-        show_run_end(outcome)
+        options.show_run_end(outcome)
 
 
 def suite(
-    file: Annotated[str, typer.Argument(metavar="SUITE", help="A shipped suite's name, or the path of a YAML file.")],
-    plan: Annotated[bool, typer.Option("--plan", help="Show what has run and what is left; start nothing.")] = False,
-    only_report: Annotated[bool, typer.Option("--report", help="Run nothing; print the tables so far.")] = False,
+    file: Annotated[str, Argument(metavar="SUITE", help="A shipped suite's name, or the path of a YAML file.")],
+    plan: Annotated[bool, Option("--plan", help="Show what has run and what is left; start nothing.")] = False,
+    only_report: Annotated[bool, Option("--report", help="Run nothing; print the tables so far.")] = False,
     out: Annotated[
         Path | None,
-        typer.Option("-o", "--out", metavar="FILE", help="Also write the tables: .md, .tex or .csv, by its ending."),
+        Option("-o", "--out", metavar="FILE", help="Also write the tables: .md, .tex or .csv, by its ending."),
     ] = None,
-    address: RayAddressOption = None,
-    quiet: QuietOption = False,
-    as_json: JsonOption = False,
+    address: options.RayAddressOption = None,
+    quiet: options.QuietOption = False,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Run methods x data sets x searches, and print the table. Example: study suite quickstart_suite --plan"""
     from study.analysis.tables import suite_tables
     from study.driver import run_suite as suites
-    from study.driver.run_suite import plan_suite, suite_plan_text
     from study.home.folder import Home
     from study.spec.suite import load_suite
 
@@ -318,21 +287,19 @@ def suite(
     suites.check_output_file(out)
     home, wanted = Home.locate(), load_suite(file)
     if plan:
-        planned = plan_suite(home, wanted)
-        print_json(planned) if as_json else print_text(suite_plan_text(planned))
+        options.show(suites.plan_suite(home, wanted), as_json, suites.suite_plan_text)
         return
-    silent = quiet or as_json
-    end = None
+    silent, end = quiet or as_json, None
     if only_report:
         suites.check_suite_unchanged(home, wanted)
     else:
         tell = (lambda _: None) if silent else print_text
-        end = suites.run_suite(home, wanted, file, create_progress_view(silent), tell, address)
+        end = suites.run_suite(home, wanted, file, options.create_progress_view(silent), tell, address)
     found = suites.suite_tables_so_far(home, wanted)
     if out is not None:
         suites.write_tables_to_file(found, out)
     if as_json:
-        print_json(suite_tables.suite_to_plain_dict(found))
+        options.print_json(suite_tables.suite_to_plain_dict(found))
     else:
         print_text(suite_tables.suite_to_markdown(found), end="")
     if end is not None:
@@ -359,7 +326,7 @@ def _show_suite_end(end: "SuiteEnd", file: str) -> None:
         raise typer.Exit(1)
 
 
-def drive(number: Annotated[int, typer.Argument(help="Of the pipe's end.")]) -> None:
+def drive(number: Annotated[int, Argument(help="Of the pipe's end.")]) -> None:
     """Do the task that another process sends through a pipe; see `study.driver.driver_process`."""
     from study.driver import driver_process
 

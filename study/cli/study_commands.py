@@ -1,21 +1,15 @@
 """Commands that show, export and remove studies, and ask something of one that runs."""
 
 import sys
+from functools import partial
+from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
-from study.cli import cluster
-from study.cli.options import (
-    JsonOption,
-    OptionalDashboardOption,
-    ProfileOption,
-    SetOption,
-    SpecArgument,
-    StudyArgument,
-    print_json,
-)
+from study.cli import cluster, options
 from study.errors import UserError
 from study.text import print_text, shell_command
 
@@ -35,11 +29,11 @@ def _home_to_read(address: str | None, *names: str) -> "Home":
 
 
 def plan(
-    spec: SpecArgument,
-    assignments: SetOption = None,
-    profile: ProfileOption = None,
-    fast: Annotated[bool, typer.Option("--fast", help="Run no epoch here to estimate the time.")] = False,
-    as_json: JsonOption = False,
+    spec: options.SpecArgument,
+    assignments: options.SetOption = None,
+    profile: options.ProfileOption = None,
+    fast: Annotated[bool, Option("--fast", help="Run no epoch here to estimate the time.")] = False,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Show what a study would run and how long it would take; start nothing. Example: study plan quickstart"""
     from study.commands import plan as plans
@@ -58,12 +52,12 @@ def plan(
 
     estimated = CostEstimate(None, "--fast") if fast else estimate_cost(study, planned, begins)
     if as_json:
-        print_json(to_plain_dict(planned) | to_plain_dict(estimated))
+        options.print_json(to_plain_dict(planned) | to_plain_dict(estimated))
     else:
         print_text(cost_estimate_text(estimated))
 
 
-def list_studies(address: OptionalDashboardOption = None, as_json: JsonOption = False) -> None:
+def list_studies(address: options.OptionalDashboardOption = None, as_json: options.JsonOption = False) -> None:
     """List the studies of this home, or of a cluster. Example: study list --json"""
     from study.commands import status
     from study.home.folder import Home
@@ -72,15 +66,15 @@ def list_studies(address: OptionalDashboardOption = None, as_json: JsonOption = 
         from study.commands.on_cluster import RemoteStudies
 
         there = RemoteStudies(address)
-        rows = there.list_rows()
-        print_json(rows) if as_json else print_text(there.studies_table(rows))
+        options.show(there.list_rows(), as_json, there.studies_table)
         return
     home = Home.locate()
-    rows = status.list_study_rows(home)
-    print_json(rows) if as_json else print_text(status.studies_table(home, rows))
+    options.show(status.list_study_rows(home), as_json, partial(status.studies_table, home))
 
 
-def show_status(name: StudyArgument, address: OptionalDashboardOption = None, as_json: JsonOption = False) -> None:
+def show_status(
+    name: options.StudyArgument, address: options.OptionalDashboardOption = None, as_json: options.JsonOption = False
+) -> None:
     """Show a study's state, trials, best so far and pace. Example: study status quickstart"""
     from study.commands import status
     from study.home.folder import Home
@@ -88,24 +82,22 @@ def show_status(name: StudyArgument, address: OptionalDashboardOption = None, as
     if address:
         from study.commands import on_cluster
 
-        there = on_cluster.RemoteStudies(address).status(name)
-        print_json(there) if as_json else print_text(on_cluster.remote_status_text(there))
-        return
-    document = status.study_status(Home.locate().find_study(name))
-    print_json(document) if as_json else print_text("\n".join(status.study_status_lines(document)))
+        options.show(on_cluster.RemoteStudies(address).status(name), as_json, on_cluster.remote_status_text)
+    else:
+        options.show(status.study_status(Home.locate().find_study(name)), as_json, status.study_status_lines)
 
 
 def report(
-    name: StudyArgument,
+    name: options.StudyArgument,
     out: Annotated[
-        Path | None, typer.Option("-o", "--out", metavar="DIR", help="The folder to write to; default: the study's.")
+        Path | None, Option("-o", "--out", metavar="DIR", help="The folder to write to; default: the study's.")
     ] = None,
-    pdf: Annotated[bool, typer.Option("--pdf", help="Also write each figure as a PDF.")] = False,
+    pdf: Annotated[bool, Option("--pdf", help="Also write each figure as a PDF.")] = False,
     watch: Annotated[
-        bool, typer.Option("--watch", help="Keep it up to date while the study runs; the page reloads itself.")
+        bool, Option("--watch", help="Keep it up to date while the study runs; the page reloads itself.")
     ] = False,
-    address: OptionalDashboardOption = None,
-    as_json: JsonOption = False,
+    address: options.OptionalDashboardOption = None,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Write tables, figures and an HTML page of a study. Example: study report quickstart -o report"""
     from study.commands import report as reporting
@@ -118,21 +110,19 @@ def report(
         return
     home = _home_to_read(address, name)
     page, untracked = reporting.write_study_report(home, name, out, pdf)
-    if as_json:
-        print_json({"name": name, "page": str(page), "rules": reporting.rule_pick_rows(home, name)})
-    else:
-        print_text(page)
+    rules = reporting.rule_pick_rows(home, name) if as_json else ()
+    options.show({"name": name, "page": str(page), "rules": rules}, as_json, itemgetter("page"))
     if untracked:
         print_text(f"the report in MLflow is the old one: {untracked}", sys.stderr)
 
 
 def compare(
-    names: Annotated[list[str], typer.Argument(metavar="NAME NAME ...", help="Studies; see study list.")],
+    names: Annotated[list[str], Argument(metavar="NAME NAME ...", help="Studies; see study list.")],
     metric: Annotated[
-        str | None, typer.Option("--metric", metavar="METRIC", help="One that all have; default: the studies' own.")
+        str | None, Option("--metric", metavar="METRIC", help="One that all have; default: the studies' own.")
     ] = None,
-    address: OptionalDashboardOption = None,
-    as_json: JsonOption = False,
+    address: options.OptionalDashboardOption = None,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Show studies of the same data and metric side by side. Example: study compare quickstart mine"""
     from study.analysis.report.page import frame_to_markdown
@@ -144,7 +134,7 @@ def compare(
     studies = [Results.load(folder) for folder in folders]
     comparison = compare_studies.compare_studies(studies, metric)
     if as_json:
-        print_json(comparison)
+        options.print_json(comparison)
         return
     print_text(frame_to_markdown(compare_studies.printed_comparison(comparison, metric)))
     for line in compare_studies.left_out_notes(studies, metric):
@@ -152,30 +142,30 @@ def compare(
 
 
 def export(
-    name: StudyArgument,
+    name: options.StudyArgument,
     out: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             "-o",
             "--out",
             metavar="FILE",
             help="The file, NAME-best.yaml by default; of several configurations, FILE-1, FILE-2 ...",
         ),
     ] = None,
-    top: Annotated[int | None, typer.Option("--top", min=1, help="How many; default: 1, or a whole front.")] = None,
+    top: Annotated[int | None, Option("--top", min=1, help="How many; default: 1, or a whole front.")] = None,
     where: Annotated[
         list[str] | None,
-        typer.Option("--where", metavar="LIMIT", help="A limit to keep, as val/equalized_odds<=0.05; may be repeated."),
+        Option("--where", metavar="LIMIT", help="A limit to keep, as val/equalized_odds<=0.05; may be repeated."),
     ] = None,
     by: Annotated[
-        str | None, typer.Option("--by", metavar="METRIC", help="The metric to rank by; default: the study's.")
+        str | None, Option("--by", metavar="METRIC", help="The metric to rank by; default: the study's.")
     ] = None,
     pareto: Annotated[
-        str | None, typer.Option("--pareto", metavar="M,M", help="The front of these metrics: what no other beats.")
+        str | None, Option("--pareto", metavar="M,M", help="The front of these metrics: what no other beats.")
     ] = None,
-    trial: Annotated[int | None, typer.Option("--trial", min=0, help="The configuration of this trial.")] = None,
-    address: OptionalDashboardOption = None,
-    as_json: JsonOption = False,
+    trial: Annotated[int | None, Option("--trial", min=0, help="The configuration of this trial.")] = None,
+    address: options.OptionalDashboardOption = None,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Write a study's best configurations as files. Example: study export quickstart --top 3 -o best.yaml"""
     from study.commands import export_configurations as exporting
@@ -186,19 +176,17 @@ def export(
     choice = CandidateSelection(top, trial, where or (), by, metrics)
     folder = _home_to_read(address, name).find_study(name)
     written = exporting.export_best(folder, Results.load(folder), out or Path(f"{name}-best.yaml"), choice)
-    if as_json:
-        print_json({"name": name, "files": [file.to_document() for file in written]})
-    else:
-        print_text("\n".join(str(file.path) for file in written))
+    document = {"name": name, "files": [file.to_document() for file in written]}
+    options.show(document, as_json, lambda _: [str(file.path) for file in written])
     if single := [file for file in written if file.rests_on_one_seed]:
         print_text(f"{len(single)} of {len(written)} rest on one seed. Fresh seeds: study confirm {name}", sys.stderr)
 
 
 def delete(
-    name: StudyArgument,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-    address: OptionalDashboardOption = None,
-    as_json: JsonOption = False,
+    name: options.StudyArgument,
+    yes: Annotated[bool, Option("--yes", "-y", help="Do not ask.")] = False,
+    address: options.OptionalDashboardOption = None,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Remove a study: its folder, its MLflow runs and their artifacts. Example: study delete quickstart --yes"""
     from study.home.folder import Home
@@ -220,13 +208,13 @@ def delete(
         home = Home.locate()
         ask(deleting.deletion_sentence(home, name))
         deleting.delete_study(home, name)
-    print_json({"name": name, "deleted": True}) if as_json else print_text(f"{name}: removed")
+    options.show({"name": name, "deleted": True}, as_json, lambda _: f"{name}: removed")
 
 
 def ui(
-    port: Annotated[int, typer.Option("--port", min=1, max=65535)] = 5000,
+    port: Annotated[int, Option("--port", min=1, max=65535)] = 5000,
     optuna: Annotated[
-        str | None, typer.Option("--optuna", metavar="NAME", help="Show this study in Optuna's dashboard instead.")
+        str | None, Option("--optuna", metavar="NAME", help="Show this study in Optuna's dashboard instead.")
     ] = None,
 ) -> None:
     """Start the MLflow UI on this home, on loopback. Example: study ui --port 5001"""
@@ -244,17 +232,15 @@ def ui(
 
 def import_trials(
     storage: Annotated[
-        str, typer.Argument(metavar="STORAGE", help="A database's URL, or a journal's or an SQLite file's path.")
+        str, Argument(metavar="STORAGE", help="A database's URL, or a journal's or an SQLite file's path.")
     ],
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The Optuna study in it.")],
-    file: Annotated[str, typer.Argument(metavar="SPEC", help="A study file that searches the same parameters.")],
-    out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="The file to write.")],
-    top: Annotated[int, typer.Option("--top", min=1, help="Largest number of configurations.")] = 10,
+    name: Annotated[str, Argument(metavar="NAME", help="The Optuna study in it.")],
+    file: Annotated[str, Argument(metavar="SPEC", help="A study file that searches the same parameters.")],
+    out: Annotated[Path, Option("-o", "--out", metavar="FILE", help="The file to write.")],
+    top: Annotated[int, Option("--top", min=1, help="Largest number of configurations.")] = 10,
     renamed: Annotated[
         list[str] | None,
-        typer.Option(
-            "--rename", metavar="NAME=KEY", help="Key that a parameter is; `NAME=` leaves it out; may be repeated."
-        ),
+        Option("--rename", metavar="NAME=KEY", help="Key that a parameter is; `NAME=` leaves it out; may be repeated."),
     ] = None,
 ) -> None:
     """Begin a study file with the best of an Optuna study. Example: study import my.db mine quickstart -o q.yaml"""
@@ -267,13 +253,13 @@ def stop(
     name: cluster.RemoteStudyArgument,
     trial: Annotated[
         list[int] | None,
-        typer.Option("--trial", metavar="T", min=0, help="Only this trial, at its next report; may be repeated."),
+        Option("--trial", metavar="T", min=0, help="Only this trial, at its next report; may be repeated."),
     ] = None,
     search: Annotated[
-        bool, typer.Option("--search", help="Only the search: try no further configuration; the study goes on.")
+        bool, Option("--search", help="Only the search: try no further configuration; the study goes on.")
     ] = False,
-    address: OptionalDashboardOption = None,
-    as_json: JsonOption = False,
+    address: options.OptionalDashboardOption = None,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Stop a study in good order, or one of its trials, or its search. Example: study stop quickstart --trial 3"""
     from study.cluster.job_client import JobClient
@@ -285,12 +271,11 @@ def stop(
     if trial or search:
         given = [word for number in trial or () for word in ("--trial", str(number))] or ["--search"]
         if address is not None:
-            _show_remote(JobClient(address).run_short_command(name, "stop", name, *given), as_json)
+            options.show(JobClient(address).run_short_command(name, "stop", name, *given), as_json, _answer_lines)
             return
         folder = Home.locate().find_study(name)
         done = ask_driver.request_trials_end(folder, trial) if trial else [ask_driver.request_search_end(folder)]
-        documents, text = [one.to_document() for one in done], "\n".join(one.message for one in done)
-        print_json({"name": name, "asked": documents}) if as_json else print_text(text)
+        options.show({"name": name, "asked": [one.to_document() for one in done]}, as_json, _answer_lines)
         return
     how = shell_command("resume", name, *(("--address", address) if address else ()))
     if address is None:
@@ -298,19 +283,19 @@ def stop(
     else:
         stopped = f"job {JobClient(address).stop_study(name).id}"
     text = f"{name}: stopped, {stopped}. Go on with it: {how}"
-    print_json({"name": name, "stopped": stopped}) if as_json else print_text(text)
+    options.show({"name": name, "stopped": stopped}, as_json, lambda _: text)
 
 
 def enqueue(
     name: cluster.RemoteStudyArgument,
     assignments: Annotated[
-        list[str] | None, typer.Argument(metavar="KEY=VALUE ...", help="Searched keys and their values.")
+        list[str] | None, Argument(metavar="KEY=VALUE ...", help="Searched keys and their values.")
     ] = None,
     like: Annotated[
-        int | None, typer.Option("--like", metavar="T", min=0, help="Take every other key from this trial.")
+        int | None, Option("--like", metavar="T", min=0, help="Take every other key from this trial.")
     ] = None,
-    address: OptionalDashboardOption = None,
-    as_json: JsonOption = False,
+    address: options.OptionalDashboardOption = None,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Have a running search try a configuration next. Example: study enqueue quickstart --like 3 method.alpha=0.5"""
     from study.cluster.job_client import JobClient
@@ -322,17 +307,13 @@ def enqueue(
         raise UserError(f"KEY=VALUE: is missing, as in {example}")
     if address is not None:
         given = [*(assignments or ()), *(("--like", str(like)) if like is not None else ())]
-        _show_remote(JobClient(address).run_short_command(name, "enqueue", name, *given), as_json)
-        return
-    done = ask_driver.request_configuration(Home.locate().find_study(name), assignments or (), like)
-    print_json({"name": name, "asked": [done.to_document()]}) if as_json else print_text(done.message)
+        answer = JobClient(address).run_short_command(name, "enqueue", name, *given)
+    else:
+        done = ask_driver.request_configuration(Home.locate().find_study(name), assignments or (), like)
+        answer = {"name": name, "asked": [done.to_document()]}
+    options.show(answer, as_json, _answer_lines)
 
 
-def _show_remote(document: dict[str, object], as_json: bool) -> None:
-    """Show what a cluster answered."""
-    if as_json:
-        print_json(document)
-        return
-    asked = document["asked"]
-    assert isinstance(asked, list)
-    print_text("\n".join(one["words"] for one in asked))
+def _answer_lines(document: dict[str, Any]) -> list[str]:
+    """Return what was asked of a driver, here or by a job of its cluster, a line each."""
+    return [one["words"] for one in document["asked"]]

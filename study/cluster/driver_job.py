@@ -115,21 +115,10 @@ class DriverJob:
             ) from None
         if "study" in metadata:
             _check_study_name(name, metadata["study"])
-        return cls(
-            name,
-            metadata.get("study", ""),
-            metadata.get("spec", ""),
-            number,
-            state,
-            escape_control(str(details.message or "")),
-            began,
-            ended,
-            metadata.get("python", "python"),
-            environment,
-            node,
-            code if isinstance(code, int) else None,
-            metadata.get("kind", SEARCH_DRIVER),
-        )
+        study, spec, python = metadata.get("study", ""), metadata.get("spec", ""), metadata.get("python", "python")
+        message, code = escape_control(str(details.message or "")), code if isinstance(code, int) else None
+        about = name, study, spec, number, state, message, began, ended, python, environment, node, code
+        return cls(*about, metadata.get("kind", SEARCH_DRIVER))
 
 
 def _milliseconds_to_seconds(told: Any) -> float | None:
@@ -147,9 +136,8 @@ def _check_study_name(job: str, name: str) -> None:
     try:
         check_study_name(name)
     except UserError as error:
-        raise UserError(
-            f"job {job[:MAX_SHOWN_CHARACTERS]!r} on the cluster: {str(error)[: 10 * MAX_SHOWN_CHARACTERS]}"
-        ) from None
+        why = str(error)[: 10 * MAX_SHOWN_CHARACTERS]
+        raise UserError(f"job {job[:MAX_SHOWN_CHARACTERS]!r} on the cluster: {why}") from None
 
 
 def driver_job_id(name: str, number: int) -> str:

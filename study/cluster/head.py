@@ -177,13 +177,11 @@ class ClusterHead:
             UserError: as `driver_jobs`, or the file broke off or is longer than `most`.
         """
         query = {"node_id": node, "filename": name, "lines": lines, "timeout": FILE_DOWNLOAD_TIMEOUT_S}
-        count = 0
-        for block in self._read_blocks(f"{ray_internals.DASHBOARD_LOG_FILE_PATH}?{urlencode(query)}", name):
-            count += len(block)
-            if count > most:
-                raise UserError(f"--address {self.address}: {name} has more than {most} bytes")
+        is_empty = True
+        for block in self._read_blocks(f"{ray_internals.DASHBOARD_LOG_FILE_PATH}?{urlencode(query)}", name, most):
+            is_empty = False
             yield block
-        if not count and not self._file_exists(node, name):
+        if is_empty and not self._file_exists(node, name):
             raise RemoteFileNotFoundError(f"{ray_internals.NO_FILE_ANSWER}: {name}")
 
     def _file_exists(self, node: str, name: str) -> bool:
@@ -192,10 +190,13 @@ class ClusterHead:
         with self._errors_of_unexpected_response():
             return any(name in files for files in told["data"]["result"].values())
 
-    def _read_blocks(self, path: str, name: str) -> Iterator[bytes]:
+    def _read_blocks(self, path: str, name: str, most: int) -> Iterator[bytes]:
+        count = 0
         with self._open_url(path) as answer:
             try:
                 while block := answer.read1(DOWNLOAD_BLOCK_BYTES):
+                    if (count := count + len(block)) > most:
+                        raise UserError(f"--address {self.address}: {name} has more than {most} bytes")
                     yield block
                 if answer.length:  # Python does not check that an answer has its announced length
                     raise http.client.IncompleteRead(b"", answer.length)
@@ -203,19 +204,12 @@ class ClusterHead:
                 raise UserError(f"--address {self.address}: {name} broke off. The same command goes on") from None
 
     def _get_json(self, path: str) -> Any:
-        data = bytearray()
-        with self._errors_of_unexpected_response(), self._open_url(path) as answer:
-            while block := answer.read1(DOWNLOAD_BLOCK_BYTES):
-                data += block
-                if len(data) > MAX_JSON_BYTES:
-                    raise ValueError("too long")
-            if answer.length:  # as in `_read_blocks`
-                raise http.client.IncompleteRead(b"", answer.length)
-            return json.loads(data)
+        with self._errors_of_unexpected_response():
+            return json.loads(b"".join(self._read_blocks(path, path, MAX_JSON_BYTES)))
 
     @contextmanager
     def _errors_of_unexpected_response(self) -> Iterator[None]:
-        """Raise a UserError in the block for an answer that is not of Ray's dashboard, is too long or cut off."""
+        """Raise a UserError in the block for an answer that is not of Ray's dashboard."""
         try:
             yield
         except (OSError, http.client.HTTPException, ValueError, RecursionError, *_UNEXPECTED_FORM_ERRORS):

@@ -11,7 +11,7 @@ import shutil
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +23,7 @@ from study.cluster import job_answer, job_log
 from study.cluster.driver_job import DRIVER_MODULE, FINAL_TRAINING_DRIVER, DriverJob, driver_job_id, driver_job_metadata
 from study.cluster.head import ClusterHead, unreachable_error
 from study.cluster_access import token_refused_error
-from study.errors import UserError
+from study.errors import StudyStoppedError, UserError
 from study.spec import StudySpec
 from study.spec.yaml_document import shipped_files_folder
 from study.text import shell_command
@@ -193,13 +193,12 @@ class JobClient:
         """Return the error of a study that is not submitted because one of its name is there."""
         if last.spec != spec.hash:
             return UserError(f"{spec.name}: another study of that name is there. Under another name: --name")
-        verb = ["report"] if last.state == "succeeded" else ["resume"] if last.has_ended else ["logs", "-f"]
+        verb, ran, what = ["report"], "ran already", "Its report"
+        if last.state != "succeeded":
+            verb, ran, what = ["resume"] if last.has_ended else ["logs", "-f"], "was submitted already", "Go on with it"
         how = shell_command(*verb, spec.name, "--address", self.address)
-        ran = "ran already" if last.state == "succeeded" else "was submitted already"
-        what = "Its report" if last.state == "succeeded" else "Go on with it"
-        return UserError(
-            f"{spec.name}: {ran} ({last.id}, {last.state}). {what}: {how}; to run it anew, under another name: --name"
-        )
+        anew = "to run it anew, under another name: --name"
+        return UserError(f"{spec.name}: {ran} ({last.id}, {last.state}). {what}: {how}; {anew}")
 
     def resume_driver(self, command: str, name: str, options: Sequence[str] = ()) -> SubmissionResult:
         """Continue a study by another driver, with the variables of the last one.
@@ -268,6 +267,32 @@ class JobClient:
     def follow_log(self, job: str) -> Iterator[str]:
         """Yield the log of a job as it is written, until the job is over; see `study.cluster.job_log`."""
         yield from job_log.iterate_log_chunks(self._client.tail_job_logs(job), self.address)
+
+    def follow_job(self, job: str, show: Callable[[str], object], study: str = "") -> DriverJob:
+        """Show the log of a job as it is written, without colours, and return the ended job.
+
+        Args:
+            show: is given what comes of the log.
+            study: whose driver it is, if it is one.
+
+        Raises:
+            StudyStoppedError: the connection was lost, as where the head ends, and with it the log; says what to do.
+        """
+        from aiohttp import ClientError
+
+        try:
+            for piece in self.follow_log(job):
+                show(job_log.ANSI_COLOUR_PATTERN.sub("", piece))
+            return self.wait_for_job(job)
+        except (ClientError, RuntimeError, OSError, UserError):
+            lost = f"the connection to {self.address} was lost"
+            if not study:
+                raise StudyStoppedError(f"{lost}; {job} may go on there or not") from None
+            state = shell_command("status", study, "--address", self.address)
+            raise StudyStoppedError(
+                f"{lost}. {study} may go on or not; no trial that has ended is lost. Once it answers: {state}. "
+                "If it was started anew and has forgotten the study: study submit of the same file"
+            ) from None
 
     def run_short_command(self, name: str, *command: str) -> Any:
         """Return the answer, a JSON document, of a short command about a study, run on the cluster where its home is.

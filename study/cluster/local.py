@@ -18,6 +18,7 @@ import urllib.request
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Self
 
@@ -259,6 +260,9 @@ class LocalClusterState:
 
 PROJECT_FOLDER = Path(__file__).parents[2]
 
+MAX_NODE_STARTS = 3
+"""Starts of one of Ray's nodes: on a busy machine it may give up by itself."""
+
 
 @dataclass(frozen=True, eq=False)
 class ClusterPart:
@@ -274,7 +278,7 @@ class ClusterPart:
     make_command: Callable[[], list[str]]
     environment: dict[str, str]
     is_up: Callable[[], bool]
-    max_starts: int
+    max_starts: int = MAX_NODE_STARTS
 
 
 def mlflow_part(cluster: LocalClusterState, home: Home) -> ClusterPart:
@@ -310,13 +314,8 @@ def head_part(cluster: LocalClusterState, home: Home) -> ClusterPart:
     options += [f"--temp-dir={cluster.scratch}/{ray_internals.RAY_SUBFOLDER}"]
 
     # the client's usual port may be another cluster's
-    return ClusterPart(
-        "head",
-        lambda: _ray_start_command(cluster, options, "ray-client-server-port"),
-        _node_environment(cluster, home, ()),
-        lambda: bool(joined_node_names(cluster)),
-        MAX_NODE_STARTS,
-    )
+    command = partial(_ray_start_command, cluster, options, "ray-client-server-port")
+    return ClusterPart("head", command, _node_environment(cluster, home, ()), lambda: bool(joined_node_names(cluster)))
 
 
 def node_part(cluster: LocalClusterState, home: Home, name: str, cpus: int, cards: Sequence[str]) -> ClusterPart:
@@ -328,17 +327,8 @@ def node_part(cluster: LocalClusterState, home: Home, name: str, cpus: int, card
     options = [f"--address={cluster.address}", f"--num-cpus={cpus}", f"--num-gpus={len(cards)}", f"--node-name={name}"]
     options += [f"--temp-dir={cluster.scratch}/{name}"]
 
-    return ClusterPart(
-        name,
-        lambda: _ray_start_command(cluster, options),
-        _node_environment(cluster, home, cards),
-        lambda: name in joined_node_names(cluster),
-        MAX_NODE_STARTS,
-    )
-
-
-MAX_NODE_STARTS = 3
-"""Starts of one of Ray's nodes: on a busy machine it may give up by itself."""
+    command, environment = partial(_ray_start_command, cluster, options), _node_environment(cluster, home, cards)
+    return ClusterPart(name, command, environment, lambda: name in joined_node_names(cluster))
 
 
 def joined_node_names(cluster: LocalClusterState) -> list[str]:

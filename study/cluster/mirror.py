@@ -46,6 +46,9 @@ MAX_LEDGER_GROWTH_BYTES = 16 << 20
 class RemoteFileChangedError(UserError):
     """The file that came is not the one that the cluster announced, which may have changed meanwhile."""
 
+    def __init__(self, name: str, how: str) -> None:
+        super().__init__(f"{name}: what came is not what the cluster says of it ({how})")
+
 
 class LedgerMismatchError(UserError):
     """The ledger here does not begin as that on the cluster does, or is longer."""
@@ -166,9 +169,7 @@ def _download_file(
                 found.update(block)
                 file.write(block)
         if count != size or found.hexdigest() != digest:
-            raise RemoteFileChangedError(
-                f"{name}: what came is not what the cluster says of it ({count} bytes of {size})"
-            )
+            raise RemoteFileChangedError(name, f"{count} bytes of {size}")
         if change is not None:
             change(part)
     return True
@@ -197,9 +198,7 @@ def _download_ledger(read: RemoteFileReader, manifest: ShareManifest, path: Path
         new = there[len(here) :]
     data = here + new
     if len(data) < size or hashlib.sha256(data[:size]).hexdigest() != digest:
-        raise RemoteFileChangedError(
-            f"{LEDGER_FILE_NAME}: what came is not what the cluster says of it ({len(data)} bytes, {size} or more)"
-        )
+        raise RemoteFileChangedError(LEDGER_FILE_NAME, f"{len(data)} bytes, {size} or more")
     _check_ledger_lines_follow(new, here)
     if new:
         with replace_atomically(path) as part:
@@ -233,9 +232,7 @@ def _check_ledger_lines_follow(new: bytes, here: bytes) -> None:
         chain.accepts(last)
     for line in new.splitlines(keepends=True):
         if not chain.accepts(line):
-            raise RemoteFileChangedError(
-                f"{LEDGER_FILE_NAME}: is damaged on the cluster at event {chain.number}, or was on the way"
-            )
+            raise RemoteFileChangedError(LEDGER_FILE_NAME, f"damaged at event {chain.number}")
 
 
 def _whole_lines(data: bytes) -> bytes:
@@ -287,9 +284,8 @@ class RemoteStudy:
                     raise
                 manifest = self._renewed_manifest()
             except RemoteFileNotFoundError:
-                raise RemoteStudyNotFoundError(
-                    f"{self._name}: its files are no more in {manifest.folder} on the cluster"
-                ) from None
+                gone = f"its files are no more in {manifest.folder} on the cluster"
+                raise RemoteStudyNotFoundError(f"{self._name}: {gone}") from None
         last = self._last
         found = FetchOrigin(
             address=self._head.address,
@@ -400,9 +396,8 @@ class StudyMirror:
         try:
             self.home.path.mkdir(parents=True, exist_ok=True)
             write_home_format(self.home.path)
-            found, _ = RemoteStudy(head, name, drivers, self.known_origin(name)).download_files(
-                safe_path_below(self.home.path, name), FetchOptions(is_read_by_default)
-            )
+            study, folder = RemoteStudy(head, name, drivers, self.known_origin(name)), self._folder(name)
+            found, _ = study.download_files(folder, FetchOptions(is_read_by_default))
             self._write_running_lease(name, found)
         except OSError as error:
             if find_disk_error(error):
@@ -412,7 +407,10 @@ class StudyMirror:
 
     def known_origin(self, name: str) -> FetchOrigin | None:
         """Return where a study was found before; None: it was never read."""
-        return read_fetch_origin(StudyFolder(safe_path_below(self.home.path, name)))
+        return read_fetch_origin(StudyFolder(self._folder(name)))
+
+    def _folder(self, name: str) -> Path:
+        return safe_path_below(self.home.path, name)
 
     def mirrored_study_names(self) -> list[str]:
         """Return the studies that were read, whether or not the cluster has them."""
@@ -427,11 +425,11 @@ class StudyMirror:
 
     def remove_study(self, name: str) -> None:
         """Remove what was read of a study."""
-        shutil.rmtree(safe_path_below(self.home.path, name), ignore_errors=True)
+        shutil.rmtree(self._folder(name), ignore_errors=True)
 
     def _write_running_lease(self, name: str, found: FetchOrigin) -> None:
         """Write a lease like that of a shared folder while a driver runs elsewhere, so that readers see it."""
-        path = lease_path(safe_path_below(self.home.path, name) / "ledger.jsonl")
+        path = lease_path(self._folder(name) / LEDGER_FILE_NAME)
         if found.was_running:
             holder = LeaseHolder(found.job, found.address, found.host, 1, found.downloaded_at)
             write_atomically(path, json.dumps(asdict(holder)))

@@ -10,24 +10,7 @@ from study.home.folder import StudyFolder
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
 from study.knobs import Scalar
-from study.ranking import Candidate, Results
-from study.ranking.ablation_steps import (
-    Ablation,
-    AblationProgress,
-    MergedKnobs,
-    StepKeys,
-    ablation_progress,
-    check_knobs,
-    choose_ablation_seeds,
-    differing_knobs,
-    is_ablation_measured,
-    missing_trials,
-    param_value,
-    plan_steps,
-    requested_ablation,
-    to_ablation_event,
-    trials_by_configuration,
-)
+from study.ranking import Candidate, Results, ablation_steps
 from study.ranking.json_documents import FLATTEN_FIELDS
 from study.spec import StudySpec
 from study.text import pluralise
@@ -76,7 +59,7 @@ class AblationSummary:
     epochs: int
 
 
-def plan_ablation(results: Results, request: AblationRequest) -> tuple[Ablation, AblationSummary]:
+def plan_ablation(results: Results, request: AblationRequest) -> tuple[ablation_steps.Ablation, AblationSummary]:
     """Plan the ablation of a study; return it, and what it has and lacks.
 
     Raises:
@@ -87,34 +70,39 @@ def plan_ablation(results: Results, request: AblationRequest) -> tuple[Ablation,
 
     reference, best = _baseline_and_best(results)
     start, end = reference.trial.params, best.trial.params
-    knobs = differing_knobs(results.spec, start, end)
+    knobs = ablation_steps.differing_knobs(results.spec, start, end)
     if not knobs:
         raise UserError(f"{results.spec.name}: trial {best.trial.number}, its best, has the values of the baseline")
-    check_knobs(results.spec.name, "--knobs", request.knobs, knobs)
-    check_knobs(results.spec.name, "--order", request.order, knobs)
-    before = requested_ablation(results.record)
-    steps: Sequence[StepKeys]
-    merges: Sequence[MergedKnobs] = []
+    ablation_steps.check_knobs(results.spec.name, "--knobs", request.knobs, knobs)
+    ablation_steps.check_knobs(results.spec.name, "--order", request.order, knobs)
+    before = ablation_steps.requested_ablation(results.record)
+    steps: Sequence[ablation_steps.StepKeys]
+    merges: Sequence[ablation_steps.MergedKnobs] = []
     is_renewed = before is not None and before.best_configuration_trial.number == best.trial.number
     if before and is_renewed and not request.knobs and not request.order:
         steps, words = before.steps, "as before"
     else:
         by_importance = [key for key in compute_importances(results).share_by_key if key in knobs]
-        steps, merges = plan_steps(results.spec, start, end, [*request.order, *by_importance], request.knobs)
+        order = [*request.order, *by_importance]
+        steps, merges = ablation_steps.plan_steps(results.spec, start, end, order, request.knobs)
         words = _order_in_words(request, by_importance)
-    ablation = Ablation(reference.trial, best.trial, steps, choose_ablation_seeds(results, best, request.seeds))
-    to_run = sum(1 for _ in missing_trials(results, ablation))
+    seeds = ablation_steps.choose_ablation_seeds(results, best, request.seeds)
+    ablation = ablation_steps.Ablation(reference.trial, best.trial, steps, seeds)
+    to_run = sum(1 for _ in ablation_steps.missing_trials(results, ablation))
     return ablation, AblationSummary(
         results.spec.name,
         reference.trial.number,
         best.trial.number,
-        [{key: [param_value(results.spec, params, key) for params in (start, end)] for key in step} for step in steps],
+        [
+            {key: [ablation_steps.param_value(results.spec, params, key) for params in (start, end)] for key in step}
+            for step in steps
+        ],
         words,
         {", ".join(merge.keys): merge.reason for merge in merges},
         list(ablation.seeds),
         len(ablation.configurations),
         len(ablation.configurations) * len(ablation.seeds),
-        sum(len(by_seed) for by_seed in trials_by_configuration(results, ablation).values()),
+        sum(len(by_seed) for by_seed in ablation_steps.trials_by_configuration(results, ablation).values()),
         to_run,
         to_run * results.spec.epochs,
     )
@@ -128,8 +116,8 @@ def request_ablation(folder: StudyFolder, spec: StudySpec, request: AblationRequ
     """
     with closing(Ledger(folder.ledger_file)) as ledger:
         results = Results(spec, StudyRecord.load_without_closing(folder.ledger_file))
-        wanted = to_ablation_event(plan_ablation(results, request)[0])
-        if wanted == results.record.ablation_request and is_ablation_measured(results):
+        wanted = ablation_steps.to_ablation_event(plan_ablation(results, request)[0])
+        if wanted == results.record.ablation_request and ablation_steps.is_ablation_measured(results):
             return False
         ledger.append(wanted)
         return True
@@ -150,7 +138,7 @@ class AblationResult:
 
     name: str
     state: str
-    progress: AblationProgress = field(metadata=FLATTEN_FIELDS)
+    progress: ablation_steps.AblationProgress = field(metadata=FLATTEN_FIELDS)
     effects: Sequence[Mapping[str, object]]
 
 
@@ -159,7 +147,7 @@ def ablation_result(folder: StudyFolder) -> AblationResult:
     from study.analysis.statistics.ablation_effects import ablation_effects, effect_rows
 
     results = Results.load(folder)
-    known = ablation_progress(results)
+    known = ablation_steps.ablation_progress(results)
     assert known is not None  # just asked for
     return AblationResult(results.spec.name, results.record.state, known, effect_rows(ablation_effects(results)))
 
@@ -178,16 +166,11 @@ def effects_as_markdown(result: AblationResult) -> str:
 
 def ablation_plan_lines(plan: AblationSummary) -> list[str]:
     """Return the lines that tell a user of a plan."""
-    texts = [
-        f"ablation of {plan.name}: from trial {plan.baseline} (baseline) to trial {plan.best} in "
-        f"{pluralise(len(plan.steps), 'step')}, {plan.order}"
-    ]
+    ends = f"from trial {plan.baseline} (baseline) to trial {plan.best}"
+    texts = [f"ablation of {plan.name}: {ends} in {pluralise(len(plan.steps), 'step')}, {plan.order}"]
     for step in plan.steps:
-        moves = (
-            f"{key} {formatting.format_setting(one)} -> {formatting.format_setting(other)}"
-            for key, (one, other) in step.items()
-        )
-        texts.append(f"  {', '.join(moves)}")
+        settings = ((key, *map(formatting.format_setting, ends)) for key, ends in step.items())
+        texts.append(f"  {', '.join(f'{key} {one} -> {other}' for key, one, other in settings)}")
     texts += [f"{keys} move together: {reason}" for keys, reason in plan.together.items()]
     if len(plan.steps) == 1:
         texts.append("they differ in one step, which is the whole gain")

@@ -7,15 +7,7 @@ from study import data, files
 from study.data.download import ProgressCallback, find_or_download, ignore_progress
 from study.errors import UserError
 from study.models import published_weights
-from study.models.published_weights import (
-    DEFAULT_WEIGHTS_NAME,
-    PACKAGED_WEIGHTS,
-    WEIGHTS_FOLDER,
-    PublishedWeights,
-    list_architectures,
-    weights_names_of,
-    why_wrong_architecture,
-)
+from study.models.published_weights import DEFAULT_WEIGHTS_NAME, PACKAGED_WEIGHTS, PublishedWeights
 
 ARCHITECTURES_AS_MODEL_NAMES = ("resnet18", "resnet50", *PACKAGED_WEIGHTS)
 """Architectures that are themselves a `model.name`; the others are `torchvision` with an `architecture`."""
@@ -48,9 +40,9 @@ class PreparedWeights(WeightsRow):
 def list_weights() -> list[WeightsRow]:
     """Return one row per architecture and published weights, the default ones first: their file and what they need."""
     return [
-        _weights_row(published_weights.find_weights(architecture, name), name == DEFAULT_WEIGHTS_NAME)
-        for architecture in [*PACKAGED_WEIGHTS, *list_architectures()]
-        for name in weights_names_of(architecture)
+        _weights_row(published_weights.find_weights(architecture, name))
+        for architecture in [*PACKAGED_WEIGHTS, *published_weights.list_architectures()]
+        for name in published_weights.weights_names_of(architecture)
         if name == DEFAULT_WEIGHTS_NAME or not _are_default_weights(architecture, name)
     ]
 
@@ -60,11 +52,10 @@ def weights_table(rows: Iterable[WeightsRow]) -> str:
     lines = [f"{'network':<20} {'weights':<16} {'MiB':>6} {'pixels':>6} {'least':>6}  files"]
     for row in rows:
         if row.default:
-            there = "there" if row.there else "missing"
-            lines.append(
-                f"{row.architecture:<20} {row.weights:<16} {row.mib:>6.0f} {row.side:>6} {row.least:>6}  {there}"
-            )
-    get = f"files are looked for in {data.data_root() / WEIGHTS_FOLDER}; get one: study models prepare NETWORK"
+            name, there = f"{row.architecture:<20} {row.weights:<16}", "there" if row.there else "missing"
+            lines.append(f"{name} {row.mib:>6.0f} {row.side:>6} {row.least:>6}  {there}")
+    folder = data.data_root() / published_weights.WEIGHTS_FOLDER
+    get = f"files are looked for in {folder}; get one: study models prepare NETWORK"
     return "\n".join([*lines, "pixels: of the images that the weights were evaluated on; least: smallest side", get])
 
 
@@ -79,34 +70,28 @@ def prepare_weights(
     Raises:
         UserError: a name is unknown, or the file cannot be got or is wrong.
     """
-    if architecture not in PACKAGED_WEIGHTS and (problem := why_wrong_architecture(architecture)) is not None:
+    if architecture not in PACKAGED_WEIGHTS and (problem := published_weights.why_wrong_architecture(architecture)):
         raise UserError(f"torchvision {problem}")
     chosen = published_weights.find_weights(architecture, weights)
     file = find_or_download(chosen.source, progress)
     own = architecture in ARCHITECTURES_AS_MODEL_NAMES
     model = {"name": architecture} if own else {"name": "torchvision", "architecture": architecture}
-    row = _weights_row(chosen, _are_default_weights(architecture, chosen.name.partition(".")[2]))
-    return PreparedWeights(
-        **vars(row), path=str(file), sha256=files.sha256_of_file(file), model=model | {"weights": weights}
-    )
+    row, digest = _weights_row(chosen), files.sha256_of_file(file)
+    return PreparedWeights(**vars(row), path=str(file), sha256=digest, model=model | {"weights": weights})
 
 
 def prepared_weights_text(prepared: PreparedWeights) -> str:
     """Return the document of `prepare_weights` as text for people."""
     section = ", ".join(f"{key}: {value}" for key, value in prepared.model.items())
-    return "\n".join(
-        [
-            f"{prepared.name}: {prepared.path}, sha256 {prepared.sha256}",
-            f"evaluated on images of {prepared.side} pixels, takes {prepared.least} and more",
-            f"in a study file: model: {{{section}}}",
-        ]
-    )
+    file = f"{prepared.name}: {prepared.path}, sha256 {prepared.sha256}"
+    sides = f"evaluated on images of {prepared.side} pixels, takes {prepared.least} and more"
+    return f"{file}\n{sides}\nin a study file: model: {{{section}}}"
 
 
-def _weights_row(found: PublishedWeights, default: bool) -> WeightsRow:
+def _weights_row(found: PublishedWeights) -> WeightsRow:
     weights, there = found.name.partition(".")[2], found.source.path_or_none() is not None
-    architecture, pixels = found.architecture, (found.side, found.min_side)
-    return WeightsRow(architecture, weights, default, found.name, found.url, found.mib, *pixels, there)
+    default, pixels = _are_default_weights(found.architecture, weights), (found.side, found.min_side)
+    return WeightsRow(found.architecture, weights, default, found.name, found.url, found.mib, *pixels, there)
 
 
 def _are_default_weights(architecture: str, name: str) -> bool:

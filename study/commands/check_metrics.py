@@ -134,9 +134,9 @@ def empty_cell_warnings(spec: StudySpec, counts: DatasetCounts, facts: Facts) ->
     """
     table = counts.splits["val"].cells
     names = [name for _, name in _metrics_by_key(spec) if name in SINGLE_CELL_METRICS]
-    empty: list[ClassAndBiasClass] = [
-        (y, s) for y, row in enumerate(table or []) for s, count in enumerate(row) if not count
-    ]
+    empty = list[ClassAndBiasClass]()
+    for y, row in enumerate(table or []):
+        empty += ((y, s) for s, count in enumerate(row) if not count)
     if not names or not empty:
         return []
     told = ", ".join(f"val/{name}" for name in dict.fromkeys(names))

@@ -63,9 +63,8 @@ class EpochPace:
             concurrent_trials: number of trials.
             machine_cpus: number of CPUs of the machine.
         """
-        among, alone = (
-            max(1.0, (trials * cpus_per_trial + self.load_average) / machine_cpus) for trials in (concurrent_trials, 1)
-        )
+        loads = [trials * cpus_per_trial + self.load_average for trials in (concurrent_trials, 1)]
+        among, alone = (max(1.0, load / machine_cpus) for load in loads)
         return among / alone
 
     def slowdown_of_one(self, machine_cpus: float) -> float:
@@ -144,7 +143,7 @@ def measure_pace(spec: StudySpec, on_begin: Callable[[], object] = bool) -> Epoc
     on_begin()
     load = os.getloadavg()[0]
     try:
-        measured = call_with_worker_priority(lambda: _first_epochs(single_trial.run_trial(spec)))
+        measured = call_with_worker_priority(lambda: _first_epochs(single_trial.SingleTrial(spec).epochs()))
     except (UserError, RuntimeError, MemoryError) as error:  # torch's errors are RuntimeErrors
         if isinstance(error, UserError):
             data.load(spec.base["data"])  # raises again if the data were the reason
@@ -157,9 +156,8 @@ def measure_pace(spec: StudySpec, on_begin: Callable[[], object] = bool) -> Epoc
         "it ran alone: trials that run at the same time slow each other down",
     ]
     if load > BUSY_LOAD_PER_CPU * (os.cpu_count() or 1):
-        caveats.append(
-            f"the machine is busy, with a load of {load:.1f} on {os.cpu_count()} CPUs; it is assumed to remain so"
-        )
+        busy = f"the machine is busy, with a load of {load:.1f} on {os.cpu_count()} CPUs"
+        caveats.append(f"{busy}; it is assumed to remain so")
     keys = spec.space.domains
     if searched := [key for key in keys if key.startswith(("data.", "model.")) or key in EPOCH_TIME_KEYS]:
         caveats.append(f"searched, but measured with the file's values: {', '.join(searched)}")
@@ -242,9 +240,8 @@ def compute_cost(spec: StudySpec, plan: Plan, pace: EpochPace) -> ExpectedCost:
         wall = (longest * seconds + beside) / SECONDS_PER_HOUR if at_once else None
         return CostHours(taken, taken * spec.resources.gpu, wall)
 
-    return ExpectedCost(
-        pace.seconds_per_epoch, pace.basis, pace.caveats, at_once, beside, hours("most"), hours("expected")
-    )
+    known = pace.seconds_per_epoch, pace.basis, pace.caveats, at_once, beside
+    return ExpectedCost(*known, hours("most"), hours("expected"))
 
 
 def cost_estimate_text(estimate: CostEstimate) -> str:

@@ -131,9 +131,8 @@ def prepared_data_text(prepared: PreparedData) -> str:
         f"{facts.classes} classes{bias}, samples {_shape_text(facts)}, fingerprint {prepared.fingerprint}",
     ]
     counts = DatasetCounts(prepared.splits, None, facts.class_names, facts.bias_names)
-    return "\n".join(
-        [*lines, *cell_count_lines(counts), *(f"warning: {warning}" for warning in cells.warnings_from_counts(counts))]
-    )
+    warnings = (f"warning: {warning}" for warning in cells.warnings_from_counts(counts))
+    return "\n".join([*lines, *cell_count_lines(counts), *warnings])
 
 
 @contextmanager

@@ -440,9 +440,8 @@ def draft_study_file(wishes: DraftAnswers, file: str, schema: str | None = None)
 def _study_file_template() -> "Template":
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    environment = Environment(
-        loader=PackageLoader("study.commands"), undefined=StrictUndefined, trim_blocks=True, keep_trailing_newline=True
-    )
+    loader = PackageLoader("study.commands")
+    environment = Environment(loader=loader, undefined=StrictUndefined, trim_blocks=True, keep_trailing_newline=True)
     environment.filters["flow"] = dump_flow
     return environment.get_template("draft.yaml.j2")
 

@@ -97,7 +97,7 @@ def _known_origin(home: Home, folder: StudyFolder, name: str) -> FetchOrigin | N
     Raises:
         UserError: it runs here.
     """
-    if folder.name not in [study.name for study in home.list_studies()]:
+    if home.study_or_none(folder.name) is None:
         home.check_name_is_free(folder.name)
         return None
     known = read_fetch_origin(folder)

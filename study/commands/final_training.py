@@ -65,7 +65,7 @@ def default_seeds(home: Home, spec: StudySpec, name: str | None = None, with_val
     seed, or hardly: one of these is enough.
     """
     final, fitted = final_training_spec(spec, range(N_FINAL_SEEDS), name, with_val), spec.is_scikit_learn_reference
-    if (folder := _find_study_or_none(home, final.name)) is not None:
+    if (folder := home.study_or_none(final.name)) is not None:
         with suppress(UserError):  # another configuration, which is refused later
             return list(seeds_of_training(folder.load_spec(), final, folder.name))
     first = _unused_seed(home, spec.origin or {})
@@ -81,7 +81,7 @@ def _unused_seed(home: Home, origin: ExportOrigin) -> int:
     It is read from the exported file, and from the study itself if the home has it; 0 where neither tells.
     """
     unused = [origin.get("unused_seed", 0)]
-    if (folder := _find_study_or_none(home, str(origin.get("study")))) is not None:
+    if (folder := home.study_or_none(origin.get("study"))) is not None:
         with suppress(UserError):  # damaged, or of another version
             record = StudyRecord.load(folder.ledger_file)
             if origin.get("study_id") in (None, record.id):
@@ -91,7 +91,7 @@ def _unused_seed(home: Home, origin: ExportOrigin) -> int:
 
 def find_exported_file(home: Home, name: str) -> Path | None:
     """Return the file of what a study of this home chose, by the study's name; None: there is none."""
-    folder = _find_study_or_none(home, name)
+    folder = home.study_or_none(name)
     return folder.best_file if folder and folder.best_file.is_file() else None
 
 
@@ -105,17 +105,15 @@ def export_baseline_spec(home: Home, name: str, changes: Sequence[str] = ()) -> 
     Raises:
         UserError: there is none, or the study has no baseline.
     """
-    folder = _find_study_or_none(home, name)
+    folder = home.study_or_none(name)
     file = name if folder is None else str(folder.spec_file)
     spec = load_study(file, changes, name=folder.name if folder else None, one_trial=True)
     if spec.search.baseline is None:
         found_by = (spec.origin or {}).get("study")
         hint = f", as {shell_command('train', found_by, '--baseline')}" if found_by else ""
-        raise UserError(
-            f"{name}: has no search.baseline. --baseline takes the name or file of a study that has one{hint}"
-        )
+        raise UserError(f"{name}: has no search.baseline. --baseline takes the name or file of a study with one{hint}")
     origin: ExportOrigin = {"format": EXPORT_FORMAT, "study": spec.name, "baseline": True}
-    if (ran := folder or _find_study_or_none(home, spec.name)) is not None:
+    if (ran := folder or home.study_or_none(spec.name)) is not None:
         record = StudyRecord.load(ran.ledger_file)
         origin["unused_seed"] = Results(spec, record).unused_seed
         if folder is not None:
@@ -126,10 +124,6 @@ def export_baseline_spec(home: Home, name: str, changes: Sequence[str] = ()) -> 
     search = SearchOptions(trials=1, **spec.search.model_dump(include=OBJECTIVE_KEYS))
     origin["digest"] = configuration_digest(base)
     return replace(spec, name=f"{spec.name[:91]}-baseline", base=base, search=search, origin=origin)
-
-
-def _find_study_or_none(home: Home, name: str) -> StudyFolder | None:
-    return next((folder for folder in home.list_studies() if folder.name == name), None)
 
 
 def compare_with_baseline_training(folder: StudyFolder, results: Results) -> "list[ComparedStudy] | None":
@@ -264,12 +258,11 @@ def create_or_extend(home: Home, spec: StudySpec, function: bytes | None = None)
     Raises:
         UserError: the name is taken by another configuration; or the baseline is the best, and trained as such.
     """
-    folder = _find_study_or_none(home, spec.name)
+    folder = home.study_or_none(spec.name)
     if folder is None and (other := equal_counterpart(home, spec)) is not None:
         raise UserError(
             f"{spec.name}: would train what {other.name} has trained: the best of {(spec.origin or {})['study']} is "
-            f"its baseline, so there is nothing to compare it with. To use it: {shell_command('predict', other.name)} "
-            f"INPUTS"
+            f"its baseline, so there is nothing to compare. To use it: {shell_command('predict', other.name)} INPUTS"
         )
     if folder is None:
         return home.create_study(spec, function)

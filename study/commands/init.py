@@ -1,6 +1,5 @@
 """What `study init` does: ask a few questions and write a study file."""
 
-import io
 import math
 import os
 import shlex
@@ -9,21 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast, get_args
 
-from ruamel.yaml import YAML
-
 from study import data, methods
-from study.commands import pretrained
-from study.commands.draft import (
-    FAIR_KL_SUFFIX,
-    FROZEN_FEATURES_METHOD,
-    METHODS_WITH_BIAS_LABELS,
-    BiasGuess,
-    BiasKnowledge,
-    BiasLabels,
-    DraftAnswers,
-    default_methods,
-    draft_study_file,
-)
+from study.commands import draft, pretrained
 from study.commands.init_answers import AnswerCheck, AnswerSource, one_of_check, split_names, with_data_keys
 from study.data import cells, label_files, table_findings, table_format, user_data
 from study.data.image_files import IMAGE_SUFFIXES, MIN_SIDE_PIXELS
@@ -113,7 +99,7 @@ def check_methods(answer: str) -> None:
     if not split_names(answer):
         raise UserError(f"no method given. Allowed: {', '.join(allowed)}")
     for named in split_names(answer):
-        name = named.removesuffix(FAIR_KL_SUFFIX)
+        name = named.removesuffix(draft.FAIR_KL_SUFFIX)
         if name not in allowed:
             raise UserError(f"{name!r}: no such method. {suggest_or_list(name, allowed, command=NAMES_COMMAND)}")
         if name != named and "regulariser" not in methods.method_knobs({"name": name}):
@@ -140,16 +126,12 @@ def apply_other_keys(text: str, assignments: Sequence[str], file: str) -> str:
     others = [text for text in assignments if not text.startswith("data.")]
     if not others:
         return text
-    yaml = YAML()
-    yaml.width = yaml_document.UNBROKEN_WIDTH
-    tree = yaml.load(text)
-    yaml_document.apply_overrides(yaml_document.YamlDocument(file, tree), others)
-    stream = io.StringIO()
-    yaml.dump(tree, stream)
-    document = yaml_document.parse_study_yaml(stream.getvalue(), file)
+    with yaml_document.edit_yaml(text) as (tree, written):
+        yaml_document.apply_overrides(yaml_document.YamlDocument(file, tree), others)
+    document = yaml_document.parse_study_yaml(written.getvalue(), file)
     document.values.pop("profiles", None)
     check_and_complete_document(document)
-    return stream.getvalue()
+    return written.getvalue()
 
 
 BiasSituation = Literal["labels", "some_labels", "colour", "texture", "unknown"]
@@ -171,7 +153,7 @@ TABLE_REASON_SUFFIX = "; weights let small classes and groups count as large one
 """Added to the reason where the data are a table."""
 
 
-def method_advice(bias: BiasKnowledge, chosen: Sequence[str], is_table: bool, pretrained: bool = False) -> str:
+def method_advice(bias: draft.BiasKnowledge, chosen: Sequence[str], is_table: bool, pretrained: bool = False) -> str:
     """Return one line: the methods of a drafted file, and why.
 
     Args:
@@ -180,7 +162,7 @@ def method_advice(bias: BiasKnowledge, chosen: Sequence[str], is_table: bool, pr
     """
     if pretrained:
         return f"method: {_method_names_in_words(chosen)}, trained on the features of a frozen pretrained network"
-    default = default_methods(bias, is_table)
+    default = draft.default_methods(bias, is_table)
     situation: BiasSituation = bias.guess if bias.known_labels == "none" else bias.known_labels
     why = f"{REASON_BY_SITUATION[situation]}{TABLE_REASON_SUFFIX if is_table else ''}"
     reason = f"{_method_names_in_words(default)}, as {why}"
@@ -256,9 +238,7 @@ def write_study_file(flags: InitOptions, out: Path | None, force: bool, asker: A
         UserError: the file exists, an answer is missing or cannot be used, or the answers contradict each other.
     """
     if flags.data is None and flags.name is not None and os.path.exists(flags.name):
-        raise UserError(
-            f"{flags.name} is a file or folder; the study needs a name: study init NAME --data {flags.name}"
-        )
+        raise UserError(f"{flags.name} is a file or folder; a study needs a name: study init NAME --data {flags.name}")
     name = asker("NAME", flags.name, "Name of the study", None, check_study_name)
     path = out or Path(f"{name}.yaml")
     if path.exists() and not force:
@@ -277,7 +257,7 @@ def write_study_file(flags: InitOptions, out: Path | None, force: bool, asker: A
     bias = _ask_bias_knowledge(section, replace(flags, guess=flags.guess or "unknown") if network else flags, asker)
     is_table = data.describe(section).is_table
     methods_flag = ",".join(flags.methods) if flags.methods else None
-    usual_methods = ",".join(default_methods(bias, is_table, network is not None))
+    usual_methods = ",".join(draft.default_methods(bias, is_table, network is not None))
     question = "Methods, a,b for several; see study spaces"
     methods_answer = asker("--method", methods_flag, question, usual_methods, check_methods)
     compute = None if flags.gpu is None else "gpu" if flags.gpu else "cpu"
@@ -289,12 +269,12 @@ def write_study_file(flags: InitOptions, out: Path | None, force: bool, asker: A
     conflicting = counted["val"].conflicting if counted else None  # None: not counted
     rows = counted["train"].samples if counted and is_table else None
     few = conflicting is not None and conflicting < MAX_FEW_CONFLICTING_SAMPLES
-    few &= methods_wished == METHODS_WITH_BIAS_LABELS
-    few |= methods_wished == (FROZEN_FEATURES_METHOD,)  # one number is searched
+    few &= methods_wished == draft.METHODS_WITH_BIAS_LABELS
+    few |= methods_wished == (draft.FROZEN_FEATURES_METHOD,)  # one number is searched
     usual = DEFAULT_TABLE_TRIALS if is_table else TRIALS_WITH_FEW_CONFLICTING if few else DEFAULT_TRIALS
     trials = int(asker("--trials", count, "Trials", str(usual), check_trials))
     try:
-        wishes = DraftAnswers(name, section, methods_wished, gpu, trials, bias, rows=rows, note=note)
+        wishes = draft.DraftAnswers(name, section, methods_wished, gpu, trials, bias, rows=rows, note=note)
         wishes = _fit_answers_to_images(replace(wishes, network=network))
         text = _study_file_text(wishes, flags.assignments, path)
     except UserError as error:
@@ -315,9 +295,7 @@ def ask_data_section(flags: InitOptions, asker: AnswerSource) -> Section:
     Raises:
         UserError: no such data set, file or column; says which there are.
     """
-    question = (
-        "Data: the name of a data set (see study data list), a folder of images, or a table (.csv, .parquet, .xlsx)"
-    )
+    question = "Data: the name of a data set (study data list), a folder of images, or a table (.csv, .parquet, .xlsx)"
     answer = asker("--data", flags.data, question, None, check_data)
     if answer not in data.dataset_names():
         return _own_data_section(answer, flags, asker)
@@ -344,9 +322,7 @@ def _own_data_section(path_text: str, flags: InitOptions, asker: AnswerSource) -
             given = {"--file": flags.file, "--target": flags.target, "--bias": flags.bias}
             if wrong := [f"{flag} {value}" for flag, value in given.items() if value not in (None, "", "none")]:
                 raise UserError(f"{wrong[0]}: names a column, but {place} has no table: its folders are the classes")
-            asker.print_line(
-                f"labels: {labels}: the class of an image is the name of its folder, the bias is not known"
-            )
+            asker.print_line(f"labels: {labels}: the class of an image is its folder's name, the bias is not known")
             return section
     said = with_data_keys(section, flags.assignments)
     known = table_format.format_from_keys(said)
@@ -384,14 +360,10 @@ def _own_data_section(path_text: str, flags: InitOptions, asker: AnswerSource) -
     section["bias"] = bias
     if without := int((rows[user_data.split_column_names(bias, columns, table)] == "").any(axis=1).sum()):
         section["bias_gaps"] = "unknown"
-        asker.print_line(
-            f"bias_gaps: unknown: {without} of {len(rows)} rows have no bias label; they stay, it is guessed"
-        )
-    if (
-        "bias_bins" not in said
-        and bias in columns
-        and user_data.is_measured_number(rows[bias], str(table_format.detect_format(table, known).decimal))
-    ):
+        gaps = f"{without} of {len(rows)} rows have no bias label"
+        asker.print_line(f"bias_gaps: unknown: {gaps}; they stay, it is guessed")
+    mark = str(table_format.detect_format(table, known).decimal)
+    if "bias_bins" not in said and bias in columns and user_data.is_measured_number(rows[bias], mark):
         question = f"Groups of the numbers in {quoted(bias)}: quartiles, or none (each number is a group)"
         kind = asker("--set data.bias_bins", None, question, "quartiles", one_of_check("quartiles", "none"))
         section |= {"bias_bins": kind} if kind != "none" else {}
@@ -435,32 +407,32 @@ def _with_positive_class(section: Section, asker: AnswerSource) -> Section:
         answer = asker("--set data.positive", None, question, likely, one_of_check(*names))
         section = {**section, "positive": answer}
     if positive := positive_class_name(data.describe(section).class_names):
-        asker.print_line(
-            f"positive class: {positive}. The other one: data.positive in the file, or --set data.positive=NAME"
-        )
+        other = "data.positive in the file, or --set data.positive=NAME"
+        asker.print_line(f"positive class: {positive}. The other one: {other}")
     return section
 
 
-def _ask_bias_knowledge(section: Section, flags: InitOptions, asker: AnswerSource) -> BiasKnowledge:
+def _ask_bias_knowledge(section: Section, flags: InitOptions, asker: AnswerSource) -> draft.BiasKnowledge:
     """Return what is known of the bias: labels, or else a guess at what it is."""
     facts = data.describe(dict(section)).facts_of_split("train")
     if facts.bias_names and len(facts.bias_names) == 1:
         problem = f"is {quoted(facts.bias_names[0])} in every row: no bias. Name another column, or none"
         raise UserError(f"--bias: the column {quoted(str(section['bias']))} {problem}")
-    known: BiasLabels = "none" if not facts.bias_classes else "some_labels" if facts.some_bias else "labels"
-    guesses = one_of_check(*get_args(BiasGuess))
+    known: draft.BiasLabels = "none" if not facts.bias_classes else "some_labels" if facts.some_bias else "labels"
+    guesses = one_of_check(*get_args(draft.BiasGuess))
     if facts.is_table:
         if flags.guess is not None:
             raise UserError(f"--guess {flags.guess}: is for images, the data are a table")
-        return BiasKnowledge(known)
+        return draft.BiasKnowledge(known)
     if facts.bias_classes:
         guess = "unknown" if flags.guess is None else asker("--guess", flags.guess, "", None, guesses)
-        return BiasKnowledge(known, cast(BiasGuess, guess))
+        return draft.BiasKnowledge(known, cast(draft.BiasGuess, guess))
     question = "Nothing says the bias. What may betray the class: colour, texture (or another small pattern), unknown"
-    return BiasKnowledge("none", cast(BiasGuess, asker("--guess", flags.guess, question, "unknown", guesses)))
+    guess = asker("--guess", flags.guess, question, "unknown", guesses)
+    return draft.BiasKnowledge("none", cast(draft.BiasGuess, guess))
 
 
-def _study_file_text(wishes: DraftAnswers, assignments: Sequence[str], path: Path) -> str:
+def _study_file_text(wishes: draft.DraftAnswers, assignments: Sequence[str], path: Path) -> str:
     """Return the text of the file with the user's keys.
 
     The papers' configurations are left out where these keys make the space too narrow for them.
@@ -469,8 +441,9 @@ def _study_file_text(wishes: DraftAnswers, assignments: Sequence[str], path: Pat
         UserError: the keys do not make a study without those, either.
     """
 
-    def drafted(wishes: DraftAnswers) -> str:
-        return apply_other_keys(draft_study_file(wishes, str(path), _schema_path(path)), assignments, str(path))
+    def drafted(wishes: draft.DraftAnswers) -> str:
+        text = draft.draft_study_file(wishes, str(path), _schema_path(path))
+        return apply_other_keys(text, assignments, str(path))
 
     try:
         return drafted(wishes)
@@ -481,7 +454,7 @@ def _study_file_text(wishes: DraftAnswers, assignments: Sequence[str], path: Pat
             raise problem from None
 
 
-def _fit_answers_to_images(wishes: DraftAnswers) -> DraftAnswers:
+def _fit_answers_to_images(wishes: draft.DraftAnswers) -> draft.DraftAnswers:
     """Return wishes that suit the user's images.
 
     Images smaller than the network's usual size keep theirs: to enlarge them takes time and teaches nothing. Their
@@ -533,17 +506,15 @@ def ask_columns(section: Section, flag: Sequence[str] | None, asker: AnswerSourc
             for key, values in table_findings.keys_that_help(asked).items():
                 decided = _ask_key(decided, key, values, asker, path)
         else:
-            no_inputs = [
-                one for one in asked if one.kind == "no input" and one.column not in text_list(decided, "words")
-            ]
+            words = text_list(decided, "words")
+            no_inputs = [one for one in asked if one.kind == "no input" and one.column not in words]
             if not no_inputs:
                 raise UserError(f"{table_findings.findings_message(path, asked)}\n{_options_to_add(asked)}")
             asked = no_inputs
             decided["without"] = [*text_list(decided, "without"), *(one.column for one in asked)]
             for one in asked:
-                asker.print_line(
-                    f"without: {one.column}: it {one.problem}. To have it: {one.remedy.partition(', or ')[2]}"
-                )
+                to_have = one.remedy.partition(", or ")[2]
+                asker.print_line(f"without: {one.column}: it {one.problem}. To have it: {to_have}")
         answered.update(asked)
         found = data.findings_before_study_file(decided)  # an answer may bring others to light
     if same := [one.column for one in found if one.kind == "constant"]:
@@ -616,12 +587,8 @@ def ask_missing_values(section: Section, flag: str | None, asker: AnswerSource) 
     allowed = ("drop",) if unlabelled else ("fill", "drop")
     question = f"{counted}. What happens to them, {' or '.join(allowed)}"
     answer = asker("--missing", flag, question, allowed[0], one_of_check(*allowed))
-    remedy = (
-        "the rows are left out"
-        if answer == "drop"
-        else "a missing number becomes the mean of the training rows, a missing word a word of its own"
-    )
-    note = f"{counted}. missing: {answer}: {remedy}."
+    filled = "a missing number becomes the mean of the training rows, a missing word a word of its own"
+    note = f"{counted}. missing: {answer}: {'the rows are left out' if answer == 'drop' else filled}."
     asker.print_line(note)
     return {**section, "missing": answer}, note
 
@@ -634,10 +601,8 @@ changes how frequent the classes are."""
 def _uneven_gaps_warning(gaps: "pd.Series[bool]", classes: "pd.DataFrame") -> str:
     """Return a warning with the shares of incomplete rows of two classes where these differ much, else nothing."""
     shares = gaps.groupby([classes[name] for name in classes]).mean().sort_values()
-    if (
-        not 2 <= len(shares) <= user_data.MAX_GROUP_CODES
-        or shares.iloc[-1] - shares.iloc[0] < MIN_UNEVEN_SHARE_DIFFERENCE
-    ):
+    are_few = 2 <= len(shares) <= user_data.MAX_GROUP_CODES
+    if not are_few or shares.iloc[-1] - shares.iloc[0] < MIN_UNEVEN_SHARE_DIFFERENCE:
         return ""
     least, most = (f"{100 * share:.0f}% of {name}" for name, share in shares.iloc[[0, -1]].items())
     return f" ({most}, {least}: without them the classes are others)"

@@ -113,9 +113,8 @@ def cluster_status_lines(cluster: LocalClusterState) -> list[str]:
     """Return the lines that tell a user what runs of a cluster, and what to type."""
     if not cluster.processes:
         return ["no cluster runs here; a first one: study cluster up --nodes 2"]
-    lines = [
-        f"{part.name:<10} {'runs' if part.is_alive else 'has ended'} (process {part.pid})" for part in cluster.processes
-    ]
+    states = ((part, "runs" if part.is_alive else "has ended") for part in cluster.processes)
+    lines = [f"{part.name:<10} {state} (process {part.pid})" for part, state in states]
     if not cluster.living_processes():
         return [*lines, "", "all of it has ended; what it left is removed by: study cluster down"]
     lines += [

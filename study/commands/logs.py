@@ -80,9 +80,8 @@ def history_text(history: EventHistory) -> str:
 
 def _event_line(event: Entry, looked_at: Sequence[str]) -> str:
     left_out = ("event", "time", "libraries", "metrics", "device", "chain")
-    values = [
-        f"{key} {value}" for key, value in event.items() if key not in left_out and not _is_too_long_for_line(value)
-    ]
+    told = {key: value for key, value in event.items() if key not in left_out}
+    values = [f"{key} {value}" for key, value in told.items() if not _is_too_long_for_line(value)]
     device, measured = (mapping_or_empty(event.get(key)) for key in ("device", "metrics"))
     values += [f"device {device['name']}"] if "name" in device else []
     or_nan = {name: NAN if value is None else value for name, value in measured.items()}  # null: it was no number

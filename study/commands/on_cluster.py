@@ -93,9 +93,8 @@ def _cluster_lines(cluster: ClusterNodes) -> list[str]:
         f"{'?' if amount['used'] is None else format(amount['used'], 'g')} of {amount['there']:g} {name}"
         for name, amount in cluster["usage"].items()
     )
-    lines = [
-        f"cluster   {cluster['nodes']} nodes, {len(cluster['lost'])} lost since it began; in use: {used or 'nothing'}"
-    ]
+    counts = f"{cluster['nodes']} nodes, {len(cluster['lost'])} lost since it began"
+    lines = [f"cluster   {counts}; in use: {used or 'nothing'}"]
     for node in cluster["lost"][-MAX_SHOWN_LOST_NODES:]:
         at, reason = format_time(node["ended"]), node["why"] or "Ray does not say why"
         lines.append(f"lost      node {node['id'][:12]} at {at}: {reason}")
@@ -271,10 +270,8 @@ class RemoteStudies:
     def studies_table(self, rows: Sequence[StudyRow]) -> str:
         """Format the rows of `list_rows` as a table for people."""
         if not rows:
-            return (
-                f"no studies at {self.address}; a first one: "
-                f"{shell_command('submit', 'quickstart', '--address', self.address)}"
-            )
+            first = shell_command("submit", "quickstart", "--address", self.address)
+            return f"no studies at {self.address}; a first one: {first}"
         lines = [status.studies_table(self._mirror.home, rows)]
         if forgotten := [row["name"] for row in rows if row["job"] is None]:
             lines.append(f"not among the head's jobs, as they were last read: {', '.join(forgotten)}")
@@ -304,8 +301,7 @@ class RemoteStudies:
 
     def _no_such_study_error(self, name: str, jobs: Sequence[DriverJob]) -> UserError:
         names, look = sorted({job.study for job in jobs}), shell_command("fetch", name, "--address", self.address)
-        is_here = name in [folder.name for folder in Home.locate().list_studies()]
-        here = "This home has one: --address local. " if is_here else ""
+        here = "This home has one: --address local. " if Home.locate().study_or_none(name) else ""
         return UserError(
             f"{name}: no such study at {self.address}. {did_you_mean(name, names)}There: {', '.join(names) or 'none'}. "
             f"{here}A restarted head has forgotten its jobs: {look} looks into its home"

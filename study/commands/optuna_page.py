@@ -1,14 +1,11 @@
 """Between Optuna's studies and ours: its dashboard on a search, and its trials as configurations to try first."""
 
 import errno
-import io
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
 from wsgiref.simple_server import WSGIRequestHandler, make_server
 from wsgiref.types import StartResponse, WSGIEnvironment
-
-from ruamel.yaml import YAML
 
 from study.errors import UserError, did_you_mean
 from study.files import check_output_path, write_output
@@ -16,7 +13,7 @@ from study.home.folder import StudyFolder
 from study.spec.configuration import distinct_configurations, validate_configuration
 from study.spec.load import check_and_complete_document
 from study.spec.paper_readings import pop_readings
-from study.spec.yaml_document import YamlDocument, apply_profile, find_study_file, read_study_file
+from study.spec.yaml_document import YamlDocument, apply_profile, edit_yaml, find_study_file, read_study_file
 from study.text import pluralise, print_text
 
 
@@ -100,13 +97,9 @@ def import_best_trials(storage: str, name: str, file: str, out: Path, top: int, 
     enqueued = [dict(params) for params in distinct_configurations([*spec.search.enqueue, *given])]
     document.override_key("search.enqueue", enqueued, str(source))
     check_and_complete_document(document)
-    yaml = YAML()
-    yaml.width = 120
-    tree = yaml.load(source.read_text(encoding="utf-8"))
-    tree.setdefault("search", {})["enqueue"] = enqueued
-    text = io.StringIO()
-    yaml.dump(tree, text)
-    write_output(out, text.getvalue())
+    with edit_yaml(source.read_text(encoding="utf-8"), width=120) as (tree, written):
+        tree.setdefault("search", {})["enqueue"] = enqueued
+    write_output(out, written.getvalue())
     return [
         *(f"{parameter} is {key}" for parameter, key in keys.items() if parameter != key),
         f"{out}: tried first are {pluralise(len(given), 'configuration')} of {name}, the best by its own values",

@@ -92,10 +92,8 @@ def _are_uneven(split: SplitCounts) -> bool:
 def group_metric_meanings(spec: StudySpec) -> dict[str, str]:
     """Return the class and bias class, in words, of each metric of one group that the study needs."""
     facts = spec.data_facts
-    told = {
-        name: group_names.group_metric_in_words(name, facts.class_names, facts.bias_names)
-        for name in spec.objective.needed_metrics
-    }
+    names, needed = (facts.class_names, facts.bias_names), spec.objective.needed_metrics
+    told = {name: group_names.group_metric_in_words(name, *names) for name in needed}
     return {name: words for name, words in told.items() if words}
 
 
@@ -495,9 +493,8 @@ def _section_text(section: Mapping[str, object]) -> str:
 
 
 def _domain_text(domain: SearchedKey) -> str:
-    where = " and ".join(
-        f"{key} is {' or '.join(map(format_parameter, values))}" for key, values in domain.get("when", {}).items()
-    )
+    when = domain.get("when", {}).items()
+    where = " and ".join(f"{key} is {' or '.join(map(format_parameter, values))}" for key, values in when)
     return f"{_domain_values_text(domain)}{f', where {where}' if where else ''}"
 
 

@@ -75,10 +75,8 @@ class StudyProgress:
             running = {trial.stage for trial in self._begun_trials()[self._begun :][-1:]}
         if running:
             words = dict.fromkeys(word for stage, word in PHASE_BY_STAGE.items() if stage in running)
-            told = (
-                ENDING_SEARCH_PHASE if word == SEARCH_PHASE and self._record.has_search_end_request else word
-                for word in words
-            )
+            is_ending = self._record.has_search_end_request
+            told = (ENDING_SEARCH_PHASE if word == SEARCH_PHASE and is_ending else word for word in words)
             self._phase = " and ".join(told)
         elif self._phase not in DRIVER_STEPS and not self.trial_counts()["waiting"]:
             self._phase = TEST_PHASE
@@ -199,12 +197,11 @@ class StudyProgress:
 
     def progress_line(self) -> str:
         """Return all that is known of the study, in one line."""
-        there = ((state, count) for state, count in self.trial_counts().items() if count)
-        counts = ", ".join(
-            self._waiting_text(count) if state == "waiting" else f"{count} {state}" for state, count in there
-        )
         asked = {"enqueued": self.n_enqueued(), "stopping": self.n_stopping()}
-        counts += "".join(f", {count} {what}" for what, count in asked.items() if count)
+        there = {state: count for state, count in (self.trial_counts() | asked).items() if count}
+        texts = {state: f"{count} {state}" for state, count in there.items()}
+        texts |= {"waiting": self._waiting_text(there["waiting"])} if "waiting" in there else {}
+        counts = ", ".join(texts.values())
         best, seconds = self.best_text(), self.remaining_seconds()
         known = [f"{self.phase()}: {counts}"]
         is_first = self._spec.final_seeds is None and not self._results().references_above_best
@@ -275,9 +272,8 @@ class StudyProgress:
         """Count the trials on fresh seeds that there are, and those to come."""
         results = self._results()
         if self._to_repeat is None:
-            self._to_repeat = {
-                trial.number for trial in results.confirmation.trials_to_confirm() + results.picked_trials
-            }
+            again = results.confirmation.trials_to_confirm() + results.picked_trials
+            self._to_repeat = {trial.number for trial in again}
         trials, seeds = list(self._record.trials_of_stages("confirm", "rule")), results.confirmation.seeds
         wanted = {(number, seed) for number in self._to_repeat for seed in seeds}
         return len(trials) + len(wanted - {(trial.repeated_trial, trial.seed) for trial in trials})

@@ -120,9 +120,7 @@ class _ShownStudy:
         """Show the numbers as a line, if they have changed."""
         if (numbers := self.progress.changing_numbers()) != self._printed:
             self._printed = numbers
-            self._console.print(
-                escape_control(self.progress.progress_line()), highlight=False, soft_wrap=True, markup=False
-            )
+            self._print(self.progress.progress_line())
             self.show_warnings_once()
 
     def show_warnings_once(self) -> None:
@@ -137,5 +135,7 @@ class _ShownStudy:
                 self._print_line(line)
 
     def _print_line(self, text: str) -> None:
-        line = escape_control(f"{clock_text(self.progress.elapsed_seconds())}  {text}")
-        self._console.print(line, highlight=False, soft_wrap=True, markup=False)
+        self._print(f"{clock_text(self.progress.elapsed_seconds())}  {text}")
+
+    def _print(self, line: str) -> None:
+        self._console.print(escape_control(line), highlight=False, soft_wrap=True, markup=False)

@@ -1,7 +1,7 @@
 """Run one trial of a study in this process, without Ray: for debugging."""
 
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
 import torch
@@ -73,51 +73,56 @@ def _metric_cell(metrics: Mapping[str, float], name: str, sizes: Mapping[str, in
     return "" if value is None else format_metric(name, value, error) + group_size_text(sizes.get(name))
 
 
-def run_trial(
-    spec: StudySpec,
-    device: str | None = None,
-    tell: Callable[[Mapping[str, str]], object] | None = None,
-    fold: int | None = None,
-    tell_sizes: Callable[[Mapping[str, int]], object] = lambda sizes: None,
-) -> Iterator[dict[str, float]]:
-    """Yield the metrics of each epoch of the file's own configuration, `epoch` first.
+class SingleTrial:
+    """A trial of the file's own configuration, ready to run.
 
     Args:
         device: auto, cpu or cuda; None: what the file asks for, as in a sweep.
-        tell: is told what the trial runs on before it begins, see `study.training.device.describe_device`.
         fold: on which it is validated; None: the first, where the data have folds.
-        tell_sizes: is told the size of each group of a split, by the reported name of its accuracy.
+
+    Attributes:
+        device: what it runs on, see `study.training.device.describe_device`.
+        group_sizes: the size of each group of a split, by the reported name of its accuracy.
 
     Raises:
-        UserError: the trial diverged, or its function raised something, whose traceback is printed; validation cannot
-            have a metric that the study looks at; there is no such fold; or the GPU that it asks for cannot be used.
+        UserError: validation cannot have a metric that the study looks at; there is no such fold; or the GPU that it
+            asks for cannot be used.
     """
-    chosen = _trial_device(spec) if device is None else resolve_device(device)
-    config = spec.trial_config({})
-    trial: Trial | FunctionTrial
-    if spec.function:
-        trial = build_function_trial(Home.locate(), spec, chosen.type, fold)
-    else:
-        check_metrics.check_study_metrics(spec)
-        fold = 0 if fold is None and spec.folds else fold
-        dataset = select_fold(data.load(config.data), fold)
-        for split, samples in dataset.splits.items():
-            cells = count_cells_of_split(samples, dataset.facts.facts_of_split(split)).cells or ()
-            tell_sizes(group_sizes_by_metric(split, cells))
-        trial = Trial(config, dataset, chosen.type)
-    choice = BestEpochTracker(spec.objective) if spec.objective.window is not None else None
-    if tell is not None:
-        tell(describe_device(trial.device))
-    try:
-        for epoch, metrics in enumerate(trial.train_epochs(choice=choice), start=1):
-            yield {"epoch": epoch, **metrics}
-    except DivergedError as diverged:
-        raise UserError(f"the trial diverged: {diverged}") from None
-    except Exception as error:
-        if spec.function is None or isinstance(error, UserError):
-            raise
-        traceback.print_exception(type(error), error, function_frames(error))
-        raise UserError(f"{function_line(error) or spec.function}: {type(error).__name__}: {error}") from None
+
+    def __init__(self, spec: StudySpec, device: str | None = None, fold: int | None = None) -> None:
+        chosen = _trial_device(spec) if device is None else resolve_device(device)
+        self._spec, self.group_sizes = spec, dict[str, int]()
+        self._trial: Trial | FunctionTrial
+        if spec.function:
+            self._trial = build_function_trial(Home.locate(), spec, chosen.type, fold)
+        else:
+            check_metrics.check_study_metrics(spec)
+            config = spec.trial_config({})
+            dataset = select_fold(data.load(config.data), 0 if fold is None and spec.folds else fold)
+            for split, samples in dataset.splits.items():
+                cells = count_cells_of_split(samples, dataset.facts.facts_of_split(split)).cells or ()
+                self.group_sizes |= group_sizes_by_metric(split, cells)
+            self._trial = Trial(config, dataset, chosen.type)
+        self.device = describe_device(self._trial.device)
+
+    def epochs(self) -> Iterator[dict[str, float]]:
+        """Yield the metrics of each epoch, `epoch` first.
+
+        Raises:
+            UserError: the trial diverged, or its function raised something, whose traceback is printed.
+        """
+        spec = self._spec
+        choice = BestEpochTracker(spec.objective) if spec.objective.window is not None else None
+        try:
+            for epoch, metrics in enumerate(self._trial.train_epochs(choice=choice), start=1):
+                yield {"epoch": epoch, **metrics}
+        except DivergedError as diverged:
+            raise UserError(f"the trial diverged: {diverged}") from None
+        except Exception as error:
+            if spec.function is None or isinstance(error, UserError):
+                raise
+            traceback.print_exception(type(error), error, function_frames(error))
+            raise UserError(f"{function_line(error) or spec.function}: {type(error).__name__}: {error}") from None
 
 
 def _trial_device(spec: StudySpec) -> torch.device:

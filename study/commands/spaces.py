@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 
 from study import data, methods, models
@@ -56,10 +57,9 @@ def _shipped_files(there: Mapping[str, Path]) -> list[ShippedFile]:
 
 def spaces_text(spaces: AvailableNames) -> str:
     """Return that list as text for people."""
-    lines = ["study files, for study run NAME:"]
-    lines += [f"  {row.name:<20} {_shorten_line(row.about)}" for row in spaces.files]
-    lines.append("suites, for study suite NAME:")
-    lines += [f"  {row.name:<20} {_shorten_line(row.about)}" for row in spaces.suites]
+    lines = []
+    for head, files in (("study files, for study run", spaces.files), ("suites, for study suite", spaces.suites)):
+        lines += [f"{head} NAME:", *(f"  {row.name:<20} {_shorten_line(row.about)}" for row in files)]
     for section, rows in (("data", spaces.data), ("model", spaces.model), ("method", spaces.method)):
         lines.append(f"{section}.name:")
         for row in rows:
@@ -70,18 +70,10 @@ def spaces_text(spaces: AvailableNames) -> str:
 
 
 def _first_comment_sentence(path: Path) -> str:
-    """Return the first sentence of the comment at the head of a file."""
-    comment = " ".join(_comment_lines(path.read_text(encoding="utf-8")))
-    return re.split(r"(?<=\.)\s", comment, maxsplit=1)[0].rstrip(".")
-
-
-def _comment_lines(text: str) -> Iterator[str]:
-    """Yield the lines of the comment at the head of a file, without those for editors."""
-    for line in text.splitlines():
-        if not line.startswith("#"):
-            return
-        if not line.startswith("# yaml-language-server:"):
-            yield line.removeprefix("#").strip()
+    """Return the first sentence of the comment at the head of a file, without its lines for editors."""
+    head = takewhile(lambda line: line.startswith("#"), path.read_text(encoding="utf-8").splitlines())
+    lines = (line.removeprefix("#").strip() for line in head if not line.startswith("# yaml-language-server:"))
+    return re.split(r"(?<=\.)\s", " ".join(lines), maxsplit=1)[0].rstrip(".")
 
 
 def _name_rows(section: str, catalogue: Catalogue) -> Iterator[NameRow]:

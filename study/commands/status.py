@@ -240,11 +240,8 @@ def _metric_value_and_seeds(results: Results) -> tuple[str, float | None, int]:
             return results.spec.metric, stays.metrics[results.spec.metric], 0
         if best is None:
             return results.spec.metric, None, 0
-        return (
-            results.spec.metric,
-            best.confirm_statistics.mean if best.confirm_statistics else best.search_value,
-            len(trials_judged_by(best)),
-        )
+        value = best.confirm_statistics.mean if best.confirm_statistics else best.search_value
+        return results.spec.metric, value, len(trials_judged_by(best))
     trials = [trial for trial in results.record.trials_of_stages("final") if trial.state == "complete"]
     found = statistics_by_metric(results.spec.objective, trials)
     seeds = 0 if is_fitted_once(results.spec, trials) else len(trials)

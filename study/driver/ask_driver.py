@@ -113,9 +113,7 @@ def request_trials_end(folder: StudyFolder, numbers: Iterable[int]) -> list[Requ
         if trial.state in ENDED_STATES:
             raise UserError(f"--trial {number}: has ended, it is {trial.state}")
         if trial.stage not in ("search", "replicate"):
-            raise UserError(
-                f"--trial {number}: is one of stage {trial.stage}; only trials of the search can be stopped"
-            )
+            raise UserError(f"--trial {number}: is of stage {trial.stage}; only trials of the search can be stopped")
     return [_send_and_wait(folder, DriverRequest("stop", trial=number)) for number in wanted]
 
 
@@ -217,9 +215,8 @@ def _stoppable_lease_holder(name: str, file: Path) -> LeaseHolder:
             f"anew within {lease.RENEWAL_INTERVAL_S:.0f} s: try again"
         )
     if holder.machine != lease.machine_id():
-        raise UserError(
-            f"{name}: {holder} runs it, not on this machine. As a job of a cluster: study stop {name} --address URL"
-        )
+        job = f"As a job of a cluster: study stop {name} --address URL"
+        raise UserError(f"{name}: {holder} runs it, not on this machine. {job}")
     if holder.namespace != Process.current().namespace:
         raise UserError(
             f"{name}: {holder} runs it in another container of this machine, whose processes have numbers of their "

@@ -16,6 +16,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from enum import Enum
 from functools import partial
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
@@ -53,9 +54,12 @@ class DriverTask:
     is_detached: bool
 
 
-@dataclass(frozen=True)
-class SignalsHandledMessage:
-    """Message of a driver: from now on a signal stops it cleanly."""
+class DriverEvent(Enum):
+    """Messages of a driver that say nothing more."""
+
+    SIGNALS_HANDLED = "from now on a signal stops it cleanly"
+    STUDY_HIDDEN = "it shows the study no more"
+    PIPE_CLOSED = "its end of the pipe is closed: there are no more messages"
 
 
 @dataclass(frozen=True)
@@ -67,45 +71,14 @@ class StudyShownMessage:
 
 
 @dataclass(frozen=True)
-class LineMessage:
-    """Message of a driver: a line, or a step of `study.sweep.DRIVER_STEPS`."""
-
-    text: str
-
-
-@dataclass(frozen=True)
-class StudyHiddenMessage:
-    """Message of a driver: it shows the study no more."""
-
-
-@dataclass(frozen=True)
 class ResultMessage:
     """Message of a driver: what its task returned; for a run, the study's folder."""
 
     result: Any
 
 
-@dataclass(frozen=True)
-class ErrorMessage:
-    """Message of a driver: what its task raised."""
-
-    error: Exception
-
-
-@dataclass(frozen=True)
-class PipeClosedMessage:
-    """Stands for the end of a driver's messages: its end of the pipe is closed."""
-
-
-DriverMessage = (
-    SignalsHandledMessage
-    | StudyShownMessage
-    | LineMessage
-    | StudyHiddenMessage
-    | ResultMessage
-    | ErrorMessage
-    | PipeClosedMessage
-)
+DriverMessage = DriverEvent | StudyShownMessage | str | ResultMessage | Exception
+"""A text is a line, or a step of `study.sweep.DRIVER_STEPS`; an exception is what the task raised."""
 
 DRIVER_PROGRAM = "import runpy; runpy.run_module('study.driver', run_name='__main__', alter_sys=True)"
 """What a driver's process runs. It finds a study's function where this process does."""
@@ -192,13 +165,13 @@ class DriverProcess:
                     if (next_one := self._next_message()) is None:
                         continue
                     message, record = next_one
-                    is_last = isinstance(message, ResultMessage | ErrorMessage | PipeClosedMessage)
-                    if is_last or isinstance(message, StudyShownMessage | StudyHiddenMessage):
+                    is_last = isinstance(message, ResultMessage | Exception) or message is DriverEvent.PIPE_CLOSED
+                    if is_last or isinstance(message, StudyShownMessage) or message is DriverEvent.STUDY_HIDDEN:
                         shown.close()
                     if isinstance(message, StudyShownMessage):
                         say = shown.enter_context(view(message.spec, record))
-                    elif isinstance(message, LineMessage):
-                        say(message.text)
+                    elif isinstance(message, str):
+                        say(message)
                     if is_last or until(message):
                         break
                     self._taken += 1
@@ -206,9 +179,9 @@ class DriverProcess:
                     self._pass_on_interrupt()
         if is_last:
             self._wait_for_exit()
-        if isinstance(message, ErrorMessage):
-            raise message.error
-        if isinstance(message, PipeClosedMessage):
+        if isinstance(message, Exception):
+            raise message
+        if message is DriverEvent.PIPE_CLOSED:
             raise self._ended_error()
         return message.result if isinstance(message, ResultMessage) else None
 
@@ -240,7 +213,7 @@ class DriverProcess:
                     if there:
                         self._handle_message(pipe.recv())
             except Exception:  # the pipe is closed, or an answer cannot be unpickled: the driver stops then
-                self._handle_message(PipeClosedMessage())
+                self._handle_message(DriverEvent.PIPE_CLOSED)
 
     def _handle_message(self, message: DriverMessage) -> None:
         if isinstance(message, StudyShownMessage):
@@ -317,7 +290,7 @@ def start_detached_driver(
     def begins(message: DriverMessage) -> bool:
         if isinstance(message, StudyShownMessage):
             names.append(message.spec.name)
-        return isinstance(message, LineMessage) and message.text == STARTING_TRIALS_STEP
+        return message == STARTING_TRIALS_STEP
 
     try:
         ended = driver.follow_until_result(view, begins)
@@ -396,7 +369,7 @@ class ParentChannel:
         """Show a run at the parent and, where the driver is detached, in a file of the study's folder."""
         with ExitStack() as shown:
             self.send_message(StudyShownMessage(spec, is_there=bool(record.id)))
-            says: list[Callable[[str], None]] = [lambda text: self.send_message(LineMessage(text))]
+            says: list[Callable[[str], None]] = [self.send_message]
             if self._own and record.id:
                 self._redirect_output(self._home.path / spec.name / DETACHED_DRIVER_LOG)
                 says.append(shown.enter_context(self._own(spec, record)))
@@ -408,7 +381,7 @@ class ParentChannel:
             try:
                 yield tell_all
             finally:
-                self.send_message(StudyHiddenMessage())
+                self.send_message(DriverEvent.STUDY_HIDDEN)
 
     def _redirect_output(self, file: Path) -> None:
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
@@ -427,26 +400,22 @@ def run_piped_task(number: int) -> int:
         Exception: what the task raised, if nobody waits for the answer any more.
     """
     channel = ParentChannel(number)
-    channel.send_message(SignalsHandledMessage())
+    channel.send_message(DriverEvent.SIGNALS_HANDLED)
     is_alone = False
     try:
         work = channel.receive_task()
         is_alone = work.is_detached
         result = work.function(work.home, *work.positional_arguments, view=channel, **work.keyword_arguments)
     except (Exception, KeyboardInterrupt) as error:
-        channel.send_message(ErrorMessage(told := _portable_error(error)))
+        channel.send_message(told := _portable_error(error))
         if is_alone:
             raise told from error
-        return (
-            told.exit_status
-            if isinstance(told, UserError | StudyStoppedError | StartInterruptedError)
-            else StudyStoppedError.exit_status
-        )
+        return int(getattr(told, "exit_status", StudyStoppedError.exit_status))
     if isinstance(result, RunEnd):
         if is_alone:
             print_text("\n".join(closing_lines(result)))
         elif result.untracked_reason:
-            channel.send_message(LineMessage(f"not everything is in MLflow: {result.untracked_reason}"))
+            channel.send_message(f"not everything is in MLflow: {result.untracked_reason}")
         result = result.folder
     channel.send_message(ResultMessage(result))
     return 0

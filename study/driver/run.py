@@ -134,13 +134,11 @@ def start_or_resume(
     Raises:
         UserError: see `run_new_study`; or another study has its name.
     """
-    existing = next((folder for folder in home.list_studies() if folder.name == spec.name), None)
+    existing = home.study_or_none(spec.name)
     if existing is None:
         return run_new_study(home, spec, view, address, shared, function)
     if existing.load_checked_spec().hash != spec.hash:
-        raise UserError(
-            f"{spec.name}: another study of that name is in {home.path}. Run this one under another: --name"
-        )
+        raise UserError(f"{spec.name}: another study of that name is in {home.path}. Run this under another: --name")
     record = StudyRecord.load(existing.ledger_file)
     if extend_study.has_only_failures_left(Results(spec, record)) or (
         record.state == "complete" and not MlflowTracker(home, existing, spec).is_behind

@@ -6,7 +6,7 @@ Each is an entry of the ledger: `event`, its kind, `time`, then its fields in th
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, ClassVar, Literal, get_args
+from typing import Annotated, ClassVar, Literal, dataclass_transform, get_args
 
 from annotated_types import Ge, Lt, MinLen
 from pydantic import ConfigDict, InstanceOf, Strict, TypeAdapter, ValidationError, with_config
@@ -83,9 +83,10 @@ def _sum_of_cells(parts: Sequence[Sequence[Sequence[int]]]) -> list[list[int]]:
 NonEmptyKeys = Annotated[tuple[str, ...], MinLen(1)]
 
 
+@dataclass_transform(frozen_default=True)
 @dataclass(frozen=True, kw_only=True)
 class BaseEvent:
-    """Base of all events. Two are equal that say the same, at whatever time.
+    """Base of all events, each a frozen dataclass. Two are equal that say the same, at whatever time.
 
     Attributes:
         time: when it was written, in seconds since the epoch; 0: not yet, the ledger sets it.
@@ -96,12 +97,12 @@ class BaseEvent:
     time: Seconds = field(default=0.0, compare=False)
     asleep: Seconds = field(default=0.0, compare=False)
 
-    def __init_subclass__(cls, kind: str) -> None:
-        """Set the name of the kind in a ledger."""
+    def __init_subclass__(cls, kind: str, kw_only: bool = False) -> None:
+        """Make a dataclass of it, and set the name of the kind in a ledger."""
         cls.event = kind
+        dataclass(frozen=True, kw_only=kw_only)(cls)
 
 
-@dataclass(frozen=True)
 class StudyCreated(BaseEvent, kind="created"):
     """The study exists.
 
@@ -112,8 +113,7 @@ class StudyCreated(BaseEvent, kind="created"):
     id: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class SessionOpened(BaseEvent, kind="opened"):
+class SessionOpened(BaseEvent, kind="opened", kw_only=True):
     """A driver took the study up. Further fields of other versions are kept.
 
     Attributes:
@@ -158,7 +158,6 @@ class SessionOpened(BaseEvent, kind="opened"):
 NON_ENVIRONMENT_FIELDS = ("event", "time", "asleep", "spec", "groups")
 
 
-@dataclass(frozen=True)
 class SearchExtended(BaseEvent, kind="extended"):
     """The search may try more configurations: `study resume --trials`.
 
@@ -169,7 +168,6 @@ class SearchExtended(BaseEvent, kind="extended"):
     trials: NonNegativeInteger
 
 
-@dataclass(frozen=True)
 class TrialsRetried(BaseEvent, kind="retried"):
     """Trials that failed, or whose first seed did, run again from their start, as a further attempt.
 
@@ -180,7 +178,6 @@ class TrialsRetried(BaseEvent, kind="retried"):
     trials: tuple[NonNegativeInteger, ...]
 
 
-@dataclass(frozen=True)
 class ConfirmRequested(BaseEvent, kind="confirming"):
     """The best configurations run again on fresh seeds: `study confirm`.
 
@@ -194,7 +191,6 @@ class ConfirmRequested(BaseEvent, kind="confirming"):
     rules: StrictBool = False
 
 
-@dataclass(frozen=True)
 class AblationRequested(BaseEvent, kind="ablating"):
     """The steps from the baseline to a trial are to be measured, see `study.ranking.ablation_steps`.
 
@@ -210,8 +206,7 @@ class AblationRequested(BaseEvent, kind="ablating"):
     seeds: NonNegativeInteger
 
 
-@dataclass(frozen=True, kw_only=True)
-class ModelEvaluated(BaseEvent, kind="evaluated"):
+class ModelEvaluated(BaseEvent, kind="evaluated", kw_only=True):
     """A trained model was evaluated after the study.
 
     Attributes:
@@ -225,7 +220,6 @@ class ModelEvaluated(BaseEvent, kind="evaluated"):
     by: str | None = None
 
 
-@dataclass(frozen=True)
 class TrialDecided(BaseEvent, kind="trial"):
     """A configuration was decided on, and is a trial.
 
@@ -245,7 +239,6 @@ class TrialDecided(BaseEvent, kind="trial"):
     fold: NonNegativeInteger | None = None
 
 
-@dataclass(frozen=True)
 class TrialStarted(BaseEvent, kind="started"):
     """A trial runs.
 
@@ -264,7 +257,6 @@ class TrialStarted(BaseEvent, kind="started"):
     device: dict[str, str] | None = None
 
 
-@dataclass(frozen=True)
 class NodeExcluded(BaseEvent, kind="unusable"):
     """No more trials are placed on a node.
 
@@ -276,7 +268,6 @@ class NodeExcluded(BaseEvent, kind="unusable"):
     reason: str
 
 
-@dataclass(frozen=True)
 class EpochReported(BaseEvent, kind="report"):
     """A trial's epoch is over.
 
@@ -293,7 +284,6 @@ class EpochReported(BaseEvent, kind="report"):
     note: str | None = None
 
 
-@dataclass(frozen=True)
 class FoldPredicted(BaseEvent, kind="judged"):
     """The predictions of a trial's network for the samples of its fold, on which it was not trained.
 
@@ -307,7 +297,6 @@ class FoldPredicted(BaseEvent, kind="judged"):
     predicted: str
 
 
-@dataclass(frozen=True)
 class FoldsJoined(BaseEvent, kind="joined"):
     """A configuration has run on all folds: the metrics of all samples together.
 
@@ -324,20 +313,19 @@ class FoldsJoined(BaseEvent, kind="joined"):
     draws: dict[str, list[float]]
 
 
-@dataclass(frozen=True)
 class EnsembleMeasured(BaseEvent, kind="ensemble"):
     """The networks of a final training's seeds as one model: the mean of their probabilities.
 
     Attributes:
         trials: the complete trials of its networks, two or more.
-        metrics: by name, with standard errors, of the splits on which every one of them was measured.
+        metrics: by name, with standard errors, of the splits on which every one of them was measured; empty: none was
+            left.
     """
 
     trials: tuple[NonNegativeInteger, ...]
     metrics: MetricValues
 
 
-@dataclass(frozen=True)
 class RunLost(BaseEvent, kind="lost"):
     """A trial's run was cut off, and it waits for a new one.
 
@@ -357,7 +345,6 @@ class RunLost(BaseEvent, kind="lost"):
     node_died: StrictBool | None = None
 
 
-@dataclass(frozen=True)
 class TrialEnded(BaseEvent, kind="ended"):
     """A trial ended.
 
@@ -374,7 +361,6 @@ class TrialEnded(BaseEvent, kind="ended"):
     reason: str | None = None
 
 
-@dataclass(frozen=True)
 class TrialTested(BaseEvent, kind="tested"):
     """The test split was read with a trial's model.
 
@@ -389,7 +375,6 @@ class TrialTested(BaseEvent, kind="tested"):
     note: str | None = None
 
 
-@dataclass(frozen=True)
 class TrialUntested(BaseEvent, kind="untested"):
     """The test split should have been read with a trial's model, and could not be.
 
@@ -402,7 +387,6 @@ class TrialUntested(BaseEvent, kind="untested"):
     reason: str
 
 
-@dataclass(frozen=True)
 class ReferenceFitted(BaseEvent, kind="reference"):
     """A reference was fitted beside the search, or could not be; a later event of the same name replaces it.
 
@@ -421,7 +405,6 @@ class ReferenceFitted(BaseEvent, kind="reference"):
     draws: dict[str, list[float]] | None = None
 
 
-@dataclass(frozen=True)
 class ConfigurationEnqueued(BaseEvent, kind="enqueued"):
     """A user asked for a configuration, which the search tries next.
 
@@ -434,7 +417,6 @@ class ConfigurationEnqueued(BaseEvent, kind="enqueued"):
     params: ParamValues
 
 
-@dataclass(frozen=True)
 class TrialStopRequested(BaseEvent, kind="stopping"):
     """A user stopped a trial, which ends at its next report.
 
@@ -447,7 +429,6 @@ class TrialStopRequested(BaseEvent, kind="stopping"):
     trial: NonNegativeInteger
 
 
-@dataclass(frozen=True)
 class SearchEndRequested(BaseEvent, kind="ending"):
     """A user ended the search; running trials go on.
 
@@ -458,7 +439,6 @@ class SearchEndRequested(BaseEvent, kind="ending"):
     request: str
 
 
-@dataclass(frozen=True)
 class RequestRefused(BaseEvent, kind="refused"):
     """A user's request could not be met.
 
@@ -471,7 +451,6 @@ class RequestRefused(BaseEvent, kind="refused"):
     reason: str
 
 
-@dataclass(frozen=True)
 class SessionClosed(BaseEvent, kind="closed"):
     """The driver let go of the study.
 

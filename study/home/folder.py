@@ -65,22 +65,18 @@ def check_home_format(home: Path) -> None:
             studies.
     """
     path = home_format_file(home)
+    remedy = f"What study {__version__} writes there is {HOME_FORMAT_JSON}. {ANOTHER_HOME_REMEDY}"
     try:
         text = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         if any(home.glob("[!.]*/ledger.jsonl")):
-            what = f"{home}: holds studies, and no file {path.name}"
-            raise UserError(
-                f"{what}. What study {__version__} writes there is {HOME_FORMAT_JSON}. {ANOTHER_HOME_REMEDY}"
-            ) from None
+            raise UserError(f"{home}: holds studies, and no file {path.name}. {remedy}") from None
         return
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from None
     told = parse_json(text, HomeFormat)
     if told is None:
-        raise UserError(
-            f"{path}: damaged. What study {__version__} writes there is {HOME_FORMAT_JSON}. {ANOTHER_HOME_REMEDY}"
-        )
+        raise UserError(f"{path}: damaged. {remedy}")
     if told.format != HOME_FORMAT_VERSION:
         theirs = "" if told.study == __version__ else f"Use study {told.study} there. "
         raise UserError(
@@ -283,6 +279,10 @@ class Home:
             there = suggest_or_list(name, names[::-1], "Studies there", "study list") if names else "None is there yet"
             raise StudyNotFoundError(f"{name}: no such study in {self.path}. {there}")
         return StudyFolder(self.path / name)
+
+    def study_or_none(self, name: str | None) -> StudyFolder | None:
+        """Return the folder of a study; None where there is none of this name."""
+        return next((folder for folder in self.list_studies() if folder.name == name), None)
 
     def check_name_is_free(self, name: str) -> None:
         """Refuse a name that is taken, by a study or by the home itself.

@@ -27,6 +27,7 @@ class MethodNeeds:
             that `train.graph` cannot record it; None: it can.
         total_epochs_key: the key by which what it does in an epoch depends on the number of all epochs;
             None: it does not.
+        bias_to_predict: whether its predictions, too, need bias labels, so that scores alone do not decide.
         receptive_field: side in pixels of what a bias-capturing network sees of an image at once, which must have room
             for it.
     """
@@ -41,6 +42,7 @@ class MethodNeeds:
     receptive_field: int | None = None
     min_epochs: tuple[str, int] | None = None
     total_epochs_key: str | None = None
+    bias_to_predict: bool = False
 
     def unmet(self, facts: Facts) -> Iterator[tuple[str, str]]:
         """Yield the keys whose requirement a data set does not meet, and why."""

@@ -174,7 +174,9 @@ DECLARED_METHODS = (
         has_bias_source_keys=True,
     ),
     DeclaredMethod(
-        equalized_odds_postprocessing, NoOptions, MethodNeeds(labels_key="name", bias_key="name", only_binary=True)
+        equalized_odds_postprocessing,
+        NoOptions,
+        MethodNeeds(labels_key="name", bias_key="name", only_binary=True, bias_to_predict=True),
     ),
     DeclaredMethod(learning_from_failure, LearningFromFailureOptions, MethodNeeds(labels_key="name")),
     DeclaredMethod(

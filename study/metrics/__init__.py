@@ -8,7 +8,7 @@ A reported name is `SPLIT/NAME`. The name of a further encoder, of a probe, or b
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Literal
@@ -183,6 +183,38 @@ def is_gap_metric(reported: str) -> bool:
     The difference of two configurations' gaps, which are too large alike, has one.
     """
     return is_fraction_metric(reported) and lower_is_better(reported)
+
+
+MAX_CELLS_OF_SMALLEST = 4
+"""Largest number of classes or cells whose smallest accuracy has an interval. If all of n are alike, the smallest is so
+much too low that its 95% interval holds in 0.975^n of cases: in 90% of four, 78% of ten, 8% of a hundred."""
+
+
+def is_smallest_of_many(reported: str, facts: "Facts") -> bool:
+    """Tell whether it is the smallest accuracy of too many classes or cells for an interval of its own."""
+    metric = find_metric(reported)
+    if metric is None or metric.unit != "share" or "worst_" not in reported:
+        return False
+    groups = facts.classes if metric.needs_inferred_groups else facts.bias_classes or 1
+    return facts.classes * (1 if reported.endswith("worst_class_accuracy") else groups) > MAX_CELLS_OF_SMALLEST
+
+
+def why_no_interval(reported: str, facts: "Facts", cell_sizes: Collection[int]) -> str | None:
+    """Return why no interval of a metric's value would hold, as the end of a sentence; None: one may.
+
+    Args:
+        facts: of the data set.
+        cell_sizes: numbers of samples of the cells of class and bias class.
+    """
+    name = reported.split("/")[-1]
+    if is_gap_metric(reported):
+        return "of few samples a gap between groups is too large on average"
+    if is_smallest_of_many(reported, facts):
+        kind = "classes" if name.endswith("worst_class_accuracy") else "cells"
+        return f"the smallest of more than {MAX_CELLS_OF_SMALLEST} {kind} is too low on average"
+    if name in ("unbiased_accuracy", "unbiased_log_loss") and {0, 1} <= set(cell_sizes):
+        return "many cells are empty beside others of one sample, so that chance decides which of them count"
+    return None
 
 
 def is_percent_metric(reported: str) -> bool:

@@ -72,7 +72,8 @@ class SeedStatistics:
         Seeds share their split, so that its error stays whatever their number; of one seed it is the only one. The two
         variances are added, with Satterthwaite's degrees of freedom. Wilson's interval, of as many samples as would
         give that variance, stays within 0 and 1 (as Korn and Graubard's for surveys); of others Student's t, from
-        `min_value` on. None where the split's error is not known.
+        `min_value` on. That of a log loss is of its logarithm: losses of few samples are skewed, and a mean that lacks
+        the rare large ones has too small an error, too. None where the split's error is not known.
         """
         if self.split_error is None or self.split_error <= 0:
             return None
@@ -84,6 +85,8 @@ class SeedStatistics:
         reach = float(stdtrit(min(freedom, NORMAL_DEGREES_OF_FREEDOM), (1 + confidence) / 2))
         if not self.is_proportion:
             half = reach * math.sqrt(variance)
+            if self.min_value == 0.0 and half < self.mean:
+                return self.mean * math.exp(-half / self.mean), self.mean * math.exp(half / self.mean)
             return max(-math.inf if self.min_value is None else self.min_value, self.mean - half), self.mean + half
         least = min(self.split_error / math.sqrt(2), 0.5)  # of none right: half a sample, as its error was taken
         share = min(max(self.mean, least), 1 - least)

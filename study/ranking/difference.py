@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import chain
 
-from study.home.events import FoldsJoined
+from study.home.events import EnsembleMeasured, FoldsJoined
 from study.home.record import TrialRecord
 from study.home.trial_record import EpochMetrics
 from study.knobs import Value
@@ -109,6 +109,7 @@ class Arm:
         n_candidates: from how many configurations it was chosen by the very trials that it has here; 1: these had no
             part in the choice.
         joined_folds: where the trials ran on all folds, what their samples together say.
+        ensemble: where the networks of the trials are one model, what was measured of that.
     """
 
     label: str
@@ -117,6 +118,7 @@ class Arm:
     spec: StudySpec
     n_candidates: int = 1
     joined_folds: FoldsJoined | None = None
+    ensemble: EnsembleMeasured | None = None
 
     @property
     def is_reference(self) -> bool:
@@ -137,8 +139,12 @@ class Arm:
     def metric_statistics(self, name: str) -> SeedStatistics | None:
         """Return mean and sample standard deviation of a metric over the trials that have it.
 
-        Where the trials ran on all folds, it is the metric of the samples of all folds together, with their error.
+        Where the trials ran on all folds, it is the metric of the samples of all folds together, with their error; of
+        networks that are one model, that of the model.
         """
+        if self.ensemble:
+            has_value = self.ensemble.metrics.get(name) is not None
+            return split_sample_statistics(self.ensemble.metrics, name, len(self.trials)) if has_value else None
         if self.joined_folds and self.joined_folds.metrics.get(name) is not None:
             return split_sample_statistics(self.joined_folds.metrics, name, len(self.trials))
         return seed_statistics(trial_metric(self.spec, trial, name) for trial in self.trials)
@@ -146,6 +152,13 @@ class Arm:
     def metric_seeds(self, name: str) -> list[int]:
         """Return the seeds of the trials behind `metric_statistics`."""
         return [trial.seed for trial in self.trials if trial_metric(self.spec, trial, name) is not None]
+
+    @property
+    def was_tested(self) -> bool:
+        """Whether it has metrics of the test split."""
+        if self.ensemble:
+            return any(name.startswith("test/") for name in self.ensemble.metrics)
+        return any(trial.test_metrics for trial in self.trials)
 
     @property
     def repeated_over(self) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from study.home.record import StudyRecord, TrialRecord
 from study.metrics import is_standard_error
 from study.ranking.candidates import RELATIVE_TOLERANCE, SeedStatistics, mean_score, split_sample_statistics
+from study.ranking.difference import Arm
 from study.ranking.results import Results
 from study.spec import StudySpec
 from study.spec.objective import TrialScore
@@ -26,7 +27,9 @@ def trials_of_model(results: Results) -> list[TrialRecord]:
     """Return the trials whose networks are the model of a final training; empty: none is complete.
 
     They are those of the ensemble where it is better on validation than the network of every seed, or where nothing
-    validates; else that of the best seed. `tests/benchmarks/results/seed-ensemble.md` says what each way is worth.
+    validates, though no test split measures it either: its log loss is at most the mean of theirs, and any one seed
+    would be arbitrary. Else it is that of the best seed. `tests/benchmarks/results/seed-ensemble.md` says what each way
+    is worth.
     """
     spec, record = results.spec, results.record
     if not results.final_trials:
@@ -38,6 +41,15 @@ def trials_of_model(results: Results) -> list[TrialRecord]:
     if one is not None and (joined is None or not _is_better(joined, one)):
         return [best]
     return [record.trials[number] for number in record.ensemble.trials]
+
+
+def model_arm(results: Results) -> Arm | None:
+    """Return the model of a final training, by its own values and not the means over seeds; None: none is complete."""
+    trials = trials_of_model(results)
+    if not trials:
+        return None
+    measured = results.record.ensemble if len(trials) > 1 else None
+    return Arm("model", trials[0].number, trials, results.spec, ensemble=measured)
 
 
 def ensemble_statistics(record: StudyRecord) -> dict[str, SeedStatistics]:

@@ -98,7 +98,7 @@ def compare_requested_readings(
     studies = _reading_studies(table, request, readings)
     found = {}
     for reading, name in studies.items():
-        of, folder = declared[reading], home.find_study(name) if _has_begun(home, name) else None
+        of, folder = declared[reading], home.study_or_none(name)
         spec = folder.load_spec() if folder else _requested_study(table, request, name, reading)
         results = Results(spec, StudyRecord.load(folder.ledger_file) if folder else StudyRecord())
         as_read = paper_table.model_copy(update={"metrics": of.metrics, "values": of.values})
@@ -114,9 +114,8 @@ def _reading_studies(table: str, request: ReproductionRequest, readings: str) ->
     It is the table's own for the reading of the study file, and for readings that need no training of their own.
     """
     declared = declared_readings(published.load_table(table).name)
-    asked = (
-        list(declared) if readings == ALL_READINGS else [name.strip() for name in readings.split(",") if name.strip()]
-    )
+    named = [name.strip() for name in readings.split(",") if name.strip()]
+    asked = list(declared) if readings == ALL_READINGS else named
     if unknown := [name for name in asked if name not in declared]:
         there = f"Allowed: {ALL_READINGS}, {', '.join(declared)}" if declared else "Its study file declares none"
         raise UserError(
@@ -144,10 +143,11 @@ def _study_to_run(
     Raises:
         UserError: one of that name has other settings.
     """
-    if not _has_begun(home, name) or request.assignments or request.seeds or request.profile:
+    folder = home.study_or_none(name)
+    if folder is None or request.assignments or request.seeds or request.profile:
         spec = _requested_study(table, request, name, reading)
     else:
-        spec = home.find_study(name).load_checked_spec()
+        spec = folder.load_checked_spec()
     if differing := list(key_differences(home, [spec])):
         raise UserError(
             f"{name}: exists already, with other settings. To go on with it as it is, leave out --profile, --seeds and "
@@ -165,14 +165,10 @@ def current_table(home: Home, table: str, request: ReproductionRequest) -> Repro
     paper_table, name = published.load_table(table), request.name or table
     if paper_table.no_study:
         return reproduction_of_print_alone(paper_table)
-    if request.name is None and not _has_begun(home, name):
+    if request.name is None and home.study_or_none(name) is None:
         planned = Results(_requested_study(table, request, name), StudyRecord())
         return build_reproduction(paper_table, planned, load_study(table))
     return write_reproduction_of_study(home.find_study(name), table)
-
-
-def _has_begun(home: Home, name: str) -> bool:
-    return name in [folder.name for folder in home.list_studies()]
 
 
 def _requested_study(table: str, request: ReproductionRequest, name: str, reading: str | None = None) -> StudySpec:
@@ -185,9 +181,8 @@ def _requested_study(table: str, request: ReproductionRequest, name: str, readin
             "did so at the best one on the test split"
         )
     if not spec.train.report_test:
-        raise UserError(
-            "train.report_test: false given, allowed is true: the cells of a table are test metrics of every trial"
-        )
+        why = "the cells of a table are test metrics of every trial"
+        raise UserError(f"train.report_test: false given, allowed is true: {why}")
     return spec
 
 

@@ -121,9 +121,8 @@ def compare_readings(
         for name, each in found.items()
     }
     seeds = _shared_seeds(cells.values())
-    compared = table.model_copy(
-        update={"metrics": {old: new for each in found.values() for old, new in each.table.metrics.items()}}
-    )
+    metrics = {old: new for each in found.values() for old, new in each.table.metrics.items()}
+    compared = table.model_copy(update={"metrics": metrics})
     pairs = ordered_pairs(compared, along, [each for each in cells.values() if _has_values(each)], seeds)
     results = tuple(
         ReadingResult(
@@ -149,10 +148,8 @@ def compare_readings(
 
 def _agreement_difference(leading: ReadingResult, other: ReadingResult, among: int, pairs: int) -> Difference:
     """Return the order of a reading, the best of `among`, less that of another, seed by seed (Student's t)."""
-    by_seed = [
-        leading.order_agreement_by_seed[seed] - other.order_agreement_by_seed[seed]
-        for seed in leading.order_agreement_by_seed
-    ]
+    ours, theirs = leading.order_agreement_by_seed, other.order_agreement_by_seed
+    by_seed = [value - theirs[seed] for seed, value in ours.items()]
     value, count = fmean(by_seed), len(by_seed)
     if count < 2:
         return Difference(value, None, True, among)
@@ -191,13 +188,9 @@ def order_agreement_by_seed(cells: CellsByPlace, pairs: Iterable[CellPair], seed
 
     A tie counts for neither.
     """
-    listed = list(pairs)
+    listed = [(cell_value_by_seed(cells[more]), cell_value_by_seed(cells[less])) for more, less in pairs]
     return {
-        seed: sum(
-            _sign(cell_value_by_seed(cells[more])[seed] - cell_value_by_seed(cells[less])[seed])
-            for more, less in listed
-        )
-        / len(listed)
+        seed: fmean((more[seed] > less[seed]) - (more[seed] < less[seed]) for more, less in listed)
         for seed in (seeds if listed else ())
     }
 
@@ -214,10 +207,6 @@ def _in_printed_order(table: PublishedTable, one: CellPlace, other: CellPlace) -
     if gap is None or gap.value == 0 or gap.is_clear is False:
         return []
     return [(one, other) if gap.value > 0 else (other, one)]
-
-
-def _sign(value: float) -> int:
-    return (value > 0) - (value < 0)
 
 
 def _has_values(cells: CellsByPlace) -> bool:
@@ -240,11 +229,8 @@ def _cell_verdicts(table: PublishedTable, cells: CellsByPlace) -> Iterable[tuple
 def comparison_to_markdown(comparison: ReadingComparison) -> str:
     """Return the readings as Markdown: which one the print supports, and the claims and cells under each."""
     table = comparison.table
-    parts = [
-        f"# {table_title(table)}: readings of its protocol",
-        table.caption,
-        frame_to_markdown(_readings_table(comparison)),
-    ]
+    parts = [f"# {table_title(table)}: readings of its protocol", table.caption]
+    parts.append(frame_to_markdown(_readings_table(comparison)))
     parts += [supported_reading_text(comparison), own_reading_text(comparison)]
     if table.claims:
         claims = {"claim": [claim.text for claim in table.claims]}
@@ -294,13 +280,7 @@ def comparison_to_dict(comparison: ReadingComparison) -> dict[str, object]:
         "readings": [
             {
                 "name": result.name,
-                "about": result.reading.about,
-                "source": result.reading.source,
-                "set": result.reading.set,
-                "metrics": result.reading.metrics,
-                "values": result.reading.values,
-                "epoch": result.reading.epoch,
-                "taken": result.reading.taken,
+                **result.reading.model_dump(),
                 "study": result.study,
                 "order": {str(seed): value for seed, value in result.order_agreement_by_seed.items()},
                 "claims": dict(result.claim_verdicts),

@@ -13,28 +13,17 @@ from study.analysis import epochs_frame, to_csv, to_latex, to_markdown, trials_f
 from study.analysis.report.page import frame_to_markdown
 from study.analysis.statistics import formatting
 from study.analysis.statistics.cell_tables import MetricCell, make_cell
+from study.analysis.tables import paper_comparison
 from study.analysis.tables.metric_table import PrintedEntry, PrintedGrid, RankingDirection
-from study.analysis.tables.paper_comparison import (
-    CLAIM_RULE,
-    OUR_LINE,
-    PAPER_LINE,
-    VERDICT_LINE,
-    ClaimResult,
-    claims_table,
-    compare_with_paper,
-    judge_best,
-    judge_better,
-    judge_decreasing,
-    judge_increasing,
-)
 from study.driver.run import write_table_files
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord
-from study.knobs import Params, Section, Value
+from study.knobs import Params, Section
 from study.metrics import is_fraction_metric, lower_is_better, searchable_metrics
 from study.published import DIVISOR_BY_UNIT, Claim, PublishedTable
 from study.ranking import Results, SeedStatistics
 from study.spec import StudySpec, load_study
+from study.spec.domain import is_among_typed_values
 from study.spec.load import declared_readings
 from study.spec.paper_readings import is_study_by_reading
 from study.spec.sampler_capabilities import SAMPLER_CAPABILITIES
@@ -69,20 +58,11 @@ def configuration_matches_cell(cell_keys: Params, params: Params, document: Mapp
         params: of the trial, with labels.
         document: the trial's sections, with the value of every key.
     """
-    return all(
-        _are_equal_values(params.get(key), value) or _are_equal_values(_value_of_key(document, key), value)
-        for key, value in cell_keys.items()
-    )
-
-
-def _value_of_key(document: Mapping[str, Section], key: str) -> Value:
-    section, name = key.split(".")
-    return document[section].get(name)
-
-
-def _are_equal_values(value: Value, other: Value) -> bool:
-    """Return whether two values are equal: 1 equals 1.0, but not true."""
-    return isinstance(value, bool) == isinstance(other, bool) and value == other
+    for key, value in cell_keys.items():
+        section, name = key.split(".")
+        if not is_among_typed_values(value, (params.get(key), document[section].get(name))):
+            return False
+    return True
 
 
 CellsByPlace = dict[CellPlace, MetricCell]
@@ -94,11 +74,9 @@ def _trials_by_cell(table: PublishedTable, results: Results) -> dict[CellPlace, 
     documents = {number: results.spec.trial_document(trial.params) for number, trial in trials.items()}
     wanted = {place: table.trial_keys_of(*place) for place in list_cell_places(table)}
     return {
-        place: [
-            number for number in trials if configuration_matches_cell(values, trials[number].params, documents[number])
-        ]
-        for place, values in wanted.items()
-        if values is not None
+        place: [each for each in trials if configuration_matches_cell(keys, trials[each].params, documents[each])]
+        for place, keys in wanted.items()
+        if keys is not None
     }
 
 
@@ -187,10 +165,8 @@ def _planned_cells(
     studies, cells = [planned_configurations(spec), planned_configurations(full)], {}
     for place in list_cell_places(table):
         if (values := table.trial_keys_of(*place)) is not None:
-            here, in_full = (
-                next((each[1] for each in study if configuration_matches_cell(values, *each)), None)
-                for study in studies
-            )
+            matching = ((each[1] for each in study if configuration_matches_cell(values, *each)) for study in studies)
+            here, in_full = (next(found, None) for found in matching)
             cells[place] = here, in_full
     return cells
 
@@ -276,9 +252,8 @@ def _table_notes(
     lines += _variant_sentences(here for here, _ in runs)
     reasons = reasons_text(missing, [row.label for row in table.rows], [column.label for column in table.columns])
     lines += [f"Missing: {reason}." for reason in reasons]
-    lines += [
-        f"No verdict on {line.label}: {line.no_verdict}." for line in (*table.rows, *table.columns) if line.no_verdict
-    ]
+    unjudged = (line for line in (*table.rows, *table.columns) if line.no_verdict)
+    lines += [f"No verdict on {line.label}: {line.no_verdict}." for line in unjudged]
     lines += [f"Data: {table.needs}."] if table.needs else []
     return [*lines, spread_note(table), *table.notes]
 
@@ -343,7 +318,7 @@ NUMBER_LABEL_PATTERN = re.compile(r"\d+(\.\d+)?")
 
 NO_VERDICT = "no verdict"
 
-LINES_WITH_OUR_NUMBER = (OUR_LINE, PAPER_LINE, VERDICT_LINE)
+LINES_WITH_OUR_NUMBER = (paper_comparison.OUR_LINE, paper_comparison.PAPER_LINE, paper_comparison.VERDICT_LINE)
 """Lines of a row in which we have a number."""
 
 
@@ -391,7 +366,7 @@ def build_reproduction(table: PublishedTable, results: Results, full: StudySpec)
     last_grid, best_grid = _comparison_grid(table, last, reasons, [LAST_EPOCH_NOTE, *notes]), None
     if any(cell.values for cell in best.values()):
         best_grid = _comparison_grid(table, best, reasons, [BEST_EPOCH_NOTE])
-    claims = claims_table(judge_claims(table, last))
+    claims = paper_comparison.claims_table(judge_claims(table, last))
     return Reproduction(table, last, best, reasons, last_grid, best_grid, claims)
 
 
@@ -399,29 +374,30 @@ def reproduction_of_print_alone(table: PublishedTable) -> Reproduction:
     """Return a table of which nothing can be run here: the paper's numbers alone."""
     reasons = dict.fromkeys(list_cell_places(table), PUBLISHED_ONLY)
     grid = _comparison_grid(table, {}, reasons, [f"Not run: {table.no_study}.", spread_note(table), *table.notes])
-    claims = claims_table(judge_claims(table, {}))
+    claims = paper_comparison.claims_table(judge_claims(table, {}))
     return Reproduction(table, {}, {}, reasons, grid, None, claims)
 
 
-def judge_claims(table: PublishedTable, cells: CellsByPlace) -> dict[str, ClaimResult]:
+def judge_claims(table: PublishedTable, cells: CellsByPlace) -> dict[str, paper_comparison.ClaimResult]:
     """Return the verdict on each claim of a table, by its text."""
     verdicts = {}
     for claim in table.claims:
         why = table.why_not_judged(claim)
-        verdicts[claim.text] = ClaimResult("cannot tell", None, None, why) if why else judge_claim(claim, cells)
+        untold = paper_comparison.ClaimResult("cannot tell", None, None, why or "")
+        verdicts[claim.text] = untold if why else judge_claim(claim, cells)
     return verdicts
 
 
-def judge_claim(claim: Claim, cells: Mapping[CellPlace, MetricCell]) -> ClaimResult:
+def judge_claim(claim: Claim, cells: Mapping[CellPlace, MetricCell]) -> paper_comparison.ClaimResult:
     """Judge a claim by our cells; a cell that is absent has no value."""
     named = [cells.get(place, MetricCell("")) for place in claim.cell_labels()]
     if claim.better:
-        return judge_better(*named)
+        return paper_comparison.judge_better(*named)
     if claim.best:
         ((row, column),) = claim.cell_labels()
         others = [place for place in cells if (place[0] == row if claim.best.among == "row" else place[1] == column)]
-        return judge_best(named[0], [cells[place] for place in others if place != (row, column)])
-    return judge_increasing(named) if claim.increasing else judge_decreasing(named)
+        return paper_comparison.judge_best(named[0], [cells[place] for place in others if place != (row, column)])
+    return paper_comparison.judge_increasing(named) if claim.increasing else paper_comparison.judge_decreasing(named)
 
 
 def paper_entry(table: PublishedTable, place: CellPlace) -> PrintedEntry:
@@ -442,7 +418,7 @@ def _comparison_grid(
 ) -> PrintedGrid:
     rows, columns = [row.label for row in table.rows], [column.label for column in table.columns]
     paper = {place: paper_entry(table, place) for place in list_cell_places(table)}
-    grid = compare_with_paper(rows, columns, _cells_with_numbers(ours), paper)
+    grid = paper_comparison.compare_with_paper(rows, columns, _cells_with_numbers(ours), paper)
     labels = [(str(row), str(line_kind)) for row, line_kind in grid.rows]
     entries = [
         [
@@ -468,18 +444,19 @@ def _comparison_grid(
 
 def _entry_with_reason(entry: PrintedEntry, line_kind: str, reason: str | None, no_verdict: str | None) -> PrintedEntry:
     """Return an entry with the reason why it has no number, or no verdict; a missing number has no verdict."""
-    if reason is None and no_verdict is not None and line_kind == VERDICT_LINE:
+    if reason is None and no_verdict is not None and line_kind == paper_comparison.VERDICT_LINE:
         return replace(entry, remark=NO_VERDICT)
-    if reason is None or line_kind == PAPER_LINE:
+    if reason is None or line_kind == paper_comparison.PAPER_LINE:
         return entry
-    if line_kind == OUR_LINE:
+    if line_kind == paper_comparison.OUR_LINE:
         return replace(entry, remark=reason)
-    return PrintedEntry() if line_kind == VERDICT_LINE else entry
+    return PrintedEntry() if line_kind == paper_comparison.VERDICT_LINE else entry
 
 
 def _paper_line_label(row: str, reasons: Mapping[CellPlace, str]) -> str:
     """Return the label of a row that has only the paper's line, with the reasons why we have none."""
-    return f"{PAPER_LINE} ({', '.join(dict.fromkeys(reason for place, reason in reasons.items() if place[0] == row))})"
+    why = dict.fromkeys(reason for place, reason in reasons.items() if place[0] == row)
+    return f"{paper_comparison.PAPER_LINE} ({', '.join(why)})"
 
 
 def _cells_with_numbers(ours: CellsByPlace) -> CellsByPlace:
@@ -530,18 +507,13 @@ def write_reproduction(reproduction: Reproduction, out: Path) -> None:
 
 def reproduction_to_markdown(reproduction: Reproduction) -> str:
     """Return the table as Markdown, its notes, and whether the paper's claims hold."""
-    parts = [
-        f"# {table_title(reproduction.table)}",
-        reproduction.table.caption,
-        _table_with_notes(reproduction, reproduction.last_epoch_grid),
-    ]
+    parts = [f"# {table_title(reproduction.table)}", reproduction.table.caption]
+    parts.append(_table_with_notes(reproduction, reproduction.last_epoch_grid))
     if len(reproduction.claims_frame):
-        parts += ["## Claims", frame_to_markdown(reproduction.claims_frame), CLAIM_RULE]
+        parts += ["## Claims", frame_to_markdown(reproduction.claims_frame), paper_comparison.CLAIM_RULE]
     if reproduction.best_epoch_grid is not None:
-        parts += [
-            "## At the best epoch on the test split",
-            _table_with_notes(reproduction, reproduction.best_epoch_grid),
-        ]
+        best = _table_with_notes(reproduction, reproduction.best_epoch_grid)
+        parts += ["## At the best epoch on the test split", best]
     return "\n\n".join(parts) + "\n"
 
 

@@ -75,9 +75,8 @@ class Domain(StrictModel):
         if value == "paper":
             return {"range": "paper"}
         if isinstance(value, list):
-            raise ValueError(
-                f"{shorten_text(repr(value))} given: values to choose from are written as {{choices: [...]}}"
-            )
+            given = shorten_text(repr(value))
+            raise ValueError(f"{given} given: values to choose from are written as {{choices: [...]}}")
         return value if isinstance(value, dict | list | Domain) else {"choices": [value]}
 
     @model_validator(mode="after")
@@ -153,9 +152,8 @@ def grid_values_of_domain(domain: Domain, whole: bool, every: bool = False) -> l
     if step is None:
         raise ValueError(f"the range {low!r} to {high!r} has no step: a grid needs a step, or choices")
     if not (high - low) / step < MAX_GRID_CELLS:  # asked before anything is listed
-        raise ValueError(
-            f"{low!r} to {high!r} in steps of {step!r} are more than {MAX_GRID_CELLS} values, the most cells of a grid"
-        )
+        many = f"more than {MAX_GRID_CELLS} values, the most cells of a grid"
+        raise ValueError(f"{low!r} to {high!r} in steps of {step!r} are {many}")
     places = range(_count_steps_of_range(low, high, step) + 1)
     return [_value_at_step(low, step, place, whole) for place in places]
 

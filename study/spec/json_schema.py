@@ -68,9 +68,8 @@ def study_file_schema() -> JsonSchemaValue:
     _, found = models_json_schema([(_study_file_schema_model(), "validation")])
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "A study file", "type": "object"}
     definitions = {name: _simplify_schema(definition) for name, definition in found["$defs"].items()}
-    definitions["file"]["patternProperties"] = {
-        f"^{IGNORED_KEY_PREFIX}": {"description": "A place for anchors, which says nothing."}
-    }
+    anchors = {"description": "A place for anchors, which says nothing."}
+    definitions["file"]["patternProperties"] = {f"^{IGNORED_KEY_PREFIX}": anchors}
     return head | {"if": OWN_FUNCTION_CONDITION, "else": {"$ref": "#/$defs/file"}, "$defs": definitions}
 
 
@@ -118,14 +117,12 @@ def _study_file_schema_model() -> type[BaseModel]:
     for section in TRIAL_SECTIONS:
         names = names_of_section(section) if section in NAME_CATALOGUES else []
         by_name = {name: declared_knobs(section, name) for name in names}
-        models = [_section_schema_model(section, keys, name) for name, keys in by_name.items()] or [
-            _section_schema_model("train", declared_knobs("train"))
-        ]
+        forms = by_name or {"": declared_knobs(section)}
+        models = [_section_schema_model(section, keys, name) for name, keys in forms.items()]
         sections[section] = Annotated[union_of_types(models), Field(discriminator="name")] if by_name else models[0]
         together: dict[str, list[Knob]] = {}
-        for keys in by_name.values() if by_name else [declared_knobs(section)]:
-            for key, knobs in keys.items():
-                together.setdefault(key, []).extend(knobs)
+        for key, knobs in (item for keys in forms.values() for item in keys.items()):
+            together.setdefault(key, []).extend(knobs)
         for key, knobs in together.items():
             if f"{section}.{key}" not in UNSEARCHABLE_KEYS and any(map(_takes_scalar, knobs)):
                 searchable[f"{section}.{key}"] = TypeAliasType(f"{section}_{key}", _knobs_type(knobs))
@@ -151,11 +148,8 @@ def _study_file_schema_model() -> type[BaseModel]:
         for section, kind in sections.items()
     }
     name = Annotated[str, Field(pattern=f"^{STUDY_NAME_PATTERN.pattern}$", description=SECTION_DESCRIPTIONS["name"])]
-    fields |= {
-        "name": (name, ...),
-        "search": (search, DEPENDENT_DEFAULT),
-        "resources": (_resources_schema_model(), DEPENDENT_DEFAULT),
-    }
+    fields |= {"name": (name, ...), "search": (search, DEPENDENT_DEFAULT)}
+    fields["resources"] = _resources_schema_model(), DEPENDENT_DEFAULT
     fields["profiles"] = _with_description(dict[str, dict[str, object] | None] | None, "profiles"), DEPENDENT_DEFAULT
     fields["readings"] = _with_description(dict[str, ProtocolReading], "readings"), DEPENDENT_DEFAULT
     for key in ("final_seeds", "origin"):

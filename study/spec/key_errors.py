@@ -1,14 +1,14 @@
 """Check a section against the declarations of its keys, and say what is wrong with each key in the user's words."""
 
 import re
-from collections.abc import Callable, Mapping
-from typing import TypeVar, get_args
+from collections.abc import Callable, Container, Mapping
+from typing import TypeGuard, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
-from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from study import data, methods, models
+from study.catalogue import Catalogue
 from study.errors import KEYS_COMMAND, NAMES_COMMAND, UserError, suggest_or_list
 from study.knobs import Knob, Params, Section, Value, read_knobs
 from study.spec.schema import SearchOptions, TrialResources
@@ -197,31 +197,23 @@ FORM_ENDINGS = ("a list", "a mapping of keys to values", "a number", "a text")
 
 def _where_key_exists(key: KeyPath) -> str:
     """Return which other networks, methods or data sets have a key of their section that the chosen one lacks."""
-    if len(key) != 2 or key[0] not in ("data", "model", "method"):
+    if len(key) != 2 or key[0] not in KEYS_OF_NAME:
         return ""
-    having = NAMES_WITH_KEY[key[0]](key[1])
+    having = _names_with_key(*key)
     return f". {key[0]}.name with this key: {', '.join(having)}" if having else ""
 
 
-def _data_sets_with(key: str) -> list[str]:
-    return [name for name in data.dataset_names() if key in {knob.key for knob in data.data_knobs(name)}]
-
-
-def _networks_with(key: str) -> list[str]:
-    return [name for name in models.network_names() if key in models.model_knobs({"name": name})]
-
-
-def _methods_with(key: str) -> list[str]:
-    names = [name for name in methods.method_names() if name != methods.OWN_FUNCTION_NAME]
-    return [name for name in names if key in methods.method_knobs({"name": name})]
-
-
-NAMES_WITH_KEY: Mapping[str, Callable[[str], list[str]]] = {
-    "data": _data_sets_with,
-    "model": _networks_with,
-    "method": _methods_with,
+KEYS_OF_NAME: Mapping[str, tuple[Catalogue, Callable[[str], Container[str]]]] = {
+    "data": (data.CATALOGUE, lambda name: {knob.key for knob in data.data_knobs(name)}),
+    "model": (models.CATALOGUE, lambda name: models.model_knobs({"name": name})),
+    "method": (methods.CATALOGUE, lambda name: methods.method_knobs({"name": name})),
 }
-"""Function that lists what has a key, by section."""
+"""Names that a section can have, and the keys of each, by section."""
+
+
+def _names_with_key(section: str, key: str) -> list[str]:
+    catalogue, keys = KEYS_OF_NAME[section]
+    return [name for name in catalogue.listed_names() if key in keys(name)]
 
 
 def dotted_keys(name: str) -> list[str]:
@@ -232,7 +224,7 @@ def dotted_keys(name: str) -> list[str]:
         "resources": TrialResources.model_fields,
     }
     sections = [section for section, keys in declared.items() if name in keys]
-    sections += [section for section, names_with in NAMES_WITH_KEY.items() if names_with(name)]
+    sections += [section for section in KEYS_OF_NAME if _names_with_key(section, name)]
     return [f"{section}.{name}" for section in sections]
 
 
@@ -240,17 +232,14 @@ def _valid_keys_at(model: type[BaseModel], location: tuple[int | str, ...]) -> l
     """Return the valid keys of the nested model at the location of a validation error."""
     current: object = model
     for part in location:
-        if isinstance(current, type) and issubclass(current, BaseModel):
-            if part not in _fields_by_key(current):
+        if _is_model(current):
+            if part not in current.model_fields:
                 continue  # a union's tag
-            current = _fields_by_key(current)[str(part)].annotation
+            current = current.model_fields[str(part)].annotation
         candidates = [current, *get_args(current), *(inner for arg in get_args(current) for inner in get_args(arg))]
-        current = next(
-            (candidate for candidate in candidates if isinstance(candidate, type) and issubclass(candidate, BaseModel)),
-            current,
-        )
-    return list(_fields_by_key(current)) if isinstance(current, type) and issubclass(current, BaseModel) else []
+        current = next(filter(_is_model, candidates), current)
+    return list(current.model_fields) if _is_model(current) else []
 
 
-def _fields_by_key(model: type[BaseModel]) -> dict[str, FieldInfo]:
-    return model.model_fields
+def _is_model(kind: object) -> TypeGuard[type[BaseModel]]:
+    return isinstance(kind, type) and issubclass(kind, BaseModel)

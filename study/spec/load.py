@@ -73,18 +73,14 @@ def _check_directions(spec: StudySpec, searched: list[str], problems: ProblemCol
     """Check that the better direction of each metric is known, and that none is given against it."""
     given, at = spec.search.direction, ("search", "direction")
     if isinstance(given, list) and len(given) != len(searched):
-        problems.add_problem(
-            at, f"{given} given, allowed is one for each of {len(searched)} metrics: {', '.join(searched)}"
-        )
+        each = f"allowed is one for each of {len(searched)} metrics: {', '.join(searched)}"
+        problems.add_problem(at, f"{given} given, {each}")
         return
     if unknown := [name for name in searched if spec.function and not spec.direction(name)]:
         allowed = "max or min" if len(searched) == 1 else f"a list of max and min, for {', '.join(searched)}"
         python = "maximize=True or False" if len(searched) == 1 else "maximize=[True, False, ...]"
-        problems.add_problem(
-            at,
-            f"is missing: whether a higher or a lower value of {', '.join(unknown)} is better is not known. "
-            f"Allowed: {allowed} (study.run: {python})",
-        )
+        why = f"is missing: whether a higher or a lower value of {', '.join(unknown)} is better is not known"
+        problems.add_problem(at, f"{why}. Allowed: {allowed} (study.run: {python})")
     for name in searched:
         says = metrics.metric_direction(name) if name.split("/")[-1] in metrics.METRICS else None
         if says and spec.direction(name) != says:
@@ -122,6 +118,7 @@ DEFAULT_TRIALS = 100
 """Trials of a search whose file gives no number."""
 
 STUDY_NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+STUDY_NAME_RULE = "letters, digits, '.', '_' and '-', at most 100, the first a letter or digit"
 
 
 def apply_set_overrides(document: YamlDocument, assignments: Iterable[str]) -> None:
@@ -138,9 +135,8 @@ def apply_set_overrides(document: YamlDocument, assignments: Iterable[str]) -> N
     for section in before.keys() & after.keys():
         changed = [text for text in assignments if text.startswith(f"{section}.")]
         gone = {f"{section}.{key}" for key in before[section] - after[section]}
-        given = {
-            ".".join(parse_assignment(text)[0].removeprefix("search.space.").split(".")[:2]) for text in assignments
-        }
+        keys = (parse_assignment(text)[0].removeprefix("search.space.") for text in assignments)
+        given = {".".join(key.split(".")[:2]) for key in keys}
         if dropped := _remove_keys_everywhere(document.values, gone - given):
             print_text(f"left out, as nothing uses them with {', '.join(changed)}: {', '.join(dropped)}", sys.stderr)
 
@@ -228,9 +224,8 @@ def _apply_alternative_labels(document: YamlDocument, assignments: list[str]) ->
         name = f"{section}.name"
         if name in given.values() and isinstance(labelled, dict):
             document.override_key(section, dict(labelled), f"--set {name}={label}")
-            apply_overrides(
-                document, [text for text, key in given.items() if key.startswith(f"{section}.") and key != name]
-            )
+            others = [text for text, key in given.items() if key.startswith(f"{section}.") and key != name]
+            apply_overrides(document, others)
             given_to_trials = ("space", "baseline", *search_checks.CONFIGURATION_LIST_KEYS)
             document.values["search"] = {key: value for key, value in search.items() if key not in given_to_trials}
 
@@ -280,16 +275,13 @@ def record_origin_changes(document: YamlDocument, changes: Iterable[str]) -> Non
         )
     unused = origin.get("unused_seed", 0)
     if type(unused) is not int or not 0 <= unused <= MAX_SEED:
-        raise UserError(
-            f"{document.key_location(('origin', 'unused_seed'))}: origin.unused_seed: {quote_value(unused)} given, "
-            f"allowed: a whole number from 0 to {MAX_SEED}, as it was exported"
-        )
+        at, given = document.key_location(("origin", "unused_seed")), f"{quote_value(unused)} given"
+        raise UserError(f"{at}: origin.unused_seed: {given}, allowed: a whole number from 0 to {MAX_SEED}")
     is_changed = "changed" in origin and "digest" not in origin
     if not is_changed and origin.get("digest") != configuration_digest(document.values):
         raise UserError(
-            f"{document.key_location(('origin', 'digest'))}: the configuration is not the one that was "
-            "exported: it was "
-            "changed by hand, or cut short. Change it by --set KEY=VALUE; for a study file of your own remove `origin`"
+            f"{document.key_location(('origin', 'digest'))}: the configuration is not the one that was exported: it "
+            "was changed by hand, or cut short. Change it by --set KEY=VALUE; for a file of your own remove `origin`"
         )
     if overrides := list(changes):
         origin.pop("digest", None)
@@ -352,10 +344,7 @@ def check_study_name(name: str) -> None:
         UserError: says the rule.
     """
     if not STUDY_NAME_PATTERN.fullmatch(name):
-        raise UserError(
-            f"{name!r} cannot be a study's name: letters, digits, '.', '_' and '-' are allowed, at most 100, "
-            "the first a letter or digit"
-        )
+        raise UserError(f"{name!r} cannot be a study's name: {STUDY_NAME_RULE}")
 
 
 def check_and_complete_document(document: YamlDocument, one_trial: bool = False) -> StudySpec:
@@ -365,9 +354,8 @@ def check_and_complete_document(document: YamlDocument, one_trial: bool = False)
         one_trial: see `load_study`.
     """
     problems = ProblemCollector(document)
-    document.values = search_checks.fill_in_function_file(
-        search_checks.collect_incumbents(document.values, problems), problems
-    )
+    values = search_checks.collect_incumbents(document.values, problems)
+    document.values = search_checks.fill_in_function_file(values, problems)
     values, wants_papers = _take_out_enqueue_papers(document.values)
     layout, values = _check_layout(values, problems)
     search, file_sections = layout.search, TrialSections(layout.sections, layout.search.alternatives)
@@ -379,9 +367,8 @@ def check_and_complete_document(document: YamlDocument, one_trial: bool = False)
     if search.space:
         search = search_checks.adapt_to_several_metrics(search)
     given = mapping_or_empty(mapping_or_empty(values.get("search")).get("confirm"))
-    search = search_checks.adapt_to_folds(
-        search, sections.own_sections["data"].get("folds") is not None, "seeds" in given, problems
-    )
+    has_folds = sections.own_sections["data"].get("folds") is not None
+    search = search_checks.adapt_to_folds(search, has_folds, "seeds" in given, problems)
     spec = _build_spec(layout, search.model_copy(update={"alternatives": sections.alternatives}), sections.own_sections)
     _check_data_sets(spec, problems)
     check_search_metrics(spec, problems)
@@ -390,18 +377,17 @@ def check_and_complete_document(document: YamlDocument, one_trial: bool = False)
         problems.add_problem(("data", "bias"), why)
     problems.raise_if_any()
     _check_budget(spec, problems)
-    for at, why in search_checks.trial_resource_faults(spec.resources):
-        problems.add_problem(at, why)
     if not one_trial:
         _check_early_stopping(spec, problems)
         _check_fresh_seeds(spec, problems)
-    own = search_checks.all_trial_faults(spec.trial_document({}), spec.facts_of_data(spec.trial_document({})["data"]))
-    for at, why in [*search_checks.sampler_problems(spec.search, spec.space), *own]:
-        problems.add_problem(at, why)
-    for place, why in search_checks.check_possible_trials(
-        spec.sections, spec.facts_of_data, spec.space, spec.space.cases(), search_checks.given_configurations(search)
+    own, given_points = spec.trial_document({}), search_checks.given_configurations(search)
+    for at, why in (
+        *search_checks.trial_resource_faults(spec.resources),
+        *search_checks.sampler_problems(spec.search, spec.space),
+        *search_checks.all_trial_faults(own, spec.facts_of_data(own["data"])),
+        *search_checks.check_possible_trials(spec.sections, spec.facts_of_data, spec.space, given_points),
     ):
-        problems.add_problem(place, why)
+        problems.add_problem(at, why)
     problems.raise_if_any()
     return spec
 
@@ -418,9 +404,7 @@ def _check_layout(values: dict[str, Value], problems: ProblemCollector) -> tuple
         problems.raise_if_any()
     assert layout is not None
     if not STUDY_NAME_PATTERN.fullmatch(layout.name):
-        problems.add_problem(
-            ("name",), f"{layout.name!r} given. A name has letters, digits, '.', '_', '-', at most 100"
-        )
+        problems.add_problem(("name",), f"{layout.name!r} given. A name has {STUDY_NAME_RULE}")
     train = {"threads": _default_threads(layout.resources.cpu), **layout.train}
     return layout.model_copy(update={"train": train}), values
 
@@ -466,9 +450,8 @@ def _check_search(
     section_forms = find_section_forms(file_sections, search.space)
     domains = replace_paper_ranges(search.space, section_forms, problems)
     search_checks.check_space(domains, file_sections, section_forms, problems)
-    sound = search_checks.check_given_configurations(
-        search_checks.given_configurations(search), file_sections, problems
-    )
+    points = search_checks.given_configurations(search)
+    sound = search_checks.check_given_configurations(points, file_sections, problems)
     unused = _unsearched_alternatives(file_sections, search.space)
     every = find_section_forms(file_sections, {**search.space, **unused}) if unused else section_forms
     more = [{key: label} for key in unused for label in file_sections.alternatives[key.removesuffix(".name")]]
@@ -485,9 +468,8 @@ def _check_search(
     cases = search_checks.combine_deciding_keys(searched, problems)
     search_checks.check_domain_values(searched, file_sections, cases, problems)
     problems.raise_if_any()
-    most = search.trials or (
-        MAX_GRID_CELLS if SAMPLER_CAPABILITIES[search.sampler].tries_every_cell else DEFAULT_TRIALS
-    )
+    tries_all = SAMPLER_CAPABILITIES[search.sampler].tries_every_cell
+    most = search.trials or (MAX_GRID_CELLS if tries_all else DEFAULT_TRIALS)
     first, enqueue = [] if search.baseline is None else [search.baseline], search.enqueue
     there = search_checks.count_configurations(search, searched, most) if domains else max(len(first) + len(enqueue), 1)
     trials = min(most, there or most)
@@ -495,15 +477,13 @@ def _check_search(
         from_papers = paper_configurations(searched, file_sections)
         enqueue = from_papers[: trials - len(first)]
         if not from_papers:
-            problems.add_problem(
-                ("search", "enqueue"), "'papers' given, but none of their configurations is in the space"
-            )
+            why = "'papers' given, but none of their configurations is in the space"
+            problems.add_problem(("search", "enqueue"), why)
     enqueue = distinct_configurations([*first, *enqueue])[len(first) :]  # what is given twice runs once
     search = search.model_copy(update={"space": domains, "enqueue": enqueue, "trials": trials})
     search_checks.check_incumbents(search, problems)
-    sections = fill_in_sections(
-        file_sections, section_forms, [*cases, *search_checks.given_configurations(search).values()], problems
-    )
+    tried = [*cases, *search_checks.given_configurations(search).values()]
+    sections = fill_in_sections(file_sections, section_forms, tried, problems)
     problems.raise_if_any()
     return search, sections
 
@@ -530,9 +510,8 @@ def _check_budget(spec: StudySpec, problems: ProblemCollector) -> None:
         message = f"{seeds} given, allowed are different seeds, the first of them train.seed = {spec.seed}"
         problems.add_problem(("search", "replicates"), message)
     if spec.train.with_val and spec.final_seeds is None:
-        problems.add_problem(
-            ("train", "with_val"), "nothing could be searched by then; for a last training: study train --data"
-        )
+        why = "nothing could be searched by then; for a last training: study train --data"
+        problems.add_problem(("train", "with_val"), why)
     elif spec.train.with_val and spec.search.epoch == "best":
         message = "'best' given, allowed is last with train.with_val: no validation split is left to choose an epoch by"
         problems.add_problem(("search", "epoch"), message)

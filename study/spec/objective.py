@@ -89,9 +89,8 @@ class TrialScore:
         """Return whether this is better, by constrained domination."""
         if self.total_violation > 0 or other.total_violation > 0:
             return self.total_violation < other.total_violation
-        return self.values_to_maximise != other.values_to_maximise and all(
-            a >= b for a, b in zip(self.values_to_maximise, other.values_to_maximise, strict=True)
-        )
+        mine, theirs = self.values_to_maximise, other.values_to_maximise
+        return mine != theirs and all(a >= b for a, b in zip(mine, theirs, strict=True))
 
 
 @dataclass(frozen=True)

@@ -71,20 +71,17 @@ def pop_readings(document: YamlDocument) -> dict[str, ProtocolReading]:
         problems.add_problem(("readings",), f"taken: given for {given}, allowed is exactly one of them")
     for name, each in readings.items():
         if each.taken is None and not (each.set or each.is_reevaluation_only):
-            problems.add_problem(
-                ("readings", name), "set, metrics, values, epoch: none given, so it differs from no other one"
-            )
+            why = "set, metrics, values, epoch: none given, so it differs from no other one"
+            problems.add_problem(("readings", name), why)
     for name in taken:
         if readings[name].is_reevaluation_only:
-            problems.add_problem(
-                ("readings", name), "metrics, values, epoch: given, but those of the one taken are the table's"
-            )
+            why = "metrics, values, epoch: given, but those of the one taken are the table's"
+            problems.add_problem(("readings", name), why)
         for key, value in readings[name].set.items():
             if (there := _value_at_dotted_key(document.values, key)) != value:
                 has = "nothing" if there is MISSING_VALUE else repr(there)
-                problems.add_problem(
-                    ("readings", name, "set", key), f"{value!r} given, but the file, which takes it, has {has}"
-                )
+                why = f"{value!r} given, but the file, which takes it, has {has}"
+                problems.add_problem(("readings", name, "set", key), why)
     problems.raise_if_any()
     return readings
 

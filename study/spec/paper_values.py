@@ -38,9 +38,8 @@ def _paper_range_of_key(key: str, domain: Domain, forms: SectionForms, problems:
     if any(declaration.choices for declaration in declared):
         choices = list(dict.fromkeys(choice for declaration in declared for choice in declaration.choices))
         if own:
-            problems.add_problem(
-                at, f"the papers' range has the choices {choices}, {', '.join(own)} cannot change them"
-            )
+            why = f"the papers' range has the choices {choices}, {', '.join(own)} cannot change them"
+            problems.add_problem(at, why)
         return Domain(choices=choices, when=domain.when)
     try:
         return Domain(**{**_covering_range(declared), **own}, when=domain.when)

@@ -35,10 +35,6 @@ MAX_RANGE_STEPS = 10_000_000
 MAX_EXACT_FLOAT_INTEGER = 2**53
 """Largest whole number up to which samplers, which compute with floats, tell each from its neighbours."""
 
-TOO_LARGE_MESSAGE = (
-    f"and samplers do not tell whole numbers beyond {MAX_EXACT_FLOAT_INTEGER} (2**53) from their neighbours"
-)
-
 
 def _is_last_step_inexact(domain: Domain, whole: bool) -> bool:
     """Return whether the last step of a range is off its steps once it is a float."""
@@ -100,7 +96,8 @@ def _range_problems(search: SearchOptions, space: SearchSpace) -> Iterator[tuple
             yield at, f"the range {low!r} to {high!r} is wider than the largest number. Allowed: one of at most 1.7e308"
             continue
         if whole and max(abs(low), abs(high)) > MAX_EXACT_FLOAT_INTEGER:
-            yield at, f"{low!r} to {high!r} given, {TOO_LARGE_MESSAGE}. Allowed: -2**53 to 2**53, or choices"
+            message = f"samplers do not tell whole numbers beyond {MAX_EXACT_FLOAT_INTEGER} (2**53) from neighbours"
+            yield at, f"{low!r} to {high!r} given, and {message}. Allowed: -2**53 to 2**53, or choices"
             continue
         if step and _is_last_step_inexact(domain, whole):
             message = f"the last step from {low!r} to {high!r} has more digits than a number holds"
@@ -151,11 +148,7 @@ def all_trial_faults(trial: Mapping[str, Section], facts: Facts) -> Iterator[tup
 
 
 def check_possible_trials(
-    sections: TrialSections,
-    describe: DescribeData,
-    space: SearchSpace,
-    cases: Iterable[Params],
-    configurations: Mapping[KeyPath, Params],
+    sections: TrialSections, describe: DescribeData, space: SearchSpace, configurations: Mapping[KeyPath, Params]
 ) -> Iterator[tuple[KeyPath, str]]:
     """Yield the problems of the search's trials, each once: the place in the search that causes it, and why.
 
@@ -169,7 +162,7 @@ def check_possible_trials(
     """
     own = sections.complete_sections_of_trial({})
     seen: set[str | tuple[KeyPath, str]] = {why for _, why in all_trial_faults(own, describe(own["data"]))}
-    searched = ((("search", "space"), params) for case in cases for params in _extreme_trials(space, case))
+    searched = ((("search", "space"), params) for case in space.cases() for params in _extreme_trials(space, case))
     for at, params in [*configurations.items(), *searched]:
         trial = sections.complete_sections_of_trial(params)
         for (section, name), why in all_trial_faults(trial, describe(trial["data"])):
@@ -223,10 +216,8 @@ def trial_resource_faults(taken: TrialResources) -> Iterator[tuple[KeyPath, str]
             why = f"{amount:g} given, allowed is at least {SMALLEST_AMOUNT}, the smallest part that Ray counts"
             yield ("resources", key), why
     if taken.gpu > 1:
-        yield (
-            ("resources", "gpu"),
-            f"{taken.gpu:g} given, allowed is at most 1: a trial trains on one card, further ones would idle",
-        )
+        why = f"{taken.gpu:g} given, allowed is at most 1: a trial trains on one card, further ones would idle"
+        yield ("resources", "gpu"), why
     if taken.accelerator is not None and taken.gpu == 0:
         why = f"{taken.accelerator!r} given, but a trial takes no GPU: resources.gpu is 0"
         yield ("resources", "accelerator"), why

@@ -52,9 +52,8 @@ class SearchSpace:
 
     def cases(self) -> Iterator[dict[str, Scalar]]:
         """Yield every combination of values that trials can have for the `deciding_keys`."""
-        return iterate_completed_params(
-            [(key, self.domains[key].boundary_values()) for key in self.domains if key in self.deciding_keys], self, {}
-        )
+        deciding = [(key, of.boundary_values()) for key, of in self.domains.items() if key in self.deciding_keys]
+        return iterate_completed_params(deciding, self, {})
 
     def conditional_keys(self) -> list[str]:
         """Return the keys that only some trials are given."""
@@ -89,9 +88,8 @@ def make_search_space(
         CycleError: conditions wait for each other; its second argument is the circle of keys.
     """
     section_forms = section_forms or find_section_forms(sections, domains)
-    deciding = {decider for domain in domains.values() for decider in domain.when}.union(
-        *section_forms.keys_decided_by.values()
-    )
+    deciding = {decider for domain in domains.values() for decider in domain.when}
+    deciding |= set().union(*section_forms.keys_decided_by.values())
     named = {key for key in domains if key.endswith(".name") or key.startswith("data.")}
     integers = {key for key in domains if any(int in knob.plain_types for knob in section_forms.knobs_of_key(key))}
     order = _sort_domains_by_dependency(domains, section_forms.keys_decided_by)

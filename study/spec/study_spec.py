@@ -13,7 +13,7 @@ from study.catalogue import REFERENCE_METHOD
 from study.data import Facts
 from study.files import FileDigest
 from study.knobs import Params, Scalar, Section, Value, to_options
-from study.methods import OWN_FUNCTION_NAME
+from study.methods import OWN_FUNCTION_NAME, method_needs
 from study.metrics import METRICS, Direction, available_metrics, metric_direction
 from study.spec.objective import MetricConstraint, Objective
 from study.spec.schema import ExportOrigin, SearchOptions, TrialResources
@@ -119,9 +119,8 @@ class StudySpec:
         """Rule of `search.margin` in words, to stand behind what it chose; None where there is none."""
         if not self.incumbents:
             return None
-        return (
-            f"an incumbent, unless beaten by more than {self.search.margin:g} times the standard error (search.margin)"
-        )
+        by = f"{self.search.margin:g} times the standard error"
+        return f"an incumbent, unless beaten by more than {by} (search.margin)"
 
     @property
     def has_searched_incumbents(self) -> bool:
@@ -197,9 +196,8 @@ class StudySpec:
     @property
     def dataset_titles(self) -> list[str]:
         """Names of the data sets in tables and reports, each once."""
-        return list(
-            dict.fromkeys(data.dataset_title(section, self.facts_of_data(section)) for section in self.data_sections)
-        )
+        titles = (data.dataset_title(section, self.facts_of_data(section)) for section in self.data_sections)
+        return list(dict.fromkeys(titles))
 
     def is_better(self, value: float, other: float) -> bool:
         """Return whether one value of the metric is better than another."""
@@ -219,6 +217,13 @@ class StudySpec:
     def is_scikit_learn_reference(self) -> bool:
         """Whether its own configuration is a model of scikit-learn, which is fitted at once."""
         return self.base["method"]["name"] == REFERENCE_METHOD
+
+    @property
+    def makes_ensemble(self) -> bool:
+        """Whether networks of its final training can be one model: it has some, and their scores alone decide."""
+        return (
+            self.final_seeds is not None and not self.function and not method_needs(self.base["method"]).bias_to_predict
+        )
 
     @property
     def folds(self) -> int | None:

@@ -16,7 +16,7 @@ from study.knobs import MAX_INTEGER, Section, Value
 from study.metrics import available_metrics
 from study.metrics.selection_rules import SELECTION_RULES
 from study.spec.key_errors import ProblemCollector, validate_section_as
-from study.spec.load import STUDY_NAME_PATTERN, check_and_complete_document
+from study.spec.load import STUDY_NAME_PATTERN, STUDY_NAME_RULE, check_and_complete_document
 from study.spec.schema import PositiveInteger, RuleName
 from study.spec.section_models import StrictModel
 from study.spec.study_spec import StudySpec
@@ -285,16 +285,8 @@ def load_suite(suite: str) -> Suite:
             spec = derive_further_search(first, at, number - 1, checked.budget.seeds)
             name = _study_name_of_search(checked.name, method, label, number)
             cells.append(SuiteSearch(method, label, number, replace(spec, name=name)))
-    found = Suite(
-        checked.name,
-        tuple(checked.methods),
-        tuple(checked.data),
-        tuple(checked.rules),
-        checked.searches,
-        judge,
-        checked.budget.seeds,
-        tuple(cells),
-    )
+    labels = tuple(checked.methods), tuple(checked.data), tuple(checked.rules)
+    found = Suite(checked.name, *labels, checked.searches, judge, checked.budget.seeds, tuple(cells))
     _check_metric_and_rules(found, problems)
     problems.raise_if_any()
     return found
@@ -310,11 +302,9 @@ def resolve_suite_base(document: YamlDocument) -> None:
         apply_profile(source, None)
     except UserError as error:
         raise UserError(f"{document.key_location(('base',))}: base: {error}") from None
-    taken: dict[str, Value] = {
-        key: source.values[key] for key in ("model", "train", "resources") if key in source.values
-    }
-    search = source.values.get("search")
-    if isinstance(search, dict):
+    values = source.values
+    taken: dict[str, Value] = {key: values[key] for key in ("model", "train", "resources") if key in values}
+    if isinstance(search := values.get("search"), dict):
         taken["search"] = {key: value for key, value in search.items() if key in SHARED_SEARCH_KEYS}
     if isinstance(train := taken.get("train"), dict):
         taken["train"] = {key: value for key, value in train.items() if key not in ("epochs", "seed")}
@@ -328,8 +318,7 @@ def _check_study_name_labels(checked: SuiteLayout, problems: ProblemCollector) -
         for label in labels:
             if not STUDY_NAME_PATTERN.fullmatch(label):
                 at = (key,) if key == "name" else (key, label)
-                allowed = "A label has letters, digits, '.', '_', '-', the first no sign"
-                problems.add_problem(at, f"{label!r} given. {allowed}")
+                problems.add_problem(at, f"{label!r} given. A label has {STUDY_NAME_RULE}")
     names: dict[str, tuple[str, str]] = {}
     for method in checked.methods:
         for label in checked.data:

@@ -16,10 +16,6 @@ from study.training import augment
 from study.training.config import TRIAL_SECTIONS, TrainOptions
 
 
-def _knobs_with_switch_value(section: str, values: Section, switch: Knob, name: str) -> Iterable[tuple[str, Knob]]:
-    return section_knobs(section, {**values, switch.key: name}).items()
-
-
 def section_knobs(section: str, values: Section) -> Mapping[str, Knob]:
     """Return the keys that a section with these values has, `name` left out; values of other keys are ignored.
 
@@ -358,7 +354,7 @@ def _validate_section_of_form(
         every: dict[str, Knob] = {}
         for knob in switches:
             for name in knob.choices:
-                every |= _knobs_with_switch_value(section, values, knob, name)
+                every |= section_knobs(section, {**values, knob.key: name})
         others = {key: value for key, value in values.items() if key not in switch_values}
         validate_section(make_section_model(section, every.values(), **fixed), others, at, problems)
         return None

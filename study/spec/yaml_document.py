@@ -9,6 +9,7 @@ import re
 import stat
 import string
 from collections.abc import Container, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.resources import files
@@ -279,15 +280,13 @@ def apply_profile(document: YamlDocument, profile: str | None) -> None:
     """
     profiles = document.values.pop("profiles", None) or {}
     if not isinstance(profiles, dict) or not all(isinstance(block, dict) for block in profiles.values()):
-        raise UserError(
-            f"{document.key_location(('profiles',))}: profiles: a mapping of names to blocks of key: value is needed"
-        )
+        at = document.key_location(("profiles",))
+        raise UserError(f"{at}: profiles: a mapping of names to blocks of key: value is needed")
     if profile is None:
         return
     if profile not in profiles:
-        raise UserError(
-            f"--profile {profile}: not in {document.source}. Profiles there: {', '.join(profiles) or 'none'}"
-        )
+        there = ", ".join(profiles) or "none"
+        raise UserError(f"--profile {profile}: not in {document.source}. Profiles there: {there}")
     for key, value in mapping_or_empty(profiles[profile]).items():
         document.override_key(key, value, document.key_location(("profiles", profile, key)))
 
@@ -320,6 +319,19 @@ FOLDED_WIDTH, UNBROKEN_WIDTH = 100, 4096
 def dump_flow(values: Section, width: int = UNBROKEN_WIDTH) -> str:
     """Return nested plain values as YAML text in flow style, `{key: value}`, with lines of about `width` characters."""
     return _to_yaml(values, is_flow=True, width=width).strip()
+
+
+@contextmanager
+def edit_yaml(text: str, width: int = UNBROKEN_WIDTH) -> Iterator[tuple[CommentedMap, io.StringIO]]:
+    """Yield the mapping of a YAML text, to be changed, and a stream that has the changed text after the block.
+
+    Comments are kept.
+    """
+    yaml, stream = YAML(), io.StringIO()
+    yaml.width = width
+    tree = yaml.load(text)
+    yield tree, stream
+    yaml.dump(tree, stream)
 
 
 class _Representer(SafeRepresenter):

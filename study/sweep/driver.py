@@ -126,7 +126,7 @@ def _measure_ensemble(folder: StudyFolder, datasets: Mapping[str, Dataset], agen
     from study.sweep.seed_ensemble import measure_ensemble  # imports PyTorch
 
     (dataset,) = datasets.values()
-    if measured := measure_ensemble(folder, dataset, agenda.record):
+    if measured := measure_ensemble(folder, agenda.spec, dataset, agenda.record):
         agenda.record_ensemble(measured)
 
 
@@ -245,7 +245,7 @@ def drive_study(
                 _run_tune(agenda, folder, datasets, address is None, tell, references)
                 references.wait_until_fitted(tell)
         inbox.obey_pending_requests()  # requests that came too late are answered, so that no later driver obeys them
-        if spec.final_seeds is not None and not spec.function:
+        if spec.makes_ensemble:
             _measure_ensemble(folder, trained, agenda)
         state, enough = agenda.outcome, agenda.reached_limit
         _remove_stale_checkpoints(folder, record)

@@ -200,18 +200,16 @@ def _train_trial(
 
 
 def _keep_log_probabilities(trial: Trial | FunctionTrial, job: JobPayload, split: str) -> None:
-    """Write what a network says of each sample of a split beside its weights, where it becomes one of an ensemble.
-
-    A method that decides by more than its scores is in no ensemble.
-    """
-    if not job.is_of_ensemble or not isinstance(trial, Trial) or trial.method.equalizes_odds:
+    """Write what a network says of each sample of a split beside its weights, where it becomes one of an ensemble."""
+    if not job.is_of_ensemble or not isinstance(trial, Trial):
         return
     if split in trial.dataset.splits:
         from study.training import ensemble
 
         assert job.model is not None
         path = ensemble.log_probabilities_file(job.model, split)
-        ensemble.write_log_probabilities(path, trial.evaluate.log_probabilities(split))
+        groups = trial.inferred_groups_by_split.get(split)
+        ensemble.write_log_probabilities(path, trial.evaluate.log_probabilities(split), groups)
 
 
 def resume_epoch(trial: Trial | FunctionTrial, checkpoint: Path, heard: int) -> tuple[int, str | None]:

@@ -27,6 +27,7 @@ from study.ranking import Results
 from study.spec import StudySpec
 from study.training import metrics
 from study.training.counts import kinds_of_cells
+from study.training.standard_errors import STANDARD_ERROR_FUNCTIONS
 
 N_BOOTSTRAP_DRAWS = 200
 
@@ -182,13 +183,23 @@ class FoldJoiner:
             for name, value in self._mean_metrics([repeats[place] for place in which], [rows] * len(repeats)).items():
                 draws[name].append(values[name] + BOOTSTRAP_SPREAD * (value - values[name]))
         known_draws = {name: [value for value in found if not np.isnan(value)] for name, found in draws.items()}
+        unknown = self._metrics_without_interval(repeats[0])
         errors = {
-            f"{name}_standard_error": float(np.std(found, ddof=1)) if len(found) > 1 else np.nan
+            f"{name}_standard_error": float(np.std(found, ddof=1)) if len(found) > 1 and name not in unknown else np.nan
             for name, found in known_draws.items()
         }
         known = {name: value if np.isfinite(value) else None for name, value in {**values, **errors}.items()}
         finite = {name: found for name, found in draws.items() if _should_keep_draws(name, found)}
         return known, {name: [float(f"{value:.6g}") for value in found] for name, found in finite.items()}
+
+    def _metrics_without_interval(self, verdict: FoldPredictions) -> set[str]:
+        """Return the metrics whose values are off by more than chance, as of one split; differences are not."""
+        everyone, ends = np.arange(len(self._target)), "_standard_error"
+        scores = verdict.scores_from_log_losses(everyone, self._target, self._facts.classes)
+        predicted = torch.from_numpy(verdict.classes)
+        values = metrics.compute_metrics(scores, predicted, self._target, self._bias, self._facts, errors=True)
+        known = {name.removesuffix(ends) for name in values if name.endswith(ends) and not values[name].isnan()}
+        return {f"val/{name}" for name in STANDARD_ERROR_FUNCTIONS if name not in known}
 
     def _join_repeats(self, runs: Sequence[TrialRecord]) -> list[FoldPredictions]:
         """Return the joined predictions, one for each time that all folds ran."""

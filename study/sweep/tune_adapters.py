@@ -261,7 +261,7 @@ class JobSearcher(Searcher):
             fold=trial.fold,
             driver_folder=self._working_folder,
             is_judged=trial.fold is not None and trial.stage == "confirm" and self._function is None,
-            is_of_ensemble=trial.stage == "final" and self._function is None,
+            is_of_ensemble=trial.stage == "final" and self._spec.makes_ensemble,
         )
 
     def _trial_document(self, trial: TrialRecord) -> Mapping[str, Section]:

@@ -15,7 +15,7 @@ from mlflow.entities import Run
 
 from study.tracking.connection import iterate_search_pages
 from study.tracking.run_store import OWN_RUN_TAG, MetricValue, RunUpdate, truncate_value
-from study.upstream.environment import ProcessKind, variables_of_processes
+from study.upstream.environment import ProcessKind, restore_variables_after, variables_of_processes
 
 MLFLOW_SYSTEM_TAGS = (
     "mlflow.parentRunId",
@@ -92,17 +92,9 @@ def _run_update_of_logged_run(found: _LoggedFolder, run: Run, trial: int, status
 @contextmanager
 def _allow_file_store() -> Iterator[None]:
     """Let MLflow read such a folder in the block, which it does only where the environment says so."""
-    allowed = variables_of_processes(ProcessKind.FUNCTION)
-    before = {name: os.environ.get(name) for name in allowed}
-    os.environ |= allowed
-    try:
+    with restore_variables_after(allowed := variables_of_processes(ProcessKind.FUNCTION)):
+        os.environ |= allowed
         yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
 
 
 def _file_uri_to_path(uri: str | None) -> Path:

@@ -151,9 +151,7 @@ def download_registered_model(home: Home, uri: str, folder: Path) -> Path:
         from mlflow.artifacts import download_artifacts
 
         registered = client.get_model_version_by_alias(name, alias) if alias else client.get_model_version(name, number)
-        place = Path(
-            download_artifacts(artifact_uri=registered.source, dst_path=str(folder), tracking_uri=home.tracking_uri)
-        )
+        place = Path(download_artifacts(registered.source, dst_path=str(folder), tracking_uri=home.tracking_uri))
     except Exception as error:  # whatever MLflow, its database or the network raise
         absent = _missing_model_message(error, client, name) if client and not registered else None
         raise UserError(f"{uri}: {absent or format_mlflow_error(error, home.tracking_uri)}") from None

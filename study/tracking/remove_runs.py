@@ -8,13 +8,7 @@ from typing import TYPE_CHECKING
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import empty_ledger_message
-from study.tracking.connection import (
-    format_mlflow_error,
-    is_unknown_route,
-    iterate_search_pages,
-    open_mlflow_of_home,
-    prepare_mlflow_database,
-)
+from study.tracking import connection
 from study.tracking.tracking_state import TrackingState, study_id_of_ledger
 
 if TYPE_CHECKING:
@@ -38,7 +32,7 @@ def remove_study_runs(home: Home, folder: StudyFolder) -> int:
     if home.owns_tracking and not home.database_file.exists():
         return 0
     if home.owns_tracking:
-        prepare_mlflow_database(home)
+        connection.prepare_mlflow_database(home)
     study = study_id_of_ledger(folder.ledger_file)
     if not study:
         problem = empty_ledger_message(folder.ledger_file)
@@ -47,12 +41,12 @@ def remove_study_runs(home: Home, folder: StudyFolder) -> int:
         return _remove_from_all_experiments(home, folder, study)
     except Exception as error:  # whatever MLflow, its database or the network raise
         raise UserError(
-            f"{folder.name}: its runs are still in MLflow: {format_mlflow_error(error, home.tracking_uri)}"
+            f"{folder.name}: its runs are still in MLflow: {connection.format_mlflow_error(error, home.tracking_uri)}"
         ) from None
 
 
 def _remove_from_all_experiments(home: Home, folder: StudyFolder, study: str) -> int:
-    client = open_mlflow_of_home(home)
+    client = connection.open_mlflow_of_home(home)
     named = client.get_experiment_by_name(folder.name)
     noted = TrackingState.load(folder.tracking_file, home.tracking_uri)
     experiments = {noted.experiment, named.experiment_id if named else ""} - {""}
@@ -102,11 +96,13 @@ def _iterate_logged_models(client: "MlflowClient", experiment_id: str, study: st
     from mlflow.exceptions import MlflowException
 
     try:
-        for model in iterate_search_pages(lambda token: client.search_logged_models([experiment_id], page_token=token)):
+        for model in connection.iterate_search_pages(
+            lambda token: client.search_logged_models([experiment_id], page_token=token)
+        ):
             if model.tags.get("study.id") == study:
                 yield model
     except MlflowException as error:
-        if not is_unknown_route(error):
+        if not connection.is_unknown_route(error):
             raise
 
 
@@ -115,5 +111,5 @@ def _iterate_undeleted_run_ids(client: "MlflowClient", experiment_id: str, query
     from mlflow.entities import ViewType
 
     of = [experiment_id], query, ViewType.ACTIVE_ONLY, 1000
-    for run in iterate_search_pages(lambda token: client.search_runs(*of, page_token=token)):
+    for run in connection.iterate_search_pages(lambda token: client.search_runs(*of, page_token=token)):
         yield run.info.run_id

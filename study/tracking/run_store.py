@@ -309,9 +309,8 @@ def apply_in_parallel(function: Callable[[RunUpdate], None], changes: list[RunUp
                 errors.append(error)
 
     # daemons, unlike those of concurrent.futures, do not keep a process from ending while a server does not answer
-    workers = [
-        threading.Thread(target=work, name="tracking request", daemon=True) for _ in range(min(threads, len(changes)))
-    ]
+    count = min(threads, len(changes))
+    workers = [threading.Thread(target=work, name="tracking request", daemon=True) for _ in range(count)]
     for worker in workers:
         worker.start()
     for worker in workers:

@@ -29,19 +29,7 @@ from study.spec import StudySpec
 from study.spec.reference_models import REFERENCES
 from study.spec.yaml_document import mapping_or_empty
 from study.text import escape_control, escape_markdown, format_parameter
-from study.tracking import own_runs
-from study.tracking.run_store import (
-    NOTE_TAG,
-    REFERENCE_TAG,
-    RESULT_ARM_TAG,
-    MetricValue,
-    RunUpdate,
-    reference_run_key,
-    result_run_key,
-    to_dataset_input,
-    to_milliseconds,
-    truncate_value,
-)
+from study.tracking import own_runs, run_store
 from study.tracking.saved_views import ALL_FOLDS_PREFIX, BROKEN_LIMITS_TAG, RESULT_TAG, shown_metrics
 from study.tracking.tracking_state import STUDY_RUN_KEY, TrackingState
 
@@ -62,7 +50,7 @@ def study_params(spec: StudySpec) -> dict[str, str]:
     flat = {f"search.{name}": value for name, value in _flatten_search(document["search"])}
     resources = {f"resources.{name}": value for name, value in document["resources"].items()}
     every = {**fixed, **flat, **resources}
-    return {name: truncate_value(value) for name, value in every.items() if value not in (None, {}, [])}
+    return {name: run_store.truncate_value(value) for name, value in every.items() if value not in (None, {}, [])}
 
 
 NESTED_SEARCH_SECTIONS = ("early_stopping", "confirm", "baseline")
@@ -82,7 +70,7 @@ def trial_params(spec: StudySpec, params: Params, document: Mapping[str, Section
     ruled_out = {key for key, domain in spec.search.space.items() if domain.is_ruled_out_by(params)}
     searched = {*spec.search.space, "train.seed"} - ruled_out
     return {
-        f"{section}.{name}": truncate_value(value)
+        f"{section}.{name}": run_store.truncate_value(value)
         for section, keys in document.items()
         for name, value in keys.items()
         if f"{section}.{name}" in searched or name not in spec.base[section] or value != spec.base[section][name]
@@ -132,7 +120,7 @@ def study_description(
         text += [f"- {escape_markdown(line)}" for line in summary_lines(summarise(results))]
     if links:
         text.append(" · ".join(f"[{escape_markdown(name)}]({address})" for name, address in links.items()))
-    return truncate_value("\n\n".join(text))
+    return run_store.truncate_value("\n\n".join(text))
 
 
 STAGE_NOTES: Mapping[events.Stage, str] = {
@@ -186,7 +174,7 @@ def inherited_tags(spec: StudySpec, record: StudyRecord, trial: TrialRecord | No
         tags |= {f"version.{key}": value for key, value in (session.libraries or {}).items()}
         tags["mlflow.user"] = session.owner  # shown in the UI's column of users
     if groups := group_names.group_legend(record.group_sample_counts.classes, record.group_sample_counts.biases):
-        tags["study.groups"] = truncate_value("; ".join(f"{name}: {words}" for name, words in groups.items()))
+        tags["study.groups"] = run_store.truncate_value("; ".join(f"{name}: {words}" for name, words in groups.items()))
     source = f"study {session.version}" if session and session.version else "study"
     tags |= {"mlflow.source.name": source, "mlflow.source.type": "LOCAL"}  # shown in the UI's column of sources
     return tags | ({"mlflow.source.git.commit": session.commit} if session and session.commit else {})
@@ -221,9 +209,9 @@ class EventTranslator:
     ) -> None:
         self._above = {"mlflow.parentRunId": above} if above else {}
         self._spec, self._progress, self.record, self._own_runs = spec, progress, record, own_runs
-        self._changes: dict[str, RunUpdate] = {}
+        self._changes: dict[str, run_store.RunUpdate] = {}
 
-    def translate(self, entries: Iterable[Entry]) -> list[RunUpdate]:
+    def translate(self, entries: Iterable[Entry]) -> list[run_store.RunUpdate]:
         """Return what these events change, one change per run."""
         self._changes = {}
         for entry in entries:
@@ -287,12 +275,12 @@ class EventTranslator:
             case _:
                 assert_never(event)
 
-    def _update_of(self, key: str) -> RunUpdate:
-        return self._changes.setdefault(key, RunUpdate(key))
+    def _update_of(self, key: str) -> run_store.RunUpdate:
+        return self._changes.setdefault(key, run_store.RunUpdate(key))
 
     def _set_tags(self, key: str, tags: Mapping[str, object]) -> None:
         change = self._update_of(key)
-        change.tags |= {name: truncate_value(value) for name, value in tags.items()}
+        change.tags |= {name: run_store.truncate_value(value) for name, value in tags.items()}
         change.removed_tags -= tags.keys()
 
     def _remove_tags(self, key: str, names: Iterable[str]) -> None:
@@ -302,14 +290,14 @@ class EventTranslator:
 
     def _on_created(self, event: events.StudyCreated) -> None:
         change = self._update_of(STUDY_RUN_KEY)
-        change.name, change.start_ms = self._spec.name, to_milliseconds(event.time)
+        change.name, change.start_ms = self._spec.name, run_store.to_milliseconds(event.time)
         change.params |= study_params(self._spec)
         tags = {"study.kind": "study", "study.hash": self._spec.hash}
         self._set_tags(STUDY_RUN_KEY, {**tags, **inherited_tags(self._spec, self.record)})
 
     def _on_opened(self, event: events.SessionOpened) -> None:
         tags = {**inherited_tags(self._spec, self.record), **self._above, "study.node": event.node or ""}
-        self._set_tags(STUDY_RUN_KEY, {**tags, NOTE_TAG: study_description(Results(self._spec, self.record))})
+        self._set_tags(STUDY_RUN_KEY, {**tags, run_store.NOTE_TAG: study_description(Results(self._spec, self.record))})
         self._remove_tags(STUDY_RUN_KEY, [EXCLUDED_NODES_TAG])
         self._update_of(STUDY_RUN_KEY).dataset_inputs = self._dataset_inputs()
         self._begin_run(STUDY_RUN_KEY)
@@ -317,13 +305,13 @@ class EventTranslator:
 
     def _on_reference_fitted(self, event: events.ReferenceFitted) -> None:
         """Give a reference a run of its own, which ends as it begins."""
-        key = reference_run_key(event.name)
+        key = run_store.reference_run_key(event.name)
         change = self._update_of(key)
         change.parent = STUDY_RUN_KEY
         change.name = _reference_run_name(event.name)
-        change.start_ms = to_milliseconds(event.time - (event.seconds or 0.0))
+        change.start_ms = run_store.to_milliseconds(event.time - (event.seconds or 0.0))
         change.dataset_inputs = self._dataset_inputs()
-        tags = {"study.kind": "reference", "study.stage": "reference", REFERENCE_TAG: event.name}
+        tags = {"study.kind": "reference", "study.stage": "reference", run_store.REFERENCE_TAG: event.name}
         self._set_tags(key, {**inherited_tags(self._spec, self.record), **tags})
         there, gone = ({"failure": event.reason}, RESULT_TAG) if event.reason else ({RESULT_TAG: "true"}, "failure")
         self._set_tags(key, there)
@@ -335,7 +323,7 @@ class EventTranslator:
         key, stage = str(event.trial), event.stage
         change = self._update_of(key)
         change.parent = str(event.repeats) if stage == "replicate" else STUDY_RUN_KEY
-        change.name, change.start_ms = self._run_name(event.trial), to_milliseconds(event.time)
+        change.name, change.start_ms = self._run_name(event.trial), run_store.to_milliseconds(event.time)
         tags: dict[str, object] = {"study.kind": "trial", "study.trial": key, "study.stage": stage}
         if event.fold is not None:
             tags["study.fold"] = event.fold
@@ -350,18 +338,18 @@ class EventTranslator:
         if stage == "ablation":
             tags["study.moved"] = self._ablation_step_text(event.params)
         given = ", ".join(f"{key} = {format_parameter(value)}" for key, value in event.params.items())
-        tags[NOTE_TAG] = "\n\n".join(filter(None, (STAGE_NOTES[stage].format(of), escape_markdown(given))))
+        tags[run_store.NOTE_TAG] = "\n\n".join(filter(None, (STAGE_NOTES[stage].format(of), escape_markdown(given))))
         self._set_tags(key, {**inherited_tags(self._spec, self.record, self.record.trials[event.trial]), **tags})
         own = {"train.seed": event.seed, "train.epochs": self._spec.epochs}
         document = self._spec.trial_document({**event.params, **own})
         change.params |= trial_params(self._spec, event.params, document)
         if told := self._data_sets().get(data.section_key(document["data"])):
-            change.dataset_inputs = [to_dataset_input(document["data"], told)]
+            change.dataset_inputs = [run_store.to_dataset_input(document["data"], told)]
         if key not in self._progress.open:
             self._progress.open.append(key)
 
     def _dataset_inputs(self) -> "list[DatasetInput]":
-        return [to_dataset_input(json.loads(key), told) for key, told in self._data_sets().items()]
+        return [run_store.to_dataset_input(json.loads(key), told) for key, told in self._data_sets().items()]
 
     def _data_sets(self) -> Mapping[str, DatasetSummary]:
         """Return the data sets that the last driver wrote, by `study.data.section_key`; empty if it is an old one."""
@@ -429,7 +417,7 @@ class EventTranslator:
     def _add_own_runs(self, folder: Path, event: events.TrialEnded) -> None:
         """Add the runs that the trial's function logged; if they cannot be read, tag the trial's run with why."""
         try:
-            status, end = RUN_STATUS[event.state], to_milliseconds(event.time)
+            status, end = RUN_STATUS[event.state], run_store.to_milliseconds(event.time)
             found = own_runs.read_runs_logged_by_function(folder, event.trial, status, end)
         except Exception as error:  # whatever MLflow makes of files that were cut off
             self._set_tags(str(event.trial), {"study.own_runs_unread": escape_control(error_message(error))})
@@ -483,7 +471,7 @@ class EventTranslator:
         if self._spec.objective.has_several_metrics:
             self._tag_runs("study.front", [found for found, _ in results.front])
             self._set_tags(STUDY_RUN_KEY, {"study.chosen_by": self._spec.objective.front_choice_text})
-        self._set_tags(STUDY_RUN_KEY, {NOTE_TAG: study_description(results)})
+        self._set_tags(STUDY_RUN_KEY, {run_store.NOTE_TAG: study_description(results)})
         self._end_run(STUDY_RUN_KEY, event.time, event.state)
 
     def _add_results(self, found: Results, time: float) -> None:
@@ -522,7 +510,7 @@ class EventTranslator:
         if "final" in arms:
             self._set_tags(STUDY_RUN_KEY, {RESULT_TAG: "true"})
         for who, note in RESULT_NOTES.items():
-            key, arm = result_run_key(who), arms.get(who)
+            key, arm = run_store.result_run_key(who), arms.get(who)
             is_there = key in self._progress.runs or key in self._changes
             if arm is None or (who == "best" and arm.reference):
                 if is_there:
@@ -534,11 +522,11 @@ class EventTranslator:
             if is_there:
                 change.new_name = name
             else:
-                change.parent, change.name, change.start_ms = STUDY_RUN_KEY, name, to_milliseconds(time)
+                change.parent, change.name, change.start_ms = STUDY_RUN_KEY, name, run_store.to_milliseconds(time)
             seeds = f"seed{'s' * (len(arm.seeds) > 1)} {', '.join(map(str, arm.seeds))}"
             given = ", ".join(f"{key} = {format_parameter(value)}" for key, value in (arm.params or {}).items())
-            tags = {"study.kind": "result", RESULT_ARM_TAG: who, RESULT_TAG: "true"}
-            tags[NOTE_TAG] = "\n\n".join(filter(None, (f"{note}, on {seeds}.", escape_markdown(given))))
+            tags = {"study.kind": "result", run_store.RESULT_ARM_TAG: who, RESULT_TAG: "true"}
+            tags[run_store.NOTE_TAG] = "\n\n".join(filter(None, (f"{note}, on {seeds}.", escape_markdown(given))))
             self._set_tags(key, {**inherited_tags(self._spec, self.record), **tags})
             own = _metrics_of_arm(news if is_there else values, who)
             self._add_metrics(key, own, time, 0)
@@ -554,7 +542,7 @@ class EventTranslator:
     def _mark_best_reference(self, best: str | None) -> None:
         """Tag the run of the reference that is the study's result, and put the star before its name."""
         for name in self.record.reference_events:
-            key, is_best = reference_run_key(name), name == best
+            key, is_best = run_store.reference_run_key(name), name == best
             self._set_tags(key, {"study.best": "true"}) if is_best else self._remove_tags(key, ["study.best"])
             self._update_of(key).new_name = (BEST_RUN_PREFIX if is_best else "") + _reference_run_name(name)
 
@@ -571,7 +559,7 @@ class EventTranslator:
 
     def _end_run(self, key: str, time: float, state: TrialOutcome | StudyOutcome) -> None:
         change = self._update_of(key)
-        change.status, change.end_ms = RUN_STATUS[state], to_milliseconds(time)
+        change.status, change.end_ms = RUN_STATUS[state], run_store.to_milliseconds(time)
         if key in self._progress.open:
             self._progress.open.remove(key)
 
@@ -584,7 +572,7 @@ class EventTranslator:
 
         Of a study's run the best or the final training is before the baseline.
         """
-        at, own = to_milliseconds(time), self._spec.objective.needed_metrics
+        at, own = run_store.to_milliseconds(time), self._spec.objective.needed_metrics
         measures = {name.rpartition("/")[2] for name in own}
 
         def place(name: str) -> tuple[bool, ...]:
@@ -592,8 +580,8 @@ class EventTranslator:
             return name not in own, is_other, name.startswith("baseline/"), not name.startswith(("val/", "test/"))
 
         names = sorted(metrics, key=place)
-        points = [MetricValue(name, value, at, step) for name in names if (value := metrics[name]) is not None]
-        self._update_of(key).metric_values += points
+        points = ((name, value) for name in names if (value := metrics[name]) is not None)
+        self._update_of(key).metric_values += (run_store.MetricValue(*point, at, step) for point in points)
 
 
 def _reference_run_name(name: str) -> str:

@@ -142,7 +142,7 @@ class LedgerToMlflowWriter:
         Empty for other studies, and where this home or its MLflow does not have that study.
         """
         origin = self._spec.origin or {}
-        folder = next((one for one in self._home.list_studies() if one.name == origin.get("study")), None)
+        folder = self._home.study_or_none(origin.get("study"))
         if folder is None or self._spec.final_seeds is None or folder.name == self._spec.name:
             return TrackingState()
         found = TrackingState.load(folder.tracking_file, self._home.tracking_uri)

@@ -251,8 +251,7 @@ def _lowest_class_sentences(trial: Trial, split: str, measured: Mapping[str, flo
 @contextmanager
 def _note_test_reading(home: Home, description: ModelDescription) -> Iterator[None]:
     """Note a successful reading of the test split in the ledger of the model's study, if it is in this home."""
-    name = str(description.told["study"])
-    folder = next((study for study in home.list_studies() if study.name == name), None)
+    folder = home.study_or_none(str(description.told["study"]))
     told = [] if folder is None else read_entries(folder.ledger_file)
     created = next((event["id"] for event in told if event["event"] == "created"), None)
     if folder is None or created != description.told["study_id"]:

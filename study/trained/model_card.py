@@ -219,7 +219,8 @@ def _metric_rows(spec: StudySpec, trials: Sequence[TrialRecord], model: Describe
         if not name.split("/")[1].startswith("group_") and not is_standard_error(name):
             ends = spreads[name].confidence_interval() if name in spreads else None
             interval = "-" if ends is None else format_metric_range(name, *ends)
-            own = _value_text(name, values[name]) if name in values else "-"  # an ensemble has none of inferred groups
+            # seeds that differ in their inferred groups leave an ensemble without metrics of these
+            own = _value_text(name, values[name]) if name in values else "-"
             yield [name, _spread_text(name, spreads.get(name)), interval, own]
 
 

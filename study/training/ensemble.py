@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -24,19 +25,34 @@ def log_probabilities_file(model: Path, split: str) -> Path:
     return model.with_suffix(f".{split}.safetensors")
 
 
-def write_log_probabilities(path: Path, log_probabilities: Tensor) -> None:
-    """Write log p of each class, (N, classes) float32, as safetensors, in one step."""
+class KeptPredictions(NamedTuple):
+    """What a network says of the samples of a split.
+
+    Attributes:
+        log_probabilities: log p of each class, (N, classes) float32, in nats.
+        inferred_groups: the inferred group of each sample, (N,), by which the network was judged; None: none was.
+    """
+
+    log_probabilities: Tensor
+    inferred_groups: Tensor | None = None
+
+
+def write_log_probabilities(path: Path, log_probabilities: Tensor, inferred_groups: Tensor | None = None) -> None:
+    """Write log p of each class, and the inferred groups, see `KeptPredictions`, as safetensors, in one step."""
     from safetensors.torch import save
 
-    write_atomically(path, save({"log_probabilities": log_probabilities.cpu().contiguous()}))
+    kept = {"log_probabilities": log_probabilities.cpu().contiguous()}
+    if inferred_groups is not None:
+        kept["inferred_groups"] = inferred_groups.cpu().contiguous()
+    write_atomically(path, save(kept))
 
 
-def read_log_probabilities(path: Path) -> Tensor | None:
-    """Read log p of each class, (N, classes) float32; None: there is no such file, or it cannot be read."""
+def read_log_probabilities(path: Path) -> KeptPredictions | None:
+    """Read what `write_log_probabilities` wrote; None: there is no such file, or it cannot be read."""
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
     try:
-        return load_file(path)["log_probabilities"]
-    except (OSError, SafetensorError, KeyError):
+        return KeptPredictions(**load_file(path))
+    except (OSError, SafetensorError, TypeError):
         return None

@@ -13,6 +13,7 @@ from study import methods, models
 from study.data.dataset import Facts
 from study.methods import BatchLabels, Method
 from study.methods.debiasing import EARLY_LAYERS_SOURCE
+from study.metrics import is_standard_error
 from study.training import augment, metrics, probes
 from study.training.augment import augmented_shape, resize_for_evaluation
 from study.training.config import TrainOptions, TrialConfig
@@ -64,6 +65,11 @@ def evaluation_batch_size(options: TrainOptions, views: int, shape: tuple[int, .
     evaluated = (side, side) if side is not None and len(shape) == 3 else shape[-2:]
     pixels = min(options.batch_size, options.micro_batch or options.batch_size) * views * math.prod(trained[-2:])
     return max(2, min(MAX_BATCH_SAMPLES, max(pixels, MIN_BATCH_PIXELS) // math.prod(evaluated)))
+
+
+def _drop_unknown_errors(values: Mapping[str, float]) -> dict[str, float]:
+    """Return metrics without the standard errors that are not known, NaN."""
+    return {name: value for name, value in values.items() if not (math.isnan(value) and is_standard_error(name))}
 
 
 FITTED_PROBE_L2 = 1.5e-4
@@ -125,7 +131,8 @@ class SplitEvaluator:
             if final and self._options.final:
                 of_encoder |= self._final_probe_metrics(split, name, features)
             values |= {f"{prefix}{metric}": value for metric, value in of_encoder.items()}
-        return dict(zip(values, torch.stack([value.double() for value in values.values()]).tolist(), strict=True))
+        told = torch.stack([value.double() for value in values.values()]).tolist()
+        return _drop_unknown_errors(dict(zip(values, told, strict=True)))
 
     @torch.no_grad()
     def compute_features(self, split: str, encoder: str = "encoder") -> Tensor:
@@ -184,7 +191,7 @@ class SplitEvaluator:
         data, facts, predicted = self._splits[split], self._facts.facts_of_split(split), scores.argmax(1)
         self.counts[split] = PredictionCounts.from_predictions(predicted, data.target, data.bias, facts)
         values = self._split_metrics(split, scores, predicted, errors=split != "train")
-        return {f"{split}/{name}": float(value) for name, value in values.items()}
+        return _drop_unknown_errors({f"{split}/{name}": float(value) for name, value in values.items()})
 
     def _predict_classes(self, split: str, encoder: str, scores: Tensor) -> Tensor:
         """Predict classes (N,): of the highest score, or by thresholds that equalize odds on the training split."""

@@ -3,6 +3,10 @@
 Right predictions are taken as binomial, with half a right and half a wrong one added to each cell, so that 0 of 2 right
 does not make an accuracy of 0 certain. Losses have the variance of all samples of cells that are alike. Groups are
 taken as given, inferred ones too.
+
+Where a value is off by more than chance, so that no interval around it holds, it has no error: the smallest of many
+cells, which is too low, and a mean over the cells that happen to have samples.
+`tests/benchmarks/simulations/cells.py` says how often the intervals of the others hold.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,6 +34,24 @@ def error_of_smallest(values: Tensor, errors: Tensor) -> Tensor:
     return torch.where(known == known.amin(), errors, -torch.inf).amax()
 
 
+MAX_SHARE_OF_UNSEEN_CELLS = 0.1
+"""Largest share of cells that chance may have left empty where a mean over the others still has an error."""
+
+
+def nan_if_chance_leaves_cells_empty(error: Tensor, samples: Tensor) -> Tensor:
+    """Return an error of a mean over the cells that have samples; NaN where it is chance which ones have.
+
+    Of f1 cells with one sample and f2 with two, about f1^2 / 2 f2 more were never drawn (Chao, Scandinavian Journal of
+    Statistics 1984). Cells that are empty beside large ones alone are taken as those that there cannot be.
+
+    Args:
+        samples: number of samples of each cell, any shape.
+    """
+    of_none, of_one, of_two = ((samples == count).sum().double() for count in range(3))
+    unseen = torch.minimum(of_none, of_one.square() / (2 * of_two.clamp(min=0.5)))
+    return torch.where(unseen > MAX_SHARE_OF_UNSEEN_CELLS * samples.numel(), torch.nan, error)
+
+
 def accuracy(counts: PredictionCounts) -> Tensor:
     """Estimate the error of the accuracy on all samples."""
     return binomial_error(counts.counts_by_class.diagonal().sum(), counts.counts_by_class.sum())
@@ -48,7 +70,8 @@ def worst_class_accuracy(counts: PredictionCounts) -> Tensor:
 
 def unbiased_accuracy(counts: PredictionCounts) -> Tensor:
     """Estimate the error of the mean accuracy over cells that are not empty."""
-    return error_of_mean(binomial_error(counts.accuracy_statistics.sums, counts.accuracy_statistics.samples))
+    cells = counts.accuracy_statistics
+    return nan_if_chance_leaves_cells_empty(error_of_mean(binomial_error(cells.sums, cells.samples)), cells.samples)
 
 
 def aligned_accuracy(counts: PredictionCounts) -> Tensor:
@@ -107,7 +130,9 @@ def balanced_log_loss(counts: PredictionCounts) -> Tensor:
 
 def unbiased_log_loss(counts: PredictionCounts) -> Tensor:
     """Estimate the error of the mean log loss over cells that are not empty."""
-    return _error_of_weighted_mean_loss(counts.log_loss_statistics, (counts.log_loss_statistics.samples > 0).double())
+    cells = counts.log_loss_statistics
+    error = _error_of_weighted_mean_loss(cells, (cells.samples > 0).double())
+    return nan_if_chance_leaves_cells_empty(error, cells.samples)
 
 
 def shrunk_unbiased_log_loss(counts: PredictionCounts) -> Tensor:

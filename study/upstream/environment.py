@@ -6,6 +6,8 @@ package, write theirs themselves; `tests/upstream/test_environment.py` checks th
 """
 
 import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from enum import Enum
 from typing import NamedTuple
 
@@ -118,3 +120,15 @@ def set_variables_here(*parts: ProcessKind) -> None:
     """Set the variables of these parts here, unless the user has set them; before Ray or MLflow is imported."""
     for name, value in variables_of_processes(*parts).items():
         os.environ.setdefault(name, value)
+
+
+@contextmanager
+def restore_variables_after(names: Iterable[str]) -> Iterator[None]:
+    """Give these variables after the block the values that they had before it, or none."""
+    before = {name: os.environ.get(name) for name in names}
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name, None)
+            os.environ.update({name: value} if value is not None else {})

@@ -9,13 +9,14 @@ import pytest
 from servers import answering
 
 from study.cluster import job_log
+from study.cluster.job_client import JobClient
 from study.errors import StudyStoppedError, UserError
 
 NOBODY = "http://127.0.0.1:1"
 """A port that is given to no program: a free one may be another test's by the time that it is asked."""
 
 
-class Jobs:
+class Jobs(JobClient):
     """A cluster whose job writes a line and a half, and then is as it is told."""
 
     address = NOBODY
@@ -29,7 +30,7 @@ class Jobs:
         if self._end:
             raise self._end
 
-    def wait_for_job(self, job: str) -> Any:
+    def wait_for_job(self, job: str, patience: float | None = None, expected: str = "stop") -> Any:
         if isinstance(self._outcome, Exception):
             raise self._outcome
         return self._outcome
@@ -41,17 +42,17 @@ def test_a_lost_connection_says_what_to_type(error: Exception) -> None:
     with pytest.raises(
         StudyStoppedError, match=f"connection to {NOBODY} was lost. mine may go on or not.*study status mine"
     ):
-        shown.extend(job_log.follow_job_log(Jobs(error), "study-mine", "mine"))
+        Jobs(error).follow_job("study-mine", shown.append, "mine")
     assert "".join(shown).startswith("0:00  loading data\n")
     with pytest.raises(StudyStoppedError, match="study-data-1 may go on there or not"):
-        list(job_log.follow_job_log(Jobs(error), "study-data-1"))
+        Jobs(error).follow_job("study-data-1", shown.append)
 
 
 def test_a_head_that_is_gone_once_the_log_has_ended_is_a_lost_connection() -> None:
     with pytest.raises(StudyStoppedError, match="was lost"):
-        job_log.wait_for_job_end(Jobs(None, UserError("no Ray dashboard answers there")), "study-mine", "mine")
+        Jobs(None, UserError("no Ray dashboard answers there")).follow_job("study-mine", str, "mine")
     ended = SimpleNamespace(state="succeeded")
-    assert job_log.wait_for_job_end(Jobs(None, ended), "study-mine", "mine") is ended
+    assert Jobs(None, ended).follow_job("study-mine", str, "mine") is ended
 
 
 @pytest.mark.slow

@@ -55,7 +55,7 @@ def test_a_metric_of_an_empty_cell_is_refused_by_plan_and_trial(tmp_path: Path, 
     assert EMPTY in str(refused.value)
     assert "val/worst_group_accuracy" in str(refused.value)
     with pytest.raises(UserError, match=r"search\.metric"):
-        next(single_trial.run_trial(spec, "cpu"))
+        next(single_trial.SingleTrial(spec, "cpu").epochs())
 
 
 @pytest.mark.parametrize("metric", NOT_COMPARED)

@@ -93,7 +93,7 @@ def test_a_study_of_the_users_images_runs() -> None:
     write_study_file(of("sup_con", data="birds", file="image", target="kind", bias="place"), None, False, nobody())
     spec = load_study("mine.yaml", ["train.epochs=1", "data.size=8"])
     assert spec.base["data"]["labels"] == "list.csv"
-    (epoch,) = one_trial.run_trial(spec)
+    (epoch,) = one_trial.SingleTrial(spec).epochs()
     assert 0.0 <= epoch["val/shrunk_unbiased_accuracy"] <= 1.0
 
 

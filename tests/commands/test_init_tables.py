@@ -25,7 +25,7 @@ def test_a_study_of_the_users_table_runs() -> None:
     assert spec.search.enqueue
     assert spec.search.margin == 0.0
     assert spec.base["train"]["augmentation"] == "corrupt_columns"
-    (epoch,) = one_trial.run_trial(spec)
+    (epoch,) = one_trial.SingleTrial(spec).epochs()
     assert 0.0 <= epoch["val/worst_class_accuracy"] <= 1.0
 
 
@@ -44,7 +44,7 @@ def test_a_tables_draft_weighs_classes_and_cells_in_a_linear_network_beside_the_
     assert (baseline["name"], baseline["class_weights"], baseline["cell_weights"]) == ("cross_entropy", 0.0, 0.0)
     contrastive = spec.trial_document({"method.name": "eps_sup_info_nce_fair_kl"})["method"]
     assert (contrastive["regulariser"], contrastive["cross_entropy"]) == ("fair_kl", "plain")
-    (epoch,) = one_trial.run_trial(spec)
+    (epoch,) = one_trial.SingleTrial(spec).epochs()
     assert 0.0 <= epoch["val/shrunk_unbiased_accuracy"] <= 1.0
 
 
@@ -101,7 +101,7 @@ def test_bias_labels_of_some_samples_are_enough(folder: Path) -> None:
     assert told[-1] == f"method: eps_sup_info_nce with fair_kl, as {REASON_BY_SITUATION['some_labels']}"
     spec = load_study(str(path))
     assert spec.base["method"]["bias_source"] == "some_labels"
-    (epoch,) = one_trial.run_trial(spec)
+    (epoch,) = one_trial.SingleTrial(spec).epochs()
     assert 0.0 <= epoch["val/shrunk_unbiased_accuracy"] <= 1.0
     ((key, why),) = methods.unmet_needs({**spec.base["method"], "bias_source": "labels"}, spec.data_facts)
     assert (key, why.partition(" (")[0]) == ("regulariser", "needs the bias of every sample")

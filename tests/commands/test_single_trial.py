@@ -7,7 +7,7 @@ import pytest
 from helpers import quickstart
 
 from study.api.run_study import build_function_study
-from study.commands.single_trial import epoch_line, metrics_table, run_trial
+from study.commands.single_trial import SingleTrial, epoch_line, metrics_table
 from study.errors import UserError
 
 METRICS = {
@@ -64,7 +64,7 @@ def test_what_a_users_function_raises_is_the_users(capsys: pytest.CaptureFixture
     fixed = {"how": "LookupError"}
     spec, _ = build_function_study(own_functions.ends, space={}, fixed=fixed, assignments=["search.trials=1"], **given)
     with pytest.raises(UserError, match=r"ends \(own_functions\.py, line \d+\): LookupError: 3"):
-        list(run_trial(spec, "cpu"))
+        list(SingleTrial(spec, "cpu").epochs())
     told = capsys.readouterr().err
     assert "LookupError: 3" in told
     assert "own_functions.py" in told

@@ -8,7 +8,7 @@ from helpers import timeless
 
 from study import data
 from study.commands.export_configurations import exported_spec
-from study.commands.single_trial import run_trial
+from study.commands.single_trial import SingleTrial
 from study.data import joint_fingerprint
 from study.ranking import Results
 from study.ranking.selection import CandidateSelection
@@ -44,4 +44,4 @@ def test_each_trial_has_its_own_data_and_method(make_command: Callable[[], Comma
     best = Results(spec, record).ranked_all[0]
     written = exported_spec(command.folder("tiny"), Results(spec, record), best, CandidateSelection())
     assert written.base == spec.trial_document({**best.trial.params, "train.seed": best.trial.seed})
-    assert timeless(run_trial(written))[-1]["val/accuracy"] == best.search_value
+    assert timeless(SingleTrial(written).epochs())[-1]["val/accuracy"] == best.search_value

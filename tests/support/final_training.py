@@ -46,11 +46,17 @@ def people(path: Path, count: int = 120) -> Path:
     return path
 
 
-def train_table(home: Home, path: Path) -> StudyFolder:
-    """The study `people-final` of the table at this path."""
+def train_table(home: Home, path: Path, *changes: str, with_val: bool = False) -> StudyFolder:
+    """The study `people-final` of the table at this path.
+
+    Args:
+        changes: as of `--set`.
+        with_val: as `--data train+val`.
+    """
     file = path.with_name("people.yaml")
     file.write_text(TABLE.replace("PATH", str(path)))
-    return train_study(home, final_training_spec(load_study(str(file)), [3, 4], "people-final"))
+    spec = load_study(str(file), changes)
+    return train_study(home, final_training_spec(spec, [3, 4], "people-final", with_val))
 
 
 def train(home: Home) -> StudyFolder:
@@ -75,10 +81,13 @@ def train_study(home: Home, spec: StudySpec) -> StudyFolder:
         trial.save_model(found.model_file(number))
         for split in {"val", "test"} & trial.dataset.splits.keys():
             told = ensemble.log_probabilities_file(found.model_file(number), split)
-            ensemble.write_log_probabilities(told, trial.evaluate.log_probabilities(split))
+            groups = trial.inferred_groups_by_split.get(split)
+            ensemble.write_log_probabilities(told, trial.evaluate.log_probabilities(split), groups)
         ledger.append(TrialEnded(trial=number, state="complete"))
-        ledger.append(TrialTested(trial=number, metrics=trial.evaluate("test", final=True)))
-    if measured := measure_ensemble(found, dataset, StudyRecord.load_without_closing(found.ledger_file)):
+        if "test" in trial.dataset.splits:
+            ledger.append(TrialTested(trial=number, metrics=trial.evaluate("test", final=True)))
+    so_far = StudyRecord.load_without_closing(found.ledger_file)
+    if measured := measure_ensemble(found, spec, dataset, so_far) if spec.makes_ensemble else None:
         ledger.append(measured)
     ledger.append(SessionClosed(state="complete"))
     ledger.close()

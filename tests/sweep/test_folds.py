@@ -16,6 +16,7 @@ from study.data.dataset import Dataset, Facts, FoldAssignment, Split
 from study.home import events
 from study.home.record import StudyRecord
 from study.ranking import Results
+from study.ranking.difference import Arm
 from study.sweep.joined_folds import BOOTSTRAP_SPREAD, FoldJoiner, FoldPredictions
 from study.training import metrics
 
@@ -86,7 +87,8 @@ def test_the_interval_of_a_joined_loss_has_no_bound_above_and_that_of_a_share_ha
     values = {"val/log_loss": 2.0, "val/log_loss_standard_error": 0.5, "val/accuracy": 0.9}
     joined = events.FoldsJoined(0, (1, 2), {**values, "val/accuracy_standard_error": 0.1}, {})
     found = ranking.statistics_by_metric(quickstart().objective, [], joined)
-    assert found["val/log_loss"].confidence_interval() == pytest.approx((2 - 1.96 * 0.5, 2 + 1.96 * 0.5), abs=1e-3)
+    apart = np.exp(1.96 * 0.5 / 2)
+    assert found["val/log_loss"].confidence_interval() == pytest.approx((2 / apart, 2 * apart), abs=1e-3)
     low, high = found["val/accuracy"].confidence_interval() or (0.0, 0.0)
     assert 0.5 < low < 0.9 < high < 1
 
@@ -167,6 +169,26 @@ def test_samples_alone_in_their_cell_make_the_error_of_the_joined_value() -> Non
     binomial = (0.6 * 0.4 / 45) ** 0.5
     assert values["val/conflicting_accuracy_standard_error"] == pytest.approx(binomial, rel=0.2)
     assert values["val/aligned_accuracy_standard_error"] == 0.0
+
+
+def test_the_smallest_of_many_classes_has_no_interval_of_its_own_and_a_difference_of_two_has() -> None:
+    target = np.arange(900) % 10
+    learn = Split(np.zeros((900, 1, 1, 1), np.float32), target, target)
+    dataset = Dataset(Facts(10, 10, (1, 1, 1), aligned=tuple(range(10))), {"train": learn, "val": learn})
+    joiner, arms = FoldJoiner(folded(), replace(dataset, folds=FoldAssignment(3, np.arange(900) % 3, learn))), []
+    for number, every in enumerate((7, 5)):
+        wrong = np.arange(900) % every == 0
+        found = joiner.metrics_and_draws([FoldPredictions(np.where(wrong, (target + 5) % 10, target))])
+        arms.append(Arm(f"trial {number}", number, (), folded(), joined_folds=events.FoldsJoined(0, (1,), *found)))
+    name = "val/worst_class_accuracy"
+    value, gain = arms[0].metric_statistics(name), arms[0].difference_to(arms[1], name)
+    assert value is not None
+    assert value.confidence_interval() is None
+    assert gain is not None
+    assert gain.interval is not None
+    accuracy = arms[0].metric_statistics("val/accuracy")
+    assert accuracy is not None
+    assert accuracy.confidence_interval() is not None
 
 
 def test_a_cell_without_samples_has_no_error_and_is_not_warned_of() -> None:

@@ -6,12 +6,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from final_training import people, train_table
 from helpers import Told, quickstart, record
 from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 
 from study import data, files
+from study.analysis.report.conclusions import conclusion_statements
+from study.analysis.tables.report_tables import printed_first_table
+from study.commands.final_training import final_training_spec
 from study.errors import UserError
 from study.home.events import EnsembleMeasured
 from study.home.folder import Home, StudyFolder
@@ -24,6 +28,8 @@ from study.trained.evaluate import evaluate_model
 from study.trained.model_card import described_model, model_card
 from study.trained.model_files import find_model
 from study.training import ensemble
+
+FINAL = final_training_spec(quickstart(), [0, 1])
 
 
 def load(path: Path) -> TrainedClassifier:
@@ -109,6 +115,37 @@ def test_without_validation_the_ensemble_is_the_model() -> None:
     assert [trial.number for trial in trials_of_model(Results(quickstart(), told))] == [0]
     told.apply(EnsembleMeasured((0, 1), {"test/accuracy": 0.4}, time=99.0))
     assert [trial.number for trial in trials_of_model(Results(quickstart(), told))] == [0, 1]
+
+
+@pytest.mark.parametrize("how", ["train+val", "folds"])
+def test_without_any_sample_left_the_ensemble_is_the_model_and_all_say_so(tmp_path: Path, how: str) -> None:
+    """The first seed would be arbitrary, and an ensemble's log loss is at most the mean of its networks'."""
+    folds = ("data.folds=3", "data.val=biased") if how == "folds" else ()
+    place = train_table(
+        Home(tmp_path / "home"), people(tmp_path / "people.csv"), "data.test_share=0", *folds, with_val=True
+    )
+    results = Results.load(place)
+    assert [trial.number for trial in trials_of_model(results)] == [0, 1]
+    assert (model := find_model(place, results)) is not None
+    assert model.description == place.ensemble_file
+    said = "its log loss is at most the mean of theirs"
+    assert said in place.card_file.read_text()
+    assert any(said in str(told) for told in conclusion_statements(results))
+    assert "ensemble" not in printed_first_table(results), "nothing of it was measured"
+
+
+def test_a_training_judged_by_inferred_groups_measures_its_ensemble_by_them(tmp_path: Path) -> None:
+    changes = "train.inferred_groups=gce", "train.bias_model_epochs=1", "search.metric=val/inferred_unbiased_accuracy"
+    place = train_table(Home(tmp_path / "home"), people(tmp_path / "people.csv"), *changes)
+    of_seed, joined = Results.load(place).final_trials[0], measured(place)
+    assert {name for name in of_seed.reports[-1] if "inferred" in name} <= joined.keys()
+    assert {name for name in of_seed.test_metrics if "inferred" in name} <= joined.keys()
+
+
+def test_methods_that_decide_by_the_bias_too_make_none(tmp_path: Path) -> None:
+    changes = "method={name: equalized_odds_postprocessing}", "data.test_share=0"
+    place = train_table(Home(tmp_path / "home"), people(tmp_path / "people.csv"), *changes, with_val=True)
+    assert [trial.number for trial in trials_of_model(Results.load(place))] == [0]
 
 
 def test_the_card_of_an_ensemble_has_its_metrics(folder: StudyFolder) -> None:
@@ -207,30 +244,30 @@ class TestMeasuring:
 
     def test_two_seeds_are_measured_once(self, place: StudyFolder, dataset: data.Dataset) -> None:
         told = record(*TESTED)
-        found = measure_ensemble(place, dataset, told)
+        found = measure_ensemble(place, FINAL, dataset, told)
         assert found is not None
         assert found.trials == (0, 1)
         assert found.metrics["val/accuracy"] == found.metrics["test/accuracy"] == 1.0
         told.apply(replace(found, time=99.0))
-        assert measure_ensemble(place, dataset, told) is None
+        assert measure_ensemble(place, FINAL, dataset, told) is None
 
     def test_a_split_that_was_read_later_is_measured_then(self, place: StudyFolder, dataset: data.Dataset) -> None:
         """Of a training that was stopped before the last of its models had read the test split."""
         told, path = record(*TESTED), place.model_file(1)
         late = ensemble.log_probabilities_file(path, "test")
         late.rename(late.with_suffix(".later"))
-        before = measure_ensemble(place, dataset, told)
+        before = measure_ensemble(place, FINAL, dataset, told)
         assert before is not None
         told.apply(replace(before, time=99.0))
         late.with_suffix(".later").rename(late)
-        after = measure_ensemble(place, dataset, told)
+        after = measure_ensemble(place, FINAL, dataset, told)
         assert after is not None
         assert {name.split("/")[0] for name in after.metrics} == {"val", "test"}
 
     @pytest.mark.parametrize("other", ["running", "failed"])
     def test_a_seed_alone_is_none(self, place: StudyFolder, dataset: data.Dataset, other: str) -> None:
         told = record(Told("final", [0.5]), Told("final", [0.6], state=other, seed=1))
-        assert measure_ensemble(place, dataset, told) is None
+        assert measure_ensemble(place, FINAL, dataset, told) is None
 
     @pytest.mark.parametrize("fault", ["missing", "cut", "short"])
     def test_a_split_of_which_a_network_said_nothing_is_left_out(
@@ -243,15 +280,40 @@ class TestMeasuring:
             path.write_bytes(path.read_bytes()[:100])
         else:
             ensemble.write_log_probabilities(path, torch.zeros(3, 10))
-        found = measure_ensemble(place, dataset, record(*TESTED))
+        found = measure_ensemble(place, FINAL, dataset, record(*TESTED))
         assert found is not None
         assert {name.split("/")[0] for name in found.metrics} == {"val"}
+
+    def test_it_is_known_without_metrics_only_where_nothing_was_to_validate(
+        self, place: StudyFolder, dataset: data.Dataset
+    ) -> None:
+        for number in (0, 1):
+            for split in ("val", "test"):
+                ensemble.log_probabilities_file(place.model_file(number), split).unlink()
+        assert measure_ensemble(place, FINAL, dataset, record(*TESTED)) is None
+        whole = final_training_spec(quickstart(), [0, 1], with_val=True)
+        assert measure_ensemble(place, whole, dataset, record(*TESTED)) == EnsembleMeasured((0, 1), {})
+
+    @pytest.mark.parametrize("are_same", [True, False])
+    def test_it_is_judged_by_inferred_groups_that_all_seeds_share(
+        self, place: StudyFolder, dataset: data.Dataset, are_same: bool
+    ) -> None:
+        target = torch.from_numpy(dataset.splits["val"].target)
+        for number in (0, 1):
+            path = ensemble.log_probabilities_file(place.model_file(number), "val")
+            told, groups = ensemble.read_log_probabilities(path), target if are_same else target + number
+            assert told is not None
+            ensemble.write_log_probabilities(path, told.log_probabilities, groups % 10)
+        found = measure_ensemble(place, FINAL, dataset, record(*TESTED))
+        assert found is not None
+        assert ("val/inferred_unbiased_accuracy" in found.metrics) is are_same
+        assert found.metrics["val/accuracy"] == 1.0
 
     def test_a_reading_of_the_test_split_that_nobody_recorded_is_not_used(
         self, place: StudyFolder, dataset: data.Dataset
     ) -> None:
         """The driver was stopped while a network had read it: the study says how often the test split was read."""
         told = record(TESTED[0], replace(TESTED[1], tested={}))
-        found = measure_ensemble(place, dataset, told)
+        found = measure_ensemble(place, FINAL, dataset, told)
         assert found is not None
         assert {name.split("/")[0] for name in found.metrics} == {"val"}

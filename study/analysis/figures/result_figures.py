@@ -34,7 +34,7 @@ from study.analysis.statistics.ablation_effects import AblationEffect, ablation_
 from study.analysis.statistics.frame import thin_out, trial_metric
 from study.analysis.statistics.importance import Importances, VarianceShare, compute_importances
 from study.home.record import TrialRecord
-from study.metrics import is_gap_metric, is_percent_metric
+from study.metrics import is_percent_metric
 from study.ranking import Results
 from study.ranking.difference import Arm, to_arm
 from study.spec import StudySpec
@@ -69,7 +69,8 @@ def draw_fresh_seeds(results: Results) -> Figure | None:
         axes.set_yticks(range(len(arms)), [fill(escape_dollars(arm.label), ROW_CHARACTERS) for arm in reversed(arms)])
         axes.set_ylim(-0.6, len(arms) - 0.4)
         is_joined = any(arm.joined_folds and name in arm.joined_folds.metrics for arm in fresh)
-        error = "" if is_gap_metric(name) else " ± standard error"
+        has_error = any(value.split_error is not None for arm in fresh if (value := arm.metric_statistics(name)))
+        error = " ± standard error" * has_error
         of = f"all folds together{error}" if is_joined else f"{fresh[0].repeated_over}, mean ± sd"
         axes.set_xlabel(f"{label}\n{fill(of, 26)}")
         axes.xaxis.set_major_locator(MaxNLocator(4))

@@ -7,9 +7,10 @@ from typing import Literal
 from study.analysis.report.conclusions import BaselineMissing, has_single_configuration
 from study.analysis.report.reference_sentences import unfitted_reference_statements
 from study.analysis.statistics import formatting
+from study.analysis.statistics.debiasing_metrics import cells_of_arm, statistics_with_error
 from study.analysis.statistics.next_step import is_space_exhausted
 from study.home.record import StudyRecord
-from study.metrics import find_metric
+from study.metrics import find_metric, why_no_interval
 from study.ranking import Results, epochs
 from study.ranking.difference import Arm
 from study.ranking.json_documents import Statement
@@ -135,6 +136,29 @@ class SampleErrorUnknown(Statement):
         )
 
 
+class NoIntervalOfValue(Statement):
+    """Why the study's metric has no interval, though its trials reported the error of their split's samples."""
+
+    metric: str
+    why: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.metric} has no 95% interval of its own, as none would hold: {self.why}. The difference of two "
+            "configurations, which are off alike, can have one."
+        )
+
+
+def _intervals_left_out(results: Results, arm: Arm) -> Iterator[NoIntervalOfValue]:
+    spec, record = results.spec, results.record
+    for name in () if spec.function else spec.objective.metrics:
+        found, cells = statistics_with_error(record, arm, name), cells_of_arm(record, arm, "val") or ()
+        if found and found.confidence_interval() is None:
+            facts, sizes = spec.facts_of_data(spec.data_sections[0]), {size for row in cells for size in row}
+            if why := why_no_interval(name, facts, sizes):
+                yield NoIntervalOfValue(name, why)
+
+
 NO_ALIGNED_SAMPLES = (
     "No sample counts as agreeing or conflicting with the bias: the training samples do not show a bias class of its "
     "own for each class. data.aligned can name them."
@@ -189,6 +213,8 @@ def caveat_statements(results: Results) -> Iterator[Statement]:
     if is_search and best:
         yield from _statements_on_samples(results, best)
         yield from _drops_after_choice(results, best)
+    if arm := final or best:
+        yield from _intervals_left_out(results, arm)
     yield from _narrow_kernels(record)
     if spec.base["train"]["report_test"]:
         yield Remark(

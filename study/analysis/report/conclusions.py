@@ -19,7 +19,7 @@ from study.metrics import format_metric
 from study.ranking import Results, SeedStatistics
 from study.ranking.candidates import CandidateLead
 from study.ranking.difference import Arm, Difference, to_arm
-from study.ranking.final_model import ensemble_statistics, trials_of_model
+from study.ranking.final_model import ensemble_statistics, model_arm, trials_of_model
 from study.ranking.json_documents import Statement
 from study.spec import StudySpec
 from study.spec.configuration import are_same_configuration
@@ -99,7 +99,7 @@ def conclusion_statements(results: Results) -> list[Statement]:
     if spec.final_seeds is not None:
         if final is None:
             return [NoResultYet("final")]
-        lost = _class_below_chance(results, final)
+        lost = _class_below_chance(results, model_arm(results) or final)
         return [
             *small_split_statements(results, final),
             *_final_values(results, final),
@@ -348,6 +348,7 @@ class EnsembleReached(Statement):
 
     Attributes:
         count: number of its networks.
+        values: empty: no split was left to measure it, and it is the model.
         seed: of the network that is the model; None: the ensemble is.
     """
 
@@ -356,6 +357,11 @@ class EnsembleReached(Statement):
     seed: int | None = None
 
     def __str__(self) -> str:
+        if not self.values:
+            return (
+                f"The model is the ensemble of these {self.count} networks, the mean of their probabilities. No sample "
+                "is left to measure it by; its log loss is at most the mean of theirs."
+            )
         told = []
         for name, of in self.values.items():
             ends = of.confidence_interval()
@@ -373,9 +379,10 @@ class EnsembleReached(Statement):
 def _ensemble_values(results: Results) -> Iterator[EnsembleReached]:
     own, known = results.spec.objective.metrics, ensemble_statistics(results.record)
     names = [*own, *(f"test/{name.split('/')[1]}" for name in own)]
-    if values := {name: known[name] for name in names if name in known}:
-        model = trials_of_model(results)
-        yield EnsembleReached(next(iter(values.values())).count, values, model[0].seed if len(model) == 1 else None)
+    values, model = {name: known[name] for name in names if name in known}, trials_of_model(results)
+    if (measured := results.record.ensemble) and (values or not known):
+        seed = model[0].seed if len(model) == 1 else None
+        yield EnsembleReached(len(measured.trials), values, seed)
 
 
 def _final_values(results: Results, final: Arm) -> Iterator[FinalTrainingReached]:

@@ -17,6 +17,7 @@ from study.metrics.selection_rules import BIAS_LABEL_METRICS, MIN_SHOWN_GROUP_SA
 from study.metrics.worst_group_statement import GroupCounts
 from study.ranking import Results
 from study.ranking.difference import Arm
+from study.ranking.final_model import model_arm
 
 
 def groups_section(results: Results) -> PageSection | None:
@@ -31,7 +32,7 @@ def groups_section(results: Results) -> PageSection | None:
 
 
 def _shows_both_splits(results: Results) -> bool:
-    return any(worst_group_where_test_is_small(results.record, arm) for arm in _compared_arms(results)[-1:])
+    return any(worst_group_where_test_is_small(results.record, arm) for arm in _grid_arms(results)[-1:])
 
 
 def _why_no_grid(results: Results) -> Iterator[str]:
@@ -58,7 +59,7 @@ def _split_grid(results: Results, split: str) -> list[Block]:
     """Return the grid of a split and what it shows; nothing where no group has a metric of its own."""
     counts = [
         (arm, found)
-        for arm in _compared_arms(results)
+        for arm in _grid_arms(results)
         if (found := group_counts_of_arm(results.record, arm, split)) and found.by_cell
     ]
     if not counts:
@@ -110,6 +111,11 @@ def _share_of_large(counts: GroupCounts, cell: tuple[int, int]) -> float | None:
 
 def _compared_arms(results: Results) -> list[Arm]:
     return [arm for arm in (*results.baseline_and_result_arms, results.final_arm) if arm]
+
+
+def _grid_arms(results: Results) -> list[Arm]:
+    """Return the arms whose groups are shown: of a final training its model."""
+    return [arm for arm in (*results.baseline_and_result_arms, model_arm(results)) if arm]
 
 
 def group_blocks(results: Results) -> Iterator[Block]:

@@ -23,6 +23,7 @@ from study.home.events import ParamValues
 from study.metrics.worst_group_statement import WorstGroup
 from study.ranking import FittedReference, Results, SeedStatistics
 from study.ranking.difference import Arm, Difference, to_arm
+from study.ranking.final_model import model_arm
 from study.ranking.json_documents import Statement, join_statements
 from study.spec.objective import MetricConstraint
 from study.text import format_parameter, pluralise, sentence_case, shell_command
@@ -368,12 +369,12 @@ class WorstGroups(Statement):
 
 
 def _worst_group_statements(results: Results) -> Iterator[WorstGroups]:
-    """Yield which groups the result, or the final training, serves worst, on test where it was read."""
+    """Yield which groups the result, or the model of a final training, serves worst, on test where it was read."""
     won = results.reference_as_result or results.best
-    arm = results.final_arm or (to_arm(results.spec, won) if won else None)
+    arm = model_arm(results) or (to_arm(results.spec, won) if won else None)
     if arm is None or results.spec.varied_data_keys:
         return
-    split = "test" if any(trial.test_metrics for trial in arm.trials) else "val"
+    split = "test" if arm.was_tested else "val"
     found = worst_group_of_arm(results.record, arm, split)
     if found and (found.worst or found.too_small):
         yield WorstGroups(arm, found, worst_group_where_test_is_small(results.record, arm))

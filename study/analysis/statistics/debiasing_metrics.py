@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from study.analysis.statistics import formatting
 from study.home.record import StudyRecord
-from study.metrics import format_metric, is_gap_metric
+from study.metrics import MAX_CELLS_OF_SMALLEST, format_metric, is_gap_metric
 from study.metrics.worst_group_statement import GroupCounts, WorstGroup, find_worst_group
 from study.ranking import SeedStatistics
 from study.ranking.difference import Arm
@@ -101,7 +101,8 @@ def n_samples_of_accuracy(record: StudyRecord, arm: Arm, split: str, metric: str
     if metric == "worst_group_accuracy":
         found = group_counts_of_arm(record, arm, split)
         known = found.by_cell.values() if found else ()
-        return min(known, key=lambda of: of[0] / of[1])[1] if known else None
+        is_known = 0 < len(known) <= MAX_CELLS_OF_SMALLEST
+        return min(known, key=lambda of: of[0] / of[1])[1] if is_known else None
     return None
 
 

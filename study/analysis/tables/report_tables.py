@@ -10,6 +10,7 @@ from study.analysis.statistics.frame import param_keys, param_text, trial_label
 from study.metrics import selection_rules
 from study.ranking import Candidate, Results, SeedStatistics, epochs, seed_statistics
 from study.ranking.difference import Arm, metrics_of_both_splits, to_arm
+from study.ranking.final_model import ensemble_statistics
 from study.ranking.summary import metrics_at_other_epochs
 from study.spec import StudySpec
 from study.spec.objective import TrialScore
@@ -98,7 +99,7 @@ def printed_first_table(results: Results) -> pd.DataFrame:
             formatting.MISSING_TEXT if error is None else formatting.format_difference(name, error, signed=False)
             for name, error in zip(metrics, errors, strict=True)
         ]
-        place = len(frame.columns) - (1 if results.record.ensemble is None else 2)
+        place = len(frame.columns) - (2 if ensemble_statistics(results.record) else 1)
         frame.insert(place, "split's error", printed)
         if arm and results.spec.final_seeds is not None:
             found = [debiasing_metrics.statistics_with_error(results.record, arm, name) for name in metrics]
@@ -121,7 +122,7 @@ def printed_summary(results: Results, metrics: Sequence[str] | None = None) -> p
     """
     by_name, won = _arms_by_name(results), results.best
     rows = []
-    known = {name: arm for name, arm in by_name.items() if arm}
+    known, ensemble = {name: arm for name, arm in by_name.items() if arm}, ensemble_statistics(results.record)
     if metrics is None:
         metrics = metrics_of_both_splits(results.spec, list(by_name.values()))
     for metric in _metrics_with_value(metrics, by_name):
@@ -138,8 +139,10 @@ def printed_summary(results: Results, metrics: Sequence[str] | None = None) -> p
             gain = known["best"].difference_to(known["baseline"], metric)
             row["difference"] = formatting.format_difference(metric, gain.value) if gain else formatting.MISSING_TEXT
             row["95% interval"] = formatting.format_interval(metric, gain) if gain else formatting.MISSING_TEXT
-        if results.record.ensemble is not None:
-            row["ensemble"] = formatting.format_metric_value(metric, results.record.ensemble.metrics.get(metric))
+        if ensemble:
+            row["ensemble"] = formatting.format_metric_value(
+                metric, ensemble[metric].mean if metric in ensemble else None
+            )
         row["seeds"] = " / ".join(dict.fromkeys(_seeds_text(arm, metric) for arm in known.values()))
         rows.append(row)
     return pd.DataFrame(rows)

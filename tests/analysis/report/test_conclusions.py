@@ -9,6 +9,7 @@ from helpers import Told, quickstart, record
 from told_studies import of_other_data, only, over, said, trained_twice
 
 from study import data
+from study.analysis.report.caveats import NoIntervalOfValue, caveat_statements
 from study.analysis.report.conclusions import (
     EnsembleReached,
     FinalTrainingReached,
@@ -25,7 +26,7 @@ from study.analysis.report.result_sentences import lead_statements
 from study.analysis.statistics.debiasing_metrics import ClassBelowChance, NoBetterThanChance
 from study.analysis.statistics.next_step import LearnFirst, next_steps
 from study.data import summarise_datasets
-from study.home.events import GroupSampleCounts
+from study.home.events import EnsembleMeasured, GroupSampleCounts
 from study.ranking import Results
 from study.ranking.summary import result_metric_values, summarise, summary_lines
 from study.spec import load_study
@@ -230,6 +231,38 @@ def test_a_class_that_the_result_recognises_less_often_than_guessing_is_told(
     assert [(one.metric, one.arm.label, one.chance) for one in found] == (
         [(f"{told}/worst_class_accuracy", "baseline", 0.5)] if told else []
     )
+
+
+@pytest.mark.parametrize(
+    ("metric", "why"),
+    [
+        ("val/worst_class_accuracy", "the smallest of more than 4 classes is too low on average"),
+        ("val/equalized_odds", "of few samples a gap between groups is too large on average"),
+        ("val/unbiased_accuracy", "so that chance decides which of them count"),
+        ("val/accuracy", None),
+    ],
+)
+def test_a_metric_without_an_interval_of_its_own_is_said_to_have_none_and_why(metric: str, why: str | None) -> None:
+    spec = quickstart(f"search.metric={metric}", "search.confirm={top: 0}")
+    record = over(Told("baseline", [0.5], metric=metric), Told("search", [0.6], metric=metric))
+    record.group_sample_counts = GroupSampleCounts({"val": [[40, 0], [1, 30]]})
+    results = Results(spec, record)
+    told = [str(one) for one in caveat_statements(results) if isinstance(one, NoIntervalOfValue)]
+    assert len(told) == (why is not None)
+    assert all(f"{metric} has no 95% interval of its own" in one and str(why) in one for one in told)
+
+
+@pytest.mark.parametrize(("joined", "told"), [(0.6, []), (0.2, [0.2])])
+def test_a_class_that_the_model_of_a_final_training_recognises_is_not_told_for_its_seeds(final_spec, joined, told):
+    """The mean over seeds is below guessing; the ensemble, which is the model, may not be."""
+    name = "test/worst_class_accuracy"
+    tested = {"test/accuracy": 0.5, name: 0.1}
+    record = over(Told("final", [0.5], tested=tested), Told("final", [0.5], seed=1, tested=tested))
+    record.group_sample_counts = GroupSampleCounts({split: [[400, 400], [60, 300]] for split in ("val", "test")})
+    record.apply(EnsembleMeasured((0, 1), {"val/accuracy": 0.6, name: joined}, time=99.0))
+    found = said(ClassBelowChance, Results(final_spec, record))
+    assert [one.arm.metric_statistics(one.metric).mean for one in found] == told
+    assert all(str(one).startswith("The model recognises one class less") for one in found)
 
 
 def test_advice_to_learn_more_leaves_out_what_the_study_has_or_cannot_have(

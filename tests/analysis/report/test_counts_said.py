@@ -14,7 +14,8 @@ from study.analysis.report.page import Paragraph, ReportPage, TableBlock, page_t
 from study.analysis.report.result_sentences import CountOfTestReadings, StudyCost, WorstGroups
 from study.analysis.report.sections import build_report_page
 from study.analysis.statistics.next_step import NoStepLeft, SeedsDoNotDecide, SeedsNeeded, next_steps
-from study.home.events import GroupSampleCounts
+from study.commands.final_training import final_training_spec
+from study.home.events import EnsembleMeasured, GroupSampleCounts
 from study.home.record import StudyRecord
 from study.metrics import METRICS
 from study.ranking import Results, summary
@@ -122,6 +123,27 @@ def test_the_worst_group_is_named_with_its_size() -> None:
     gap.group_sample_counts = replace(told.group_sample_counts, cells={"val": [[40, 8], [4, 30]]})
     told_of = "equalized_odds compares groups of the classes 'cat', 'dog'; equal_opportunity compares groups of the "
     assert Paragraph(f"On val {told_of}class 'dog'.") in list(group_blocks(Results(ONE, gap)))
+
+
+@pytest.mark.parametrize(("joined", "shares"), [(0.9, ["90%", "50%"]), (0.4, ["60%", "25%"])])
+def test_groups_of_a_final_training_are_those_of_its_model(joined: float, shares: list[str]) -> None:
+    """Of the ensemble where that is the model, else of the best seed; not the means over the seeds."""
+    cells = ("val/group_0_0_accuracy", "val/group_0_1_accuracy")
+    seeds = [
+        Told("final", [value], seed=seed, further=dict(zip(cells, values, strict=True)))
+        for seed, (value, values) in enumerate([(0.5, (0.2, 0.75)), (0.6, (0.6, 0.25))])
+    ]
+    told = record(*seeds)
+    told.group_sample_counts = CELLS
+    of_ensemble = {"val/accuracy": joined, **dict(zip(cells, (0.9, 0.5), strict=True))}
+    told.apply(EnsembleMeasured((0, 1), of_ensemble, time=99.0))
+    section = groups_section(Results(final_training_spec(ONE, [0, 1]), told))
+    assert section is not None
+    grid, note = section.blocks
+    assert isinstance(grid, TableBlock)
+    assert list(grid.frame.iloc[0]) == ["cat", f"{shares[0]} of 40", f"({shares[1]} of 8)"]
+    assert isinstance(note, Paragraph)
+    assert "the bar is that of the model" in note.text
 
 
 @pytest.mark.parametrize("of_val", [40, 8])
