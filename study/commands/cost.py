@@ -16,6 +16,7 @@ from study.analysis.statistics import formatting
 from study.commands.plan import Plan
 from study.errors import UserError
 from study.spec import StudySpec
+from study.text import pluralise
 
 ResultT = TypeVar("ResultT")
 SECONDS_PER_HOUR = 3600.0
@@ -149,23 +150,23 @@ def measure_pace(spec: StudySpec, on_begin: Callable[[], object] = bool) -> Epoc
             data.load(spec.base["data"])  # raises again if the data were the reason
         return (str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}").splitlines()[0]
     device = torch.cuda.get_device_name() if spec.resources.gpu else f"the CPU of {platform.node()}"
-    first = ["the first epoch is slower than later ones"] if len(measured) == 1 else []
+    first = ["one epoch alone was measured, and the first is slower than later ones"] if len(measured) == 1 else []
     caveats = [
         *first,
-        "what goes beyond the epochs is that of a small study, and final classifiers are left out",
-        "it ran alone: trials that run at the same time slow each other down",
+        "the time beside the epochs is that of a small study, without classifiers that are fitted at a trial's end",
+        "these epochs ran alone: trials that run at the same time slow each other down",
     ]
     if load > BUSY_LOAD_PER_CPU * (os.cpu_count() or 1):
         busy = f"the machine is busy, with a load of {load:.1f} on {os.cpu_count()} CPUs"
         caveats.append(f"{busy}; it is assumed to remain so")
     keys = spec.space.domains
     if searched := [key for key in keys if key.startswith(("data.", "model.")) or key in EPOCH_TIME_KEYS]:
-        caveats.append(f"searched, but measured with the file's values: {', '.join(searched)}")
+        caveats.append(f"an epoch may take another time with other values of {', '.join(searched)}, which are searched")
     if spec.resources.gpu:
         peak = max(metrics["memory/peak_mib"] for metrics in measured)
         caveats.append(f"its tensors took at most {peak / 1024:.1f} GiB of the GPU")
     number = "one epoch" if len(measured) == 1 else f"{len(measured)} epochs"
-    basis = f"{number} of the file's own configuration, measured on {device}"
+    basis = f"{number} of the file's own configuration on {device}"
     seconds = statistics.median(metrics["time/epoch"] for metrics in measured[1:] or measured)
     return EpochPace(seconds, basis, tuple(caveats), load)
 
@@ -249,15 +250,18 @@ def cost_estimate_text(estimate: CostEstimate) -> str:
     costs = estimate.cost
     if costs is None:
         return f"time: not measured: {estimate.not_measured}"
-    lines, at_once = [f"an epoch: {costs.seconds_per_epoch:.3g} s, by {costs.basis}"], costs.trials_at_once_here
+    lines, at_once = [f"an epoch takes {costs.seconds_per_epoch:.3g} s, by {costs.basis}"], costs.trials_at_once_here
     for label, hours in (("expected", costs.expected), ("if no trial is pruned", costs.without_early_stopping)):
-        lines.append(f"{label}: {hours_in_words(hours.trial_hours)} of trials")
+        lines.append(f"{label}: {hours_in_words(hours.trial_hours)} of trial time")
         lines[-1] += f", {hours_in_words(hours.gpu_hours)} of GPU" if hours.gpu_hours else ""
         if hours.wall_hours is not None:
-            lines[-1] += f", {hours_in_words(hours.wall_hours)} of wall-clock time on this machine ({at_once} at once)"
+            clock = f"{hours_in_words(hours.wall_hours)} on the clock of this machine"
+            lines[-1] += f", {clock} with {pluralise(at_once, 'trial')} at once"
     if at_once:
         beside = hours_in_words(costs.seconds_beside_epochs / SECONDS_PER_HOUR)
-        lines.append(f"of the wall-clock time {beside} are for the start, references, trials' starts, test and report")
+        lines.append(
+            f"{beside} on the clock are for the start, references, trials' starts, the test split and the report"
+        )
     else:
-        lines.append("no wall-clock time: a trial does not fit this machine")
+        lines.append("time on the clock is not told: a trial does not fit this machine")
     return "\n".join([*lines, *(f"but: {caveat}" for caveat in costs.caveats)])

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from study import ranking
+from study.analysis.report.result_sentences import result_and_price_statements
 from study.catalogue import REFERENCE_METHOD
 from study.files import check_output_path, write_output
 from study.home.events import SessionOpened
@@ -134,6 +135,7 @@ def _reference_spec(results: Results, stays: FittedReference) -> StudySpec:
         "trials": record.n_configurations_tried,
         "chosen_by": f"{', '.join(spec.objective.metrics)}: what needs no search{margin}{limits}",
         "metrics": _validation_metrics(spec, stays.metrics),
+        **_told_section(results, stays),
         "test_readings": record.n_test_readings,
         "unused_seed": results.unused_seed,
         "code": _code_of_session(record.sessions[-1]),
@@ -167,6 +169,7 @@ def exported_spec(folder: StudyFolder, results: Results, candidate: Candidate, c
         chosen = [epochs.chosen_metrics(spec.objective, trial)["epoch"] or 0 for trial in candidate.confirm_trials]
         values = {**values, "epoch": round(statistics.median(chosen))}
     rule += "" if spec.objective.window is None else f", each {epochs.chosen_epoch_text(spec.objective)}"
+    labels = spec.labels_of_params(candidate.trial.params)
     runs = TrackingState.load(folder.tracking_file, folder.tracking_uri).runs
     origin: ExportOrigin = {
         "format": EXPORT_FORMAT,
@@ -181,6 +184,8 @@ def exported_spec(folder: StudyFolder, results: Results, candidate: Candidate, c
         "metrics": _validation_metrics(spec, values),
         "confirmed": _confirm_statistics(spec, candidate),
         "gain": _gain_section(results, candidate),
+        **({"labels": labels} if labels else {}),
+        **_told_section(results, candidate),
         "test_readings": record.n_test_readings,
         "unused_seed": results.unused_seed,
         "code": _code_of_session(session),
@@ -228,6 +233,15 @@ def _confirm_statistics(spec: StudySpec, candidate: Candidate) -> Section:
     spreads = ranking.statistics_by_metric(spec.objective, candidate.confirm_trials, candidate.joined_folds)
     metrics = {name: value.to_dict() for name, value in spreads.items()}
     return {"seeds": [trial.seed for trial in candidate.confirm_trials], **metrics}
+
+
+def _told_section(results: Results, exported: Candidate | FittedReference) -> ExportOrigin:
+    """Return what the study's report says of its result; empty for what is not its result."""
+    won = results.reference_as_result or results.best
+    is_result = exported == won
+    if isinstance(won, Candidate) and isinstance(exported, Candidate):
+        is_result = exported.trial.number == won.trial.number
+    return {"told": [str(one) for one in result_and_price_statements(results)]} if is_result else {}
 
 
 def _gain_section(results: Results, candidate: Candidate) -> Section:

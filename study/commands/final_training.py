@@ -113,6 +113,8 @@ def export_baseline_spec(home: Home, name: str, changes: Sequence[str] = ()) -> 
         hint = f", as {shell_command('train', found_by, '--baseline')}" if found_by else ""
         raise UserError(f"{name}: has no search.baseline. --baseline takes the name or file of a study with one{hint}")
     origin: ExportOrigin = {"format": EXPORT_FORMAT, "study": spec.name, "baseline": True}
+    if labels := spec.labels_of_params(spec.search.baseline):
+        origin["labels"] = labels
     if (ran := folder or home.study_or_none(spec.name)) is not None:
         record = StudyRecord.load(ran.ledger_file)
         origin["unused_seed"] = Results(spec, record).unused_seed
@@ -262,7 +264,7 @@ def create_or_extend(home: Home, spec: StudySpec, function: bytes | None = None)
     if folder is None and (other := equal_counterpart(home, spec)) is not None:
         raise UserError(
             f"{spec.name}: would train what {other.name} has trained: the best of {(spec.origin or {})['study']} is "
-            f"its baseline, so there is nothing to compare. To use it: {shell_command('predict', other.name)} INPUTS"
+            f"its baseline, so there is nothing to compare it with{_usage_text(other)}"
         )
     if folder is None:
         return home.create_study(spec, function)
@@ -272,6 +274,11 @@ def create_or_extend(home: Home, spec: StudySpec, function: bytes | None = None)
     Ledger(folder.ledger_file).close()  # refuses while another process trains it
     folder.write_spec(replace(spec, final_seeds=tuple(seeds)))
     return folder
+
+
+def _usage_text(spec: StudySpec) -> str:
+    """Return how a final training's models classify; empty where they do not."""
+    return f". To use it: {shell_command('predict', spec.name)} INPUTS" if spec.has_models_that_predict else ""
 
 
 def seeds_of_training(existing: StudySpec, spec: StudySpec, place: str) -> tuple[int, ...]:

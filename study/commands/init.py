@@ -582,7 +582,10 @@ def ask_missing_values(section: Section, flag: str | None, asker: AnswerSource) 
     unlabelled = int(gaps[target].any(axis=1).sum())
     if not incomplete and flag is None:
         return dict(section), None
-    counted = f"{incomplete} of {len(rows)} rows have missing values, {unlabelled} of them no class"
+    columns = [f"{quoted(str(name))} ({count})" for name in gaps if (count := int(gaps[name].sum()))]
+    counted = f"{incomplete} of {len(rows)} rows have missing values"
+    counted += f": {list_few_names(columns, 6)}" if columns else ""
+    counted += f"; {unlabelled} of them have no class" if unlabelled else ""
     counted += _uneven_gaps_warning(gaps.any(axis=1), rows[target])
     allowed = ("drop",) if unlabelled else ("fill", "drop")
     question = f"{counted}. What happens to them, {' or '.join(allowed)}"

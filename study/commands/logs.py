@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from study.home.events import EVENT_CLASSES
 from study.home.folder import StudyFolder
 from study.home.ledger import read_entries
 from study.home.ledger_line import Entry
@@ -19,12 +20,16 @@ MAX_METRICS_PER_LINE = 5
 MAX_OUTPUT_LINES = 200
 """Last lines of a trial's output that are shown."""
 
-STUDY_EVENT_KINDS = ("opened", "started", "lost", "ended", "tested", "untested", "closed")
+KIND_WIDTH = max(map(len, EVENT_CLASSES))
+"""Characters of the longest kind of event."""
+
+UNLISTED_EVENT_KINDS = ("created", "trial", "report", "judged")
+"""Kinds of event that a study's log leaves out: a trial's history has all but the first."""
 
 
 @dataclass(frozen=True)
 class EventHistory:
-    """The events of a trial, or of the study without its reports.
+    """The events of a trial, or those of a study that are not in `UNLISTED_EVENT_KINDS`.
 
     Attributes:
         looked_at: the metrics that decide, also on test, and the loss.
@@ -48,7 +53,7 @@ def read_history(folder: StudyFolder, trial: int | None) -> EventHistory:
     """
     events = read_entries(folder.ledger_file)
     if trial is None:
-        selected = [event for event in events if event["event"] in STUDY_EVENT_KINDS]
+        selected = [event for event in events if event["event"] not in UNLISTED_EVENT_KINDS]
     else:
         selected = [event for event in events if event.get("trial") == trial]
         if not selected:
@@ -90,7 +95,8 @@ def _event_line(event: Entry, looked_at: Sequence[str]) -> str:
     metrics = ", ".join(f"{name} {format_metric(name, there[name])}" for name in shown)
     if more := len(there) - len(shown):
         metrics += f" and {more} more (--json)" if metrics else f"{more} metrics (--json)"
-    return f"{format_time(event['time'])}  {event['event']:<8} {', '.join(values)}{f': {metrics}' if metrics else ''}"
+    line = ", ".join(values) + (f": {metrics}" if metrics else "")
+    return f"{format_time(event['time'])}  {event['event']:<{KIND_WIDTH}} {line}"
 
 
 def _is_too_long_for_line(value: object) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TypedDict, cast
 
 from study import data, models
+from study.analysis.statistics import formatting
 from study.commands import check_metrics
 from study.data import cells, table_findings
 from study.data.cells import DatasetCounts, SplitCounts
@@ -23,7 +24,7 @@ from study.spec import StudySpec, search_checks
 from study.spec.configuration import are_same_configuration
 from study.spec.reference_models import requested_reference_names
 from study.spec.rungs import RungSchedule
-from study.spec.schema import ConfirmOptions
+from study.spec.schema import ConfirmOptions, SearchOptions
 from study.text import format_parameter, format_range_ends
 
 FEW_CELL_SAMPLES = 10
@@ -32,6 +33,8 @@ FEW_CELL_SAMPLES = 10
 FEW_CONFLICTING_SAMPLES = 17
 """Conflicting validation samples below which more trials chose worse configurations, see
 tests/benchmarks/results/draft-space.md."""
+
+SMALL_CELLS_TEXT = f"pairs of class and bias class with fewer than {FEW_CELL_SAMPLES} training samples"
 
 CONFLICTING_SAMPLES_REMEDIES = {
     "biased": "data.val=unbiased, a larger data.val_share, or ",
@@ -139,10 +142,10 @@ def _small_cell_lines(cells: DatasetCounts) -> Iterator[str]:
     }
     if len(few) > MAX_LISTED_SMALL_CELLS:
         number = sum(map(len, cells.splits["train"].cells or ()))
-        yield f"cells of fewer than {FEW_CELL_SAMPLES} training samples: {len(few)} of {number}"
+        yield f"{SMALL_CELLS_TEXT}: {len(few)} of {number}"
     elif few:
         names = "/".join(name for name, split in cells.splits.items() if split.cells)
-        yield f"cells of fewer than {FEW_CELL_SAMPLES} training samples ({names}):"
+        yield f"{SMALL_CELLS_TEXT} ({names}):"
         for y, of_class in enumerate(_class_names(cells)):
             if of := [f"{_bias_name(cells, s)} {counts}" for (of_y, s), counts in few.items() if of_y == y]:
                 yield f"  {of_class}: {', '.join(of)}"
@@ -188,10 +191,6 @@ def _count_text(count: int) -> str:
     return f"{count} sample" if count == 1 else f"{count} samples"
 
 
-SEARCH_LIMIT_KEYS = ("time", "gpu_hours")
-"""Keys of `search` that may end it before its number of trials."""
-
-
 @dataclass(frozen=True)
 class Budget:
     """The trials and epochs of a study, the most if no trial were pruned and what is expected with early stopping.
@@ -231,6 +230,7 @@ class Plan:
             the columns of a table.
         features: what those of frozen networks take.
         configurations: how many there are; None: without end.
+        labels: by key, the names that labels of `search.alternatives` stand for.
         baseline_outside: the baseline's values that the search cannot give.
         limits: what ends the search earlier.
     """
@@ -248,6 +248,7 @@ class Plan:
     features: Sequence[str]
     warnings: Sequence[str]
     space: Mapping[str, SearchedKey]
+    labels: Mapping[str, Mapping[str, str]]
     configurations: int | None
     baseline: Mapping[str, object] | None
     baseline_outside: Sequence[str]
@@ -291,6 +292,7 @@ def plan_study(spec: StudySpec) -> Plan:
         features=_feature_extraction_notes(spec, counts),
         warnings=[*_missing_weights_warnings(spec), *warnings],
         space={key: _searched_key(spec, key) for key in search.space},
+        labels={key: names for key in search.space if (names := _names_behind_labels(spec, key))},
         configurations=search_checks.count_configurations(search, spec.space),
         baseline=search.baseline,
         baseline_outside=spec.space.values_outside(search.baseline or {}),
@@ -300,13 +302,21 @@ def plan_study(spec: StudySpec) -> Plan:
         chosen_by=goal.front_choice_text if goal.has_several_metrics else None,
         groups=group_metric_meanings(spec),
         epoch=epochs.chosen_epoch_text(goal),
-        limits=[f"{name} {value}" for name in SEARCH_LIMIT_KEYS if (value := getattr(search, name))],
+        limits=[*_search_limits(search)],
         sampler=search.sampler,
         early_stopping=stopping.model_dump() | {"words": RungSchedule(stopping, spec.epochs).describe_in_words},
         budget=plan_budget(spec),
         epochs_per_trial=spec.epochs,
         resources_per_trial=spec.resources.model_dump() | {"threads": threads},
     )
+
+
+def _search_limits(search: SearchOptions) -> Iterator[str]:
+    """Yield the keys of `search` that may end it before its number of trials, with their values."""
+    if search.time:
+        yield f"time {formatting.format_duration(search.time)}"
+    if search.gpu_hours:
+        yield f"gpu_hours {search.gpu_hours:g}"
 
 
 def plan_budget(spec: StudySpec) -> Budget:
@@ -409,7 +419,9 @@ def plan_text(plan: Plan) -> str:
     trials, epochs = budget.trials, budget.epochs
     replicates = f" + {trials['replicate']} on further seeds" if trials["replicate"] else ""
     rule = budget.rule_trials
-    rules = f" and about {rule['expected']}, at most {rule['most']}, for what other rules pick" if rule["most"] else ""
+    rules = (
+        f" and at most {rule['most']} (expected: {rule['expected']}) for what other rules pick" if rule["most"] else ""
+    )
     if rules and not trials["confirm"]:
         rules += " (search.confirm.rules=false leaves these out)"
     confirm = f"{trials['confirm']} to confirm" + (" on every fold" if budget.folds else "")
@@ -418,6 +430,7 @@ def plan_text(plan: Plan) -> str:
     elif budget.margin:
         confirm = f"at most {confirm}"
     kind = f" of kind {resources['accelerator']}" if resources.get("accelerator") else ""
+    limited = f" where {' and '.join(plan.constraints)}" if plan.constraints else ""
     limits = [f"the search ends earlier at: {', '.join(plan.limits)}"] if plan.limits else []
     lines = [
         f"study {plan.name} ({plan.hash}), nothing is started",
@@ -426,18 +439,18 @@ def plan_text(plan: Plan) -> str:
         else f"data: {', '.join(plan.titles)}: {'; '.join(map(_section_text, plan.data))}",
         *_data_set_lines(plan),
         _space_text(plan),
-        *(f"  {key}: {_domain_text(domain)}" for key, domain in plan.space.items()),
-        *([f"  the baseline lies outside: {', '.join(plan.baseline_outside)}"] if plan.baseline_outside else []),
-        f"metric: {', '.join([plan.metric, *plan.constraints])}; sampler {plan.sampler}",
+        *(f"  {key}: {_domain_text(key, domain, plan.labels)}" for key, domain in plan.space.items()),
+        *_outside_space_lines(plan),
+        f"metric: {plan.metric}{limited}; sampler {plan.sampler}",
         *(f"  {name}: {words}" for name, words in plan.groups.items()),
         *([f"of the front is chosen: {plan.chosen_by}"] if plan.chosen_by else []),
         *([f"chosen is {budget.margin}"] if budget.margin else []),
-        f"a trial's value: {plan.epoch}",
+        f"a trial's value is that {plan.epoch}",
         f"early stopping: {plan.early_stopping['words']}",
-        *([f"beside it, without a search: {', '.join(budget.references)}"] if budget.references else []),
+        *([f"fitted without a search, to compare with: {', '.join(budget.references)}"] if budget.references else []),
         f"trials: {trials['baseline']} baseline + {trials['search']} searched{replicates}, then {confirm}{rules}",
         *limits,
-        f"epochs: {plan.epochs_per_trial} per full trial; in all about {epochs['expected']}, at most {epochs['most']}",
+        f"epochs: {plan.epochs_per_trial} per full trial; about {epochs['expected']} in all, at most {epochs['most']}",
         f"each trial takes {resources['cpu']:g} CPU, {resources['gpu']:g} GPU{kind}; "
         f"train.threads {resources['threads']}",
         *plan.features,
@@ -466,6 +479,14 @@ def _space_text(plan: Plan) -> str:
     return f"search space, {plan.configurations} different configurations; when all were tried, the search ends:"
 
 
+def _outside_space_lines(plan: Plan) -> list[str]:
+    """Return which values of the baseline the search cannot give."""
+    outside = plan.baseline_outside
+    verb = "lies" if len(outside) == 1 else "lie"
+    told = f"  the baseline's {' and '.join(outside)} {verb} outside this space, so the search tries no such value"
+    return [told] if outside else []
+
+
 def _data_set_lines(plan: Plan) -> list[str]:
     """Return lines on the samples of each data set, the sets told apart by what differs."""
     sections = plan.data
@@ -480,6 +501,11 @@ def _data_set_lines(plan: Plan) -> list[str]:
     return lines
 
 
+def _names_behind_labels(spec: StudySpec, key: str) -> dict[str, str]:
+    choices = spec.search.space[key].choices or ()
+    return {str(choice): name for choice in choices if (name := spec.name_behind_label(key, choice))}
+
+
 def _searched_key(spec: StudySpec, key: str) -> SearchedKey:
     described = cast(SearchedKey, spec.search.space[key].model_dump(exclude_none=True, exclude={"when"}))
     if condition := spec.space.condition_of_key(key):
@@ -488,19 +514,25 @@ def _searched_key(spec: StudySpec, key: str) -> SearchedKey:
 
 
 def _section_text(section: Mapping[str, object]) -> str:
-    """Return the section's keys and values as text, without those that are not set."""
-    return ", ".join(f"{key} {value}" for key, value in section.items() if value is not None and value != [])
+    """Return the section's keys and values as `--set` takes them, without those that are not set."""
+    return ", ".join(f"{key}={value}" for key, value in section.items() if value is not None and value != [])
 
 
-def _domain_text(domain: SearchedKey) -> str:
-    when = domain.get("when", {}).items()
-    where = " and ".join(f"{key} is {' or '.join(map(format_parameter, values))}" for key, values in when)
-    return f"{_domain_values_text(domain)}{f', where {where}' if where else ''}"
+def _domain_text(key: str, domain: SearchedKey, labels: Mapping[str, Mapping[str, str]]) -> str:
+    where = " and ".join(
+        f"{key} is {' or '.join(map(format_parameter, values))}" for key, values in domain.get("when", {}).items()
+    )
+    return f"{_domain_values_text(domain, labels.get(key, {}))}{f', where {where}' if where else ''}"
 
 
-def _domain_values_text(domain: SearchedKey) -> str:
+def _choice_text(choice: Scalar, name: str | None) -> str:
+    """Return a choice, behind a label the name that it stands for."""
+    return format_parameter(choice) + (f" ({name})" if name else "")
+
+
+def _domain_values_text(domain: SearchedKey, labels: Mapping[str, str]) -> str:
     if "choices" in domain:
-        names = format_parameter(domain["choices"])
+        names = ", ".join(_choice_text(choice, labels.get(str(choice))) for choice in domain["choices"])
         return names if len(domain["choices"]) == 1 else f"one of {names}"
     step = f", step {domain['step']:g}" if "step" in domain else ""
     return f"{format_range_ends(domain['low'], domain['high'])}{', log' if domain['log'] else ''}{step}"

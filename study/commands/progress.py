@@ -207,6 +207,8 @@ class StudyProgress:
         is_first = self._spec.final_seeds is None and not self._results().references_above_best
         head = "best so far" if is_first else "so far"
         known += [f"{head}: {best}"] if best else []
+        is_first_epoch = seconds is None and self.trial_counts()["running"]
+        known += ["no epoch has ended yet"] if is_first_epoch else []
         known += [] if seconds is None else [f"about {clock_text(seconds)} to go"]
         return f"{clock_text(self.elapsed_seconds())}  {'; '.join(known)}"
 

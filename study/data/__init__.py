@@ -225,6 +225,12 @@ def table_encoding(data: Section) -> TableEncoding | None:
     return _call_optional_function(data, "encoding", None)
 
 
+def can_read_new_samples(name: str) -> bool:
+    """Return whether a model can be given files like those of a data set: images, or rows whose encoding is kept."""
+    module = find_dataset_module(name)
+    return hasattr(module, "encoding") or not hasattr(module, "raw")
+
+
 def load_encoded(data: Section, encoding: TableEncoding) -> tuple[Dataset, FaultsByRow]:
     """Load a `data` section's table with an encoding that was fitted to other rows.
 

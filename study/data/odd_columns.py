@@ -259,8 +259,9 @@ def find_small_groups(column: str, labels: user_data.TableLabels) -> list[Column
         f"{ours} with {theirs} ({pluralise(int(counts[place]), 'row')})"
         for (ours, theirs), place in zip(words, few, strict=True)
     ]
-    problem = f"has {pluralise(len(few), 'group')} of fewer than {SMALL_GROUP_ROWS} rows: {list_few_names(shown, 2)}"
-    return [ColumnFinding(column, problem, "Merge groups in the table: a few rows say little", "odd")]
+    problem = f"has {pluralise(len(few), 'group')} of fewer than {SMALL_GROUP_ROWS} rows: {list_few_names(shown, 4)}"
+    remedy = "What is measured on so few is mostly luck: merge such groups in the table"
+    return [ColumnFinding(column, problem, remedy, "odd")]
 
 
 def find_inputs_one_to_one_with_label(

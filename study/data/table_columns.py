@@ -343,7 +343,7 @@ def describe_inputs(rows: "pd.DataFrame", features: Sequence[str]) -> list[str]:
     }
     width = len(kinds["numbers"]) + sum(map(len, words.values()))
     return [
-        f"inputs: {pluralise(len(features), 'column')}, {pluralise(width, 'number')} for the network",
+        f"inputs: {pluralise(len(features), 'column')}, which become {pluralise(width, 'number')} for the network",
         *(f"  {kind} ({len(names)}): {list_few_names(names)}" for kind, names in kinds.items() if names),
     ]
 

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from study import data
 from study.analysis.report import result_sentences
 from study.analysis.report.result_sentences import wrap_for_terminal
-from study.analysis.statistics.next_step import NextStep, is_better_than_baseline, predict_command
+from study.analysis.statistics.next_step import NextStep, evaluate_command, is_better_than_baseline, predict_command
 from study.cluster.log_share import share_study_while_running
 from study.commands import extend_study, final_training
 from study.commands.export_configurations import export_best
@@ -202,7 +202,8 @@ def _next_command_lines(end: RunEnd, steps: Sequence[NextStep], has_baseline: bo
     """
     folder, spec = end.folder, end.spec
     if spec.final_seeds is not None:
-        uses = [] if spec.function else [predict_command(spec), shell_command("evaluate", spec.name, "--split", "test")]
+        commands = [] if spec.function else [predict_command(spec), evaluate_command(spec)]
+        uses = [command for command in commands if command]
         uses += [] if has_baseline else _train_baseline_command(folder, spec)
         return [f"{'      ' if place else 'next: '}{use}" for place, use in enumerate(uses)]
     if spec.varied_data_keys:

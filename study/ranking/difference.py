@@ -186,8 +186,11 @@ class Arm:
         if not draws[0] or not draws[1] or not both[0] or not both[1]:
             return mean_difference(self.metric_by_seed(name), other.metric_by_seed(name), self.n_candidates)
         error = statistics.stdev(mine - theirs for mine, theirs in zip(*draws, strict=True))
+        value = both[0].mean - both[1].mean
+        noise = RELATIVE_TOLERANCE * max(abs(both[0].mean), abs(both[1].mean))
+        value, error = (number if abs(number) > noise else 0.0 for number in (value, error))
         return _difference_with_interval(
-            both[0].mean - both[1].mean, error, NORMAL_DEGREES_OF_FREEDOM, CONFIDENCE_LEVEL, True, self.n_candidates
+            value, error, NORMAL_DEGREES_OF_FREEDOM, CONFIDENCE_LEVEL, True, self.n_candidates
         )
 
     def metric_by_seed(self, name: str) -> dict[int, float]:
@@ -223,8 +226,13 @@ class Difference:
         return None if self.interval is None else self.interval[0] > 0 or self.interval[1] < 0
 
     @property
+    def is_over_samples(self) -> bool:
+        """Whether its interval is over samples of all folds drawn anew, not over seeds."""
+        return self.degrees_of_freedom == NORMAL_DEGREES_OF_FREEDOM
+
+    @property
     def has_zero_width(self) -> bool:
-        """Whether every seed gave the same values, so that the interval has no width."""
+        """Whether every seed, or every draw of the samples, gave the same values, so that the interval has no width."""
         return self.interval is not None and self.interval[0] == self.interval[1]
 
     @property

@@ -178,6 +178,6 @@ def _no_match_message(spec: StudySpec, goal: Objective, scored: Sequence[tuple[C
     values_text = ", ".join(f"{name} {value:.4g}" for name, value in values)
     limits = " and ".join(map(str, goal.constraints))
     return (
-        f"{spec.name}: none of {len(scored)} complete configurations keeps {limits}. "
-        f"Trial {candidate.trial.number} comes closest, it misses by {score.total_violation:.4g}: {values_text}"
+        f"{spec.name}: none of {len(scored)} complete configurations keeps {limits}. Trial {candidate.trial.number} "
+        f"comes closest ({values_text}): it misses {goal.missed_limits_text(score)}"
     )

@@ -22,6 +22,7 @@ from study.ranking.epochs import LAST_EPOCH_TEXT
 from study.ranking.final_model import ensemble_statistics
 from study.ranking.json_documents import FLATTEN_FIELDS, OMIT_IF_NONE
 from study.spec import StudySpec
+from study.spec.objective import MetricConstraint
 from study.text import format_parameter, list_few_names, pluralise, shell_command
 
 BEST_ON_TEST_TEXT = "at the epoch that is best on the test split, so too good on average"
@@ -340,10 +341,8 @@ def summary_lines(summary: StudySummary) -> list[str]:
         return texts
     if summary.constraints and leads.violation:
         what = "first" if leading == "search" else "best"
-        limits, it = ", ".join(summary.constraints), "it" if len(summary.constraints) == 1 else "them all"
-        texts.append(
-            f"the {what} misses {limits} by {leads.violation:.4g}; none of those that it was chosen from keeps {it}"
-        )
+        missed, kept = _missed_limits_text(summary, leads), "it" if len(summary.constraints) == 1 else "all limits"
+        texts.append(f"the {what} misses {missed}; none of those that it was chosen from keeps {kept}")
     texts += _front_lines(summary)
     params = ", ".join(f"{key} = {format_parameter(value)}" for key, value in (leads.params or {}).items())
     rule = f", {summary.chosen_by}" if len(summary.front or ()) > 1 else ""
@@ -356,6 +355,13 @@ def summary_lines(summary: StudySummary) -> list[str]:
         where = f"In {summary.metrics[0]} the" if len(summary.front or ()) > 1 else "The"
         texts.append(f"{where} search gained nothing over the baseline.")
     return texts
+
+
+def _missed_limits_text(summary: StudySummary, arm: ArmSummary) -> str:
+    """Return each limit that an arm misses, with its mean there."""
+    limits = {limit: arm.metrics[limit.metric].mean for limit in map(MetricConstraint.from_text, summary.constraints)}
+    misses = ((limit, limit.violation_by(value)) for limit, value in limits.items())
+    return " and ".join(limit.miss_text(by) for limit, by in misses if by > 0)
 
 
 def _reference_lines(references: ReferencesSummary, own: Sequence[str]) -> list[str]:

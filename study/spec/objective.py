@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
+from study.metrics import format_metric
+
 CONSTRAINT_PATTERN = re.compile(r"\s*([\w/]+)\s*(<=|>=)\s*([-+.\deE]+)\s*")
 
 SIGNIFICANT_DIGITS = 12
@@ -51,6 +53,11 @@ class MetricConstraint:
         """Return by how much a value misses the limit; below 0, how much room it leaves."""
         value = round_to_significant_digits(value)
         return value - self.limit if self.comparison == "<=" else self.limit - value
+
+    def miss_text(self, violation: float) -> str:
+        """Return the limit with what misses it by so much: `val/equalized_odds <= 0.05 by 0.2 (it has 0.250)`."""
+        value = self.limit + violation if self.comparison == "<=" else self.limit - violation
+        return f"{self} by {violation:.4g} (it has {format_metric(self.metric, value)})"
 
     def __str__(self) -> str:
         return f"{self.metric} {self.comparison} {self.limit:g}"
@@ -137,6 +144,11 @@ class Objective:
         """Return the constraints that at least one of the scores misses."""
         violations = [score.constraint_violations for score in scores]
         return [limit for limit, *by in zip(self.constraints, *violations, strict=True) if max(by, default=0.0) > 0]
+
+    def missed_limits_text(self, score: TrialScore) -> str:
+        """Return each constraint that a score misses, with its value."""
+        misses = zip(self.constraints, score.constraint_violations, strict=True)
+        return " and ".join(limit.miss_text(by) for limit, by in misses if by > 0)
 
     def ranking_order(self, scores: Sequence[TrialScore]) -> list[int]:
         """Return positions of scores, the best first: by fronts of constrained domination, then by the first metric.

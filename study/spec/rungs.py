@@ -50,7 +50,7 @@ class RungSchedule:
             return "asha, no rungs before the last epoch"
         *front, last = map(str, self.rung_epochs)
         at = f"epochs {', '.join(front)} and {last}" if front else f"epoch {last}"
-        return f"asha, rungs at {at}, one in {self.rule.reduction} goes on"
+        return f"asha, at {at} the best 1 in {self.rule.reduction} goes on"
 
 
 def with_explicit_grace(rule: EarlyStoppingOptions, epochs: int) -> EarlyStoppingOptions:

@@ -204,7 +204,9 @@ class ExportOrigin(TypedDict, total=False):
     """Where an exported configuration comes from: its study, how that chose it, what it found, on which code.
 
     `changed` are overrides since then; `digest` is left out where there are some. `gain` and `confirmed` are documents
-    of differences and spreads by metric, `code` is the environment of the study's last session.
+    of differences and spreads by metric, `code` is the environment of the study's last session. `labels` are those of
+    `search.alternatives` that the study calls the configuration's sections by, by their key. `told` are the
+    sentences of the study's report on its result: what it gained, at what price, and what needs no search beside it.
     """
 
     format: int
@@ -221,6 +223,8 @@ class ExportOrigin(TypedDict, total=False):
     metrics: Mapping[str, float | None]
     confirmed: Section
     gain: Section
+    labels: Mapping[str, str]
+    told: list[str]
     test_readings: int
     unused_seed: int
     code: Section

@@ -9,7 +9,7 @@ from itertools import product
 from typing import cast
 
 from study import data, models
-from study.catalogue import REFERENCE_METHOD
+from study.catalogue import GROUP_THRESHOLDS_METHOD, REFERENCE_METHOD
 from study.data import Facts
 from study.files import FileDigest
 from study.knobs import Params, Scalar, Section, Value, to_options
@@ -21,6 +21,7 @@ from study.spec.space import SearchSpace, make_search_space
 from study.spec.stage_seeds import search_seeds
 from study.spec.trial_sections import TrialSections
 from study.spec.yaml_document import dump, dump_folded, mapping_or_empty
+from study.text import format_parameter
 from study.training.config import FUNCTION_TRAIN_KEYS, TRIAL_SECTIONS, TrainOptions, TrialConfig
 from study.training.function_loading import PICKLE_PREFIX
 
@@ -119,8 +120,10 @@ class StudySpec:
         """Rule of `search.margin` in words, to stand behind what it chose; None where there is none."""
         if not self.incumbents:
             return None
-        by = f"{self.search.margin:g} times the standard error"
-        return f"an incumbent, unless beaten by more than {by} (search.margin)"
+        given = "the baseline"
+        if self.search.incumbents or self.search.enqueue:
+            given = f"the best of search.{'incumbents' if self.search.incumbents else 'enqueue'}"
+        return f"{given}, unless another is ahead by more than {self.search.margin:g} standard errors (search.margin)"
 
     @property
     def has_searched_incumbents(self) -> bool:
@@ -217,6 +220,36 @@ class StudySpec:
     def is_scikit_learn_reference(self) -> bool:
         """Whether its own configuration is a model of scikit-learn, which is fitted at once."""
         return self.base["method"]["name"] == REFERENCE_METHOD
+
+    def name_behind_label(self, key: str, label: object) -> str | None:
+        """Return the name that a label of `search.alternatives` stands for; None: it is no label, or a name."""
+        section, _, last = key.partition(".")
+        labelled = self.search.alternatives.get(section, {}) if last == "name" else {}
+        name = labelled.get(str(label), {}).get("name", label)
+        return None if name == label else str(name)
+
+    def label_with_name(self, key: str, value: object) -> str:
+        """Return a parameter's value as text, behind a label the name that it stands for."""
+        name = self.name_behind_label(key, value)
+        return format_parameter(value) + (f" ({name})" if name else "")
+
+    def labels_of_params(self, params: Params) -> dict[str, str]:
+        """Return the parameters that are labels of `search.alternatives` for other names."""
+        return {key: str(value) for key, value in params.items() if self.name_behind_label(key, value)}
+
+    def exported_label(self, section: str) -> str | None:
+        """Return the label by which the study of an exported configuration calls a section; None: there is none."""
+        origin = self.origin or {}
+        marks = f"{section}.name=", f"{section}=", "--profile"
+        if any(change.startswith(marks) for change in origin.get("changed", ())):
+            return None
+        return origin.get("labels", {}).get(f"{section}.name")
+
+    @property
+    def has_models_that_predict(self) -> bool:
+        """Whether `study predict` takes a model of its own configuration."""
+        decides_alone = self.base["method"]["name"] != GROUP_THRESHOLDS_METHOD
+        return not self.function and decides_alone and data.can_read_new_samples(str(self.base["data"]["name"]))
 
     @property
     def makes_ensemble(self) -> bool:

@@ -26,7 +26,7 @@ from study.home.record import StudyRecord
 from study.knobs import Section
 from study.models.initial_weights import locate_weights
 from study.spec import StudySpec
-from study.sweep import STARTING_RAY_STEP, STARTING_TRIALS_STEP
+from study.sweep import FIRST_TRIALS_NOTE, STARTING_RAY_STEP, STARTING_TRIALS_STEP
 from study.sweep.agenda import Agenda, NewFoldsJoined, StudyCannotContinueError
 from study.sweep.early_stopping import EarlyStopping
 from study.sweep.fair_share import ClusterShare, new_peer
@@ -239,6 +239,7 @@ def drive_study(
             stop_when_ray_ends(ray, agenda, without_ray),
         ):
             tell(STARTING_TRIALS_STEP)
+            tell(FIRST_TRIALS_NOTE)
             inbox = RequestInbox(agenda, folder.requests_folder)
             inbox.obey_pending_requests()  # what users asked for while no driver ran comes before what the search draws
             with closing(ReferenceFitter(agenda, folder)) as references:

@@ -112,7 +112,10 @@ def model_card(
     seeds = ", ".join(str(trial.seed) for trial in trials)
     method = results.spec.base["method"]
     trained_for = pluralise(results.spec.epochs, "epoch")
-    made = f"`{method['name']}` on `{results.spec.base['model']['name']}`, trained for {trained_for}"
+    made = (
+        f"{_section_name_text(results.spec, 'method')} on {_section_name_text(results.spec, 'model')}, "
+        f"trained for {trained_for}"
+    )
     made = f"scikit-learn's `{method['model']}`, fitted" if results.spec.is_scikit_learn_reference else made
     columns = [_over_seeds_text(trials), "95%", model.column]
     values = (
@@ -158,6 +161,12 @@ def model_card(
     return "\n\n".join(parts) + "\n"
 
 
+def _section_name_text(spec: StudySpec, section: str) -> str:
+    """Return what the study calls a section, and its name where that is another."""
+    name, label = f"`{spec.base[section]['name']}`", spec.exported_label(section)
+    return f"`{label}` ({name})" if label else name
+
+
 def _initial_weights_sentences(results: Results, whole: bool) -> Iterator[str]:
     """Yield which weights training began from, or stays on, where it was not random ones."""
     model = results.spec.base["model"]
@@ -193,9 +202,10 @@ def _why_seed(spec: StudySpec, trial: TrialRecord, dataset: Dataset) -> str:
     words = group_names.group_metric_in_words(spec.metric, facts.class_names, facts.bias_names)
     metric = spec.metric + (f" ({escape_markdown(words)})" if words else "")
     score = ranking.mean_score(spec.objective, [trial])
+    if score and score.total_violation > 0:
+        missed = spec.objective.missed_limits_text(score)
+        return f"the one of them that comes closest to the limits: it misses {escape_markdown(missed)}"
     limits = escape_markdown(" and ".join(spec.search.constraints))
-    if limits and score and score.total_violation > 0:
-        return f"the one of them that misses {limits} by least"
     return f"the best {f'of those that keep {limits}' if limits else 'of them'} by {metric}"
 
 
@@ -280,7 +290,7 @@ def _configuration_sentence(spec: StudySpec) -> str:
         for part in ("model", "method", "train")
     }
     told = [
-        f"{part}.{key} {format_parameter(value)}"
+        f"{part}.{key} {(key == 'name' and spec.exported_label(part)) or format_parameter(value)}"
         for part, defaults in sections.items()
         for key, value in spec.base[part].items()
         if key == "name" or (key in defaults and value not in ([], defaults[key]))
@@ -303,10 +313,12 @@ def _configuration_choice_sentences(results: Results) -> Iterator[str]:
             f"Configuration: trial {origin['trial']} of the study `{origin['study']}`, which tried {origin['trials']} "
             f"configurations; chosen by {escape_markdown(str(origin['chosen_by']))}, on the validation split alone."
         )
-        if not origin.get("changed"):
+        if not origin.get("changed") and not origin.get("told"):  # of an earlier version, or not the study's result
             yield from _gain_sentences(origin.get("gain") or {}, origin.get("confirmed") or {})
     else:
         yield "Configuration: given in a study file, not chosen by a search of this home."
+    if origin.get("told") and not origin.get("changed"):
+        yield f"The report of that study says of it: {escape_markdown(' '.join(origin['told']))}"
     if changed := origin.get("changed"):
         yield f"Changed since: {', '.join(map(escape_markdown, changed))}."
     readings, earlier_readings = results.record.n_test_readings, origin.get("test_readings")
@@ -329,12 +341,13 @@ def _gain_sentences(gains: Mapping[str, Any], confirmed: Mapping[str, Any]) -> I
             yield f"{sentence}, which one seed cannot tell from luck."
             continue
         low, high = gain["interval"]
+        fresh = confirmed.get(name)
+        is_over_samples = fresh and fresh["n"] > 1 and fresh["sd"] is None
         if high - low <= RELATIVE_TOLERANCE * max(abs(low), abs(high)):
-            yield f"{sentence}, on every seed alike."
+            yield f"{sentence}, on every {'draw of the samples' if is_over_samples else 'seed'} alike."
             continue
         how = "Student's t of the differences by seed" if gain["paired"] else "Welch's t"
-        if (fresh := confirmed.get(name)) and fresh["n"] > 1 and fresh["sd"] is None:
-            how = "by the samples of all folds drawn anew, the same for both"
+        how = "by the samples of all folds drawn anew, the same for both" if is_over_samples else how
         chosen = f"; the choice among {gain['among']} configurations is allowed for" if gain["among"] > 1 else ""
         between = f"{_change_text(name, low, unit=False)} to {_change_text(name, high, unit=False)}"
         yield f"{sentence} (95% interval {between}, {how}{chosen})."

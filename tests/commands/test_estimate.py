@@ -50,7 +50,7 @@ def test_where_no_trial_fits_there_is_no_time_of_the_clock() -> None:
     assert told.expected.gpu_hours == pytest.approx(told.expected.trial_hours)
     shown = cost.cost_estimate_text(cost.CostEstimate(told, None))
     assert "a trial does not fit this machine" in shown
-    assert "of wall-clock time on this machine" not in shown
+    assert "on the clock of this machine" not in shown
 
 
 def test_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,11 +62,11 @@ def test_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert document.not_measured is None
     assert 0 < told.seconds_per_epoch < 60
     assert told.expected.trial_hours < told.without_early_stopping.trial_hours
-    assert any("searched, but measured with the file's values: model.width" in one for one in told.caveats)
+    assert any("with other values of model.width, which are searched" in one for one in told.caveats)
     assert json.loads(json.dumps(to_plain_value(document), allow_nan=False)) == to_plain_value(document)
     shown = cost.cost_estimate_text(document)
-    assert "measured on" in shown
-    assert "of wall-clock time on this machine" in shown
+    assert "of the file's own configuration on" in shown
+    assert "on the clock of this machine with" in shown
     assert not list(tmp_path.iterdir()), "nothing is started"
 
 

@@ -1,20 +1,27 @@
 """The best configurations as files."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers import Told, quickstart, write_ledger
+from helpers import Told, quickstart, record, write_ledger
 
+from study import data
+from study.analysis.report.page import page_to_markdown
+from study.analysis.report.result_sentences import ResultParameters, lead_statements
+from study.analysis.report.sections import build_report_page
 from study.commands.export_configurations import export_best
 from study.commands.final_training import default_seeds, final_training_spec
+from study.commands.plan import plan_study, plan_text
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
 from study.ranking import Results
 from study.ranking.selection import CandidateSelection
 from study.spec import load_study
+from study.trained.model_card import described_model, model_card
 
 SPEC = quickstart("search.confirm={top: 1, seeds: 2}", "train.seed=5", "train.lr_milestones=[0.5]")
 PARAMS = [
@@ -119,6 +126,55 @@ def test_it_says_where_it_comes_from(folder: StudyFolder, tmp_path: Path) -> Non
     assert "test/accuracy" not in origin["gain"], "test was not read for the baseline"
     assert origin["code"] == {"version": "1", "data": "d", "libraries": {}}
     assert origin["mlflow_run"] is None
+
+
+def test_a_final_training_repeats_what_its_study_says_of_gain_and_price(folder: StudyFolder, tmp_path: Path) -> None:
+    """The same sentences as in the study's report; only of the configuration that these are about."""
+    further = [{"val/conflicting_accuracy": value, "val/aligned_accuracy": 1 - value} for value in (0.2, 0.6, 0.9)]
+    given = told(folder, *(replace(trial, further=of) for trial, of in zip(TRIALS, further, strict=True)))
+    lead = lead_statements(given["results"])
+    said = [str(one) for one in (*lead["Result"], *lead["Trade-off"]) if not isinstance(one, ResultParameters)]
+    assert any("it rose on samples that conflict" in one for one in said)
+    export_best(**given, out=tmp_path / "top.yaml", choice=CandidateSelection(top=2))
+    best, other = (load_study(str(tmp_path / f"top-{place}.yaml")) for place in (1, 2))
+    assert best.origin["told"] == said
+    assert "told" not in other.origin
+    final = final_training_spec(best, [8, 9])
+    found = lead_statements(Results(final, record(Told("final", [0.5], seed=8))))["Search"]
+    assert list(map(str, found)) == [f"The report of quickstart says of this configuration: {' '.join(said)}"]
+    changed = replace(final, origin={**final.origin, "changed": ["train.epochs=1"]})
+    assert "Search" not in lead_statements(Results(changed, record(Told("final", [0.5], seed=8))))
+
+
+LABELLED = quickstart(
+    "search.alternatives.method.balanced={name: bias_balanced_cross_entropy}",
+    "search.space={method.name: {choices: [eps_sup_info_nce, balanced]}}",
+    "search.baseline={method.name: eps_sup_info_nce}",
+    "search.confirm={top: 0}",
+)
+
+
+def test_what_a_study_calls_a_method_is_its_name_on_each_page_with_the_methods_own_beside_it(tmp_path: Path) -> None:
+    folder = Home(tmp_path / "home").create_study(LABELLED)
+    trials = [
+        Told("search" if place else "baseline", [0.5 + place / 4], params={"method.name": name})
+        for place, name in enumerate(("eps_sup_info_nce", "balanced"))
+    ]
+    write_ledger(folder.ledger_file, *trials)
+    results, out = Results(LABELLED, StudyRecord.load(folder.ledger_file)), tmp_path / "best.yaml"
+    choices = "one of eps_sup_info_nce, balanced (bias_balanced_cross_entropy)"
+    assert f"method.name: {choices}" in plan_text(plan_study(LABELLED))
+    assert f"| method.name | searched: {choices} |" in page_to_markdown(build_report_page(results, ()))
+    export_best(folder, results, out)
+    final = final_training_spec(load_study(str(out)), [8])
+    trained = Results(final, record(Told("final", [0.5], seed=8)))
+    page = page_to_markdown(build_report_page(trained, ()))
+    assert "| method.name | balanced (bias_balanced_cross_entropy) |" in page
+    card = model_card(trained, described_model(trained, trained.final_trials), data.load(final.base["data"]), "")
+    assert "`balanced` (`bias_balanced_cross_entropy`) on `small_conv_net`" in card
+    assert "method.name balanced, train.epochs" in card
+    other = load_study(str(out), ["method.name=cross_entropy"])
+    assert other.exported_label("method") is None, "it is another method"
 
 
 @pytest.mark.parametrize("version", [1, 3, None])

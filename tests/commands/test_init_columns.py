@@ -111,9 +111,11 @@ def test_all_that_is_to_be_decided_is_one_message_and_its_options_do() -> None:
     )
     assert "without: none: the same in every row" in lines
     spec = load_study(str(path))
-    assert data.describe_column_reading(spec.base["data"])[:3] == [
-        "inputs: 2 columns, 2 numbers for the network",
+    rule = "a number becomes the mean of the training rows, a word one of its own"
+    assert data.describe_column_reading(spec.base["data"])[:4] == [
+        "inputs: 2 columns, which become 2 numbers for the network",
         "  numbers (2): x, stray",
+        f"  missing values: stray (1), in 1 of {ROWS} rows: {rule}",
         "  left out, as they count the rows: id",
     ]
 

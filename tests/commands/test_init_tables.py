@@ -75,7 +75,7 @@ def test_missing_values_of_a_table_do_not_end_it(gaps: str, flag: str | None, mi
     path = write_study_file(flags, None, False, nobody())
     assert load_study(str(path)).base["data"]["missing"] == missing
     count = 80 + len(gaps.splitlines())
-    assert (f"{rows} of {count} rows have missing values" in path.read_text()) == bool(rows)
+    assert (f"{rows} of {count} rows have missing values: '" in path.read_text()) == bool(rows)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_a_bias_of_many_numbers_is_drafted_in_quartiles() -> None:
     assert spec.base["data"]["bias_bins"] == "quartiles"
     assert spec.data_facts.bias_names == ("under 26.75", "26.75 to under 34.5", "34.5 to under 42.25", "42.25 and over")
     assert "bias_bins: quartiles. Other groups: --set data.bias_bins=[25, 40]" in told
-    assert "inputs: 2 columns, 3 numbers for the network" in told
+    assert "inputs: 2 columns, which become 3 numbers for the network" in told
     assert load_study("mine.yaml", ["data.bias_bins=[25, 40]"]).data_facts.bias_classes == 3
     given = replace(flags, name="given", assignments=["data.bias_bins=[25, 40]"])
     assert load_study(str(write_study_file(given, None, False, nobody()))).data_facts.bias_classes == 3

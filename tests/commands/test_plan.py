@@ -27,12 +27,17 @@ def test_the_quickstart_by_hand() -> None:
     # rungs after epochs 4 and 12 of 20: 4 epochs for all, 8 more for a third, 8 more for a ninth
     # so that three of 23 are complete, one more than is confirmed
     assert document.budget.epochs["expected"] == round((1 + 9 + 3) * 20 + 23 * (4 + 8 / 3 + 8 / 9))
-    assert f"then 9 to confirm and about 3, at most {(LABELLED - 1) * 3}, for what other rules pick" in plan_text(
-        document
-    )
+    rules = f"and at most {(LABELLED - 1) * 3} (expected: 3) for what other rules pick"
+    assert f"then 9 to confirm {rules}" in plan_text(document)
     assert document.metric == "val/accuracy (max)"
     assert document.space["method.alpha"] == {"low": 0.001, "high": 1.0, "log": True}
     assert json.loads(json.dumps(to_plain_value(document), allow_nan=False)) == to_plain_value(document)
+
+
+def test_values_of_the_baseline_that_the_search_cannot_give_are_told_with_what_follows() -> None:
+    given = '{"method.name": "eps_sup_info_nce", "method.alpha": 9.0, "method.lambda": 0.0, "method.epsilon": 0.0}'
+    told = plan_text(plan_study(quickstart(f"search.baseline={given}")))
+    assert "  the baseline's method.alpha 9.0 lies outside this space, so the search tries no such value\n" in told
 
 
 def test_what_has_to_be_beaten_runs_whole() -> None:

@@ -92,7 +92,7 @@ def test_of_many_cells_classes_are_counted_and_small_cells_named(
         int(count) for count in shown["samples"]
     ]
     few = next(place for place, line in enumerate(told) if "fewer than 10 training samples" in line)
-    assert told[few].strip() == "cells of fewer than 10 training samples (train/val/test):"
+    assert told[few].strip() == "pairs of class and bias class with fewer than 10 training samples (train/val/test):"
     of_class = dict(line.strip().split(": ", 1) for line in told[few + 1 : few + 6])
     assert {name: len(of_class[name].split(", ")) for name in classes} == dict.fromkeys(classes, 3)
     assert "north 0/0/0" in of_class["cedar"]
@@ -108,15 +108,15 @@ def test_very_many_small_cells_are_counted_alone() -> None:
         ["1018", "340", "30"],
         ["60", "20", "329"],
     ]
-    assert told[start + 14] == "  cells of fewer than 10 training samples: 90 of 100"
+    assert told[start + 14] == "  pairs of class and bias class with fewer than 10 training samples: 90 of 100"
 
 
 def test_several_data_sets_are_told_apart() -> None:
     document = plan_study(quickstart("search.space.data.rho={choices: [0.5, 0.9]}", "search.baseline=null"))
     assert len(document.cells) == 2
     told = plan_text(document)
-    assert "with rho 0.5:" in told
-    assert "with rho 0.9:" in told
+    assert "with rho=0.5:" in told
+    assert "with rho=0.9:" in told
 
 
 @pytest.mark.slow

@@ -249,6 +249,8 @@ def test_the_time_to_go_is_told_from_the_first_epoch_on_and_is_that_of_status() 
     begun = record(Told("baseline", [], "running"))
     first_epoch = record(Told("baseline", [0.25], "running"))
     assert StudyProgress(SPEC, begun).pace() is None
+    assert StudyProgress(SPEC, begun).progress_line().endswith("1 running; no epoch has ended yet")
+    assert "no epoch" not in StudyProgress(SPEC, record()).progress_line(), "nothing runs"
     assert StudyProgress(SPEC, begun).changing_numbers() != StudyProgress(SPEC, first_epoch).changing_numbers()
     assert StudyProgress(SPEC, first_epoch).pace() == StudyPace(60.0, 8 * 4 - 1)
     assert StudyProgress(SPEC, first_epoch).progress_line().endswith("about 0:31 to go")

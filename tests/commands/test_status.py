@@ -16,8 +16,11 @@ from study.errors import UserError
 from study.home import driver_requests
 from study.home.events import (
     ConfigurationEnqueued,
+    EnsembleMeasured,
     EpochReported,
     NodeExcluded,
+    ReferenceFitted,
+    RequestRefused,
     SearchEndRequested,
     SessionClosed,
     SessionOpened,
@@ -142,7 +145,10 @@ def test_the_studys_metric_comes_first_then_groups_and_gaps_and_the_lead_is_told
         for name in ("accuracy", "worst_group_accuracy", "equalized_odds")
     ]
     assert "how sure  On seed 0 alone nothing tells trial 2 from the other complete configuration." in found
-    assert "search    The leading configuration came as the 2nd of 2." in found
+    started = (
+        "search    3 of the 24 planned trials of the search were started. The leading configuration came as the 2nd of"
+    )
+    assert started in found
     assert status.study_status(home.find_study("mine")).lead.best_came == PositionInSearch(2, 2)
 
 
@@ -266,7 +272,7 @@ def test_a_line_of_the_log_holds_no_tables(home: Home) -> None:
     folder = home.create_study(quickstart())
     append_event(folder.ledger_file, "opened", owner="ann", spec="1f", groups={"val": [[3, 4], [4, 3]]})
     (line,) = logs.history_text(logs.read_history(folder, None)).splitlines()
-    assert line.endswith("opened   owner ann, spec 1f")
+    assert line.endswith("opened     owner ann, spec 1f")
 
 
 def test_a_trial_that_is_not_there_is_told_with_those_that_are(home: Home) -> None:
@@ -296,6 +302,23 @@ def test_of_a_reading_of_the_test_split_the_log_shows_the_studys_metrics_on_it(h
     write_ledger(folder.ledger_file, Told("confirm", [0.5], tested=metrics))
     (line,) = [line for line in logs.history_text(logs.read_history(folder, None)).splitlines() if "tested" in line]
     assert line.endswith("trial 0: test/accuracy 25.0% and 40 more (--json)")
+
+
+def test_the_log_of_a_study_lists_every_kind_of_event_but_what_a_trials_own_has(home: Home) -> None:
+    """What a final training's ensemble reaches, what a user asked for and what was fitted beside the search, too."""
+    folder = home.create_study(quickstart())
+    write_ledger(folder.ledger_file, Told("search", [0.75]))
+    ledger = Ledger(folder.ledger_file)
+    ledger.append(EnsembleMeasured((0, 1), {"val/accuracy": 0.5}))
+    ledger.append(SearchEndRequested("a"))
+    ledger.append(ReferenceFitted("logistic_regression", {"val/accuracy": 0.25}))
+    ledger.append(RequestRefused("b", "no such trial"))
+    ledger.close()
+    *_, ensemble, ending, reference, refused = logs.history_text(logs.read_history(folder, None)).splitlines()
+    assert ensemble.endswith("ensemble   trials [0, 1]: val/accuracy 50.0%")
+    assert ending.endswith("ending     request a")
+    assert reference.endswith("reference  name logistic_regression: val/accuracy 25.0%")
+    assert refused.endswith("refused    request b, reason no such trial")
 
 
 def test_a_metric_that_was_no_number_is_named_in_the_log(home: Home) -> None:

@@ -10,6 +10,7 @@ from answers import answer
 from final_training import TABLE, people
 from helpers import Told, append_event, quickstart, write_ledger
 
+from study.analysis.report.result_sentences import lead_statements
 from study.analysis.statistics.next_step import predict_command
 from study.cli.options import show_run_end
 from study.commands.export_configurations import export_best
@@ -75,6 +76,24 @@ def test_the_command_that_predicts_names_the_rows_as_the_table_does(
     final = final_training_spec(load_study(str(tmp_path / "people.yaml"), changes), [3])
     assert predict_command(final) == said
     assert predict_command(final_training_spec(SPEC, [3])) == "study predict quickstart-final INPUTS -o classes.csv"
+
+
+@pytest.mark.parametrize("refused", ["thresholds of each group", "rows of a table that comes with its encoding"])
+def test_where_predict_is_refused_what_works_is_proposed(tmp_path: Path, refused: str) -> None:
+    """Hardt's postprocessing needs the group of whom it judges; of COMPAS a model's files keep no encoding."""
+    people(tmp_path / "people.csv")
+    (tmp_path / "people.yaml").write_text(TABLE.replace("PATH", str(tmp_path / "people.csv")))
+    postprocessed = str(tmp_path / "people.yaml"), ["method.name=equalized_odds_postprocessing"]
+    file, changes = postprocessed if refused.startswith("thresholds") else ("compas_wcl", [])
+    final = final_training_spec(load_study(file, changes, one_trial=True), [3], "mine")
+    folder = Home(tmp_path / "home").create_study(final)
+    write_ledger(folder.ledger_file, Told("final", [0.5], seed=3))
+    append_event(folder.ledger_file, "closed", state="complete")
+    lines = closing_lines(RunEnd(folder, final, StudyRecord.load(folder.ledger_file), None))
+    assert "next: study evaluate mine --split test" in lines
+    assert not [line for line in lines if "study predict" in line]
+    *_, last = lead_statements(Results(final, StudyRecord.load(folder.ledger_file)))["Next"]
+    assert str(last) == "To measure it, with --data FILE on other data: study evaluate mine --split test"
 
 
 @pytest.mark.parametrize(

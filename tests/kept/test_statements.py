@@ -51,11 +51,8 @@ def _said(against: int, metric: str, difference: Difference) -> Said:
 
 
 def _printed(interval: str) -> str | None:
-    return (
-        None
-        if interval in (formatting.MISSING_TEXT, formatting.ALIKE_TEXT, formatting.TOO_FEW_SEEDS_TEXT)
-        else interval
-    )
+    is_in_words = interval in (formatting.MISSING_TEXT, formatting.TOO_FEW_SEEDS_TEXT) or interval.endswith("alike")
+    return None if is_in_words else interval
 
 
 def disagreements(results: Results) -> list[set[Said]]:

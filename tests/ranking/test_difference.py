@@ -121,7 +121,7 @@ def test_values_that_are_equal_but_for_rounding_have_no_spread(size):
     one, other = [size * (value + 0.1) for value in NOISY], [size * 0.1] * 3
     found = mean_difference(dict(enumerate(one)), dict(enumerate(other)))
     assert found.has_zero_width
-    assert formatting.difference_with_interval("val/equalized_odds", found).endswith(formatting.ALIKE_TEXT)
+    assert formatting.difference_with_interval("val/equalized_odds", found).endswith(" on every seed alike")
     assert seed_statistics(one).standard_deviation == 0.0
     same = mean_difference(dict(enumerate(one)), dict(enumerate(reversed(one))))
     assert (same.value, same.interval) == (0.0, (0.0, 0.0))
@@ -149,7 +149,7 @@ def test_an_interval_as_it_is_printed_has_its_two_ends_and_their_signs(value, re
     found = Difference(value, (value - reach, value + reach))
     printed = formatting.format_interval(metric, found)
     if found.interval[0] == found.interval[1]:
-        assert printed == formatting.ALIKE_TEXT
+        assert printed == formatting.alike_text(found)
         return
     low, high = map(float, printed.split(" to "))
     assert low < high, printed

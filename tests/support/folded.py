@@ -37,3 +37,6 @@ class Judges:
         other = (target + 1) % self.dataset.facts.classes
         luck = np.random.default_rng((trial.repeated_trial or 0, trial.seed)).random(len(target))
         return np.where(luck < 0.5 + 0.05 * (trial.repeated_trial or 0), target, other)
+
+    def right(self, trial: TrialRecord) -> NDArray[np.int64]:
+        return self.folds.non_test_samples.target[self.folds.fold_of_sample == trial.fold]

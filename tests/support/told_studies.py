@@ -1,6 +1,7 @@
 """Studies told trial by trial, so that together with the kept ones they make the software say all that it can say."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -459,6 +460,12 @@ def all_told() -> dict[str, Results]:
         "one final seed": (
             final_training_spec(ALONE, [0]),
             over(Told("final", [0.5], tested={"test/accuracy": 0.4}, further={ERROR: 0.06})),
+        ),
+        "told by its study": (
+            replace(
+                final_training_spec(ALONE, [0]), origin={"study": "birds", "told": ["It rose.", "It cost little."]}
+            ),
+            over(Told("final", [0.5])),
         ),
         "ensemble": (final_training_spec(ALONE, [0, 1]), trained_twice(0.62)),
         "ensemble behind a seed": (final_training_spec(ALONE, [0, 1]), trained_twice(0.58)),

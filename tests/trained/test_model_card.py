@@ -154,7 +154,12 @@ def test_it_says_what_the_search_gained_and_how_sure_that_is() -> None:
     noise = {"val/accuracy": {**gain, "interval": [0.22, 0.22 + 1e-16]}}
     alike = model_card(Results(replace(spec, origin=ORIGIN | {"gain": noise}), found), best, dataset(), "birds")
     assert "by +22.0 points in val/accuracy, on every seed alike." in alike
-    changed = replace(spec, origin=ORIGIN | {"gain": gains, "changed": ["train.epochs=1"]})
+    carried = ORIGIN | {"gain": gains, "told": ["It rose to 70%.", "On *test* it fell."]}
+    repeated = model_card(Results(replace(spec, origin=carried), found), best, dataset(), "birds")
+    assert r"The report of that study says of it: It rose to 70%. On \*test\* it fell." in repeated
+    assert "differed from the baseline" not in repeated, "the report's own words are enough"
+    changed = replace(spec, origin=carried | {"changed": ["train.epochs=1"]})
+    assert "The report of that study" not in model_card(Results(changed, found), best, dataset(), "birds")
     assert "differed from the baseline" not in model_card(Results(changed, found), best, dataset(), "birds")
 
 
@@ -171,13 +176,20 @@ def test_a_gain_on_the_samples_of_all_folds_is_not_said_to_be_by_seed() -> None:
     said = model_card(results, described_model(results, [found.trials[0]]), dataset(), "birds")
     assert "val/accuracy (95% interval +15.0 to +29.0, by the samples of all folds drawn anew" in said
     assert "test/accuracy (95% interval +15.0 to +29.0, Student's t of the differences by seed" in said
+    alike = {**gain, "difference": 0.0, "interval": [0.0, 0.0]}
+    spec = replace(spec, origin={**origin, "gain": {"val/accuracy": alike}})
+    said = model_card(Results(spec, found), described_model(results, [found.trials[0]]), dataset(), "birds")
+    assert "by +0.0 points in val/accuracy, on every draw of the samples alike." in said
 
 
 @pytest.mark.parametrize(
     ("gap", "why"),
     [
         (0.05, r"the best of those that keep val/equalized_odds \<= 0.1 by val/accuracy."),
-        (0.2, r"the one of them that misses val/equalized_odds \<= 0.1 by least."),
+        (
+            0.2,
+            r"the one of them that comes closest to the limits: it misses val/equalized_odds \<= 0.1 by 0.1 ",
+        ),
     ],
 )
 def test_a_seed_that_the_limits_chose_is_not_called_the_best_of_all(gap: float, why: str) -> None:

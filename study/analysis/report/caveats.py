@@ -8,9 +8,8 @@ from study.analysis.report.conclusions import BaselineMissing, has_single_config
 from study.analysis.report.reference_sentences import unfitted_reference_statements
 from study.analysis.statistics import formatting
 from study.analysis.statistics.debiasing_metrics import cells_of_arm, statistics_with_error
-from study.analysis.statistics.next_step import is_space_exhausted
 from study.home.record import StudyRecord
-from study.metrics import find_metric, why_no_interval
+from study.metrics import why_no_interval
 from study.ranking import Results, epochs
 from study.ranking.difference import Arm
 from study.ranking.json_documents import Statement
@@ -81,19 +80,6 @@ MARGIN_NOT_APPLIED_TEXTS = {
 }
 
 
-class TrialsNotAllStarted(Statement):
-    """How many of a search's planned trials were started, and what ended it, see `SEARCH_END_REASONS`."""
-
-    started: int
-    planned: int
-    ended_by: str | None
-
-    def __str__(self) -> str:
-        reason = formatting.SEARCH_END_REASONS.get(self.ended_by or "")
-        ended = f": {reason}" if reason else ""
-        return f"{self.started} of the {self.planned} planned trials of the search were started{ended}."
-
-
 class TrialsFailed(Statement):
     """How many trials failed for a reason."""
 
@@ -125,17 +111,6 @@ class CouldNotReadTestSplit(Statement):
         return f"The test split could not be read for {formatting.trial_numbers_text(self.trials)}: {self.why}"
 
 
-class SampleErrorUnknown(Statement):
-    """The error of a split's own samples is not known, as an own function gives none."""
-
-    metric: str
-
-    def __str__(self) -> str:
-        return (
-            f"The error of {self.metric} by its split's own samples is not known: ± and intervals are over seeds alone."
-        )
-
-
 class NoIntervalOfValue(Statement):
     """Why the study's metric has no interval, though its trials reported the error of their split's samples."""
 
@@ -165,14 +140,10 @@ NO_ALIGNED_SAMPLES = (
 )
 
 
-def _statements_on_samples(results: Results, best: Arm) -> Iterator[SampleErrorUnknown | Remark]:
-    """Yield what the samples leave open: their error, for an own function, and which of them agree with the bias."""
+def _statements_on_samples(results: Results) -> Iterator[Remark]:
+    """Yield where it is open which samples agree with the bias."""
     spec, groups = results.spec, results.record.group_sample_counts
-    value = best.metric_statistics(spec.metric)
-    if spec.function:
-        if value and value.split_error is None and find_metric(spec.metric):  # a name of its own may be of no samples
-            yield SampleErrorUnknown(spec.metric)
-    elif "aligned" in spec.base["data"] and len(groups.biases) > 1 and groups.aligned is None:
+    if "aligned" in spec.base["data"] and len(groups.biases) > 1 and groups.aligned is None:
         yield Remark(NO_ALIGNED_SAMPLES)
 
 
@@ -196,10 +167,6 @@ def caveat_statements(results: Results) -> Iterator[Statement]:
             yield MarginNotApplied("no standard error", spec.metric)
     if is_search and best and reference and (unseen := why_nothing_gained(spec, reference, best)):
         yield unseen
-    planned = record.max_configurations(spec.trials)
-    if is_search and record.n_configurations_tried < planned:
-        ended_by = "every configuration of the space" if is_space_exhausted(results) else record.search_ended_by
-        yield TrialsNotAllStarted(record.n_configurations_tried, planned, ended_by)
     for state in ("running", "waiting", "interrupted"):
         if numbers := [trial.number for trial in trials if trial.state == state]:
             yield Remark(f"{pluralise(len(numbers), 'trial')} {state}: {formatting.join_with_and(numbers)}.")
@@ -211,7 +178,7 @@ def caveat_statements(results: Results) -> Iterator[Statement]:
     ]:
         yield TrialsWithoutMetric(spec, without)
     if is_search and best:
-        yield from _statements_on_samples(results, best)
+        yield from _statements_on_samples(results)
         yield from _drops_after_choice(results, best)
     if arm := final or best:
         yield from _intervals_left_out(results, arm)

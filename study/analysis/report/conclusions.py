@@ -30,7 +30,7 @@ from study.text import sentence_case
 class NoResultYet(Statement):
     """No trial that could be a result is complete; the baseline's value stands before, if it is known."""
 
-    stage: Literal["any", "final", "search"]
+    stage: Literal["any", "final", "search", "over"]
     baseline: Arm | None = None
 
     def __str__(self) -> str:
@@ -42,6 +42,7 @@ NO_RESULT_YET_TEXTS = {
     "any": "No trial has been started yet.",
     "final": "No seed of the final training is complete yet.",
     "search": "No trial of the search is complete yet, so its result is not known.",
+    "over": "No trial of the search is complete, so that it has no result.",
 }
 
 
@@ -108,7 +109,8 @@ def conclusion_statements(results: Results) -> list[Statement]:
             *suspicious_result_statements(results, final),
         ]
     if best is None:
-        return [NoResultYet("search" if results.record.trials else "any", reference)]
+        stage: Literal["any", "search", "over"] = "over" if results.record.state == "complete" else "search"
+        return [NoResultYet(stage if results.record.trials else "any", reference)]
     if spec.varied_data_keys:
         return [
             TrialDataDiffer(spec.varied_data_keys),
@@ -485,8 +487,6 @@ class MetricChange(Statement):
     def _difference_text(self) -> str:
         """Return the difference, and whether it exceeds the spread over seeds."""
         name, best, difference = self.metric, self.best, self.difference
-        if difference.interval == (0.0, 0.0):
-            return "the same on all seeds"
         is_part = difference.is_paired and set(self.reference.metric_seeds(name)) != set(best.metric_seeds(name))
         where = " on the seeds that both have" if is_part else ""
         return formatting.difference_with_verdict(
@@ -507,6 +507,25 @@ def _gain_statements(results: Results, reference: Arm, best: Arm, is_guess: bool
         yield from results.tied_metrics
     elif not (is_guess and change.is_clear and spec.is_better(change.value, 0.0)):
         yield MetricChange(name, reference, best, change)
+
+
+class SampleErrorUnknown(Statement):
+    """What other samples would change is not known, as an own function does not say how many it measured."""
+
+    metric: str
+
+    def __str__(self) -> str:
+        return (
+            f"How much {self.metric} would differ on other samples is not known: ± and intervals are over seeds alone."
+        )
+
+
+def sample_error_statements(results: Results) -> Iterator[SampleErrorUnknown]:
+    """Yield that the error of its samples is not known, of a training function's result."""
+    arm, name = results.final_arm or results.baseline_and_best_arms[1], results.spec.metric
+    value = arm.metric_statistics(name) if arm and results.spec.function else None
+    if value and value.split_error is None:
+        yield SampleErrorUnknown(name)
 
 
 MAX_BIAS_GAP = 0.05

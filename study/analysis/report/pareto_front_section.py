@@ -15,7 +15,7 @@ from study.ranking.difference import Arm, Difference, to_arm
 from study.ranking.json_documents import Statement
 from study.spec import StudySpec, objective
 from study.spec.objective import TrialScore
-from study.text import pluralise, shell_command
+from study.text import pluralise, sentence_case, shell_command
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,8 +53,12 @@ class ConfigurationsOnFront(Statement):
         chosen = _configuration_name(self.chosen[0])
         where = _judged_by_text(self.spec, self.front, self.judged)
         if self.verdict == "none keeps the limits":
-            limits, least = " and ".join(map(str, spec.objective.constraints)), self.front[0][1].total_violation
-            return f"Of {where} none keeps {limits}, so that there is no front: {chosen} misses by least, {least:.4g}."
+            limits = " and ".join(map(str, spec.objective.constraints))
+            missed = spec.objective.missed_limits_text(self.chosen[1])
+            return (
+                f"Of {where} none keeps {limits}, so that there is no front. {sentence_case(chosen)} comes closest: it "
+                f"misses {missed}."
+            )
         if self.verdict == "one point":
             others = [
                 _configuration_name(each) for each, _ in self.front if not _is_same_configuration(each, self.chosen[0])

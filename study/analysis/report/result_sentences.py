@@ -6,14 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from study.analysis.report.conclusions import conclusion_statements
+from study.analysis.report.conclusions import conclusion_statements, sample_error_statements
 from study.analysis.statistics import formatting
 from study.analysis.statistics.debiasing_metrics import worst_group_of_arm, worst_group_where_test_is_small
 from study.analysis.statistics.next_step import (
     NextStep,
     PositionInSearch,
     Rivals,
+    evaluate_command,
     find_rivals,
+    is_space_exhausted,
     next_steps,
     position_of_best,
     predict_command,
@@ -120,7 +122,7 @@ class AccuracyTradeOff(Statement):
         where = SAMPLES_BY_ACCURACY[name.split("/")[1]]
         before, after = (formatting.format_arm_mean(arm, name) for arm in (self.reference, self.best))
         if change.interval == (0.0, 0.0):
-            return f"stayed at {after} on every seed {where}"
+            return f"stayed at {after} on {formatting.repeats_text(change)} {where}"
         if change.is_clear is None and not change.value:
             return f"is {after} for both {where}"
         verb = "shows no clear change" if change.is_clear is False else "rose" if change.value > 0 else "fell"
@@ -247,6 +249,31 @@ def milder_configurations(results: Results, reference: Arm, best: Arm) -> Iterat
             return
 
 
+class ToldByStudy(Statement):
+    """What the report of a search says of the configuration that a final training has."""
+
+    study: str
+    sentences: Sequence[str]
+
+    def __str__(self) -> str:
+        return f"The report of {self.study} says of this configuration: {' '.join(self.sentences)}"
+
+
+def result_and_price_statements(results: Results) -> Iterator[Statement]:
+    """Yield what a final training repeats of its search: the gain, its price, and what needs no search beside it."""
+    yield from conclusion_statements(results)
+    yield from limit_statements(results)
+    if not results.spec.varied_data_keys:
+        yield from trade_off_statements(results)
+
+
+def _told_by_study(results: Results) -> Iterator[ToldByStudy]:
+    """Yield what the search of a final training's configuration found; nothing where that was changed since."""
+    origin = results.spec.origin or {}
+    if results.spec.final_seeds is not None and origin.get("told") and not origin.get("changed"):
+        yield ToldByStudy(origin["study"], origin["told"])
+
+
 TERMINAL_WIDTH = 110
 """Width of a terminal's lines in characters."""
 
@@ -263,8 +290,8 @@ def lead_statements(results: Results) -> dict[str, list[Statement]]:
         ],
         "Trade-off": list(trade_off_statements(results)) if is_compared else [],
         "Groups": list(_worst_group_statements(results)),
-        "How sure": list(_certainty_statements(results)) if is_compared else [],
-        "Search": list(_statements_on_search(results)) if is_compared else [],
+        "How sure": [*(_certainty_statements(results) if is_compared else ()), *sample_error_statements(results)],
+        "Search": [*_told_by_study(results), *(_statements_on_search(results) if is_compared else ())],
         "Cost": list(_cost_statements(results)),
         "Next": list(_next_step_statements(results)),
     }
@@ -470,8 +497,43 @@ class PositionOfBest(Statement):
         return f"{what} the {formatting.ordinal(self.came.place)} of {self.came.of}."
 
 
+class TrialsNotAllStarted(Statement):
+    """How many of a search's planned trials were started, and what ended it, see `SEARCH_END_REASONS`.
+
+    Attributes:
+        limit: the key of the limit that ended it and its value; None: no such limit did.
+    """
+
+    started: int
+    planned: int
+    ended_by: str | None
+    limit: str | None = None
+
+    def __str__(self) -> str:
+        reason = formatting.SEARCH_END_REASONS.get(self.ended_by or "")
+        ended = f": {reason}" if reason else ""
+        ended += f" ({self.limit})" if self.limit else ""
+        verb = "was" if self.started == 1 else "were"
+        return f"{self.started} of the {self.planned} planned trials of the search {verb} started{ended}."
+
+
+def _trials_not_started(results: Results) -> Iterator[TrialsNotAllStarted]:
+    """Yield how many of the planned trials were started, where not all were."""
+    spec, record = results.spec, results.record
+    planned = record.max_configurations(spec.trials)
+    if spec.final_seeds is not None or not 0 < record.n_configurations_tried < planned:
+        return
+    ended_by = "every configuration of the space" if is_space_exhausted(results) else record.search_ended_by
+    limits = {"time": spec.search.time and formatting.format_duration(spec.search.time)}
+    limits["gpu_hours"] = spec.search.gpu_hours and f"{spec.search.gpu_hours:g}"
+    value = limits.get(ended_by or "")
+    limit = f"search.{ended_by} {value}" if value else None
+    yield TrialsNotAllStarted(record.n_configurations_tried, planned, ended_by, limit)
+
+
 def _statements_on_search(results: Results) -> Iterator[Statement]:
-    """Yield when the leading configuration came, and what early stopping saved."""
+    """Yield what ended the search early, when the leading configuration came, and what early stopping saved."""
+    yield from _trials_not_started(results)
     when = position_of_best(results) if results.spec.final_seeds is None else None
     if when is None:
         return
@@ -617,4 +679,7 @@ def _next_step_statements(results: Results) -> Iterator[Statement]:
             purpose = fitted if results.reference_as_result else "To train the result on new seeds"
             yield SuggestedCommand(shell_command("train", results.spec.name), purpose)
     if results.final_trials and not results.spec.function:
-        yield SuggestedCommand(predict_command(results.spec), "To classify images or rows with it")
+        if predict := predict_command(results.spec):
+            yield SuggestedCommand(predict, "To classify images or rows with it")
+        else:
+            yield SuggestedCommand(evaluate_command(results.spec), "To measure it, with --data FILE on other data")

@@ -38,7 +38,7 @@ from study.data.dataset import DatasetSummary
 from study.home.events import event_to_entry
 from study.home.provenance import device_text, used_devices
 from study.metrics import find_metric
-from study.ranking import NORMAL_DEGREES_OF_FREEDOM, Results, epochs
+from study.ranking import Results, epochs
 from study.ranking.ablation_steps import Ablation, includes_choosing_seed, requested_ablation, trials_by_configuration
 from study.ranking.difference import Arm, Difference, metrics_of_both_splits
 from study.ranking.json_documents import Statement
@@ -274,9 +274,9 @@ def _choosing_seeds_sentence(spec: StudySpec, best: Arm) -> str:
 def _interval_method_note(gains: Sequence[Difference]) -> str:
     """Return how the intervals of differences were made, by the first of them."""
     gain, method = gains[0], "The 95% interval of the difference is Welch's"
-    if gain.degrees_of_freedom == NORMAL_DEGREES_OF_FREEDOM:
+    if gain.is_over_samples:
         method = "The 95% interval of the difference is that of samples of all folds drawn anew, the same for both"
-        if any(other.degrees_of_freedom != NORMAL_DEGREES_OF_FREEDOM for other in gains):
+        if not all(other.is_over_samples for other in gains):
             method += "; where each fold's model has a value of its own, as on test, it is Student's t by seed"
     elif gain.is_paired:
         method = (
@@ -400,6 +400,8 @@ def _settings_values(results: Results) -> dict[str, str]:
     classes = record.group_sample_counts.classes
     settings |= {"positive class": classes[1]} if len(classes) == 2 else {}
     settings |= {key: formatting.format_setting(value) for key, value in spec.base_values_by_key.items()}
+    labels = ((f"{section}.name", spec.exported_label(section)) for section in ("data", "model", "method"))
+    settings |= {key: f"{label} ({settings[key]})" for key, label in labels if label}
     settings |= {key: _domain_text(spec, key) for key in search.space}
     goal = spec.objective
     directions = zip(goal.metrics, goal.directions, strict=True)
@@ -441,7 +443,8 @@ def _domain_text(spec: StudySpec, key: str) -> str:
     where_clause = f", where {' and '.join(terms)}" if condition else ""
     if domain.choices is not None:
         is_constant = len(domain.choices) == 1
-        return f"{'always' if is_constant else 'searched: one of'} {format_parameter(domain.choices)}{where_clause}"
+        choices = ", ".join(spec.label_with_name(key, choice) for choice in domain.choices)
+        return f"{'always' if is_constant else 'searched: one of'} {choices}{where_clause}"
     scale = ", log" if domain.log else ""
     scale += f", step {formatting.format_setting(domain.step)}" if domain.step else ""
     return f"searched: {format_range_ends(domain.low, domain.high)}{scale}{where_clause}"
@@ -477,8 +480,9 @@ def _flat_pairs(values: Mapping[str, object]) -> list[tuple[str, object]]:
     return [(key, value) for key, value in flatten_mapping(values, " ").items() if value != {}]
 
 
-ORIGIN_METRIC_KEYS = ("metrics", "confirmed")
-"""What the origin of a final training was measured to be: some hundred numbers, which stand in `study.yaml`."""
+ORIGIN_METRIC_KEYS = ("metrics", "confirmed", "told")
+"""What the origin of a final training was measured to be: some hundred numbers, which stand in `study.yaml`, and the
+sentences on it, which the lead repeats."""
 
 HIDDEN_SESSION_FIELDS = ("event", "time", "datasets", "groups", "spec")
 """Fields of a session that other rows or sections tell."""

@@ -83,8 +83,15 @@ MAX_DECIMALS = 12
 """Largest number of decimals: what is smaller is the noise of rounding."""
 
 
-ALIKE_TEXT = "on every seed alike"
-"""Stands for an interval where all seeds gave the same value: their spread says nothing then."""
+def repeats_text(difference: "Difference") -> str:
+    """Return what each has the same value where an interval has no width: every seed, or every draw of the samples."""
+    return "every draw of the samples" if difference.is_over_samples else "every seed"
+
+
+def alike_text(difference: "Difference") -> str:
+    """Return what stands for an interval without a width, which says nothing: `on every seed alike`."""
+    return f"on {repeats_text(difference)} alike"
+
 
 TOO_FEW_SEEDS_TEXT = "too few seeds to judge"
 """Stands for an interval that two seeds alone make so wide that it holds zero."""
@@ -103,7 +110,7 @@ def difference_with_interval(
     if difference.interval is None:
         return text
     if difference.has_zero_width:
-        return f"{text} {ALIKE_TEXT}"
+        return f"{text} {alike_text(difference)}"
     return f"{text} ({'' if difference.is_unclear_for_few_seeds else words}{format_interval(metric, difference)})"
 
 
@@ -112,7 +119,7 @@ def format_interval(metric: str, difference: "Difference") -> str:
     if difference.interval is None:
         return MISSING_TEXT
     if difference.has_zero_width:
-        return ALIKE_TEXT
+        return alike_text(difference)
     if difference.is_unclear_for_few_seeds:
         return TOO_FEW_SEEDS_TEXT
     return " to ".join(_numbers_in_unit(metric, *difference.interval))
@@ -130,10 +137,10 @@ def difference_with_verdict(metric: str, difference: "Difference", better: bool,
         seeds = "one seed" if difference.is_clear is None else "two seeds"
         return f"{format_difference(metric, difference.value)}{where}, which {seeds} cannot tell from luck"
     if difference.has_zero_width and not difference.value:
-        return f"the same on every seed{where}"
+        return f"the same on {repeats_text(difference)}{where}"
     found, which = difference_with_interval(metric, difference, where=where), "better" if better else "worse"
     if difference.has_zero_width and difference.is_clear:
-        return f"{found}, {which}"
+        return f"{found}, {which}{'' if difference.is_over_samples else ' on these samples'}"
     return f"{found}, {f'{which} beyond' if difference.is_clear else 'within'} the spread over {over}"
 
 

@@ -33,7 +33,7 @@ from study.analysis.statistics.range_edges import (
     RangeEdge,
     find_range_edges,
 )
-from study.ranking import NORMAL_DEGREES_OF_FREEDOM, FittedReference, Results
+from study.ranking import FittedReference, Results
 from study.ranking.difference import CONFIDENCE_LEVEL, Arm, Difference, find_root, selection_adjusted_t, to_arm
 from study.ranking.json_documents import Statement
 from study.spec import StudySpec, objective
@@ -585,14 +585,24 @@ def _limits_step(results: Results) -> list[NextStep]:
     return [NextStep("confirm", why, shell_command("confirm", results.spec.name, *options))]
 
 
-def predict_command(spec: StudySpec) -> str:
-    """Return the command that classifies with a final training's models, and names rows as the user's table does."""
+def predict_command(spec: StudySpec) -> str | None:
+    """Return the command that classifies with a final training's models, and names rows as the user's table does.
+
+    None where `study predict` refuses them.
+    """
     section = spec.base["data"]
+    if not spec.has_models_that_predict:
+        return None
     if section["name"] != "table":
         return f"{shell_command('predict', spec.name)} INPUTS -o classes.csv"
     named = section.get("key") or section.get("group")
     by = f" --id {shlex.quote(str(named))}" if named else " [--id COLUMN]"
     return f"{shell_command('predict', spec.name)} TABLE.csv{by} -o classes.csv"
+
+
+def evaluate_command(spec: StudySpec) -> str:
+    """Return the command that measures a final training's model on the test split."""
+    return shell_command("evaluate", spec.name, "--split", "test")
 
 
 def is_better_than_baseline(results: Results) -> bool | None:
@@ -669,8 +679,8 @@ def _more_seeds_step(results: Results, best: Arm, other: Arm, gap: Difference) -
     if gap.interval is None or seeds < 2:
         return [NextStep("seeds", SeedsDoNotDecide(best, other, seeds, None), ask(PROPOSED_CONFIRM_COUNT))]
     if not gap.standard_error:
-        return []  # alike on every seed
-    if gap.degrees_of_freedom == NORMAL_DEGREES_OF_FREEDOM:
+        return []  # alike on every seed, or draw of the samples
+    if gap.is_over_samples:
         return [NextStep("enough", SamplesDoNotDecide(best, other), None)]
     right = [arm.metric_statistics("val/accuracy") for arm in (best, other)]
     if all(one and one.mean == 1.0 for one in right):

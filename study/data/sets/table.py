@@ -176,7 +176,24 @@ def reading(options: Options) -> list[str]:
     left_out["data.features does not name them"] = unnamed
     lines = [f"  left out, as {why}: {list_few_names(columns)}" for why, columns in left_out.items() if columns]
     inputs = table_columns.describe_inputs(table.rows, table.features)
-    return [*table_format.describe_format(table.path, known), *inputs, *lines]
+    return [*table_format.describe_format(table.path, known), *inputs, *_missing_values_lines(table, options), *lines]
+
+
+MISSING_RULES_IN_WORDS = {
+    "drop": "these rows are left out",
+    "fill": "a number becomes the mean of the training rows, a word one of its own",
+}
+
+
+def _missing_values_lines(table: _TableInUse, options: Options) -> list[str]:
+    """Return which columns have missing values, and what happens to these rows; no line where none has."""
+    if options.missing not in MISSING_RULES_IN_WORDS:
+        return []
+    rows = label_files.read_user_table(table.path, vars(options))[[*table.rows]]
+    gaps = rows.isna() | rows.isin([np.inf, -np.inf])
+    columns = [f"{name} ({count})" for name in gaps if (count := int(gaps[name].sum()))]
+    told = f"{list_few_names(columns)}, in {int(gaps.any(axis=1).sum())} of {len(rows)} rows"
+    return [f"  missing values: {told}: {MISSING_RULES_IN_WORDS[options.missing]}"] if columns else []
 
 
 def labels(options: Options) -> dict[str, SplitLabels]:

@@ -105,8 +105,8 @@ def test_a_gap_is_lowered_and_a_fraction(writer):
     ("trials", "expected"),
     [
         ([], ("any", None)),
-        ([("search", "failed")], ("search", None)),
-        ([("baseline", "complete")], ("search", 0.5)),
+        ([("search", "failed")], ("over", None)),
+        ([("baseline", "complete")], ("over", 0.5)),
         ([("search", "complete")], ("alone", 0.5)),
     ],
 )

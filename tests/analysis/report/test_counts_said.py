@@ -8,10 +8,17 @@ from kept import reading
 from told_studies import CELLS, grouped, only
 
 from study.analysis.figures import FIGURES
-from study.analysis.report.caveats import TrialsNotAllStarted, TrialsWithoutMetric
+from study.analysis.report.caveats import TrialsWithoutMetric
 from study.analysis.report.groups_section import group_blocks, groups_section
 from study.analysis.report.page import Paragraph, ReportPage, TableBlock, page_to_html
-from study.analysis.report.result_sentences import CountOfTestReadings, StudyCost, WorstGroups
+from study.analysis.report.result_sentences import (
+    CountOfTestReadings,
+    StudyCost,
+    TrialsNotAllStarted,
+    WorstGroups,
+    lead_lines,
+    lead_numbers,
+)
 from study.analysis.report.sections import build_report_page
 from study.analysis.statistics.next_step import NoStepLeft, SeedsDoNotDecide, SeedsNeeded, next_steps
 from study.commands.final_training import final_training_spec
@@ -101,6 +108,17 @@ def test_what_ended_a_search_is_said(enough: str | None) -> None:
     told = record(Told("baseline", [0.5, 0.5]), Told("search", [0.6, 0.7]))
     told.search_ended_by = enough
     assert only(TrialsNotAllStarted, Results(ONE, told)) == TrialsNotAllStarted(2, 4, enough)
+
+
+def test_a_time_limit_that_left_the_baseline_alone_is_named_at_the_end() -> None:
+    told = record(Told("baseline", [0.5, 0.5]))
+    told.state, told.search_ended_by = "complete", "time"
+    spec = quickstart("search.trials=4", "search.time=90s", "search.confirm={top: 0}")
+    shown = " ".join(" ".join(lead_lines(lead_numbers(Results(spec, told)))).split())
+    assert "No trial of the search is complete, so that it has no result." in shown
+    assert (
+        "1 of the 4 planned trials of the search was started: its time limit was reached (search.time 90 s)." in shown
+    )
 
 
 def test_a_space_that_is_used_up_is_said_to_have_ended_the_search() -> None:
@@ -216,10 +234,21 @@ def test_a_search_without_a_complete_trial_is_not_said_to_have_gained_nothing() 
 def test_limits_that_nothing_keeps_are_said_with_the_miss() -> None:
     spec = quickstart("search.constraints=[val/equalized_odds <= 0.1]", "search.confirm={top: 0}")
     told = record(*(Told("search", [0.6], further={"val/equalized_odds": odds}) for odds in (0.3, 0.5)))
-    said = "the best misses val/equalized_odds <= 0.1 by 0.2; none of those that it was chosen from keeps it"
+    missed = "val/equalized_odds <= 0.1 by 0.2 (it has 0.300)"
+    said = f"the best misses {missed}; none of those that it was chosen from keeps it"
     assert said in lines(spec, told)
     kept = record(*(Told("search", [0.6], further={"val/equalized_odds": odds}) for odds in (0.05, 0.5)))
     assert not [line for line in lines(spec, kept) if "misses" in line]
+
+
+def test_of_several_limits_those_that_are_missed_are_named_each_with_its_own_value() -> None:
+    odds, parity, total = "val/equalized_odds", "val/demographic_parity", "val/accuracy"
+    limits = f"search.constraints=[{odds} <= 0.1, {parity} <= 0.5, {total} >= 0.75]"
+    spec = quickstart(limits, "search.confirm={top: 0}")
+    told = record(*(Told("search", [0.6], further={odds: gap, parity: 0.2}) for gap in (0.3, 0.5)))
+    missed = f"{odds} <= 0.1 by 0.2 (it has 0.300) and {total} >= 0.75 by 0.15 (it has 60.0%)"
+    said = f"the best misses {missed}; none of those that it was chosen from keeps all limits"
+    assert said in lines(spec, told)
 
 
 def test_a_trial_without_a_number_is_named() -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from told_studies import only, statements
 
 from study.analysis.figures import FIGURES
-from study.analysis.report.conclusions import GainOverBaseline
+from study.analysis.report.conclusions import GainOverBaseline, MetricChange
 from study.analysis.report.groups_section import groups_section
 from study.analysis.report.page import Paragraph, TableBlock, page_to_markdown
 from study.analysis.report.pareto_front_section import ConfigurationsOnFront, FrontGain
@@ -71,6 +71,20 @@ def test_the_difference_of_two_is_that_of_the_same_samples(confirmed: tuple[Stud
     assert to_arm(spec, Results(spec, record).baseline).repeated_over == "folds and seeds"
     # two independent networks: the error is about that of two binomials
     assert gain.standard_error == pytest.approx((2 * 0.25 / 1438) ** 0.5, rel=0.3)
+
+
+def test_two_that_are_right_in_the_same_samples_are_the_same_on_every_draw_of_them_not_on_every_seed(
+    tmp_path: Path,
+) -> None:
+    """Of the samples of all folds together no seed has a value."""
+    spec = folded()
+    judges = Judges(spec)
+    right = Course(tmp_path / "ledger.jsonl", spec, joins=judges.joins, predict=judges.right).play().record
+    reference, best = Results(spec, right).baseline_and_best_arms
+    gain = best.difference_to(reference, spec.metric)
+    change = str(MetricChange(spec.metric, reference, best, gain))
+    assert change.endswith(" to the baseline in val/accuracy: the same on every draw of the samples.")
+    assert format_interval(spec.metric, gain) == "on every draw of the samples alike"
 
 
 @pytest.mark.parametrize(("ahead", "is_clear"), [(0.001, False), (0.3, True)])

@@ -26,8 +26,13 @@ from told_studies import (
 )
 
 from study.analysis.report import result_sentences
-from study.analysis.report.caveats import SampleErrorUnknown
-from study.analysis.report.conclusions import DebiasingNotNeeded, GainOverBaseline, MetricChange, RulePickReached
+from study.analysis.report.conclusions import (
+    DebiasingNotNeeded,
+    GainOverBaseline,
+    MetricChange,
+    RulePickReached,
+    SampleErrorUnknown,
+)
 from study.analysis.report.groups_section import group_blocks
 from study.analysis.report.pareto_front_section import (
     ChosenOfFront,
@@ -358,8 +363,28 @@ def test_of_several_metrics_too_the_split_that_chose_comes_first() -> None:
     assert list(gain.gains) == ["val/accuracy", "val/used", "test/accuracy", "test/used"]
     decided, tested = str(gain).split(" On the test split, which was not used to choose: ")
     assert "val/accuracy 92.1 ± 0.0% against 92.1 ± 0.0%, the same on every seed; val/used" in decided
-    assert tested.startswith("test/accuracy 98.1 ± 0.0% against 94.4 ± 0.0%, +3.7 points on every seed alike, better;")
-    assert said(SampleErrorUnknown, results) == [SampleErrorUnknown("val/accuracy")]
+    assert tested.startswith(
+        "test/accuracy 98.1 ± 0.0% against 94.4 ± 0.0%, +3.7 points on every seed alike, better on these"
+    )
+    assert lead_statements(results)["How sure"][-1] == SampleErrorUnknown("val/accuracy")
+
+
+def test_of_a_metric_that_is_the_functions_own_it_is_said_that_other_samples_may_differ() -> None:
+    """One row of 143 more on each seed: no seed says what other rows would."""
+    spec = replace(
+        of_own_function(),
+        search=of_own_function().search.model_copy(update={"metric": "val/right", "direction": "max"}),
+    )
+
+    def told(stage: str, right: int, seed: int = 0, **repeats: int) -> Told:
+        params = {"method.rate": right / 1000}
+        return Told(stage, [0.9], seed=seed, further={"val/right": right / 143}, params=params, **repeats)
+
+    again = (told("confirm", right, seed, repeats=of) for of, right in enumerate((100, 101)) for seed in (1, 2, 3))
+    results = Results(spec, over(told("baseline", 100), told("search", 101), *again))
+    assert str(only(MetricChange, results)).endswith("val/right: +0.007 on every seed alike, better on these samples.")
+    said_of_it = "How much val/right would differ on other samples is not known: ± and intervals are over seeds alone."
+    assert str(lead_statements(results)["How sure"][-1]) == said_of_it
 
 
 def test_what_breaks_a_limit_is_not_offered_as_the_milder_one() -> None:

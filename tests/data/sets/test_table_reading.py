@@ -392,7 +392,7 @@ def test_what_each_input_is_read_as_is_told_in_a_few_lines(tmp_path: Path) -> No
     rows["city"] = rows["city"].where(rows.index != 4, rows["city"].str.upper())
     section = {"name": "table", "path": str(write(tmp_path, rows)), "target": "repaid", "bias": "sex"}
     assert data.describe_column_reading(section) == [
-        "inputs: 6 columns, 11 numbers for the network",
+        "inputs: 6 columns, which become 11 numbers for the network",
         "  numbers (3): age, income, day",
         "  yes or no (1): owner",
         "  words (2): city (4 words), term (2 words)",
@@ -407,6 +407,26 @@ def test_what_each_input_is_read_as_is_told_in_a_few_lines(tmp_path: Path) -> No
     )
     wide = pd.concat([frame(), pd.DataFrame(np.random.default_rng(0).normal(size=(120, 200))).add_prefix("x")], axis=1)
     assert max(map(len, data.describe_column_reading({**section, "path": str(write(tmp_path, wide))}))) < 120
+
+
+@pytest.mark.parametrize(
+    ("rule", "then"),
+    [
+        ("fill", "a number becomes the mean of the training rows, a word one of its own"),
+        ("drop", "these rows are left out"),
+    ],
+)
+def test_columns_with_missing_values_are_named_and_what_happens_to_their_rows(
+    tmp_path: Path, rule: str, then: str
+) -> None:
+    rows = frame()
+    rows.loc[[3, 57], "age"] = np.nan
+    rows.loc[[57], "city"] = None
+    section = {"name": "table", "path": str(write(tmp_path, rows)), "target": "repaid", "bias": "sex"}
+    told = data.describe_column_reading({**section, "missing": rule})
+    assert told[-1] == f"  missing values: age (2), city (1), in 2 of {len(rows)} rows: {then}"
+    whole = {**section, "path": str(write(tmp_path, frame())), "missing": rule}
+    assert not [line for line in data.describe_column_reading(whole) if "missing" in line]
 
 
 def test_a_bias_of_numbers_has_groups_named_by_their_ranges(tmp_path: Path) -> None:
