@@ -266,14 +266,15 @@ def _front_members(results: Results) -> list[FrontMember]:
 def result_metric_values(results: Results) -> dict[str, float]:
     """Return mean and sample standard deviation over seeds, as WHO/SPLIT/NAME and WHO/SPLIT/NAME_sd.
 
-    For a final training and its ensemble every metric; for a study its own on both splits, of the baseline and the
+    For a final training and its ensemble every metric; for a study those of `result_metrics`, of the baseline and the
     best. Where the best is a reference, what leads the search is `search`.
     """
     is_final = results.spec.final_seeds is not None
     values = {
         f"{who}/{name}": value
         for who, arm in summarise(results).arms.items()
-        for name, value in (arm.metrics if is_final else _only_study_metrics(results.spec, arm.metrics)).items()
+        for name in (arm.metrics if is_final else result_metrics(results.spec))
+        if (value := arm.metrics.get(name))
     }
     numbers = {
         f"{name}{suffix}": one
@@ -290,8 +291,11 @@ def result_seeds(results: Results) -> dict[str, str]:
     return {f"study.{who}_seeds": ", ".join(map(str, arm.seeds)) for who, arm in known}
 
 
-def _only_study_metrics(spec: StudySpec, metrics: MetricSummaryByName) -> MetricSummaryByName:
-    return {name: metrics[name] for name in _study_metrics(spec) if name in metrics}
+def result_metrics(spec: StudySpec) -> list[str]:
+    """Return the metrics of a result on both splits: the study's, the accuracy that goes with a log loss, accuracy."""
+    own = [name.split("/")[1] for name in spec.objective.needed_metrics]
+    beside = [] if spec.function else [*(name.replace("log_loss", "accuracy") for name in own), "accuracy"]
+    return [f"{split}/{name}" for name in dict.fromkeys([*own, *beside]) for split in ("val", "test")]
 
 
 def _study_metrics(spec: StudySpec) -> list[str]:

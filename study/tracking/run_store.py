@@ -127,9 +127,18 @@ REFERENCE_TAG = "study.reference"
 """Tag of a reference's run: its name."""
 
 
+RESULT_ARM_TAG = "study.arm"
+"""Tag of the run of a result: what of a summary's arms it is."""
+
+
 def reference_run_key(name: str) -> str:
-    """Return the key of a reference's run, which is also its name."""
+    """Return the key of a reference's run."""
     return f"reference {name}"
+
+
+def result_run_key(who: str) -> str:
+    """Return the key of the run of a result."""
+    return f"result {who}"
 
 
 EXPERIMENT_KIND_TAGS = {"mlflow.experimentKind": "custom_model_development"}
@@ -273,8 +282,11 @@ class MlflowRunStore:
 
 def _run_key_of_tags(tags: Mapping[str, str]) -> str:
     """Return the key of a run, by its tags."""
-    name = tags.get(REFERENCE_TAG)
-    return tags.get(OWN_RUN_TAG) or (reference_run_key(name) if name else tags.get("study.trial", STUDY_RUN_KEY))
+    if REFERENCE_TAG in tags:
+        return reference_run_key(tags[REFERENCE_TAG])
+    if RESULT_ARM_TAG in tags:
+        return result_run_key(tags[RESULT_ARM_TAG])
+    return tags.get(OWN_RUN_TAG) or tags.get("study.trial", STUDY_RUN_KEY)
 
 
 def apply_in_parallel(function: Callable[[RunUpdate], None], changes: list[RunUpdate], threads: int) -> None:

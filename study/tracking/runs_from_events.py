@@ -4,7 +4,7 @@ import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from study import data, ranking
 from study.data.dataset import DatasetSummary, name_fold
@@ -17,13 +17,24 @@ from study.knobs import Params, Section, Value, text_list
 from study.metrics import group_names
 from study.ranking import Candidate, Results, ablation_steps, epochs
 from study.ranking.candidates import trial_broken_limits
-from study.ranking.summary import result_metric_values, result_seeds, summarise, summary_lines
+from study.ranking.summary import (
+    ArmSummary,
+    result_metric_values,
+    result_metrics,
+    result_seeds,
+    summarise,
+    summary_lines,
+)
 from study.spec import StudySpec
+from study.spec.reference_models import REFERENCES
 from study.spec.yaml_document import mapping_or_empty
 from study.text import escape_control, escape_markdown
 from study.tracking import own_runs, run_store
-from study.tracking.saved_views import ALL_FOLDS_PREFIX, BROKEN_LIMITS_TAG, shown_metrics
+from study.tracking.saved_views import ALL_FOLDS_PREFIX, BROKEN_LIMITS_TAG, RESULT_TAG, shown_metrics
 from study.tracking.tracking_state import STUDY_RUN_KEY, TrackingState
+
+if TYPE_CHECKING:
+    from mlflow.entities import DatasetInput
 
 MAX_NAME_CHARACTERS = 200
 """Most characters of a run's name before its seed; MLflow takes 250 in all."""
@@ -123,6 +134,15 @@ STAGE_NOTES: Mapping[events.Stage, str] = {
     "final": "Final training on one seed: a model, whose test split is read.",
 }
 """Description of a trial's run, by the trial's stage."""
+
+
+RESULT_NOTES = {
+    "best": "What the study chose by validation alone",
+    "search": "What leads the search, though what needs no search is the study's result",
+    "baseline": "What the study compares with",
+    "ensemble": "The networks of all seeds as one model, the mean of their probabilities",
+}
+"""Description of a result's run, by which of a summary's arms it is; a final training's own run is `final`."""
 
 
 def device_tags(device: Mapping[str, str]) -> dict[str, str]:
@@ -279,8 +299,7 @@ class EventTranslator:
         tags = {**inherited_tags(self._spec, self.record), **self._above, "study.node": event.node or ""}
         self._set_tags(STUDY_RUN_KEY, {**tags, run_store.NOTE_TAG: study_description(Results(self._spec, self.record))})
         self._remove_tags(STUDY_RUN_KEY, [EXCLUDED_NODES_TAG])
-        inputs = [run_store.to_dataset_input(json.loads(key), told) for key, told in self._data_sets().items()]
-        self._update_of(STUDY_RUN_KEY).dataset_inputs = inputs
+        self._update_of(STUDY_RUN_KEY).dataset_inputs = self._dataset_inputs()
         self._begin_run(STUDY_RUN_KEY)
         self._progress.attached = False  # this session will write new files
 
@@ -289,11 +308,14 @@ class EventTranslator:
         key = run_store.reference_run_key(event.name)
         change = self._update_of(key)
         change.parent = STUDY_RUN_KEY
-        change.name = key
+        change.name = _reference_run_name(event.name)
         change.start_ms = run_store.to_milliseconds(event.time - (event.seconds or 0.0))
+        change.dataset_inputs = self._dataset_inputs()
         tags = {"study.kind": "reference", "study.stage": "reference", run_store.REFERENCE_TAG: event.name}
         self._set_tags(key, {**inherited_tags(self._spec, self.record), **tags})
-        self._set_tags(key, {"failure": event.reason}) if event.reason else self._remove_tags(key, ["failure"])
+        there, gone = ({"failure": event.reason}, RESULT_TAG) if event.reason else ({RESULT_TAG: "true"}, "failure")
+        self._set_tags(key, there)
+        self._remove_tags(key, [gone])
         self._add_metrics(key, event.metrics or {}, event.time, 0)
         self._end_run(key, event.time, "failed" if event.reason else "complete")
 
@@ -326,6 +348,9 @@ class EventTranslator:
         if key not in self._progress.open:
             self._progress.open.append(key)
 
+    def _dataset_inputs(self) -> "list[DatasetInput]":
+        return [run_store.to_dataset_input(json.loads(key), told) for key, told in self._data_sets().items()]
+
     def _data_sets(self) -> Mapping[str, DatasetSummary]:
         """Return the data sets that the last driver wrote, by `study.data.section_key`; empty if it is an old one."""
         return self.record.sessions[-1].datasets or {} if self.record.sessions else {}
@@ -335,7 +360,7 @@ class EventTranslator:
         trial = self.record.trials[number]
         of = number if trial.repeated_trial is None else trial.repeated_trial
         if trial.stage == "final":
-            whose = "final"
+            whose = self._spec.name
         elif trial.stage == "ablation" and trial.repeated_trial is None:
             whose = f"ablation of {self._ablation_step_text(trial.params)}"
         else:
@@ -452,25 +477,74 @@ class EventTranslator:
     def _add_results(self, found: Results, time: float) -> None:
         """Add the study's results that differ from what its run has, at the number of trials that they rest on.
 
-        What it has and is no result any more becomes NaN, as MLflow takes no metric away.
+        Those of the best, or of a final training's networks, are there by their metrics' names as well, at step 0, as
+        MLflow draws bars of that. What it has and is no result any more becomes NaN, as MLflow takes no metric away.
         """
-        results, told = result_metric_values(found), self._progress.results
+        by_arm, told = result_metric_values(found), self._progress.results
+        main = _metrics_of_arm(by_arm, "best" if self._spec.final_seeds is None else "final")
+        results = by_arm | {name: main[name] for name in result_metrics(self._spec) if name in main}
         news = {name: value for name, value in results.items() if told.get(name) != value}
-        gone = dict.fromkeys(told.keys() - results.keys(), math.nan)
+        news |= dict.fromkeys(told.keys() - results.keys(), math.nan)
         ends = sum(kind == "ended" for kind, *_ in self.record.history)
-        self._add_metrics(STUDY_RUN_KEY, news | gone, time, ends)
+        as_trial = {name: news.pop(name) for name in result_metrics(self._spec) if name in news}
+        self._add_metrics(STUDY_RUN_KEY, as_trial, time, 0)
+        self._add_metrics(STUDY_RUN_KEY, news, time, ends)
+        self._add_result_runs(found, by_arm, news, time)
         self._progress.results = results
         seeds = result_seeds(found)
         possible = {f"study.{who}_seeds" for who in ("baseline", "search", "best")}
         self._remove_tags(STUDY_RUN_KEY, possible - seeds.keys())
         self._set_tags(STUDY_RUN_KEY, seeds)
 
+    def _add_result_runs(
+        self, found: Results, values: Mapping[str, float], news: Mapping[str, float], time: float
+    ) -> None:
+        """Give each result a run of its own, so that what is compared is a row each, in the same columns.
+
+        References have theirs, the best among them too, and a final training is one itself.
+
+        Args:
+            values: of all results, as WHO/SPLIT/NAME; `news`: those that differ from what MLflow has.
+        """
+        arms = summarise(found).arms
+        if "final" in arms:
+            self._set_tags(STUDY_RUN_KEY, {RESULT_TAG: "true"})
+        for who, note in RESULT_NOTES.items():
+            key, arm = run_store.result_run_key(who), arms.get(who)
+            is_there = key in self._progress.runs or key in self._changes
+            if arm is None or (who == "best" and arm.reference):
+                if is_there:
+                    self._remove_tags(key, [RESULT_TAG])
+                continue
+            change = self._update_of(key)
+            change.dataset_inputs = self._dataset_inputs()
+            name = self._result_run_name(who, arm, arms.get("baseline"))
+            if is_there:
+                change.new_name = name
+            else:
+                change.parent, change.name, change.start_ms = STUDY_RUN_KEY, name, run_store.to_milliseconds(time)
+            seeds = f"seed{'s' * (len(arm.seeds) > 1)} {', '.join(map(str, arm.seeds))}"
+            given = ", ".join(f"{key} = {format_parameter(value)}" for key, value in (arm.params or {}).items())
+            tags = {"study.kind": "result", run_store.RESULT_ARM_TAG: who, RESULT_TAG: "true"}
+            tags[run_store.NOTE_TAG] = "\n\n".join(filter(None, (f"{note}, on {seeds}.", escape_markdown(given))))
+            self._set_tags(key, {**inherited_tags(self._spec, self.record), **tags})
+            own = _metrics_of_arm(news if is_there else values, who)
+            self._add_metrics(key, own, time, 0)
+            self._end_run(key, time, "complete")
+
+    def _result_run_name(self, who: str, arm: ArmSummary, baseline: ArmSummary | None) -> str:
+        if who == "ensemble":
+            return f"{self._spec.name}, ensemble"
+        if who == "baseline":
+            return who
+        return f"{who}: {'the baseline' if baseline and arm.trial == baseline.trial else f'trial {arm.trial}'}"
+
     def _mark_best_reference(self, best: str | None) -> None:
         """Tag the run of the reference that is the study's result, and put the star before its name."""
         for name in self.record.reference_events:
             key, is_best = run_store.reference_run_key(name), name == best
             self._set_tags(key, {"study.best": "true"}) if is_best else self._remove_tags(key, ["study.best"])
-            self._update_of(key).new_name = (BEST_RUN_PREFIX if is_best else "") + key
+            self._update_of(key).new_name = (BEST_RUN_PREFIX if is_best else "") + _reference_run_name(name)
 
     def _tag_runs(self, tag: str, candidates: Iterable[Candidate], sign: str = "") -> None:
         """Tag the runs of configurations and put a sign before their names; take both from those of earlier ones."""
@@ -508,6 +582,16 @@ class EventTranslator:
         names = sorted(metrics, key=place)
         points = ((name, value) for name in names if (value := metrics[name]) is not None)
         self._update_of(key).metric_values += (run_store.MetricValue(*point, at, step) for point in points)
+
+
+def _reference_run_name(name: str) -> str:
+    """Return the name of a reference's run: what tells it from others comes first, as MLflow cuts its end."""
+    return REFERENCES[name].description if name in REFERENCES else name
+
+
+def _metrics_of_arm(values: Mapping[str, float], who: str) -> dict[str, float]:
+    """Return those of WHO/SPLIT/NAME that are of one arm, as SPLIT/NAME."""
+    return {name.removeprefix(f"{who}/"): value for name, value in values.items() if name.startswith(f"{who}/")}
 
 
 EXCLUDED_NODES_TAG = "study.unusable_nodes"

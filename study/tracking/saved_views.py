@@ -8,11 +8,15 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from study.ranking.summary import result_metrics
 from study.spec import StudySpec
-from study.tracking.tracking_state import FINAL_VIEW_KEY, SEARCH_VIEW_KEY, view_url
+from study.tracking.tracking_state import FINAL_VIEW_KEY, RESULTS_VIEW_KEY, SEARCH_VIEW_KEY, view_url
 
 BROKEN_LIMITS_TAG = "study.broken_limits"
 """Tag of a complete trial that breaks limits of the study."""
+
+RESULT_TAG = "study.result"
+"""Tag of what is compared when a study is over: best, baseline, what needs no search, final trainings, ensembles."""
 
 ALL_FOLDS_PREFIX = "all_folds/"
 """Prefix of metrics of a configuration on the samples of all folds together."""
@@ -25,8 +29,9 @@ SEARCH_STAGES, RERUN_STAGES = ("baseline", "search", "replicate"), ("confirm", "
 """Stages of the search, and of what runs again after it."""
 
 SEARCH_DESCRIPTION = """\
-Search for {aims}. *Views*, above the list of runs, has {views}: the best beside the baseline; the trials of the search,
-by {searched}; what ran again after it, by {decides}, which decides; final trainings; and every trial.
+Search for {aims}. *Views*, above the list of runs, has {views}: a row each for the best, the baseline, what
+needs no search and final trainings; the trials of the search, by {searched}; what ran again after it, by {decides},
+which decides; the seeds of final trainings; and every trial.
 
 Each run in the list is a study, whose description says what came of it; *+* beside it shows its trials. A ★ marks the
 result, on each of its seeds: it is chosen on fresh seeds and with a margin, so that it need not be first; of several
@@ -44,8 +49,11 @@ Each run in the list is a final training, whose description says what came of it
 BASE_COLUMNS = ("attributes.`Run Name`", "attributes.`Created`", "attributes.`Duration`")
 """Columns that each view begins with."""
 
-PIXELS_PER_CHARACTER, HEAD_PIXELS = 7.5, 30
-"""Width of a column's head, by its name: the UI cuts one that is wider than its 100 pixels."""
+PIXELS_PER_CHARACTER, NAME_PIXELS_PER_CHARACTER, HEAD_PIXELS = 7.5, 6.7, 30
+"""Width of a column's head, in bold, and of a run's name: the UI cuts what is wider than its column."""
+
+NAME_PIXELS, MAX_NAME_PIXELS = 250, 420
+"""Width of the column of runs' names: as `★ trial 13, seed 0, fold 3` needs; the most that a study's name gets."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +84,10 @@ def saved_view_tags(spec: StudySpec) -> dict[str, str]:
             "groupBy": BY_CONFIGURATION if view.by_configuration else None,
             "selectedColumns": view.columns,
             "columnOrder": [*BASE_COLUMNS, *view.columns],
-            "columnWidths": {column: _head_pixels(column) for column in view.columns},
+            "columnWidths": {
+                BASE_COLUMNS[0]: _name_pixels(spec) if key in (RESULTS_VIEW_KEY, FINAL_VIEW_KEY) else NAME_PIXELS,
+                **{column: _head_pixels(column) for column in view.columns},
+            },
         }
         saved = {"name": view.name, "createdAt": now + place, "updatedAt": now + place, "state": json.dumps(state)}
         tags[f"{SAVED_VIEW_TAG_PREFIX}{key}"] = json.dumps(saved)
@@ -133,15 +144,12 @@ def _views(spec: StudySpec) -> dict[str, _View]:
     )
     seed, stage = "params.`train.seed`", "tags.`study.stage`"
     broken = [f"tags.`{BROKEN_LIMITS_TAG}`"] * bool(spec.objective.constraints)
-    needed = [f"{split}/{name.split('/')[1]}" for name in spec.objective.needed_metrics for split in ("val", "test")]
-    results = _metric_columns(f"{who}/{name}" for name in needed for who in ("best", "baseline"))
-    of_final = _metric_columns(f"{who}/{name}" for name in needed for who in ("final", "ensemble"))
     of_seeds = [*([] if spec.folds else val), *final_test, seed]  # with folds nothing validates a final training
     final = _View("Final training", _trials_filter(*SEARCH_STAGES, *RERUN_STAGES), of_seeds)
     if spec.final_seeds is not None:
         return {FINAL_VIEW_KEY: final}
     return {
-        "results": _View("Results", RESULTS_FILTER, [*results, *of_final, *_metric_columns(needed)]),
+        RESULTS_VIEW_KEY: _View("Results", f"tags.`{RESULT_TAG}` = 'true'", _metric_columns(_result_columns(spec))),
         SEARCH_VIEW_KEY: _View(
             "Search", _trials_filter(*RERUN_STAGES, "final"), [*val, *broken, *keys, stage, *of_one_method]
         ),
@@ -156,8 +164,11 @@ def _views(spec: StudySpec) -> dict[str, _View]:
     }
 
 
-RESULTS_FILTER = "tags.`study.kind` != 'trial' and tags.`study.kind` != 'own'"
-"""Filter for studies, final trainings and what needs no search."""
+def _result_columns(spec: StudySpec) -> list[str]:
+    """Return the study's metrics on both splits and accuracies on test; more would push these out of sight."""
+    needed = {name.split("/")[1] for name in spec.objective.needed_metrics}
+    shown = [name for name in result_metrics(spec) if name.startswith("test/") or name.split("/")[1] in needed]
+    return sorted(shown, key=lambda name: 0 if name.split("/")[1] in needed else 1 if name == "test/accuracy" else 2)
 
 
 def _metric_columns(names: Iterable[str]) -> list[str]:
@@ -167,6 +178,12 @@ def _metric_columns(names: Iterable[str]) -> list[str]:
 def _trials_filter(*left_out: str) -> str:
     """Return MLflow's filter for the trials of all but some stages."""
     return " and ".join(["tags.`study.kind` = 'trial'", *(f"tags.`study.stage` != '{stage}'" for stage in left_out)])
+
+
+def _name_pixels(spec: StudySpec) -> int:
+    """Return the width of names with the study's own in them, whose ends tell two final trainings apart."""
+    longest = f"{spec.name}-baseline-final, seed 10"
+    return max(NAME_PIXELS, min(MAX_NAME_PIXELS, int(2 * HEAD_PIXELS + NAME_PIXELS_PER_CHARACTER * len(longest))))
 
 
 def _head_pixels(column: str) -> int:

@@ -18,8 +18,9 @@ from study.tracking.connection import correct_artifact_locations, format_mlflow_
 STUDY_RUN_KEY = "study"
 """Key of the study's own run; those of its trials are their numbers, as text."""
 
-SEARCH_VIEW_KEY, FINAL_VIEW_KEY = "study", "final"
-"""Keys of the views of an experiment that links open: the trials of a search, and those of final trainings."""
+RESULTS_VIEW_KEY, SEARCH_VIEW_KEY, FINAL_VIEW_KEY = "results", "study", "final"
+"""Keys of the views of an experiment that links open: a row per result, the trials of a search, those of final
+trainings."""
 
 
 @dataclass

@@ -16,11 +16,13 @@ from study.tracking.connection import correct_artifact_locations, move_damaged_d
 from study.tracking.run_store import MAX_PARALLEL_REQUESTS, NOTE_TAG, MlflowRunStore, RunUpdate, to_milliseconds
 from study.tracking.runs_from_events import EventTranslator, study_description
 from study.tracking.tracking_state import (
+    RESULTS_VIEW_KEY,
     STUDY_RUN_KEY,
     TrackingState,
     run_page_url,
     study_id_of_ledger,
     trials_page_url,
+    view_url,
 )
 
 EVENTS_PER_BATCH = 500
@@ -113,7 +115,9 @@ class LedgerToMlflowWriter:
         for path, folder in files.items():
             self._log_artifact(STUDY_RUN_KEY, path, folder)
         shown = {path.name: f"{folder}/{path.name}" if folder else path.name for path, folder in files.items()}
-        links = {"the trials": trials_page_url(progress.experiment, self._spec.final_seeds is not None)}
+        is_final = self._spec.final_seeds is not None
+        links = {} if is_final else {"the results in a table": view_url(progress.experiment, RESULTS_VIEW_KEY)}
+        links["the trials"] = trials_page_url(progress.experiment, is_final)
         linked = [name for name in LINKED_ARTIFACTS if name in shown]
         links |= {name: run_page_url("", progress.experiment, run_id, shown[name]) for name in linked}
         text = study_description(Results(self._spec, self._events.record), lead, links)

@@ -125,7 +125,7 @@ def test_train_exported_file_on_seeds(finished: Command) -> None:
     status = json.loads(finished("status", "tiny-final", "--json").stdout)
     assert status["final"]["metrics"]["test/accuracy"]["n"] == 3
     assert "(3 seeds)" in out
-    assert len(Runs(Home(finished.home).tracking_uri, "tiny-final", within="tiny").all) == 4
+    assert len(Runs(Home(finished.home).tracking_uri, "tiny-final", within="tiny").all) == 5
 
 
 def _timeless(metrics: dict[str, Any]) -> dict[str, Any]:

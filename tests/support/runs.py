@@ -50,11 +50,12 @@ class Runs:
         return {entry.path for entry in self.client.list_artifacts(self.by_name[name].info.run_id, folder)}
 
     def agree_with(self, record: StudyRecord, metric: str = "val/accuracy") -> None:
-        """Each trial has one run, ended as it ended, with the metric of each epoch once and in order."""
+        """Each trial has one run, ended as it ended, with the metric of each epoch once and in order; and the study."""
         trials = {int(run.data.tags["study.trial"]): run for run in self.all if "study.trial" in run.data.tags}
         assert sorted(trials) == sorted(record.trials)
-        assert len(self.all) == 1 + len(trials)
-        (study,) = (run for run in self.all if "study.trial" not in run.data.tags)
+        (study,) = (run for run in self.all if run.data.tags["study.kind"] == "study")
+        results = [run.data.tags["study.arm"] for run in self.all if run.data.tags["study.kind"] == "result"]
+        assert len(self.all) == 1 + len(trials) + len(set(results))
         assert study.info.status == "FINISHED"
         for number, trial in record.trials.items():
             run = trials[number]

@@ -33,6 +33,7 @@ STATUS = {
     "trial 2, seed 0": "KILLED",
     "trial 3, seed 0": "FAILED",
     "trial 4, seed 0": "FINISHED",
+    "best: trial 0": "FINISHED",
 }
 """How its runs end."""
 

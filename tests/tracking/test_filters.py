@@ -35,6 +35,7 @@ BEST = {f"trial 1, seed {seed}" for seed in (0, 1, 2)}
 FOUND = {
     "tags.`study.kind` = 'study'": {"quickstart"},
     "tags.`study.kind` = 'own'": set(),
+    "tags.`study.result` = 'true'": {"best: trial 1", "baseline"},
     "tags.`study.kind` = 'reference'": set(),
     "tags.`study.front` = 'true'": set(),
     "tags.`study.kind` = 'trial'": {*BASELINE, *BEST, "trial 2, seed 0", "trial 7, seed 0"},
@@ -113,7 +114,7 @@ def test_each_view_shows_the_trials_of_its_stages(runs: Runs) -> None:
     found = {name: names(runs, view["searchFilter"]) for name, view in saved_views(experiment.tags).items()}
     search = {"baseline, seed 0", "trial 1, seed 0", "trial 2, seed 0", "trial 7, seed 0"}
     assert found == {
-        "Results": {"quickstart"},
+        "Results": {"best: trial 1", "baseline"},
         "Search": search,
         "Fresh seeds": FOUND["tags.`study.stage` = 'confirm'"],
         "Final training": set(),

@@ -184,7 +184,9 @@ def test_what_needs_no_search_has_a_run_of_its_own_and_the_star_where_it_is_the_
     assert [run.status for run in runs.values()] == ["FINISHED", "FINISHED", "FAILED"]
     assert [point.value for point in runs["logistic_regression"].metric_values] == [0.8]
     assert runs["threshold_optimizer"].tags["failure"] == "no room"
-    assert runs["logistic_regression"].new_name == f"{BEST_RUN_PREFIX}reference logistic_regression"
+    assert [run.name for run in runs.values()][:2] == ["logistic regression", "the most frequent class for all"]
+    assert runs["logistic_regression"].new_name == f"{BEST_RUN_PREFIX}logistic regression"
+    assert [run.tags.get("study.result") for run in runs.values()] == ["true", "true", None]
     assert runs["logistic_regression"].tags["study.best"] == "true"
     assert "study.best" not in runs["majority"].tags | by_key["1"].tags
     assert all(_run_key_of_tags(run.tags) == f"reference {name}" for name, run in runs.items()), (
@@ -205,6 +207,56 @@ def test_a_reference_that_replaces_a_trial_as_the_result_leaves_nothing_of_the_t
     assert values["search/val/accuracy_sd"] == pytest.approx(0.2 / 2**0.5)
     assert (run.tags.get("study.best_seeds"), run.tags["study.search_seeds"]) == (None, "0, 1")
     assert "study.best_seeds" in run.removed_tags
+
+
+def values_of(run: RunUpdate) -> dict[str, float]:
+    return {point.name: point.value for point in run.metric_values}
+
+
+def test_best_and_baseline_are_a_row_each_with_the_metrics_of_a_trial() -> None:
+    """As what needs no search is, so that one column compares them; the study's own run has those of its best."""
+    spec = quickstart("search.confirm.top=0", "search.metric=val/log_loss")
+    further = [{"val/accuracy": value, "val/auc": value} for value in (0.4, 0.9)]
+    trials = [
+        Told(stage, [loss], params=PARAMS, metric="val/log_loss", further=of)
+        for stage, loss, of in zip(("baseline", "search"), (0.7, 0.3), further, strict=True)
+    ]
+    by_key = brought(spec, *trials)
+    expected = {"val/log_loss": 0.3, "val/accuracy": 0.9}
+    best, baseline = by_key["result best"], by_key["result baseline"]
+    assert (best.name, values_of(best)) == ("best: trial 1", expected)
+    assert (baseline.name, values_of(baseline)) == ("baseline", {"val/log_loss": 0.7, "val/accuracy": 0.4})
+    assert expected.items() <= values_of(by_key[STUDY_RUN_KEY]).items()
+    for key in ("result best", "result baseline"):
+        run = by_key[key]
+        assert (run.parent, run.status, run.tags["study.result"]) == (STUDY_RUN_KEY, "FINISHED", "true")
+        assert _run_key_of_tags(run.tags) == key, "it is found again by its tags"
+        assert {point.step for point in run.metric_values} == {0}, "MLflow draws a bar"
+    assert "study.result" not in by_key[STUDY_RUN_KEY].tags
+    assert "method.alpha = 1" in best.tags["mlflow.note.content"].replace("\\", "")
+
+
+def test_a_trial_that_a_reference_replaces_as_the_result_is_no_row_as_the_best_any_more() -> None:
+    more: list[tuple[str, dict[str, Any]]] = [("closed", {"state": "complete"}), ("opened", {"owner": "ada"})]
+    more.append(("reference", {"name": "logistic_regression", "metrics": {"val/accuracy": 0.8}, "seconds": 2.0}))
+    trials = (Told("baseline", [0.5], params=PARAMS), Told("search", [0.7], params=PARAMS))
+    by_key = brought(quickstart("search.references=true", "search.confirm.top=0"), *trials, more=more)
+    assert "study.result" in by_key["result best"].removed_tags
+    search = by_key["result search"]
+    assert (search.name, values_of(search)["val/accuracy"]) == ("search: trial 1", 0.7)
+    assert values_of(by_key[STUDY_RUN_KEY])["val/accuracy"] == 0.8
+
+
+def test_a_final_training_and_its_ensemble_are_a_row_each_under_the_studys_name() -> None:
+    spec = replace(quickstart(), name="birds-final", final_seeds=(1, 2))
+    joined = ("ensemble", {"trials": [0, 1], "metrics": {"test/accuracy": 0.7, "test/auc": 0.9}})
+    tested = [("tested", {"trial": trial, "metrics": {"test/accuracy": 0.5 + 0.1 * trial}}) for trial in (0, 1)]
+    by_key = brought(spec, *(Told("final", [0.5], seed=seed) for seed in (1, 2)), more=[*tested, joined])
+    assert [by_key[key].name for key in ("0", "1")] == ["birds-final, seed 1", "birds-final, seed 2"]
+    study, ensemble = by_key[STUDY_RUN_KEY], by_key["result ensemble"]
+    assert study.tags["study.result"] == ensemble.tags["study.result"] == "true"
+    assert values_of(study)["test/accuracy"] == values_of(study)["final/test/accuracy"] == pytest.approx(0.55)
+    assert (ensemble.name, values_of(ensemble)["test/accuracy"]) == ("birds-final, ensemble", 0.7)
 
 
 def test_a_trials_run_says_what_it_is_for() -> None:
@@ -245,8 +297,12 @@ def test_a_studys_run_shows_its_own_metric_of_the_best_first() -> None:
         Told("search", [0.9], further=further),
     )
     names = [point.name for point in by_key[STUDY_RUN_KEY].metric_values]
-    assert names[0] == "best/val/accuracy"
-    assert [name for name in names if name.endswith("/accuracy")] == ["best/val/accuracy", "baseline/val/accuracy"]
+    assert [name for name in names if name.endswith("/accuracy")] == [
+        "val/accuracy",
+        "best/val/accuracy",
+        "baseline/val/accuracy",
+    ]
+    assert names[0] == "val/accuracy"
 
 
 def test_a_parameter_that_does_not_apply_to_a_trial_is_not_among_its_own() -> None:

@@ -9,7 +9,7 @@ from contextlib import closing
 import pytest
 from runs import Runs
 from servers import answering
-from tracked_study import PARAMS, SESSION, SPEC
+from tracked_study import PARAMS, SESSION, SPEC, STATUS
 
 from study.home.events import EpochReported, SessionClosed, SessionOpened, TrialDecided, TrialEnded, TrialStarted
 from study.home.folder import Home, StudyFolder
@@ -44,6 +44,10 @@ def test_a_growing_ledger_is_followed(home: Home) -> None:
     assert not tracker.is_behind
     assert runs.artifacts("quickstart") == {"report", "study.yaml"}
     assert runs.artifacts("quickstart", "report") == {"report/report.md"}
+    note = Runs(home.tracking_uri, SPEC.name).by_name["quickstart"].data.tags["mlflow.note.content"]
+    experiment = runs.all[0].info.experiment_id
+    for key in ("results", "study"):
+        assert f"(#/experiments/{experiment}/runs?viewStateShareKey={key}&" in note, "its views are one click away"
 
 
 @pytest.mark.parametrize("status", [401, 404])
@@ -91,7 +95,7 @@ def test_a_server_that_refuses_is_told_of_and_the_rest_comes_later(
     other = MlflowTracker(home, folder, SPEC)
     other.start_following()
     assert other.finish_writing() is None
-    assert len(Runs(home.tracking_uri, SPEC.name).all) == 6
+    assert len(Runs(home.tracking_uri, SPEC.name).all) == len(STATUS)
 
 
 @pytest.mark.slow

@@ -79,7 +79,9 @@ def test_runs_say_what_they_were(brought: Runs) -> None:
         assert tags["mlflow.source.git.commit"] == "abc"
         assert (tags["study.owner"], tags["mlflow.user"]) == ("ada", "ada")
         assert (tags["mlflow.source.name"], tags["mlflow.source.type"]) == ("study 1", "LOCAL")
-        if name != "quickstart":
+        if name == "best: trial 0":
+            assert run.data.params == {}, "MLflow changes no parameter, and the best changes"
+        elif name != "quickstart":
             seed = {"train.seed": int(name == "trial 0, seed 1")}
             differing = {key: value for key, value in {**PARAMS, **seed}.items() if key not in run_of_study.data.params}
             assert run.data.params == {key: str(value) for key, value in {**differing, **seed}.items()}
@@ -257,7 +259,8 @@ def test_a_final_training_is_nested_in_its_study_in_one_experiment(home: Home, f
         found = Runs(home.tracking_uri, place).by_name
         above = runs.by_name["quickstart"].info.run_id if place == SPEC.name else None
         assert found[final.name].data.tags.get("mlflow.parentRunId") == above
-        assert found["final, seed 7"].data.tags["mlflow.parentRunId"] == found[final.name].info.run_id
+        trained_run = found[f"{final.name}, seed 7"]
+        assert trained_run.data.tags["mlflow.parentRunId"] == found[final.name].info.run_id
     assert remove_study_runs(home, home.find_study("final")) == 2
     check(Runs(home.tracking_uri, SPEC.name))
 
@@ -272,9 +275,14 @@ def test_the_page_offers_the_search_alone_and_what_ran_again_by_views(brought: R
     assert not any("test/" in column for column in search["selectedColumns"]), "the search knows no test split"
     assert "metrics.`test/accuracy`" in fresh["selectedColumns"]
     assert [by["groupByData"] for by in fresh["groupBy"]["groupByKeys"]] == ["study.configuration"]
-    assert {"metrics.`best/val/accuracy`", "metrics.`baseline/test/accuracy`"} <= set(
-        views["Results"]["selectedColumns"]
-    )
+    assert views["Results"]["selectedColumns"] == ["metrics.`val/accuracy`", "metrics.`test/accuracy`"]
+    of_loss = saved_views(saved_view_tags(quickstart("search.metric=val/shrunk_unbiased_log_loss")))["Results"]
+    assert [column.partition("`")[2].rstrip("`") for column in of_loss["selectedColumns"]] == [
+        "val/shrunk_unbiased_log_loss",
+        "test/shrunk_unbiased_log_loss",
+        "test/accuracy",
+        "test/shrunk_unbiased_accuracy",
+    ]
 
 
 def test_the_description_of_an_experiment_links_to_each_view(brought: Runs) -> None:
@@ -294,6 +302,11 @@ def test_no_two_columns_of_a_view_have_heads_that_are_cut_alike() -> None:
         assert set(view["selectedColumns"]) <= set(view["columnOrder"])
         for column in view["selectedColumns"]:
             assert view["columnWidths"][column] >= 7 * len(column.partition("`")[2])
+        assert view["columnWidths"]["attributes.`Run Name`"] >= 6.6 * len("★ trial 13, seed 0, fold 3") + 60
+    of_birds = saved_views(saved_view_tags(replace(of_loss, name="birds-of-the-north")))
+    for name in ("Results", "Final training"):
+        pixels = of_birds[name]["columnWidths"]["attributes.`Run Name`"]
+        assert pixels >= 6.6 * len("birds-of-the-north-baseline-final, seed 6") + 60, "its end tells it from the other"
 
 
 def test_every_stage_is_in_one_view_besides_that_of_all_trials() -> None:

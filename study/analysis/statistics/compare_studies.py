@@ -16,6 +16,8 @@ from study.ranking.summary import ArmSummary, StudySummary, summarise
 from study.spec import StudySpec
 from study.spec.objective import MetricConstraint
 from study.spec.reference_models import REFERENCES
+from study.spec.section_models import default_as_in_file
+from study.spec.trial_sections import section_knobs
 from study.text import flatten_mapping, format_parameter
 
 
@@ -26,7 +28,8 @@ class ComparedStudy:
     Attributes:
         gain: best minus baseline by metric, with its 95% interval.
         against: best minus the first study's best, see `differences_to_first`.
-        settings: the keys that differ between these studies, without the searched ones.
+        settings: the keys that differ between these studies, without the searched ones; and without those that not all
+            of them have, which the others have at their defaults: they come with a method's or a network's name.
     """
 
     summary: StudySummary = field(metadata=FLATTEN_FIELDS)
@@ -112,7 +115,13 @@ def compare_studies(studies: Sequence[Results], metric: str | None = None) -> li
     is_final = studies[0].spec.final_seeds is not None
     settings = [_compared_settings(results.spec) for results in studies]
     keys = dict.fromkeys(key for values in settings for key in values)
-    differing = [key for key in keys if any(values.get(key) != settings[0].get(key) for values in settings)]
+    of_all = set.intersection(*({*values, *of.spec.search.space} for of, values in zip(studies, settings, strict=True)))
+    given = of_all.union(
+        *(values.keys() - _keys_at_default(of.spec) for of, values in zip(studies, settings, strict=True))
+    )
+    differing = [
+        key for key in keys if key in given and any(values.get(key) != settings[0].get(key) for values in settings)
+    ]
     return [
         ComparedStudy(
             summarise(results),
@@ -223,6 +232,17 @@ def _compared_settings(spec: StudySpec) -> dict[str, Value]:
     if spec.final_seeds is not None:
         found.pop("train.seed")  # each of its trials has its own
     return {key: value for key, value in found.items() if key not in spec.search.space}
+
+
+def _keys_at_default(spec: StudySpec) -> set[str]:
+    """Return the keys of model and method that have their defaults: those of the two sections whose keys vary."""
+    return {
+        f"{section}.{key}"
+        for section in ("model", "method")
+        if "name" in (values := spec.base.get(section, {}))
+        for key, knob in section_knobs(section, values).items()
+        if key in values and values[key] == default_as_in_file(knob.default)
+    }
 
 
 COMPARED_SEARCH_KEYS = ("sampler", "trials", "seed", "replicates", "constraints", "early_stopping", "confirm")

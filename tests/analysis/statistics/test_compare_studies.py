@@ -33,6 +33,7 @@ RAN = record(
     Told("confirm", [0.6], seed=1, repeats=1, params={"method.alpha": 0.1}, tested={"test/accuracy": 0.5}),
     Told("confirm", [0.8], seed=2, repeats=1, params={"method.alpha": 0.1}, tested={"test/accuracy": 0.5}),
 )
+SEARCHED, OTHER = "method.alpha: {low: 0.1, high: 1.0}", "train.learning_rate: {low: 0.001, high: 0.1}"
 BEGUN = record(Told("baseline", [0.5]), Told("search", [], "running"))
 
 
@@ -56,6 +57,26 @@ def test_what_each_found_and_cost() -> None:
         "| train.epochs | 20 | 40 |",
         "| search.trials | 3 | 9 |",
     ]
+
+
+def test_keys_that_only_one_method_has_are_rows_where_they_are_set() -> None:
+    """Those at their defaults come with the method's name; a training of the baseline ended with 22 rows of them."""
+    methods = {"plain": "{name: cross_entropy, class_weights: 0.5}", "other": "{name: eps_sup_info_nce, epsilon: 0.25}"}
+    nothing_searched = "search.space={}", "search.baseline=null"
+    specs = [replace(quickstart(f"method={one}", *nothing_searched), name=name) for name, one in methods.items()]
+    rows = printed_comparison(compare_studies([Results(spec, BEGUN) for spec in specs])).set_index("")
+    assert [name for name in rows.index if name.startswith("method.")] == [
+        "method.name",
+        "method.class_weights",
+        "method.epsilon",
+    ]
+    assert rows.loc["method.epsilon"].tolist() == ["-", "0.25"]
+
+
+def test_a_key_that_one_study_searches_is_a_row_where_another_has_it_at_its_default() -> None:
+    searching, fixed = (quickstart(f"search.space={{{space}}}", "search.baseline=null") for space in (SEARCHED, OTHER))
+    specs = [replace(spec, name=name) for spec, name in ((searching, "searching"), (fixed, "fixed"))]
+    assert compare_studies([Results(spec, BEGUN) for spec in specs])[1].settings["method.alpha"] == 1.0
 
 
 def test_of_several_limits_those_that_the_best_breaks_are_named() -> None:
