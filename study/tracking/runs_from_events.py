@@ -524,7 +524,9 @@ class EventTranslator:
             else:
                 change.parent, change.name, change.start_ms = STUDY_RUN_KEY, name, run_store.to_milliseconds(time)
             seeds = f"seed{'s' * (len(arm.seeds) > 1)} {', '.join(map(str, arm.seeds))}"
-            given = ", ".join(f"{key} = {format_parameter(value)}" for key, value in (arm.params or {}).items())
+            given = ", ".join(
+                f"{key} = {self._spec.label_with_name(key, value)}" for key, value in (arm.params or {}).items()
+            )
             tags = {"study.kind": "result", run_store.RESULT_ARM_TAG: who, RESULT_TAG: "true"}
             tags[run_store.NOTE_TAG] = "\n\n".join(filter(None, (f"{note}, on {seeds}.", escape_markdown(given))))
             self._set_tags(key, {**inherited_tags(self._spec, self.record), **tags})
