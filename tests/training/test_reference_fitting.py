@@ -148,7 +148,6 @@ def test_a_trial_fits_it_keeps_it_and_reads_it_back(name: str, classes: int, tmp
     rows = {name: ReferenceRows.from_split(each, facts) for name, each in dataset.splits.items()}
     expected = measure_reference(fit_reference(name, rows["train"], 0), {"val": rows["val"]}, 0)
     assert {key: reported.get(key, math.nan) for key in expected} == pytest.approx(expected, abs=1e-6, nan_ok=True)
-    assert reported["speed/rows_per_second"] > 0
     trial.save_model(tmp_path / "model.safetensors")
     again = Trial(config, dataset, "cpu", begins=False)
     again.load_model(tmp_path / "model.safetensors")
