@@ -224,7 +224,7 @@ def trial(
     if metrics is not None:
         facts = study.facts_of_data(study.trial_document({})["data"])
         names = facts.class_names, facts.bias_names
-        rows = single_trial.metrics_table(metrics, *names, begun.group_sizes)
+        rows = single_trial.metrics_table(metrics, *names, facts.is_table, begun.group_sizes)
         print_text("\n".join([f"\nall metrics after epoch {metrics['epoch']:.0f}:", *rows]))
 
 

@@ -40,6 +40,7 @@ def metrics_table(
     metrics: Mapping[str, float],
     classes: LabelNames = None,
     biases: LabelNames = None,
+    is_table: bool = False,
     sizes: Mapping[str, int] = MappingProxyType({}),
 ) -> list[str]:
     """Return the lines of a table of every metric of an epoch.
@@ -49,6 +50,7 @@ def metrics_table(
 
     Args:
         classes, biases: names in the order of their numbers.
+        is_table: whether the samples are rows, not images.
         sizes: of each group, by its metric's reported name; empty: not known.
     """
     names = dict.fromkeys(name.partition("/")[2] for name in metrics if name.startswith(("val/", "test/")))
@@ -58,7 +60,11 @@ def metrics_table(
         if STANDARD_ERROR_SUFFIX not in name
     ]
     shown = [split for place, split in enumerate(TABLE_SPLITS, 1) if any(row[place] for row in rows)]
-    others = {name: value for name, value in metrics.items() if "/" in name and not name.startswith(("val/", "test/"))}
+    others = {
+        "speed/rows_per_second" if is_table and name == "speed/images_per_second" else name: value
+        for name, value in metrics.items()
+        if "/" in name and not name.startswith(("val/", "test/"))
+    }
     wide = max(map(len, [*(row[0] for row in rows), *others]), default=0)
     lines = [COLUMN_GAP.join([" " * wide, *(f"{split:<18}" for split in shown)])] if shown else []
     for name, *cells in rows:

@@ -194,12 +194,12 @@ class FoldJoiner:
 
     def _metrics_without_interval(self, verdict: FoldPredictions) -> set[str]:
         """Return the metrics whose values are off by more than chance, as of one split; differences are not."""
-        everyone, ends = np.arange(len(self._target)), "_standard_error"
+        everyone = np.arange(len(self._target))
         scores = verdict.scores_from_log_losses(everyone, self._target, self._facts.classes)
         predicted = torch.from_numpy(verdict.classes)
         values = metrics.compute_metrics(scores, predicted, self._target, self._bias, self._facts, errors=True)
-        known = {name.removesuffix(ends) for name in values if name.endswith(ends) and not values[name].isnan()}
-        return {f"val/{name}" for name in STANDARD_ERROR_FUNCTIONS if name not in known}
+        known = {name for name, value in values.items() if not value.isnan()}
+        return {f"val/{name}" for name in STANDARD_ERROR_FUNCTIONS if f"{name}_standard_error" not in known}
 
     def _join_repeats(self, runs: Sequence[TrialRecord]) -> list[FoldPredictions]:
         """Return the joined predictions, one for each time that all folds ran."""

@@ -438,7 +438,6 @@ class EpochProfiler:
 
     Args:
         device: the trial's. Making the clock starts CUDA's peak of memory anew.
-        is_table: whether the samples are rows, not images.
 
     Example:
         >>> clock = EpochProfiler(torch.device("cpu"))
@@ -446,12 +445,12 @@ class EpochProfiler:
         ...     batch = [1, 2]
         >>> with clock.phase("training"):
         ...     total = sum(batch)
-        >>> sorted(clock.end_epoch(samples=2))[:2]
+        >>> sorted(clock.end_epoch(images=2))[:2]
         ['memory/peak_mib', 'speed/images_per_second']
     """
 
-    def __init__(self, device: torch.device, is_table: bool = False) -> None:
-        self._device, self._samples = device, "rows" if is_table else "images"
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
         kind: type[HostPhaseTimer | CudaPhaseTimer] = CudaPhaseTimer if device.type == "cuda" else HostPhaseTimer
         self._phases = {name: kind() for name in EPOCH_PHASES}
         # the bound method of the dictionary is the fastest way from a name to its phase
@@ -461,16 +460,16 @@ class EpochProfiler:
             torch.cuda.reset_peak_memory_stats(device)
         self._started = time.perf_counter()
 
-    def end_epoch(self, samples: int) -> dict[str, float]:
+    def end_epoch(self, images: int) -> dict[str, float]:
         """Return the figures of the epoch that ends here, and start the next one.
 
         Args:
-            samples: how many it trained on.
+            images: samples trained on in it.
 
         Returns:
-            `time/epoch`, `time/data`, `time/training`, `time/evaluation` in seconds; `speed/images_per_second`, of a
-            table `speed/rows_per_second`: samples over the time of data and training; `memory/peak_mib`: on CUDA the
-            most that tensors held since the clock was made, else the most that the process ever held.
+            `time/epoch`, `time/data`, `time/training`, `time/evaluation` in seconds; `speed/images_per_second`: images
+            over the time of data and training; `memory/peak_mib`: on CUDA the most that tensors held since the clock
+            was made, else the most that the process ever held.
         """
         if self._device.type == "cuda":
             torch.cuda.synchronize(self._device)
@@ -479,7 +478,7 @@ class EpochProfiler:
         figures = {"time/epoch": now - self._started, **times}
         self._started = now
         busy = times["time/data"] + times["time/training"]
-        figures[f"speed/{self._samples}_per_second"] = samples / busy if busy else float("nan")
+        figures["speed/images_per_second"] = images / busy if busy else float("nan")
         return figures | {"memory/peak_mib": peak_memory_mib(self._device)}
 
 

@@ -219,7 +219,7 @@ class FunctionTrial:
                     # the epoch that the trial is taken at so far
                     if choice.update(metrics) if choice else epoch == epochs:
                         self._test = test
-                    cost = clock.end_epoch(samples=0)
+                    cost = clock.end_epoch(images=0)
                     shown = {name: value for name, value in metrics.items() if name not in test}
                     shown |= {name: cost[name] for name in ("time/epoch", "memory/peak_mib")}
                     beside: SavedValues = {"test": self._test, "choice": choice.state_dict() if choice else None}

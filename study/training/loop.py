@@ -346,7 +346,7 @@ class TrainingLoop:
         from study.methods.fitted import ReferenceMethod
         from study.training import reference_fitting  # scikit-learn, which no other trial needs
 
-        train, clock = self.dataset.splits["train"], self._new_clock()
+        train, clock = self.dataset.splits["train"], EpochProfiler(self.device)
         with clock.phase("training"):
             facts = models.facts_without_maps(self.config.model, self.dataset.facts)
             rows = reference_fitting.ReferenceRows.for_fitting(train, facts, self.options.seed)
@@ -354,15 +354,12 @@ class TrainingLoop:
         cast(ReferenceMethod, self.method).classifier.set_sklearn_model(model)
         with clock.phase("evaluation"):
             values = [self.evaluate(split, final=True).items() for split in self._reported_splits]
-        yield dict(chain.from_iterable(values)) | clock.end_epoch(samples=len(train))
-
-    def _new_clock(self) -> EpochProfiler:
-        return EpochProfiler(self.device, self.dataset.facts.is_table)
+        yield dict(chain.from_iterable(values)) | clock.end_epoch(images=len(train))
 
     def _remaining_epochs(self, state: TrainingState) -> Iterator[dict[str, float]]:
         """Yield the epochs after a state; see `train_epochs`."""
         options = self.options
-        step, clock = self._make_step(state.optimizer, state.probe_optimizer), self._new_clock()
+        step, clock = self._make_step(state.optimizer, state.probe_optimizer), EpochProfiler(self.device)
         for epoch in range(state.epochs_done + 1, options.epochs + 1):
             values = self.train_one_epoch(state, epoch, step, clock)
             yield values
@@ -387,7 +384,7 @@ class TrainingLoop:
         state.scheduler.step()
         with clock.phase("evaluation"):
             values = self._epoch_metrics(state, epoch, float(total) / count, batch)
-        return values | clock.end_epoch(samples=count)
+        return values | clock.end_epoch(images=count)
 
     def _make_or_restore_state(self, resume: Path | None, pause: float, choice: EpochChooser | None) -> TrainingState:
         """Make the state that training begins with, by `train_epochs`'s arguments; restore it if `resume` is there."""

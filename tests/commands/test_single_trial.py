@@ -59,6 +59,12 @@ def test_what_is_no_number_has_no_unit() -> None:
     assert accuracy == "accuracy  50.0%"
 
 
+def test_the_speed_on_a_table_is_in_rows() -> None:
+    speed = {"speed/images_per_second": 12.5}
+    assert metrics_table(speed) == ["speed/images_per_second  12.500"]
+    assert metrics_table(speed, is_table=True) == ["speed/rows_per_second  12.500"]
+
+
 def test_what_a_users_function_raises_is_the_users(capsys: pytest.CaptureFixture[str]) -> None:
     given: dict[str, Any] = {"name": "mine", "metric": "val/accuracy", "maximize": None, "epochs": 1, "baseline": None}
     fixed = {"how": "LookupError"}

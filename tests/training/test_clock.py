@@ -22,17 +22,12 @@ def test_each_phase_has_its_time_and_an_epoch_all_of_it() -> None:
             time.sleep(0.02)
     with clock.phase("evaluation"):
         time.sleep(0.05)
-    found = clock.end_epoch(samples=90)
+    found = clock.end_epoch(images=90)
     assert found["time/data"] >= 0.03
     assert found["time/training"] >= 0.06
     assert found["time/evaluation"] >= 0.05
     assert sum(found[f"time/{name}"] for name in EPOCH_PHASES) <= found["time/epoch"]
     assert found["speed/images_per_second"] == pytest.approx(90 / (found["time/data"] + found["time/training"]))
-
-
-def test_the_speed_on_a_table_is_in_rows() -> None:
-    assert "speed/rows_per_second" in EpochProfiler(CPU, is_table=True).end_epoch(1)
-    assert "speed/images_per_second" not in EpochProfiler(CPU, is_table=True).end_epoch(1)
 
 
 def test_an_epoch_starts_from_nothing() -> None:

@@ -340,7 +340,7 @@ def test_init_finds_folders_of_classes(home, monkeypatch):
     path = init.write_study_file(init.InitOptions("own", "mine"), None, False, AnswerSource(None, told.append))
     section = load_study(str(path)).base["data"]
     assert (section["labels"], section["bias"]) == ("folders", None)
-    assert "labels: folders: the class of an image is the name of its folder, the bias is not known" in told
+    assert "labels: folders: the class of an image is its folder's name, the bias is not known" in told
     with pytest.raises(UserError, match=r"--bias gender: names a column, but .*mine has no table"):
         init.write_study_file(
             init.InitOptions("own", "mine", bias="gender"), None, True, AnswerSource(None, told.append)
