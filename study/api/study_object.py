@@ -15,11 +15,12 @@ from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
 from study.metrics import format_metric
 from study.ranking import Candidate, FittedReference, Results, SeedStatistics, summary
-from study.ranking.difference import to_arm
+from study.ranking.difference import is_fitted_once, to_arm
+from study.ranking.final_model import ensemble_statistics, model_arm
 from study.ranking.json_documents import to_plain_dict
 from study.ranking.selection import CandidateSelection, trials_judged_by
 from study.spec import StudySpec
-from study.text import format_parameter, pluralise, print_text
+from study.text import format_parameter, print_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,16 +65,18 @@ class NamedValues(dict[str, ItemT]):
 
 @dataclass(frozen=True, repr=False)
 class Configuration:
-    """Configuration of a study, or the reference that is its result.
+    """Configuration of a study, the reference that is its result, or the model of a final training.
 
     Attributes:
-        trial: the number of the trial that tried it in the search; None: a reference.
-        params: the values of the searched keys; of a reference none.
+        trial: the number of the trial that tried it in the search, or trained it; None: a reference, or an ensemble.
+        params: the values of the searched keys; of a reference and a final training none.
         metrics: mean, sample standard deviation and count of every validation metric, and of every test metric that was
-            read, over `seeds`.
-        seeds: training seeds: those on which it was confirmed, else those of the search.
+            read, over `seeds`; of an ensemble its own.
+        seeds: training seeds: those on which it was confirmed, else those of the search; those of the model.
         reference: the name of a model that needs no search; None: a configuration.
         broken_limits: those of `search.constraints` that it breaks, by these metrics.
+        folds: those that its trials ran on; empty where the data has none.
+        printed_metrics: the metrics that it is printed with, where it has them; empty: all.
     """
 
     trial: int | None
@@ -82,19 +85,25 @@ class Configuration:
     seeds: tuple[int, ...]
     reference: str | None = None
     broken_limits: tuple[str, ...] = ()
+    folds: tuple[int, ...] = ()
+    printed_metrics: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """Return the configuration and its metrics, a line for each."""
-        named = self.reference or f"trial {self.trial}"
+        """Return the configuration and the metrics that `print(study)` shows, a line for each."""
+        is_ensemble = self.trial is None and not self.reference
+        named = f"ensemble of {len(self.seeds)} networks" if is_ensemble else self.reference or f"trial {self.trial}"
         params = ", ".join(f"{key} = {format_parameter(value)}" for key, value in self.params.items())
         broken = f"breaks {' and '.join(self.broken_limits)}" if self.broken_limits else ""
-        wide = max(map(len, self.metrics), default=0)
+        printed = {name: self.metrics[name] for name in self.printed_metrics if name in self.metrics} or self.metrics
+        wide = max(map(len, printed), default=0)
         values = [
             f"{name:<{wide}} {format_metric(name, of.mean, of.standard_deviation)} "
-            f"({'no seed' if self.reference else pluralise(of.count, 'seed')})"
-            for name, of in self.metrics.items()
+            f"({summary.folds_and_seeds_text(self.folds, 0 if self.reference else of.count)})"
+            for name, of in printed.items()
         ]
-        return "\n".join([", ".join(filter(None, [named, params, broken])), *values])
+        others = len(self.metrics) - len(printed)
+        more = [f"... and {others} more in .metrics"] if others else []
+        return "\n".join([", ".join(filter(None, [named, params, broken])), *values, *more])
 
     __repr__ = __str__
 
@@ -133,20 +142,50 @@ class Front(list[Configuration]):
         return f"<pre>{html.escape(repr(self))}</pre>"
 
 
-def to_configuration(spec: StudySpec, candidate: Candidate | FittedReference | None) -> Configuration | None:
+def to_configuration(results: Results, candidate: Candidate | FittedReference | None) -> Configuration | None:
     """Return what the trials of a candidate say of its configuration, or what a reference is; None for neither."""
     if candidate is None:
         return None
+    spec, printed = results.spec, _printed_metrics(results)
     if isinstance(candidate, FittedReference):
         arm = to_arm(spec, candidate)
         metrics = ranking.statistics_by_metric(spec.objective, arm.trials, arm.joined_folds)
         seeds = tuple(trial.seed for trial in arm.trials)
-        return Configuration(None, NamedValues(), NamedValues(metrics), seeds, candidate.name)
+        return Configuration(None, NamedValues(), NamedValues(metrics), seeds, candidate.name, printed_metrics=printed)
     trials = trials_judged_by(candidate)
     metrics = ranking.statistics_by_metric(spec.objective, trials, candidate.joined_folds)
     seeds, params = tuple(trial.seed for trial in trials), NamedValues(candidate.trial.params)
     broken = spec.objective.broken_constraints(candidate.confirmed_score or candidate.score)
-    return Configuration(candidate.trial.number, params, NamedValues(metrics), seeds, None, tuple(map(str, broken)))
+    folds = tuple(sorted({trial.fold for trial in trials if trial.fold is not None}))
+    limits = tuple(map(str, broken))
+    return Configuration(candidate.trial.number, params, NamedValues(metrics), seeds, None, limits, folds, printed)
+
+
+def final_model(results: Results) -> Configuration | None:
+    """Return the model of a final training, which `Study.model` loads, with its own metrics; None without one."""
+    if (arm := model_arm(results)) is None:
+        return None
+    spec, (first, *_) = results.spec, arm.trials
+    if arm.ensemble:
+        metrics, score = ensemble_statistics(results.record), spec.objective.score_of_report(arm.ensemble.metrics)
+    else:
+        metrics = ranking.statistics_by_metric(spec.objective, arm.trials)
+        score = ranking.mean_score(spec.objective, arm.trials)
+    reference = str(spec.base["method"]["model"]) if is_fitted_once(spec, results.final_trials) else None
+    return Configuration(
+        None if arm.ensemble or reference else first.number,
+        NamedValues(first.params),
+        NamedValues(metrics),
+        tuple(trial.seed for trial in arm.trials),
+        reference,
+        tuple(map(str, spec.objective.broken_constraints(score))) if score else (),
+        printed_metrics=_printed_metrics(results),
+    )
+
+
+def _printed_metrics(results: Results) -> tuple[str, ...]:
+    """Return the metrics that a study is printed with, its own first."""
+    return tuple(dict.fromkeys([*results.spec.objective.metrics, *summary.summarise(results).shown]))
 
 
 def warn_if_failed(study: "Study") -> "Study":
@@ -264,14 +303,16 @@ class Study:
 
         It is the best configuration, which may be the baseline, with several metrics the best of the `front` in
         the first. Or it is the reference that no configuration beats: that has a `reference`, no `trial` and no
-        `params`.
+        `params`. Of a final training it is the model that `model()` loads.
         """
-        return to_configuration(self.spec, self.results.reference_as_result or self.results.best)
+        if self.spec.final_seeds is not None:
+            return final_model(self.results)
+        return to_configuration(self.results, self.results.reference_as_result or self.results.best)
 
     @property
     def best_searched(self) -> Configuration | None:
         """Best configuration by the study's own ranking, whatever a reference reaches; None if no trial is complete."""
-        return to_configuration(self.spec, self.results.best)
+        return to_configuration(self.results, self.results.best)
 
     @property
     def references(self) -> "pd.DataFrame":
@@ -284,10 +325,12 @@ class Study:
     def front(self) -> Front:
         """Configurations that no other beats in every metric, the baseline among them, by the first metric.
 
-        With one metric they are the best and those that tie with it. The list is printed as a table, which its `frame`
-        is as a data frame.
+        With one metric they are the best and those that tie with it, of a final training its model. The list is printed
+        as a table, which its `frame` is as a data frame.
         """
-        found = (to_configuration(self.spec, candidate) for candidate, _ in self.results.front)
+        found = [to_configuration(self.results, candidate) for candidate, _ in self.results.front]
+        if self.spec.final_seeds is not None:
+            found = [self.best]
         needed = self.spec.objective.needed_metrics
         shown = [*needed, *(f"test/{name.partition('/')[2]}" for name in needed)]
         return Front((each for each in found if each), shown)
@@ -295,7 +338,7 @@ class Study:
     @property
     def baseline(self) -> Configuration | None:
         """Configuration that the study compares with, None if it is not complete."""
-        return to_configuration(self.spec, self.results.baseline)
+        return to_configuration(self.results, self.results.baseline)
 
     @property
     def picks(self) -> "pd.DataFrame":

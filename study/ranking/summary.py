@@ -406,15 +406,22 @@ def _all_metric_lines(rows: Iterable[tuple[str, ArmSummary]], metrics: Collectio
 
 def _metric_value_lines(who: str, arm: ArmSummary, values: MetricSummaryByName, metrics: Collection[str]) -> list[str]:
     lines, wide = [], max([26, *map(len, metrics)])
-    folds = f"{len(arm.folds)} folds, " if arm.folds and len(arm.folds) > 1 else ""
     for metric in metrics:
         if value := values.get(metric):
-            seeds = "no seed" if arm.reference else pluralise(value.n, "seed")
+            runs = folds_and_seeds_text(arm.folds or (), 0 if arm.reference else value.n)
             split = f", 95%: {format_metric_range(metric, *value.interval)}" if value.interval else ""
-            lines.append(
-                f"{who:<9} {metric:<{wide}} {format_metric(metric, value.mean, value.sd)} ({folds}{seeds}){split}"
-            )
+            lines.append(f"{who:<9} {metric:<{wide}} {format_metric(metric, value.mean, value.sd)} ({runs}){split}")
     return lines
+
+
+def folds_and_seeds_text(folds: Sequence[int], seeds: int) -> str:
+    """Return what a value is of, `5 folds, 5 seeds`.
+
+    Args:
+        folds: that the trials ran on; one alone is not named.
+        seeds: number of seeds; 0: it knows none.
+    """
+    return f"{len(folds)} folds, " * (len(folds) > 1) + (pluralise(seeds, "seed") if seeds else "no seed")
 
 
 def _interval_note(rows: Sequence[tuple[str, ArmSummary]]) -> list[str]:

@@ -15,7 +15,8 @@ from study import errors
 from study.analysis import ablation, sensitivity, trials_frame
 from study.api import run_study, study_object
 from study.api.study_object import warn_if_failed
-from study.home.folder import Home
+from study.commands.final_training import final_training_spec
+from study.home.folder import Home, StudyFolder
 from study.ranking import Results
 from study.spec import load_study
 
@@ -151,6 +152,57 @@ def test_a_configuration_is_printed_a_line_for_each_metric(mine: study.Study) ->
     first, *others = str(mine.best).splitlines()
     assert first == "trial 3, method.alpha = 0.05, method.lambda = 1.0, method.epsilon = 0.25"
     assert others[0].split(maxsplit=1) == ["val/accuracy", "65.0 ± 7.1% (2 seeds)"]
+
+
+def test_only_the_metrics_of_status_are_printed_and_folds_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All were, some 60 lines by the alphabet, and 2 folds were "2 seeds"."""
+    monkeypatch.setenv("STUDY_HOME", str(tmp_path / "home"))
+    folder = Home.locate().create_study(quickstart("name=many", "data.val=biased", "data.folds=2"))
+    groups = {f"val/group_0_{s}_accuracy": 0.5 for s in range(5)}
+    runs = [
+        Told("confirm", [0.5], params=params(0.01), seed=2 + fold, fold=fold, repeats=0, further=groups)
+        for fold in (0, 1)
+    ]
+    write_ledger(folder.ledger_file, Told("search", [0.6], params=params(0.01), fold=0, further=groups), *runs)
+    best = study.load("many").best
+    assert best is not None
+    assert best.folds == (0, 1)
+    first, *others, last = str(best).splitlines()
+    assert first.startswith("trial 0, method.alpha = 0.01")
+    assert others[0].split(maxsplit=1) == ["val/accuracy", "50.0 ± 0.0% (2 folds, 2 seeds)"]
+    assert len(others) == 1
+    assert last == f"... and {len(best.metrics) - 1} more in .metrics"
+    assert "val/group_0_3_accuracy" in best.metrics
+
+
+def final(*trials: Told) -> StudyFolder:
+    folder = Home.locate().create_study(final_training_spec(quickstart(), [6, 7], "mine-final"))
+    write_ledger(folder.ledger_file, *trials)
+    return folder
+
+
+def test_the_best_of_a_final_training_is_its_model(mine: study.Study) -> None:
+    """It was None, as no trial was of a search."""
+    folder = final(*(Told("final", [0.5 + seed / 100], seed=seed, tested={"test/accuracy": 0.4}) for seed in (6, 7)))
+    trained = study.load("mine-final")
+    assert trained.best is not None
+    assert (trained.best.trial, trained.best.seeds, trained.best.params) == (1, (7,), {})
+    assert trained.best.metrics["val/accuracy"].mean == pytest.approx(0.57)
+    assert trained.front == [trained.best]
+    assert trained.front.frame.loc[1, "test/accuracy"] == 0.4
+    append_event(folder.ledger_file, "ensemble", trials=[0, 1], metrics={"val/accuracy": 0.7, "test/accuracy": 0.6})
+    (ensemble,) = trained.refresh().front
+    assert (ensemble.trial, ensemble.reference, ensemble.seeds) == (None, None, (6, 7))
+    assert ensemble.metrics["test/accuracy"].mean == 0.6
+    assert str(ensemble).splitlines()[0] == "ensemble of 2 networks"
+    assert "0.7" in str(trained.front)
+
+
+def test_the_best_of_a_final_training_that_has_no_model_is_none(mine: study.Study) -> None:
+    final(Told("final", [0.5], "running", seed=6))
+    assert (study.load("mine-final").best, study.load("mine-final").front) == (None, [])
 
 
 def test_what_is_more_may_be_given_as_text_and_what_cannot_be_is_told(mine: study.Study) -> None:

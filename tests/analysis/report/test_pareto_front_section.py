@@ -206,8 +206,8 @@ def test_what_keeps_a_limit_in_the_search_alone_is_named_with_the_command_that_r
     metrics: str,
 ) -> None:
     results = limited(metrics)
-    assert to_configuration(results.spec, results.best).broken_limits == (f"{GAP} <= 0.05",)  # type: ignore[union-attr]
-    assert str(to_configuration(results.spec, results.best)).splitlines()[0].endswith(f"breaks {GAP} <= 0.05")
+    assert to_configuration(results, results.best).broken_limits == (f"{GAP} <= 0.05",)  # type: ignore[union-attr]
+    assert str(to_configuration(results, results.best)).splitlines()[0].endswith(f"breaks {GAP} <= 0.05")
     step = next_steps(results)[0]
     assert (step.kind, step.command) == ("confirm", "study confirm quickstart --top 2 --seeds 2")
     told = f"Kept in the search, and not run on fresh seeds yet: trial 3 ({GAP} 0.010)."
