@@ -4,7 +4,7 @@ They are numbers of rows, constants, codes, marks of missing values, dates, and 
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -235,33 +235,50 @@ def _spelling_findings(column: "pd.Series") -> Iterator[ColumnFinding]:
 
 
 SMALL_GROUP_ROWS = 20
-"""Rows of a group below which its own figures say next to nothing."""
+"""Rows of a cell or a bias class below which its own figures say next to nothing."""
 
 
-def find_small_groups(column: str, labels: user_data.TableLabels) -> list[ColumnFinding]:
-    """Find the cells, pairs of class and bias class, that have few rows.
+def find_small_groups(column: str, labels: user_data.TableLabels, folds: int | None) -> list[ColumnFinding]:
+    """Find the bias classes that have few rows, and of the others the cells, pairs of class and bias class.
 
     Args:
         column: name of the bias column.
+        folds: into how many the rows are divided.
     """
     if labels.bias is None:
         return []
     known = labels.bias >= 0
-    pairs, counts = np.unique(np.stack([labels.target[known], labels.bias[known]], 1), axis=0, return_counts=True)
-    few = [place for place in np.argsort(counts, kind="stable") if counts[place] < SMALL_GROUP_ROWS]
-    if not few:
-        return []
-    names = [labels.class_names, labels.bias_names]
-    words = [
-        [quoted(of[code]) if of else str(code) for of, code in zip(names, pairs[place], strict=True)] for place in few
+    target, bias = labels.target[known], labels.bias[known]
+    of_class = dict(zip(*(found.tolist() for found in np.unique(bias, return_counts=True)), strict=True))
+    pairs, counts = np.unique(np.stack([target, bias], 1), axis=0, return_counts=True)
+    few = [
+        (pair, count)
+        for pair, count in sorted(zip(pairs.tolist(), counts.tolist(), strict=True), key=lambda one: one[1])
+        if count < SMALL_GROUP_ROWS <= of_class[pair[1]]
     ]
-    shown = [
-        f"{ours} with {theirs} ({pluralise(int(counts[place]), 'row')})"
-        for (ours, theirs), place in zip(words, few, strict=True)
-    ]
-    problem = f"has {pluralise(len(few), 'group')} of fewer than {SMALL_GROUP_ROWS} rows: {list_few_names(shown, 4)}"
-    remedy = "What is measured on so few is mostly luck: merge such groups in the table"
-    return [ColumnFinding(column, problem, remedy, "odd")]
+    names, found = (labels.class_names, labels.bias_names), []
+    if few:
+        told = (" with ".join(map(_label_text, names, pair)) for pair, _ in few)
+        remedy = f"As expected where {column} goes with the class; what is measured on one alone is mostly luck"
+        remedy += f"; the {folds} folds judge their rows together" if folds else ""
+        what = pluralise(len(few), "cell")
+        problem = f"has {what} of class and {column} {_few_rows_text(told, [count for _, count in few])}"
+        found.append(ColumnFinding(column, problem, remedy, "odd"))
+    if small := {code: count for code, count in of_class.items() if count < SMALL_GROUP_ROWS}:
+        told = (_label_text(labels.bias_names, code) for code in small)
+        what = pluralise(len(small), "bias class", "bias classes")
+        remedy = "What is measured on so few is mostly luck: merge such bias classes in the table"
+        found.append(ColumnFinding(column, f"has {what} {_few_rows_text(told, small.values())}", remedy, "odd"))
+    return found
+
+
+def _label_text(names: Sequence[str] | None, code: int) -> str:
+    return quoted(names[code]) if names else str(code)
+
+
+def _few_rows_text(names: Iterable[str], counts: Iterable[int]) -> str:
+    shown = [f"{name} ({pluralise(count, 'row')})" for name, count in zip(names, counts, strict=True)]
+    return f"of fewer than {SMALL_GROUP_ROWS} rows: {list_few_names(shown, 4)}"
 
 
 def find_inputs_one_to_one_with_label(

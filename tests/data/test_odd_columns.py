@@ -120,5 +120,21 @@ def test_an_id_that_repeats_is_a_group_and_groups_of_few_rows_are_named() -> Non
     assert found.remedy_text == "data.group: patient_id"
     bias = np.repeat([0, 1, -1, 0, 1], [9, 200, 5, 20, 40])
     labels = TableLabels(np.repeat([0, 1], [214, 60]), bias, 2, 2, None, ("no", "yes"), ("a", "b"))
-    (few,) = find_small_groups("race", labels)
-    assert few.problem == "has 1 group of fewer than 20 rows: 'no' with 'a' (9 rows)"
+    (few,) = find_small_groups("race", labels, None)
+    assert few.problem == "has 1 cell of class and race of fewer than 20 rows: 'no' with 'a' (9 rows)"
+
+
+def test_small_cells_of_a_bias_that_goes_with_the_class_are_expected_and_small_bias_classes_are_merged() -> None:
+    """Nobody can merge cells of class and bias, as was said to do."""
+    pairs = [(0, 0, 90), (1, 1, 90), (0, 1, 3), (1, 0, 2), (0, 2, 9), (1, 2, 1)]
+    target, bias = (np.repeat([pair[place] for pair in pairs], [pair[2] for pair in pairs]) for place in (0, 1))
+    labels = TableLabels(target, bias, 2, 3, None, ("no", "yes"), ("a", "b", "c"))
+    cells, classes = find_small_groups("depot", labels, None)
+    assert cells.problem == (
+        "has 2 cells of class and depot of fewer than 20 rows: 'yes' with 'a' (2 rows), 'no' with 'b' (3 rows)"
+    )
+    assert cells.remedy == "As expected where depot goes with the class; what is measured on one alone is mostly luck"
+    assert classes.problem == "has 1 bias class of fewer than 20 rows: 'c' (10 rows)"
+    assert classes.remedy == "What is measured on so few is mostly luck: merge such bias classes in the table"
+    judged = find_small_groups("depot", labels, 5)[0].remedy
+    assert judged == f"{cells.remedy}; the 5 folds judge their rows together"

@@ -259,7 +259,7 @@ def _column_findings(table: _TableInUse, options: Options) -> list[ColumnFinding
         found += [replace(number, kind="odd")] if number else []
     if options.features and options.split is None:
         found += [replace(one, kind="odd") for one in table_columns.split_naming_findings(table.rows, table.features)]
-    found += odd_columns.find_small_groups(options.bias, table.labels) if options.bias else []
+    found += odd_columns.find_small_groups(options.bias, table.labels, options.folds) if options.bias else []
     return found
 
 
