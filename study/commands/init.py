@@ -16,7 +16,7 @@ from study.data.image_files import IMAGE_SUFFIXES, MIN_SIDE_PIXELS
 from study.data.label_files import is_hidden_path
 from study.data.positive_class import guess_positive_class_name, positive_class_name
 from study.data.sets import image_folder
-from study.data.table_findings import WITHOUT_KEY, ColumnFinding
+from study.data.table_findings import WITHOUT_KEY, WORD_COLUMNS_KEY, ColumnFinding
 from study.data.table_format import TABLE_SUFFIXES
 from study.errors import NAMES_COMMAND, UserError, did_you_mean_path, suggest_or_list
 from study.files import check_output_path, write_output
@@ -538,12 +538,18 @@ def _options_to_add(asked: Sequence[ColumnFinding]) -> str:
     without = keys.pop(WITHOUT_KEY, ())
     together = [",".join(plain)] if (plain := [name for name in without if "," not in name]) else []
     texts = [f"--without {shlex.quote(text)}" for text in [*together, *(name for name in without if "," in name)]]
-    texts += [
-        f"--set {shlex.quote(table_findings.key_with_values(key, values).replace(': ', '=', 1))}"
-        for key, values in keys.items()
-    ]
+    texts += [_set_option(key, values) for key, values in keys.items()]
     keep = "; --without none keeps those that tell the class" if any(one.kind == "telling" for one in asked) else ""
-    return f"As options of study init: {' '.join(texts)}{keep}" if texts else "Mend them first"
+    lines = [f"As options of study init: {' '.join(texts)}{keep}" if texts else "Mend them first"]
+    if words := [one.column for one in asked if one.may_be_words]:
+        hold = f"{list_few_names(words)} {'hold' if len(words) > 1 else 'holds'} words that you want"
+        lines.append(f"Or, if {hold}: {_set_option(WORD_COLUMNS_KEY, words)}")
+    return "\n".join(lines)
+
+
+def _set_option(key: str, values: Sequence[str]) -> str:
+    """Return the option that gives a key of the study file these values."""
+    return f"--set {shlex.quote(table_findings.key_with_values(key, values).replace(': ', '=', 1))}"
 
 
 def _ask_key(section: Section, key: str, values: Sequence[str], asker: AnswerSource, path: Path) -> dict[str, Value]:

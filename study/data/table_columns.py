@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -486,11 +486,12 @@ def _not_categories_finding(
         more = f" and {len(strays) - MAX_SHOWN_STRAYS} more" if len(strays) > MAX_SHOWN_STRAYS else ""
         problem = f"holds numbers but for {', '.join(shown)}{more}"
         if strays.nunique() > MAX_MISSING_MARK_STRAYS:
-            return leave_out_finding(name, problem, more=f"mend them, or give {words}")
+            left_out = leave_out_finding(name, problem, more=f"mend them, or give {words}")
+            return replace(left_out, may_be_words=True)
         marks = tuple(sorted(set(strays)))
         given = key_with_values(MISSING_MARKS_KEY, marks)
         remedy = f"Mend them, or give {given} if they mean that the value is missing, or {words}"
-        return ColumnFinding(name, problem, remedy, "refused", MISSING_MARKS_KEY, marks)
+        return ColumnFinding(name, problem, remedy, "refused", MISSING_MARKS_KEY, marks, may_be_words=True)
     if date := _first_text_matching(texts, where, DATE_PATTERN):
         return leave_out_finding(name, f"holds dates, as {date}", "no input", f"make it a number, or give {words}")
     if decimal == "," and (point := _first_text_matching(texts, where, r"[+-]?\d[\d.]*")):

@@ -31,6 +31,7 @@ class ColumnFinding:
         problem: what was found, to follow "column NAME".
         remedy: what to do, as a sentence.
         key, values: key of the study file that helps, and its values; empty where none does.
+        may_be_words: whether `data.words` helps in place of it, if what the column holds are words.
     """
 
     column: str
@@ -39,6 +40,7 @@ class ColumnFinding:
     kind: FindingKind = "refused"
     key: str = ""
     values: tuple[str, ...] = ()
+    may_be_words: bool = False
 
     def __str__(self) -> str:
         about = f"column {quoted(self.column)} " if self.column else ""
