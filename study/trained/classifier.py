@@ -20,7 +20,7 @@ from study.models import initial_weights
 from study.trained.description import ModelDescription
 from study.training import ensemble, features
 from study.training.device import DeviceSplit, resolve_device
-from study.training.evaluation import SplitEvaluator, build_networks
+from study.training.evaluation import SplitEvaluator, build_networks, modules_that_predict
 
 TIMING_BATCH_SIZES, TIMING_PASSES, MIN_PASS_S = (8, 64, 512, 4096), 3, 0.1
 """Samples whose time is measured, more until a pass takes so many seconds; and the number of passes."""
@@ -35,9 +35,19 @@ def cpu_name() -> str:
     return platform.processor() or platform.machine()
 
 
-def _size_text(what: str, module: torch.nn.Module, file: Path) -> str:
-    count = sum(parameter.numel() for parameter in module.parameters())
-    return f"{what}: {f'{count:,} parameters, ' if count else ''}{file.stat().st_size / 1e6:.3g} MB on disk"
+def _size_text(what: str, count: int, others: int, file: Path) -> str:
+    """Say how large a network is.
+
+    Args:
+        count: of its parameters that predict.
+        others: number of those that do not, as of a projection head, and of the probe beside a classifier.
+    """
+    counted = f"{count:,} parameters{f' that predict, {others:,} others' if others else ''}, " if count else ""
+    return f"{what}: {counted}{file.stat().st_size / 1e6:.3g} MB on disk"
+
+
+def _count_parameters(*modules: torch.nn.Module) -> int:
+    return sum(parameter.numel() for parameter in torch.nn.ModuleList(modules).parameters())
 
 
 class TrainedClassifier:
@@ -67,12 +77,14 @@ class TrainedClassifier:
                 if description.frozen is not None:
                     self._frozen = features.build_frozen_backbone(config.model, self.facts, self.device)
                     file, _ = initial_weights.find_weights_file(config.model)
-                    self._sizes.append(_size_text("Frozen network", self._frozen, file))
+                    self._sizes.append(_size_text("Frozen network", _count_parameters(self._frozen), 0, file))
                 self._members = [build_networks(config, self._seen, begins=False) for _ in states]
                 for modules, state in zip(self._members, states, strict=True):
                     modules.load_state_dict(dict(state))
                 each = "Trained" if len(states) == 1 else f"Trained: {len(states)} networks, each"
-                self._sizes.append(_size_text(each, self._members[0], safe_path_below(folder, description.weights)))
+                count = _count_parameters(*modules_that_predict(self._members[0]))
+                others = _count_parameters(self._members[0]) - count
+                self._sizes.append(_size_text(each, count, others, safe_path_below(folder, description.weights)))
             except (UserError, LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
                 why = " ".join(str(error).split())[:200] or type(error).__name__
                 message = f"{folder / description.weights}: does not fit this version of study: {why}"

@@ -43,6 +43,13 @@ def build_networks(config: TrialConfig, facts: Facts, begins: bool = True) -> nn
     return nn.ModuleDict({"method": method, "probes": probes})
 
 
+def modules_that_predict(networks: nn.ModuleDict) -> tuple[nn.Module, nn.Module]:
+    """Return the encoder and the classifier of its features: the method's own, else the probe."""
+    method = cast(Method, networks["method"])
+    own = method.own_classifier()
+    return method.encoders()["encoder"], cast(nn.ModuleDict, networks["probes"])["encoder"] if own is None else own
+
+
 MAX_BATCH_SAMPLES = 2048
 """Largest number of samples in a batch of evaluation."""
 

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from final_training import TABLE, people, train_study, train_table
+from safetensors import safe_open
 from typer.testing import CliRunner, Result
 
 from study import data
@@ -67,9 +68,17 @@ def test_the_training_table_is_classified_as_in_training(loans: StudyFolder) -> 
 
 
 def test_the_card_says_how_large_and_how_fast_it_is(loans: StudyFolder) -> None:
-    assert re.search(
-        r"Trained: [\d,]+ parameters, [\d.]+ MB on disk\. A row takes [\d.e-]+ ms", loans.card_file.read_text()
+    """The probe beside a method's own classifier was counted, too, as if it predicted."""
+    (said,) = re.findall(
+        r"Trained: ([\d,]+) parameters that predict, ([\d,]+) others, [\d.]+ MB on disk\. A row takes "
+        r"[\d.e-]+ ms",
+        loans.card_file.read_text(),
     )
+    with safe_open(loans.model_file(0), "np") as file:
+        sizes = {name: int(np.prod(file.get_slice(name).get_shape())) for name in file.keys()}  # noqa: SIM118
+    of_probe = sum(size for name, size in sizes.items() if name.startswith("probes."))
+    assert of_probe > 0
+    assert int(said[1].replace(",", "")) == of_probe
 
 
 def test_a_row_alone_is_as_it_is_among_others(loans: StudyFolder) -> None:
