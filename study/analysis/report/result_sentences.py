@@ -680,6 +680,6 @@ def _next_step_statements(results: Results) -> Iterator[Statement]:
             yield SuggestedCommand(shell_command("train", results.spec.name), purpose)
     if results.final_trials and not results.spec.function:
         if predict := predict_command(results.spec):
-            yield SuggestedCommand(predict, "To classify images or rows with it")
+            yield SuggestedCommand(predict, "To classify new samples with it")
         else:
             yield SuggestedCommand(evaluate_command(results.spec), "To measure it, with --data FILE on other data")
