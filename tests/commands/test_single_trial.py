@@ -61,8 +61,8 @@ def test_what_is_no_number_has_no_unit() -> None:
 
 def test_the_speed_on_a_table_is_in_rows() -> None:
     speed = {"speed/images_per_second": 12.5}
-    assert metrics_table(speed) == ["speed/images_per_second  12.500"]
-    assert metrics_table(speed, is_table=True) == ["speed/rows_per_second  12.500"]
+    assert metrics_table(speed) == ["speed/images_per_second  12.5"]
+    assert metrics_table(speed, is_table=True) == ["speed/rows_per_second  12.5"]
 
 
 def test_what_a_users_function_raises_is_the_users(capsys: pytest.CaptureFixture[str]) -> None:

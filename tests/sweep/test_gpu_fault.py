@@ -24,7 +24,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Any:
             raise RuntimeError("CUDA error: unspecified launch failure")
 
         monkeypatch.setattr(worker, "_run_in_this_process", trial)
-        monkeypatch.setattr(worker, "free_gpu_memory", free)
+        monkeypatch.setattr("study.training.device.free_gpu_memory", free)
         context = SimpleNamespace(get_node_id=lambda: "1f")
         monkeypatch.setattr(worker.ray, "get_runtime_context", lambda: context)
         worker.run_job({"job": payload(device=device)}, datasets={}, weights={})
