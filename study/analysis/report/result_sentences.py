@@ -291,7 +291,11 @@ def lead_statements(results: Results) -> dict[str, list[Statement]]:
         "Trade-off": list(trade_off_statements(results)) if is_compared else [],
         "Groups": list(_worst_group_statements(results)),
         "How sure": [*(_certainty_statements(results) if is_compared else ()), *sample_error_statements(results)],
-        "Search": [*_told_by_study(results), *(_statements_on_search(results) if is_compared else ())],
+        "Search": [
+            *_told_by_study(results),
+            *_trials_not_started(results),
+            *(_statements_on_search(results) if is_compared else ()),
+        ],
         "Cost": list(_cost_statements(results)),
         "Next": list(_next_step_statements(results)),
     }
@@ -532,8 +536,7 @@ def _trials_not_started(results: Results) -> Iterator[TrialsNotAllStarted]:
 
 
 def _statements_on_search(results: Results) -> Iterator[Statement]:
-    """Yield what ended the search early, when the leading configuration came, and what early stopping saved."""
-    yield from _trials_not_started(results)
+    """Yield when the leading configuration came, and what early stopping saved."""
     when = position_of_best(results) if results.spec.final_seeds is None else None
     if when is None:
         return
