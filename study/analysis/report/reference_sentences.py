@@ -18,8 +18,6 @@ from study.text import sentence_case
 if TYPE_CHECKING:  # brings the library, which sentences do not need
     import pandas as pd
 
-REFERENCES_TITLE = "With and without a search"
-
 
 class BetterReferenceNotChosen(Statement):
     """A reference that is better than the result, and not chosen."""
