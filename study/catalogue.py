@@ -26,9 +26,6 @@ REFERENCE_METHOD = "reference"
 """The method that is a model of scikit-learn, fitted at once. It is found by name, as `study train` needs it, but not
 listed among those that can be searched."""
 
-GROUP_THRESHOLDS_METHOD = "equalized_odds_postprocessing"
-"""The method whose decisions need each sample's bias class, so that its models classify nothing by themselves."""
-
 
 @cache
 def find_modules(package: str, required_attributes: str, excluded_modules: Sequence[str] = ()) -> dict[str, Any]:

@@ -278,12 +278,19 @@ class JobClient:
         Raises:
             StudyStoppedError: the connection was lost, as where the head ends, and with it the log; says what to do.
         """
+        log = self.follow_log(job)
+        while True:
+            with self._errors_of_lost_connection(job, study):
+                if (piece := next(log, None)) is None:
+                    return self.wait_for_job(job)
+            show(job_log.ANSI_COLOUR_PATTERN.sub("", piece))
+
+    @contextmanager
+    def _errors_of_lost_connection(self, job: str, study: str) -> Iterator[None]:
         from aiohttp import ClientError
 
         try:
-            for piece in self.follow_log(job):
-                show(job_log.ANSI_COLOUR_PATTERN.sub("", piece))
-            return self.wait_for_job(job)
+            yield
         except (ClientError, RuntimeError, OSError, UserError):
             lost = f"the connection to {self.address} was lost"
             if not study:

@@ -71,7 +71,7 @@ def misspelt_metric_warnings(spec: StudySpec) -> list[str]:
     named = spec.objective.needed_metrics
     meant = {name: nearly_spelt_metric(name, named[:place]) for place, name in enumerate(named)}
     return [
-        f"{name} is no metric of this software. Did you mean {near}? Else the function has to yield it, so spelt"
+        f"{name} is no metric of this software. Did you mean {near}? If not, the function must yield it by this name"
         for name, near in meant.items()
         if near
     ]

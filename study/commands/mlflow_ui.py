@@ -14,7 +14,14 @@ from study.errors import UserError
 from study.home.folder import Home
 from study.text import print_text, redact_credentials
 from study.tracking.connection import prepare_mlflow_database
-from study.tracking.tracking_state import TrackingState, experiments_page_url, is_mlflow_server, trials_page_url
+from study.tracking.tracking_state import (
+    RESULTS_VIEW_KEY,
+    TrackingState,
+    experiments_page_url,
+    is_mlflow_server,
+    trials_page_url,
+    view_url,
+)
 from study.upstream.environment import ProcessKind, variables_of_processes
 
 
@@ -56,7 +63,7 @@ def serve_ui(home: Home, port: int) -> None:
             time.sleep(0.2)
         if server.returncode is None:
             page = f"MLflow UI of {home.path}: {experiments_page_url(uri)}"
-            print_text("\n".join([page, *_newest_trials_lines(home, uri), "Ctrl-C ends it"]))
+            print_text("\n".join([page, *_newest_study_lines(home, uri), "Ctrl-C ends it"]))
         status = server.wait()
     except KeyboardInterrupt:
         status = 130
@@ -66,18 +73,23 @@ def serve_ui(home: Home, port: int) -> None:
     raise SystemExit(status)
 
 
-def _newest_trials_lines(home: Home, server: str) -> list[str]:
-    """Return lines with the address of the newest search and of the newest final training that MLflow has."""
-    lines: dict[str, str] = {}
+def _newest_study_lines(home: Home, server: str) -> list[str]:
+    """Return lines with addresses of the newest search, its results first, and of the newest final training."""
+    searches: list[str] = []
+    finals: list[str] = []
     for folder in reversed(home.list_studies()):
         if experiment := TrackingState.load(folder.tracking_file, home.tracking_uri).experiment:
             with suppress(UserError):  # its study file is damaged, or of another version
                 is_final = folder.load_spec().final_seeds is not None
-                what = "final training" if is_final else "search of"
-                lines.setdefault(what, f"{what} {folder.name}: {server}/{trials_page_url(experiment, is_final)}")
-        if len(lines) == 2:
+                trials = f"{folder.name}: {server}/{trials_page_url(experiment, is_final)}"
+                results = f"results of {folder.name}: {server}/{view_url(experiment, RESULTS_VIEW_KEY)}"
+                if is_final:
+                    finals = finals or [f"final training {trials}"]
+                else:
+                    searches = searches or [results, f"search of {trials}"]
+        if searches and finals:
             break
-    return list(lines.values())
+    return searches + finals
 
 
 def _is_server_up(port: int) -> bool:

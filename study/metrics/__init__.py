@@ -248,6 +248,11 @@ def why_no_interval(reported: str, facts: "Facts", cell_sizes: Collection[int]) 
     return None
 
 
+def with_accuracies(names: Iterable[str]) -> list[str]:
+    """Return metrics, behind each log loss with the accuracy that is over the same samples and cells."""
+    return [each for name in names for each in dict.fromkeys((name, name.replace("log_loss", "accuracy")))]
+
+
 def is_percent_metric(reported: str) -> bool:
     """Tell whether people are shown it in percent: `val/accuracy`, `test/worst_group_accuracy`; gaps are not."""
     return reported.rsplit("/", 1)[-1].endswith("accuracy")

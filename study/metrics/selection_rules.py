@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from study.metrics import available_metrics
+from study.metrics import available_metrics, with_accuracies
 
 if TYPE_CHECKING:
     from study.data.dataset import Facts
@@ -101,8 +101,7 @@ def summary_metrics(
     is_one_rare = MIN_SHOWN_GROUP_SAMPLES <= min(classes) < RARE_CLASS_SHARE * equal_part
     sizes = [size for row in cells.get(split) or () for size in row if size]
     too_small = {"worst_group_accuracy"} if sizes and min(sizes) < MIN_SHOWN_GROUP_SAMPLES else set()
-    told = [name for each in study_metrics for name in dict.fromkeys((each, each.replace("log_loss", "accuracy")))]
-    names = [f"{where}/{name.split('/')[1]}" for name in told for where in ("test", "val")]
+    names = [f"{where}/{name.split('/')[1]}" for name in with_accuracies(study_metrics) for where in ("test", "val")]
     names += [f"{split}/{name}" for name in SUMMARY_METRICS if name not in too_small]
     names += [f"{split}/worst_class_accuracy"] * is_one_rare
     return [name for name in dict.fromkeys(names) if name in available]

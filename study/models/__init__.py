@@ -36,11 +36,6 @@ def _own_networks() -> Mapping[str, Any]:
 CATALOGUE = Catalogue("study.models", ("Options", "unsuited", "build"), "study.models", _own_networks)
 
 
-def network_names() -> list[str]:
-    """List every network that `model.name` may name."""
-    return CATALOGUE.listed_names()
-
-
 def model_knobs(model: Mapping[str, Any]) -> dict[str, Knob]:
     """Return the keys of a `model` section besides `name`: the encoder's, and those of its head that take effect."""
     if model["name"] == CATALOGUE.own_function_name:

@@ -9,7 +9,7 @@ from itertools import product
 from typing import cast
 
 from study import data, models
-from study.catalogue import GROUP_THRESHOLDS_METHOD, REFERENCE_METHOD
+from study.catalogue import REFERENCE_METHOD
 from study.data import Facts
 from study.files import FileDigest
 from study.knobs import Params, Scalar, Section, Value, to_options
@@ -248,15 +248,17 @@ class StudySpec:
     @property
     def has_models_that_predict(self) -> bool:
         """Whether `study predict` takes a model of its own configuration."""
-        decides_alone = self.base["method"]["name"] != GROUP_THRESHOLDS_METHOD
-        return not self.function and decides_alone and data.can_read_new_samples(str(self.base["data"]["name"]))
+        return self._decides_by_scores and data.can_read_new_samples(str(self.base["data"]["name"]))
 
     @property
     def makes_ensemble(self) -> bool:
         """Whether networks of its final training can be one model: it has some, and their scores alone decide."""
-        return (
-            self.final_seeds is not None and not self.function and not method_needs(self.base["method"]).bias_to_predict
-        )
+        return self.final_seeds is not None and self._decides_by_scores
+
+    @property
+    def _decides_by_scores(self) -> bool:
+        """Whether the scores of a model of this software decide its class, without the sample's bias label."""
+        return not self.function and not method_needs(self.base["method"]).bias_to_predict
 
     @property
     def folds(self) -> int | None:

@@ -248,7 +248,7 @@ def drive_study(
                 references.wait_until_fitted(tell)
         if agenda.refusal:
             raise FunctionRefusedError(
-                f"{agenda.refusal}. Each trial would end so: mend the function, or the name where the study asks for it"
+                f"{agenda.refusal}. Every trial would fail like this: mend the function, or the metric's name"
             )
         inbox.obey_pending_requests()  # requests that came too late are answered, so that no later driver obeys them
         if spec.makes_ensemble:

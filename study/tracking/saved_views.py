@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from study.ranking.summary import result_metrics
 from study.spec import StudySpec
 from study.tracking.tracking_state import FINAL_VIEW_KEY, RESULTS_VIEW_KEY, SEARCH_VIEW_KEY, view_url
 
@@ -165,10 +164,21 @@ def _views(spec: StudySpec) -> dict[str, _View]:
 
 
 def _result_columns(spec: StudySpec) -> list[str]:
-    """Return the study's metrics on both splits and accuracies on test; more would push these out of sight."""
-    needed = {name.split("/")[1] for name in spec.objective.needed_metrics}
-    shown = [name for name in result_metrics(spec) if name.startswith("test/") or name.split("/")[1] in needed]
-    return sorted(shown, key=lambda name: 0 if name.split("/")[1] in needed else 1 if name == "test/accuracy" else 2)
+    """Return the study's metrics and the accuracy beside a log loss on both splits, then accuracy on test.
+
+    More would push these out of sight. A final training of a study with folds has no value on val, and would be below
+    all that has: there the test split comes first.
+    """
+    names = [name.split("/")[1] for name in shown_metrics(spec)]
+    n_needed = len(spec.objective.needed_metrics)
+    own, beside = names[:n_needed], names[n_needed:]
+    has_finals_without_val = spec.folds is not None and spec.function is None and spec.base["data"].get("test_share", 1)
+    if has_finals_without_val:
+        columns = [f"{split}/{name}" for split in ("test", "val") for name in names]
+    else:
+        columns = [f"{split}/{name}" for name in own for split in ("val", "test")]
+        columns += [f"{split}/{name}" for name in beside for split in ("test", "val")]
+    return list(dict.fromkeys([*columns, *([] if spec.function else ["test/accuracy"])]))
 
 
 def _metric_columns(names: Iterable[str]) -> list[str]:

@@ -55,6 +55,16 @@ def test_a_head_that_is_gone_once_the_log_has_ended_is_a_lost_connection() -> No
     assert Jobs(None, ended).follow_job("study-mine", str, "mine") is ended
 
 
+@pytest.mark.parametrize("error", [BrokenPipeError("closed"), OSError(28, "No space left on device")])
+def test_a_log_that_cannot_be_shown_is_no_lost_connection(error: OSError) -> None:
+    def show(text: str) -> None:
+        raise error
+
+    with pytest.raises(OSError, match=str(error.strerror or error)) as raised:
+        Jobs(None).follow_job("study-mine", show, "mine")
+    assert raised.value is error
+
+
 @pytest.mark.slow
 def test_a_connection_that_is_cut_and_says_nothing_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(job_log, "MAX_SILENCE_S", 0.05)

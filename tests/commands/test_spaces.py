@@ -36,7 +36,7 @@ def test_every_shipped_suite_is_listed() -> None:
 
 def test_everything_that_a_file_can_name_is_there() -> None:
     assert [row.name for row in document().data] == data.dataset_names()
-    assert [row.name for row in document().model] == models.network_names()
+    assert [row.name for row in document().model] == models.CATALOGUE.listed_names()
     assert [row.name for row in document().method] == methods.method_names()
     for row in (*document().data, *document().model, *document().method):
         assert row.about

@@ -87,8 +87,10 @@ def test_mlflows_page_shows_the_artifacts_of_a_moved_home(moved: Command) -> Non
         told = "".join(iter(page.stdout.readline, "Ctrl-C ends it\n"))
         experiment = Runs(Home(moved.home).tracking_uri, "tiny").by_name["tiny"].info.experiment_id
         assert f"MLflow UI of {moved.home}: {url}" in told
-        for named in ("search of tiny", r"final training \S+"):
-            assert re.search(rf"{named}: {url}/#/experiments/{experiment}/", told)
+        named = ("results of tiny", "search of tiny", r"final training \S+")
+        places = [re.search(rf"{name}: {url}/#/experiments/{experiment}/", told) for name in named]
+        assert all(places), told
+        assert [place.start() for place in places if place] == sorted(place.start() for place in places if place)
     finally:
         page.terminate()
         with suppress(subprocess.TimeoutExpired):

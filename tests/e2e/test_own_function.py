@@ -217,7 +217,7 @@ def test_a_study_of_a_metric_that_its_function_does_not_yield_leaves_nothing_beh
     assert "warning: val/acuracy is no metric of this software. Did you mean val/accuracy?" in refused.stderr
     assert (
         "my_module_of_this_test:train: did not yield val/acuracy in epoch 1. Did you mean 'val/accuracy'? It yielded: "
-        "val/accuracy, test/accuracy. Each trial would end so: mend the function, or the name"
+        "val/accuracy, test/accuracy. Every trial would fail like this: mend the function, or the metric's name"
     ) in refused.stderr.replace("\n", " ")
     home = Home(command.folder("mine").path.parent)
     assert not home.list_studies()

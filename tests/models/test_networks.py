@@ -63,7 +63,7 @@ def parameters(module: nn.Module) -> int:
 
 
 def test_every_network_is_tested_here() -> None:
-    assert {model["name"] for model, _, _ in CASES} == set(models.network_names())
+    assert {model["name"] for model, _, _ in CASES} == set(models.CATALOGUE.listed_names())
 
 
 @cases
@@ -110,7 +110,7 @@ def test_channels_last_gives_the_same_features(model: dict[str, Any], facts: Fac
 
 
 def wrong() -> Iterator[tuple[dict[str, Any], Facts, str]]:
-    images = [name for name in models.network_names() if name not in ("linear", "mlp")]
+    images = [name for name in models.CATALOGUE.listed_names() if name not in ("linear", "mlp")]
     yield from (
         ({"name": name}, TABLE, "images, not rows of 11 numbers. Networks for this data: linear, mlp$")
         for name in images

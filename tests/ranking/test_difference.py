@@ -141,6 +141,14 @@ def test_differences_that_are_equal_but_for_rounding_do_not_make_it_certain():
     assert found.interval[1] - found.interval[0] > 0.05
 
 
+def test_a_difference_has_the_decimals_of_its_interval():
+    found = Difference(-8.3333, (-13.46, -3.12))
+    assert formatting.difference_with_interval("val/weights", found) == "-8.3 (95% interval -13.5 to -3.1)"
+    assert formatting.format_difference("val/weights", found.value) == "-8.333"
+    unclear = Difference(-8.3333, (-213.46, 203.12), degrees_of_freedom=1)
+    assert formatting.difference_with_interval("val/weights", unclear) == "-8.333 (too few seeds to judge)"
+
+
 BILLIONTHS = st.integers(-(10**9), 10**9).map(lambda number: number / 1e9)
 
 

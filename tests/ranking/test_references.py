@@ -266,16 +266,18 @@ def beside_reference(
     return on_val, on_test
 
 
-@pytest.mark.parametrize(("gain", "leader"), [(0.05, "Logistic regression"), (-0.05, "Trial 0")])
-def test_an_accuracy_in_which_the_other_is_ahead_on_test_is_told(gain: float, leader: str) -> None:
-    tested = {"test/accuracy": 0.7, "test/worst_group_accuracy": 0.4 - 2 * gain}
-    on_val, on_test = beside_reference(tested, {"test/accuracy": 0.7 - gain, "test/worst_group_accuracy": 0.4})
-    assert on_val.contrary_accuracies == []
+@pytest.mark.parametrize("gain", [0.05, -0.05])
+def test_where_accuracies_do_not_say_the_same_on_test_all_are_told(gain: float) -> None:
+    worst, overall, balanced = "test/worst_group_accuracy", "test/accuracy", "test/conflicting_accuracy"
+    tested = {overall: 0.7, balanced: 0.6 + gain, worst: 0.4 - gain}
+    on_val, on_test = beside_reference(tested, {overall: 0.7 - gain, balanced: 0.6, worst: 0.4})
+    assert on_val.accuracies_ahead_and_behind == ([], [])
     assert on_test.gain == pytest.approx(gain)
-    assert on_test.contrary_accuracies == ["test/worst_group_accuracy"]
-    first, second = sorted([tested["test/worst_group_accuracy"], 0.4], reverse=True)
-    said_of_it = f"{leader} is ahead in test/worst_group_accuracy ({first:.1%} against {second:.1%})."
-    assert str(on_test).endswith(said_of_it)
+    ahead, behind = [balanced, overall], [worst]
+    assert on_test.accuracies_ahead_and_behind == ((ahead, behind) if gain > 0 else (behind, ahead))
+    assert f"{worst} ({0.4 - gain:.1%} against 40.0%)" in str(on_test)
+    _, alike = beside_reference({overall: 0.7, worst: 0.4 + gain}, {overall: 0.7 - gain, worst: 0.4})
+    assert alike.accuracies_ahead_and_behind == ([], [])
 
 
 @pytest.mark.parametrize(("error", "is_within"), [(0.05, True), (0.02, False)])

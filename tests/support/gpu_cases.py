@@ -136,7 +136,7 @@ def _values(knob: Knob) -> tuple[Any, ...]:
 
 
 def _networks() -> Iterator[Case]:
-    for name in models.network_names():
+    for name in models.CATALOGUE.listed_names():
         facts = "table" if name in ("linear", "mlp") else "images"  # of any size
         for precision in ("float32", "bfloat16"):
             yield from _case(f"network {name}, {precision}", MARGIN, facts, {"name": name}, precision=precision)

@@ -1,15 +1,29 @@
 """A study with folds in a real MLflow: its order is the report's."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from course import Course
 from folded import Judges, folded
 from runs import Runs, saved_views
 
+from study.commands.final_training import final_training_spec
+from study.home.events import (
+    EpochReported,
+    SessionClosed,
+    SessionOpened,
+    TrialDecided,
+    TrialEnded,
+    TrialStarted,
+    TrialTested,
+)
 from study.home.folder import Home
+from study.home.ledger import Ledger, read_entries
 from study.home.record import TrialRecord
 from study.ranking import Results
 from study.tracking.runs_from_events import BEST_RUN_PREFIX
+from study.tracking.saved_views import saved_view_tags
 from study.tracking.writer import LedgerToMlflowWriter
 
 SPEC = folded("search.margin=0")
@@ -46,3 +60,34 @@ def test_the_view_of_fresh_seeds_is_in_the_order_of_the_report(home: Home, runs:
         for run in of_one:
             assert run.data.metrics["all_folds/val/accuracy"] == one.confirm_statistics.mean
             assert not np.isclose(run.data.metrics["val/accuracy"], one.confirm_statistics.mean)
+
+
+def test_final_trainings_are_not_last_in_the_view_of_results(home: Home, runs: Runs) -> None:
+    """With folds nothing validates them, and MLflow puts what lacks the value that it sorts by last."""
+    origin = {"study": SPEC.name, "study_id": read_entries(home.find_study(SPEC.name).ledger_file)[0]["id"]}
+    final = replace(final_training_spec(SPEC, [7]), name="final", origin=origin)
+    trained = home.create_study(final)
+    ledger = Ledger(trained.ledger_file)
+    ledger.append(SessionOpened(owner="ada"))
+    ledger.append(TrialDecided(trial=0, stage="final", params={}, seed=7))
+    ledger.append(TrialStarted(trial=0, node="here"))
+    for epoch in range(1, final.epochs + 1):
+        ledger.append(EpochReported(trial=0, epoch=epoch, metrics={"train/loss": 0.1}))
+    ledger.append(TrialEnded(trial=0, state="complete"))
+    ledger.append(TrialTested(trial=0, metrics={"test/accuracy": 0.99}))
+    ledger.append(SessionClosed(state="complete"))
+    ledger.close()
+    writer = LedgerToMlflowWriter(home, trained, final)
+    while writer.write_next_events():
+        pass
+    experiment = runs.all[0].info.experiment_id
+    view = saved_views(runs.client.get_experiment(experiment).tags)["Results"]
+    order = f"{view['orderByKey']} {'ASC' if view['orderByAsc'] else 'DESC'}"
+    found = runs.client.search_runs([experiment], view["searchFilter"], order_by=[order])
+    assert len(found) > 1
+    assert found[0].info.run_name == "final"
+
+
+def test_without_a_test_split_results_are_in_the_order_of_validation() -> None:
+    own = replace(SPEC, base={**SPEC.base, "data": {**SPEC.base["data"], "test_share": 0.0}})
+    assert saved_views(saved_view_tags(own))["Results"]["orderByKey"] == "metrics.`val/accuracy`"

@@ -280,9 +280,10 @@ def test_the_page_offers_the_search_alone_and_what_ran_again_by_views(brought: R
     assert [column.partition("`")[2].rstrip("`") for column in of_loss["selectedColumns"]] == [
         "val/shrunk_unbiased_log_loss",
         "test/shrunk_unbiased_log_loss",
-        "test/accuracy",
         "test/shrunk_unbiased_accuracy",
-    ]
+        "val/shrunk_unbiased_accuracy",
+        "test/accuracy",
+    ], "the accuracy that goes with the metric is before the biased one"
 
 
 def test_the_description_of_an_experiment_links_to_each_view(brought: Runs) -> None:

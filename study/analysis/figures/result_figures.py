@@ -58,11 +58,11 @@ def draw_fresh_seeds(results: Results) -> Figure | None:
     beside = [to_arm(spec, rival)] if rival else []
     before = len(fresh) - (fresh[-1].label == "baseline")
     arms = [*([to_arm(spec, stays)] if stays else []), *fresh[:before], *beside, *fresh[before:]]
-    is_tested = any(arm.metric_statistics(spec.test_metric) for arm in arms)
-    metrics = [spec.metric, spec.test_metric] if is_tested else [spec.metric]
+    metrics = [name for name in (spec.metric, spec.test_metric) if any(arm.metric_statistics(name) for arm in arms)]
+    metrics = metrics or [spec.metric]
     words = [wrap_metric_name(escape_dollars(name)) for name in metrics]
     height = 1.5 + 0.45 * len(arms) + 0.17 * max(label.count("\n") for label in words)
-    figure, panels = new_figure(_seeds_title(spec, arms), height, len(metrics), sharex=True)
+    figure, panels = new_figure(_seeds_title(metrics[0], arms), height, len(metrics), sharex=True)
     for axes, name, label in zip(panels, metrics, words, strict=True):
         for place, arm in enumerate(reversed(arms)):
             _draw_seed_row(axes, arm, name, place)
@@ -80,10 +80,10 @@ def draw_fresh_seeds(results: Results) -> Figure | None:
     return figure
 
 
-def _seeds_title(spec: StudySpec, arms: Sequence[Arm]) -> str:
+def _seeds_title(name: str, arms: Sequence[Arm]) -> str:
     ends = [arms[0], *arms[1:][-1:]] if arms[-1].label == "baseline" else arms[:1]
-    means = " against ".join(f"{formatting.format_arm_mean(arm, spec.metric)} ({arm.label})" for arm in ends)
-    return f"{spec.metric}: {means}"
+    means = " against ".join(f"{formatting.format_arm_mean(arm, name)} ({arm.label})" for arm in ends)
+    return f"{name}: {means}"
 
 
 def _draw_seed_row(axes: Axes, arm: Arm, name: str, height: int) -> None:

@@ -20,9 +20,8 @@ from study.analysis.statistics.formatting import SYMBOL_BY_KEY
 from study.metrics import is_percent_metric
 
 # Okabe and Ito, "Color Universal Design" (2008)
-BLUE, ORANGE, GREEN, VERMILLION, BLACK = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#222222"
+BLUE, ORANGE, VERMILLION, BLACK = "#0072B2", "#E69F00", "#D55E00", "#222222"
 GREY, PALE_GREY = "#767676", "#C4C4C4"
-PALETTE = (BLUE, ORANGE, GREEN, VERMILLION, "#CC79A7", "#56B4E9", "#F0E442", BLACK)  # more classes get other marks
 
 MATPLOTLIB_RC_PARAMS: dict[str, object] = {
     "font.family": "DejaVu Sans",  # comes with Matplotlib, so that a figure looks the same everywhere

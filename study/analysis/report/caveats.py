@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Literal
 
 from study.analysis.report.conclusions import BaselineMissing, has_single_configuration
@@ -173,7 +174,12 @@ def caveat_statements(results: Results) -> Iterator[Statement]:
     reasons = Counter(trial.end_reason or "no reason given" for trial in trials if trial.state == "failed")
     yield from (TrialsFailed(count, reason) for reason, count in reasons.items())
     complete = (trial for trial in trials if trial.state == "complete")
-    if without := [
+    reported = chain.from_iterable(trial.reports[-1] for trial in trials if trial.reports)
+    if final and not any(name.startswith("val/") for name in reported):
+        yield Remark(
+            "Nothing validates, as all samples outside test are trained on: test alone tells what was learned."
+        )
+    elif without := [
         trial.number for trial in complete if epochs.chosen_metric(spec.objective, trial, spec.metric) is None
     ]:
         yield TrialsWithoutMetric(spec, without)
@@ -190,7 +196,7 @@ def caveat_statements(results: Results) -> Iterator[Statement]:
     yield from unfitted_reference_statements(results)
     for why in dict.fromkeys(trial.test_failure for trial in trials if trial.test_failure):
         yield CouldNotReadTestSplit([trial.number for trial in trials if trial.test_failure == why], why)
-    if final and not final.knows_no_seed and len(final.metric_seeds(spec.metric)) < 2:
+    if final and not final.knows_no_seed and len(final.trials) < 2:
         yield Remark("There is only one seed, so the spread over seeds is not known.")
 
 

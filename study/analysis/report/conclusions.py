@@ -15,7 +15,7 @@ from study.analysis.statistics.debiasing_metrics import (
     n_samples_of_accuracy,
     statistics_with_error,
 )
-from study.metrics import format_metric
+from study.metrics import format_metric, with_accuracies
 from study.ranking import Results, SeedStatistics
 from study.ranking.candidates import CandidateLead
 from study.ranking.difference import Arm, Difference, to_arm
@@ -336,13 +336,15 @@ class FinalTrainingReached(Statement):
         if not self.values:
             return f"The final training has no {self.arm.spec.metric}."
         head = "The final training reaches" if self.is_first else "On the test split it reaches"
-        reached = (self._value_with_error(name, of.confidence_interval()) for name, of in self.values.items())
+        reached, said = [], ""
+        for name, of in self.values.items():
+            same = formatting.folds_and_seeds_text(self.arm, name)
+            where = "" if said == same or self.arm.knows_no_seed else f" on {same}"
+            ends, included = of.confidence_interval(), "" if said else ", the error of the split included"
+            interval = f" (95% interval {formatting.format_value_interval(name, ends)}{included})" if ends else ""
+            reached.append(f"{name} {formatting.format_arm_mean(self.arm, name)}{where}{interval}")
+            said = same
         return f"{head} {', '.join(reached)}."
-
-    def _value_with_error(self, name: str, ends: tuple[float, float] | None) -> str:
-        interval = formatting.format_value_interval(name, ends)
-        whole = f" (95% interval {interval}, the error of the split included)" if ends else ""
-        return f"{_value_text(self.arm, name)}{whole}"
 
 
 class EnsembleReached(Statement):
@@ -379,7 +381,7 @@ class EnsembleReached(Statement):
 
 
 def _ensemble_values(results: Results) -> Iterator[EnsembleReached]:
-    own, known = results.spec.objective.metrics, ensemble_statistics(results.record)
+    own, known = with_accuracies(results.spec.objective.metrics), ensemble_statistics(results.record)
     names = [*own, *(f"test/{name.split('/')[1]}" for name in own)]
     values, model = {name: known[name] for name in names if name in known}, trials_of_model(results)
     if (measured := results.record.ensemble) and (values or not known):
@@ -388,7 +390,7 @@ def _ensemble_values(results: Results) -> Iterator[EnsembleReached]:
 
 
 def _final_values(results: Results, final: Arm) -> Iterator[FinalTrainingReached]:
-    metrics, is_first = results.spec.objective.metrics, True
+    metrics, is_first = with_accuracies(results.spec.objective.metrics), True
     for names in (metrics, [f"test/{name.split('/')[1]}" for name in metrics]):
         values = {name: found for name in names if (found := statistics_with_error(results.record, final, name))}
         if values:
@@ -478,8 +480,8 @@ class MetricChange(Statement):
 
     def _accuracy_text(self) -> str:
         """Return the accuracy over the same samples beside a log loss; empty where there is none."""
-        name = self.metric.replace("log_loss", "accuracy")
-        if name == self.metric or not all(arm.metric_statistics(name) for arm in (self.best, self.reference)):
+        *others, name = with_accuracies([self.metric])
+        if not others or not all(arm.metric_statistics(name) for arm in (self.best, self.reference)):
             return ""
         own, before = (formatting.format_arm_mean(arm, name) for arm in (self.best, self.reference))
         return f"; {name} is {own} against {before}"

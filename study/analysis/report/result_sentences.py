@@ -1,12 +1,16 @@
 """The lead of a report: what won and how sure that is, what it cost, and what to do next."""
 
-import math
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from study.analysis.report.conclusions import conclusion_statements, sample_error_statements
+from study.analysis.report.trade_off_sentences import (
+    limit_statements,
+    limits_broken_on_fresh_seeds,
+    trade_off_statements,
+)
 from study.analysis.statistics import formatting
 from study.analysis.statistics.debiasing_metrics import worst_group_of_arm, worst_group_where_test_is_small
 from study.analysis.statistics.next_step import (
@@ -23,230 +27,11 @@ from study.analysis.statistics.next_step import (
 from study.analysis.statistics.range_edges import RangeEdge, find_range_edges
 from study.home.events import ParamValues
 from study.metrics.worst_group_statement import WorstGroup
-from study.ranking import FittedReference, Results, SeedStatistics
-from study.ranking.difference import Arm, Difference, to_arm
+from study.ranking import Results
+from study.ranking.difference import Arm, to_arm
 from study.ranking.final_model import model_arm
 from study.ranking.json_documents import Statement, join_statements
-from study.spec.objective import MetricConstraint
-from study.text import format_parameter, pluralise, sentence_case, shell_command
-
-ArmMeans = Sequence[tuple[Arm, SeedStatistics]]
-"""Arms with the metric of a limit over their seeds."""
-
-
-class LimitCheck(Statement):
-    """Who breaks a limit by the mean over its seeds, and who keeps it."""
-
-    limit: MetricConstraint
-    breaking: ArmMeans
-    keeping: ArmMeans
-
-    def __str__(self) -> str:
-        name = self.limit.metric
-        by_verb = {"breaks": self.breaking, "keeps": self.keeping}
-        parts = (
-            f"{arm.label_in_sentence} {verb} it ({formatting.format_mean(name, spread)})"
-            for verb, means in by_verb.items()
-            for arm, spread in means
-        )
-        return (
-            f"The limit {name} {self.limit.comparison} {formatting.format_setting(self.limit.limit)}: "
-            f"{', '.join(parts)}."
-        )
-
-
-def limit_statements(results: Results) -> Iterator[LimitCheck]:
-    """Yield each constraint with the baseline and the result; none of a final training."""
-    compared = [arm for arm in results.baseline_and_result_arms if arm and results.spec.final_seeds is None]
-    for limit in results.spec.objective.constraints:
-        if means := [(arm, spread) for arm in compared if (spread := arm.metric_statistics(limit.metric))]:
-            broken = [(arm, spread) for arm, spread in means if limit.violation_by(spread.mean) > 0]
-            yield LimitCheck(limit, broken, [pair for pair in means if pair not in broken])
-
-
-class LimitBrokenOnFreshSeeds(Statement):
-    """What led the search breaks a limit on the seeds that it ran again on, and is not chosen."""
-
-    limit: MetricConstraint
-    arm: Arm
-    statistics: SeedStatistics
-
-    def __str__(self) -> str:
-        limit, arm = self.limit, self.arm
-        seeds = formatting.folds_and_seeds_text(arm, limit.metric)
-        value = f"{formatting.format_mean(limit.metric, self.statistics)} on {seeds}"
-        return (
-            f"{sentence_case(arm.label_in_sentence)} led the search, but breaks {limit} where it ran again ({value}): "
-            "it is not chosen."
-        )
-
-
-def limits_broken_on_fresh_seeds(results: Results) -> Iterator[LimitBrokenOnFreshSeeds]:
-    """Yield the limits that what led the search kept there and breaks on fresh seeds, where another was chosen."""
-    first, chosen = next(iter(results.ranked_by_search_value), None), results.best
-    if first is None or chosen is None or not results.is_confirmed or first.trial.number == chosen.trial.number:
-        return
-    if first.score.total_violation > 0 or first.confirmed_score is None:
-        return
-    arm = to_arm(results.spec, first)
-    for limit in results.spec.objective.broken_constraints(first.confirmed_score):
-        if found := arm.metric_statistics(limit.metric):
-            yield LimitBrokenOnFreshSeeds(limit, arm, found)
-
-
-SAMPLES_BY_ACCURACY = {
-    "shrunk_unbiased_accuracy": "with each group weighing alike",
-    "aligned_accuracy": "on samples that agree with the bias",
-    "conflicting_accuracy": "on samples that conflict with the bias",
-    "accuracy": "overall",
-}
-"""Accuracies whose changes belong together, and the samples that each is of; the first where the next two are not."""
-
-MIN_LOSS_TO_NAME_MILDER = 0.05
-"""Loss of accuracy above which a milder configuration is named."""
-
-
-class AccuracyTradeOff(Statement):
-    """How accuracies on a split changed from the baseline to the best: the difference by metric."""
-
-    split: str
-    reference: Arm
-    best: Arm
-    changes: Mapping[str, Difference]
-
-    def __str__(self) -> str:
-        changes = "; it ".join(self._change(name, change) for name, change in self.changes.items())
-        return f"From the baseline to {self.best.label} accuracy on the {self.split} split {changes}."
-
-    def _change(self, name: str, change: Difference) -> str:
-        where = SAMPLES_BY_ACCURACY[name.split("/")[1]]
-        before, after = (formatting.format_arm_mean(arm, name) for arm in (self.reference, self.best))
-        if change.interval == (0.0, 0.0):
-            return f"stayed at {after} on {formatting.repeats_text(change)} {where}"
-        if change.is_clear is None and not change.value:
-            return f"is {after} for both {where}"
-        verb = "shows no clear change" if change.is_clear is False else "rose" if change.value > 0 else "fell"
-        told = formatting.difference_with_interval(name, change)
-        if change.is_clear is None:
-            told += ", without an interval: "
-            told += f"{self.best.label} has no seeds" if self.best.is_reference else "it takes two seeds or more"
-        return f"{verb} {where}, from {before} to {after}: {told}"
-
-
-class MilderConfiguration(Statement):
-    """A configuration that loses less accuracy.
-
-    Attributes:
-        where: it was measured: in the search, on fresh seeds or on all folds.
-        value: of the study's metric there.
-        accuracy: on validation there.
-        least: smallest accuracy that was asked for.
-    """
-
-    study: str
-    trial: int
-    where: str
-    metric: str
-    value: float
-    accuracy: float
-    least: float
-
-    @property
-    def command(self) -> str:
-        return shell_command("export", self.study, "--trial", self.trial)
-
-    def __str__(self) -> str:
-        return (
-            f"Trial {self.trial} loses less accuracy: {self.where} it had {self.metric} "
-            f"{formatting.format_metric_value(self.metric, self.value)} and val/accuracy "
-            f"{formatting.format_metric_value('val/accuracy', self.accuracy)}. To export it: {self.command}"
-        )
-
-
-class ReferenceHasMore(Statement):
-    """A reference that has more of some accuracies than the best, and is behind it in the study's metric.
-
-    Attributes:
-        metrics: these accuracies, of one split.
-    """
-
-    reference: FittedReference
-    best: Arm
-    metrics: Sequence[str]
-
-    def __str__(self) -> str:
-        name, values = self.best.spec.metric, self.reference.metrics
-        told = formatting.join_with_and(
-            f"{each} {formatting.format_metric_value(each, values[each])}" for each in self.metrics
-        )
-        own, other = formatting.format_arm_mean(self.best, name), formatting.format_metric_value(name, values[name])
-        return (
-            f"{sentence_case(self.reference.name_in_sentence)}, which needs no search, has more than "
-            f"{self.best.label_in_sentence} ({told}), but on validation {name} {other} against {own}."
-        )
-
-
-def _reference_with_more(results: Results, best: Arm, metrics: Sequence[str]) -> Iterator[ReferenceHasMore]:
-    """Yield the first reference, by the study's metric, with more of all these accuracies than the best."""
-    spec = results.spec
-    means = {name: found.mean for name in (spec.metric, *metrics) if (found := best.metric_statistics(name))}
-    for reference in results.references:
-        known = {name: value for name in means if (value := reference.metrics.get(name)) is not None}
-        if len(known) <= len(metrics) or reference.kind.predicts_by_group:
-            continue
-        is_behind = spec.is_better(means[spec.metric], known[spec.metric])
-        if is_behind and all(known[name] > means[name] for name in metrics):
-            yield ReferenceHasMore(reference, best, metrics)
-            return
-
-
-def trade_off_statements(results: Results) -> Iterator[AccuracyTradeOff | ReferenceHasMore | MilderConfiguration]:
-    """Yield how accuracy changed from the baseline to the result, with the bias, against it and over all.
-
-    A method that helps samples against the bias often loses some that go with it. A configuration that costs less
-    accuracy follows, where the best costs much. Empty where nothing changed, or the study's own metrics say it all.
-    """
-    reference, best = results.baseline_and_result_arms
-    if results.spec.function or results.spec.final_seeds is not None or best is None or reference is None:
-        return
-    split = "test" if all(arm.metric_statistics("test/accuracy") for arm in (best, reference)) else "val"
-    told = {name.split("/")[1] for name in results.spec.objective.metrics}
-    names = [f"{split}/{name}" for name in SAMPLES_BY_ACCURACY if name not in told]
-    changes = {name: change for name in names if (change := best.difference_to(reference, name))}
-    if f"{split}/conflicting_accuracy" in changes or "conflicting_accuracy" in told:
-        changes.pop(f"{split}/shrunk_unbiased_accuracy", None)
-    if not any(change.value for change in changes.values()):
-        return
-    yield AccuracyTradeOff(split, reference, best, changes)
-    yield from _reference_with_more(results, best, list(changes))
-    lost = best.difference_to(reference, "val/accuracy")
-    costs_much = lost is not None and lost.is_clear and lost.value < -MIN_LOSS_TO_NAME_MILDER
-    if costs_much and results.spec.metric != "val/accuracy":
-        yield from milder_configurations(results, reference, best)
-
-
-def milder_configurations(results: Results, reference: Arm, best: Arm) -> Iterator[MilderConfiguration]:
-    """Yield the best configuration besides the result that is better than the baseline and loses little accuracy.
-
-    It breaks no limit: the choice would not allow it.
-    """
-    spec = results.spec
-    own = reference.metric_statistics(spec.metric)
-    whole = reference.metric_statistics("val/accuracy")
-    assert own
-    assert whole
-    least = math.floor(1000 * (whole.mean - MIN_LOSS_TO_NAME_MILDER)) / 1000
-    for candidate in results.ranked_search:
-        arm, is_confirmed = to_arm(spec, candidate), candidate.confirm_statistics is not None
-        if arm.trial_number == best.trial_number or (spec.folds and not is_confirmed):  # one fold is no fair comparison
-            continue
-        if (candidate.confirmed_score or candidate.score).total_violation > 0:
-            continue
-        value, accuracy = (arm.metric_statistics(name) for name in (spec.metric, "val/accuracy"))
-        if value and accuracy and accuracy.mean >= least and spec.is_better(value.mean, own.mean):
-            where = f"on {formatting.rerun_seeds_text(spec)}" if is_confirmed else "in the search"
-            yield MilderConfiguration(spec.name, arm.trial_number, where, spec.metric, value.mean, accuracy.mean, least)
-            return
+from study.text import format_parameter, pluralise, shell_command
 
 
 class ToldByStudy(Statement):
@@ -291,7 +76,11 @@ def lead_statements(results: Results) -> dict[str, list[Statement]]:
         "Trade-off": list(trade_off_statements(results)) if is_compared else [],
         "Groups": list(_worst_group_statements(results)),
         "How sure": [*(_certainty_statements(results) if is_compared else ()), *sample_error_statements(results)],
-        "Search": [*_told_by_study(results), *(_statements_on_search(results) if is_compared else ())],
+        "Search": [
+            *_told_by_study(results),
+            *_trials_not_started(results),
+            *(_statements_on_search(results) if is_compared else ()),
+        ],
         "Cost": list(_cost_statements(results)),
         "Next": list(_next_step_statements(results)),
     }
@@ -532,8 +321,7 @@ def _trials_not_started(results: Results) -> Iterator[TrialsNotAllStarted]:
 
 
 def _statements_on_search(results: Results) -> Iterator[Statement]:
-    """Yield what ended the search early, when the leading configuration came, and what early stopping saved."""
-    yield from _trials_not_started(results)
+    """Yield when the leading configuration came, and what early stopping saved."""
     when = position_of_best(results) if results.spec.final_seeds is None else None
     if when is None:
         return
@@ -680,6 +468,6 @@ def _next_step_statements(results: Results) -> Iterator[Statement]:
             yield SuggestedCommand(shell_command("train", results.spec.name), purpose)
     if results.final_trials and not results.spec.function:
         if predict := predict_command(results.spec):
-            yield SuggestedCommand(predict, "To classify images or rows with it")
+            yield SuggestedCommand(predict, "To classify new samples with it")
         else:
             yield SuggestedCommand(evaluate_command(results.spec), "To measure it, with --data FILE on other data")

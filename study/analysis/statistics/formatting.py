@@ -62,20 +62,24 @@ def format_arm_mean(arm: "Arm", metric: str) -> str:
     return format_mean(metric, arm.metric_statistics(metric))
 
 
-def format_difference(metric: str, number: float, signed: bool = True) -> str:
-    """Return a difference as `+16.0 points`, or `+0.012` for a metric other than an accuracy."""
-    (text,) = _numbers_in_unit(metric, number)
+def format_difference(metric: str, number: float, signed: bool = True, beside: Sequence[float] = ()) -> str:
+    """Return a difference as `+16.0 points`, or `+0.012` for a metric other than an accuracy.
+
+    Args:
+        beside: ends of the interval that stands beside it, whose decimals it has.
+    """
+    (text,) = _numbers_in_unit(metric, number, beside=beside)
     text = text if signed else text.removeprefix("+")
     return f"{text} points" if is_percent_metric(metric) else text
 
 
-def _numbers_in_unit(metric: str, *numbers: float) -> list[str]:
+def _numbers_in_unit(metric: str, *numbers: float, beside: Sequence[float] = ()) -> list[str]:
     """Return numbers as `+16.0` (percent) or `+0.012`, all with as many decimals as tell them apart.
 
     A number of which these would show nothing is written as `+0.0004`; counts, not in percent, as `+530`.
     """
     are_large = all(is_whole_count(number) or abs(number) >= 100 for number in numbers)
-    plain = 0 if are_large else decimals_of_plain_numbers(*numbers)
+    plain = 0 if are_large else decimals_of_plain_numbers(*numbers, *beside)
     scale, digits = (100, 1) if is_percent_metric(metric) else (1, plain)
     scaled = [round(scale * number, MAX_DECIMALS) for number in numbers]
     while len({round(each, digits) for each in scaled}) < len(set(scaled)) and digits < MAX_DECIMALS:
@@ -104,6 +108,11 @@ TOO_FEW_SEEDS_TEXT = "too few seeds to judge"
 """Stands for an interval that two seeds alone make so wide that it holds zero."""
 
 
+def shown_ends(difference: "Difference") -> Sequence[float]:
+    """Return the ends of an interval that are printed; none where words stand in its place."""
+    return () if difference.is_unclear_for_few_seeds else difference.interval or ()
+
+
 def difference_with_interval(
     metric: str, difference: "Difference", words: str = "95% interval ", where: str = ""
 ) -> str:
@@ -113,7 +122,7 @@ def difference_with_interval(
         words: before the interval.
         where: behind the change, with a blank before it.
     """
-    text = format_difference(metric, difference.value) + where
+    text = format_difference(metric, difference.value, beside=shown_ends(difference)) + where
     if difference.interval is None:
         return text
     if difference.has_zero_width:

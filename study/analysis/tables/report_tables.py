@@ -137,8 +137,11 @@ def printed_summary(results: Results, metrics: Sequence[str] | None = None) -> p
             row[title] = formatting.format_mean(metric, arm.metric_statistics(metric))
         if len(known) == 2:
             gain = known["best"].difference_to(known["baseline"], metric)
-            row["difference"] = formatting.format_difference(metric, gain.value) if gain else formatting.MISSING_TEXT
-            row["95% interval"] = formatting.format_interval(metric, gain) if gain else formatting.MISSING_TEXT
+            row["difference"] = row["95% interval"] = formatting.MISSING_TEXT
+            if gain:
+                ends = formatting.shown_ends(gain)
+                row["difference"] = formatting.format_difference(metric, gain.value, beside=ends)
+                row["95% interval"] = formatting.format_interval(metric, gain)
         if ensemble:
             row["ensemble"] = formatting.format_metric_value(
                 metric, ensemble[metric].mean if metric in ensemble else None

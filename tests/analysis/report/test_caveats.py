@@ -7,6 +7,7 @@ import pytest
 from helpers import Told, quickstart, record
 from told_studies import said
 
+from study.analysis.figures import FIGURES
 from study.analysis.report.caveats import (
     NO_ALIGNED_SAMPLES,
     DropAfterChoice,
@@ -62,3 +63,16 @@ def test_a_kernel_that_leaves_next_to_no_weight_is_named() -> None:
     ]
     assert said(KernelTooNarrow, Results(quickstart(), record(*told))) == [KernelTooNarrow([0, 2])]
     assert not said(KernelTooNarrow, Results(quickstart(), record(told[1])))
+
+
+@pytest.mark.parametrize("is_validated", [True, False])
+def test_a_final_training_on_all_that_is_not_test_says_that_nothing_validates(is_validated: bool, final_spec) -> None:
+    """No value is missing of it, and its seeds are those that test has."""
+    metric = "val/accuracy" if is_validated else "train/loss"
+    trials = [Told("final", [0.5], seed=seed, metric=metric, tested={"test/accuracy": 0.6 + seed}) for seed in (0, 1)]
+    results = Results(final_spec, record(*trials))
+    remarks = [str(remark) for remark in caveat_statements(results)]
+    assert [remark.startswith("Nothing validates") for remark in remarks] == ([] if is_validated else [True])
+    figure = FIGURES["seeds"](results)
+    titles = [axes.get_xlabel().split("\n")[0] for axes in figure.axes]
+    assert titles == (["val/accuracy", "test/accuracy"] if is_validated else ["test/accuracy"])

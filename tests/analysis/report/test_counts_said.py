@@ -110,6 +110,13 @@ def test_what_ended_a_search_is_said(enough: str | None) -> None:
     assert only(TrialsNotAllStarted, Results(ONE, told)) == TrialsNotAllStarted(2, 4, enough)
 
 
+def test_what_ended_a_search_of_data_keys_is_said_too() -> None:
+    told = record(Told("search", [0.6], params={"data.rho": 0.9}))
+    told.search_ended_by = "time"
+    spec = quickstart("search.space={data.rho: {choices: [0.9, 0.99]}}", "search.trials=2", "search.baseline=null")
+    assert only(TrialsNotAllStarted, Results(spec, told)) == TrialsNotAllStarted(1, 2, "time")
+
+
 def test_a_time_limit_that_left_the_baseline_alone_is_named_at_the_end() -> None:
     told = record(Told("baseline", [0.5, 0.5]))
     told.state, told.search_ended_by = "complete", "time"

@@ -17,8 +17,9 @@ from study.analysis.report.groups_section import groups_section
 from study.analysis.report.page import Paragraph, TableBlock, page_to_markdown
 from study.analysis.report.pareto_front_section import ConfigurationsOnFront, FrontGain
 from study.analysis.report.reference_sentences import ReferenceStays, ResultBesideReference
-from study.analysis.report.result_sentences import WorstGroups, milder_configurations
+from study.analysis.report.result_sentences import WorstGroups
 from study.analysis.report.sections import build_report_page, figure_caption, summary_note
+from study.analysis.report.trade_off_sentences import milder_configurations
 from study.analysis.statistics.compare_studies import differences_to_first
 from study.analysis.statistics.debiasing_metrics import (
     n_samples_of_accuracy,

@@ -42,19 +42,21 @@ from study.analysis.report.pareto_front_section import (
     front_table,
 )
 from study.analysis.report.result_sentences import (
-    AccuracyTradeOff,
     BestAmongRivals,
     CountOfTestReadings,
     DifferenceToRunnerUp,
-    LimitBrokenOnFreshSeeds,
-    LimitCheck,
-    MilderConfiguration,
     PositionOfBest,
-    ReferenceHasMore,
     ResultParameters,
     StudyCost,
     SuggestedCommand,
     lead_statements,
+)
+from study.analysis.report.trade_off_sentences import (
+    AccuracyTradeOff,
+    LimitBrokenOnFreshSeeds,
+    LimitCheck,
+    MilderConfiguration,
+    ReferenceHasMore,
 )
 from study.analysis.statistics import formatting
 from study.analysis.statistics.next_step import (
