@@ -29,6 +29,7 @@ from study.upstream.ray_internals import (
     RUNTIME_ENV_HOOK_VARIABLE,
     call_with_own_signals,
     end_process_without_ray,
+    forget_token,
     start_ray_apart_and_quiet,
 )
 from study.upstream.scratch import (
@@ -278,6 +279,7 @@ def _start_ray_once(folder: Path, gpus: int | None, waiter: "RayStartWaiter") ->
         namespace="study",
     )
     variables = _set_ray_process_variables({RAY_FOLDER_VARIABLE: str(folder), SCRATCH_FOLDER_VARIABLE: str(folder)})
+    forget_token()
     with waiter.wait_for_turn(folder.parent), variables, start_ray_apart_and_quiet(logs=logs):
         call_with_own_signals(start, waiter.tell_if_slow)
 

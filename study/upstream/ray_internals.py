@@ -125,6 +125,13 @@ def _permanent_thread_queue() -> "SimpleQueue[Callable[[], None]]":
     return calls
 
 
+def forget_token() -> None:
+    """Make Ray read its token anew: a process keeps the first that it read, as that of a cluster it asked before."""
+    from ray._raylet import AuthenticationTokenLoader  # type: ignore[attr-defined]  # its stubs lack it
+
+    AuthenticationTokenLoader.instance().reset_cache()
+
+
 def _restore_python_signal_handler() -> None:
     """Make the system call Python's handler of SIGTERM again, whatever handler C++ has set."""
     signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGTERM))

@@ -277,3 +277,27 @@ def test_a_folder_without_room_is_named(tmp_path: Path, monkeypatch: pytest.Monk
     assert no_disk_room_text(tmp_path) == ""
     monkeypatch.setattr(shutil, "disk_usage", lambda folder: SimpleNamespace(free=8192))
     assert no_disk_room_text(tmp_path).startswith(f"\n{tmp_path.parent}: No space left on device. Make room there, or ")
+
+
+AFTER_ANOTHER_TOKEN = """
+import os
+from study.sweep.ray_runtime import start_or_join_ray
+
+os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "a" * 64}
+from ray._raylet import AuthenticationTokenLoader
+
+assert AuthenticationTokenLoader.instance().has_token()
+del os.environ["RAY_AUTH_TOKEN"], os.environ["RAY_AUTH_MODE"]
+with start_or_join_ray(None, None, tell=str):
+    import ray
+
+    assert ray.is_initialized()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(90)
+def test_a_process_that_has_read_a_clusters_token_starts_a_ray_of_its_own() -> None:
+    """Ray keeps the first token that it reads, and a GCS with another would refuse it for ten minutes."""
+    done = as_driver(AFTER_ANOTHER_TOKEN)
+    assert done.returncode == 0, done.stderr

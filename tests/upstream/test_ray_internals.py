@@ -97,6 +97,11 @@ def test_the_jobs_client_speaks_by_the_loggers_that_are_hushed() -> None:
         assert all(name in logging.Logger.manager.loggerDict for name in ray_internals.JOB_CLIENT_LOGGERS)
 
 
+def test_the_token_that_was_read_can_be_forgotten() -> None:
+    with contract("ray", "AuthenticationTokenLoader.reset_cache", "a process that has read another token"):
+        ray_internals.forget_token()
+
+
 def test_the_head_is_asked_for_its_id_by_a_message_without_fields() -> None:
     with contract("ray", "NodeInfoGcsService.GetClusterId", "a cluster that refuses the token, or does not answer"):
         from ray.core.generated import gcs_service_pb2 as messages
