@@ -12,46 +12,47 @@ from study import data
 from study.data import DatasetModule, Facts
 from study.errors import UserError
 
+STRIPES = {"name": "stripes", "samples": 8}
+"""Section of the example of the protocol."""
 
-def test_the_example_of_the_protocol_is_a_data_set(monkeypatch: pytest.MonkeyPatch) -> None:
+
+@pytest.fixture
+def stripes(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The example of the protocol, as a data set."""
     module = ModuleType("study.data.sets.stripes")
     monkeypatch.setitem(sys.modules, module.__name__, module)
     exec(dedent((DatasetModule.__doc__ or "").partition("needs:\n")[2]), vars(module))
     everything = {**data.CATALOGUE.load_own_modules(), "stripes": module}
     monkeypatch.setattr(data, "CATALOGUE", replace(data.CATALOGUE, load_own_modules=lambda: everything))
-    section = {"name": "stripes", "samples": 8}
+    return module
+
+
+@pytest.mark.usefixtures("stripes")
+def test_the_example_of_the_protocol_is_a_data_set() -> None:
     assert [knob.key for knob in data.data_knobs("stripes")] == ["samples"]
     assert (
         data.CATALOGUE.description("stripes") == "small images, light or dark, some of them with a brighter first row"
     )
-    dataset = data.load(section)
+    dataset = data.load(STRIPES)
     assert {name: split.inputs.shape for name, split in dataset.splits.items()} == dict.fromkeys(
-        data.describe(section).splits, (8, 3, 8, 8)
+        data.describe(STRIPES).splits, (8, 3, 8, 8)
     )
     assert dataset.splits["val"].bias.tolist() == [0, 0, 1, 1] * 2
     assert (
-        data.sources(section),
-        data.load_labels(section),
-        data.user_file_notes(section),
-        data.image_square_mode(section),
+        data.sources(STRIPES),
+        data.load_labels(STRIPES),
+        data.user_file_notes(STRIPES),
+        data.image_square_mode(STRIPES),
     ) == ((), None, [], "crop")
 
 
-def test_a_data_set_may_say_how_it_is_built_and_must_say_how_it_is_read(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    module = ModuleType("study.data.sets.stripes")
-    monkeypatch.setitem(sys.modules, module.__name__, module)
-    exec(dedent((DatasetModule.__doc__ or "").partition("needs:\n")[2]), vars(module))
-    everything = {**data.CATALOGUE.load_own_modules(), "stripes": module}
-    monkeypatch.setattr(data, "CATALOGUE", replace(data.CATALOGUE, load_own_modules=lambda: everything))
-    section = {"name": "stripes", "samples": 8}
-    direct, load = data.load(section), module.load
-    del module.load
+def test_a_data_set_may_say_how_it_is_built_and_must_say_how_it_is_read(home: Path, stripes: ModuleType) -> None:
+    direct, load = data.load(STRIPES), stripes.load
+    del stripes.load
     with pytest.raises(UserError, match="stripes: its module defines neither load nor build"):
-        data.load(section)
-    module.build = lambda options: load(options).splits  # type: ignore[attr-defined]
-    assert data.load(section).fingerprint == direct.fingerprint
+        data.load(STRIPES)
+    stripes.build = lambda options: load(options).splits  # type: ignore[attr-defined]
+    assert data.load(STRIPES).fingerprint == direct.fingerprint
     assert len(list((home / "prepared").glob("stripes-*"))) == 1
 
 
