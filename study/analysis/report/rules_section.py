@@ -83,7 +83,8 @@ def cost_of_rule_choice(spec: StudySpec, table: RulePickResults) -> Iterator[str
     tests, judge = table.test_metrics, table.judging_metric
     if len(tests) < 2:
         return
-    order = sorted(tests, key=lambda number: (-table.as_larger_is_better(tests[number].mean), number))
+    regrets = {one.pick.trial_number: one.regret_on_test for one in table.results if one.regret_on_test is not None}
+    order = sorted(regrets, key=lambda number: (regrets[number], number))
     counts = sorted({test.count for test in tests.values()})
     what = "fresh seed" if spec.folds is None else "run"
     seeds = pluralise(counts[-1], what) if len(counts) == 1 else f"{counts[0]} to {counts[-1]} {what}s"
