@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from study.analysis.report.page import Block, PageSection, Paragraph, TableBlock, as_code
+from study.analysis.report.page import PageSection, TableBlock, as_code
 from study.analysis.statistics import formatting
 from study.analysis.statistics.frame import trial_label
 from study.analysis.statistics.rule_picks import PickResult, RulePickResults, judge_rule_picks
@@ -70,7 +70,7 @@ def rules_section(results: Results) -> PageSection | None:
         _choice_sentences(results),
         _test_reading_sentences(results, table),
     )
-    notes: list[Block] = [Paragraph(note) for note in map(" ".join, told) if note]
+    notes = filter(None, map(" ".join, told))
     return PageSection(RULES_TITLE, [TableBlock(rule_picks_table(results.spec, table)), *notes], folded=True)
 
 
