@@ -37,7 +37,7 @@ from study.home.events import event_to_entry
 from study.home.provenance import device_text, used_devices
 from study.metrics import find_metric, is_standard_error
 from study.ranking import Results, epochs
-from study.ranking.ablation_steps import Ablation, includes_choosing_seed, requested_ablation, trials_by_configuration
+from study.ranking.ablation_steps import Ablation, includes_choosing_seed, requested_ablation, trials_of_ablation
 from study.ranking.difference import Arm, Difference, metrics_of_both_splits
 from study.ranking.json_documents import Statement
 from study.spec import StudySpec
@@ -125,10 +125,8 @@ def _ablation_method_sentences(results: Results, ablation: Ablation) -> Iterator
     best, before = results.best, ablation.best_configuration_trial.number
     if best and best.trial.number != before:
         yield f"Trial {best.trial.number} leads now; trial {before} did when this was asked for."
-    by_configuration = trials_by_configuration(results, ablation).values()
-    trials = [trial for by_seed in by_configuration for trial in by_seed.values()]
     planned = len(ablation.configurations) * len(ablation.seeds)
-    if short := planned - sum(trial.state == "complete" for trial in trials):
+    if short := planned - sum(trial.state == "complete" for trial in trials_of_ablation(results, ablation)):
         yield f"{pluralise(short, 'trial')} of {planned} {'is' if short == 1 else 'are'} not complete."
 
 
