@@ -6,7 +6,7 @@ where that is asked for, what other selection rules would have picked (rule) and
 these picks and steps. A final training has one stage, its seeds, and reads the test split for each.
 """
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -30,7 +30,6 @@ from study.ranking.picks import fresh_seed_trials
 from study.spec import StudySpec
 from study.sweep.early_stopping import EarlyStopping
 from study.sweep.failures import StudyCannotContinueError, TrialFailure
-from study.sweep.requeued_trials import RequeuedTrials
 from study.sweep.search_stage import NextTrial, SearchStage
 
 
@@ -194,7 +193,12 @@ class Agenda:
         self._done = False
         self._changed, self._waits = 0, -1  # number of changes but reports; that number when there was nothing to do
         self._end_interrupted_trials()
-        self._requeued = RequeuedTrials(spec, record)
+        # trials that a lost node, a killed process or the end of a driver cut off: they run again, in this order
+        self._requeued = deque(
+            trial
+            for trial in record.trials.values()
+            if trial.state not in ENDED_STATES or (trial.stage == "final" and trial.state == "failed")
+        )
 
     def next_job(self) -> TrialJob | Literal["done"] | None:
         """Return the next job; None: wait for one that runs; "done": nothing will follow."""
@@ -202,11 +206,11 @@ class Agenda:
             return "done"
         if self._waits == self._changed:  # asked after each report, though no report leads to a job
             return "done" if self._done else None
-        if trial := self._requeued.take(alone=False):
+        if trial := self._take_requeued_trial(alone=False):
             return TrialJob("train", trial)
         next_trial = self._search.next_trial()
         if next_trial is None:
-            if trial := self._requeued.take(alone=True):
+            if trial := self._take_requeued_trial(alone=True):
                 return TrialJob("train", trial)
             next_trial = self._later.next_trial()
         if next_trial is not None:
@@ -218,6 +222,22 @@ class Agenda:
         self._done = not self._later.has_running_trial(*get_args(Stage)) and not self._testing
         self._waits = self._changed
         return "done" if self._done else None
+
+    def _take_requeued_trial(self, alone: bool) -> TrialRecord | None:
+        """Take a trial that is to run again out of the queue; None: there is none.
+
+        One that needs a GPU to itself comes after the rest of the search: as long as shares of a GPU are handed out, it
+        would wait for ever.
+
+        Args:
+            alone: whether one that needs a GPU to itself.
+        """
+        for trial in list(self._requeued):
+            if trial.needs_gpu_alone == alone:
+                self._requeued.remove(trial)
+                if trial.state not in ENDED_STATES or trial.stage == "final":
+                    return trial
+        return None
 
     @property
     def reached_limit(self) -> str | None:
@@ -318,8 +338,11 @@ class Agenda:
         if failure.is_of_study and not any(other.reports for other in self.record.trials.values()):
             self.stopping, self.refusal = "interrupted", failure.reason
             return
-        if lost := self._requeued.requeue(trial, failure):
-            self.append_event(lost)
+        if failure.may_run_again(trial, self.spec, before=trial.n_retries_used):
+            self._requeued.append(trial)
+            alone, node_died = failure.needs_whole_gpu or None, failure.node_died or None
+            lost = number, trial.attempt + 1, failure.kind, failure.reason, alone, node_died
+            self.append_event(events.RunLost(*lost))
             return
         self._end_trial(trial, "failed", failure.reason, failure.kind)
         trials = self.record.trials_of_stages("baseline", "search", "confirm", "rule", "ablation", "final")
