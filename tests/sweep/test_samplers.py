@@ -185,4 +185,5 @@ def test_choices_that_python_calls_equal_are_told_apart(sampler: str, tmp_path: 
         found.append(params["method.rate"])
     assert {(type(one), one) for one in found} == {(type(one), one) for one in KINDS}
     assert len(found) == 5
-    assert all(trial.params["method.rate"] is one for trial, one in zip(tried.history.trials.values(), found, strict=True))
+    trials = tried.history.trials.values()
+    assert all(trial.params["method.rate"] is one for trial, one in zip(trials, found, strict=True))
