@@ -373,7 +373,7 @@ def check_nodes_see_home(home: Path) -> None:
         file, marker = tempfile.mkstemp(prefix=".seen-by-all-", dir=home)
     os.close(file)
     try:
-        look = ray.remote(num_cpus=0, max_retries=0)(_path_exists)
+        look = ray.remote(num_cpus=0, max_retries=0)(os.path.exists)
         asked = {}
         for node in (node for node in ray.nodes() if node["Alive"]):
             there = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
@@ -387,10 +387,6 @@ def check_nodes_see_home(home: Path) -> None:
         raise UserError(
             f"{home}: is not seen by {', '.join(sorted(blind))}. STUDY_HOME has to be a folder that all nodes share"
         )
-
-
-def _path_exists(path: str) -> bool:
-    return Path(path).exists()
 
 
 def _node_sees_home(reference: Any) -> bool:
