@@ -209,7 +209,7 @@ def _process_died_error(status: int, held: int, memory: MemoryLimit) -> TrialFai
     """
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
-        if number == signal.SIGKILL and (cause := memory.cause_of_death(held)):
+        if number == signal.SIGKILL and (cause := memory.memory_death_reason(memory.kills_since_start() > 0, held)):
             return TrialFailedError(TrialFailure("OOM", cause), cause)
         name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
         why = TrialFailure("PREEMPTED", f"its process was ended by {name}")
