@@ -569,9 +569,9 @@ def _debiasing_not_needed(results: Results, reference: Arm, best: Arm) -> Iterat
         yield DebiasingNotNeeded(split, aligned.mean, conflicting.mean, best.spread_over(spec.metric))
 
 
-def _value_text(arm: Arm, name: str | None = None) -> str:
-    """Return a metric of an arm, by default the study's, and the seeds behind it."""
-    name = name or arm.spec.metric
+def _value_text(arm: Arm) -> str:
+    """Return the study's metric of an arm, and the seeds behind it."""
+    name = arm.spec.metric
     where = "" if arm.knows_no_seed else f" on {formatting.folds_and_seeds_text(arm, name)}"
     return f"{name} {formatting.format_arm_mean(arm, name)}{where}"
 
