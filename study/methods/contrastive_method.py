@@ -13,8 +13,7 @@ from study.losses.loss_catalogue import losses_by_name, needs_two_views, require
 from study.losses.sup_con import sup_con
 from study.methods.batch import LOSS_DIAGNOSTICS, Batch, BatchLabels, Method, PerSampleBuffer, compute_embeddings
 from study.methods.classifiers import LinearClassifier, build_adversary
-from study.methods.contrastive import classifier_stage_epochs
-from study.methods.debiasing import LossTerm, RegularisedLoss, TermWeights, build_regulariser
+from study.methods.debiasing import LossTerm, RegularisedLoss, TermWeights, build_regulariser, classifier_stage_epochs
 from study.methods.needs import BALANCED_CROSS_ENTROPY, PLAIN_CROSS_ENTROPY, UNKNOWN_LABEL
 from study.models import Network
 
