@@ -466,7 +466,7 @@ def _fit_answers_to_images(wishes: draft.DraftAnswers) -> draft.DraftAnswers:
     if wishes.data["name"] != "image_folder":
         return wishes
     chosen = to_options(image_folder.Options, wishes.data)
-    images, size = image_folder.training_count_and_side(chosen)
+    images, size = image_folder.training_image_count_and_side(chosen)
     sized = {} if size is None or size >= chosen.size or "size" in wishes.data else {"size": max(size, MIN_SIDE_PIXELS)}
     return replace(wishes, data={**wishes.data, **sized}, images=images)
 
@@ -506,7 +506,7 @@ def ask_columns(section: Section, flag: Sequence[str] | None, asker: AnswerSourc
         if asker.ask_question is not None:
             for line in table_findings.format_findings(asked):
                 asker.print_line(line)
-            for key, values in table_findings.keys_that_help(asked).items():
+            for key, values in table_findings.remedy_values_by_key(asked).items():
                 decided = _ask_key(decided, key, values, asker, path)
         else:
             words = text_list(decided, "words")
@@ -534,7 +534,7 @@ def _split_column_texts(texts: Sequence[str], names: Sequence[str]) -> list[str]
 
 def _options_to_add(asked: Sequence[ColumnFinding]) -> str:
     """Return the options that decide what was asked, to be added to the command."""
-    keys = table_findings.keys_that_help(asked)
+    keys = table_findings.remedy_values_by_key(asked)
     without = keys.pop(WITHOUT_KEY, ())
     together = [",".join(plain)] if (plain := [name for name in without if "," not in name]) else []
     texts = [f"--without {shlex.quote(text)}" for text in [*together, *(name for name in without if "," in name)]]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
 
 from study import data, ranking
-from study.data.dataset import DatasetSummary, name_fold
+from study.data.dataset import DatasetSummary, fingerprint_of_fold
 from study.errors import error_message
 from study.home import events
 from study.home.events import ENDED_STATES, Event, StudyOutcome, TrialOutcome
@@ -167,7 +167,7 @@ def inherited_tags(spec: StudySpec, record: StudyRecord, trial: TrialRecord | No
                 tags[f"study.{key}"] = str(value)
         if session.data:
             fold = trial.fold if trial else None
-            tags["study.data"] = name_fold(session.data, fold, trains_on_all=spec.final_seeds is not None)
+            tags["study.data"] = fingerprint_of_fold(session.data, fold, trains_on_all=spec.final_seeds is not None)
         for key, files in (("weights", session.weights), ("function", session.function)):
             if files:
                 tags[f"study.{key}"] = "; ".join(map("{0[name]}: {0[file]}, sha256 {0[sha256]}".format, files))

@@ -25,7 +25,7 @@ from study import models
 from study.data.cache import PREPARED_FOLDER, load_or_build_dataset, open_one_table_database
 from study.data.dataset import Dataset, Facts, FoldAssignment, Split
 from study.data.folds import select_fold
-from study.data.source import writable_folder
+from study.data.source import writable_data_folder
 from study.models.backbone_network import Backbone
 from study.models.frozen_networks import frozen_network_section
 from study.models.network_keys import columns_before_features
@@ -248,7 +248,9 @@ class FeatureStore:
         return found
 
     def _open_database(self) -> sqlite3.Connection:
-        place: Path = writable_folder(os.path.join(PREPARED_FOLDER, FEATURE_STORES_FOLDER)) / f"{self._name}.sqlite"
+        place: Path = (
+            writable_data_folder(os.path.join(PREPARED_FOLDER, FEATURE_STORES_FOLDER)) / f"{self._name}.sqlite"
+        )
         return open_one_table_database(place, "rows (picture BLOB PRIMARY KEY, row BLOB)", 60)
 
 
