@@ -394,7 +394,9 @@ class Study:
 
         def keys(given: str | Sequence[str]) -> list[str]:
             named = [given] if isinstance(given, str) else given
-            of_function = {key: f"method.{key}" for key in named if self.spec.function and f"method.{key}" in frame}
+            of_function = {
+                key: f"method.{key}" for key in named if self.spec.training_function and f"method.{key}" in frame
+            }
             return [of_function.get(key, key) for key in named]
 
         if columns is None:

@@ -137,7 +137,7 @@ def measure_pace(spec: StudySpec, on_begin: Callable[[], object] = bool) -> Epoc
 
     from study.commands import single_trial
 
-    if spec.function:
+    if spec.training_function:
         return "a plan runs no function of a study file; study trial does, and says what an epoch takes"
     if any(source.path_or_none() is None for source in data.sources(spec.base["data"])):
         return f"its data are not here, see study data prepare {spec.base['data']['name']}"

@@ -11,7 +11,7 @@ from study.errors import UserError
 from study.knobs import Params, Scalar, Section, Value
 from study.metrics import METRICS, available_metrics, lower_is_better
 from study.spec.load import check_and_complete_document
-from study.spec.yaml_document import apply_profile, dump_flow, parse_study_yaml
+from study.spec.yaml_document import apply_profile, dump_yaml_flow, parse_study_yaml
 from study.text import shell_command
 from study.training import augment
 
@@ -442,7 +442,7 @@ def _study_file_template() -> "Template":
 
     loader = PackageLoader("study.commands")
     environment = Environment(loader=loader, undefined=StrictUndefined, trim_blocks=True, keep_trailing_newline=True)
-    environment.filters["flow"] = dump_flow
+    environment.filters["flow"] = dump_yaml_flow
     return environment.get_template("draft.yaml.j2")
 
 

@@ -18,7 +18,7 @@ from study.metrics import is_standard_error
 from study.ranking import Candidate, FittedReference, Results, epochs
 from study.ranking.selection import CandidateSelection, select_candidates, trials_judged_by
 from study.spec import StudySpec
-from study.spec.configuration import EXPORT_FORMAT, configuration_digest
+from study.spec.configuration import EXPORT_FORMAT_VERSION, configuration_digest
 from study.spec.objective import Objective
 from study.spec.schema import OBJECTIVE_KEYS, ExportOrigin, SearchOptions
 from study.spec.section_models import default_as_in_file
@@ -133,7 +133,7 @@ def _reference_spec(results: Results, stays: FittedReference) -> StudySpec:
     margin = f" unless beaten by more than {spec.search.margin:g} standard errors" if spec.search.margin else ""
     limits = f" where {' and '.join(spec.search.constraints)}" if spec.search.constraints else ""
     origin: ExportOrigin = {
-        "format": EXPORT_FORMAT,
+        "format": EXPORT_FORMAT_VERSION,
         "study": spec.name,
         "study_id": record.id,
         "study_hash": spec.hash,
@@ -178,7 +178,7 @@ def exported_spec(folder: StudyFolder, results: Results, candidate: Candidate, c
     labels = spec.labels_of_params(candidate.trial.params)
     runs = TrackingState.load(folder.tracking_file, folder.tracking_uri).runs
     origin: ExportOrigin = {
-        "format": EXPORT_FORMAT,
+        "format": EXPORT_FORMAT_VERSION,
         "study": spec.name,
         "study_id": record.id,
         "study_hash": spec.hash,

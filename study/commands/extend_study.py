@@ -38,9 +38,11 @@ def add_trials(folder: StudyFolder, spec: StudySpec, trials: str) -> StudyRecord
     with _open_for_extension(folder) as (ledger, record):
         ended_by = record.search_ended_by or SearchLimits(spec, record).reached_limit  # a driver that dies tells none
         ended = record.has_search_end_request or ended_by not in (None, "trials", SPACE_EXHAUSTED)
-        extended = (record.n_configurations_tried if ended else record.max_configurations(spec.trials)) + int(trials)
+        extended = (record.n_configurations_tried if ended else record.max_configurations(spec.n_configurations)) + int(
+            trials
+        )
         if (most := count_configurations(spec.search, spec.space)) is not None:
-            are_all_planned = not ended and record.max_configurations(spec.trials) >= most
+            are_all_planned = not ended and record.max_configurations(spec.n_configurations) >= most
             if record.search_ended_by == SPACE_EXHAUSTED or are_all_planned:
                 raise UserError(f"{spec.name}: its space has no further configurations: {most}, all are tried")
             extended = min(extended, most)
@@ -96,7 +98,7 @@ def has_only_failures_left(results: Results) -> bool:
     if results.spec.final_seeds is not None or record.state != "failed":
         return False
     are_ended = all(trial.state in ENDED_STATES for trial in record.trials.values())
-    return are_ended and record.search_is_over(results.spec.trials)
+    return are_ended and record.search_is_over(results.spec.n_configurations)
 
 
 def check_additional_trials(spec: StudySpec, trials: str) -> None:

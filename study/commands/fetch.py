@@ -18,7 +18,7 @@ from study.home.folder import FetchOrigin, Home, StudyFolder, read_fetch_origin,
 from study.home.record import StudyRecord
 from study.ranking import Results
 from study.spec.load import check_study_name
-from study.spec.yaml_document import dump, read_study_file
+from study.spec.yaml_document import dump_yaml, read_study_file
 from study.text import shell_command
 
 
@@ -134,7 +134,7 @@ def _study_file_renamer(name: str) -> Callable[[Path], None]:
     """Return a function that gives a study file another name."""
 
     def change(path: Path) -> None:
-        path.write_text(dump({**read_study_file(path).values, "name": name}), encoding="utf-8")
+        path.write_text(dump_yaml({**read_study_file(path).values, "name": name}), encoding="utf-8")
 
     return change
 

@@ -273,7 +273,7 @@ def plan_study(spec: StudySpec) -> Plan:
         UserError: the validation split cannot have a metric that the study looks at.
     """
     search, facts, goal, stopping = spec.search, spec.data_facts, spec.objective, spec.search.early_stopping
-    data_sections = [] if spec.function else spec.data_sections
+    data_sections = [] if spec.training_function else spec.data_sections
     samples = [_count_samples(spec, section) for section in data_sections]
     counts = [counted for counted, _ in samples]
     warnings = dict.fromkeys(warning for _, warnings in samples for warning in warnings)
@@ -281,10 +281,10 @@ def plan_study(spec: StudySpec) -> Plan:
     return Plan(
         name=spec.name,
         hash=spec.hash,
-        function=spec.function,
+        function=spec.training_function,
         data=data_sections,
         titles=spec.dataset_titles,
-        classes=None if spec.function else facts.classes,
+        classes=None if spec.training_function else facts.classes,
         bias_classes=facts.bias_classes,
         cells=counts,
         reading=[data.describe_column_reading(section) for section in data_sections],
@@ -328,20 +328,22 @@ def plan_budget(spec: StudySpec) -> Budget:
     rungs = RungSchedule(spec.search.early_stopping, spec.epochs)
     seeds = len(spec.runs_of_configuration())
     baseline = int(search.baseline is not None)
-    confirm = count_confirm_trials(spec, search.confirm, spec.trials)
+    confirm = count_confirm_trials(spec, search.confirm, spec.n_configurations)
     reported = [f"val/{name}" for name in spec.available_metrics[0]]
     others = list(spec.incumbents)
     if search.baseline is not None:
         others = [params for params in others if not are_same_configuration(params, search.baseline)]
     whole = baseline + len(others)  # what has to be beaten runs whole
-    complete = whole + round((spec.trials - whole) * rungs.expected_complete_share)
-    most, expected = (count_rule_trials(spec, search.confirm, count, reported) for count in (spec.trials, complete))
-    pruned_epochs = (spec.trials - whole) * seeds * rungs.expected_epochs
+    complete = whole + round((spec.n_configurations - whole) * rungs.expected_complete_share)
+    most, expected = (
+        count_rule_trials(spec, search.confirm, count, reported) for count in (spec.n_configurations, complete)
+    )
+    pruned_epochs = (spec.n_configurations - whole) * seeds * rungs.expected_epochs
     return Budget(
         {
             "baseline": baseline,
-            "search": spec.trials - baseline,
-            "replicate": spec.trials * (seeds - 1),
+            "search": spec.n_configurations - baseline,
+            "replicate": spec.n_configurations * (seeds - 1),
             "confirm": confirm,
             "rule": most,
         },
@@ -351,7 +353,7 @@ def plan_budget(spec: StudySpec) -> Budget:
         search.confirm.front if search.confirm.top and spec.objective.has_several_metrics else None,
         {"most": most, "expected": expected},
         {
-            "most": (spec.trials * seeds + confirm + most) * spec.epochs,
+            "most": (spec.n_configurations * seeds + confirm + most) * spec.epochs,
             "expected": round((whole * seeds + confirm + expected) * spec.epochs + pruned_epochs),
         },
     )

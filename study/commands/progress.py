@@ -292,7 +292,7 @@ class StudyProgress:
     def _n_planned_configurations(self) -> int:
         if self._record.has_search_end_request:
             return self._record.n_configurations_tried
-        return self._record.max_configurations(self._spec.trials)
+        return self._record.max_configurations(self._spec.n_configurations)
 
     def _n_epochs_done(self) -> int:
         return sum(trial.n_epochs for trial in list(self._record.trials.values()))

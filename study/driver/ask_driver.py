@@ -81,7 +81,7 @@ def request_configuration(
         if any(are_same_configuration(request.params, params) for request in wanted):
             raise UserError(f"{spec.name}: it is enqueued already")
         to_try = n_configurations_to_try(record) + len(wanted)
-        is_over = record.search_is_over(spec.trials, to_try) or SearchLimits(spec, record).reached_limit
+        is_over = record.search_is_over(spec.n_configurations, to_try) or SearchLimits(spec, record).reached_limit
         if record.state == "complete" or is_over:
             extend_study.add_trials(folder, spec, "+1")
     return _send_and_wait(folder, DriverRequest("enqueue", params), patience)
@@ -89,7 +89,7 @@ def request_configuration(
 
 def _check_search_goes_on(results: Results) -> None:
     """Refuse a study whose search tries nothing further, though some of its trials may still run."""
-    if results.record.state == "complete" or results.record.search_is_over(results.spec.trials):
+    if results.record.state == "complete" or results.record.search_is_over(results.spec.n_configurations):
         searched = results.record.trials_of_stages("baseline", "search", "replicate")
         what = "its search is over"
         if running := sum(trial.state not in ENDED_STATES for trial in searched):

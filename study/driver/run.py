@@ -228,7 +228,7 @@ def resume_study(
                 raise UserError(f"{name}: has failed, and all that is left is what failed. {remedy}")
             return run_session(home, folder, load_datasets(spec, view), view, address, shared, told)
         tracker = MlflowTracker(home, folder, spec)
-        is_cut_off = spec.final_seeds is not None and not spec.function and not folder.card_file.exists()
+        is_cut_off = spec.final_seeds is not None and not spec.training_function and not folder.card_file.exists()
         datasets = load_datasets(spec, view) if is_cut_off else None
         is_told = shared is not None or folder.report_page.exists()  # a study of a suite has no report of its own
         with (
@@ -339,7 +339,7 @@ def _finished_training(home: Home, spec: StudySpec) -> RunEnd | None:
     existing, record = folder.load_checked_spec(), StudyRecord.load(folder.ledger_file)
     seeds = {*final_training.seeds_of_training(existing, spec, str(home.path)), *(spec.final_seeds or ())}
     missing = seeds - {trial.seed for trial in record.trials_of_stages("final") if trial.state == "complete"}
-    is_cut_off = missing or not folder.report_page.exists() or not (spec.function or folder.card_file.exists())
+    is_cut_off = missing or not folder.report_page.exists() or not (spec.training_function or folder.card_file.exists())
     return None if is_cut_off else RunEnd(folder, existing, record, None, has_run_trials=False)
 
 

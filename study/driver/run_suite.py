@@ -23,7 +23,7 @@ from study.home.record import StudyRecord
 from study.knobs import Section
 from study.ranking import Results
 from study.spec.suite import Suite, SuiteSearch
-from study.spec.yaml_document import dump, read_study_file
+from study.spec.yaml_document import dump_yaml, read_study_file
 from study.sweep.ray_runtime import SharedRay
 from study.text import pluralise, rows_as_markdown, shell_command
 
@@ -129,7 +129,7 @@ def write_suite_file(home: Home, suite: Suite) -> None:
     with as_user_error_if_unwritable(file.parent, ANOTHER_HOME_REMEDY):
         file.parent.mkdir(parents=True, exist_ok=True)
         write_home_format(home.path)
-        write_atomically(file, dump(suite.to_document()))
+        write_atomically(file, dump_yaml(suite.to_document()))
 
 
 def check_output_file(out: Path | None) -> None:
@@ -211,7 +211,10 @@ def plan_suite(home: Home, suite: Suite) -> dict[str, Any]:
                 "data": label,
                 "states": _counts_by_state(here),
                 "searches_left": len(open_ones),
-                "trials_per_search": {"search": spec.trials, "fresh": each.trials["confirm"] + each.trials["rule"]},
+                "trials_per_search": {
+                    "search": spec.n_configurations,
+                    "fresh": each.trials["confirm"] + each.trials["rule"],
+                },
                 "epochs_done": _count_epochs_run(record for record in here if record is not None),
                 "epochs_left": epochs_left,
                 "trial_hours_left": None

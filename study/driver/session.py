@@ -52,7 +52,7 @@ def write_study_outputs(
     """
     if results.spec.final_seeds is None and results.best:
         export_best(folder, results, folder.best_file)
-    if results.spec.final_seeds is not None and datasets is not None and not results.spec.function:
+    if results.spec.final_seeds is not None and datasets is not None and not results.spec.training_function:
         write_descriptions_and_card(folder, results, datasets)
     if report:
         from study.analysis.report.write_report import write_report
@@ -60,7 +60,7 @@ def write_study_outputs(
         beside = final_training.compare_with_baseline_training(folder, results)
         write_report(results, folder.report_folder, beside=beside)
     models = [folder.ensemble_file]
-    for trial in results.record.trials_of_stages("final") if not results.spec.function else ():
+    for trial in results.record.trials_of_stages("final") if not results.spec.training_function else ():
         models += [folder.model_file(trial.number), folder.description_file(trial.number)]
     return {**{file: "models" for file in models if file.exists()}, **result_files(folder)}
 
@@ -140,7 +140,7 @@ def _file_lines(end: RunEnd) -> list[str]:
     """Return where on this machine the files of a complete study are."""
     folder, spec = end.folder, end.spec
     lines = [f"report     {folder.report_page}"]
-    if spec.final_seeds is not None and not spec.function:
+    if spec.final_seeds is not None and not spec.training_function:
         lines += [f"models     {folder.model_file(0).parent}", f"card       {folder.card_file}"]
     return [*lines, f"best       {folder.best_file}"] if folder.best_file.exists() else lines
 
@@ -202,7 +202,7 @@ def _next_command_lines(end: RunEnd, steps: Sequence[NextStep], has_baseline: bo
     """
     folder, spec = end.folder, end.spec
     if spec.final_seeds is not None:
-        commands = [] if spec.function else [predict_command(spec), evaluate_command(spec)]
+        commands = [] if spec.training_function else [predict_command(spec), evaluate_command(spec)]
         uses = [command for command in commands if command]
         uses += [] if has_baseline else _train_baseline_command(folder, spec)
         return [f"{'      ' if place else 'next: '}{use}" for place, use in enumerate(uses)]
@@ -292,7 +292,7 @@ def _compute_frozen_features(spec: StudySpec, datasets: Mapping[str, Dataset], t
         return
     said = -FEATURE_PROGRESS_INTERVAL_S
 
-    def on_rows(done: int, total: int) -> None:
+    def on_progress(done: int, total: int) -> None:
         nonlocal said
         if done == total or time.monotonic() - said >= FEATURE_PROGRESS_INTERVAL_S:
             said = time.monotonic()
@@ -300,7 +300,7 @@ def _compute_frozen_features(spec: StudySpec, datasets: Mapping[str, Dataset], t
 
     for model in sections:
         for dataset in datasets.values():
-            features.replace_inputs_with_frozen_features(model, dataset, device, on_rows)
+            features.replace_inputs_with_frozen_features(model, dataset, device, on_progress)
 
 
 def run_session(

@@ -179,5 +179,5 @@ def _no_match_message(spec: StudySpec, goal: Objective, scored: Sequence[tuple[C
     limits = " and ".join(map(str, goal.constraints))
     return (
         f"{spec.name}: none of {len(scored)} complete configurations keeps {limits}. Trial {candidate.trial.number} "
-        f"comes closest ({values_text}): it misses {goal.missed_limits_text(score)}"
+        f"comes closest ({values_text}): it misses {goal.broken_constraints_text(score)}"
     )

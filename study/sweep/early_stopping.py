@@ -21,7 +21,7 @@ class AshaRung:
         self._place = (1 - 1 / reduction) * 100 / 100  # by way of percent, for the same bits as Ray's
         self._peers: list[tuple[float, float]] = []  # ascending
 
-    def is_good_enough(self, standing: tuple[float, float]) -> bool:
+    def passes_cutoff(self, standing: tuple[float, float]) -> bool:
         """Return whether a trial that is not in the rung is good enough to go on; True where the rung is empty."""
         return not self._peers or standing >= self._cutoff_score()
 
@@ -65,6 +65,6 @@ class EarlyStopping:
             return False
         self._heard.add((trial, number))
         rung, standing = self._reached[number], (-score.total_violation, score.values_to_maximise[0])
-        goes_on = rung.is_good_enough(standing)
+        goes_on = rung.passes_cutoff(standing)
         rung.add_trial(standing)
         return not goes_on

@@ -73,7 +73,11 @@ class TrialFailure:
         if self.kind != "OOM" or self.needs_whole_gpu:
             return self
         fewer = ["fewer trials at once: --set search.concurrency=N"] if others else []
-        less = "a function that holds less" if spec.function else "a smaller train.batch_size, or train.micro_batch"
+        less = (
+            "a function that holds less"
+            if spec.training_function
+            else "a smaller train.batch_size, or train.micro_batch"
+        )
         return replace(self, reason=f"{self.reason}. Remedy: {'; or '.join([*fewer, less])}")
 
 

@@ -34,7 +34,7 @@ import safetensors.numpy  # noqa: F401 (as it is imported for each trial)
 import torch
 
 from study.knobs import Value
-from study.sweep import job_course
+from study.sweep import job_execution
 from study.sweep.fork_protocol import (
     CONTINUE_ANSWER,
     END_TRIAL_COMMAND,
@@ -165,7 +165,7 @@ class ForkServerLoop:
         _redirect_output(output)
         job = self.task.job
         assert job.function is not None
-        job_course.log_mlflow_into_trial_folder(job)
+        job_execution.log_mlflow_into_trial_folder(job)
         before = _state_shared_by_forks(job)
         try:
             function = load_function_with_seed(str(json.loads(job.sections_json)["method"]["function"]), job.function)
@@ -320,16 +320,16 @@ def _run_trial(files: TrialFiles, task: ForkTask, function: TrainingFunction | N
         faulthandler.enable()
         os.chdir(task.folder)
         config = TrialConfig.from_document(json.loads(job.sections_json))
-        job_course.log_mlflow_into_trial_folder(job)
-        job_course.prepare_process(job, config, task.try_gpu)
+        job_execution.log_mlflow_into_trial_folder(job)
+        job_execution.prepare_process(job, config, task.try_gpu)
         assert job.function is not None
         trial = FunctionTrial(config, job.function, job.required_metrics, job.device, function, job.fold)
-        job_course.run_trial_job(lambda: trial, job, listener)
+        job_execution.run_trial_job(lambda: trial, job, listener)
     except TrialStopped:
         end = None
     except BaseException as error:
         # the function may have turned `TrialStopped` into another error
-        end = None if ended_by else error_to_values(job_course.error_for_driver(error, job.device, memory))
+        end = None if ended_by else error_to_values(job_execution.error_for_driver(error, job.device, memory))
     if ended_by:
         remove_left_scratch_folders()  # the signal may have come while the folder of this trial was removed
     signal.signal(signal.SIGTERM, signal.SIG_DFL)

@@ -30,7 +30,7 @@ from study.upstream.child_process import python_command
 from study.upstream.scratch import remove_left_scratch_folders
 
 if TYPE_CHECKING:  # imports PyTorch, which takes seconds, and a worker does not need it
-    from study.sweep.job_course import JobListener
+    from study.sweep.job_execution import JobListener
 
 CLEAN_UP_TIMEOUT_S = 60.0
 """Seconds that a trial gets to clean up once it is told to stop or has told its end: then its process is killed."""
@@ -129,7 +129,7 @@ def run_job_in_fresh_process(job: JobPayload, listener: "JobListener") -> None:
     """Run a job of a training function in a process of its own, which is gone afterwards with all that it started.
 
     Raises:
-        NoDeviceError, OSError, TrialFailedError: see `study.sweep.job_course.error_for_driver`.
+        NoDeviceError, OSError, TrialFailedError: see `study.sweep.job_execution.error_for_driver`.
     """
     with _keep_output_tail(job.output) as output:
         try:
@@ -216,7 +216,7 @@ def _process_died_error(status: int, held: int, memory: MemoryLimit) -> TrialFai
     """
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
-        if number == signal.SIGKILL and (cause := memory.cause_of_death(held)):
+        if number == signal.SIGKILL and (cause := memory.oom_cause_of_death(held)):
             return TrialFailedError(TrialFailure("OOM", cause), cause)
         name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
         why = TrialFailure("PREEMPTED", f"its process was ended by {name}")

@@ -51,16 +51,16 @@ class MemoryLimit:
         """Return how many processes were ended since, as counted on this machine."""
         return 0 if self.counter is None else (read_oom_kills(self.counter) or 0) - self.kills
 
-    def cause_of_death(self, held: int) -> str | None:
+    def oom_cause_of_death(self, held: int) -> str | None:
         """Return why a process of this machine that vanished since was ended by memory; None: nothing says so.
 
         Args:
             held: bytes that it held when it was last looked at, or at most.
         """
-        return self.memory_death_reason(self.kills_since_start() > 0, held)
+        return self.oom_death_text(self.kills_since_start() > 0, held)
 
-    def memory_death_reason(self, is_counted: bool, held: int) -> str | None:
-        """Return the text of `cause_of_death`; `is_counted`: the kernel counts a kill that may be of the process."""
+    def oom_death_text(self, is_counted: bool, held: int) -> str | None:
+        """Return the text of `oom_cause_of_death`; `is_counted`: the kernel counts a kill that may be of it."""
         limit = self.limit_bytes / 2**30
         if is_counted:
             return f"the kernel's OOM killer ended its process: memory is limited to {limit:.1f} GiB"
@@ -143,9 +143,9 @@ class OomDetector:
         process = self._processes.pop(name, self._unknown if hosts == {self._here} else None)
         if process is None:
             return None
-        return process.memory.memory_death_reason(self._was_killed(process), process.held_bytes)
+        return process.memory.oom_death_text(self._was_oom_killed(process), process.held_bytes)
 
-    def _was_killed(self, process: _WatchedProcess) -> bool:
+    def _was_oom_killed(self, process: _WatchedProcess) -> bool:
         counter = process.memory.counter
         if counter is None:
             return False

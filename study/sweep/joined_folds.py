@@ -2,9 +2,9 @@
 
 The metric of all samples together is the configuration's value: counts of small groups are pooled, not averaged over
 folds. Its standard error is a bootstrap: samples are drawn with replacement within their cell of class and bias class
-or, where a cell has few samples, within all such cells of one kind (`study.training.counts.kinds_of_cells`). Samples
-that have to stay in one fold are drawn together, and so are repeats where there are several. The metric is computed
-anew for each draw. The draws are the same for all configurations of a study, so that the error of a difference follows
+or, where a cell has few samples, within all such cells of one kind (`study.training.cell_statistics.kinds_of_cells`).
+Samples that have to stay in one fold are drawn together, and so are repeats where there are several. The metric is
+computed anew for each draw. The draws are the same for all configurations of a study, so that the error of a difference follows
 from two lists of draws.
 """
 
@@ -26,7 +26,7 @@ from study.home.record import StudyRecord, TrialRecord
 from study.ranking import Results
 from study.spec import StudySpec
 from study.training import metrics
-from study.training.counts import kinds_of_cells
+from study.training.cell_statistics import kinds_of_cells
 from study.training.standard_errors import STANDARD_ERROR_FUNCTIONS
 
 N_BOOTSTRAP_DRAWS = 200

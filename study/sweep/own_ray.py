@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from study.training.features import FeaturesBySplit
 
 
-def run_job(
+def run_job_in_ray_worker(
     config: "TuneConfig", *, datasets: Mapping[str, "ObjectRef"], weights: Mapping[str, tuple[str, str]]
 ) -> None:
     """Run a job, see `study.sweep.worker.run_job`; only the workers import PyTorch for it, not the driver."""
@@ -61,7 +61,9 @@ def run_job(
     worker.run_job(config, datasets=datasets, weights=weights)
 
 
-def compute_features(model: "Section", dataset: "Dataset", weights: Mapping[str, tuple[str, str]]) -> "FeaturesBySplit":
+def compute_features_in_ray_task(
+    model: "Section", dataset: "Dataset", weights: Mapping[str, tuple[str, str]]
+) -> "FeaturesBySplit":
     """Compute features in a task of Ray's, on a GPU where Ray gave it one."""
     from study.models import initial_weights
     from study.training import features

@@ -214,7 +214,7 @@ def count_gpus() -> int:
     return len(visible) if all(name.startswith("MIG-") for name in visible) else torch.cuda.device_count()
 
 
-def discard_text(text: str) -> None:
+def ignore_text(text: str) -> None:
     """Ignore a text."""
 
 
@@ -234,7 +234,7 @@ def start_or_join_ray(
     address: str | None,
     home: Path | None,
     gpus: int | None = None,
-    tell: Callable[[str], None] = discard_text,
+    tell: Callable[[str], None] = ignore_text,
     stopping: Callable[[], bool] = bool,
 ) -> Iterator[RayProcesses | JoinedCluster]:
     """Provide Ray until the block is left: that of the cluster at an address, else one of its own.

@@ -33,7 +33,7 @@ class RequeuedTrials:
         alone, node_died = failure.needs_whole_gpu or None, failure.node_died or None
         return events.RunLost(trial.number, trial.attempt + 1, failure.kind, failure.reason, alone, node_died)
 
-    def take(self, alone: bool) -> TrialRecord | None:
+    def take_next(self, alone: bool) -> TrialRecord | None:
         """Take a trial that is to run again out of the queue; None: there is none.
 
         One that needs a GPU to itself comes after the rest of the search: as long as shares of a GPU are handed out, it

@@ -203,7 +203,7 @@ class JobSearcher(Searcher):
     ) -> None:
         super().__init__()
         self._agenda, self._spec, self._folder, self._nodes = agenda, agenda.spec, folder, nodes
-        function = agenda.spec.function
+        function = agenda.spec.training_function
         self._function = function_loading.function_import_folder(function, folder.path) if function else None
         self._slots, self._share = slots, share
         self._working_folder: str | None = None

@@ -29,7 +29,7 @@ from study.training.gpu_errors import NoDeviceError
 from study.upstream.environment import ProcessKind, set_variables_here
 
 if TYPE_CHECKING:
-    from study.sweep.job_course import JobListener
+    from study.sweep.job_execution import JobListener
 
 set_variables_here(ProcessKind.TRIAL)
 
@@ -73,9 +73,9 @@ def _error_for_driver(
 ) -> NoDeviceError | OSError | TrialFailedError:
     if isinstance(error, NoDeviceError | TrialFailedError):  # of a fresh process, where PyTorch is not needed here
         return error
-    from study.sweep import job_course
+    from study.sweep import job_execution
 
-    return job_course.error_for_driver(error, job.device, memory)
+    return job_execution.error_for_driver(error, job.device, memory)
 
 
 def _free_gpu_memory() -> None:
@@ -93,23 +93,25 @@ def _run_in_this_process(
     listener: "JobListener",
 ) -> None:
     """Run a job in this process."""
-    from study.sweep import job_course
+    from study.sweep import job_execution
     from study.training import FunctionTrial, Trial, features
 
     initial_weights.use_located_weights(weights)
     config = TrialConfig.from_document(json.loads(job.sections_json))
-    job_course.prepare_process(job, config)
+    job_execution.prepare_process(job, config)
     if job.function is None:
         _move_to_end_of_path(job.driver_folder)
         key = data.section_key(config.data)
         given = datasets.get(features.data_key_with_features(config.model, key)) or datasets[key]
         dataset = select_fold(ray.get(given), job.fold)
-        job_course.run_trial_job(partial(Trial, config, dataset, job.device, begins=job.kind != "test"), job, listener)
+        job_execution.run_trial_job(
+            partial(Trial, config, dataset, job.device, loads_weights=job.kind != "test"), job, listener
+        )
         return
-    job_course.log_mlflow_into_trial_folder(job)
+    job_execution.log_mlflow_into_trial_folder(job)
     trial = FunctionTrial(config, job.function, job.required_metrics, job.device, fold=job.fold)
     try:
-        job_course.run_trial_job(lambda: trial, job, listener)
+        job_execution.run_trial_job(lambda: trial, job, listener)
     finally:
         trial.unload_function()
 

@@ -1,7 +1,7 @@
 """The runs that a user's training function logged in its trial's folder, as children of the trial's run.
 
-MLflow kept them there in files, see `study.sweep.job_course.log_mlflow_into_trial_folder`. They stay as long as their
-study, so that they can be brought again; their artifacts are removed once MLflow has them.
+MLflow kept them there in files, see `study.sweep.job_execution.log_mlflow_into_trial_folder`. They stay as long as
+their study, so that they can be brought again; their artifacts are removed once MLflow has them.
 """
 
 import os

@@ -403,7 +403,7 @@ class EventTranslator:
             # what failed may run again, and with it the other seeds of its configuration
             self._progress.epochs.pop(key, None)
         self._add_seed_statistics(trial, event.time)
-        if self._spec.function and self._own_runs:
+        if self._spec.training_function and self._own_runs:
             self._add_own_runs(self._own_runs(event.trial), event)
 
     def _on_folds_joined(self, event: events.FoldsJoined) -> None:

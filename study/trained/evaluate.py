@@ -39,7 +39,7 @@ from study.text import list_few_names, quoted
 from study.trained import ModelDescription
 from study.trained.classifier import load_model_weights
 from study.trained.model_files import test_split_fingerprint
-from study.training import DivergedError, Trial, TrialConfig, ensemble
+from study.training import DivergedError, Trial, TrialConfig, ensemble_probabilities
 from study.training.device import resolve_device
 
 ALL_SAMPLES_SPLIT = "all"
@@ -145,7 +145,7 @@ def evaluate_model(
     place = str(resolve_device(device))
     noted = _note_test_reading(home, description) if is_own and split == "test" else nullcontext()
     with description.use_frozen_network(model.parent), noted:
-        trial = Trial(config, dataset, place, begins=False)
+        trial = Trial(config, dataset, place, loads_weights=False)
         try:
             measured = finite_metrics(_metrics_of_networks(trial, split, weights))
             groups, classes = _worst_group(trial, split, measured), _lowest_class_sentences(trial, split, measured)
@@ -164,7 +164,7 @@ def _metrics_of_networks(trial: Trial, split: str, weights: Sequence[Path]) -> d
     for path in weights:
         trial.load_model(path)
         told.append(trial.evaluate.log_probabilities(split))
-    return trial.evaluate.metrics_of_scores(split, ensemble.mean_log_probabilities(told))
+    return trial.evaluate.metrics_of_scores(split, ensemble_probabilities.mean_log_probabilities(told))
 
 
 def group_metrics_in_words(model: Path, metrics: Iterable[str]) -> dict[str, str]:

@@ -28,7 +28,7 @@ from study.data.folds import select_fold
 from study.data.source import writable_data_folder
 from study.models.backbone_network import Backbone
 from study.models.frozen_networks import frozen_network_section
-from study.models.network_keys import columns_before_features
+from study.models.network_keys import n_columns_before_features
 from study.training.device import DeviceSplit, keep_freed_memory
 
 FEATURE_BATCH_IMAGES = 64
@@ -60,8 +60,8 @@ def replace_inputs_with_frozen_features(
     model: Mapping[str, Any],
     dataset: Dataset,
     device: torch.device,
-    on_rows: FeatureProgressCallback = lambda done, total: None,
-    elsewhere: Callable[[Dataset], FeaturesBySplit] | None = None,
+    on_progress: FeatureProgressCallback = lambda done, total: None,
+    compute_elsewhere: Callable[[Dataset], FeaturesBySplit] | None = None,
 ) -> Dataset:
     """Replace the inputs of a data set by a frozen network's features, float16 (N, E + L + F).
 
@@ -69,8 +69,8 @@ def replace_inputs_with_frozen_features(
     frozen, or where it has these features already. The state of torch's generators stays as it is.
 
     Args:
-        on_rows: is called while they are computed.
-        elsewhere: computes them where none are kept on this machine; None: this process does.
+        on_progress: is called while they are computed.
+        compute_elsewhere: computes them where none are kept on this machine; None: this process does.
 
     Raises:
         UserError: the weights are not there or do not fit, or no folder for data can be written.
@@ -78,10 +78,14 @@ def replace_inputs_with_frozen_features(
     if not model.get("frozen") or dataset.facts.is_table:
         return dataset
     if dataset.folds is not None:
-        return _replace_fold_inputs_with_features(model, dataset, dataset.folds, device, on_rows, elsewhere)
+        return _replace_fold_inputs_with_features(model, dataset, dataset.folds, device, on_progress, compute_elsewhere)
 
     def build() -> dict[str, Split]:
-        inputs = elsewhere(dataset) if elsewhere else load_or_compute_features(model, dataset, device, on_rows)
+        inputs = (
+            compute_elsewhere(dataset)
+            if compute_elsewhere
+            else load_or_compute_features(model, dataset, device, on_progress)
+        )
         return {name: replace(split, inputs=inputs[name], rows=None) for name, split in dataset.splits.items()}
 
     options = {"network": _feature_network_key(model, dataset.facts), "data": dataset.fingerprint}
@@ -89,7 +93,7 @@ def replace_inputs_with_frozen_features(
 
 
 def load_or_compute_features(
-    model: Mapping[str, Any], dataset: Dataset, device: torch.device, on_rows: FeatureProgressCallback
+    model: Mapping[str, Any], dataset: Dataset, device: torch.device, on_progress: FeatureProgressCallback
 ) -> FeaturesBySplit:
     """Read the features of a data set's images that are kept, and compute and keep the others.
 
@@ -100,7 +104,7 @@ def load_or_compute_features(
     total, done, inputs = sum(map(len, dataset.splits.values())), 0, {}
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         for name, split in dataset.splits.items():
-            inputs[name] = kept.rows_of_split(split, partial(_report_feature_progress, on_rows, done, total))
+            inputs[name] = kept.rows_of_split(split, partial(_report_feature_progress, on_progress, done, total))
             done += len(split)
     return inputs
 
@@ -109,7 +113,7 @@ def _feature_network_key(model: Mapping[str, Any], facts: Facts) -> dict[str, An
     """Return all that features depend on besides the images."""
     section, begun = frozen_network_section(model), models.describe_weights(model)
     assert begun is not None  # a frozen network has weights
-    network = {**section, "beside": columns_before_features(section), "weights": begun["sha256"]}
+    network = {**section, "beside": n_columns_before_features(section), "weights": begun["sha256"]}
     return network | {"mean": facts.mean, "deviation": facts.deviation}
 
 
@@ -118,12 +122,12 @@ def _replace_fold_inputs_with_features(
     dataset: Dataset,
     folds: FoldAssignment,
     device: torch.device,
-    on_rows: FeatureProgressCallback,
-    elsewhere: Callable[[Dataset], FeaturesBySplit] | None,
+    on_progress: FeatureProgressCallback,
+    compute_elsewhere: Callable[[Dataset], FeaturesBySplit] | None,
 ) -> Dataset:
     """Replace the inputs of a data set with folds; the features of all samples are kept once, each fold is a view."""
     of_all = replace(select_fold(dataset, None), folds=None)
-    whole = replace_inputs_with_frozen_features(model, of_all, device, on_rows, elsewhere)
+    whole = replace_inputs_with_frozen_features(model, of_all, device, on_progress, compute_elsewhere)
     folds = replace(folds, non_test_samples=whole.splits["train"])
     parts = {name: "train" if name == "val" else name for name in dataset.splits}
     splits = {name: replace(dataset.splits[name], inputs=whole.splits[parts[name]].inputs) for name in parts}
@@ -179,7 +183,7 @@ def build_frozen_backbone(model: Mapping[str, Any], facts: Facts, device: torch.
     """
     if device.type == "cpu":
         keep_freed_memory()  # each batch needs the same large tensors
-    encoder = models.build_encoder(frozen_network_section(model), facts).to(device)
+    encoder = models.build_encoder_without_head(frozen_network_section(model), facts).to(device)
     encoder = encoder.to(memory_format=torch.channels_last)
     assert isinstance(encoder, Backbone)  # no other network has the key
     return encoder.eval()
@@ -203,8 +207,8 @@ def compute_feature_batches(
         yield batch, rows.float().clamp(-most, most).half().cpu().numpy()
 
 
-def _report_feature_progress(on_rows: FeatureProgressCallback, before: int, total: int, count: int) -> None:
-    on_rows(before + count, total)
+def _report_feature_progress(on_progress: FeatureProgressCallback, before: int, total: int, count: int) -> None:
+    on_progress(before + count, total)
 
 
 class FeatureStore:
@@ -223,18 +227,18 @@ class FeatureStore:
         self._model, self._facts, self._width, self._device = model, facts, width, device
         self._name = hashlib.sha256(json.dumps(network, sort_keys=True).encode()).hexdigest()[:16]
 
-    def rows_of_split(self, split: Split, on_rows: Callable[[int], object]) -> NDArray[np.float16]:
+    def rows_of_split(self, split: Split, on_progress: Callable[[int], object]) -> NDArray[np.float16]:
         """Return the rows (N, F) of a split's images: read those that are kept, compute and keep the others.
 
         Args:
-            on_rows: is told how many there are so far.
+            on_progress: is told how many there are so far.
         """
         pictures = map(np.ascontiguousarray, split.sample_inputs)
         keys = [hashlib.blake2b(picture.data, digest_size=16).digest() for picture in pictures]
         found = np.empty((len(keys), self._width), np.float16)
         with closing(self._open_database()) as database:
             lacking = [at for at, key in enumerate(keys) if not _read_stored_row(database, key, found[at])]
-            on_rows(len(keys) - len(lacking))
+            on_progress(len(keys) - len(lacking))
             if not lacking:
                 return found
             encoder = build_frozen_backbone(self._model, self._facts, self._device)
@@ -244,7 +248,7 @@ class FeatureStore:
                 found[places] = rows
                 _store_rows(database, ((keys[at], found[at].tobytes()) for at in places))
                 done += len(places)
-                on_rows(done)
+                on_progress(done)
         return found
 
     def _open_database(self) -> sqlite3.Connection:

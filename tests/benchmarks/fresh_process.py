@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from study.sweep import job_course
+from study.sweep import job_execution
 from study.sweep.fresh_process import run_job_in_fresh_process
 from study.sweep.job_payload import JobPayload
 from study.training import FunctionTrial, TrainOptions, TrialConfig
@@ -68,9 +68,9 @@ def job(folder: Path, device: str) -> JobPayload:
 def in_this_process(given: JobPayload) -> None:
     """As trials run that share one."""
     config = TrialConfig.from_document(json.loads(given.sections_json))
-    job_course.prepare_process(given, config)
+    job_execution.prepare_process(given, config)
     trial = FunctionTrial(config, str(given.function), given.required_metrics, given.device)
-    job_course.run_trial_job(trial, given, Silent())
+    job_execution.run_trial_job(trial, given, Silent())
     trial.unload_function()
 
 

@@ -43,7 +43,7 @@ from study.data import Dataset
 from study.spec import StudySpec, load_study
 from study.spec.configuration import are_same_configuration
 from study.training import Trial
-from study.training.counts import CellStatistics
+from study.training.cell_statistics import CellStatistics
 from study.training.standard_errors import binomial_error
 
 FILE = Path(__file__).with_suffix(".jsonl")

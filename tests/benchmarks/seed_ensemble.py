@@ -34,7 +34,7 @@ from study.data import Dataset
 from study.data.folds import select_fold
 from study.spec import load_study
 from study.training import Trial, TrialConfig, features
-from study.training.ensemble import mean_log_probabilities
+from study.training.ensemble_probabilities import mean_log_probabilities
 from study.training.metrics import compute_metrics
 
 Sections = tuple[Dataset, Mapping[str, Any], Mapping[str, Any], Mapping[str, Any]]

@@ -46,7 +46,7 @@ def test_every_architecture_has_weights_whose_file_can_be_checked(root: Path) ->
     assert len({row.architecture for row in rows if row.default}) == sum(row.default for row in rows)
     assert not any(row.there for row in rows if row.architecture not in published_weights.PACKAGED_WEIGHTS)
     for row in rows:
-        source = published_weights.find_weights(row.architecture, row.weights).source
+        source = published_weights.find_published_weights(row.architecture, row.weights).source
         assert source.sha256 is not None
         assert len(source.sha256) >= 8
         option = "" if row.default else f" --weights {row.weights}"

@@ -35,7 +35,7 @@ from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
 from study.ranking import Results, summary
-from study.spec.configuration import EXPORT_FORMAT, configuration_digest
+from study.spec.configuration import EXPORT_FORMAT_VERSION, configuration_digest
 
 SPEC = quickstart()
 
@@ -84,12 +84,14 @@ def test_with_folds_nobody_asked_for_the_validation_split() -> None:
     """So its card names no change, and the file in its folder is as it was exported."""
     folds = quickstart("data.folds=3", "data.val=biased")
     exported = replace(
-        folds, origin={"format": EXPORT_FORMAT, "study": "mine", "digest": configuration_digest(folds.base)}
+        folds, origin={"format": EXPORT_FORMAT_VERSION, "study": "mine", "digest": configuration_digest(folds.base)}
     )
     final = final_training_spec(exported, [0])
     assert final.base["train"]["with_val"]
     assert final.origin == {**exported.origin, "digest": configuration_digest(final.base)}
-    changed = replace(exported, origin={"format": EXPORT_FORMAT, "study": "mine", "changed": ["train.epochs=3"]})
+    changed = replace(
+        exported, origin={"format": EXPORT_FORMAT_VERSION, "study": "mine", "changed": ["train.epochs=3"]}
+    )
     assert final_training_spec(changed, [0]).origin == changed.origin
 
 

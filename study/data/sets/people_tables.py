@@ -90,7 +90,7 @@ class PeopleTable:
         """Read the rows, encode, split."""
         return split_standardised(self.read_unsplit_table(), options)
 
-    labels = build  # the whole table is read in less than a second
+    load_labels = build  # the whole table is read in less than a second
 
     def load_raw_table(self, options: TableOptions) -> RawTable:
         """Split the rows before the numbers are standardised."""

@@ -160,7 +160,7 @@ def error_for_driver(
     return TrialFailedError.from_exception(error, memory)
 
 
-def epoch_choice_of_goal(goal: str | None) -> "BestEpochTracker | None":
+def make_epoch_tracker(goal: str | None) -> "BestEpochTracker | None":
     """Return what chooses a trial's epoch by an objective, given as JSON; None: the last epoch is taken."""
     if goal is None:
         return None
@@ -181,7 +181,7 @@ def _train_trial(
         why_anew: why it does not go on from an earlier state.
     """
     behind, note = resume_epoch(trial, job.checkpoint, job.reported_epochs)
-    course = trial.train_epochs(job.checkpoint, MIN_PAUSE_PER_WRITE_TIME, epoch_choice_of_goal(job.objective_json))
+    course = trial.train_epochs(job.checkpoint, MIN_PAUSE_PER_WRITE_TIME, make_epoch_tracker(job.objective_json))
     listener.on_start(behind, why_anew or note, describe_device(trial.device))
     with closing(course):  # type: ignore[type-var]
         for epoch, metrics in enumerate(course, start=behind + 1):
@@ -202,12 +202,12 @@ def _keep_log_probabilities(trial: Trial | FunctionTrial, job: JobPayload, split
     if not job.is_of_ensemble or not isinstance(trial, Trial):
         return
     if split in trial.dataset.splits:
-        from study.training import ensemble
+        from study.training import ensemble_probabilities
 
         assert job.model is not None
-        path = ensemble.log_probabilities_file(job.model, split)
+        path = ensemble_probabilities.log_probabilities_file(job.model, split)
         groups = trial.inferred_groups_by_split.get(split)
-        ensemble.write_log_probabilities(path, trial.evaluate.log_probabilities(split), groups)
+        ensemble_probabilities.write_log_probabilities(path, trial.evaluate.log_probabilities(split), groups)
 
 
 def resume_epoch(trial: Trial | FunctionTrial, checkpoint: Path, heard: int) -> tuple[int, str | None]:
