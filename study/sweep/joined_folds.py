@@ -4,8 +4,8 @@ The metric of all samples together is the configuration's value: counts of small
 folds. Its standard error is a bootstrap: samples are drawn with replacement within their cell of class and bias class
 or, where a cell has few samples, within all such cells of one kind (`study.training.cell_statistics.kinds_of_cells`).
 Samples that have to stay in one fold are drawn together, and so are repeats where there are several. The metric is
-computed anew for each draw. The draws are the same for all configurations of a study, so that the error of a difference follows
-from two lists of draws.
+computed anew for each draw. The draws are the same for all configurations of a study, so that the error of a difference
+follows from two lists of draws.
 """
 
 import base64
