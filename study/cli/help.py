@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
-from study.cli.options import JsonOption, show
+from study.cli.options import JsonOption, show_answer
 from study.text import print_text
 
 AddressOption = Annotated[
@@ -34,7 +34,7 @@ def doctor(
         if not removed:
             print_text("no killed driver left anything in the temporary folder", sys.stderr)
     document = doctors.findings_document(doctors.run_checks(address))
-    show(document, as_json, doctors.findings_text)
+    show_answer(document, as_json, doctors.findings_text)
     if document["state"] == "problem":
         raise typer.Exit(1)
 

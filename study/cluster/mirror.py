@@ -13,8 +13,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from study import __version__
+from study.cluster.dashboard import ClusterDashboard, NodeNotFoundError, RemoteFileNotFoundError
 from study.cluster.driver_job import DriverJob
-from study.cluster.head import ClusterHead, NodeNotFoundError, RemoteFileNotFoundError
 from study.cluster.log_share import (
     LOG_SHARES_FOLDER,
     MANIFEST_FILE,
@@ -229,9 +229,9 @@ def _check_ledger_lines_follow(new: bytes, here: bytes) -> None:
     if here:
         last = last_line(here)
         chain = LineChainState.after_line(last)
-        chain.accepts(last)
+        chain.advance_if_next(last)
     for line in new.splitlines(keepends=True):
-        if not chain.accepts(line):
+        if not chain.advance_if_next(line):
             raise RemoteFileChangedError(LEDGER_FILE_NAME, f"damaged at event {chain.number}")
 
 
@@ -259,7 +259,7 @@ class RemoteStudy:
     """
 
     def __init__(
-        self, head: ClusterHead, name: str, drivers: Sequence[DriverJob], known: FetchOrigin | None = None
+        self, head: ClusterDashboard, name: str, drivers: Sequence[DriverJob], known: FetchOrigin | None = None
     ) -> None:
         self._head, self._name, self._known = head, name, known
         self._last = drivers[-1] if drivers else None
@@ -387,7 +387,7 @@ class StudyMirror:
         key = re.sub(r"[^A-Za-z0-9.-]", "_", f"{parts.hostname}_{parts.port or ''}")
         self.home = Home(home.path / MIRRORS_FOLDER / key)
 
-    def update_study(self, head: ClusterHead, name: str, drivers: list[DriverJob]) -> FetchOrigin:
+    def update_study(self, head: ClusterDashboard, name: str, drivers: list[DriverJob]) -> FetchOrigin:
         """Download what is new of a study.
 
         Raises:
@@ -416,7 +416,7 @@ class StudyMirror:
         """Return the studies that were read, whether or not the cluster has them."""
         return [folder.name for folder in self.home.list_studies() if self.known_origin(folder.name)]
 
-    def last_known_origin(self, name: str) -> FetchOrigin | None:
+    def known_origin_with_lease(self, name: str) -> FetchOrigin | None:
         """Return what `known` does, and mark the driver as running if it ran when the study was read."""
         found = self.known_origin(name)
         if found:

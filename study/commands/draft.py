@@ -199,7 +199,7 @@ def table_search_space(rows: int | None, views: bool) -> dict[str, Value]:
     networks: dict[str, Value] = {}
     if rows and rows >= MIN_ROWS_FOR_HIDDEN_LAYERS and not views:
         networks["model.name"] = {"choices": ["linear", "mlp"]}
-    min_decay = round_to_two_digits(first_table_decay(rows) / 5)
+    min_decay = round_to_two_digits(first_table_weight_decay(rows) / 5)
     return {
         **networks,
         CLASS_WEIGHTS_KEY: {"low": 0.7, "high": 1.0},
@@ -212,10 +212,10 @@ def table_search_space(rows: int | None, views: bool) -> dict[str, Value]:
 def first_table_params(rows: int | None) -> Params:
     """Return what is tried first on a table, with cross entropy; its network and training are those of the file."""
     params: Params = {"model.name": "linear", CLASS_WEIGHTS_KEY: 1.0, CELL_WEIGHTS_KEY: 0.0}
-    return {**params, "train.learning_rate": 0.003, "train.weight_decay": first_table_decay(rows)}
+    return {**params, "train.learning_rate": 0.003, "train.weight_decay": first_table_weight_decay(rows)}
 
 
-def first_table_decay(rows: int | None) -> float:
+def first_table_weight_decay(rows: int | None) -> float:
     """Return the weight decay that is tried first on a table of so many training rows."""
     return round_to_two_digits(min(0.02, TABLE_DECAY_TIMES_ROWS / (rows or DEFAULT_ROWS)))
 
@@ -248,7 +248,7 @@ def baseline_params(sections: Sequence[Section], space: Section) -> Params:
     return params
 
 
-def first_params(labelled: Mapping[str, Section], space: Section, rows: int | None) -> Params | None:
+def first_tried_params(labelled: Mapping[str, Section], space: Section, rows: int | None) -> Params | None:
     """Return the configuration tried first on a table with cross entropy; None: no table, or without that method."""
     params = {key: value for key, value in first_table_params(rows).items() if key in space}
     if CLASS_WEIGHTS_KEY not in params or "cross_entropy" not in labelled or "regulariser" in labelled["cross_entropy"]:
@@ -350,7 +350,7 @@ class DraftAnswers:
     network: Section | None = None
 
 
-def draft_study_file(wishes: DraftAnswers, file: str, schema: str | None = None) -> str:
+def draft_study_file(answers: DraftAnswers, file: str, schema: str | None = None) -> str:
     """Return the text of a study file, checked by loading it with and without its profile.
 
     Args:
@@ -358,57 +358,57 @@ def draft_study_file(wishes: DraftAnswers, file: str, schema: str | None = None)
         schema: where an editor finds the JSON Schema.
 
     Raises:
-        UserError: the wishes contradict each other.
+        UserError: the answers contradict each other.
     """
-    facts = data.describe(dict(wishes.data))
-    bias = wishes.bias
-    labelled = label_method_sections(wishes.methods, bias, facts.is_table, wishes.network is not None)
+    facts = data.describe(dict(answers.data))
+    bias = answers.bias
+    labelled = label_method_sections(answers.methods, bias, facts.is_table, answers.network is not None)
     sections = list(labelled.values())
     names = [str(section["name"]) for section in sections]
     plain = method_section(ordinary_loss_name(names), bias, facts.is_table)
     views = any(methods.method_needs(with_method_defaults(section)).views_key for section in [plain, *sections])
     shapes = views or any("regulariser" in section for section in sections)
-    model = dict(wishes.network) if wishes.network else _model_section(facts, wishes.gpu, views)
-    model |= {"adapter": 1} if wishes.network and shapes else {}
+    model = dict(answers.network) if answers.network else _model_section(facts, answers.gpu, views)
+    model |= {"adapter": 1} if answers.network and shapes else {}
     model |= {"head": "mlp"} if views else {}
     trained = models.facts_of_network_inputs(model, facts)
-    epochs = 60 if wishes.gpu and not wishes.network else 20
-    images = math.inf if wishes.images is None else wishes.images
+    epochs = 60 if answers.gpu and not answers.network else 20
+    images = math.inf if answers.images is None else answers.images
     batch = next((size for size in BATCH_SIZES if images >= MIN_STEPS_PER_EPOCH * size), BATCH_SIZES[-1])
     train: dict[str, Value] = {"epochs": epochs, "batch_size": batch, "learning_rate": 0.001}
     if facts.is_table:
-        train |= {key[6:]: value for key, value in first_table_params(wishes.rows).items() if key.startswith("train.")}
+        train |= {key[6:]: value for key, value in first_table_params(answers.rows).items() if key.startswith("train.")}
     augmentation = default_augmentation(trained, views, bias)
     train |= {"augmentation": augmentation} if augmentation else {}
-    few = bias.known_labels != "none" and not wishes.gpu and images <= MAX_SAMPLES_FOR_FOLDS
-    if few and wishes.methods == METHODS_WITH_BIAS_LABELS and not facts.is_table and not wishes.network:
+    few = bias.known_labels != "none" and not answers.gpu and images <= MAX_SAMPLES_FOR_FOLDS
+    if few and answers.methods == METHODS_WITH_BIAS_LABELS and not facts.is_table and not answers.network:
         train["probe"] = "fitted"
-    train |= {"precision": "bfloat16"} if wishes.gpu else {}
-    space = draft_search_space(labelled, facts, trained, views, bias, wishes.rows)
-    point, decay = first_params(labelled, space, wishes.rows), 0.0
-    if wishes.network:
-        decay = round_to_two_digits(min(0.3, FEATURES_DECAY_TIMES_IMAGES / (wishes.images or DEFAULT_ROWS)))
+    train |= {"precision": "bfloat16"} if answers.gpu else {}
+    space = draft_search_space(labelled, facts, trained, views, bias, answers.rows)
+    point, decay = first_tried_params(labelled, space, answers.rows), 0.0
+    if answers.network:
+        decay = round_to_two_digits(min(0.3, FEATURES_DECAY_TIMES_IMAGES / (answers.images or DEFAULT_ROWS)))
         ends = decay / FEATURES_DECAY_RANGE_FACTOR, decay * FEATURES_DECAY_RANGE_FACTOR
         low, high = map(round_to_two_digits, ends)
         space["train.weight_decay"] = {"low": low, "high": high, "log": True}
         train["weight_decay"] = decay
-    on_features = wishes.network is not None and [*labelled] == [FROZEN_FEATURES_METHOD]
+    on_features = answers.network is not None and [*labelled] == [FROZEN_FEATURES_METHOD]
     if on_features:
         del space["train.learning_rate"]
         train["schedule"] = "cosine"
         point = {"method.name": FROZEN_FEATURES_METHOD, "train.weight_decay": decay}
     metric = default_metric(facts)
     if METRICS[metric].needs_inferred_groups:
-        train["inferred_groups"] = EARLY_LAYERS_VALUE if wishes.network else "gce"
-    profile = "cpu" if wishes.gpu else "gpu"
-    has_folds = _should_use_folds(wishes, metric)
+        train["inferred_groups"] = EARLY_LAYERS_VALUE if answers.network else "gce"
+    profile = "cpu" if answers.gpu else "gpu"
+    has_folds = _should_use_folds(answers, metric)
     text = _study_file_template().render(
         schema=schema,
-        about=f"{wishes.name}: {', '.join(names)} on {data.dataset_title(wishes.data, facts)}.",
+        about=f"{answers.name}: {', '.join(names)} on {data.dataset_title(answers.data, facts)}.",
         **{verb: shell_command(verb, file) for verb in ("plan", "trial", "run")},
-        name=wishes.name,
-        note=wishes.note,
-        data={**wishes.data, "folds": N_FOLDS} if has_folds else wishes.data,
+        name=answers.name,
+        note=answers.note,
+        data={**answers.data, "folds": N_FOLDS} if has_folds else answers.data,
         folds=N_FOLDS if has_folds else None,
         model=model,
         are_photos=not trained.is_table and facts.shape[0] == 3 and min(facts.shape[1:]) >= MIN_PHOTOGRAPH_SIDE,
@@ -418,15 +418,15 @@ def draft_study_file(wishes: DraftAnswers, file: str, schema: str | None = None)
         train=train,
         space=space,
         baseline=baseline_params(sections, space),
-        first=point if wishes.tries_papers_first else None,
+        first=point if answers.tries_papers_first else None,
         on_features=on_features,
-        papers=wishes.tries_papers_first and has_paper_values(sections, space),
+        papers=answers.tries_papers_first and has_paper_values(sections, space),
         margin=None if facts.is_table else SEARCH_MARGIN_ON_FOLDS if has_folds else SEARCH_MARGIN,
         top=CONFIRM_TOP_ON_TABLE_FOLDS if facts.is_table else CONFIRM_TOP_ON_FOLDS,
-        trials=wishes.trials,
+        trials=answers.trials,
         metric_words=METRICS[metric].description + (" Smaller is better." if lower_is_better(metric) else ""),
         metric=f"val/{metric}",
-        resources="{cpu: 2, gpu: 0.5}" if wishes.gpu else "{cpu: 1, gpu: 0}",
+        resources="{cpu: 2, gpu: 0.5}" if answers.gpu else "{cpu: 1, gpu: 0}",
         profile=profile,
         overrides=PROFILE_OVERRIDES[profile],
     )
@@ -446,13 +446,13 @@ def _study_file_template() -> "Template":
     return environment.get_template("draft.yaml.j2")
 
 
-def _should_use_folds(wishes: DraftAnswers, metric: str) -> bool:
+def _should_use_folds(answers: DraftAnswers, metric: str) -> bool:
     """Return whether a user's samples are few, have bias labels and can be divided into folds."""
-    samples = wishes.rows if wishes.images is None else wishes.images
+    samples = answers.rows if answers.images is None else answers.images
     if samples is None or samples > MAX_SAMPLES_FOR_FOLDS or metric != "shrunk_unbiased_log_loss":
         return False
     try:
-        data.describe({**wishes.data, "folds": N_FOLDS})
+        data.describe({**answers.data, "folds": N_FOLDS})
     except UserError:  # the split is the user's own, or there is no such key
         return False
     return True

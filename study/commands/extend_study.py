@@ -62,26 +62,26 @@ def retry_failed(folder: StudyFolder, spec: StudySpec) -> StudyRecord:
         UserError: nothing has failed, or another process runs the study.
     """
     with _open_for_extension(folder) as (ledger, record):
-        record.apply(ledger.append(TrialsRetried(numbers := tuple(_failed_trial_numbers(Results(spec, record))))))
+        record.apply(ledger.append(TrialsRetried(numbers := tuple(_trial_numbers_to_retry(Results(spec, record))))))
         for number in numbers:
             folder.error_file(number).unlink(missing_ok=True)
         return record
 
 
-def trials_to_retry(folder: StudyFolder) -> list[int]:
+def trial_numbers_to_retry(folder: StudyFolder) -> list[int]:
     """Return the trials that `retry_failed` would run again; raise as it does."""
-    return _failed_trial_numbers(Results.load(folder))
+    return _trial_numbers_to_retry(Results.load(folder))
 
 
-def _failed_trial_numbers(results: Results) -> list[int]:
-    found = failed_trials(results.record)
+def _trial_numbers_to_retry(results: Results) -> list[int]:
+    found = failed_trial_numbers(results.record)
     to_test = () if found else StagesAfterSearch(results.spec, results.record).trials_to_test()
     if not found and not any(trial.test_failure for trial in to_test):
         raise UserError(f"{results.spec.name}: no trial has failed")
     return found
 
 
-def failed_trials(record: StudyRecord) -> list[int]:
+def failed_trial_numbers(record: StudyRecord) -> list[int]:
     """Return the numbers of the trials that `retry_failed` runs again; none where nothing has failed."""
     failed = {trial.number for trial in record.trials.values() if trial.state == "failed"}
     ended_with = (
@@ -130,10 +130,10 @@ def add_fresh_seeds(
             another process runs the study.
     """
     with _open_for_extension(folder) as (ledger, record):
-        ledger.append(confirm_event(Results(spec, record), top, seeds, rules))
+        ledger.append(make_confirm_event(Results(spec, record), top, seeds, rules))
 
 
-def confirm_event(results: Results, top: int | None, seeds: int | None, rules: bool) -> ConfirmRequested:
+def make_confirm_event(results: Results, top: int | None, seeds: int | None, rules: bool) -> ConfirmRequested:
     """Return the event that `add_fresh_seeds` writes to the ledger, with the same arguments.
 
     Args:

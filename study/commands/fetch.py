@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from study.cluster.head import ClusterHead
+from study.cluster.dashboard import ClusterDashboard
 from study.cluster.mirror import FetchOptions, LedgerMismatchError, RemoteStudy, is_read_by_default
 from study.commands.final_training import fetch_models_command
 from study.errors import UserError, find_disk_error
@@ -58,11 +58,11 @@ def fetch_study(home: Home, name: str, address: str, models: bool = False, renam
     local = rename or name
     check_study_name(local)
     folder = StudyFolder(safe_path_below(home.path, local))
-    head = ClusterHead(address)
+    head = ClusterDashboard(address)
     drivers = [job for job in head.driver_jobs() if job.study == name]
     known = _known_origin(home, folder, name)
     if known is None and folder.path.exists():
-        return _not_fetched(home, folder, RemoteStudy(head, name, drivers), name, address)
+        return _outcome_if_name_is_taken(home, folder, RemoteStudy(head, name, drivers), name, address)
     place = folder.path if known else home.path / f".{local}.fetch"
     reading = RemoteStudy(head, name, drivers, known or read_fetch_origin(StudyFolder(place)))
     wish = FetchOptions(
@@ -108,7 +108,9 @@ def _known_origin(home: Home, folder: StudyFolder, name: str) -> FetchOrigin | N
     return known
 
 
-def _not_fetched(home: Home, folder: StudyFolder, reading: RemoteStudy, name: str, address: str) -> FetchOutcome:
+def _outcome_if_name_is_taken(
+    home: Home, folder: StudyFolder, reading: RemoteStudy, name: str, address: str
+) -> FetchOutcome:
     """Return the outcome for a study whose name is taken here by one that was not fetched from there.
 
     It is no error if both are one study: a cluster on this home, as that of `study cluster up`, reads this very folder.
@@ -143,7 +145,7 @@ def _track_in_mlflow(home: Home, folder: StudyFolder) -> str | None:
     """Bring a fetched study into MLflow if that is this home's own; another may be the cluster's, which has it."""
     if not home.owns_tracking:
         return None
-    from study.commands.report import lead_sentences_by_title, result_files
+    from study.commands.report import artifact_folder_by_result_file, lead_sentences_by_title
     from study.tracking import MlflowTracker
 
     results = Results.load(folder)
@@ -153,7 +155,7 @@ def _track_in_mlflow(home: Home, folder: StudyFolder) -> str | None:
     tracker.start_following()
     with redirect_stdout(sys.stderr):  # the tracker prints when it waits
         untracked = tracker.finish_writing()
-    return untracked or tracker.log_artifacts(result_files(folder), lead_sentences_by_title(results))
+    return untracked or tracker.log_artifacts(artifact_folder_by_result_file(folder), lead_sentences_by_title(results))
 
 
 def check_not_running_at_origin(folder: StudyFolder) -> None:
@@ -167,7 +169,7 @@ def check_not_running_at_origin(folder: StudyFolder) -> None:
         return
     at, runs = f"when it was fetched, on {known.download_time_text}", known.was_running
     try:
-        drivers = [job for job in ClusterHead(known.address).driver_jobs() if job.study == known.name]
+        drivers = [job for job in ClusterDashboard(known.address).driver_jobs() if job.study == known.name]
         if drivers:
             at, runs = f"({drivers[-1].id})", not drivers[-1].has_ended
     except UserError:  # no answer: what was known at the fetch counts

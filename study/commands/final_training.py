@@ -57,7 +57,7 @@ WITH_VAL_OPTION = "--data train+val"
 """What `origin` says of a final training on the validation split, too, that was asked for."""
 
 
-def default_seeds(home: Home, spec: StudySpec, name: str | None = None, with_val: bool = False) -> list[int]:
+def default_final_seeds(home: Home, spec: StudySpec, name: str | None = None, with_val: bool = False) -> list[int]:
     """Return the seeds of a final training where none are named.
 
     Those of the same training, which goes on; else those of another final training of the study, so that the two
@@ -180,7 +180,7 @@ def _trainings_of_same_study(home: Home, spec: StudySpec) -> Iterator[tuple[Stud
                 yield folder, other
 
 
-def equal_counterpart(home: Home, spec: StudySpec) -> StudySpec | None:
+def counterpart_with_equal_configuration(home: Home, spec: StudySpec) -> StudySpec | None:
     """Return the counterpart that has trained this very configuration; None where there is none.
 
     Where the search found nothing better than the baseline, the best configuration and the baseline are the same.
@@ -261,10 +261,10 @@ def create_or_extend(home: Home, spec: StudySpec, function: bytes | None = None)
         UserError: the name is taken by another configuration; or the baseline is the best, and trained as such.
     """
     folder = home.study_or_none(spec.name)
-    if folder is None and (other := equal_counterpart(home, spec)) is not None:
+    if folder is None and (other := counterpart_with_equal_configuration(home, spec)) is not None:
         raise UserError(
             f"{spec.name}: would train what {other.name} has trained: the best of {(spec.origin or {})['study']} is "
-            f"its baseline, so there is nothing to compare it with{_usage_text(other)}"
+            f"its baseline, so there is nothing to compare it with{_model_usage_text(other)}"
         )
     if folder is None:
         return home.create_study(spec, function)
@@ -276,7 +276,7 @@ def create_or_extend(home: Home, spec: StudySpec, function: bytes | None = None)
     return folder
 
 
-def _usage_text(spec: StudySpec) -> str:
+def _model_usage_text(spec: StudySpec) -> str:
     """Return how a final training's models classify; empty where they do not."""
     return f". To use it: {shell_command('predict', spec.name)} INPUTS" if spec.has_models_that_predict else ""
 

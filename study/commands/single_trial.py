@@ -8,7 +8,7 @@ import torch
 
 from study import data
 from study.commands import check_metrics
-from study.commands.own_functions import build_function_trial
+from study.commands.training_functions import build_function_trial
 from study.data.cells import count_cells_of_split
 from study.data.folds import select_fold
 from study.errors import UserError

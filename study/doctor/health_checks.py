@@ -401,9 +401,9 @@ def ray_findings(home: Home, address: str | None) -> Iterator[Finding]:
 
 def _check_job_server(address: str) -> Finding:
     """Check a cluster that studies are submitted to."""
-    from study.cluster.head import ClusterHead
+    from study.cluster.dashboard import ClusterDashboard
 
-    head = ClusterHead(address)
+    head = ClusterDashboard(address)
     resources, studies = head.nodes_and_resources(), {job.study for job in head.driver_jobs()}
     message = f"{address}: answers, token accepted, {resources['nodes']} nodes, {len(studies)} studies"
     if not resources["nodes"]:

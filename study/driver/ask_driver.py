@@ -15,7 +15,7 @@ from study.home import lease, ledger
 from study.home.driver_requests import DriverRequest, pending_requests, submit_request
 from study.home.events import ENDED_STATES
 from study.home.folder import Home, StudyFolder
-from study.home.lease import LeaseHolder, Process, ProcessGoneError
+from study.home.lease import LeaseHolder, ProcessGoneError, ProcessIdentity
 from study.home.record import StudyRecord
 from study.ranking import Results
 from study.spec.configuration import are_same_configuration, parse_configuration
@@ -155,10 +155,10 @@ def _send_and_wait(
     if why := record.request_refusals.get(request.id):
         raise UserError(f"{folder.name}: {why}")
     done = request.id in record.request_refusals
-    return RequestAnswer(folder.name, request, done, _answer_words(folder, request, done))
+    return RequestAnswer(folder.name, request, done, _request_met_text(folder, request, done))
 
 
-def _answer_words(folder: StudyFolder, request: DriverRequest, done: bool) -> str:
+def _request_met_text(folder: StudyFolder, request: DriverRequest, done: bool) -> str:
     what = {
         "enqueue": "the search tries this configuration next",
         "stop": f"trial {request.trial} ends at its next report",
@@ -217,7 +217,7 @@ def _stoppable_lease_holder(name: str, file: Path) -> LeaseHolder:
     if holder.machine != lease.machine_id():
         job = f"As a job of a cluster: study stop {name} --address URL"
         raise UserError(f"{name}: {holder} runs it, not on this machine. {job}")
-    if holder.namespace != Process.current().namespace:
+    if holder.namespace != ProcessIdentity.current().namespace:
         raise UserError(
             f"{name}: {holder} runs it in another container of this machine, whose processes have numbers of their "
             f"own. Stop it there: study stop {name}"

@@ -14,14 +14,21 @@ from study.commands.ablate_study import AblationRequest
 from study.commands.changes_on_resume import placement_on_resume
 from study.commands.delete import delete_study
 from study.commands.fetch import check_not_running_at_origin
-from study.commands.own_functions import check_and_pickle_function
 from study.commands.report import lead_sentences_by_title
+from study.commands.training_functions import check_and_pickle_function
 from study.driver.interrupt_messages import (
     STOPPED_RESUMABLE_MESSAGE,
     explain_resume_on_disk_error,
     message_on_interrupt,
 )
-from study.driver.session import RunEnd, StudyView, load_datasets, register_model, run_session, write_study_outputs
+from study.driver.session import (
+    RunEnd,
+    StudyView,
+    load_study_datasets,
+    register_model,
+    run_session,
+    write_study_outputs,
+)
 from study.errors import FunctionRefusedError, StartInterruptedError, StudyStoppedError, UserError
 from study.files import as_user_error_if_unwritable, write_atomically
 from study.home.folder import Home, StudyFolder
@@ -99,7 +106,7 @@ def run_new_study(
         home.check_name_is_free(spec.name)
         _check_trial_fits(home, spec, address)
         check_metrics.check_study_metrics(spec)
-        datasets = load_datasets(spec, view)
+        datasets = load_study_datasets(spec, view)
         check_metrics.check_metrics_of_loaded_data(spec, datasets)
         with message_on_interrupt(made=home.path / spec.name):  # no other study's: the name was free
             folder = home.create_study(spec, check_and_pickle_function(home, spec, function))
@@ -226,10 +233,10 @@ def resume_study(
             if extend_study.has_only_failures_left(Results(spec, record)):
                 remedy = extend_study.RETRY_REMEDY.format(name)
                 raise UserError(f"{name}: has failed, and all that is left is what failed. {remedy}")
-            return run_session(home, folder, load_datasets(spec, view), view, address, shared, told)
+            return run_session(home, folder, load_study_datasets(spec, view), view, address, shared, told)
         tracker = MlflowTracker(home, folder, spec)
         is_cut_off = spec.final_seeds is not None and not spec.training_function and not folder.card_file.exists()
-        datasets = load_datasets(spec, view) if is_cut_off else None
+        datasets = load_study_datasets(spec, view) if is_cut_off else None
         is_told = shared is not None or folder.report_page.exists()  # a study of a suite has no report of its own
         with (
             share_study_while_running(folder),
@@ -237,7 +244,9 @@ def resume_study(
             closing(Ledger(folder.ledger_file)),
         ):
             if not is_cut_off and not tracker.is_behind and not tracker.has_lost_runs() and is_told:
-                again = f". {extend_study.RETRY_REMEDY.format(name)}" if extend_study.failed_trials(record) else ""
+                again = (
+                    f". {extend_study.RETRY_REMEDY.format(name)}" if extend_study.failed_trial_numbers(record) else ""
+                )
                 further = "" if spec.final_seeds else f". To search on: study resume {name} --trials +10"
                 raise UserError(
                     f"{name}: complete, there is nothing to go on with. Its results: study report {name}{further}. A "
@@ -271,7 +280,7 @@ def confirm_study(
         UserError: see `resume_study`; or nothing would be run, see `study.commands.extend_study.add_fresh_seeds`.
     """
     folder, spec = _study_to_continue(home, name, address)
-    datasets = load_datasets(spec, view)
+    datasets = load_study_datasets(spec, view)
     with explain_resume_on_disk_error(folder):
         extend_study.add_fresh_seeds(folder, spec, top, seeds, rules)
     return run_session(home, folder, datasets, view, address)
@@ -298,7 +307,7 @@ def run_ablation(
         UserError: see `resume_study`; or there is nothing to ablate, see `study.commands.ablate_study.plan_ablation`.
     """
     folder, spec = _study_to_continue(home, name, address)
-    datasets = load_datasets(spec, view)
+    datasets = load_study_datasets(spec, view)
     with explain_resume_on_disk_error(folder):
         is_measured = not ablate_study.request_ablation(folder, spec, request)
     return None if is_measured else run_session(home, folder, datasets, view, address)
@@ -320,7 +329,7 @@ def train_final(
         return trained
     with message_on_interrupt():
         _check_trial_fits(home, spec, address)
-        datasets = load_datasets(spec, view)
+        datasets = load_study_datasets(spec, view)
         is_new = not (home.path / spec.name).exists()
         with message_on_interrupt(made=home.path / spec.name):
             folder = final_training.create_or_extend(home, spec, check_and_pickle_function(home, spec))

@@ -132,7 +132,7 @@ def write_suite_file(home: Home, suite: Suite) -> None:
         write_atomically(file, dump_yaml(suite.to_document()))
 
 
-def check_output_file(out: Path | None) -> None:
+def check_tables_output_file(out: Path | None) -> None:
     """Refuse a file that the tables could not be written to.
 
     Raises:
@@ -158,14 +158,14 @@ def check_suite_unchanged(home: Home, suite: Suite) -> None:
     memory = suite_folder(home, suite) / SUITE_FILE
     before = read_study_file(memory).values if memory.is_file() else {}
     specs = (cell.spec for cell in suite.studies)
-    if differing := [*_changed_parts(before, suite.to_document()), *key_differences(home, specs)]:
+    if differing := [*_changed_suite_parts(before, suite.to_document()), *key_differences(home, specs)]:
         raise UserError(
             f"{suite.name}: this suite began in {home.path} with other settings. Run this one under another `name`, or "
             f"give what it began with:\n{format_differences(differing)}"
         )
 
 
-def _changed_parts(before: Mapping[str, Any], given: Mapping[str, Any]) -> Iterator[str]:
+def _changed_suite_parts(before: Mapping[str, Any], given: Mapping[str, Any]) -> Iterator[str]:
     """Yield what the suite had at its beginning and is gone or changed."""
     for key, value in before.items():
         now = given.get(key)

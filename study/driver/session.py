@@ -15,7 +15,7 @@ from study.analysis.statistics.next_step import NextStep, evaluate_command, is_b
 from study.cluster.log_share import share_study_while_running
 from study.commands import extend_study, final_training
 from study.commands.export_configurations import export_best
-from study.commands.report import lead_sentences_by_title, result_files
+from study.commands.report import artifact_folder_by_result_file, lead_sentences_by_title
 from study.data import Dataset
 from study.driver.interrupt_messages import (
     STOPPED_RESUMABLE_MESSAGE,
@@ -62,7 +62,7 @@ def write_study_outputs(
     models = [folder.ensemble_file]
     for trial in results.record.trials_of_stages("final") if not results.spec.training_function else ():
         models += [folder.model_file(trial.number), folder.description_file(trial.number)]
-    return {**{file: "models" for file in models if file.exists()}, **result_files(folder)}
+    return {**{file: "models" for file in models if file.exists()}, **artifact_folder_by_result_file(folder)}
 
 
 def register_model(home: Home, folder: StudyFolder, results: Results) -> str | None:
@@ -103,7 +103,7 @@ def closing_lines(end: RunEnd) -> list[str]:
     """Return how a run ended, its results, where things are and the next command.
 
     In a job of a cluster, whose log is read elsewhere, paths are left out: whoever follows it is told how to get those
-    files, see `study.commands.on_cluster`.
+    files, see `study.commands.remote_studies`.
     """
     folder, spec, record = end.folder, end.spec, end.record
     lines = ["", *summary.summary_lines(summary.summarise(end.results))]
@@ -182,7 +182,7 @@ def _failed_trials_lines(end: RunEnd) -> list[str]:
 
     Searched configurations that diverged are left out: they would diverge again.
     """
-    trials = [end.record.trials[number] for number in extend_study.failed_trials(end.record)]
+    trials = [end.record.trials[number] for number in extend_study.failed_trial_numbers(end.record)]
     failed = [trial for trial in trials if trial.state == "failed"]
     mendable = [trial for trial in failed if trial.failure_kind != "DIVERGED" or trial.stage == "baseline"]
     if not mendable:
@@ -208,7 +208,7 @@ def _next_command_lines(end: RunEnd, steps: Sequence[NextStep], has_baseline: bo
         return [f"{'      ' if place else 'next: '}{use}" for place, use in enumerate(uses)]
     if spec.varied_data_keys:
         return []
-    uses = [shell_command("train", _what_to_train(folder))]
+    uses = [shell_command("train", _train_command_argument(folder))]
     is_over = is_better_than_baseline(end.results)
     if stays := end.results.reference_as_result:
         uses = [f"{uses[0]}   {stays.name_in_sentence}, which needs no search"]
@@ -224,7 +224,7 @@ def _next_command_lines(end: RunEnd, steps: Sequence[NextStep], has_baseline: bo
     return [*why, *(f"{'or:   ' if place else 'next: '}{use}" for place, use in enumerate(uses))]
 
 
-def _what_to_train(folder: StudyFolder) -> str | Path:
+def _train_command_argument(folder: StudyFolder) -> str | Path:
     """Return what `study train` takes: the study's name, here or on a cluster; its file in a home of another place."""
     is_found = is_ray_job() or folder.path.parent == Home.locate().path
     return folder.name if is_found else _relative_to_working_folder(folder.best_file)
@@ -253,7 +253,7 @@ class StudyView(Protocol):
     def __call__(self, spec: StudySpec, record: StudyRecord) -> AbstractContextManager[Callable[[str], None]]: ...
 
 
-def load_datasets(spec: StudySpec, view: StudyView) -> dict[str, Dataset]:
+def load_study_datasets(spec: StudySpec, view: StudyView) -> dict[str, Dataset]:
     """Load a study's data sets, before anything starts.
 
     Raises:

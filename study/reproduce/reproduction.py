@@ -488,7 +488,7 @@ def write_reproduction_of_study(folder: StudyFolder, table: str) -> Reproduction
         UserError: there is no such table, or the folder cannot be written.
     """
     results = Results(folder.load_spec(), StudyRecord.load(folder.ledger_file))
-    reproduction = build_reproduction(published.load_table(table), results, load_study(table))
+    reproduction = build_reproduction(published.load_published_table(table), results, load_study(table))
     write_reproduction(reproduction, folder.report_folder)
     return reproduction
 

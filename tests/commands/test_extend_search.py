@@ -79,7 +79,7 @@ def test_where_fewer_are_complete_than_are_usually_confirmed_all_are(tmp_path: P
     results = Results.load(folder)
     complete = len(results.ranked_by_search_value)
     assert 0 < complete < extend_study.DEFAULT_TOP
-    assert extend_study.confirm_event(results, None, None, False).top == complete
+    assert extend_study.make_confirm_event(results, None, None, False).top == complete
 
 
 def test_the_hours_after_a_drivers_death_are_nobodys_work(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from pictures import picture
 from PIL import Image
 
 from study import methods, models
-from study.commands import backbones
+from study.commands import network_weights
 from study.commands import single_trial as one_trial
 from study.commands.init import InitOptions, write_study_file
 from study.commands.init_answers import AnswerSource
@@ -366,7 +366,7 @@ def test_where_no_pretrained_network_is_here_init_says_how_to_get_one_and_asks_w
         fetched.append(name)
         raise UserError("no way out: put resnet18.pth there")
 
-    monkeypatch.setattr(backbones, "prepare_weights", fetch)
+    monkeypatch.setattr(network_weights, "prepare_weights", fetch)
     answers, told = {"none": "none", "fetch": "fetch"}, []
 
     def ask(question: str, default: str | None) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from study import data, models
-from study.commands import backbones
+from study.commands import network_weights
 from study.commands.init_answers import AnswerSource
 from study.data.sets import image_folder
 from study.errors import UserError
@@ -123,7 +123,7 @@ def _fetch_weights(wished: bool | None, asker: AnswerSource) -> str | None:
         if answer not in ("fetch", "none"):
             raise UserError(f"{answer!r} given. Allowed: fetch, none")
         if answer == "fetch":
-            backbones.prepare_weights(FETCHABLE_NETWORK)
+            network_weights.prepare_weights(FETCHABLE_NETWORK)
 
     question = (
         f"No pretrained network is here, and {WITHOUT_PRETRAINED_NOTE}. fetch: {size} of {FETCHABLE_NETWORK} from "

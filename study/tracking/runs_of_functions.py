@@ -14,7 +14,7 @@ from mlflow import MlflowClient
 from mlflow.entities import Run
 
 from study.tracking.connection import iterate_search_pages
-from study.tracking.run_store import OWN_RUN_TAG, MetricValue, RunUpdate, truncate_value
+from study.tracking.mlflow_runs import OWN_RUN_TAG, MetricValue, RunUpdate, truncate_value
 from study.upstream.environment import ProcessKind, restore_variables_after, variables_of_processes
 
 MLFLOW_SYSTEM_TAGS = (
