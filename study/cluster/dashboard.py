@@ -15,7 +15,8 @@ from typing import Any, TypedDict
 from urllib.parse import quote, urlencode
 
 from study.cluster.driver_job import DriverJob
-from study.cluster_access import check_jobs_address, find_token, token_refused_error
+from study.cluster_addresses import check_jobs_address
+from study.cluster_token import find_token, token_refused_error
 from study.errors import UserError
 from study.text import escape_control
 from study.upstream import ray_internals

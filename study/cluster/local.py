@@ -26,7 +26,7 @@ import psutil
 from annotated_types import Gt, Lt
 
 from study.cluster.job_log import ANSI_COLOUR_PATTERN
-from study.cluster_access import LOOPBACK
+from study.cluster_addresses import LOOPBACK
 from study.errors import StartInterruptedError, StudyStoppedError, UserError
 from study.files import PRIVATE_FILE_MODE, as_user_error_if_unwritable, lock_file, read_json, write_atomically
 from study.home import lease

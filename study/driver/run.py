@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from study.cluster.log_share import share_study_while_running
-from study.cluster_access import check_cluster_address
+from study.cluster_addresses import check_cluster_address
 from study.commands import ablate_study, check_metrics, extend_study, final_training
 from study.commands.ablate_study import AblationRequest
 from study.commands.changes_on_resume import placement_on_resume
@@ -91,7 +91,7 @@ def run_new_study(
 
     Args:
         function: the pickled training function of the user's own that the study names, where this process made it.
-        address: of the Ray cluster that its trials run on, see `study.cluster_access`; None: this machine.
+        address: of the Ray cluster that its trials run on, see `study.cluster_addresses`; None: this machine.
         shared: the Ray of several studies, of which this is one; its report is left to `study report` then. None: it
             has a Ray of its own, and its report is written.
 

@@ -60,7 +60,7 @@ def run_suite(
     Args:
         given: the file as the user named it, for messages.
         tell: is told which study comes next.
-        address: of the Ray cluster that trials run on, see `study.cluster_access`; None: this machine.
+        address: of the Ray cluster that trials run on, see `study.cluster_addresses`; None: this machine.
 
     Raises:
         UserError: it began with other settings, the address is no cluster's, or a study cannot start.

@@ -31,9 +31,9 @@ from study.sweep import LOADING_DATA_STEP, WRITING_REPORT_STEP
 from study.sweep.ray_runtime import SharedRay, start_or_join_ray
 from study.text import print_text, shell_command
 from study.tracking import MlflowTracker
+from study.tracking.mlflow_urls import experiments_page_url, is_mlflow_server
 from study.tracking.registry import register_model_version
 from study.tracking.tracker import MAX_HEAD_START_S
-from study.tracking.tracking_state import experiments_page_url, is_mlflow_server
 from study.trained.model_files import find_model, write_descriptions_and_card
 from study.upstream.ray_internals import is_ray_job
 

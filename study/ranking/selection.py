@@ -16,7 +16,8 @@ from study.home.record import TrialRecord
 from study.metrics import Direction
 from study.ranking import Candidate, Results
 from study.spec import StudySpec, objective
-from study.spec.objective import MetricConstraint, Objective, TrialScore
+from study.spec.constraints import MetricConstraint
+from study.spec.objective import Objective, TrialScore
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from study.ranking.epochs import LAST_EPOCH_TEXT
 from study.ranking.final_model import ensemble_statistics
 from study.ranking.json_documents import FLATTEN_FIELDS, OMIT_IF_NONE
 from study.spec import StudySpec
-from study.spec.objective import MetricConstraint
+from study.spec.constraints import MetricConstraint
 from study.text import format_parameter, list_few_names, pluralise, shell_command
 
 BEST_ON_TEST_TEXT = "at the epoch that is best on the test split, so too good on average"

@@ -15,7 +15,8 @@ from study.files import FileDigest
 from study.knobs import Params, Scalar, Section, Value, to_options
 from study.methods import OWN_FUNCTION_NAME, method_needs
 from study.metrics import METRICS, Direction, available_metrics, metric_direction
-from study.spec.objective import MetricConstraint, Objective
+from study.spec.constraints import MetricConstraint
+from study.spec.objective import Objective
 from study.spec.schema import ExportOrigin, SearchOptions, TrialResources
 from study.spec.space import SearchSpace, make_search_space
 from study.spec.stage_seeds import search_seeds

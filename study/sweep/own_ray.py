@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 import psutil
 
-from study.cluster_access import LOOPBACK, use_new_token
+from study.cluster_addresses import LOOPBACK
+from study.cluster_token import use_new_token
 from study.errors import StartInterruptedError
 from study.files import lock_file
 from study.sweep.host_memory import MemoryLimit

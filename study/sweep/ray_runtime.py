@@ -19,15 +19,8 @@ from typing import Any, Protocol, Self
 import psutil
 from packaging.requirements import Requirement
 
-from study.cluster_access import (
-    HOST_PORT_PATTERN,
-    check_cluster_address,
-    check_cluster_token,
-    find_token,
-    is_loopback,
-    pass_token_to_ray,
-    token_refused_error,
-)
+from study.cluster_addresses import HOST_PORT_PATTERN, check_cluster_address, check_cluster_token, is_loopback
+from study.cluster_token import find_token, pass_token_to_ray, token_refused_error
 from study.errors import UserError
 from study.files import as_user_error_if_unwritable
 from study.spec.schema import TrialResources

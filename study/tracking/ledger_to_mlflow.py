@@ -14,16 +14,9 @@ from study.spec import StudySpec
 from study.text import redact_credentials
 from study.tracking.connection import correct_artifact_locations, move_damaged_database_aside, open_mlflow_of_home
 from study.tracking.mlflow_runs import MAX_PARALLEL_REQUESTS, NOTE_TAG, MlflowRunStore, RunUpdate, to_milliseconds
+from study.tracking.mlflow_urls import RESULTS_VIEW_KEY, run_page_url, trials_page_url, view_url
 from study.tracking.runs_from_events import EventTranslator, study_run_note
-from study.tracking.tracking_state import (
-    RESULTS_VIEW_KEY,
-    STUDY_RUN_KEY,
-    TrackingState,
-    run_page_url,
-    study_id_of_ledger,
-    trials_page_url,
-    view_url,
-)
+from study.tracking.tracking_state import STUDY_RUN_KEY, TrackingState, study_id_of_ledger
 
 EVENTS_PER_BATCH = 500
 """Most events that are brought at once."""

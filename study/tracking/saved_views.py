@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from study.spec import StudySpec
-from study.tracking.tracking_state import FINAL_VIEW_KEY, RESULTS_VIEW_KEY, SEARCH_VIEW_KEY, view_url
+from study.tracking.mlflow_urls import FINAL_VIEW_KEY, RESULTS_VIEW_KEY, SEARCH_VIEW_KEY, view_url
 
 BROKEN_LIMITS_TAG = "study.broken_limits"
 """Tag of a complete trial that breaks limits of the study."""

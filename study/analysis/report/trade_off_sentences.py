@@ -7,7 +7,7 @@ from study.analysis.statistics import formatting
 from study.ranking import FittedReference, Results, SeedStatistics
 from study.ranking.difference import Arm, Difference, to_arm
 from study.ranking.json_documents import Statement
-from study.spec.objective import MetricConstraint
+from study.spec.constraints import MetricConstraint
 from study.text import sentence_case, shell_command
 
 ArmMeans = Sequence[tuple[Arm, SeedStatistics]]

@@ -14,7 +14,7 @@ from study.ranking.difference import Arm, Difference, to_arm
 from study.ranking.json_documents import FLATTEN_FIELDS
 from study.ranking.summary import ArmSummary, StudySummary, summarise
 from study.spec import StudySpec
-from study.spec.objective import MetricConstraint
+from study.spec.constraints import MetricConstraint
 from study.spec.reference_models import REFERENCES
 from study.spec.section_models import default_as_in_file
 from study.spec.trial_sections import section_knobs
