@@ -85,8 +85,7 @@ def chosen_metrics(goal: Objective, trial: TrialRecord) -> EpochReport:
     known = trial.chosen_metrics_cache.get(goal)
     if known is None or known[0] is not last:
         known = trial.chosen_metrics_cache[goal] = last, _chosen_values(goal, trial.reports)
-    chosen: EpochReport = known[1]
-    return chosen
+    return known[1]
 
 
 def chosen_metric(goal: Objective, trial: TrialRecord, name: str) -> float | None:
