@@ -21,7 +21,7 @@ from ray.tune.stopper import NoopStopper
 
 from study.errors import find_disk_error
 from study.home.driver_requests import pending_requests, remove_request, request_id
-from study.home.events import ENDED_STATES
+from study.home.events import ENDED_STATES, NodeExcluded
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord, TrialRecord, infinite_metrics_note
 from study.knobs import Section
@@ -465,7 +465,7 @@ class ReportingScheduler(FIFOScheduler):
     def _exclude_node(self, machine: str, host: str, reason: str) -> None:
         """Place no more trials on a node, and tell the user once."""
         if self._nodes.leave_out_node(machine, host, reason):
-            self._agenda.record_unusable_node(host, reason)
+            self._agenda.append_event(NodeExcluded(host, reason))
             self._tell(f"{host} is not used: {reason}")
 
     def _failure_of_error(self, trial: TuneTrial, error: BaseException) -> TrialFailure:

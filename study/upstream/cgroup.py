@@ -75,9 +75,9 @@ def oom_kill_counter_file() -> Path | None:
     return next((file for file in files if read_oom_kill_count(file) is not None), None)
 
 
-def read_oom_kill_count(counter: Path) -> int | None:
+def read_oom_kill_count(counter: Path | str) -> int | None:
     """Return the number of OOM kills in a file by now; None: it does not say, or is gone."""
-    return read_named_count(counter, "oom_kill")
+    return read_named_count(Path(counter), "oom_kill")
 
 
 def read_named_count(file: Path, name: str) -> int | None:
