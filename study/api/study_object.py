@@ -480,7 +480,7 @@ class Study:
         Args:
             failed: run again what failed, once its cause is mended.
         """
-        from study.driver.run import resume_study
+        from study.driver.resume import resume_study
 
         more = None if trials is None else f"{trials:+}" if isinstance(trials, int) else str(trials)
         self._run_in_driver(quiet, resume_study, self.name, trials=more, address=address, failed=failed)
@@ -496,7 +496,7 @@ class Study:
         quiet: bool = False,
     ) -> "Study":
         """Run the best configurations again on fresh seeds, as `study confirm` does; return the study."""
-        from study.driver.run import confirm_study
+        from study.driver.resume import confirm_study
 
         self._run_in_driver(quiet, confirm_study, self.name, top=top, seeds=seeds, rules=rules, address=address)
         return warn_if_failed(self.refresh())

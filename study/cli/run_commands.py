@@ -95,15 +95,15 @@ def resume(
         is_changed = trials is not None or assignments or failed
         resume_on_cluster(address, command, name, follow, check=check if is_changed else None)
         return
-    from study.driver import run as running
+    from study.driver import resume as resuming
     from study.home.folder import Home
 
     home, asked = Home.locate(), {"trials": trials, "address": address, "failed": failed}
     if detach:
-        _run_detached(home, quiet, running.resume_study, name, **asked, assignments=assignments or ())
+        _run_detached(home, quiet, resuming.resume_study, name, **asked, assignments=assignments or ())
         return
     view, changes = options.create_progress_view(quiet), assignments or ()
-    options.show_run_end(running.resume_study(home, name, view, trials, address, assignments=changes, failed=failed))
+    options.show_run_end(resuming.resume_study(home, name, view, trials, address, assignments=changes, failed=failed))
 
 
 def confirm(
@@ -128,11 +128,11 @@ def confirm(
         command = ["confirm", *to_option_words(top=top, seeds=seeds, rules=rules, quiet=quiet)]
         resume_on_cluster(address, command, name, follow, check=check)
         return
-    from study.driver import run as running
+    from study.driver import resume as resuming
     from study.home.folder import Home
 
     view = options.create_progress_view(quiet)
-    options.show_run_end(running.confirm_study(Home.locate(), name, view, top, seeds, rules, address))
+    options.show_run_end(resuming.confirm_study(Home.locate(), name, view, top, seeds, rules, address))
 
 
 def ablate(
@@ -175,7 +175,7 @@ def ablate(
         check = partial(ablate_study.summarise_ablation_plan, request=request)
         resume_on_cluster(address, command, name, follow, as_json, check)
         return
-    from study.driver import run as running
+    from study.driver import resume as resuming
     from study.home.folder import Home
 
     home = Home.locate()
@@ -185,7 +185,7 @@ def ablate(
         return
     if not as_json:
         show_plan(plan)
-    outcome = running.run_ablation(home, name, options.create_progress_view(quiet or as_json), request, address)
+    outcome = resuming.run_ablation(home, name, options.create_progress_view(quiet or as_json), request, address)
     result = ablate_study.ablation_result(home.find_study(name))
     options.show_answer(result, as_json, lambda found: f"\n{ablate_study.effects_as_markdown(found)}")
     if outcome is not None:
