@@ -34,7 +34,7 @@ import torch
 
 from study.sweep import job_execution
 from study.sweep.failures import JobError
-from study.sweep.fork_protocol import (
+from study.sweep.fresh_process import (
     CONTINUE_ANSWER,
     END_TRIAL_COMMAND,
     RUN_TRIAL_COMMAND,

@@ -51,16 +51,13 @@ class MemoryLimit:
         """Return how many processes were ended since, as counted on this machine."""
         return 0 if self.counter is None else (cgroup.read_oom_kill_count(self.counter) or 0) - self.kills
 
-    def oom_cause_of_death(self, held: int) -> str | None:
+    def oom_death_text(self, is_counted: bool, held: int) -> str | None:
         """Return why a process of this machine that vanished since was ended by memory; None: nothing says so.
 
         Args:
+            is_counted: whether the kernel counts a kill that may be of the process.
             held: bytes that it held when it was last looked at, or at most.
         """
-        return self.oom_death_text(self.kills_since_start() > 0, held)
-
-    def oom_death_text(self, is_counted: bool, held: int) -> str | None:
-        """Return the text of `oom_cause_of_death`; `is_counted`: the kernel counts a kill that may be of it."""
         limit = self.limit_bytes / 2**30
         if is_counted:
             return f"the kernel's OOM killer ended its process: memory is limited to {limit:.1f} GiB"
