@@ -26,9 +26,9 @@ def doctor(
     from study import doctor as doctors
 
     if clean:
-        from study.upstream.scratch import remove_left_scratch_folders
+        from study.upstream.scratch import remove_abandoned_scratch_folders
 
-        removed = remove_left_scratch_folders()
+        removed = remove_abandoned_scratch_folders()
         for folder in removed:
             print_text(f"removed {folder}, and ended what ran in it: its driver was killed", sys.stderr)
         if not removed:

@@ -113,12 +113,12 @@ class FetchOptions:
     Attributes:
         is_wanted: returns whether a further file is wanted; in the folders `FOLDERS_READ_BY_DEFAULT`, files that no
             longer exist are removed.
-        own_study: whether a ledger here that has events of its own is kept.
+        keeps_own_events: whether a ledger here that has events of its own is kept.
         change_file: what is done with the study file before it is in its place.
     """
 
     is_wanted: Callable[[str], bool]
-    own_study: bool = False
+    keeps_own_events: bool = False
     change_file: Callable[[Path], None] | None = None
 
 
@@ -137,7 +137,9 @@ def download_study(read: RemoteFileReader, manifest: ShareManifest, folder: Path
         if needed not in manifest.files:
             raise UserError(f"{folder.name}: has no {needed} on the cluster, in {manifest.folder}")
     folder.mkdir(parents=True, exist_ok=True)
-    came = [LEDGER_FILE_NAME] if _download_ledger(read, manifest, folder / LEDGER_FILE_NAME, wish.own_study) else []
+    came = (
+        [LEDGER_FILE_NAME] if _download_ledger(read, manifest, folder / LEDGER_FILE_NAME, wish.keeps_own_events) else []
+    )
     if _download_file(read, manifest, folder, STUDY_FILE_NAME, wish.change_file):
         came.append(STUDY_FILE_NAME)
     for name in sorted({*manifest.files} - {STUDY_FILE_NAME, LEDGER_FILE_NAME}):

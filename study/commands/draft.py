@@ -18,7 +18,7 @@ from study.training import augment
 if TYPE_CHECKING:
     from jinja2 import Template
 
-BiasLabels = Literal["labels", "some_labels", "none"]
+BiasLabelCoverage = Literal["labels", "some_labels", "none"]
 """Which samples have bias labels."""
 
 BiasGuess = Literal["colour", "texture", "unknown"]
@@ -69,7 +69,7 @@ MIN_COLOUR_JITTER, MAX_COLOUR_JITTER = 1.5, 2.5
 class BiasKnowledge:
     """What the user knows of the bias."""
 
-    known_labels: BiasLabels = "none"
+    known_labels: BiasLabelCoverage = "none"
     guess: BiasGuess = "unknown"
 
 
@@ -329,10 +329,10 @@ class DraftAnswers:
         data: its section.
         methods: one or several, which are then searched over.
         gpu: whether its trials have a GPU each, or a share of one.
-        images: number of training images of the user's own; None: not known, or no images.
-        rows: number of training rows of a table; None: not known, or no table.
+        n_training_images: number of training images of the user's own; None: not known, or no images.
+        n_training_rows: number of training rows of a table; None: not known, or no table.
         bias: what the user knows of it.
-        note: a comment above the data.
+        data_comment: a comment above the data.
         tries_papers_first: whether the papers' configurations are tried first, where there are some.
         network: the `model` section of a frozen pretrained network; None: one of random weights.
     """
@@ -343,9 +343,9 @@ class DraftAnswers:
     gpu: bool
     trials: int
     bias: BiasKnowledge
-    images: int | None = None
-    rows: int | None = None
-    note: str | None = None
+    n_training_images: int | None = None
+    n_training_rows: int | None = None
+    data_comment: str | None = None
     tries_papers_first: bool = True
     network: Section | None = None
 
@@ -373,21 +373,25 @@ def draft_study_file(answers: DraftAnswers, file: str, schema: str | None = None
     model |= {"head": "mlp"} if views else {}
     trained = models.facts_of_network_inputs(model, facts)
     epochs = 60 if answers.gpu and not answers.network else 20
-    images = math.inf if answers.images is None else answers.images
+    images = math.inf if answers.n_training_images is None else answers.n_training_images
     batch = next((size for size in BATCH_SIZES if images >= MIN_STEPS_PER_EPOCH * size), BATCH_SIZES[-1])
     train: dict[str, Value] = {"epochs": epochs, "batch_size": batch, "learning_rate": 0.001}
     if facts.is_table:
-        train |= {key[6:]: value for key, value in first_table_params(answers.rows).items() if key.startswith("train.")}
+        train |= {
+            key[6:]: value
+            for key, value in first_table_params(answers.n_training_rows).items()
+            if key.startswith("train.")
+        }
     augmentation = default_augmentation(trained, views, bias)
     train |= {"augmentation": augmentation} if augmentation else {}
     few = bias.known_labels != "none" and not answers.gpu and images <= MAX_SAMPLES_FOR_FOLDS
     if few and answers.methods == METHODS_WITH_BIAS_LABELS and not facts.is_table and not answers.network:
         train["probe"] = "fitted"
     train |= {"precision": "bfloat16"} if answers.gpu else {}
-    space = draft_search_space(labelled, facts, trained, views, bias, answers.rows)
-    point, decay = first_tried_params(labelled, space, answers.rows), 0.0
+    space = draft_search_space(labelled, facts, trained, views, bias, answers.n_training_rows)
+    point, decay = first_tried_params(labelled, space, answers.n_training_rows), 0.0
     if answers.network:
-        decay = round_to_two_digits(min(0.3, FEATURES_DECAY_TIMES_IMAGES / (answers.images or DEFAULT_ROWS)))
+        decay = round_to_two_digits(min(0.3, FEATURES_DECAY_TIMES_IMAGES / (answers.n_training_images or DEFAULT_ROWS)))
         ends = decay / FEATURES_DECAY_RANGE_FACTOR, decay * FEATURES_DECAY_RANGE_FACTOR
         low, high = map(round_to_two_digits, ends)
         space["train.weight_decay"] = {"low": low, "high": high, "log": True}
@@ -407,7 +411,7 @@ def draft_study_file(answers: DraftAnswers, file: str, schema: str | None = None
         about=f"{answers.name}: {', '.join(names)} on {data.dataset_title(answers.data, facts)}.",
         **{verb: shell_command(verb, file) for verb in ("plan", "trial", "run")},
         name=answers.name,
-        note=answers.note,
+        note=answers.data_comment,
         data={**answers.data, "folds": N_FOLDS} if has_folds else answers.data,
         folds=N_FOLDS if has_folds else None,
         model=model,
@@ -448,7 +452,7 @@ def _study_file_template() -> "Template":
 
 def _should_use_folds(answers: DraftAnswers, metric: str) -> bool:
     """Return whether a user's samples are few, have bias labels and can be divided into folds."""
-    samples = answers.rows if answers.images is None else answers.images
+    samples = answers.n_training_rows if answers.n_training_images is None else answers.n_training_images
     if samples is None or samples > MAX_SAMPLES_FOR_FOLDS or metric != "shrunk_unbiased_log_loss":
         return False
     try:

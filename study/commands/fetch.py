@@ -31,16 +31,16 @@ class FetchOutcome:
         origin: where it came from.
         files: those that came; empty where nothing was new.
         has_models: whether the weights of its models were to come.
-        own: events that it has here and not on the cluster.
-        untracked: why MLflow here lacks some of it, None if it has everything.
+        n_own_events: events that it has here and not on the cluster.
+        untracked_reason: why MLflow here lacks some of it, None if it has everything.
     """
 
     folder: StudyFolder
     origin: FetchOrigin
     files: list[str]
     has_models: bool
-    own: int
-    untracked: str | None
+    n_own_events: int
+    untracked_reason: str | None
 
 
 def fetch_study(home: Home, name: str, address: str, models: bool = False, rename: str | None = None) -> FetchOutcome:
@@ -67,7 +67,7 @@ def fetch_study(home: Home, name: str, address: str, models: bool = False, renam
     reading = RemoteStudy(head, name, drivers, known or read_fetch_origin(StudyFolder(place)))
     wish = FetchOptions(
         lambda file: is_read_by_default(file) or not file.startswith("models/") or models,
-        own_study=known is not None,
+        keeps_own_events=known is not None,
         change_file=None if local == name else _study_file_renamer(local),
     )
     try:
@@ -198,10 +198,10 @@ def fetch_outcome_lines(done: FetchOutcome) -> list[str]:
         lines.append(f"models: {came} new, {len(there)} in all" if there else "models: it has none")
     elif how := fetch_models_command(done.folder, Results.load(done.folder)):
         lines.append(f"its models stayed there. To fetch them: {how}")
-    if done.own:
-        lines.append(f"it has {done.own} events of its own here, which the cluster does not have")
-    if done.untracked:
-        lines.append(f"not everything is in MLflow: {done.untracked}")
+    if done.n_own_events:
+        lines.append(f"it has {done.n_own_events} events of its own here, which the cluster does not have")
+    if done.untracked_reason:
+        lines.append(f"not everything is in MLflow: {done.untracked_reason}")
     here = ["--address", "local"] if os.environ.get("STUDY_ADDRESS") else []
     return [*lines, f"what it says: {shell_command('report', name, *here)}"]
 
@@ -210,4 +210,4 @@ def fetch_outcome_to_dict(done: FetchOutcome) -> dict[str, object]:
     """Return the outcome of a fetch as plain values for JSON."""
     told = done.origin
     source = {"address": told.address, "name": told.name, "state": told.state, "at": told.downloaded_at}
-    return {"name": done.folder.name, "files": done.files, "own_events": done.own, "from": source}
+    return {"name": done.folder.name, "files": done.files, "own_events": done.n_own_events, "from": source}

@@ -274,7 +274,9 @@ def write_study_file(flags: InitOptions, out: Path | None, force: bool, asker: A
     usual = DEFAULT_TABLE_TRIALS if is_table else TRIALS_WITH_FEW_CONFLICTING if few else DEFAULT_TRIALS
     trials = int(asker("--trials", count, "Trials", str(usual), check_trials_answer))
     try:
-        answers = draft.DraftAnswers(name, section, methods_wished, gpu, trials, bias, rows=rows, note=note)
+        answers = draft.DraftAnswers(
+            name, section, methods_wished, gpu, trials, bias, n_training_rows=rows, data_comment=note
+        )
         answers = _fit_answers_to_images(replace(answers, network=network))
         text = _study_file_text(answers, flags.assignments, path)
     except UserError as error:
@@ -423,7 +425,9 @@ def _ask_bias_knowledge(section: Section, flags: InitOptions, asker: AnswerSourc
     if facts.bias_names and len(facts.bias_names) == 1:
         problem = f"is {quoted(facts.bias_names[0])} in every row: no bias. Name another column, or none"
         raise UserError(f"--bias: the column {quoted(str(section['bias']))} {problem}")
-    known: draft.BiasLabels = "none" if not facts.bias_classes else "some_labels" if facts.some_bias else "labels"
+    known: draft.BiasLabelCoverage = (
+        "none" if not facts.bias_classes else "some_labels" if facts.some_bias else "labels"
+    )
     guesses = one_of_check(*get_args(draft.BiasGuess))
     if facts.is_table:
         if flags.guess is not None:
@@ -472,7 +476,7 @@ def _fit_answers_to_images(answers: draft.DraftAnswers) -> draft.DraftAnswers:
     sized = (
         {} if size is None or size >= chosen.size or "size" in answers.data else {"size": max(size, MIN_SIDE_PIXELS)}
     )
-    return replace(answers, data={**answers.data, **sized}, images=images)
+    return replace(answers, data={**answers.data, **sized}, n_training_images=images)
 
 
 def _schema_path(file: Path) -> str | None:

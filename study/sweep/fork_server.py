@@ -49,7 +49,7 @@ from study.training import FunctionTrial, TrialConfig
 from study.training.function_loading import TrainingFunction
 from study.training.function_trial import load_function_with_seed
 from study.upstream.child_process import end_with_parent
-from study.upstream.scratch import remove_left_scratch_folders
+from study.upstream.scratch import remove_abandoned_scratch_folders
 
 MAXRSS_UNIT_BYTES = 1 if sys.platform == "darwin" else 1024
 """Bytes in the unit of getrusage(2)."""
@@ -236,7 +236,7 @@ def _uses_torch(function: TrainingFunction) -> bool:
 
 def _state_shared_by_forks(job: JobPayload) -> tuple[str, int, list[Path]]:
     """Return what forks of this process would share: working folder, number of open files, runs of MLflow."""
-    runs = sorted(job.own_runs.rglob("*")) if job.own_runs is not None else []
+    runs = sorted(job.mlflow_folder.rglob("*")) if job.mlflow_folder is not None else []
     return os.getcwd(), psutil.Process().num_fds(), runs
 
 
@@ -315,7 +315,7 @@ def _run_trial(files: TrialFiles, task: ForkTask, function: TrainingFunction | N
         is_told = not ended_by  # the function may have turned `TrialStopped` into another error
         error = job_execution.error_for_driver(raised, job.device, memory) if is_told else None
     if ended_by:
-        remove_left_scratch_folders()  # the signal may have come while the folder of this trial was removed
+        remove_abandoned_scratch_folders()  # the signal may have come while the folder of this trial was removed
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     with suppress(TrialStopped):
         if is_told:

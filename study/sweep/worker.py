@@ -49,9 +49,9 @@ def run_job(config: TuneConfig, *, datasets: Mapping[str, ObjectRef], weights: M
     job = config["job"]
     if job.kind == "release":
         raise WorkerReleasedError
-    listener, memory = TuneListener(job.reported_epochs), MemoryLimit.of_this_process()
+    listener, memory = TuneListener(job.n_reported_epochs), MemoryLimit.of_this_process()
     try:
-        if job.fresh:
+        if job.in_fresh_process:
             run_job_in_fresh_process(job, listener)
         else:
             _run_in_this_process(job, datasets, weights, listener)
@@ -62,7 +62,7 @@ def run_job(config: TuneConfig, *, datasets: Mapping[str, ObjectRef], weights: M
             raise NodeUnusableError(machine, socket.gethostname(), str(told)) from None
         raise told from None
     finally:
-        if not job.fresh:
+        if not job.in_fresh_process:
             _free_gpu_memory()
         listener.is_over.set()
 

@@ -93,8 +93,8 @@ class CellStatistics:
     def _prior_of_cells(self) -> Tensor:
         """What is expected of each cell, (Y, S): no share below 0 or above 1, and no loss below 0."""
         prior = (
-            self._broadcast_kinds_to_cells(self._mixed_model_effects.of_kinds)
-            + self._mixed_model_effects.of_classes[:, None]
+            self._broadcast_kinds_to_cells(self._mixed_model_effects.kind_effects)
+            + self._mixed_model_effects.class_effects[:, None]
         )
         return prior.clamp(min=0.0, max=1.0 if self.squares is None else None)
 
@@ -114,7 +114,7 @@ class CellStatistics:
         assert self.squares is not None
         off = self.squares - 2 * self._prior_of_cells * self.sums + self.samples * self._prior_of_cells.square()
         samples, off = ((self.kind_of_cell * of).sum((1, 2)) for of in (self.samples, off))
-        return (off + self._mixed_model_effects.of_kinds.square()) / samples.clamp(min=1)
+        return (off + self._mixed_model_effects.kind_effects.square()) / samples.clamp(min=1)
 
     @cached_property
     def _variance_at_known_prior(self) -> Tensor:
@@ -142,15 +142,15 @@ class _MixedModelEffects(NamedTuple):
     """Effects of kinds and classes on a cell's mean, and how sure they are.
 
     Attributes:
-        of_kinds: the fixed effect of each kind, (kinds,).
-        of_classes: the random effect of each class, (Y,).
+        kind_effects: the fixed effect of each kind, (kinds,).
+        class_effects: the random effect of each class, (Y,).
         covariance: of the errors of the kinds' effects, in variances of a cell around its prior, (kinds, kinds).
         pull: by how much less the effect of a class is where a kind's is 1 more, (Y, kinds).
         class_weights: inverse of the variance of each class's effect where those of the kinds are known, (Y,).
     """
 
-    of_kinds: Tensor
-    of_classes: Tensor
+    kind_effects: Tensor
+    class_effects: Tensor
     covariance: Tensor
     pull: Tensor
     class_weights: Tensor
@@ -173,14 +173,14 @@ class PredictionCounts:
     """Samples of a split, counted once, on their device and without a sync.
 
     Attributes:
-        table: samples, float64 (classes Y, bias classes S + 1, outputs Y). The last bias column holds the samples
+        output_counts: samples, float64 (classes Y, bias classes S + 1, outputs Y). The last bias column holds the samples
             whose bias label is unknown: they count for every metric that needs no bias label.
         kind_of_cell: the kinds of cells, see `CellStatistics`.
         loss_sums: log losses of the samples of each class and bias column, and their squares, summed, float64 (2, Y,
             S + 1); None without scores.
     """
 
-    table: Tensor
+    output_counts: Tensor
     kind_of_cell: Tensor
     loss_sums: Tensor | None = None
 
@@ -211,7 +211,7 @@ class PredictionCounts:
     @cached_property
     def counts_by_group(self) -> Tensor:
         """Samples with a bias label, (Y, S, outputs)."""
-        return self.table[:, :-1]
+        return self.output_counts[:, :-1]
 
     @cached_property
     def group_accuracy(self) -> Tensor:
@@ -242,7 +242,7 @@ class PredictionCounts:
     @cached_property
     def counts_by_class(self) -> Tensor:
         """All samples, (Y, outputs)."""
-        return self.table.sum(1)
+        return self.output_counts.sum(1)
 
     @cached_property
     def class_accuracy(self) -> Tensor:

@@ -11,7 +11,7 @@ from pages import GUIDE, blocks
 import study
 from study.api import run_study
 from study.api.run_study import build_function_study, function_reference, to_domain
-from study.commands import own_functions as functions
+from study.commands import training_functions as functions
 from study.home.folder import Home
 from study.spec import StudySpec
 from study.training import FunctionTrial

@@ -50,13 +50,13 @@ def job(folder: Path, device: str) -> JobPayload:
         kind="train",
         trial=0,
         run=0,
-        reported_epochs=0,
+        n_reported_epochs=0,
         sections_json=json.dumps(config.to_document()),
         device=device,
-        gpu=gpu,
-        alone=False,
-        whole=True,
-        fresh=True,
+        gpu_share=gpu,
+        gets_gpu_alone=False,
+        has_whole_gpu=True,
+        in_fresh_process=True,
         **where,  # type: ignore[arg-type]
         **rest,
     )

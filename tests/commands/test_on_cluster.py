@@ -93,7 +93,7 @@ def test_a_study_is_fetched_and_then_what_is_new(there: There) -> None:
     assert "models: 1 new, 1 in all" in fetching.fetch_outcome_lines(done)
     assert "models: 0 new, 1 in all" in fetching.fetch_outcome_lines(there.fetch(models=True))
     assert there.fetch().files == []
-    assert (done.origin.was_running, done.own) == (False, 0)
+    assert (done.origin.was_running, done.n_own_events) == (False, 0)
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_what_went_on_here_is_not_lost(there: There) -> None:
     there.add(there.study)
     folder = there.fetch().folder
     there.add(folder, "failed")
-    assert there.fetch().own == 1
+    assert there.fetch().n_own_events == 1
     there.add(there.study, "failed")
     there.add(there.study)
     before = folder.ledger_file.read_bytes()
