@@ -17,10 +17,12 @@ from study.metrics import STANDARD_ERROR_NOTE, format_metric
 from study.metrics.group_names import LabelNames, group_metric_in_words, group_size_text, group_sizes_by_metric
 from study.ranking.epochs import BestEpochTracker
 from study.spec import StudySpec
-from study.training import DivergedError, FunctionTrial, Trial
 from study.training.device import describe_device, resolve_device
+from study.training.diverged import DivergedError
 from study.training.function_loading import function_frames, function_line
+from study.training.function_trial import FunctionTrial
 from study.training.gpu_errors import NoDeviceError
+from study.training.trial import Trial
 
 COLUMN_GAP = "  "
 

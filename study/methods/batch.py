@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from study.knobs import Section, Value
 from study.losses.cclk import kernel_weight_diagnostics
@@ -124,6 +125,13 @@ class Batch:
     labels: BatchLabels
     index: Tensor
     host_index: Tensor | None = None
+
+
+def compute_embeddings(network: Network, views: Tensor) -> tuple[Tensor, Tensor]:
+    """Return features (V, B, F) and unit embeddings (V, B, D) of views (V, B, ...)."""
+    shape = views.shape[:2]
+    features, embeddings = network(views.flatten(0, 1))
+    return features.unflatten(0, shape), functional.normalize(embeddings, dim=1).unflatten(0, shape)
 
 
 NetworkFactory = Callable[[], Network]

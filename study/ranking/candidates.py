@@ -261,6 +261,11 @@ def trial_metric(spec: StudySpec, trial: TrialRecord, name: str) -> float | None
     return trial.test_metrics[name] if name in trial.test_metrics else epochs.chosen_metric(spec.objective, trial, name)
 
 
+def search_statistics(spec: StudySpec, candidate: Candidate, name: str) -> SeedStatistics | None:
+    """Return a metric of a configuration over the seeds that the search saw."""
+    return seed_statistics(epochs.chosen_metric(spec.objective, trial, name) for trial in candidate.replicates)
+
+
 def mean_score(goal: Objective, trials: Sequence[TrialRecord]) -> TrialScore | None:
     """Return the score of each metric's mean over trials, at each trial's epoch; None if one lacks a metric."""
     if not all(trial.reports for trial in trials) or not trials:

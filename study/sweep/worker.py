@@ -91,7 +91,9 @@ def _run_in_this_process(
 ) -> None:
     """Run a job in this process."""
     from study.sweep import job_execution
-    from study.training import FunctionTrial, Trial, features
+    from study.training import features
+    from study.training.function_trial import FunctionTrial
+    from study.training.trial import Trial
 
     initial_weights.use_located_weights(weights)
     config = TrialConfig.from_document(json.loads(job.sections_json))

@@ -173,8 +173,8 @@ class PredictionCounts:
     """Samples of a split, counted once, on their device and without a sync.
 
     Attributes:
-        output_counts: samples, float64 (classes Y, bias classes S + 1, outputs Y). The last bias column holds the samples
-            whose bias label is unknown: they count for every metric that needs no bias label.
+        output_counts: samples, float64 (classes Y, bias classes S + 1, outputs Y). The last bias column holds the
+            samples whose bias label is unknown: they count for every metric that needs no bias label.
         kind_of_cell: the kinds of cells, see `CellStatistics`.
         loss_sums: log losses of the samples of each class and bias column, and their squares, summed, float64 (2, Y,
             S + 1); None without scores.

@@ -67,14 +67,10 @@ VALUE_REACHED_TEXTS = {
 class BaselineMissing(Statement):
     """The gain is not known: there is no baseline, or it is planned and not complete."""
 
-    is_planned: bool
-
-    @classmethod
-    def of(cls, spec: StudySpec) -> "BaselineMissing":
-        return cls(spec.search.baseline is not None)
+    spec: StudySpec
 
     def __str__(self) -> str:
-        why = "The baseline is not complete" if self.is_planned else "The study has no baseline"
+        why = "The baseline is not complete" if self.spec.search.baseline is not None else "The study has no baseline"
         return f"{why}, so what the search gained is not known."
 
 
@@ -139,7 +135,7 @@ def conclusion_statements(results: Results) -> list[Statement]:
     if has_single_configuration(results):
         return [ValueReached("alone", best), *beside, *of_a_rule, *suspicious_result_statements(results, best)]
     first = ValueReached("first" if results.references_above_best else "best", best)
-    unknown = [*incumbent_stays(results), BaselineMissing.of(spec)]
+    unknown = [*incumbent_stays(results), BaselineMissing(spec)]
     return [first, *beside, *of_a_rule, *unknown, *suspicious_result_statements(results, best)]
 
 

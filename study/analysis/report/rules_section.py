@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from study.analysis.report.page import Block, PageSection, Paragraph, TableBlock, as_code
+from study.analysis.report.page import PageSection, TableBlock, as_code
 from study.analysis.statistics import formatting
 from study.analysis.statistics.frame import trial_label
 from study.analysis.statistics.rule_picks import PickResult, RulePickResults, judge_rule_picks
@@ -70,7 +70,7 @@ def rules_section(results: Results) -> PageSection | None:
         _choice_sentences(results),
         _test_reading_sentences(results, table),
     )
-    notes: list[Block] = [Paragraph(note) for note in map(" ".join, told) if note]
+    notes = filter(None, map(" ".join, told))
     return PageSection(RULES_TITLE, [TableBlock(rule_picks_table(results.spec, table)), *notes], folded=True)
 
 
@@ -83,7 +83,8 @@ def cost_of_rule_choice(spec: StudySpec, table: RulePickResults) -> Iterator[str
     tests, judge = table.test_metrics, table.judging_metric
     if len(tests) < 2:
         return
-    order = sorted(tests, key=lambda number: (-table.as_larger_is_better(tests[number].mean), number))
+    regrets = {one.pick.trial_number: one.regret_on_test for one in table.results if one.regret_on_test is not None}
+    order = sorted(regrets, key=lambda number: (regrets[number], number))
     counts = sorted({test.count for test in tests.values()})
     what = "fresh seed" if spec.folds is None else "run"
     seeds = pluralise(counts[-1], what) if len(counts) == 1 else f"{counts[0]} to {counts[-1]} {what}s"

@@ -11,10 +11,8 @@ from study.analysis.report.caveats import caveat_statements
 from study.analysis.report.groups_section import group_blocks, groups_section
 from study.analysis.report.page import (
     Block,
-    BulletList,
     FigureBlock,
     PageSection,
-    Paragraph,
     ReportPage,
     TableBlock,
     as_code,
@@ -56,9 +54,9 @@ def ablation_section(results: Results) -> PageSection | None:
         return None
     frame = ablation_frame_from_rows(effect_rows(by_metric))
     found = ablation_result_sentences(results, ablation, by_metric[results.spec.metric])
-    blocks: list[Block] = [Paragraph(" ".join(found)), TableBlock(printed_ablation(frame))]
+    blocks: list[Block] = [" ".join(found), TableBlock(printed_ablation(frame))]
     notes = (ablation_notes(frame), _ablation_method_sentences(results, ablation))
-    return PageSection(ABLATION_TITLE, [*blocks, *(Paragraph(" ".join(sentences)) for sentences in notes)])
+    return PageSection(ABLATION_TITLE, [*blocks, *(" ".join(sentences) for sentences in notes)])
 
 
 def ablation_result_sentences(results: Results, ablation: Ablation, effects: Sequence[AblationEffect]) -> Iterator[str]:
@@ -314,15 +312,12 @@ def build_report_page(
     summary = report_tables.printed_summary(results)
     summary = summary.loc[[not is_standard_error(metric) for metric in summary.get("metric", ())]]
     configurations = report_tables.printed_configurations(results)
-    figure_notes = list(map(Paragraph, why_search_figures_missing(results, pictures)))
     with_references = references_table(results, report_tables.first_table_metrics(results))
     beneath = report_tables.printed_other_epochs(results)
     tables = [table for table in (with_references, first, beneath) if table is first or len(table)]
     listed = "Configurations" if results.references_above_best else "Best configurations"
-    notes = [*map(Paragraph, (*_metric_meanings(results.spec), summary_note(results))), *group_blocks(results)]
-    beneath_configurations = [
-        Paragraph(told) for told in (report_tables.broken_limits_note(results), _ranking_note(results)) if told
-    ]
+    notes = [*_metric_meanings(results.spec), summary_note(results), *group_blocks(results)]
+    beneath_configurations = [*filter(None, (report_tables.broken_limits_note(results), _ranking_note(results)))]
     open_points = list(map(str, caveat_statements(results)))
     has_result = results.final_arm is not None or any(results.baseline_and_best_arms)
     sections = [
@@ -334,9 +329,9 @@ def build_report_page(
         PageSection(listed, [TableBlock(configurations), *beneath_configurations]) if len(configurations) > 1 else None,
         ablation_section(results),
         rules_section(results),
-        PageSection("Figures", [*others, *figure_notes]) if others else None,
+        PageSection("Figures", [*others, *why_search_figures_missing(results, pictures)]) if others else None,
         PageSection("Settings", [TableBlock(_key_value_table(_settings_values(results)))], folded=True),
-        PageSection("What is not known", [BulletList(open_points)]) if open_points else None,
+        PageSection("What is not known", [open_points]) if open_points else None,
         PageSection("Provenance", [TableBlock(_key_value_table(_provenance_values(results)))]),
         PageSection("Every metric", [TableBlock(summary)], folded=True) if len(summary) > len(first) else None,
     ]
@@ -365,7 +360,7 @@ def _best_and_baseline(beside: Sequence[ComparedStudy]) -> tuple[PageSection, Pa
     table = printed_comparison(beside)
     is_setting = table.iloc[:, 0].isin({key for one in beside for key in one.settings})
     return (
-        PageSection("Best and baseline", [TableBlock(table[~is_setting]), Paragraph(BESIDE_BASELINE_NOTE)]),
+        PageSection("Best and baseline", [TableBlock(table[~is_setting]), BESIDE_BASELINE_NOTE]),
         PageSection("Settings of best and baseline", [TableBlock(table[is_setting])], folded=True),
     )
 

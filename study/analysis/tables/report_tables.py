@@ -8,7 +8,8 @@ import pandas as pd
 from study.analysis.statistics import debiasing_metrics, formatting
 from study.analysis.statistics.frame import param_keys, param_text, trial_label
 from study.metrics import selection_rules
-from study.ranking import Candidate, Results, SeedStatistics, epochs, seed_statistics
+from study.ranking import Candidate, Results
+from study.ranking.candidates import search_statistics
 from study.ranking.difference import Arm, metrics_of_both_splits, to_arm
 from study.ranking.final_model import ensemble_statistics
 from study.ranking.summary import metrics_at_other_epochs
@@ -36,7 +37,7 @@ def printed_configurations(results: Results) -> pd.DataFrame:
         mark = f" {BROKEN_LIMIT_MARK}" if _judging_score(results, candidate).total_violation > 0 else ""
         row = {"trial": trial_label(candidate.trial) + mark}
         for name, title in metrics.items():
-            row[title] = formatting.format_mean(name, _search_statistics(spec, candidate, name))
+            row[title] = formatting.format_mean(name, search_statistics(spec, candidate, name))
         row |= _fresh_seed_columns(spec, candidate) if are_confirmed else {}
         rows.append(row | {key: of_key[place] for key, of_key in texts.items()})
     return pd.DataFrame(rows)
@@ -191,8 +192,3 @@ def _arms_by_name(results: Results) -> dict[str, Arm | None]:
         return {"final": results.final_arm}
     reference, best = results.baseline_and_result_arms
     return {"baseline": reference, "best": best}
-
-
-def _search_statistics(spec: StudySpec, candidate: Candidate, name: str) -> SeedStatistics | None:
-    """Return a metric over the seeds that the search saw."""
-    return seed_statistics(epochs.chosen_metric(spec.objective, trial, name) for trial in candidate.replicates)
