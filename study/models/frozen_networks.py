@@ -91,8 +91,7 @@ def build_layers_on_frozen_network(
         trunk: the network whose last stages are trained; None: none are.
     """
     layers, stages = to_options(BackboneOptions, model), None
-    if layers.trained_stages != "none":
-        assert trunk is not None
+    if trunk is not None:
         of = EfficientNetStages if trunk.architecture == "efficientnet_lite0" else ResNetStages
         stages = of(trunk, layers.trained_stages, layers.lr_factor)
     width = late_stages_width(model, layers.joined) + last

@@ -12,6 +12,8 @@ from study import files
 from study.data.label_files import find_user_path
 from study.data.source import Source
 from study.errors import UserError
+from study.models.network_keys import is_weights_file
+from study.models.published_weights import architecture_name, find_published_weights
 from study.text import list_few_names
 
 if TYPE_CHECKING:
@@ -131,8 +133,6 @@ def describe_weights_file(model: Mapping[str, Any]) -> dict[str, str]:
             f"{file}: sha256 is {found}, {source.sha256}... was published: not the file, or damaged. Remove it, then "
             f"run `{source.command}`"
         )
-    from study.models.published_weights import architecture_name, find_published_weights
-
     name = find_published_weights(architecture_name(model), model["weights"]).name if source else model["weights"]
     return {"name": name, "file": file.name, "sha256": found}
 
@@ -173,8 +173,6 @@ def use_weights_file(model: Mapping[str, Any], file: Path) -> Iterator[None]:
 
 
 def _weights_key(model: Mapping[str, Any]) -> str:
-    from study.models.published_weights import architecture_name
-
     return f"{architecture_name(model)} {model['weights']}"
 
 
@@ -184,9 +182,6 @@ def find_weights_file(model: Mapping[str, Any]) -> tuple[Path, Source | None]:
     Raises:
         UserError: the file is not there; says how to get it.
     """
-    from study.models.network_keys import is_weights_file
-    from study.models.published_weights import architecture_name, find_published_weights
-
     weights = model["weights"]
     told_place = _located_files.get(_weights_key(model))
     elsewhere = Path(told_place[0]) if told_place and os.path.exists(told_place[0]) else None

@@ -414,7 +414,8 @@ def _check_layout(values: dict[str, Value], problems: ProblemCollector) -> tuple
     assert layout is not None
     if not STUDY_NAME_PATTERN.fullmatch(layout.name):
         problems.add_problem(("name",), f"{layout.name!r} given. A name has {STUDY_NAME_RULE}")
-    train = {"threads": _default_threads(layout.resources.cpu), **layout.train}
+    threads = min(max(int(layout.resources.cpu), 1), MAX_THREADS)  # by default a trial uses all CPU cores that it takes
+    train = {"threads": threads, **layout.train}
     return layout.model_copy(update={"train": train}), values
 
 
@@ -437,11 +438,6 @@ def _build_spec(layout: StudyFileLayout, search: SearchOptions, base: Mapping[st
     epochs = to_options(TrainOptions, base["train"]).epochs
     search = search.model_copy(update={"early_stopping": with_explicit_grace(search.early_stopping, epochs)})
     return StudySpec(layout.name, base, search, layout.resources, final_seeds, cast(ExportOrigin | None, layout.origin))
-
-
-def _default_threads(cpu: float) -> int:
-    """Return `train.threads` where the file does not give it: a trial uses all CPU cores that it takes."""
-    return min(max(int(cpu), 1), MAX_THREADS)
 
 
 def _take_out_enqueue_papers(values: dict[str, Value]) -> tuple[dict[str, Value], bool]:

@@ -206,7 +206,10 @@ def drive_study(
     record.close_dead_session(ledger)
     trained = datasets if spec.final_seeds is None else {key: select_fold(of, None) for key, of in datasets.items()}
     check_data_unchanged(spec, trained, record)
-    function = _function_files(spec, folder)
+    where = (
+        function_loading.function_import_folder(spec.training_function, folder.path) if spec.training_function else ""
+    )
+    function = function_loading.function_source_files(spec.training_function, where) if spec.training_function else []
     changed = any((before.function or function) != function for before in record.sessions[-1:])
     opened = SessionOpened(
         **collect_provenance(),
@@ -296,14 +299,6 @@ def check_initial_weights(spec: StudySpec, record: StudyRecord) -> list[FileDige
                 f"was {before[entry['name']]}. Put the earlier file back, or give the new one another name"
             )
     return now
-
-
-def _function_files(spec: StudySpec, folder: StudyFolder) -> list[FileDigest]:
-    """Return the file of the user's training function; empty without one."""
-    if not spec.training_function:
-        return []
-    place = function_loading.function_import_folder(spec.training_function, folder.path)
-    return function_loading.function_source_files(spec.training_function, place)
 
 
 def _remove_stale_checkpoints(folder: StudyFolder, record: StudyRecord) -> None:

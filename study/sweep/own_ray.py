@@ -130,9 +130,8 @@ class RayProcesses:
                 return f"Ray's {name} {how}"
         return None
 
-    def describe_missing_process(self) -> str | None:
-        """Return which of them has ended, as `describe_ended_process`: what has ended does not come back."""
-        return self.describe_ended_process()
+    describe_missing_process = describe_ended_process
+    """Of a Ray of one's own: what has ended does not come back."""
 
     def last_log_lines(self) -> str:
         """Return the last lines that they wrote to their logs of errors."""

@@ -4,7 +4,7 @@ import json
 import os
 import statistics
 import time
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, replace
@@ -104,13 +104,12 @@ class HangDetector:
     def __init__(self, limit: float | None, record: StudyRecord, last: int) -> None:
         self._limit, self._last = limit, last
         self._now, self._looked = 0.0, time.monotonic()
-        self._heard: dict[str, tuple[float, bool]] = {}
-        self._kinds: dict[str, str] = {}
-        self._epochs: dict[str, deque[float]] = {}
+        self._heard: dict[str, tuple[float, bool, str]] = {}  # when, whether what follows is unusual, kind of device
+        self._epochs: dict[str, deque[float]] = defaultdict(lambda: deque(maxlen=MEDIAN_EPOCH_COUNT))
         for trial in record.trials.values():
             for report in trial.reports:
                 if (seconds := report.get("time/epoch")) is not None:
-                    self._note_epoch_seconds(trial.device.get("name", ""), seconds)
+                    self._epochs[trial.device.get("name", "")].append(seconds)
 
     def note_report(self, name: str, epoch: int | None = None, seconds: float | None = None, kind: str = "") -> None:
         """Note that a trial has reported: an epoch and the seconds that it took, or its start (None).
@@ -119,31 +118,26 @@ class HangDetector:
             kind: name of the device that it runs on.
         """
         self._advance_running_clock()
-        self._heard[name] = self._now, epoch is None or epoch + 1 == self._last
-        self._kinds[name] = kind
+        self._heard[name] = self._now, epoch is None or epoch + 1 == self._last, kind
         if seconds is not None:
-            self._note_epoch_seconds(kind, seconds)
+            self._epochs[kind].append(seconds)
 
     def find_hanging_trials(self, running: Iterable[str]) -> list[str]:
         """Return the running trials that have not reported for too long; each is returned once."""
         self._advance_running_clock()
-        self._heard = {name: self._heard.get(name, (self._now, True)) for name in running}
-        self._kinds = {name: kind for name, kind in self._kinds.items() if name in self._heard}
-        usual = {kind: self._hang_seconds(kind) for kind in {"", *self._kinds.values()}}
+        self._heard = {name: self._heard.get(name, (self._now, True, "")) for name in running}
+        usual = {kind: self._hang_seconds(kind) for kind in {kind for _, _, kind in self._heard.values()}}
         hanging = [
             name
-            for name, (at, slow) in self._heard.items()
-            if self._now - at > self._allowed_silence_s(usual[self._kinds.get(name, "")], slow)
+            for name, (at, slow, kind) in self._heard.items()
+            if self._now - at > self._allowed_silence_s(usual[kind], slow)
         ]
-        self._heard |= {name: (float("inf"), True) for name in hanging}
+        self._heard |= {name: (float("inf"), True, "") for name in hanging}
         return hanging
 
     def _advance_running_clock(self) -> None:
         now = time.monotonic()
         self._now, self._looked = self._now + min(now - self._looked, MAX_COUNTED_GAP_S), now
-
-    def _note_epoch_seconds(self, kind: str, seconds: float) -> None:
-        self._epochs.setdefault(kind, deque(maxlen=MEDIAN_EPOCH_COUNT)).append(seconds)
 
     def _hang_seconds(self, kind: str) -> float:
         """Return the seconds without a report after which a trial on a kind of device hangs."""

@@ -62,8 +62,13 @@ def run_job(config: TuneConfig, *, datasets: Mapping[str, ObjectRef], weights: M
             raise NodeUnusableError(machine, socket.gethostname(), str(told)) from None
         raise told from None
     finally:
-        if not job.in_fresh_process:
-            _free_gpu_memory()
+        if not job.in_fresh_process:  # the process stays for other trials
+            from study.training.device import free_gpu_memory
+
+            with suppress(
+                RuntimeError
+            ):  # from a GPU that has failed; the error that ended the trial must not be hidden
+                free_gpu_memory()
         listener.is_over.set()
 
 
@@ -73,14 +78,6 @@ def _error_for_driver(error: Exception, job: JobPayload, memory: MemoryLimit) ->
     from study.sweep import job_execution
 
     return job_execution.error_for_driver(error, job.device, memory)
-
-
-def _free_gpu_memory() -> None:
-    """Free the GPU's memory: the process stays for other trials."""
-    from study.training.device import free_gpu_memory
-
-    with suppress(RuntimeError):  # from a GPU that has failed; the error that ended the trial must not be hidden
-        free_gpu_memory()
 
 
 def _run_in_this_process(

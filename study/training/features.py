@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from study import models
 from study.data.cache import PREPARED_FOLDER, load_or_build_dataset, open_one_table_database
-from study.data.dataset import Dataset, Facts, FoldAssignment, Split
+from study.data.dataset import Dataset, Facts, Split
 from study.data.folds import select_fold
 from study.data.source import writable_data_folder
 from study.models import published_weights
@@ -77,8 +77,15 @@ def replace_inputs_with_frozen_features(
     """
     if not model.get("frozen") or dataset.facts.is_table:
         return dataset
-    if dataset.folds is not None:
-        return _replace_fold_inputs_with_features(model, dataset, dataset.folds, device, on_progress, compute_elsewhere)
+    if dataset.folds is not None:  # the features of all samples are kept once, each fold is a view
+        of_all = replace(select_fold(dataset, None), folds=None)
+        whole = replace_inputs_with_frozen_features(model, of_all, device, on_progress, compute_elsewhere)
+        folds = replace(dataset.folds, non_test_samples=whole.splits["train"])
+        parts = {name: "train" if name == "val" else name for name in dataset.splits}
+        splits = {name: replace(dataset.splits[name], inputs=whole.splits[parts[name]].inputs) for name in parts}
+        facts = replace(whole.facts, splits=tuple(splits))
+        named = f"{whole.fingerprint}, {dataset.fingerprint}"
+        return replace(whole, facts=facts, splits=splits, stored_fingerprint=named, folds=folds)
 
     def build() -> dict[str, Split]:
         inputs = (
@@ -134,25 +141,6 @@ def _feature_network_key(model: Mapping[str, Any], facts: Facts) -> dict[str, An
     assert begun is not None  # a frozen network has weights
     network = {**section, "beside": n_columns_before_features(section), "weights": begun["sha256"]}
     return network | {"mean": facts.mean, "deviation": facts.deviation}
-
-
-def _replace_fold_inputs_with_features(
-    model: Mapping[str, Any],
-    dataset: Dataset,
-    folds: FoldAssignment,
-    device: torch.device,
-    on_progress: FeatureProgressCallback,
-    compute_elsewhere: Callable[[Dataset], FeaturesBySplit] | None,
-) -> Dataset:
-    """Replace the inputs of a data set with folds; the features of all samples are kept once, each fold is a view."""
-    of_all = replace(select_fold(dataset, None), folds=None)
-    whole = replace_inputs_with_frozen_features(model, of_all, device, on_progress, compute_elsewhere)
-    folds = replace(folds, non_test_samples=whole.splits["train"])
-    parts = {name: "train" if name == "val" else name for name in dataset.splits}
-    splits = {name: replace(dataset.splits[name], inputs=whole.splits[parts[name]].inputs) for name in parts}
-    facts = replace(whole.facts, splits=tuple(splits))
-    named = f"{whole.fingerprint}, {dataset.fingerprint}"
-    return replace(whole, facts=facts, splits=splits, stored_fingerprint=named, folds=folds)
 
 
 def describe_feature_cost(model: Mapping[str, Any], facts: Facts, pictures: int, device: torch.device) -> str:

@@ -3,7 +3,7 @@
 import hashlib
 import warnings
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
@@ -97,7 +97,9 @@ class CudaGraphStep:
         """Return the step's loss times its samples; the tensor is written anew by the next call."""
         if len(batch.index) != self._size or self._is_plain:
             return self._step(batch)
-        self._discard_if_changed(self._method.cuda_graph_key())
+        if (key := self._method.cuda_graph_key()) != self._recording:  # the step's operations have changed
+            self._warm, self._recording = 0, key
+            self._graph = self._batch = self._value = None
         if self._warm < CUDA_GRAPH_WARM_UP_BATCHES:
             self._warm += 1
             return self._run_on_side_stream(batch)
@@ -107,12 +109,6 @@ class CudaGraphStep:
             ours.copy_(theirs, non_blocking=True)
         self._graph.replay()
         return self._value
-
-    def _discard_if_changed(self, recording: Hashable) -> None:
-        """Discard the graph if the step's operations have changed."""
-        if recording != self._recording:
-            self._warm, self._recording = 0, recording
-            self._graph = self._batch = self._value = None
 
     def _run_on_side_stream(self, batch: Batch) -> Tensor:
         here = torch.cuda.current_stream(self._stream.device)
