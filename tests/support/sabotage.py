@@ -74,7 +74,7 @@ def sabotaged(config: Mapping[str, Any], **given: Any) -> None:
             yield metrics
             time.sleep(SABOTAGE.get("slow", 0))
             always = str(fault).endswith("always")
-            if fault and count == (1 if always else 2) and (always or job.run == 0):
+            if fault and count == (1 if always else 2) and (always or job.n_earlier_starts == 0):
                 happens(fault.removesuffix(" always"), self)
 
     job_execution.MIN_PAUSE_PER_WRITE_TIME = 0.0
