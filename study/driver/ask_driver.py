@@ -48,9 +48,7 @@ class RequestAnswer:
         return {"name": self.name, "request": self.request.id, **what, "done": self.is_met, "words": self.message}
 
 
-def request_configuration(
-    folder: StudyFolder, assignments: Iterable[str], like: int | None = None, patience: float = DRIVER_ANSWER_TIMEOUT_S
-) -> RequestAnswer:
+def request_configuration(folder: StudyFolder, assignments: Iterable[str], like: int | None = None) -> RequestAnswer:
     """Have the search try a configuration next.
 
     A study that does not run tries it once it is resumed; a search that is over is extended by this configuration.
@@ -58,7 +56,6 @@ def request_configuration(
     Args:
         assignments: `KEY=VALUE`.
         like: the trial whose values the other keys have.
-        patience: seconds to wait for the driver's answer.
 
     Raises:
         UserError: the search cannot have this configuration; or the search is over, while the study still runs.
@@ -84,7 +81,7 @@ def request_configuration(
         is_over = record.search_is_over(spec.n_configurations, to_try) or reached_search_limit(spec, record)
         if record.state == "complete" or is_over:
             extend_study.add_trials(folder, spec, "+1")
-    return _send_and_wait(folder, DriverRequest("enqueue", params), patience)
+    return _send_and_wait(folder, DriverRequest("enqueue", params))
 
 
 def _check_search_goes_on(results: Results) -> None:
@@ -137,9 +134,7 @@ def _results_of_running_study(folder: StudyFolder) -> Results:
     return Results.load(folder)
 
 
-def _send_and_wait(
-    folder: StudyFolder, request: DriverRequest, patience: float = DRIVER_ANSWER_TIMEOUT_S
-) -> RequestAnswer:
+def _send_and_wait(folder: StudyFolder, request: DriverRequest) -> RequestAnswer:
     """Ask the driver, and wait for its answer.
 
     Raises:
@@ -148,7 +143,7 @@ def _send_and_wait(
     """
     with as_user_error_if_unwritable(folder.requests_folder):
         file = submit_request(folder.requests_folder, request)
-    deadline = time.monotonic() + patience
+    deadline = time.monotonic() + DRIVER_ANSWER_TIMEOUT_S
     while file.exists() and ledger.is_driver_running(folder.ledger_file) and time.monotonic() < deadline:
         time.sleep(0.1)
     record = StudyRecord.load(folder.ledger_file)
