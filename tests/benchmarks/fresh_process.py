@@ -40,9 +40,13 @@ def job(folder: Path, device: str) -> JobPayload:
     method = {"name": "own_function", "function": "an_empty_function:empty", "device": device}
     config = TrialConfig({"name": "none"}, {"name": "none"}, method, TrainOptions(epochs=1))
     gpu = 1.0 if device == "cuda" else 0.0
-    where = {"checkpoint": folder / "state", "output": folder / "output", "own_runs": folder / "own_runs"}
+    where = {
+        "checkpoint_file": folder / "state",
+        "output_file": folder / "output",
+        "mlflow_folder": folder / "own_runs",
+    }
     rest: dict[str, Any] = {
-        "model": None,
+        "model_file": None,
         "objective_json": None,
         "function": str(folder),
         "required_metrics": ("val/accuracy",),
@@ -50,7 +54,7 @@ def job(folder: Path, device: str) -> JobPayload:
     return JobPayload(
         kind="train",
         trial=0,
-        run=0,
+        n_earlier_starts=0,
         n_reported_epochs=0,
         sections_json=json.dumps(config.to_document()),
         device=device,

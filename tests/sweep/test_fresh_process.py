@@ -70,10 +70,10 @@ class Functions:
             sections_json=json.dumps(document),
             function=self.where,
             required_metrics=("val/accuracy",),
-            checkpoint=self.folder / "trial.pt",
-            fresh=True,
-            output=self.output,
-            own_runs=self.folder / "own_runs",
+            checkpoint_file=self.folder / "trial.pt",
+            in_fresh_process=True,
+            output_file=self.output,
+            mlflow_folder=self.folder / "own_runs",
         )
 
     def run(self, name: str, epochs: int = 2, stop: int = 0, **config: Any) -> Heard:
