@@ -12,8 +12,8 @@ from study import files
 from study.data.label_files import find_user_path
 from study.data.source import Source
 from study.errors import UserError
+from study.models import published_weights
 from study.models.network_keys import is_weights_file
-from study.models.published_weights import architecture_name, find_published_weights
 from study.text import list_few_names
 
 if TYPE_CHECKING:
@@ -133,7 +133,11 @@ def describe_weights_file(model: Mapping[str, Any]) -> dict[str, str]:
             f"{file}: sha256 is {found}, {source.sha256}... was published: not the file, or damaged. Remove it, then "
             f"run `{source.command}`"
         )
-    name = find_published_weights(architecture_name(model), model["weights"]).name if source else model["weights"]
+    name = (
+        published_weights.find_published_weights(published_weights.architecture_name(model), model["weights"]).name
+        if source
+        else model["weights"]
+    )
     return {"name": name, "file": file.name, "sha256": found}
 
 
@@ -173,7 +177,7 @@ def use_weights_file(model: Mapping[str, Any], file: Path) -> Iterator[None]:
 
 
 def _weights_key(model: Mapping[str, Any]) -> str:
-    return f"{architecture_name(model)} {model['weights']}"
+    return f"{published_weights.architecture_name(model)} {model['weights']}"
 
 
 def find_weights_file(model: Mapping[str, Any]) -> tuple[Path, Source | None]:
@@ -187,7 +191,7 @@ def find_weights_file(model: Mapping[str, Any]) -> tuple[Path, Source | None]:
     elsewhere = Path(told_place[0]) if told_place and os.path.exists(told_place[0]) else None
     if is_weights_file(weights):
         return elsewhere or find_user_path(weights, "It is the file of model.weights."), None
-    source = find_published_weights(architecture_name(model), weights).source
+    source = published_weights.find_published_weights(published_weights.architecture_name(model), weights).source
     path = elsewhere or source.path_or_none()
     if path is None:
         raise UserError(f"model.weights {weights!r}: {source.missing_message()}")
