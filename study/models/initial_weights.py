@@ -12,8 +12,7 @@ from study import files
 from study.data.label_files import find_user_path
 from study.data.source import Source
 from study.errors import UserError
-from study.models import published_weights
-from study.models.network_keys import is_weights_file
+from study.models import network_keys, published_weights
 from study.text import list_few_names
 
 if TYPE_CHECKING:
@@ -133,11 +132,8 @@ def describe_weights_file(model: Mapping[str, Any]) -> dict[str, str]:
             f"{file}: sha256 is {found}, {source.sha256}... was published: not the file, or damaged. Remove it, then "
             f"run `{source.command}`"
         )
-    name = (
-        published_weights.find_published_weights(published_weights.architecture_name(model), model["weights"]).name
-        if source
-        else model["weights"]
-    )
+    architecture, weights = published_weights.architecture_name(model), model["weights"]
+    name = published_weights.find_published_weights(architecture, weights).name if source else weights
     return {"name": name, "file": file.name, "sha256": found}
 
 
@@ -189,7 +185,7 @@ def find_weights_file(model: Mapping[str, Any]) -> tuple[Path, Source | None]:
     weights = model["weights"]
     told_place = _located_files.get(_weights_key(model))
     elsewhere = Path(told_place[0]) if told_place and os.path.exists(told_place[0]) else None
-    if is_weights_file(weights):
+    if network_keys.is_weights_file(weights):
         return elsewhere or find_user_path(weights, "It is the file of model.weights."), None
     source = published_weights.find_published_weights(published_weights.architecture_name(model), weights).source
     path = elsewhere or source.path_or_none()

@@ -85,7 +85,7 @@ def test_a_process_that_the_kernel_ended_for_memory_ran_out_of_it(
         assert isinstance(course.agenda.next_job(), TrialJob)
         scheduler, trial = ReportingScheduler(course.agenda, folder), of_tune(error=str(file), n_earlier_starts=run)
         killed(counter, run)
-        memory = json.dumps({"limit_bytes": 4 * 2**30, "counter": str(counter), "kills": run})
+        memory = json.dumps({"limit_bytes": 4 * 2**30, "oom_counter_file": str(counter), "oom_kills_at_start": run})
         told = {"node": f"{socket.gethostname()}:1", "machine": "near", "behind": 0, "memory": memory}
         scheduler.on_trial_result(None, trial, told)
         killed(counter, run + 1)
