@@ -15,7 +15,7 @@ from study.home import lease, ledger
 from study.home.driver_requests import DriverRequest, pending_requests, submit_request
 from study.home.events import ENDED_STATES
 from study.home.folder import Home, StudyFolder
-from study.home.lease import LeaseHolder, Process, ProcessGoneError
+from study.home.lease import LeaseHolder, ProcessGoneError, ProcessIdentity
 from study.home.record import StudyRecord
 from study.ranking import Results
 from study.spec.configuration import are_same_configuration, parse_configuration
@@ -78,7 +78,7 @@ def request_configuration(folder: StudyFolder, assignments: Iterable[str], like:
         if any(are_same_configuration(request.params, params) for request in wanted):
             raise UserError(f"{spec.name}: it is enqueued already")
         to_try = n_configurations_to_try(record) + len(wanted)
-        is_over = record.search_is_over(spec.trials, to_try) or reached_search_limit(spec, record)
+        is_over = record.search_is_over(spec.n_configurations, to_try) or reached_search_limit(spec, record)
         if record.state == "complete" or is_over:
             extend_study.add_trials(folder, spec, "+1")
     return _send_and_wait(folder, DriverRequest("enqueue", params))
@@ -86,7 +86,7 @@ def request_configuration(folder: StudyFolder, assignments: Iterable[str], like:
 
 def _check_search_goes_on(results: Results) -> None:
     """Refuse a study whose search tries nothing further, though some of its trials may still run."""
-    if results.record.state == "complete" or results.record.search_is_over(results.spec.trials):
+    if results.record.state == "complete" or results.record.search_is_over(results.spec.n_configurations):
         searched = results.record.trials_of_stages("baseline", "search", "replicate")
         what = "its search is over"
         if running := sum(trial.state not in ENDED_STATES for trial in searched):
@@ -150,10 +150,10 @@ def _send_and_wait(folder: StudyFolder, request: DriverRequest) -> RequestAnswer
     if why := record.request_refusals.get(request.id):
         raise UserError(f"{folder.name}: {why}")
     done = request.id in record.request_refusals
-    return RequestAnswer(folder.name, request, done, _answer_words(folder, request, done))
+    return RequestAnswer(folder.name, request, done, _request_met_text(folder, request, done))
 
 
-def _answer_words(folder: StudyFolder, request: DriverRequest, done: bool) -> str:
+def _request_met_text(folder: StudyFolder, request: DriverRequest, done: bool) -> str:
     what = {
         "enqueue": "the search tries this configuration next",
         "stop": f"trial {request.trial} ends at its next report",
@@ -212,7 +212,7 @@ def _stoppable_lease_holder(name: str, file: Path) -> LeaseHolder:
     if holder.machine != lease.machine_id():
         job = f"As a job of a cluster: study stop {name} --address URL"
         raise UserError(f"{name}: {holder} runs it, not on this machine. {job}")
-    if holder.namespace != Process.current().namespace:
+    if holder.namespace != ProcessIdentity.current().namespace:
         raise UserError(
             f"{name}: {holder} runs it in another container of this machine, whose processes have numbers of their "
             f"own. Stop it there: study stop {name}"

@@ -175,13 +175,13 @@ class DriverProcess:
                         break
                     self._taken += 1
                 except KeyboardInterrupt:
-                    self._pass_on_interrupt()
+                    self._forward_interrupt()
         if is_last:
             self._wait_for_exit()
         if isinstance(message, Exception):
             raise message
         if message is DriverEvent.PIPE_CLOSED:
-            raise self._ended_error()
+            raise self._driver_ended_error()
         return message.result if isinstance(message, ResultMessage) else None
 
     def close_pipe(self) -> None:
@@ -223,7 +223,7 @@ class DriverProcess:
         self._messages.append((message, self._followed.record if self._followed else StudyRecord()))
         self._news.set()
 
-    def _pass_on_interrupt(self) -> None:
+    def _forward_interrupt(self) -> None:
         """Pass on a Ctrl-C. A driver that hears no signals yet has begun nothing, and is killed."""
         self._stops += 1
         with suppress(ProcessLookupError):
@@ -237,7 +237,7 @@ class DriverProcess:
             self._process.kill()
             self._process.wait()
 
-    def _ended_error(self) -> StartInterruptedError | StudyStoppedError:
+    def _driver_ended_error(self) -> StartInterruptedError | StudyStoppedError:
         """Return the error for a driver that has ended without an answer."""
         is_there = self._spec is not None and (self._home.path / self._spec.name).exists()
         if self._stops and not is_there:

@@ -133,7 +133,7 @@ def describe_weights_file(model: Mapping[str, Any]) -> dict[str, str]:
             f"run `{source.command}`"
         )
     architecture, weights = published_weights.architecture_name(model), model["weights"]
-    name = published_weights.find_weights(architecture, weights).name if source else weights
+    name = published_weights.find_published_weights(architecture, weights).name if source else weights
     return {"name": name, "file": file.name, "sha256": found}
 
 
@@ -152,12 +152,12 @@ def locate_weights(sections: Iterable[Mapping[str, Any]]) -> dict[str, LocatedFi
     return {key: (str(file.absolute()), file_sha256(file)) for key, file in files_of.items()}
 
 
-def use_located_weights(told: Mapping[str, LocatedFile]) -> None:
+def use_located_weights(located: Mapping[str, LocatedFile]) -> None:
     """Look for weights first where another process found them, then where a user's paths lead.
 
     `load_weights_into` refuses a file whose content has changed since.
     """
-    _located_files.update(told)
+    _located_files.update(located)
 
 
 @contextmanager
@@ -187,7 +187,7 @@ def find_weights_file(model: Mapping[str, Any]) -> tuple[Path, Source | None]:
     elsewhere = Path(told_place[0]) if told_place and os.path.exists(told_place[0]) else None
     if network_keys.is_weights_file(weights):
         return elsewhere or find_user_path(weights, "It is the file of model.weights."), None
-    source = published_weights.find_weights(published_weights.architecture_name(model), weights).source
+    source = published_weights.find_published_weights(published_weights.architecture_name(model), weights).source
     path = elsewhere or source.path_or_none()
     if path is None:
         raise UserError(f"model.weights {weights!r}: {source.missing_message()}")

@@ -158,7 +158,11 @@ def check_possible_trials(
     """
     own = sections.complete_sections_of_trial({})
     seen: set[str | tuple[KeyPath, str]] = {why for _, why in all_trial_faults(own, describe(own["data"]))}
-    searched = ((("search", "space"), params) for case in space.cases() for params in _extreme_trials(space, case))
+    searched = (
+        (("search", "space"), params)
+        for case in space.combinations_of_deciding_keys()
+        for params in _extreme_trials(space, case)
+    )
     for at, params in [*configurations.items(), *searched]:
         trial = sections.complete_sections_of_trial(params)
         for (section, name), why in all_trial_faults(trial, describe(trial["data"])):
@@ -300,7 +304,7 @@ def combine_deciding_keys(space: SearchSpace, problems: ProblemCollector) -> lis
 
     It checks that they are few enough, and that each key is in one of them.
     """
-    cases = list(islice(space.cases(), MAX_NAME_COMBINATIONS + 1))
+    cases = list(islice(space.combinations_of_deciding_keys(), MAX_NAME_COMBINATIONS + 1))
     if len(cases) > MAX_NAME_COMBINATIONS:
         of = ", ".join(sorted(space.deciding_keys))
         message = f"more than {MAX_NAME_COMBINATIONS} combinations of {of}. Write several studies"

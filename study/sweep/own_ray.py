@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 import psutil
 
-from study.cluster_access import LOOPBACK, use_new_token
+from study.cluster_addresses import LOOPBACK
+from study.cluster_token import use_new_token
 from study.errors import StartInterruptedError
 from study.files import lock_file
 from study.sweep.host_memory import MemoryLimit
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
     from study.training.features import FeaturesBySplit
 
 
-def run_job(
+def run_job_in_ray_worker(
     config: "TuneConfig", *, datasets: Mapping[str, "ObjectRef"], weights: Mapping[str, tuple[str, str]]
 ) -> None:
     """Run a job, see `study.sweep.worker.run_job`; only the workers import PyTorch for it, not the driver."""
@@ -61,7 +62,9 @@ def run_job(
     worker.run_job(config, datasets=datasets, weights=weights)
 
 
-def compute_features(model: "Section", dataset: "Dataset", weights: Mapping[str, tuple[str, str]]) -> "FeaturesBySplit":
+def compute_features_in_ray_task(
+    model: "Section", dataset: "Dataset", weights: Mapping[str, tuple[str, str]]
+) -> "FeaturesBySplit":
     """Compute features in a task of Ray's, on a GPU where Ray gave it one."""
     from study.models import initial_weights
     from study.training import features

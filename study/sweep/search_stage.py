@@ -162,7 +162,7 @@ class SearchStage:
     @property
     def end_reason(self) -> str | None:
         """Why no further configuration is tried, None if one is."""
-        if self._decided >= self.record.max_configurations(self.spec.trials):
+        if self._decided >= self.record.max_configurations(self.spec.n_configurations):
             return "trials"
         if self.record.has_search_end_request:
             return "a user"

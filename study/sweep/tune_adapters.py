@@ -196,7 +196,7 @@ class JobSearcher(Searcher):
     ) -> None:
         super().__init__()
         self._agenda, self._spec, self._folder, self._nodes = agenda, agenda.spec, folder, nodes
-        function = agenda.spec.function
+        function = agenda.spec.training_function
         self._function = function_loading.function_import_folder(function, folder.path) if function else None
         self._slots, self._share = slots, share
         self._working_folder: str | None = None
@@ -236,25 +236,26 @@ class JobSearcher(Searcher):
         return JobPayload(
             kind=job.kind,
             trial=trial.number,
-            run=trial.attempt,
-            reported_epochs=trial.n_epochs,
+            n_earlier_starts=trial.attempt,
+            n_reported_epochs=trial.n_epochs,
             sections_json=json.dumps(document),
             device=self._spec.resources.device,
-            gpu=self._spec.resources.gpu,
-            alone=trial.needs_gpu_alone,
-            whole=trial.needs_gpu_alone or self._spec.resources.gpu == 1,
-            checkpoint=folder.checkpoint_file(trial.number),
-            model=folder.model_file(trial.number) if job.needs_model_file else None,
+            gpu_share=self._spec.resources.gpu,
+            gets_gpu_alone=trial.needs_gpu_alone,
+            has_whole_gpu=trial.needs_gpu_alone or self._spec.resources.gpu == 1,
+            checkpoint_file=folder.checkpoint_file(trial.number),
+            model_file=folder.model_file(trial.number) if job.needs_model_file else None,
             objective_json=json.dumps(asdict(goal)) if job.needs_chosen_weights(self._spec) else None,
             function=self._function,
             required_metrics=[] if self._spec.train.with_val else goal.needed_metrics,
-            fresh=self._function is not None and function_loading.needs_process_per_trial(document["method"]),
-            output=folder.output_file(trial.number),
-            own_runs=folder.trial_mlflow_folder(trial.number),
+            in_fresh_process=self._function is not None
+            and function_loading.needs_process_per_trial(document["method"]),
+            output_file=folder.output_file(trial.number),
+            mlflow_folder=folder.trial_mlflow_folder(trial.number),
             fold=trial.fold,
             driver_folder=self._working_folder,
-            is_judged=trial.fold is not None and trial.stage == "confirm" and self._function is None,
-            is_of_ensemble=trial.stage == "final" and self._spec.makes_ensemble,
+            sends_fold_predictions=trial.fold is not None and trial.stage == "confirm" and self._function is None,
+            keeps_log_probabilities=trial.stage == "final" and self._spec.makes_ensemble,
         )
 
     def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
@@ -380,7 +381,7 @@ class ReportingScheduler(FIFOScheduler):
             self._tell(f"warning: trial {number}: {large}")
         epoch, seconds, kind = result.get("epoch"), metrics.get("time/epoch"), device.get("name", "")
         self._watch.note_report(trial.trial_id, epoch, seconds, kind)
-        if agenda.stopping or job.run != record.attempt:
+        if agenda.stopping or job.n_earlier_starts != record.attempt:
             return str(TrialScheduler.STOP)
         goes_on = True
         if "diverged" in result:
@@ -405,8 +406,14 @@ class ReportingScheduler(FIFOScheduler):
         """Note the start of a trial that begins at epoch 1 in a known process, which does not report its start."""
         process = self._actors[trial.trial_id] = actor_id_of_trial(trial)
         job, worker = _payload_of_tune_trial(trial), self._workers.get(process)
-        current = job.run == self._agenda.record.trials[job.trial].attempt and not self._agenda.stopping
-        if job.kind == "train" and not job.reported_epochs and worker and current and trial.trial_id not in self._begun:
+        current = job.n_earlier_starts == self._agenda.record.trials[job.trial].attempt and not self._agenda.stopping
+        if (
+            job.kind == "train"
+            and not job.n_reported_epochs
+            and worker
+            and current
+            and trial.trial_id not in self._begun
+        ):
             self._begun.add(trial.trial_id)
             self._agenda.record_trial_start(job.trial, worker.host_and_pid, device=worker.device)
 
@@ -414,7 +421,7 @@ class ReportingScheduler(FIFOScheduler):
         """Fail a trial whose function returned before its last epoch; the agenda knows of every other end already."""
         job, agenda = _payload_of_tune_trial(trial), self._agenda
         record = agenda.record.trials[job.trial]
-        current = job.run == record.attempt and not agenda.stopping
+        current = job.n_earlier_starts == record.attempt and not agenda.stopping
         if job.kind == "train" and record.state == "running" and current:
             agenda.record_trial_failure(job.trial, TrialFailure("BUG", "ended before its last epoch"))
 
@@ -433,7 +440,7 @@ class ReportingScheduler(FIFOScheduler):
             self._exclude_node(broken.machine, broken.host, broken.reason)
         if problem := find_disk_error(error):
             raise StudyCannotContinueError(problem, self._folder.path) from error
-        if self._agenda.stopping or job.run != self._agenda.record.trials[number].attempt:
+        if self._agenda.stopping or job.n_earlier_starts != self._agenda.record.trials[number].attempt:
             return
         running = sum(trial.state == "running" for trial in self._agenda.record.trials.values())
         cause = self._failure_of_error(trial, error).with_memory_remedy(self._agenda.spec, others=running > 1)

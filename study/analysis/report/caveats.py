@@ -127,7 +127,7 @@ class NoIntervalOfValue(Statement):
 
 def _intervals_left_out(results: Results, arm: Arm) -> Iterator[NoIntervalOfValue]:
     spec, record = results.spec, results.record
-    for name in () if spec.function else spec.objective.metrics:
+    for name in () if spec.training_function else spec.objective.metrics:
         found, cells = statistics_with_error(record, arm, name), cells_of_arm(record, arm, "val") or ()
         if found and found.confidence_interval() is None:
             facts, sizes = spec.facts_of_data(spec.data_sections[0]), {size for row in cells for size in row}

@@ -103,7 +103,7 @@ class ReferenceStays(Statement):
             return f"{who} is as good ({measured})"
         if spec.is_better(own.mean, value):
             means = {each: arm.metric_statistics(each.metric) for each in spec.objective.constraints}
-            broken = [str(each) for each, of in means.items() if of and each.violation_by(of.mean) > 0]
+            broken = [str(each) for each, of in means.items() if of and each.violation_of(of.mean) > 0]
             return f"{who} is better ({measured}), and misses {' and '.join(broken)}"
         though = ", which may be luck" if self.is_clear_against(arm) is False else ""
         return f"{who} is {gap} worse ({measured}){though}"

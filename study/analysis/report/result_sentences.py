@@ -309,7 +309,7 @@ class TrialsNotAllStarted(Statement):
 def _trials_not_started(results: Results) -> Iterator[TrialsNotAllStarted]:
     """Yield how many of the planned trials were started, where not all were."""
     spec, record = results.spec, results.record
-    planned = record.max_configurations(spec.trials)
+    planned = record.max_configurations(spec.n_configurations)
     if spec.final_seeds is not None or not 0 < record.n_configurations_tried < planned:
         return
     ended_by = "every configuration of the space" if is_space_exhausted(results) else record.search_ended_by
@@ -465,7 +465,7 @@ def _next_step_statements(results: Results) -> Iterator[Statement]:
             fitted = "To fit it once more and keep the model"
             purpose = fitted if results.reference_as_result else "To train the result on new seeds"
             yield SuggestedCommand(shell_command("train", results.spec.name), purpose)
-    if results.final_trials and not results.spec.function:
+    if results.final_trials and not results.spec.training_function:
         if predict := predict_command(results.spec):
             yield SuggestedCommand(predict, "To classify new samples with it")
         else:

@@ -221,7 +221,7 @@ def _rungs_text(spec: StudySpec) -> str:
 
 def _metric_meanings(spec: StudySpec) -> Iterator[str]:
     """Yield what each of the study's metrics is, in words; nothing of a function's own."""
-    for name in () if spec.function else spec.objective.metrics:
+    for name in () if spec.training_function else spec.objective.metrics:
         if metric := find_metric(name):
             yield f"{name}: {metric.description}{' Smaller is better.' * (metric.better == 'min')}"
 
@@ -231,7 +231,7 @@ def summary_note(results: Results) -> str:
     spec = results.spec
     at_epoch = epochs.chosen_epoch_text(spec.objective)
     note = f"Mean ± sample standard deviation over the seeds in the last column, {at_epoch}."
-    same = "" if spec.function else " All seeds use the same data and splits."
+    same = "" if spec.training_function else " All seeds use the same data and splits."
     if spec.final_seeds is not None:
         is_fitted_once = results.final_arm is not None and results.final_arm.knows_no_seed
         return "It was fitted once: no spread over seeds is known of it." if is_fitted_once else note + same
@@ -405,7 +405,7 @@ def _settings_values(results: Results) -> dict[str, str]:
         return settings | {"metric": metric}
     confirm = results.confirmation.settings
     settings["metric"] = metric
-    settings["search"] = f"{pluralise(spec.trials, 'trial')}, sampler {search.sampler}, seed {search.seed}"
+    settings["search"] = f"{pluralise(spec.n_configurations, 'trial')}, sampler {search.sampler}, seed {search.seed}"
     if goal.has_several_metrics:
         settings["choice of the front"] = goal.front_choice_text
     if spec.margin_rule:
