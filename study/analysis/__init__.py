@@ -10,10 +10,10 @@ from study.catalogue import lazy_getattr
 if TYPE_CHECKING:
     from study.analysis.report.write_report import write_report
     from study.analysis.statistics.ablation_effects import ablation_frame, load_ablation
-    from study.analysis.statistics.cell_tables import ablation, sensitivity
-    from study.analysis.statistics.frame import epochs_frame, load, trials_frame
-    from study.analysis.statistics.rule_picks import picks_frame
-    from study.analysis.tables.formats import to_csv, to_latex, to_markdown
+    from study.analysis.statistics.parameter_tables import ablation, sensitivity
+    from study.analysis.statistics.rule_pick_results import picks_frame
+    from study.analysis.statistics.trials_frame import epochs_frame, load, trials_frame
+    from study.analysis.tables.table_formats import to_csv, to_latex, to_markdown
 
 __all__ = [
     "ablation",
@@ -32,9 +32,9 @@ __all__ = [
 
 __getattr__ = lazy_getattr(
     {"write_report": "study.analysis.report.write_report"}
-    | dict.fromkeys(("ablation", "sensitivity"), "study.analysis.statistics.cell_tables")
+    | dict.fromkeys(("ablation", "sensitivity"), "study.analysis.statistics.parameter_tables")
     | dict.fromkeys(("ablation_frame", "load_ablation"), "study.analysis.statistics.ablation_effects")
-    | dict.fromkeys(("epochs_frame", "load", "trials_frame"), "study.analysis.statistics.frame")
-    | {"picks_frame": "study.analysis.statistics.rule_picks"}
-    | dict.fromkeys(("to_csv", "to_latex", "to_markdown"), "study.analysis.tables.formats")
+    | dict.fromkeys(("epochs_frame", "load", "trials_frame"), "study.analysis.statistics.trials_frame")
+    | {"picks_frame": "study.analysis.statistics.rule_pick_results"}
+    | dict.fromkeys(("to_csv", "to_latex", "to_markdown"), "study.analysis.tables.table_formats")
 )

@@ -14,11 +14,11 @@ from study.errors import UserError, suggest_or_list
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
 from study.metrics import format_metric
-from study.ranking import Candidate, FittedReference, Results, SeedStatistics, summary
+from study.ranking import Candidate, FittedReference, Results, SeedStatistics, study_summary
+from study.ranking.candidate_selection import CandidateSelection, trials_judged_by
 from study.ranking.difference import is_fitted_once, to_arm
 from study.ranking.final_model import ensemble_statistics, model_arm
 from study.ranking.json_documents import to_plain_dict
-from study.ranking.selection import CandidateSelection, trials_judged_by
 from study.spec import StudySpec
 from study.text import format_parameter, print_text
 
@@ -98,7 +98,7 @@ class Configuration:
         wide = max(map(len, printed), default=0)
         values = [
             f"{name:<{wide}} {format_metric(name, of.mean, of.standard_deviation)} "
-            f"({summary.folds_and_seeds_text(self.folds, 0 if self.reference else of.count)})"
+            f"({study_summary.folds_and_seeds_text(self.folds, 0 if self.reference else of.count)})"
             for name, of in printed.items()
         ]
         others = len(self.metrics) - len(printed)
@@ -185,13 +185,13 @@ def final_model(results: Results) -> Configuration | None:
 
 def _printed_metrics(results: Results) -> tuple[str, ...]:
     """Return the metrics that a study is printed with, its own first."""
-    return tuple(dict.fromkeys([*results.spec.objective.metrics, *summary.summarise(results).shown]))
+    return tuple(dict.fromkeys([*results.spec.objective.metrics, *study_summary.summarise(results).shown]))
 
 
 def warn_if_failed(study: "Study") -> "Study":
     """Return a study that has ended, after saying on standard error why, if it failed."""
     if study.state == "failed":
-        why = summary.first_failure(study.results.record, study.name)
+        why = study_summary.first_failure(study.results.record, study.name)
         print_text("\n".join(filter(None, [f"warning: study {study.name} failed", why])), sys.stderr)
     return study
 
@@ -227,8 +227,8 @@ class Study:
 
     def __str__(self) -> str:
         results = self.results
-        lines = summary.summary_lines(summary.summarise(results))
-        if failure := summary.first_failure(results.record, self.name):
+        lines = study_summary.summary_lines(study_summary.summarise(results))
+        if failure := study_summary.first_failure(results.record, self.name):
             lines.append(failure)
         if self.state == "interrupted":
             lines.append(f"go on with it: study.load({self.name!r}).resume()")
@@ -278,7 +278,7 @@ class Study:
     @property
     def summary(self) -> dict[str, Any]:
         """The results as `study status --json` prints them: baseline and best with their metrics."""
-        return to_plain_dict(summary.summarise(self.results))
+        return to_plain_dict(study_summary.summarise(self.results))
 
     @property
     def trials(self) -> "pd.DataFrame":
@@ -436,7 +436,7 @@ class Study:
             UserError: there is no such figure, or nothing to draw; says why.
         """
         from study.analysis.figures import FIGURES
-        from study.analysis.figures.missing import why_figure_missing
+        from study.analysis.figures.missing_figures import why_figure_missing
         from study.api.notebook import enable_inline_figures
 
         enable_inline_figures()

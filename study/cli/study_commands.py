@@ -170,7 +170,7 @@ def export(
     """Write a study's best configurations as files. Example: study export quickstart --top 3 -o best.yaml"""
     from study.commands import export_configurations as exporting
     from study.ranking import Results
-    from study.ranking.selection import CandidateSelection
+    from study.ranking.candidate_selection import CandidateSelection
 
     metrics = [metric.strip() for metric in pareto.split(",")] if pareto else ()
     choice = CandidateSelection(top, trial, where or (), by, metrics)

@@ -10,7 +10,7 @@ from study.home.events import ENDED_STATES, Stage
 from study.home.record import StudyRecord, TrialRecord
 from study.metrics import format_metric, searchable_metrics
 from study.ranking import Candidate, Results, ablation_steps
-from study.ranking.summary import first_failure
+from study.ranking.study_summary import first_failure
 from study.spec import StudySpec, objective
 from study.spec.objective import TrialScore
 from study.sweep import DRIVER_STEPS, LOADING_DATA_STEP, STARTING_RAY_STEP, STOPPING_MESSAGE

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from study.losses.hyperparameter_types import BaseTemperature, DenominatorGuard, Temperature
 from study.losses.lazy_torch import functional
 from study.losses.loss_catalogue import loss
 from study.losses.pairs import add_denominator_guard, cosine_matrix, log_sum_exp, rescale_by_temperature
-from study.losses.ranges import BaseTemperature, DenominatorGuard, Temperature
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal
 
+from study.losses.hyperparameter_types import NonNegativeWeight, PositiveCount, PositiveNumber
 from study.losses.lazy_torch import functional, torch
 from study.losses.loss_catalogue import regulariser
 from study.losses.pairs import cosine_matrix, same_label_mask
-from study.losses.ranges import NonNegativeWeight, PositiveCount, PositiveNumber
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -8,9 +8,9 @@ from typing_extensions import Doc
 
 from study.knobs import SearchRange
 from study.losses import pairs
+from study.losses.hyperparameter_types import BaseTemperature, DenominatorGuard, EpsilonMargin, SupervisedTemperature
 from study.losses.lazy_torch import torch
 from study.losses.loss_catalogue import loss
-from study.losses.ranges import BaseTemperature, DenominatorGuard, EpsilonMargin, SupervisedTemperature
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -1,8 +1,8 @@
 """Methods by name: what a study file's `method` section trains.
 
-Each kind is one module with `NAMES`, `keys(method)`, `needs(method)` and `build(method, facts, new_network)`, or a row
-of `study.methods.other_methods`. The keys of a method are those that its kind yields for its section, and no others: a
-key that has no effect is an error. Other distributions can add methods, an entry point for each name: see
+Each kind is one module with `NAMES`, `knobs(method)`, `needs(method)` and `build(method, facts, new_network)`, or a row
+of `study.methods.other_methods`. The keys of a method are those of the knobs that its kind yields for its section, and
+no others: a key that has no effect is an error. Other distributions can add methods, an entry point for each name: see
 `study.catalogue`.
 """
 
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from study.catalogue import Catalogue, find_modules, lazy_getattr
 from study.data.dataset import Facts
 from study.knobs import Knob, Section
-from study.methods.needs import UNKNOWN_LABEL, MethodNeeds
+from study.methods.method_needs import UNKNOWN_LABEL, MethodNeeds
 from study.methods.other_methods import METHODS
 from study.methods.own_function import OWN_FUNCTION_NAME
 
@@ -27,7 +27,7 @@ __all__ = ["OWN_FUNCTION_NAME", "UNKNOWN_LABEL", "Batch", "BatchLabels", "Method
 __getattr__ = lazy_getattr(dict.fromkeys(("Batch", "BatchLabels", "Method", "NetworkFactory"), "study.methods.batch"))
 
 
-MODULES_WITH_TORCH = ("batch", "classifiers", "contrastive_method", "fitted", "two_networks")
+MODULES_WITH_TORCH = ("batch", "classifier_methods", "contrastive_method", "fitted_classifier", "two_networks")
 """Modules of this package that need PyTorch: they hold what is built, the others what a study file can say of it."""
 
 
@@ -37,7 +37,7 @@ def _modules_by_name() -> dict[str, Any]:
     return dict(sorted({**{name: module for module in kinds for name in module.NAMES}, **METHODS}.items()))
 
 
-CATALOGUE = Catalogue("study.methods", ("NAMES", "keys", "needs", "build"), "study.methods", _modules_by_name)
+CATALOGUE = Catalogue("study.methods", ("NAMES", "knobs", "needs", "build"), "study.methods", _modules_by_name)
 
 
 def method_names() -> list[str]:
@@ -47,7 +47,7 @@ def method_names() -> list[str]:
 
 def method_knobs(method: Section) -> dict[str, Knob]:
     """Return the keys of a `method` section besides `name`; which there are may depend on the values of others."""
-    return {knob.key: knob for knob in CATALOGUE.find_module(str(method["name"])).keys(method)}
+    return {knob.key: knob for knob in CATALOGUE.find_module(str(method["name"])).knobs(method)}
 
 
 def describe_method(name: str) -> str:

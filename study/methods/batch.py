@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from study.knobs import Section, Value
 from study.losses.cclk import kernel_weight_diagnostics
-from study.losses.debiased import share_of_floored_rows
+from study.losses.debiased_info_nce import share_of_floored_rows
 from study.models import Encoder, Network
 
 
@@ -45,7 +45,7 @@ def _resize_to_loaded_state(module: PerSampleBuffer, state: dict[str, Tensor], p
 LossInputs = Mapping[str, Tensor | None]
 
 
-def _floored_diagnostics(views: Tensor, inputs: LossInputs, options: Section) -> dict[str, Tensor]:
+def _floored_share_diagnostics(views: Tensor, inputs: LossInputs, options: Section) -> dict[str, Tensor]:
     hyperparameters = {key: options[key] for key in ("temperature", "tau_plus", "beta") if key in options}
     share = share_of_floored_rows(views, extra_positives=inputs.get("extra_positives"), **hyperparameters)
     return {"floored_share": share}
@@ -64,8 +64,8 @@ def _kernel_weight_diagnostics(views: Tensor, inputs: LossInputs, options: Secti
 
 
 LOSS_DIAGNOSTICS: Mapping[str, Callable[[Tensor, LossInputs, Section], dict[str, Tensor]]] = {
-    "debiased_info_nce": _floored_diagnostics,
-    "hard_negative_info_nce": _floored_diagnostics,
+    "debiased_info_nce": _floored_share_diagnostics,
+    "hard_negative_info_nce": _floored_share_diagnostics,
     "weakly_supervised_cclk": _kernel_weight_diagnostics,
     "fair_cclk": _kernel_weight_diagnostics,
     "hard_negative_cclk": _kernel_weight_diagnostics,

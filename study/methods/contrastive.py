@@ -7,7 +7,7 @@ from study.data.dataset import Facts
 from study.knobs import Knob, Range, SearchRange, Section, read_knobs, value_or_default
 from study.losses.loss_catalogue import losses_by_name, needs_two_views, parameter_names, required_tensors
 from study.methods import debiasing
-from study.methods.needs import MethodNeeds
+from study.methods.method_needs import MethodNeeds
 from study.methods.sample_weights import balance_knobs
 
 if TYPE_CHECKING:
@@ -46,8 +46,8 @@ CROSS_ENTROPY_KNOB = Knob(
 CE_WEIGHT_KNOB = Knob("ce_weight", Annotated[float, Range(low=0.0)], 1.0, False, "weight of the added cross entropy")
 
 
-def keys(method: Section) -> Iterator[Knob]:
-    """Yield the keys of a `method` section that names a contrastive loss."""
+def knobs(method: Section) -> Iterator[Knob]:
+    """Yield the knobs of a `method` section that names a contrastive loss."""
     name = str(method["name"])
     yield from read_knobs(losses_by_name()[name])
     if "extra_positives" in parameter_names(name):
@@ -64,7 +64,7 @@ def keys(method: Section) -> Iterator[Knob]:
         yield CE_WEIGHT_KNOB
     yield from debiasing.adversary_knobs(method, has_stage=True)
     yield from balance_knobs(method)
-    if using := _keys_that_use_bias(method):
+    if using := _keys_that_ask_for_bias(method):
         needs_bias = "bias" in required_tensors(name)
         # whether all terms that use the bias can use the features of a bias-capturing model
         takes_features = set(using) <= {"regulariser", "name"} and method.get("regulariser") != "end" and not needs_bias
@@ -74,7 +74,7 @@ def keys(method: Section) -> Iterator[Knob]:
 def needs(method: Section) -> MethodNeeds:
     """Return what data such a method needs."""
     name, from_model = str(method["name"]), method.get("bias_source") == "model"
-    using = _keys_that_use_bias(method)
+    using = _keys_that_ask_for_bias(method)
     keys_for_bias = [key for key in using if key not in ("regulariser", "name") or not from_model]
     takes_condition = "condition" in parameter_names(name) and name not in LOSSES_CONDITIONED_ON_FEATURES
     uses_target = method.get("use_target", True)
@@ -95,7 +95,7 @@ def needs(method: Section) -> MethodNeeds:
     )
 
 
-def _keys_that_use_bias(method: Section) -> list[str]:
+def _keys_that_ask_for_bias(method: Section) -> list[str]:
     """List the keys whose value asks for the bias, that of the loss last."""
     asked = {
         "regulariser": method.get("regulariser", debiasing.NO_REGULARISER) != debiasing.NO_REGULARISER,
@@ -107,14 +107,14 @@ def _keys_that_use_bias(method: Section) -> list[str]:
     return [key for key, asks in asked.items() if asks]
 
 
-__all__ = ["NAMES", "build", "keys", "needs"]
+__all__ = ["NAMES", "build", "knobs", "needs"]
 
 OWN_LOSSES = (name for name, function in losses_by_name().items() if function.__module__.startswith("study.losses."))
 NAMES = [
     name for name in OWN_LOSSES if required_tensors(name) <= BATCH_TENSOR_NAMES and name not in LOSSES_OF_TWO_ENCODERS
 ]
 """Losses that this module makes methods of. A loss of another distribution is named by its own module, which may import
-`keys`, `needs` and `build` from here.
+`knobs`, `needs` and `build` from here.
 """
 
 

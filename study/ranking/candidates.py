@@ -15,8 +15,8 @@ from study.home.events import FoldsJoined
 from study.home.record import TrialRecord
 from study.metrics import find_metric, is_fraction_metric, is_gap_metric, is_standard_error
 from study.metrics.selection_rules import SELECTION_RULES
-from study.metrics.worst_group_statement import wilson_interval
-from study.ranking import epochs
+from study.metrics.worst_group import wilson_interval
+from study.ranking.chosen_epoch import metric_at_chosen_epoch, metrics_at_chosen_epoch
 from study.ranking.json_documents import Statement
 from study.spec import StudySpec
 from study.spec.configuration import are_same_configuration
@@ -227,7 +227,7 @@ def statistics_by_metric(
     by_name = {}
     names = {name for trial in trials for name in trial.reports[-1] if name.startswith("val/")}
     for name in sorted(name for name in names if not is_standard_error(name)):
-        by_name[name] = _statistics_with_split_error(trials, name, partial(epochs.chosen_metric, goal))
+        by_name[name] = _statistics_with_split_error(trials, name, partial(metric_at_chosen_epoch, goal))
     for name in sorted({name for trial in trials for name in trial.test_metrics if not is_standard_error(name)}):
         by_name[name] = _statistics_with_split_error(trials, name, _test_metric)
     of_all = {name: value for name, value in (joined.metrics if joined else {}).items() if value is not None}
@@ -257,7 +257,9 @@ def _test_metric(trial: TrialRecord, name: str) -> float | None:
 
 def trial_metric(spec: StudySpec, trial: TrialRecord, name: str) -> float | None:
     """Return a metric of a trial: its reading of the test split if there is one, else the value at its epoch."""
-    return trial.test_metrics[name] if name in trial.test_metrics else epochs.chosen_metric(spec.objective, trial, name)
+    return (
+        trial.test_metrics[name] if name in trial.test_metrics else metric_at_chosen_epoch(spec.objective, trial, name)
+    )
 
 
 def mean_score(goal: Objective, trials: Sequence[TrialRecord]) -> TrialScore | None:
@@ -265,15 +267,15 @@ def mean_score(goal: Objective, trials: Sequence[TrialRecord]) -> TrialScore | N
     if not all(trial.reports for trial in trials) or not trials:
         return None
     if len(trials) == 1:
-        return goal.score_of_report(epochs.chosen_metrics(goal, trials[0]))
+        return goal.score_of_report(metrics_at_chosen_epoch(goal, trials[0]))
     means: dict[str, float | None] = {}
     for name in goal.needed_metrics:
-        values = [value for trial in trials if (value := epochs.chosen_metric(goal, trial, name)) is not None]
+        values = [value for trial in trials if (value := metric_at_chosen_epoch(goal, trial, name)) is not None]
         means[name] = statistics.fmean(values) if len(values) == len(trials) else None
     return goal.score_of_report(means)
 
 
-def trial_broken_limits(goal: Objective, trial: TrialRecord) -> list[MetricConstraint]:
+def constraints_broken_by_trial(goal: Objective, trial: TrialRecord) -> list[MetricConstraint]:
     """Return the limits that a complete trial breaks by its own metrics; none for any other trial."""
     score = mean_score(goal, [trial]) if trial.state == "complete" else None
     return goal.broken_constraints(score) if score else []
@@ -312,7 +314,7 @@ def difference_standard_error(
     first, second = (_bootstrap_draws(arm, spec.metric) if confirmed else () for arm in (one, other))
     if first and second:  # the same samples, drawn anew
         return statistics.stdev(mine - theirs for mine, theirs in zip(first, second, strict=True)), True
-    value = partial(epochs.chosen_metric, spec.objective)
+    value = partial(metric_at_chosen_epoch, spec.objective)
     arms = [arm.confirm_trials if confirmed else arm.replicates for arm in (one, other) if isinstance(arm, Candidate)]
     means = [found for trials in arms if (found := _statistics_with_split_error(trials, spec.metric, value))]
     if isinstance(other, FittedReference):

@@ -1,12 +1,12 @@
 """What a study found: one object between its ledger and all who read it.
 
 The best configuration is found by one rule, for driver, export, summary and report alike. A configuration's value is
-the study's metric at the last epoch, or at the best where `search.epoch` says so (`study.ranking.epochs`), the mean
-over its replicates where it has some. Only complete trials count. Once the best configurations are all confirmed on
-fresh seeds, the mean over these seeds decides, so that a lucky seed does not win; before that, the value in the search.
-Several metrics and constraints are ordered as in `study.spec.objective.Objective.ranking_order`: front by front, so
-that the best is on the front, and there the best in the first metric. Ties go to the earlier trial. Only validation
-metrics are used.
+the study's metric at the last epoch, or at the best where `search.epoch` says so (`study.ranking.chosen_epoch`), the
+mean over its replicates where it has some. Only complete trials count. Once the best configurations are all confirmed
+on fresh seeds, the mean over these seeds decides, so that a lucky seed does not win; before that, the value in the
+search. Several metrics and constraints are ordered as in `study.spec.objective.Objective.ranking_order`: front by
+front, so that the best is on the front, and there the best in the first metric. Ties go to the earlier trial. Only
+validation metrics are used.
 
 With `search.margin` an incumbent (`StudySpec.incumbents`) leads until another configuration is better than the best of
 them by more than so many standard errors of their difference (`Results.incumbent_standing`). The configurations were
@@ -23,7 +23,6 @@ from typing import TypeVar, cast
 from study.home.events import ENDED_STATES, Stage
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord, TrialRecord
-from study.ranking import epochs
 from study.ranking.candidates import (
     Candidate,
     CandidateLead,
@@ -39,9 +38,10 @@ from study.ranking.candidates import (
     seed_statistics,
     statistics_by_metric,
 )
+from study.ranking.chosen_epoch import metric_at_chosen_epoch
 from study.ranking.confirmation import Confirmation
 from study.ranking.difference import Arm, to_arm
-from study.ranking.picks import RulePick, fresh_seed_trials, is_rule_selected, pick_configurations
+from study.ranking.rule_picks import RulePick, fresh_seed_trials, is_rule_selected, pick_configurations
 from study.spec import StudySpec, objective
 from study.spec.objective import TrialScore
 from study.spec.reference_models import REFERENCES
@@ -298,7 +298,7 @@ class Results:
 
     @cached_property
     def rule_picks(self) -> list[RulePick]:
-        """The pick of each selection rule that has one, see `study.ranking.picks`; none for a final training."""
+        """The pick of each selection rule that has one, see `study.ranking.rule_picks`; none for a final training."""
         return pick_configurations(self.spec, self.ranked_all) if self.spec.final_seeds is None else []
 
     @property
@@ -386,7 +386,7 @@ class Results:
             if all(name in values for name in names):
                 means = spec.objective.score_of_report({name: values[name].mean for name in names})
                 return Candidate(trial, score.values[0], score, seeds, repeats, values[spec.metric], means, joined)
-        confirmed = seed_statistics(epochs.chosen_metric(spec.objective, each, spec.metric) for each in repeats)
+        confirmed = seed_statistics(metric_at_chosen_epoch(spec.objective, each, spec.metric) for each in repeats)
         means = mean_score(spec.objective, repeats)
         return Candidate(trial, score.values[0], score, seeds, repeats, confirmed, means)
 

@@ -17,9 +17,9 @@ import pandas as pd
 
 from study.analysis.report.page import frame_to_markdown
 from study.analysis.statistics import formatting
-from study.analysis.statistics.cell_tables import MetricCell
-from study.analysis.tables.metric_table import RankingDirection
+from study.analysis.statistics.parameter_tables import MetricCell
 from study.analysis.tables.paper_comparison import judge_cell, widest_spread
+from study.analysis.tables.printed_grid import RankingDirection
 from study.published import PublishedTable
 from study.ranking import SeedStatistics, seed_statistics
 from study.ranking.difference import CONFIDENCE_LEVEL, Difference, mean_difference, selection_adjusted_t

@@ -12,9 +12,9 @@ from study import data, published
 from study.analysis import epochs_frame, to_csv, to_latex, to_markdown, trials_frame
 from study.analysis.report.page import frame_to_markdown
 from study.analysis.statistics import formatting
-from study.analysis.statistics.cell_tables import MetricCell, make_cell
+from study.analysis.statistics.parameter_tables import MetricCell, make_cell
 from study.analysis.tables import paper_comparison
-from study.analysis.tables.metric_table import PrintedEntry, PrintedGrid, RankingDirection
+from study.analysis.tables.printed_grid import PrintedEntry, PrintedGrid, RankingDirection
 from study.driver.run import write_table_files
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord

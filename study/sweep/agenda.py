@@ -26,7 +26,7 @@ from study.home.record import (
     infinite_metrics_note,
 )
 from study.ranking import Results, ablation_steps
-from study.ranking.picks import fresh_seed_trials
+from study.ranking.rule_picks import fresh_seed_trials
 from study.spec import StudySpec
 from study.sweep.early_stopping import EarlyStopping
 from study.sweep.failures import StudyCannotContinueError, TrialFailure

@@ -34,7 +34,7 @@ from study.training.gpu_errors import GpuMemoryFullError, NoDeviceError, unusabl
 from study.upstream.environment import ProcessKind, variables_of_processes
 
 if TYPE_CHECKING:
-    from study.ranking.epochs import BestEpochTracker
+    from study.ranking.chosen_epoch import BestEpochTracker
 
 
 class JobListener(Protocol):
@@ -166,7 +166,7 @@ def epoch_choice_of_goal(goal: str | None) -> "BestEpochTracker | None":
         return None
     from pydantic import TypeAdapter
 
-    from study.ranking.epochs import BestEpochTracker  # takes tenths of a second, and most studies do not need it
+    from study.ranking.chosen_epoch import BestEpochTracker  # takes tenths of a second, and most studies do not need it
     from study.spec.objective import Objective
 
     return BestEpochTracker(TypeAdapter(Objective).validate_json(goal))

@@ -15,9 +15,10 @@ from study.home.ledger_line import Entry
 from study.home.record import StudyRecord, TrialRecord
 from study.knobs import Params, Section, Value, text_list
 from study.metrics import group_names
-from study.ranking import Candidate, Results, ablation_steps, epochs
-from study.ranking.candidates import trial_broken_limits
-from study.ranking.summary import (
+from study.ranking import Candidate, Results, ablation_steps
+from study.ranking.candidates import constraints_broken_by_trial
+from study.ranking.chosen_epoch import metrics_at_chosen_epoch
+from study.ranking.study_summary import (
     ArmSummary,
     result_metric_values,
     result_metrics,
@@ -431,13 +432,13 @@ class EventTranslator:
         goal = self._spec.objective
         if goal.window is None or trial.state == "failed" or not trial.reports:
             return
-        values = epochs.chosen_metrics(goal, trial)
+        values = metrics_at_chosen_epoch(goal, trial)
         chosen = {f"chosen/{name}": values[name] for name in values if name == "epoch" or name.startswith("val/")}
         self._add_metrics(str(trial.number), chosen, time, trial.n_epochs)
 
     def _tag_broken_limits(self, trial: TrialRecord) -> None:
         """Tag a complete trial with the limits that it breaks, as MLflow's order of runs knows none."""
-        if broken := trial_broken_limits(self._spec.objective, trial):
+        if broken := constraints_broken_by_trial(self._spec.objective, trial):
             self._set_tags(str(trial.number), {BROKEN_LIMITS_TAG: ", ".join(map(str, broken))})
 
     def _add_seed_statistics(self, trial: TrialRecord, time: float) -> None:

@@ -23,7 +23,7 @@ from study.home.folder import Home
 from study.home.ledger import Ledger, read_entries
 from study.home.record import StudyRecord, finite_metrics
 from study.metrics import group_names
-from study.metrics.worst_group_statement import (
+from study.metrics.worst_group import (
     GroupCounts,
     WorstGroup,
     class_recall_sentences,

@@ -18,8 +18,9 @@ from study.metrics import (
     is_percent_metric,
     is_standard_error,
 )
-from study.metrics.worst_group_statement import GroupCounts, find_worst_group, wilson_interval
-from study.ranking import RELATIVE_TOLERANCE, Results, SeedStatistics, epochs
+from study.metrics.worst_group import GroupCounts, find_worst_group, wilson_interval
+from study.ranking import RELATIVE_TOLERANCE, Results, SeedStatistics
+from study.ranking.chosen_epoch import chosen_epoch_text, metrics_at_chosen_epoch
 from study.ranking.difference import is_fitted_once
 from study.spec import StudySpec
 from study.spec.schema import ExportOrigin
@@ -65,7 +66,7 @@ def described_model(results: Results, trials: Sequence[TrialRecord]) -> Describe
         assert results.record.ensemble is not None
         return DescribedModel(trials, results.record.ensemble.metrics)
     (trial,) = trials
-    return DescribedModel(trials, {**epochs.chosen_metrics(results.spec.objective, trial), **trial.test_metrics})
+    return DescribedModel(trials, {**metrics_at_chosen_epoch(results.spec.objective, trial), **trial.test_metrics})
 
 
 def group_counts_of_split(model: DescribedModel, dataset: Dataset) -> GroupCounts | None:
@@ -119,10 +120,10 @@ def model_card(
     made = f"scikit-learn's `{method['model']}`, fitted" if results.spec.is_scikit_learn_reference else made
     columns = [_over_seeds_text(trials), "95%", model.column]
     values = (
-        f"Mean ± sample standard deviation over the seeds, {epochs.chosen_epoch_text(results.spec.objective)}; its "
+        f"Mean ± sample standard deviation over the seeds, {chosen_epoch_text(results.spec.objective)}; its "
         "95% interval by the seeds and by the error of the split's own samples, which all seeds share; and the "
     )
-    chosen = [epochs.chosen_metrics(results.spec.objective, trial)["epoch"] for trial in model.trials]
+    chosen = [metrics_at_chosen_epoch(results.spec.objective, trial)["epoch"] for trial in model.trials]
     if model.is_ensemble:
         whose = (
             f"on seeds {seeds}. The model is the ensemble of their {len(model.trials)} networks: its probabilities are "

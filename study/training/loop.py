@@ -343,7 +343,7 @@ class TrainingLoop:
 
     def _fit_at_once(self, name: str) -> Iterator[dict[str, float]]:
         """Yield the one epoch of a model that is fitted at once, to the training split as it is."""
-        from study.methods.fitted import ReferenceMethod
+        from study.methods.fitted_classifier import ReferenceMethod
         from study.training import reference_fitting  # scikit-learn, which no other trial needs
 
         train, clock = self.dataset.splits["train"], EpochProfiler(self.device)

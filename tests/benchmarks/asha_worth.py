@@ -25,7 +25,7 @@ from study.home.folder import StudyFolder
 from study.home.ledger import read_entries
 from study.home.record import StudyRecord
 from study.ranking import Results
-from study.ranking.summary import summarise
+from study.ranking.study_summary import summarise
 
 BEFORE = {"quickstart": (24, 4), "fairkl_biased_mnist": (12, 1)}
 """Trials and the first rung's epoch."""

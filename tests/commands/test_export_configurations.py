@@ -10,7 +10,7 @@ from helpers import Told, quickstart, record, write_ledger
 
 from study import data
 from study.analysis.report.page import page_to_markdown
-from study.analysis.report.result_sentences import ResultParameters, lead_statements
+from study.analysis.report.report_lead import ResultParameters, lead_statements
 from study.analysis.report.sections import build_report_page
 from study.commands.export_configurations import export_best
 from study.commands.final_training import default_seeds, final_training_spec
@@ -19,7 +19,7 @@ from study.errors import UserError
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
 from study.ranking import Results
-from study.ranking.selection import CandidateSelection
+from study.ranking.candidate_selection import CandidateSelection
 from study.spec import load_study
 from study.trained.model_card import described_model, model_card
 

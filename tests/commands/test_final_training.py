@@ -34,7 +34,7 @@ from study.home.events import (
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
-from study.ranking import Results, summary
+from study.ranking import Results, study_summary
 from study.spec.configuration import EXPORT_FORMAT, configuration_digest
 
 SPEC = quickstart()
@@ -248,8 +248,8 @@ def test_a_baseline_that_is_the_best_is_trained_once(home: Home) -> None:
 def test_a_figure_carries_the_error_of_its_split_which_is_told_first_where_it_is_large(home: Home) -> None:
     folder = trained(home, {"study": "mine"}, 0.75)
     spec, record = folder.load_spec(), StudyRecord.load(folder.ledger_file)
-    document = summary.summarise(Results(spec, record))
-    assert summary.summary_lines(document)[1:4] == [
+    document = study_summary.summarise(Results(spec, record))
+    assert study_summary.summary_lines(document)[1:4] == [
         "final     test/accuracy              75.8 ± 1.1% (2 seeds), 95%: 57.6 to 87.8%",
         "final     val/accuracy               75.8 ± 1.1% (2 seeds)",
         "±: over seeds; 95%: with the error of the split's own samples, which seeds share",

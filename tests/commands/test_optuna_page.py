@@ -26,7 +26,7 @@ from servers import free_port
 from study.commands.optuna_page import import_best_trials
 from study.errors import UserError
 from study.home.folder import Home
-from study.ranking.as_optuna import LedgerStorage, best_trials
+from study.ranking.optuna_storage import LedgerStorage, best_trials
 from study.spec import load_study
 
 PARAMS = {"method.alpha": 0.5, "method.lambda": 1.0, "method.epsilon": 0.25}

@@ -13,7 +13,7 @@ from study.home.ledger import Ledger
 from study.home.ledger_line import Entry, LineChainState, encode_entry
 from study.home.record import StudyRecord, finite_metrics
 from study.ranking import Results
-from study.ranking.summary import summarise, summary_lines
+from study.ranking.study_summary import summarise, summary_lines
 
 
 def test_trials_are_folded_from_their_events() -> None:

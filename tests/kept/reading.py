@@ -28,17 +28,18 @@ from told_studies import all_told, by_hand
 from typer.testing import CliRunner
 
 from study.analysis import epochs_frame, picks_frame, trials_frame
-from study.analysis.report import result_sentences
+from study.analysis.report import report_lead
 from study.analysis.report.caveats import caveat_statements
 from study.analysis.report.sections import build_report_page
-from study.analysis.statistics.frame import param_keys, param_value
+from study.analysis.statistics.trials_frame import param_keys, param_value
 from study.cli import app
 from study.commands.export_configurations import export_best
 from study.home.events import Event, event_to_entry
 from study.home.folder import StudyFolder, write_home_format
 from study.home.ledger import Ledger, read_entries
 from study.home.record import StudyRecord, TrialRecord
-from study.ranking import Results, SeedStatistics, epochs
+from study.ranking import Results, SeedStatistics
+from study.ranking.chosen_epoch import metric_at_chosen_epoch
 from study.ranking.difference import Arm, mean_difference, metrics_of_both_splits
 from study.ranking.json_documents import to_plain_value
 from study.spec import StudySpec
@@ -82,7 +83,7 @@ def loaded(name: str) -> Results:
 @cache
 def lead(name: str) -> dict[str, Any]:
     """The lead of its report, as plain values."""
-    found: dict[str, Any] = to_plain_value(result_sentences.lead_numbers(loaded(name)))
+    found: dict[str, Any] = to_plain_value(report_lead.lead_numbers(loaded(name)))
     return found
 
 
@@ -123,7 +124,7 @@ def _configurations(results: Results) -> pd.DataFrame:
 
 
 def _has(spec: StudySpec, trial: TrialRecord) -> bool:
-    return epochs.chosen_metric(spec.objective, trial, spec.metric) is not None
+    return metric_at_chosen_epoch(spec.objective, trial, spec.metric) is not None
 
 
 def _numbers(spread: SeedStatistics | None) -> dict[str, Any]:
@@ -235,7 +236,7 @@ def told() -> dict[str, Results]:
 
 def words(results: Results) -> dict[str, list[str]]:
     """What a report says: its lead, part by part, and what is not known."""
-    parts = {**result_sentences.lead_statements(results), "What is not known": caveat_statements(results)}
+    parts = {**report_lead.lead_statements(results), "What is not known": caveat_statements(results)}
     return {title: list(map(str, said)) for title, said in parts.items()}
 
 

@@ -11,7 +11,7 @@ from told_studies import PAIRS, only, over, said, statements
 
 from study.analysis.report.conclusions import GainOverBaseline, MetricChange
 from study.analysis.report.page import TableBlock, page_to_markdown
-from study.analysis.report.result_sentences import DifferenceToRunnerUp
+from study.analysis.report.report_lead import DifferenceToRunnerUp
 from study.analysis.report.sections import build_report_page
 from study.analysis.statistics import formatting
 from study.analysis.statistics.next_step import SeedsDoNotDecide

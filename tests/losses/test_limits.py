@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from study.losses.cclk import fair_info_nce, weakly_supervised_info_nce
-from study.losses.debiased import share_of_floored_rows
+from study.losses.debiased_info_nce import share_of_floored_rows
 from study.losses.eps_sup_info_nce import eps_sup_info_nce
 from study.losses.fair_kl import fair_kl
 from study.losses.info_nce import info_nce

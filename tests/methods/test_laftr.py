@@ -7,7 +7,7 @@ from torch.nn import functional
 from study import methods
 from study.data.dataset import Facts
 from study.methods import UNKNOWN_LABEL
-from study.methods.classifiers import adversary_group_error
+from study.methods.classifier_methods import adversary_group_error
 
 
 def test_the_adversarys_loss_is_the_group_normalised_l1_of_the_paper() -> None:

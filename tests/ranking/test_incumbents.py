@@ -13,12 +13,12 @@ from told_studies import DRAWN, ENQUEUED, OTHER, OURS, WHOLE, incumbent_spec, in
 
 from study.analysis.report.caveats import MarginNotApplied
 from study.analysis.report.conclusions import GainOverBaseline, IncumbentStays
-from study.analysis.report.result_sentences import BestAmongRivals, ResultParameters
+from study.analysis.report.report_lead import BestAmongRivals, ResultParameters
 from study.analysis.statistics.next_step import SeedsDoNotDecide, next_steps
 from study.commands.plan import plan_budget
 from study.home.record import StudyRecord
 from study.ranking import Results
-from study.ranking.selection import CandidateSelection, select_candidates
+from study.ranking.candidate_selection import CandidateSelection, select_candidates
 from study.spec import StudySpec
 from study.spec.load import spec_of_resolved
 from study.spec.yaml_document import parse_study_yaml

@@ -45,9 +45,9 @@ from study.home.events import ReferenceFitted, SessionClosed
 from study.home.folder import Home
 from study.home.record import StudyRecord, TrialRecord
 from study.metrics import format_metric
-from study.ranking import FittedReference, Results, summary
+from study.ranking import FittedReference, Results, study_summary
 from study.ranking.json_documents import to_plain_value
-from study.ranking.summary import result_seeds
+from study.ranking.study_summary import result_seeds
 from study.spec import load_study
 from study.spec.reference_models import REFERENCES
 from study.tracking.runs_from_events import STUDY_RUN_KEY, EventTranslator
@@ -75,10 +75,10 @@ def test_the_result_is_what_no_configuration_beats(case: str) -> None:
     results, expected = Results(*REFERENCED[case]), RESULTS[case]
     stays = results.reference_as_result
     assert (stays and stays.name) == expected
-    document = summary.summarise(results)
+    document = study_summary.summarise(results)
     assert document.references is not None
     assert document.references.result == expected
-    lines = summary.summary_lines(document)
+    lines = study_summary.summary_lines(document)
     assert [one.reference for one in said(ReferenceStays, results)] == ([stays] if stays else [])
     if stays:
         assert f"best: {stays.name_in_sentence}, which needs no search" in lines
@@ -101,7 +101,7 @@ def test_nothing_calls_a_configuration_the_best_while_a_reference_is_above_it(ca
     spec, found = REFERENCED[case]
     results = Results(spec, found)
     page = page_to_markdown(build_report_page(results, FIGURE_CAPTIONS.keys()))
-    lines = "\n".join(summary.summary_lines(summary.summarise(results)))
+    lines = "\n".join(study_summary.summary_lines(study_summary.summarise(results)))
     for text in (page, lines, StudyProgress(spec, found).progress_line(), drawn_text(results)):
         assert not UNSCOPED.findall(text), text
         assert not results.reference_as_result or not CHOSEN.findall(text), text
@@ -122,7 +122,7 @@ def test_while_the_search_goes_on_no_test_value_of_a_reference_is_shown() -> Non
         assert any(name.startswith("test/") for one in shown.references for name in one.metrics)
     assert [one.name for one in going_on.references] == [one.name for one in over.references]
     assert not any(name.startswith("test/") for one in going_on.references for name in one.metrics)
-    lines = [line for line in summary.summary_lines(summary.summarise(going_on)) if "regression" in line]
+    lines = [line for line in study_summary.summary_lines(study_summary.summarise(going_on)) if "regression" in line]
     assert lines
     assert not any("test/" in line for line in lines)
     assert build_report_page(going_on, FIGURE_CAPTIONS.keys())
@@ -207,7 +207,7 @@ def test_what_leads_the_search_is_there_beside_the_result(written: study.Study) 
     assert searched is not None
     assert (searched.trial, searched.params, searched.reference) == (leads.number, leads.params, None)
     assert written.summary["search"]["trial"] == leads.number
-    assert to_plain_value(summary.summarise(Results(*REFERENCED["loses"]))).keys().isdisjoint({"search"})
+    assert to_plain_value(study_summary.summarise(Results(*REFERENCED["loses"]))).keys().isdisjoint({"search"})
 
 
 def test_on_test_the_result_stands_beside_both() -> None:
@@ -331,11 +331,11 @@ def test_they_stand_in_the_first_table_with_the_baseline() -> None:
 
 
 def test_beside_a_result_that_needs_no_search_what_leads_the_search_has_the_studys_metric_alone() -> None:
-    document = summary.summarise(Results(*REFERENCED["wins"]))
+    document = study_summary.summarise(Results(*REFERENCED["wins"]))
     document = replace(document, shown=["val/accuracy", "val/balanced_accuracy"])
     for arm in document.arms.values():
         arm.metrics["val/balanced_accuracy"] = arm.metrics["val/accuracy"]  # type: ignore[index]
-    shown = [line.split()[:2] for line in summary.summary_lines(document)]
+    shown = [line.split()[:2] for line in study_summary.summary_lines(document)]
     own, other = "val/accuracy", "val/balanced_accuracy"
     assert [line for line in shown if line[1] in (own, other)] == [
         ["baseline", own],
@@ -350,7 +350,9 @@ def test_the_result_that_needs_no_search_has_no_seed() -> None:
     results = Results(*REFERENCED["wins"])
     seeds = printed_summary(results)["seeds"]
     assert set(seeds) == {"0 / no seed"}
-    (best, *_) = [line for line in summary.summary_lines(summary.summarise(results)) if line.startswith("best ")]
+    (best, *_) = [
+        line for line in study_summary.summary_lines(study_summary.summarise(results)) if line.startswith("best ")
+    ]
     assert "(no seed)" in best
 
 
@@ -372,7 +374,7 @@ def test_one_that_failed_is_told_and_changes_nothing() -> None:
     found.apply(ReferenceFitted("logistic_regression", reason="no memory", time=90.0))
     assert conclusion_statements(Results(spec, found)) == before
     assert only(ReferenceNotFitted, Results(spec, found)) == ReferenceNotFitted("logistic_regression", "no memory")
-    lines = summary.summary_lines(summary.summarise(Results(spec, found)))
+    lines = study_summary.summary_lines(study_summary.summarise(Results(spec, found)))
     assert "  logistic_regression could not be fitted: no memory" in lines
 
 
@@ -407,7 +409,7 @@ def test_a_reference_that_was_fitted_finally_has_no_seed() -> None:
     found = over(Told("final", [0.8], seed=6, further={ERROR: 0.02}, tested={"test/accuracy": 0.7}))
     results = Results(spec, found)
     page = page_to_markdown(build_report_page(results, {"seeds"}))
-    lines = "\n".join(summary.summary_lines(summary.summarise(results)))
+    lines = "\n".join(study_summary.summary_lines(study_summary.summarise(results)))
     for text in (page.partition("## Settings")[0], page.partition("## What is not known")[2], lines):
         assert not re.findall("(?i)seed 6|1 seed|one seed|deviation over|the seeds|each ring", text), text
     assert "(no seed)" in lines

@@ -7,7 +7,7 @@ from told_studies import REFERENCED, referenced_spec, trained_twice
 from study.commands.final_training import final_training_spec
 from study.ranking import Results
 from study.ranking.json_documents import to_plain_value
-from study.ranking.summary import result_metric_values, summarise, summary_lines
+from study.ranking.study_summary import result_metric_values, summarise, summary_lines
 
 TOLD = record(
     Told("baseline", [0.1, 0.2, 0.6, 0.2]), Told("search", [0.1, 0.8, 0.6, 0.3], params={"method.alpha": 0.5})

@@ -13,7 +13,7 @@ import typer
 from published_study import Course
 
 from study import published
-from study.analysis.statistics.cell_tables import MetricCell
+from study.analysis.statistics.parameter_tables import MetricCell
 from study.cli import run_commands
 from study.errors import UserError
 from study.home.folder import Home

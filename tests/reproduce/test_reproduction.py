@@ -9,7 +9,7 @@ import pytest
 from published_study import Course
 
 from study import published
-from study.analysis.statistics.cell_tables import MetricCell
+from study.analysis.statistics.parameter_tables import MetricCell
 from study.home.folder import Home
 from study.published import Claim
 from study.reproduce import reproduction_to_dict, reproduction_to_markdown, write_reproduction_of_study

@@ -9,7 +9,7 @@ from helpers import Told, quickstart, record
 
 from study.analysis.report.caveats import CouldNotReadTestSplit, caveat_statements
 from study.analysis.report.conclusions import InputTellsClass, SuspiciousResult
-from study.analysis.report.result_sentences import lead_statements
+from study.analysis.report.report_lead import lead_statements
 from study.analysis.statistics.next_step import SamplesDoNotDecide, TrialFailed, next_steps
 from study.commands.final_training import final_training_spec
 from study.home.events import EnsembleMeasured, GroupSampleCounts, ReferenceFitted

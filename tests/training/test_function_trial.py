@@ -9,7 +9,7 @@ import own_functions
 import pytest
 
 from study.errors import UserError
-from study.ranking.epochs import BestEpochTracker
+from study.ranking.chosen_epoch import BestEpochTracker
 from study.spec.objective import Objective
 from study.training import DivergedError, FunctionTrial, TrainOptions, TrialConfig, UnusableCheckpointError
 from study.training.function_loading import PICKLE_PREFIX, PICKLED_FUNCTION_FILE, FunctionTrialError, pickle_digest

@@ -18,21 +18,21 @@ from study.analysis.figures.style import (
     PALE_GREY,
     VERMILLION,
     MarkStyle,
-    draw_end_labels,
-    draw_legend,
+    add_figure_legend,
     escape_dollars,
     format_metric_axis,
+    label_curve_ends,
     new_figure,
     opacity_for_count,
     parameter_label,
     with_figure_style,
     wrap_metric_name,
 )
-from study.analysis.figures.two_metrics import HOLLOW_MARK, broken_limits_text
+from study.analysis.figures.trade_off_figures import HOLLOW_MARK, broken_constraints_text
 from study.analysis.statistics import formatting
 from study.analysis.statistics.ablation_effects import AblationEffect, ablation_effects
-from study.analysis.statistics.frame import thin_out, trial_metric
 from study.analysis.statistics.importance import Importances, VarianceShare, compute_importances
+from study.analysis.statistics.trials_frame import thin_out, trial_metric
 from study.home.record import TrialRecord
 from study.metrics import is_percent_metric
 from study.ranking import Results
@@ -46,7 +46,7 @@ ROW_CHARACTERS = 24
 
 
 @with_figure_style
-def draw_fresh_seeds(results: Results) -> Figure | None:
+def plot_fresh_seed_values(results: Results) -> Figure | None:
     """Draw the metric on every fresh seed, with mean and standard deviation, on both splits.
 
     The best reference, which has no seeds, is drawn beside them.
@@ -65,7 +65,7 @@ def draw_fresh_seeds(results: Results) -> Figure | None:
     figure, panels = new_figure(_seeds_title(metrics[0], arms), height, len(metrics), sharex=True)
     for axes, name, label in zip(panels, metrics, words, strict=True):
         for place, arm in enumerate(reversed(arms)):
-            _draw_seed_row(axes, arm, name, place)
+            _plot_seed_row(axes, arm, name, place)
         axes.set_yticks(range(len(arms)), [fill(escape_dollars(arm.label), ROW_CHARACTERS) for arm in reversed(arms)])
         axes.set_ylim(-0.6, len(arms) - 0.4)
         is_joined = any(arm.joined_folds and name in arm.joined_folds.metrics for arm in fresh)
@@ -86,7 +86,7 @@ def _seeds_title(name: str, arms: Sequence[Arm]) -> str:
     return f"{name}: {means}"
 
 
-def _draw_seed_row(axes: Axes, arm: Arm, name: str, height: int) -> None:
+def _plot_seed_row(axes: Axes, arm: Arm, name: str, height: int) -> None:
     colour = BLACK if arm.label == "baseline" else GREY if arm.is_reference else BLUE
     values = [value for trial in arm.trials if (value := trial_metric(arm.spec, trial, name)) is not None]
     spread = arm.metric_statistics(name)
@@ -107,7 +107,7 @@ def _draw_seed_row(axes: Axes, arm: Arm, name: str, height: int) -> None:
 
 
 @with_figure_style
-def draw_ablation(results: Results) -> Figure | None:
+def plot_ablation(results: Results) -> Figure | None:
     """Draw a bar per step of the ablation's path with its interval, on both splits.
 
     None before a seed has run every configuration of the path.
@@ -119,7 +119,7 @@ def draw_ablation(results: Results) -> Figure | None:
     title = f"{_steps_in_words(first)} to {_change_in_words(next(iter(paths)), gain)}"
     figure, panels = new_figure(title, 1.6 + 0.42 * len(first), 2, sharey=True)
     for axes, (name, (path, _)) in zip(panels, paths.items(), strict=False):
-        _draw_ablation_path(results.spec, axes, name, path)
+        _plot_ablation_bars(results.spec, axes, name, path)
     panels[0].set_yticks(range(len(first)), [escape_dollars(shorten(effect.label, 40)) for effect in first])
     panels[0].set_ylim(len(first) - 0.5, -0.5)
     for axes in panels[len(paths) :]:
@@ -152,7 +152,7 @@ def _change_in_words(name: str, gain: AblationEffect) -> str:
     return f"{change} on {name}" if between == formatting.MISSING_TEXT else f"{change} ({between}) on {name}"
 
 
-def _draw_ablation_path(spec: StudySpec, axes: Axes, name: str, path: Sequence[AblationEffect]) -> None:
+def _plot_ablation_bars(spec: StudySpec, axes: Axes, name: str, path: Sequence[AblationEffect]) -> None:
     """Draw the bars of one metric: each begins where the one before it ended."""
     assert path[0].statistics is not None
     sign = -1.0 if spec.direction(name) == "min" else 1.0
@@ -179,7 +179,7 @@ MAX_CURVES_PER_KIND = 400  # largest number of each kind; of more, some are chos
 
 
 @with_figure_style
-def draw_learning_curves(results: Results) -> Figure | None:
+def plot_learning_curves(results: Results) -> Figure | None:
     """Draw the study's metric over epochs: a curve per trial, the pruned ones marked, best and baseline named.
 
     A final training has one curve per seed.
@@ -215,7 +215,7 @@ def draw_learning_curves(results: Results) -> Figure | None:
             axes.scatter(*np.array(ends).T, label=state, **mark)
     if ends := [learning_curve(spec, t)[-1] for t in full if t.number in broken]:
         hollow: MarkStyle = {**marks["complete"], **HOLLOW_MARK, "zorder": 3.5}
-        axes.scatter(*np.array(ends).T, label=broken_limits_text(spec, *broken.values()), **hollow)
+        axes.scatter(*np.array(ends).T, label=broken_constraints_text(spec, *broken.values()), **hollow)
     labels = []
     for candidate, name, colour, line in (
         (best, formatting.best_name_text(results), BLUE, "-"),
@@ -228,12 +228,12 @@ def draw_learning_curves(results: Results) -> Figure | None:
     if not named:
         labels = [(*learning_curve(spec, t)[-1], f"seed {t.seed}", BLUE) for t in full if t.stage == "final"][:8]
     axes.autoscale_view()
-    _draw_rungs(axes, spec)
+    _plot_rung_lines(axes, spec)
     axes.set(xlabel="epoch", ylabel=escape_dollars(spec.metric))
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     format_metric_axis(axes, spec.metric)
-    draw_end_labels(axes, labels)
-    draw_legend(figure, axes)
+    label_curve_ends(axes, labels)
+    add_figure_legend(figure, axes)
     return figure
 
 
@@ -255,7 +255,7 @@ def learning_curve(spec: StudySpec, trial: TrialRecord) -> NDArray[np.float64]:
     return np.array(points, dtype=float).reshape(-1, 2)
 
 
-def _draw_rungs(axes: Axes, spec: StudySpec) -> None:
+def _plot_rung_lines(axes: Axes, spec: StudySpec) -> None:
     for rung in RungSchedule(spec.search.early_stopping, spec.epochs).rung_epochs if spec.search.space else ():
         axes.axvline(rung, color=ORANGE, linewidth=1.0, linestyle=":", zorder=1)
         axes.annotate(
@@ -285,7 +285,7 @@ MIN_STATED_SHARE = 0.1
 
 
 @with_figure_style
-def draw_importance(results: Results) -> Figure | None:
+def plot_importance(results: Results) -> Figure | None:
     """Draw `compute_importances` as bars: each parameter alone, their interactions, the remainder."""
     found = compute_importances(results)
     if not found.share_by_key:

@@ -158,7 +158,7 @@ def wrap_metric_name(name: str) -> str:
     return "\n".join(lines)
 
 
-class _ShareLocator(Locator):
+class _ZeroToOneLocator(Locator):
     """Ticks of another locator, but none for what no share can be: an axis may go on, for the room of marks."""
 
     def __init__(self, chosen: Locator) -> None:
@@ -178,12 +178,12 @@ def format_metric_axis(axes: Axes, metric: str, which: str = "y") -> None:
     """Show accuracies in percent on an axis, from 0 to 100%."""
     if is_percent_metric(metric):
         axis = axes.yaxis if which == "y" else axes.xaxis
-        if not isinstance(axis.get_major_locator(), _ShareLocator):
-            axis.set_major_locator(_ShareLocator(axis.get_major_locator()))
+        if not isinstance(axis.get_major_locator(), _ZeroToOneLocator):
+            axis.set_major_locator(_ZeroToOneLocator(axis.get_major_locator()))
         axis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.4g}%"))
 
 
-def draw_end_labels(axes: Axes, labels: Sequence[tuple[float, float, str, str]]) -> None:
+def label_curve_ends(axes: Axes, labels: Sequence[tuple[float, float, str, str]]) -> None:
     """Write names to the right of the ends of curves, in a colour, pushed apart where they would overlap.
 
     Args:
@@ -214,7 +214,7 @@ def draw_end_labels(axes: Axes, labels: Sequence[tuple[float, float, str, str]])
         )
 
 
-def draw_legend(figure: Figure, *drawn: Axes) -> None:
+def add_figure_legend(figure: Figure, *drawn: Axes) -> None:
     """Draw one legend for the whole figure, below it, from the labels of these axes, each label once."""
     by_name: dict[str, Artist] = {}
     for axes in drawn:

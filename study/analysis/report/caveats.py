@@ -11,7 +11,8 @@ from study.analysis.statistics import formatting
 from study.analysis.statistics.debiasing_metrics import cells_of_arm, statistics_with_error
 from study.home.record import StudyRecord
 from study.metrics import why_no_interval
-from study.ranking import Results, epochs
+from study.ranking import Results
+from study.ranking.chosen_epoch import chosen_epoch_text, metric_at_chosen_epoch
 from study.ranking.difference import Arm
 from study.ranking.json_documents import Statement
 from study.spec import StudySpec
@@ -98,7 +99,7 @@ class TrialsWithoutMetric(Statement):
     trials: Sequence[int]
 
     def __str__(self) -> str:
-        where = f"{epochs.chosen_epoch_text(self.spec.objective)} of {formatting.trial_numbers_text(self.trials)}"
+        where = f"{chosen_epoch_text(self.spec.objective)} of {formatting.trial_numbers_text(self.trials)}"
         return f"{self.spec.metric} is not a number {where}; the results leave them out."
 
 
@@ -180,7 +181,7 @@ def caveat_statements(results: Results) -> Iterator[Statement]:
             "Nothing validates, as all samples outside test are trained on: test alone tells what was learned."
         )
     elif without := [
-        trial.number for trial in complete if epochs.chosen_metric(spec.objective, trial, spec.metric) is None
+        trial.number for trial in complete if metric_at_chosen_epoch(spec.objective, trial, spec.metric) is None
     ]:
         yield TrialsWithoutMetric(spec, without)
     if is_search and best:

@@ -14,7 +14,7 @@ from study.analysis.statistics.debiasing_metrics import (
 )
 from study.metrics import MAX_GROUP_METRICS, group_names
 from study.metrics.selection_rules import BIAS_LABEL_METRICS, MIN_SHOWN_GROUP_SAMPLES
-from study.metrics.worst_group_statement import GroupCounts
+from study.metrics.worst_group import GroupCounts
 from study.ranking import Results
 from study.ranking.difference import Arm
 from study.ranking.final_model import model_arm

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal
 
 from study.analysis.report.page import FigureBlock, PageSection, Paragraph, TableBlock, as_code
 from study.analysis.statistics import formatting
-from study.analysis.statistics.frame import param_keys, param_text, trial_label
 from study.analysis.statistics.next_step import MIN_SHARE_OF_GAIN
+from study.analysis.statistics.trials_frame import param_keys, param_text, trial_label
 from study.ranking import Candidate, Results
 from study.ranking.difference import Arm, Difference, to_arm
 from study.ranking.json_documents import Statement

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from study.analysis.statistics import formatting
 from study.home.record import StudyRecord
-from study.metrics.worst_group_statement import Z_95
+from study.metrics.worst_group import Z_95
 from study.ranking import FittedReference, Results
 from study.ranking.candidates import CandidateLead, score_is_better
 from study.ranking.difference import Arm, to_arm

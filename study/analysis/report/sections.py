@@ -5,8 +5,12 @@ from datetime import UTC
 
 import pandas as pd
 
-from study.analysis.figures.missing import why_search_figures_missing
-from study.analysis.figures.two_metrics import has_trade_off_line, reference_in_trade_off, trade_off_configurations
+from study.analysis.figures.missing_figures import why_search_figures_missing
+from study.analysis.figures.trade_off_figures import (
+    has_trade_off_line,
+    reference_in_trade_off,
+    trade_off_configurations,
+)
 from study.analysis.report.caveats import caveat_statements
 from study.analysis.report.groups_section import group_blocks, groups_section
 from study.analysis.report.page import (
@@ -21,8 +25,8 @@ from study.analysis.report.page import (
 )
 from study.analysis.report.pareto_front_section import pareto_front_section
 from study.analysis.report.reference_sentences import references_table
-from study.analysis.report.result_sentences import lead_statements
-from study.analysis.report.rules_section import rules_section
+from study.analysis.report.report_lead import lead_statements
+from study.analysis.report.selection_rules_section import rules_section
 from study.analysis.statistics import formatting
 from study.analysis.statistics.ablation_effects import (
     AblationEffect,
@@ -33,13 +37,14 @@ from study.analysis.statistics.ablation_effects import (
 )
 from study.analysis.statistics.compare_studies import ComparedStudy, difference_text, printed_comparison
 from study.analysis.tables import report_tables
-from study.analysis.tables.metric_table import ablation_notes, printed_ablation
+from study.analysis.tables.printed_grid import ablation_notes, printed_ablation
 from study.data.dataset import DatasetSummary
 from study.home.events import event_to_entry
 from study.home.provenance import device_text, used_devices
 from study.metrics import find_metric
-from study.ranking import Results, epochs
+from study.ranking import Results
 from study.ranking.ablation_steps import Ablation, includes_choosing_seed, requested_ablation, trials_by_configuration
+from study.ranking.chosen_epoch import chosen_epoch_text
 from study.ranking.difference import Arm, Difference, metrics_of_both_splits
 from study.ranking.json_documents import Statement
 from study.spec import StudySpec
@@ -233,7 +238,7 @@ def _metric_meanings(spec: StudySpec) -> Iterator[str]:
 def summary_note(results: Results) -> str:
     """Return a sentence each on the spread, the seeds, and the interval where there is one."""
     spec = results.spec
-    at_epoch = epochs.chosen_epoch_text(spec.objective)
+    at_epoch = chosen_epoch_text(spec.objective)
     note = f"Mean ± sample standard deviation over the seeds in the last column, {at_epoch}."
     same = "" if spec.function else " All seeds use the same data and splits."
     if spec.final_seeds is not None:
@@ -406,7 +411,7 @@ def _settings_values(results: Results) -> dict[str, str]:
     goal = spec.objective
     directions = zip(goal.metrics, goal.directions, strict=True)
     aims = (f"{name}, {BETTER_VALUE_WORDS[mode]} is better" for name, mode in directions)
-    metric = f"{epochs.chosen_epoch_text(goal)}: {'; '.join([*aims, *spec.search.constraints])}"
+    metric = f"{chosen_epoch_text(goal)}: {'; '.join([*aims, *spec.search.constraints])}"
     if spec.final_seeds is not None:
         return settings | {"metric": metric}
     confirm = results.confirmation.settings

@@ -14,7 +14,7 @@ from typing import Literal
 
 import pandas as pd
 
-from study.analysis.statistics.frame import trial_metric
+from study.analysis.statistics.trials_frame import trial_metric
 from study.errors import UserError
 from study.home.folder import Home
 from study.knobs import Params

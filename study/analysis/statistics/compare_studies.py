@@ -12,7 +12,7 @@ from study.knobs import Section, Value
 from study.ranking import Results, SeedStatistics
 from study.ranking.difference import Arm, Difference, to_arm
 from study.ranking.json_documents import FLATTEN_FIELDS
-from study.ranking.summary import ArmSummary, StudySummary, summarise
+from study.ranking.study_summary import ArmSummary, StudySummary, summarise
 from study.spec import StudySpec
 from study.spec.objective import MetricConstraint
 from study.spec.reference_models import REFERENCES

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.polynomial import legendre
 from numpy.typing import NDArray
 
-from study.analysis.statistics.frame import varied_domains
+from study.analysis.statistics.trials_frame import varied_domains
 from study.home.record import TrialRecord
 from study.knobs import Params, Scalar
 from study.ranking import Results, cached_per_results

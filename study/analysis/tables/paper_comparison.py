@@ -11,8 +11,8 @@ import pandas as pd
 from scipy.special import stdtr
 
 from study.analysis.statistics import formatting
-from study.analysis.statistics.cell_tables import MetricCell
-from study.analysis.tables.metric_table import PrintedEntry, PrintedGrid, cell_notes, to_entry
+from study.analysis.statistics.parameter_tables import MetricCell
+from study.analysis.tables.printed_grid import PrintedEntry, PrintedGrid, cell_notes, to_entry
 from study.metrics import is_fraction_metric, lower_is_better
 from study.ranking import SeedStatistics, seed_statistics
 from study.ranking.difference import CONFIDENCE_LEVEL, mean_difference

@@ -6,12 +6,13 @@ from dataclasses import replace
 import pandas as pd
 
 from study.analysis.statistics import debiasing_metrics, formatting
-from study.analysis.statistics.frame import param_keys, param_text, trial_label
+from study.analysis.statistics.trials_frame import param_keys, param_text, trial_label
 from study.metrics import selection_rules
-from study.ranking import Candidate, Results, SeedStatistics, epochs, seed_statistics
+from study.ranking import Candidate, Results, SeedStatistics, seed_statistics
+from study.ranking.chosen_epoch import metric_at_chosen_epoch
 from study.ranking.difference import Arm, metrics_of_both_splits, to_arm
 from study.ranking.final_model import ensemble_statistics
-from study.ranking.summary import metrics_at_other_epochs
+from study.ranking.study_summary import metrics_at_other_epochs
 from study.spec import StudySpec
 from study.spec.objective import TrialScore
 
@@ -78,7 +79,7 @@ def _metric_title(spec: StudySpec, name: str) -> str:
 
 def first_table_metrics(results: Results) -> list[str]:
     """Return the metrics of the report's first table, see `study.metrics.selection_rules.summary_metrics`."""
-    names = metrics_of_both_splits(results.spec, list(_arms_by_name(results).values()))
+    names = metrics_of_both_splits(results.spec, list(_compared_arms_by_name(results).values()))
     own, cells = results.spec.objective.needed_metrics, results.record.group_sample_counts.cells
     return selection_rules.summary_metrics(own, names, cells) or names[:2]
 
@@ -89,7 +90,7 @@ def printed_first_table(results: Results) -> pd.DataFrame:
     It is how far the value of the best or the final training may be off because its split is a sample. A final training
     also has the interval by both errors.
     """
-    by_name = _arms_by_name(results)
+    by_name = _compared_arms_by_name(results)
     arm = by_name.get("best") or by_name.get("final") or by_name.get("baseline")
     metrics = _metrics_with_value(first_table_metrics(results), by_name)
     frame = printed_summary(results, metrics)
@@ -120,7 +121,7 @@ def printed_summary(results: Results, metrics: Sequence[str] | None = None) -> p
     Args:
         metrics: to show; None: all.
     """
-    by_name, won = _arms_by_name(results), results.best
+    by_name, won = _compared_arms_by_name(results), results.best
     rows = []
     known, ensemble = {name: arm for name, arm in by_name.items() if arm}, ensemble_statistics(results.record)
     if metrics is None:
@@ -164,7 +165,7 @@ def _metrics_with_value(metrics: Sequence[str], by_name: dict[str, Arm | None]) 
 def printed_other_epochs(results: Results) -> pd.DataFrame:
     """Return the study's metrics at other epochs than the chosen one; empty without any.
 
-    See `study.ranking.summary.metrics_at_other_epochs`.
+    See `study.ranking.study_summary.metrics_at_other_epochs`.
     """
     by_arm = {
         name: {
@@ -172,7 +173,7 @@ def printed_other_epochs(results: Results) -> pd.DataFrame:
             for which, of in metrics_at_other_epochs(results.spec, arm.trials).items()
             for metric, spread in of.items()
         }
-        for name, arm in _arms_by_name(results).items()
+        for name, arm in _compared_arms_by_name(results).items()
         if arm
     }
     names = dict.fromkeys(name for values in by_arm.values() for name in values)
@@ -186,7 +187,7 @@ def printed_other_epochs(results: Results) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _arms_by_name(results: Results) -> dict[str, Arm | None]:
+def _compared_arms_by_name(results: Results) -> dict[str, Arm | None]:
     if results.spec.final_seeds is not None:
         return {"final": results.final_arm}
     reference, best = results.baseline_and_result_arms
@@ -195,4 +196,4 @@ def _arms_by_name(results: Results) -> dict[str, Arm | None]:
 
 def _search_statistics(spec: StudySpec, candidate: Candidate, name: str) -> SeedStatistics | None:
     """Return a metric over the seeds that the search saw."""
-    return seed_statistics(epochs.chosen_metric(spec.objective, trial, name) for trial in candidate.replicates)
+    return seed_statistics(metric_at_chosen_epoch(spec.objective, trial, name) for trial in candidate.replicates)

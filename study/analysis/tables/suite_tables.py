@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from study.analysis.statistics import formatting
-from study.analysis.statistics.suite_cells import (
+from study.analysis.statistics.suite_statistics import (
     AVERAGE_COLUMN,
     FAILED,
     NOT_YET,
@@ -15,14 +15,14 @@ from study.analysis.statistics.suite_cells import (
     MeanEstimate,
     MethodCost,
     RuleTable,
-    average_rows,
+    averages_to_dicts,
     build_rule_table,
-    cell_rows,
+    cells_to_dicts,
     evaluate_searches,
     rule_table_to_dict,
 )
-from study.analysis.tables.formats import frame_to_csv, to_latex, to_markdown
-from study.analysis.tables.metric_table import PrintedEntry, PrintedGrid, RankMark
+from study.analysis.tables.printed_grid import PrintedEntry, PrintedGrid, RankMark
+from study.analysis.tables.table_formats import frame_to_csv, to_latex, to_markdown
 from study.metrics import is_percent_metric, lower_is_better
 from study.ranking import SeedStatistics
 from study.spec.rungs import RungSchedule
@@ -268,7 +268,7 @@ def suite_to_csv(tables: SuiteTables) -> str:
     """Render a CSV line for each rule, method and data set, and for each average; not rounded, no percentages."""
     lines = []
     for table in tables.tables:
-        for row in [*cell_rows(table), *({"data": AVERAGE_COLUMN, **row} for row in average_rows(table))]:
+        for row in [*cells_to_dicts(table), *({"data": AVERAGE_COLUMN, **row} for row in averages_to_dicts(table))]:
             ends = row["interval"]
             low, high = ends if isinstance(ends, list) else (None, None)
             lines.append({"rule": table.rule, "metric": table.judging_metric, "low": low, "high": high, **row})

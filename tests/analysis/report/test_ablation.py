@@ -6,7 +6,7 @@ import pytest
 from ablated_study import PARAMS, write_ablation
 
 from study.analysis import ablation_frame, to_csv, to_latex, to_markdown
-from study.analysis.figures.result_figures import draw_ablation as drawn
+from study.analysis.figures.result_figures import plot_ablation as drawn
 from study.analysis.report.page import ReportPage
 from study.analysis.report.page import page_to_markdown as page_markdown
 from study.analysis.report.sections import ABLATION_TITLE, ablation_section, build_report_page

@@ -22,13 +22,13 @@ from study.analysis.report.conclusions import (
     ValueReached,
     conclusion_statements,
 )
-from study.analysis.report.result_sentences import lead_statements
+from study.analysis.report.report_lead import lead_statements
 from study.analysis.statistics.debiasing_metrics import ClassBelowChance, NoBetterThanChance
 from study.analysis.statistics.next_step import LearnFirst, next_steps
 from study.data import summarise_datasets
 from study.home.events import EnsembleMeasured, GroupSampleCounts
 from study.ranking import Results
-from study.ranking.summary import result_metric_values, summarise, summary_lines
+from study.ranking.study_summary import result_metric_values, summarise, summary_lines
 from study.spec import load_study
 
 

@@ -11,7 +11,7 @@ from study.analysis.figures import FIGURES
 from study.analysis.report.caveats import TrialsWithoutMetric
 from study.analysis.report.groups_section import group_blocks, groups_section
 from study.analysis.report.page import Paragraph, ReportPage, TableBlock, page_to_html
-from study.analysis.report.result_sentences import (
+from study.analysis.report.report_lead import (
     CountOfTestReadings,
     StudyCost,
     TrialsNotAllStarted,
@@ -25,7 +25,7 @@ from study.commands.final_training import final_training_spec
 from study.home.events import EnsembleMeasured, GroupSampleCounts
 from study.home.record import StudyRecord
 from study.metrics import METRICS
-from study.ranking import Results, summary
+from study.ranking import Results, study_summary
 from study.spec import StudySpec
 
 ONE = quickstart("search.confirm={top: 0}", "search.trials=4", "train.epochs=2", "search.early_stopping={name: none}")
@@ -36,7 +36,7 @@ CONFIRMED = quickstart("search.confirm={top: 1, seeds: 3}", "train.epochs=1", "s
 
 
 def lines(spec: StudySpec, told: StudyRecord) -> list[str]:
-    return summary.summary_lines(summary.summarise(Results(spec, told)))
+    return study_summary.summary_lines(study_summary.summarise(Results(spec, told)))
 
 
 def test_the_page_says_what_its_metric_is() -> None:

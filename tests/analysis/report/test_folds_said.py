@@ -17,7 +17,7 @@ from study.analysis.report.groups_section import groups_section
 from study.analysis.report.page import Paragraph, TableBlock, page_to_markdown
 from study.analysis.report.pareto_front_section import ConfigurationsOnFront, FrontGain
 from study.analysis.report.reference_sentences import ReferenceStays, ResultBesideReference
-from study.analysis.report.result_sentences import WorstGroups
+from study.analysis.report.report_lead import WorstGroups
 from study.analysis.report.sections import build_report_page, figure_caption, summary_note
 from study.analysis.report.trade_off_sentences import milder_configurations
 from study.analysis.statistics.compare_studies import differences_to_first
@@ -28,7 +28,7 @@ from study.analysis.statistics.debiasing_metrics import (
 )
 from study.analysis.statistics.formatting import format_interval
 from study.analysis.statistics.next_step import SamplesDoNotDecide, next_steps
-from study.analysis.statistics.rule_picks import judge_rule_picks
+from study.analysis.statistics.rule_pick_results import judge_rule_picks
 from study.commands.progress import StudyProgress
 from study.data.cells import group_sizes
 from study.home.events import GroupSampleCounts, ReferenceFitted
@@ -36,7 +36,7 @@ from study.home.record import StudyRecord, TrialRecord
 from study.metrics import is_gap_metric
 from study.ranking import Results
 from study.ranking.difference import to_arm
-from study.ranking.summary import summarise, summary_lines
+from study.ranking.study_summary import summarise, summary_lines
 from study.spec import StudySpec
 
 

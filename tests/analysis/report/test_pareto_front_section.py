@@ -12,9 +12,9 @@ from told_studies import NEARLY, TWO_METRICS, cheaper, kept_in_search_alone, lim
 from study.analysis.figures import FIGURES
 from study.analysis.report.page import FigureBlock, TableBlock, page_to_html
 from study.analysis.report.pareto_front_section import AsGoodForLess, ChosenOfFront, FrontGain, front_table
-from study.analysis.report.result_sentences import lead_statements
-from study.analysis.report.rules_section import RULES_TITLE
+from study.analysis.report.report_lead import lead_statements
 from study.analysis.report.sections import build_report_page
+from study.analysis.report.selection_rules_section import RULES_TITLE
 from study.analysis.statistics.next_step import LimitsKeptInSearchAlone, is_better_than_baseline, next_steps
 from study.analysis.tables.report_tables import printed_configurations
 from study.api.study_object import to_configuration
@@ -23,8 +23,8 @@ from study.commands.extend_study import confirm_event
 from study.commands.status import list_study_rows, studies_table, study_status, study_status_lines
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
-from study.ranking import Results, summary
-from study.ranking.selection import CandidateSelection
+from study.ranking import Results, study_summary
+from study.ranking.candidate_selection import CandidateSelection
 from study.spec import StudySpec, load_study
 
 GAP = "val/equalized_odds"
@@ -83,7 +83,7 @@ def test_every_place_that_calls_a_configuration_best_means_the_same_and_names_th
     origin = load_study(str(folder.best_file)).origin
     assert origin is not None
     assert words in origin["chosen_by"]
-    told = summary.summarise(Results(spec, record))
+    told = study_summary.summarise(Results(spec, record))
     assert (told.arms["best"].trial, told.chosen_by) == (number, words)
     assert [each.trial for each in told.front or ()] == [1, 2]
     assert any(f"best, {words}: trial {number}" in line for line in study_status_lines(study_status(folder)))
@@ -137,7 +137,7 @@ def test_a_baseline_that_is_chosen_of_the_front_is_told_before_what_the_search_g
     folded = page_to_html(build_report_page(results, ()), {})
     assert "<summary>How the search went, what it cost</summary>" in folded, "a front has no How sure"
     assert order == ([ChosenOfFront, FrontGain] if is_chosen else [FrontGain, ChosenOfFront])
-    whole = [line for line in summary.summary_lines(summary.summarise(results)) if "gained nothing" in line]
+    whole = [line for line in study_summary.summary_lines(study_summary.summarise(results)) if "gained nothing" in line]
     assert whole == ["In val/accuracy the search gained nothing over the baseline."] * is_chosen
 
 

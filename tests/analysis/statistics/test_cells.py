@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from study.analysis import ablation, sensitivity, trials_frame
-from study.analysis.statistics.cell_tables import CELL_STATISTICS, MetricCell, make_cell
+from study.analysis.statistics.parameter_tables import CELL_STATISTICS, MetricCell, make_cell
 from study.errors import UserError
 from study.ranking import Results, seed_statistics
 

@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 
-from study.analysis.statistics.cell_tables import MetricCell
+from study.analysis.statistics.parameter_tables import MetricCell
 from study.analysis.tables.paper_comparison import (
     FRACTION_MARGIN,
     ClaimResult,

@@ -6,8 +6,8 @@ from itertools import groupby
 import pandas as pd
 
 from study.analysis.statistics import formatting
-from study.analysis.statistics.cell_tables import LevelPlace
-from study.analysis.tables.metric_table import (
+from study.analysis.statistics.parameter_tables import LevelPlace
+from study.analysis.tables.printed_grid import (
     PrintedEntry,
     PrintedGrid,
     RankingDirection,

@@ -10,7 +10,7 @@ from scipy.special import stdtrit
 from study.metrics import lower_is_better
 from study.ranking import Results
 from study.ranking.difference import CONFIDENCE_LEVEL, mean_difference
-from study.ranking.picks import fresh_seed_trials
+from study.ranking.rule_picks import fresh_seed_trials
 from study.spec.suite import Suite, SuiteSearch
 
 MethodAndData = tuple[str, str]
@@ -259,18 +259,18 @@ def rule_table_to_dict(table: RuleTable) -> dict[str, object]:
     return {
         "rule": table.rule,
         "judge": table.judging_metric,
-        "cells": cell_rows(table),
-        "averages": average_rows(table),
+        "cells": cells_to_dicts(table),
+        "averages": averages_to_dicts(table),
     }
 
 
-def cell_rows(table: RuleTable) -> list[dict[str, object]]:
+def cells_to_dicts(table: RuleTable) -> list[dict[str, object]]:
     """Return a row for each method and data set."""
     return [
         {
             "method": method,
             "data": label,
-            **_plain_estimate(table.cells[method, label], table.leads_by_column[label].get(method)),
+            **_estimate_to_dict(table.cells[method, label], table.leads_by_column[label].get(method)),
             "searches": [
                 {"number": number, "values": list(by_seed.values()), "seeds": list(by_seed)}
                 for number, by_seed in sorted(table.results.values.get((method, label), {}).items())
@@ -282,13 +282,13 @@ def cell_rows(table: RuleTable) -> list[dict[str, object]]:
     ]
 
 
-def average_rows(table: RuleTable) -> list[dict[str, object]]:
+def averages_to_dicts(table: RuleTable) -> list[dict[str, object]]:
     """Return a row for each method, over all data sets."""
     leading = table.leads_by_column[AVERAGE_COLUMN]
-    return [{"method": one, **_plain_estimate(table.averages[one], leading.get(one))} for one in table.methods]
+    return [{"method": one, **_estimate_to_dict(table.averages[one], leading.get(one))} for one in table.methods]
 
 
-def _plain_estimate(found: MeanEstimate | None, leads: bool | None) -> dict[str, object]:
+def _estimate_to_dict(found: MeanEstimate | None, leads: bool | None) -> dict[str, object]:
     if found is None:
         return {"mean": None, "standard_error": None, "interval": None, "n": 0, "leads": None}
     interval = found.interval()

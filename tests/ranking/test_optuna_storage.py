@@ -8,7 +8,7 @@ from helpers import Told, quickstart, record
 from optuna.trial import TrialState
 
 from study.ranking import Results
-from study.ranking.as_optuna import to_frozen_trials
+from study.ranking.optuna_storage import to_frozen_trials
 from study.spec import load_study
 
 PARAMS = {"method.alpha": 0.5, "method.lambda": 1.0, "method.epsilon": 0.25}

@@ -25,7 +25,7 @@ from told_studies import (
     traded,
 )
 
-from study.analysis.report import result_sentences
+from study.analysis.report import report_lead
 from study.analysis.report.conclusions import (
     DebiasingNotNeeded,
     GainOverBaseline,
@@ -41,7 +41,7 @@ from study.analysis.report.pareto_front_section import (
     front_note,
     front_table,
 )
-from study.analysis.report.result_sentences import (
+from study.analysis.report.report_lead import (
     BestAmongRivals,
     CountOfTestReadings,
     DifferenceToRunnerUp,
@@ -105,11 +105,11 @@ def test_what_won_how_sure_what_it_cost_and_what_next() -> None:
     assert (cost.configurations, cost.pruned, cost.further, cost.epochs, cost.gpu_hours) == (11, 0, 9, 20, 0.0)
     assert only(CountOfTestReadings, results).times == 0
     assert only(NoStepLeft, results) == NoStepLeft(10, False, True, "")
-    document = result_sentences.lead_numbers(results)
+    document = report_lead.lead_numbers(results)
     assert to_plain_value(document)["runner_up"]["trial"] == 2
-    printed = result_sentences.lead_lines(document, without=("Result",))
+    printed = report_lead.lead_lines(document, without=("Result",))
     assert printed[0].startswith("how sure  ")
-    assert all(len(line) <= result_sentences.TERMINAL_WIDTH for line in printed)
+    assert all(len(line) <= report_lead.TERMINAL_WIDTH for line in printed)
 
 
 def test_more_seeds_where_the_runner_up_cannot_be_told_from_the_best() -> None:
@@ -205,10 +205,10 @@ def test_the_command_to_type_ends_the_lead_and_is_not_broken_at_a_hyphen() -> No
     for length in range(1, 40, 3):
         spec = quickstart(f"name={'a-' * length}b", "train.epochs=1", "search.early_stopping={name: none}",
                           "search.confirm={top: 0}")  # fmt: skip
-        found = result_sentences.lead_numbers(Results(spec, over(*TRIALS)))
+        found = report_lead.lead_numbers(Results(spec, over(*TRIALS)))
         command = found.next[0].command
         assert found.parts["Next"][-1] == SuggestedCommand(command or "")
-        assert spec.name in " ".join(result_sentences.lead_lines(found)).split(), "the name is one word, as it is typed"
+        assert spec.name in " ".join(report_lead.lead_lines(found)).split(), "the name is one word, as it is typed"
 
 
 def test_the_place_of_the_best_is_not_taken_for_its_number() -> None:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from study.knobs import Range, SearchRange
 from study.losses import pairs
+from study.losses.hyperparameter_types import BaseTemperature, ClassPrior, DebiasedTemperature
 from study.losses.lazy_torch import torch
 from study.losses.loss_catalogue import compute_in_full_precision, pair_loss
-from study.losses.ranges import BaseTemperature, ClassPrior, DebiasedTemperature
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -12,9 +12,15 @@ from hypothesis import strategies as st
 
 from study import ranking
 from study.home.record import EpochMetrics, TrialRecord
-from study.ranking import Results, SeedStatistics, epochs
-from study.ranking.epochs import LAST_EPOCH_TEXT, BestEpochTracker, scores_by_epoch
-from study.ranking.summary import BEST_ON_TEST_TEXT, metrics_at_other_epochs
+from study.ranking import Results, SeedStatistics
+from study.ranking.chosen_epoch import (
+    LAST_EPOCH_TEXT,
+    BestEpochTracker,
+    iter_scores_if_ended,
+    metric_at_chosen_epoch,
+    metrics_at_chosen_epoch,
+)
+from study.ranking.study_summary import BEST_ON_TEST_TEXT, metrics_at_other_epochs
 from study.spec.objective import MetricConstraint, Objective
 
 UP = Objective(("val/accuracy",), ("max",), (), 1)
@@ -61,13 +67,13 @@ def test_the_choice_is_that_of_a_slow_search(
     score = ranking.mean_score(goal, [told])
     assert (score and score.values[0]) == value
     if value is not None:
-        assert epochs.chosen_metrics(goal, told)["epoch"] == epoch
+        assert metrics_at_chosen_epoch(goal, told)["epoch"] == epoch
 
 
 @pytest.mark.slow
 @given(st.lists(NUMBERS, min_size=1, max_size=12))
 def test_a_window_of_one_is_the_first_best_epoch(values: list[float]) -> None:
-    chosen = epochs.chosen_metrics(UP, trial(*values))
+    chosen = metrics_at_chosen_epoch(UP, trial(*values))
     assert (chosen["val/accuracy"], chosen["epoch"]) == (max(values), values.index(max(values)) + 1)
 
 
@@ -76,13 +82,14 @@ def test_another_scale_chooses_the_same_epoch(whole: list[int]) -> None:
     """Any that keeps the order where nothing is smoothed, any line where it is; turned round, the least is best."""
     stretched = trial(*(math.exp(value) for value in whole))
     assert (
-        epochs.chosen_metrics(UP, stretched)["epoch"] == epochs.chosen_metrics(UP, trial(*map(float, whole)))["epoch"]
+        metrics_at_chosen_epoch(UP, stretched)["epoch"]
+        == metrics_at_chosen_epoch(UP, trial(*map(float, whole)))["epoch"]
     )
     # sums of small whole numbers are exact
-    expected = epochs.chosen_metrics(smooth(4), trial(*map(float, whole)))["epoch"]
-    assert epochs.chosen_metrics(smooth(4), trial(*(8.0 * value + 3 for value in whole)))["epoch"] == expected
+    expected = metrics_at_chosen_epoch(smooth(4), trial(*map(float, whole)))["epoch"]
+    assert metrics_at_chosen_epoch(smooth(4), trial(*(8.0 * value + 3 for value in whole)))["epoch"] == expected
     down = Objective(("val/accuracy",), ("min",), (), 4)
-    assert epochs.chosen_metrics(down, trial(*(-float(value) for value in whole)))["epoch"] == expected
+    assert metrics_at_chosen_epoch(down, trial(*(-float(value) for value in whole)))["epoch"] == expected
 
 
 @given(COURSES, st.integers(1, 6), st.integers(0, 12))
@@ -106,17 +113,17 @@ def test_each_epoch_is_scored_as_if_the_trial_had_ended_there(values: list[float
     goal = Objective(("val/accuracy",), ("max",), (), window)
     told = trial(*values)
     each = {cut: ranking.mean_score(goal, [trial(*values[:cut])]) for cut in range(1, len(values) + 1)}
-    assert dict(scores_by_epoch(goal, told.reports)) == {epoch: score for epoch, score in each.items() if score}
+    assert dict(iter_scores_if_ended(goal, told.reports)) == {epoch: score for epoch, score in each.items() if score}
 
 
 def test_one_lucky_epoch_does_not_win() -> None:
     told = trial(0.1, 0.9, 0.1, 0.5, 0.5, 0.5, 0.4)
-    assert epochs.chosen_metrics(UP, told)["epoch"] == 2
-    chosen = epochs.chosen_metrics(smooth(3), told)
+    assert metrics_at_chosen_epoch(UP, told)["epoch"] == 2
+    chosen = metrics_at_chosen_epoch(smooth(3), told)
     assert (chosen["epoch"], chosen["val/accuracy"]) == (4, 0.5), "(0.9 + 0.1 + 0.5) / 3, as early as it comes to 0.5"
-    chosen = epochs.chosen_metrics(smooth(4), told)
+    chosen = metrics_at_chosen_epoch(smooth(4), told)
     assert chosen == {"epoch": 5, "val/accuracy": pytest.approx(0.5)}
-    assert epochs.chosen_metrics(smooth(9), told)["epoch"] == 7, "shorter than the window: all of it"
+    assert metrics_at_chosen_epoch(smooth(9), told)["epoch"] == 7, "shorter than the window: all of it"
 
 
 def test_what_is_not_a_number_is_never_chosen() -> None:
@@ -141,19 +148,19 @@ def test_of_several_metrics_the_first_chooses() -> None:
 def test_other_metrics_are_means_over_the_same_epochs_and_final_ones_as_they_are() -> None:
     told = trial(0.2, 0.6, 0.4, 0.1, loss=[1.0, 2.0, 4.0, 8.0])
     told.reports[-1] = EpochMetrics(4, {"val/accuracy": 0.1, "val/loss": 8.0, "val/knn_accuracy": 0.7})
-    chosen = epochs.chosen_metrics(smooth(2), told)
+    chosen = metrics_at_chosen_epoch(smooth(2), told)
     assert chosen == {"epoch": 3, "val/accuracy": 0.5, "val/loss": 3.0, "val/knn_accuracy": 0.7}
 
 
 def test_a_further_epoch_is_looked_at() -> None:
     told = trial(0.2, 0.1)
-    assert epochs.chosen_metric(UP, told, "val/accuracy") == 0.2
+    assert metric_at_chosen_epoch(UP, told, "val/accuracy") == 0.2
     told.reports.append(EpochMetrics(3, {"val/accuracy": 0.3}))
-    assert epochs.chosen_metric(UP, told, "val/accuracy") == 0.3
+    assert metric_at_chosen_epoch(UP, told, "val/accuracy") == 0.3
     del told.reports[1:]
-    assert epochs.chosen_metric(UP, told, "val/accuracy") == 0.2
+    assert metric_at_chosen_epoch(UP, told, "val/accuracy") == 0.2
     told.reports.clear()
-    assert epochs.chosen_metrics(UP, told) == {}
+    assert metrics_at_chosen_epoch(UP, told) == {}
 
 
 def test_each_trial_is_taken_at_its_own_epoch_and_each_rule_chooses_its_own() -> None:

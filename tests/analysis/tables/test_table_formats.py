@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from study.analysis import ablation, sensitivity, to_csv, to_latex, to_markdown, trials_frame
 from study.analysis.statistics import formatting
-from study.analysis.statistics.cell_tables import MetricCell
-from study.analysis.tables.formats import escape_latex
-from study.analysis.tables.metric_table import PrintedEntry, PrintedGrid
+from study.analysis.statistics.parameter_tables import MetricCell
 from study.analysis.tables.paper_comparison import claims_table, compare_with_paper, judge_better, judge_decreasing
+from study.analysis.tables.printed_grid import PrintedEntry, PrintedGrid
+from study.analysis.tables.table_formats import escape_latex
 from study.ranking import Results, SeedStatistics, seed_statistics
 
 SPEC = quickstart()

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from study.analysis.statistics.frame import param_keys, param_value, trial_metric
+from study.analysis.statistics.trials_frame import param_keys, param_value, trial_metric
 from study.home.record import TrialRecord
 from study.metrics import Direction
-from study.ranking import Results, SeedStatistics, epochs, seed_statistics
+from study.ranking import Results, SeedStatistics, seed_statistics
 from study.ranking.candidates import split_sample_statistics
-from study.ranking.picks import RulePick, fresh_seed_trials
+from study.ranking.chosen_epoch import metric_at_chosen_epoch
+from study.ranking.rule_picks import RulePick, fresh_seed_trials
 from study.spec import StudySpec
 
 
@@ -92,7 +93,7 @@ def _on_validation(results: Results, pick: RulePick, trials: Sequence[TrialRecor
     is_joined = joined and is_same_epoch and {trial.number for trial in trials} == set(joined.runs)
     if joined and is_joined and joined.metrics.get(name) is not None:
         return split_sample_statistics(joined.metrics, name, len(trials))
-    return seed_statistics(epochs.chosen_metric(goal, trial, name) for trial in trials)
+    return seed_statistics(metric_at_chosen_epoch(goal, trial, name) for trial in trials)
 
 
 def picks_frame(results: Results) -> pd.DataFrame:

@@ -75,7 +75,7 @@ class BestEpochTracker:
         self._recent.extend(state["recent"])
 
 
-def chosen_metrics(goal: Objective, trial: TrialRecord) -> EpochReport:
+def metrics_at_chosen_epoch(goal: Objective, trial: TrialRecord) -> EpochReport:
     """Return a trial's metrics, and `epoch`: which one was chosen; empty before its first report."""
     if not trial.reports:
         return {}
@@ -84,18 +84,18 @@ def chosen_metrics(goal: Objective, trial: TrialRecord) -> EpochReport:
         return last
     known = trial.chosen_metrics_cache.get(goal)
     if known is None or known[0] is not last:
-        known = trial.chosen_metrics_cache[goal] = last, _chosen_values(goal, trial.reports)
+        known = trial.chosen_metrics_cache[goal] = last, _compute_metrics_at_chosen_epoch(goal, trial.reports)
     chosen: EpochReport = known[1]
     return chosen
 
 
-def chosen_metric(goal: Objective, trial: TrialRecord, name: str) -> float | None:
+def metric_at_chosen_epoch(goal: Objective, trial: TrialRecord, name: str) -> float | None:
     """Return one metric of a trial, None where it is missing or not a number."""
-    return chosen_metrics(goal, trial).get(name)
+    return metrics_at_chosen_epoch(goal, trial).get(name)
 
 
-def scores_by_epoch(goal: Objective, reports: Sequence[EpochReport]) -> Iterator[tuple[int, TrialScore]]:
-    """Yield what a trial was worth after each of its epochs, had it ended there; those without a score are left out."""
+def iter_scores_if_ended(goal: Objective, reports: Sequence[EpochReport]) -> Iterator[tuple[int, TrialScore]]:
+    """Yield each epoch with the score that the trial would have had if it had ended there; none where it lacks one."""
     choice = BestEpochTracker(goal)
     for report in reports:
         choice.update(report)
@@ -113,7 +113,7 @@ def chosen_epoch_text(goal: Objective) -> str:
     return f"at the best epoch by {goal.metrics[0]}{limits}, as the mean of the {goal.window} epochs up to it"
 
 
-def _chosen_values(goal: Objective, reports: Sequence[EpochReport]) -> EpochReport:
+def _compute_metrics_at_chosen_epoch(goal: Objective, reports: Sequence[EpochReport]) -> EpochReport:
     choice = BestEpochTracker(goal)
     for report in reports:
         choice.update(report)

@@ -26,7 +26,7 @@ from study.analysis.statistics.next_step import (
 )
 from study.analysis.statistics.range_edges import RangeEdge, find_range_edges
 from study.home.events import ParamValues
-from study.metrics.worst_group_statement import WorstGroup
+from study.metrics.worst_group import WorstGroup
 from study.ranking import Results
 from study.ranking.difference import Arm, to_arm
 from study.ranking.final_model import model_arm

@@ -4,10 +4,10 @@ from collections.abc import Container
 
 from study.analysis.figures.result_figures import ablation_paths, trials_with_curve
 from study.analysis.figures.style import MIN_PLOTTED_CONFIGURATIONS
-from study.analysis.figures.two_metrics import metric_pair, trade_off_configurations, trade_off_metrics
+from study.analysis.figures.trade_off_figures import metric_pair, trade_off_configurations, trade_off_metrics
 from study.analysis.statistics import formatting
-from study.analysis.statistics.frame import varied_domains
 from study.analysis.statistics.importance import compute_importances
+from study.analysis.statistics.trials_frame import varied_domains
 from study.ranking import Results
 from study.text import pluralise
 

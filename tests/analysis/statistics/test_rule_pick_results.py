@@ -3,7 +3,7 @@
 import pytest
 
 from study.analysis import picks_frame
-from study.analysis.statistics.rule_picks import judge_rule_picks
+from study.analysis.statistics.rule_pick_results import judge_rule_picks
 from study.home.events import TrialTested
 from study.home.record import StudyRecord
 from study.ranking import Results

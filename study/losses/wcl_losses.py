@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from typing_extensions import Doc
 
 from study.losses import pairs
-from study.losses.debiased import log_debiased_negative
+from study.losses.debiased_info_nce import log_debiased_negative
+from study.losses.hyperparameter_types import BaseTemperature, ClassPrior, DebiasedTemperature
 from study.losses.lazy_torch import torch
 from study.losses.loss_catalogue import pair_loss
-from study.losses.ranges import BaseTemperature, ClassPrior, DebiasedTemperature
 
 if TYPE_CHECKING:
     from torch import Tensor

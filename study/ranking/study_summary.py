@@ -13,12 +13,11 @@ from study.ranking import (
     Results,
     SeedStatistics,
     cached_per_results,
-    epochs,
     seed_statistics,
     statistics_by_metric,
 )
+from study.ranking.chosen_epoch import LAST_EPOCH_TEXT, chosen_epoch_text, metrics_at_chosen_epoch
 from study.ranking.difference import is_fitted_once, to_arm
-from study.ranking.epochs import LAST_EPOCH_TEXT
 from study.ranking.final_model import ensemble_statistics
 from study.ranking.json_documents import FLATTEN_FIELDS, OMIT_IF_NONE
 from study.spec import StudySpec
@@ -212,7 +211,7 @@ def summarise(results: Results) -> StudySummary:
         owner=record.owner,
         metric=spec.metric,
         metrics=goal.metrics,
-        epoch=epochs.chosen_epoch_text(goal),
+        epoch=chosen_epoch_text(goal),
         constraints=spec.search.constraints,
         trials=record.trials_by_state(),
         epochs=sum(trial.n_epochs for trial in trials),
@@ -438,7 +437,7 @@ def _interval_note(rows: Sequence[tuple[str, ArmSummary]]) -> list[str]:
 def _chosen_epoch_lines(summary: StudySummary) -> list[str]:
     """Return which epochs were chosen, where they are not all the last."""
     known = {who: arm for who, arm in summary.arms.items() if arm.epochs and who != "ensemble" and not arm.reference}
-    if summary.epoch == epochs.LAST_EPOCH_TEXT or not known:
+    if summary.epoch == LAST_EPOCH_TEXT or not known:
         return []
     chosen = "; ".join(f"{who} epoch {', '.join(map(str, arm.epochs))}" for who, arm in known.items())
     of_ensemble = "; those of the ensemble are of the weights at the end of these" * bool(summary.ensemble)
@@ -465,7 +464,7 @@ def _summarise_trials(spec: StudySpec, trials: Sequence[TrialRecord], joined: Fo
     return ArmSummary(
         seeds=[trial.seed for trial in trials],
         folds=sorted({trial.fold for trial in trials if trial.fold is not None}) or None,
-        epochs=[epochs.chosen_metrics(spec.objective, trial)["epoch"] for trial in trials],
+        epochs=[metrics_at_chosen_epoch(spec.objective, trial)["epoch"] for trial in trials],
         metrics=_metric_summaries(statistics_by_metric(spec.objective, trials, joined)),
         beside={which: _metric_summaries(of) for which, of in metrics_at_other_epochs(spec, trials).items()},
     )

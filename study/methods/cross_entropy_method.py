@@ -14,7 +14,7 @@ from study.methods.debiasing import (
     bias_source_knobs,
     regulariser_knobs,
 )
-from study.methods.needs import BALANCED_CROSS_ENTROPY, PLAIN_CROSS_ENTROPY, MethodNeeds
+from study.methods.method_needs import BALANCED_CROSS_ENTROPY, PLAIN_CROSS_ENTROPY, MethodNeeds
 from study.methods.sample_weights import balance_knobs
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ OWN_LOSSES = (
 NAMES = [PLAIN_CROSS_ENTROPY, *OWN_LOSSES]
 
 
-def keys(method: Section) -> Iterator[Knob]:
-    """Yield the keys of a `method` section that names a cross entropy."""
+def knobs(method: Section) -> Iterator[Knob]:
+    """Yield the knobs of a `method` section that names a cross entropy."""
     loss = None if method["name"] == PLAIN_CROSS_ENTROPY else classification_losses_by_name()[str(method["name"])]
     if loss is not None:
         yield from read_knobs(loss)
@@ -58,6 +58,6 @@ def needs(method: Section) -> MethodNeeds:
 
 def build(method: Section, facts: Facts, new_network: "NetworkFactory") -> "Method":
     """Build the method of a complete, checked `method` section."""
-    from study.methods.classifiers import ClassifierMethod
+    from study.methods.classifier_methods import ClassifierMethod
 
     return ClassifierMethod(method, facts, new_network())

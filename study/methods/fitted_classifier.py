@@ -61,7 +61,9 @@ class FittedClassifier(nn.Module):
 
     def forward(self, rows: Tensor) -> Tensor:
         """Return scores (B, classes), float64, for rows (B, F): the lowest for a class that training had none of."""
-        return torch.as_tensor(score_classes(self._read_model(), rows.cpu().numpy(), self._classes)).to(rows.device)
+        return torch.as_tensor(score_classes_by_sklearn(self._read_model(), rows.cpu().numpy(), self._classes)).to(
+            rows.device
+        )
 
     def _read_model(self) -> Any:
         """Read the stored model.
@@ -91,7 +93,7 @@ class FittedClassifier(nn.Module):
         super()._load_from_state_dict(state_dict, prefix, *others)
 
 
-def score_classes(model: Any, rows: Any, classes: int) -> Any:
+def score_classes_by_sklearn(model: Any, rows: Any, classes: int) -> Any:
     """Score the classes of rows (N, F) by a model of scikit-learn, float64 (N, classes).
 
     The score of a class that training had none of is the lowest.

@@ -1,6 +1,6 @@
 """A printed table in no particular format: labels, numbers, which of them are best, and notes about them.
 
-`study.analysis.tables.formats` writes it as Markdown, LaTeX and CSV.
+`study.analysis.tables.table_formats` writes it as Markdown, LaTeX and CSV.
 """
 
 import math
@@ -13,7 +13,7 @@ import pandas as pd
 
 from study.analysis.statistics import formatting
 from study.analysis.statistics.ablation_effects import EFFECT_KIND_TITLES, LABEL_COLUMNS
-from study.analysis.statistics.cell_tables import CELL_STATISTICS, LevelPlace, MetricCell
+from study.analysis.statistics.parameter_tables import CELL_STATISTICS, LevelPlace, MetricCell
 from study.metrics import is_fraction_metric, is_percent_metric, metric_direction
 from study.ranking import SeedStatistics
 from study.ranking.difference import Difference

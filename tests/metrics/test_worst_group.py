@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from study.metrics.worst_group_statement import (
+from study.metrics.worst_group import (
     GroupCounts,
     WorstGroup,
     class_recall_sentences,

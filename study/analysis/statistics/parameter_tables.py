@@ -188,7 +188,7 @@ def ablation(
         frame: of `study.analysis.load` or `trials_frame`, or some of its rows.
         by: parameters' dotted keys.
         metric: as `val/accuracy`.
-        bins: see `study.analysis.statistics.cell_tables.assign_levels`.
+        bins: see `study.analysis.statistics.parameter_tables.assign_levels`.
 
     Returns:
         Indexed by value (see `assign_levels`), a column for each of `CELL_STATISTICS`; the columns' name is the metric.

@@ -6,7 +6,7 @@ from typing import Literal
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from study.analysis.figures.point_names import NamedPoint, name_points
+from study.analysis.figures.point_labels import LabelledPoint, label_points
 from study.analysis.figures.style import (
     BASELINE_MARK,
     BEST_MARK,
@@ -19,7 +19,7 @@ from study.analysis.figures.style import (
     REFERENCE_MARK,
     VERMILLION,
     MarkStyle,
-    draw_legend,
+    add_figure_legend,
     escape_dollars,
     format_metric_axis,
     mark_style_for_count,
@@ -28,7 +28,8 @@ from study.analysis.figures.style import (
     wrap_metric_name,
 )
 from study.analysis.statistics import formatting
-from study.ranking import Candidate, FittedReference, Results, SeedStatistics, epochs, seed_statistics
+from study.ranking import Candidate, FittedReference, Results, SeedStatistics, seed_statistics
+from study.ranking.chosen_epoch import metric_at_chosen_epoch
 from study.ranking.difference import Arm, to_arm
 from study.spec import StudySpec, objective
 from study.spec.objective import Objective, TrialScore
@@ -48,7 +49,7 @@ FAIRNESS_GAP_METRICS = (
 
 
 @with_figure_style
-def draw_trade_off(results: Results) -> Figure | None:
+def plot_trade_off(results: Results) -> Figure | None:
     """Draw accuracy over the fairness gap (FSCL paper Fig. 9): the search with its front, and fresh seeds.
 
     Of a final training with several metrics, the first over the second: its study has the figure of the front instead.
@@ -75,16 +76,16 @@ def draw_trade_off(results: Results) -> Figure | None:
     axes, both = iter(drawn), [*points, *_search_points(results, across, up, [reference] if reference else [])]
     if points:
         line = undominated_points(spec, points, across, up)
-        _draw_search(results, next(axes), both, metrics, line, points[0][1])
+        _plot_search_configurations(results, next(axes), both, metrics, line, points[0][1])
     arms = [arm for arm, _ in measured]
-    named = [_draw_fresh_seeds(results, next(axes), arms, names)] if arms else []
+    named = [_plot_fresh_seed_means(results, next(axes), arms, names)] if arms else []
     if arms and (marked := reference_in_trade_off(results)):
         x, y = (to_arm(spec, marked).metric_statistics(name) for name in names)
         assert x
         assert y
         named[0][0].scatter([x.mean], [y.mean], label=marked.name_in_sentence, **REFERENCE_MARK, zorder=3)
-    draw_legend(figure, *drawn)
-    name_points(figure, named)
+    add_figure_legend(figure, *drawn)
+    label_points(figure, named)
     return figure
 
 
@@ -122,7 +123,7 @@ def trade_off_metrics(results: Results) -> tuple[str, str] | None:
 
 def mean_in_search(spec: StudySpec, candidate: Candidate, name: str) -> float | None:
     """Return a metric of a configuration in the search: the mean over its replicates; None where one lacks it."""
-    found = seed_statistics(epochs.chosen_metric(spec.objective, trial, name) for trial in candidate.replicates)
+    found = seed_statistics(metric_at_chosen_epoch(spec.objective, trial, name) for trial in candidate.replicates)
     return found.mean if found and found.count == len(candidate.replicates) else None
 
 
@@ -175,7 +176,7 @@ def _search_points(
     return [(candidate, at) for candidate, at in pairs if at]
 
 
-def _draw_search(
+def _plot_search_configurations(
     results: Results,
     axes: Axes,
     points: Sequence[tuple[Candidate, MetricPair]],
@@ -192,47 +193,47 @@ def _draw_search(
         on_front: to mark as such.
     """
     spec = results.spec
-    _mark_configurations(spec, axes, [pair for pair in points if pair[0].trial.stage != "baseline"])
+    _plot_configuration_marks(spec, axes, [pair for pair in points if pair[0].trial.stage != "baseline"])
     if on_front:
         axes.scatter(*zip(*on_front, strict=True), label="on the front", **FRONT_MARK)
-    _draw_front_line(spec, axes, line, names[0])
-    draw_constraint_limits(spec, axes, names)
+    _plot_front_line(spec, axes, line, names[0])
+    plot_constraint_lines(spec, axes, names)
     if best:
         axes.scatter(*[[x] for x in best], label=formatting.best_name_text(results), **BEST_MARK, zorder=6)
     for candidate, at in points:
         if candidate.trial.stage == "baseline":
-            _mark_baseline(axes, candidate, at)
+            _plot_baseline_mark(axes, candidate, at)
     axes.margins(0.12)
     axes.set_title("the search, validation", loc="left")
     label_metric_axes(spec, axes, names)
 
 
-def _mark_configurations(spec: StudySpec, axes: Axes, points: Sequence[tuple[Candidate, MetricPair]]) -> None:
+def _plot_configuration_marks(spec: StudySpec, axes: Axes, points: Sequence[tuple[Candidate, MetricPair]]) -> None:
     """Mark the configurations of the search, apart from the others those that break a limit."""
     label = f"complete, {formatting.compared_by_text(spec)}"
-    breaks = broken_limits_text(spec, *(candidate.score for candidate, _ in points))
+    breaks = broken_constraints_text(spec, *(candidate.score for candidate, _ in points))
     hollow: MarkStyle = {**COMPLETE_MARK, **HOLLOW_MARK}
     for is_broken, look, words in ((True, hollow, breaks), (False, COMPLETE_MARK, label)):
         if places := [at for candidate, at in points if (candidate.score.total_violation > 0) is is_broken]:
             axes.scatter(*zip(*places, strict=True), label=words, **mark_style_for_count(look, len(points)))
 
 
-def broken_limits_text(spec: StudySpec, *scores: TrialScore) -> str:
+def broken_constraints_text(spec: StudySpec, *scores: TrialScore) -> str:
     """Return which limits the scores miss, for a legend; empty where they keep all."""
     broken = " or ".join(map(str, spec.objective.broken_constraints(*scores)))
     return broken and escape_dollars(f"breaks {broken}")
 
 
-def _mark_baseline(axes: Axes, reference: Candidate, at: MetricPair) -> None:
+def _plot_baseline_mark(axes: Axes, reference: Candidate, at: MetricPair) -> None:
     """Mark the baseline, hollow where it breaks a limit."""
     is_broken = reference.score.total_violation > 0
     mark: MarkStyle = {**BASELINE_MARK, **HOLLOW_MARK} if is_broken else BASELINE_MARK
     axes.scatter(*[[x] for x in at], label=f"baseline{', breaks a limit' * is_broken}", **mark, zorder=5)
 
 
-def _draw_fresh_seeds(
+def _plot_fresh_seed_means(
     results: Results, axes: Axes, arms: Sequence[Arm], names: tuple[str, str], on_front: Collection[int] | None = None
-) -> tuple[Axes, list[NamedPoint]]:
+) -> tuple[Axes, list[LabelledPoint]]:
     """Draw means and standard deviations on one split; return where they are, with what names to write beside them.
 
     Args:
@@ -241,8 +242,8 @@ def _draw_fresh_seeds(
     """
     spec = results.spec
     broken = {each.trial.number: score for each, score in results.scored_candidates if score.total_violation > 0}
-    breaks = broken_limits_text(spec, *broken.values())
-    line, points = [], list[NamedPoint]()
+    breaks = broken_constraints_text(spec, *broken.values())
+    line, points = [], list[LabelledPoint]()
     for place, arm in enumerate(arms):
         x, y = (arm.metric_statistics(name) for name in names)
         if x is None or y is None:
@@ -262,8 +263,8 @@ def _draw_fresh_seeds(
         line += [(x.mean, y.mean)] if is_front else []
     split = _split_text(names)
     if split != "test" and len(spec.objective.metrics) == 2:  # of three it is no line in two of them
-        _draw_front_line(spec, axes, line, names[0])
-    draw_constraint_limits(spec, axes, names)
+        _plot_front_line(spec, axes, line, names[0])
+    plot_constraint_lines(spec, axes, names)
     axes.margins(0.25)
     axes.set_title(f"{formatting.rerun_seeds_text(spec)}, {split}", loc="left")
     label_metric_axes(spec, axes, names)
@@ -283,7 +284,7 @@ def label_metric_axes(spec: StudySpec, axes: Axes, names: Sequence[str]) -> None
     format_metric_axis(axes, names[1])
 
 
-def draw_constraint_limits(spec: StudySpec, axes: Axes, names: Sequence[str]) -> None:
+def plot_constraint_lines(spec: StudySpec, axes: Axes, names: Sequence[str]) -> None:
     """Draw lines at the limits on these two metrics."""
     for limit in spec.objective.constraints:
         if limit.metric in names:
@@ -317,7 +318,7 @@ FRONT_MARK: MarkStyle = {**COMPLETE_MARK, "color": ORANGE, "zorder": 4.5}
 
 
 @with_figure_style
-def draw_front(results: Results) -> Figure | None:
+def plot_front(results: Results) -> Figure | None:
     """Draw the front of a study with several metrics in its first two: the second across, the first up.
 
     The first panel has every configuration in the search, the second those that ran on fresh seeds, with their front,
@@ -340,16 +341,17 @@ def draw_front(results: Results) -> Figure | None:
     line = on_front if not is_fresh and len(results.spec.objective.metrics) == 2 else []
     chosen = found[0][0].trial.number
     best = next((at for each, at in searched if each.trial.number == chosen), None)
-    _draw_search(results, first, searched, names, line, best, on_front)
+    _plot_search_configurations(results, first, searched, names, line, best, on_front)
     points = [
-        _draw_fresh_seeds(results, axes, shown, of, numbers) for axes, (of, shown) in zip(others, panels, strict=True)
+        _plot_fresh_seed_means(results, axes, shown, of, numbers)
+        for axes, (of, shown) in zip(others, panels, strict=True)
     ]
-    draw_legend(figure, first, *others)
-    name_points(figure, points)
+    add_figure_legend(figure, first, *others)
+    label_points(figure, points)
     return figure
 
 
-def _draw_front_line(spec: StudySpec, axes: Axes, line: Sequence[MetricPair], across: str) -> None:
+def _plot_front_line(spec: StudySpec, axes: Axes, line: Sequence[MetricPair], across: str) -> None:
     """Join the front of two metrics by steps."""
     if len(set(line)) > 1:
         steps: Literal["post", "pre"] = "post" if spec.direction(across) == "min" else "pre"

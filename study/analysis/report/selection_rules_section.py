@@ -6,8 +6,8 @@ import pandas as pd
 
 from study.analysis.report.page import Block, PageSection, Paragraph, TableBlock, as_code
 from study.analysis.statistics import formatting
-from study.analysis.statistics.frame import trial_label
-from study.analysis.statistics.rule_picks import PickResult, RulePickResults, judge_rule_picks
+from study.analysis.statistics.rule_pick_results import PickResult, RulePickResults, judge_rule_picks
+from study.analysis.statistics.trials_frame import trial_label
 from study.ranking import Results
 from study.spec import StudySpec
 from study.text import pluralise

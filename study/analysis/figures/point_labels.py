@@ -1,4 +1,4 @@
-"""Names beside points, each where a reader sees whose it is."""
+"""Labels beside points, each where a reader sees whose it is."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
@@ -14,17 +14,17 @@ from matplotlib.transforms import Affine2D, Bbox
 
 from study.analysis.figures.style import BLACK, GREY, escape_dollars
 
-NamedPoint = tuple[float, float, str]
+LabelledPoint = tuple[float, float, str]
 """Where a point is, in the units of its axes, and its name; empty: it has none."""
 
-_Choice = tuple[float, Bbox]
+_RatedPlace = tuple[float, Bbox]
 """How bad a place of a name is, and the place."""
 
 DISTANCES = (7.0, 10.0, 14.0, 19.0, 25.0, 32.0, 42.0, 55.0)  # from a point to its name, points
 SIDES = [*product((1.0, 0.5, 0.0, -0.5, -1.0), (1.0, -1.0)), (1.0, 0.0), (-1.0, 0.0)]  # across and up
 MARK_RADIUS = 5.0  # points: a name leaves this much room around any point
-CLEARLY = 2.0  # points: by so much a name is nearer to its own point than to others
-FAR = 16.0  # points: from here on a line leads from a name to its point
+CLEARLY_NEARER = 2.0  # points: by so much a name is nearer to its own point than to others
+LED_FROM_DISTANCE = 16.0  # points: from here on a line leads from a name to its point
 ROUNDS = 3  # in which each name moves to its best place among the others'
 
 # What is wrong with a place of a name, from the worst.
@@ -34,8 +34,8 @@ NEAR_ANOTHER = 15.0  # as near as to its own; less where it is farther away
 PER_DISTANCE = 1.0
 
 
-def name_points(figure: Figure, points_by_axes: Sequence[tuple[Axes, Sequence[NamedPoint]]]) -> None:
-    """Write names beside their points, inside their axes.
+def label_points(figure: Figure, points_by_axes: Sequence[tuple[Axes, Sequence[LabelledPoint]]]) -> None:
+    """Write labels beside their points, inside their axes.
 
     A name is nearer to its own point than to any other, or a line leads from it to its point. Names do not overlap
     where there is room, and avoid lines and error bars where they can.
@@ -45,33 +45,33 @@ def name_points(figure: Figure, points_by_axes: Sequence[tuple[Axes, Sequence[Na
     if any(name for _, points in points_by_axes for *_, name in points):
         figure.draw_without_rendering()
     for axes, points in points_by_axes:
-        _name_points_of_axes(figure, axes, points)
+        _label_points_of_axes(figure, axes, points)
 
 
-def _name_points_of_axes(figure: Figure, axes: Axes, points: Sequence[NamedPoint]) -> None:
+def _label_points_of_axes(figure: Figure, axes: Axes, points: Sequence[LabelledPoint]) -> None:
     dot = figure.dpi / 72  # pixels per point
-    at = [_Place(*(axes.transData.transform((x, y)) / dot)) for x, y, _ in points]
+    at = [_FigurePoint(*(axes.transData.transform((x, y)) / dot)) for x, y, _ in points]
     obstacles = _Obstacles(axes, at, dot)
-    choices: dict[int, list[_Choice]] = {}
+    choices: dict[int, list[_RatedPlace]] = {}
     for number, (*_, name) in enumerate(points):
         if name:
-            text = _write_name(axes, points[number], (0, 0), is_led=False)
+            text = _write_label(axes, points[number], (0, 0), is_led=False)
             size = text.get_window_extent()
             text.remove()
-            boxes = _boxes_beside(at[number], size.width / dot, size.height / dot)
-            rated = [(obstacles.badness(box, number) + PER_DISTANCE * far, box) for box, far in boxes]
+            boxes = _label_boxes_beside(at[number], size.width / dot, size.height / dot)
+            rated = [(obstacles.penalty(box, number) + PER_DISTANCE * far, box) for box, far in boxes]
             choices[number] = sorted(rated, key=lambda choice: choice[0])
-    chosen = [_choose(choices, order) for order in ([*choices], [*choices][::-1])]
+    chosen = [_choose_label_places(choices, order) for order in ([*choices], [*choices][::-1])]
     best = min(chosen, key=lambda taken: sum(bad for bad, _ in taken.values()))
     for number, (_, box) in best.items():
         middle = ((box.x0 + box.x1) / 2 - at[number].x, (box.y0 + box.y1) / 2 - at[number].y)
-        is_led = at[number].distance(box) > FAR or obstacles.is_nearer_to_another(box, number)
-        _write_name(axes, points[number], middle, is_led)
+        is_led = at[number].distance(box) > LED_FROM_DISTANCE or obstacles.is_nearer_to_another(box, number)
+        _write_label(axes, points[number], middle, is_led)
 
 
-def _choose(choices: Mapping[int, Sequence[_Choice]], order: Sequence[int]) -> dict[int, _Choice]:
+def _choose_label_places(choices: Mapping[int, Sequence[_RatedPlace]], order: Sequence[int]) -> dict[int, _RatedPlace]:
     """Return the place of each name: one after the other takes the best that the others leave, in several rounds."""
-    taken: dict[int, _Choice] = {}
+    taken: dict[int, _RatedPlace] = {}
     for number in [*order] * ROUNDS:
         others = [box.padded(1) for other, (_, box) in taken.items() if other != number]
         free = (choice for choice in choices[number] if not choice[1].count_overlaps(others))
@@ -80,7 +80,7 @@ def _choose(choices: Mapping[int, Sequence[_Choice]], order: Sequence[int]) -> d
     return taken
 
 
-def _write_name(axes: Axes, point: NamedPoint, middle: tuple[float, float], is_led: bool) -> Annotation:
+def _write_label(axes: Axes, point: LabelledPoint, middle: tuple[float, float], is_led: bool) -> Annotation:
     """Write a name with its middle this far from its point, in points, and a line to the point if it is to be led."""
     x, y, name = point
     line = {"arrowstyle": "-", "color": GREY, "linewidth": 0.8, "shrinkA": 0, "shrinkB": 3}
@@ -102,7 +102,7 @@ def _write_name(axes: Axes, point: NamedPoint, middle: tuple[float, float], is_l
     return text
 
 
-class _Place(NamedTuple):
+class _FigurePoint(NamedTuple):
     """A place on a figure, in points of 1/72 inch."""
 
     x: float
@@ -116,7 +116,7 @@ class _Place(NamedTuple):
 class _Obstacles:
     """What names have to avoid in a panel: its edges, points, lines and error bars."""
 
-    def __init__(self, axes: Axes, at: Sequence[_Place], dot: float) -> None:
+    def __init__(self, axes: Axes, at: Sequence[_FigurePoint], dot: float) -> None:
         to_points = Affine2D().scale(1 / dot)
         self._at = at
         self._edges = axes.get_window_extent().transformed(to_points)
@@ -126,7 +126,7 @@ class _Obstacles:
             (each.get_transform() + to_points).transform_path(path) for each in bars for path in each.get_paths()
         ]
 
-    def badness(self, box: Bbox, number: int) -> float:
+    def penalty(self, box: Bbox, number: int) -> float:
         """Return how bad it is if a name of the point of this number stands here."""
         edges = self._edges
         beyond = max(0, edges.x0 - box.x0, box.x1 - edges.x1, edges.y0 - box.y0, box.y1 - edges.y1)
@@ -147,10 +147,10 @@ class _Obstacles:
     def is_nearer_to_another(self, box: Bbox, number: int) -> bool:
         """Tell whether a name here would seem to be of another point than that of this number."""
         own = self._at[number]
-        return any(place.distance(box) < own.distance(box) + CLEARLY for place in self._at if place != own)
+        return any(place.distance(box) < own.distance(box) + CLEARLY_NEARER for place in self._at if place != own)
 
 
-def _boxes_beside(place: _Place, width: float, height: float) -> Iterator[tuple[Bbox, float]]:
+def _label_boxes_beside(place: _FigurePoint, width: float, height: float) -> Iterator[tuple[Bbox, float]]:
     """Return where a name of this size can stand, in points, with its distance from its point."""
     for distance, (across, up) in product(DISTANCES, SIDES):
         away = distance / hypot(across, up)

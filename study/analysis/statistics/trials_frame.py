@@ -7,7 +7,7 @@ from study.home.folder import Home
 from study.home.record import StudyRecord, TrialRecord
 from study.knobs import Section, Value
 from study.ranking import Results
-from study.ranking.candidates import trial_broken_limits, trial_metric
+from study.ranking.candidates import constraints_broken_by_trial, trial_metric
 from study.spec import StudySpec
 from study.spec.domain import Domain
 from study.text import format_parameter
@@ -137,7 +137,7 @@ def _trial_row(spec: StudySpec, trial: TrialRecord, keys: list[str], metrics: li
     how = [trial.stage, trial.state, trial.failure_kind, trial.reason]
     where = [trial.seed, trial.fold, trial.repeated_trial, trial.n_epochs]
     params = [param_value(spec, trial, key) for key in keys]
-    broken = ", ".join(map(str, trial_broken_limits(spec.objective, trial))) or None
+    broken = ", ".join(map(str, constraints_broken_by_trial(spec.objective, trial))) or None
     limits = [broken] if spec.objective.constraints else []
     return [*how, *where, seconds, *limits, *params, *(trial_metric(spec, trial, name) for name in metrics)]
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from study.home.record import StudyRecord
 from study.ranking import Results
-from study.ranking.picks import RulePick, fresh_seed_trials, max_picked_configurations, study_rules
+from study.ranking.rule_picks import RulePick, fresh_seed_trials, max_picked_configurations, study_rules
 from study.spec import StudySpec
 
 SPEC = quickstart("search.confirm={top: 1, seeds: 2, rules: true}")

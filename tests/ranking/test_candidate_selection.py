@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from study.errors import UserError
 from study.home.record import EpochMetrics
 from study.ranking import Results
-from study.ranking.selection import CandidateSelection, select_candidates
+from study.ranking.candidate_selection import CandidateSelection, select_candidates
 
 SPEC = quickstart("search.confirm={top: 1, seeds: 2}")
 ODDS = "val/equalized_odds"
