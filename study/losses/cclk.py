@@ -185,7 +185,7 @@ def hard_negative_cclk(
     Arguments, forms, result and errors as for `weakly_supervised_cclk`, except that there is no `bias` and `condition`
     is `views` if not given.
     """
-    loss: Tensor = fair_cclk(
+    return fair_cclk(
         views,
         condition=views if condition is None else condition,
         similarity=similarity,
@@ -198,7 +198,6 @@ def hard_negative_cclk(
         form=form,
         kernel_gradient=kernel_gradient,
     )
-    return loss
 
 
 @compute_in_full_precision
@@ -298,10 +297,9 @@ def weakly_supervised_info_nce(
     Returns:
         The loss, a scalar.
     """
-    loss: Tensor = sup_con(
+    return sup_con(
         views, target=bias, similarity=similarity, temperature=temperature, base_temperature=base_temperature
     )
-    return loss
 
 
 @pair_loss
@@ -318,7 +316,6 @@ def fair_info_nce(
     Over a batch this is FSCL-dagger with the clusters as sensitive values. Arguments and result as for
     `weakly_supervised_info_nce`.
     """
-    loss: Tensor = fair_sup_con(
+    return fair_sup_con(
         views, bias=bias, similarity=similarity, temperature=temperature, base_temperature=base_temperature
     )
-    return loss

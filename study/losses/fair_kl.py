@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal
 
 from study.losses.hyperparameter_types import NonNegativeWeight, PositiveCount, PositiveNumber
@@ -14,7 +13,6 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 VariantName = Literal["reference", "kl", "kl_reverse", "jeffreys", "kl_lognormal", "moments", "mean", "mean_similarity"]
-MomentsDifference = Callable[["Tensor", "Tensor", "Tensor", "Tensor"], "Tensor"]
 
 
 def pair_divergence(
@@ -53,7 +51,7 @@ def pair_divergence(
     mean, variance, count = _moments_of_pairs(values, weights, pooled)
     if variant not in ("moments", "mean", "mean_similarity"):
         variance = variance.clamp(min=floor)
-    difference = _MOMENTS_DIFFERENCES[variant](mean[:, 0], variance[:, 0], mean[:, 1], variance[:, 1])
+    difference = _difference_of_moments(variant, (mean[:, 0], variance[:, 0]), (mean[:, 1], variance[:, 1]))
     enough = (count >= min_count).all(1)
     return difference.where(enough, 0.0).sum(1) / enough.sum(1).clamp(min=1)
 
@@ -84,41 +82,28 @@ def _moments_of_pairs(values: Tensor, weights: Tensor, pooled: bool) -> tuple[Te
     return mean.flatten(2), variance.flatten(2), count.flatten(2)
 
 
+def _difference_of_moments(variant: str, one: tuple[Tensor, Tensor], other: tuple[Tensor, Tensor]) -> Tensor:
+    """Return by how much two kinds of pairs differ, each given by mean and variance."""
+    if variant in ("kl", "kl_lognormal"):
+        return _kl_of_gaussians(*one, *other)
+    if variant == "kl_reverse":
+        return _kl_of_gaussians(*other, *one)
+    if variant == "jeffreys":
+        return _kl_of_gaussians(*one, *other) + _kl_of_gaussians(*other, *one)
+    of_means = (one[0] - other[0]).square()
+    if variant == "moments":
+        return of_means + (standard_deviation(one[1]) - standard_deviation(other[1])).square()
+    return of_means
+
+
 def _kl_of_gaussians(mean: Tensor, variance: Tensor, other_mean: Tensor, other_variance: Tensor) -> Tensor:
     ratio = variance / other_variance
     return ((mean - other_mean).square() / other_variance + ratio - ratio.log() - 1) / 2
 
 
-def _reverse_kl_of_gaussians(mean: Tensor, variance: Tensor, other_mean: Tensor, other_variance: Tensor) -> Tensor:
-    return _kl_of_gaussians(other_mean, other_variance, mean, variance)
-
-
-def _jeffreys_of_gaussians(*moments: Tensor) -> Tensor:
-    return _kl_of_gaussians(*moments) + _reverse_kl_of_gaussians(*moments)
-
-
-def _squared_mean_difference(mean: Tensor, variance: Tensor, other_mean: Tensor, other_variance: Tensor) -> Tensor:
-    return (mean - other_mean).square()
-
-
 def standard_deviation(variance: Tensor) -> Tensor:
     """Take the root of a variance; 0 is lifted so that the root's derivatives stay finite, and its gradient is 0."""
     return variance.clamp(min=torch.finfo(variance.dtype).tiny ** 0.5).sqrt()
-
-
-def _squared_moment_differences(mean: Tensor, variance: Tensor, other_mean: Tensor, other_variance: Tensor) -> Tensor:
-    return (mean - other_mean).square() + (standard_deviation(variance) - standard_deviation(other_variance)).square()
-
-
-_MOMENTS_DIFFERENCES: dict[str, MomentsDifference] = {
-    "kl": _kl_of_gaussians,
-    "kl_reverse": _reverse_kl_of_gaussians,
-    "jeffreys": _jeffreys_of_gaussians,
-    "kl_lognormal": _kl_of_gaussians,
-    "moments": _squared_moment_differences,
-    "mean": _squared_mean_difference,
-    "mean_similarity": _squared_mean_difference,
-}
 
 
 def released_fair_kl_terms(

@@ -88,8 +88,7 @@ def pair_softplus(scaled: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
     Returns:
         The sums, shape (n,).
     """
-    total: Tensor = _PairSoftplus.apply(scaled, positive, negative)
-    return total
+    return _PairSoftplus.apply(scaled, positive, negative)
 
 
 PAIRS_PER_STEP = 2**24
@@ -161,8 +160,7 @@ def sum_margin_losses(cosine: Tensor, weight: Tensor, scale: float, epsilon: flo
         A scalar.
     """
     added = None if guard == 0 else cosine.detach().amax(-1) * scale + math.log(guard)
-    value: Tensor = _MarginLossSum.apply(cosine, weight, scale, epsilon, added)
-    return value
+    return _MarginLossSum.apply(cosine, weight, scale, epsilon, added)
 
 
 class _MarginLossSum(torch.autograd.Function):

@@ -40,8 +40,7 @@ def log_sum_exp(similarity: Tensor, scale: float, *, drop: Tensor | None = None,
     """
     from study.losses.own_gradients import RowLogSumExp
 
-    log_sum: Tensor = RowLogSumExp.apply(similarity, scale, drop, views)
-    return log_sum
+    return RowLogSumExp.apply(similarity, scale, drop, views)
 
 
 def other_view_similarity(views: Tensor) -> Tensor:

@@ -77,5 +77,4 @@ def unmet_needs(method: Section, facts: Facts) -> Iterator[tuple[str, str]]:
 
 def build_method(method: Section, facts: Facts, new_network: "NetworkFactory") -> "Method":
     """Build the method of a complete, checked section, freshly initialised from torch's generator."""
-    built: Method = CATALOGUE.find_module(str(method["name"])).build(method, facts, new_network)
-    return built
+    return CATALOGUE.find_module(str(method["name"])).build(method, facts, new_network)

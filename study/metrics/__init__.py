@@ -216,6 +216,9 @@ def is_gap_metric(reported: str) -> bool:
     return is_fraction_metric(reported) and lower_is_better(reported)
 
 
+GAP_METRICS = tuple(filter(is_gap_metric, METRICS))
+"""Metrics that are gaps between groups, by name."""
+
 MAX_CELLS_OF_SMALLEST = 4
 """Largest number of classes or cells whose smallest accuracy has an interval. If all of n are alike, the smallest is so
 much too low that its 95% interval holds in 0.975^n of cases: in 90% of four, 78% of ten, 8% of a hundred."""

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from study.metrics import available_metrics, with_accuracies
+from study.metrics import GAP_METRICS, available_metrics, with_accuracies
 
 if TYPE_CHECKING:
     from study.data.dataset import Facts
@@ -60,16 +60,7 @@ SELECTION_RULES = (
 )
 """Rules, those that need least first."""
 
-BIAS_LABEL_METRICS = (
-    "worst_group_accuracy",
-    "conflicting_accuracy",
-    "unbiased_accuracy",
-    "equalized_odds",
-    "equalized_odds_difference",
-    "equal_opportunity",
-    "demographic_parity",
-    "accuracy_parity",
-)
+BIAS_LABEL_METRICS = ("worst_group_accuracy", "conflicting_accuracy", "unbiased_accuracy", *GAP_METRICS)
 """Metrics that need bias labels."""
 
 SUMMARY_METRICS = ("accuracy", "aligned_accuracy", "conflicting_accuracy", "worst_group_accuracy", "equalized_odds")

@@ -197,7 +197,8 @@ class WorstGroup:
         Args:
             model: whose predictions these are.
         """
-        found = [*self._conflicting_sentences(), *self._lowest_sentences(model), *self._too_small_sentences()]
+        found = [*self._conflicting_sentences(), *self._lowest_sentences(model)]
+        found += [] if self._is_judged_as_one else self._too_small_sentences()
         if self.absent:
             found.append(f"no sample on {self.split} is of {_join_first_names(self.absent, MAX_NAMED_GROUPS)}")
         if self.unknown:
@@ -214,7 +215,7 @@ class WorstGroup:
         if not lowest and self.accuracy is not None:
             lowest = [f"on {self.split} {model} has {self.accuracy:.1%} right in each group"]
         found = [*self._conflicting_sentences(), *lowest]
-        if few > self.conflicting_groups:
+        if few > self.conflicting_groups and not self._is_judged_as_one:
             small = f"fewer than {MIN_SHOWN_GROUP_SAMPLES} samples, too few to judge"
             found.append(f"{few} of {len(self.group_sizes)} groups {'has' if few == 1 else 'have'} {small}")
         if self.absent:
@@ -229,9 +230,20 @@ class WorstGroup:
         first = [*self._conflicting_sentences(), *lowest, *self._too_small_sentences(1)][0]
         return f"{first[0].upper()}{first[1:]}. The model card says more."
 
+    @property
+    def _is_judged_as_one(self) -> bool:
+        """Whether no group is large enough, none is known by itself, and those that conflict are known as one."""
+        is_any_known = bool(self.worst or self.too_small)
+        return self.conflicting is not None and max(self.group_sizes) < MIN_SHOWN_GROUP_SAMPLES and not is_any_known
+
     def _conflicting_sentences(self) -> Iterator[str]:
         """Yield how many are right of all groups that conflict with the bias, where each has too few samples."""
-        if self.conflicting:
+        if self.conflicting and self._is_judged_as_one:
+            few = f"none of the {len(self.group_sizes)} groups has {MIN_SHOWN_GROUP_SAMPLES} samples or more, "
+            over = "" if self.accuracy is None else f"; over all {self.accuracy:.1%} are right"
+            of = f"of the samples that conflict with the bias {self.conflicting.counts_in_words}"
+            yield f"on {self.split} {few}too few to judge one by one: {of}{over}"
+        elif self.conflicting:
             groups = f"each of the {self.conflicting_groups} groups that conflict"
             groups = "the one group that conflicts" if self.conflicting_groups == 1 else groups
             few = f"has fewer than {MIN_SHOWN_GROUP_SAMPLES} samples, too few to judge"
@@ -244,7 +256,7 @@ class WorstGroup:
         Args:
             most: how many groups are named.
         """
-        if self.lowest is None:
+        if self.lowest is None or self._is_judged_as_one:
             return
         over = "" if self.accuracy is None else f", over all {self.accuracy:.1%}"
         sizes, enough = self.group_sizes, f"{MIN_SHOWN_GROUP_SAMPLES} samples or more"

@@ -85,8 +85,7 @@ def metrics_at_chosen_epoch(goal: Objective, trial: TrialRecord) -> EpochReport:
     known = trial.chosen_metrics_cache.get(goal)
     if known is None or known[0] is not last:
         known = trial.chosen_metrics_cache[goal] = last, _compute_metrics_at_chosen_epoch(goal, trial.reports)
-    chosen: EpochReport = known[1]
-    return chosen
+    return known[1]
 
 
 def metric_at_chosen_epoch(goal: Objective, trial: TrialRecord, name: str) -> float | None:

@@ -8,7 +8,7 @@ interval allows for that, see `selection_adjusted_t`.
 import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import chain
 
@@ -16,6 +16,7 @@ from study.home.events import EnsembleMeasured, FoldsJoined
 from study.home.record import TrialRecord
 from study.home.trial_record import EpochMetrics
 from study.knobs import Value
+from study.metrics import find_metric
 from study.ranking.candidates import (
     NORMAL_DEGREES_OF_FREEDOM,
     RELATIVE_TOLERANCE,
@@ -179,8 +180,19 @@ class Arm:
         """Return this arm minus another one in a metric, see `mean_difference`; None where one of the two has no value.
 
         Of two that ran on all folds it is that of their samples together: its error is that of samples drawn anew, the
-        same ones for both.
+        same ones for both. An interval ends where the metric does: no accuracy rises by more than 100 points.
         """
+        found = self._unbounded_difference_to(other, name)
+        if found is None or found.interval is None or not (metric := find_metric(name)) or metric.max_value is None:
+            return found
+        least, largest = metric.min_value or 0.0, metric.max_value
+        known = [*self.metric_by_seed(name).values(), *other.metric_by_seed(name).values()]
+        if not all(least <= value <= largest for value in known):
+            return found  # a function's own accuracy in percent
+        low, high = (max(least - largest, min(largest - least, end)) for end in found.interval)
+        return replace(found, interval=(low, high))
+
+    def _unbounded_difference_to(self, other: "Arm", name: str) -> "Difference | None":
         draws = [arm.joined_folds.draws.get(name) if arm.joined_folds else None for arm in (self, other)]
         both = [arm.metric_statistics(name) for arm in (self, other)]
         if not draws[0] or not draws[1] or not both[0] or not both[1]:

@@ -316,11 +316,6 @@ def _variant_sentences(documents: Iterator[Mapping[str, Section]]) -> Iterator[s
 NUMBER_LABEL_PATTERN = re.compile(r"\d+(\.\d+)?")
 """Column label that is only a number, which needs the columns' title before it."""
 
-NO_VERDICT = "no verdict"
-
-LINES_WITH_OUR_NUMBER = (paper_comparison.OUR_LINE, paper_comparison.PAPER_LINE, paper_comparison.VERDICT_LINE)
-"""Lines of a row in which we have a number."""
-
 
 @dataclass(frozen=True)
 class Reproduction:
@@ -418,45 +413,17 @@ def _comparison_grid(
 ) -> PrintedGrid:
     rows, columns = [row.label for row in table.rows], [column.label for column in table.columns]
     paper = {place: paper_entry(table, place) for place in list_cell_places(table)}
-    grid = paper_comparison.compare_with_paper(rows, columns, _cells_with_numbers(ours), paper)
-    labels = [(str(row), str(line_kind)) for row, line_kind in grid.rows]
-    entries = [
-        [
-            _entry_with_reason(entry, line_kind, reasons.get((row, column)), table.why_no_verdict(row, column))
-            for column, entry in zip(columns, entries_of_line, strict=True)
-        ]
-        for (row, line_kind), entries_of_line in zip(labels, grid.entries, strict=True)
-    ]
+    unjudged = [place for place in paper if table.why_no_verdict(*place) is not None]
+    with_numbers = _cells_with_numbers(ours)
+    grid = paper_comparison.compare_with_paper(rows, columns, with_numbers, paper, reasons, unjudged)
     self_explanatory = not all(NUMBER_LABEL_PATTERN.fullmatch(label) for label in columns)
     return replace(
         grid,
         row_label_titles=(table.rows_title, ""),
-        rows=[
-            (row, line_kind if line_kind in LINES_WITH_OUR_NUMBER else _paper_line_label(row, reasons))
-            for row, line_kind in labels
-        ],
         column_label_titles=("" if self_explanatory else table.columns_title,),
-        entries=entries,
         notes=[*grid.notes, *notes],
         decimals=_printed_decimals(table),
     )
-
-
-def _entry_with_reason(entry: PrintedEntry, line_kind: str, reason: str | None, no_verdict: str | None) -> PrintedEntry:
-    """Return an entry with the reason why it has no number, or no verdict; a missing number has no verdict."""
-    if reason is None and no_verdict is not None and line_kind == paper_comparison.VERDICT_LINE:
-        return replace(entry, remark=NO_VERDICT)
-    if reason is None or line_kind == paper_comparison.PAPER_LINE:
-        return entry
-    if line_kind == paper_comparison.OUR_LINE:
-        return replace(entry, remark=reason)
-    return PrintedEntry() if line_kind == paper_comparison.VERDICT_LINE else entry
-
-
-def _paper_line_label(row: str, reasons: Mapping[CellPlace, str]) -> str:
-    """Return the label of a row that has only the paper's line, with the reasons why we have none."""
-    why = dict.fromkeys(reason for place, reason in reasons.items() if place[0] == row)
-    return f"{paper_comparison.PAPER_LINE} ({', '.join(why)})"
 
 
 def _cells_with_numbers(ours: CellsByPlace) -> CellsByPlace:

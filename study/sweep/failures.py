@@ -1,16 +1,15 @@
 """Why a trial did not run to its end, whether running it again can help, and what ends a study at once."""
 
 import traceback
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from study.errors import UserError, disk_remedy, error_message, find_disk_error
-from study.knobs import Value
 from study.sweep.host_memory import KILLED_PROCESS_PATTERN, MemoryLimit
 from study.text import escape_control, shorten_text
 from study.training.function_loading import FirstYieldError, function_frames, function_line
-from study.training.gpu_errors import GpuErrorPattern, find_gpu_error_pattern
+from study.training.gpu_errors import GpuErrorPattern, NoDeviceError, find_gpu_error_pattern
 
 if TYPE_CHECKING:  # takes tenths of a second, and workers do not need it
     from study.home.events import FailureKind
@@ -130,15 +129,9 @@ class TrialFailedError(Exception):
             found = TrialFailure("OOM", reason)
         return cls(found, escape_control(shorten_text(text, MAX_TRACEBACK_CHARACTERS)))
 
-    def to_document(self) -> tuple[Value, ...]:
-        """Return plain values, for `from_document`."""
-        return *astuple(self.failure), self.text
 
-    @classmethod
-    def from_document(cls, *values: Any) -> "TrialFailedError":
-        """Make one of the values of `to_document`."""
-        *failure, text = values
-        return cls(TrialFailure(*failure), text)
+JobError = NoDeviceError | OSError | TrialFailedError
+"""Error that ended a job, as the driver is told it, see `study.sweep.job_course.error_for_driver`."""
 
 
 def failure_of_error(error: BaseException) -> TrialFailure:

@@ -1,14 +1,12 @@
-"""What a worker of Ray's and the server that forks its trials' processes tell each other. Without PyTorch."""
+"""What a worker of Ray's and the server that forks its trials' processes tell each other. Without PyTorch.
+
+A trial's process sends each `JobReport`, and at its end the error that ended it, or None.
+"""
 
 import struct
-from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from study.errors import UserError
-from study.knobs import Value
-from study.sweep.failures import TrialFailedError
 from study.sweep.job_payload import JobPayload
-from study.training.gpu_errors import NoDeviceError
 
 RUN_TRIAL_COMMAND, END_TRIAL_COMMAND = b"g", b"e"
 """Bytes that tell the server to run a trial, and to end it."""
@@ -33,24 +31,3 @@ class ForkTask(NamedTuple):
     job: JobPayload
     folder: str
     try_gpu: bool
-
-
-def error_to_values(told: NoDeviceError | OSError | TrialFailedError) -> tuple[Value, ...]:
-    """Convert an error to plain values for the other process; `error_from_values` makes it an error again."""
-    if isinstance(told, NoDeviceError):
-        return "unusable", str(told)
-    if isinstance(told, OSError):
-        return "disk", told.errno, told.strerror, told.filename
-    return "broken", *told.to_document()
-
-
-def error_from_values(name: str, *given: Value) -> Exception:
-    """Return the error that ended a trial, from what its process sent."""
-    kinds: Mapping[str, Callable[..., Exception]] = {
-        "unusable": NoDeviceError,
-        "disk": OSError,
-        "broken": TrialFailedError.from_document,
-    }
-    if name not in kinds:
-        return UserError(f"{name}: a trial's process told what is not known")
-    return kinds[name](*given)

@@ -23,7 +23,6 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Mapping
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -33,8 +32,8 @@ import psutil
 import safetensors.numpy  # noqa: F401 (as it is imported for each trial)
 import torch
 
-from study.knobs import Value
 from study.sweep import job_course
+from study.sweep.failures import JobError
 from study.sweep.fork_protocol import (
     CONTINUE_ANSWER,
     END_TRIAL_COMMAND,
@@ -43,10 +42,9 @@ from study.sweep.fork_protocol import (
     TRIAL_ENDED_ANSWER,
     UNFIT_FUNCTION_ANSWER,
     ForkTask,
-    error_to_values,
 )
 from study.sweep.host_memory import MemoryLimit
-from study.sweep.job_payload import JobPayload
+from study.sweep.job_payload import JobPayload, JobReport
 from study.training import FunctionTrial, TrialConfig
 from study.training.function_loading import TrainingFunction
 from study.training.function_trial import load_function_with_seed
@@ -258,26 +256,11 @@ def _redirect_output(output: int) -> None:
 class WorkerChannelListener:
     """Listener in the trial's process: tells the worker that asked for the trial, and waits until it may go on."""
 
-    def __init__(self, channel: "Connection[bytes, bytes]") -> None:
+    def __init__(self, channel: "Connection[JobReport | JobError | None, bytes]") -> None:
         self._channel = channel
 
-    def on_start(self, behind: int, note: str | None, device: Mapping[str, str]) -> None:
-        self._send_and_wait("on_start", behind, note, dict(device))
-
-    def on_report(self, metrics: Mapping[str, float], epoch: int | None = None) -> None:
-        self._send_and_wait("on_report", dict(metrics), epoch)
-
-    def on_fold_predictions(self, predicted: str) -> None:
-        self._send_and_wait("on_fold_predictions", predicted)
-
-    def on_divergence(self, why: str) -> None:
-        self._send_and_wait("on_divergence", why)
-
-    def on_no_test_metrics(self, why: str) -> None:
-        self._send_and_wait("on_no_test_metrics", why)
-
-    def _send_and_wait(self, *message: Value) -> None:
-        self.send_message(*message)
+    def __call__(self, report: JobReport) -> None:
+        self.send_message(report)
         try:
             goes_on = self._channel.recv_bytes() == CONTINUE_ANSWER
         except (EOFError, OSError):
@@ -285,10 +268,10 @@ class WorkerChannelListener:
         if not goes_on:
             _stop_trial_cleanly()
 
-    def send_message(self, *message: Value) -> None:
-        """Send plain values, and do not wait."""
+    def send_message(self, message: JobReport | JobError | None) -> None:
+        """Send a report or the end, and do not wait."""
         try:
-            self._channel.send_bytes(json.dumps(message).encode())
+            self._channel.send(message)
         except OSError:
             _stop_trial_cleanly()
 
@@ -313,7 +296,8 @@ def _run_trial(files: TrialFiles, task: ForkTask, function: TrainingFunction | N
     for descriptor in files:
         os.set_inheritable(descriptor, False)
     listener, job = WorkerChannelListener(Connection(files.channel_fd)), task.job
-    end: tuple[Value, ...] | None = ("ended",)
+    error: JobError | None = None
+    is_told = True
     memory = MemoryLimit.of_this_process()
     try:
         _redirect_output(files.output_fd)
@@ -326,16 +310,16 @@ def _run_trial(files: TrialFiles, task: ForkTask, function: TrainingFunction | N
         trial = FunctionTrial(config, job.function, job.required_metrics, job.device, function, job.fold)
         job_course.run_trial_job(lambda: trial, job, listener)
     except TrialStopped:
-        end = None
-    except BaseException as error:
-        # the function may have turned `TrialStopped` into another error
-        end = None if ended_by else error_to_values(job_course.error_for_driver(error, job.device, memory))
+        is_told = False
+    except BaseException as raised:
+        is_told = not ended_by  # the function may have turned `TrialStopped` into another error
+        error = job_course.error_for_driver(raised, job.device, memory) if is_told else None
     if ended_by:
         remove_left_scratch_folders()  # the signal may have come while the folder of this trial was removed
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     with suppress(TrialStopped):
-        if end is not None:
-            listener.send_message(*end)
+        if is_told:
+            listener.send_message(error)
     with suppress(BaseException):
         atexit._run_exitfuncs()
     for file in (sys.stdout, sys.stderr):

@@ -10,10 +10,9 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
-from study.knobs import Value
-from study.sweep.failures import TrialFailedError, TrialFailure
+from study.sweep.failures import JobError, TrialFailedError, TrialFailure
 from study.sweep.fork_protocol import (
     CONTINUE_ANSWER,
     END_TRIAL_COMMAND,
@@ -22,15 +21,11 @@ from study.sweep.fork_protocol import (
     STOP_ANSWER,
     UNFIT_FUNCTION_ANSWER,
     ForkTask,
-    error_from_values,
 )
 from study.sweep.host_memory import MemoryLimit
-from study.sweep.job_payload import JobPayload
+from study.sweep.job_payload import JobPayload, JobReport, ReportListener
 from study.upstream.child_process import python_command
 from study.upstream.scratch import remove_left_scratch_folders
-
-if TYPE_CHECKING:  # imports PyTorch, which takes seconds, and a worker does not need it
-    from study.sweep.job_course import JobListener
 
 CLEAN_UP_TIMEOUT_S = 60.0
 """Seconds that a trial gets to clean up once it is told to stop or has told its end: then its process is killed."""
@@ -67,7 +62,7 @@ class ForkServerClient:
                 command, pass_fds=[theirs.fileno()], env=environment, stdin=subprocess.DEVNULL, start_new_session=True
             )
 
-    def begin_trial(self, job: JobPayload, output: IO[bytes]) -> "Connection[bytes, bytes]":
+    def begin_trial(self, job: JobPayload, output: IO[bytes]) -> "Connection[bytes, JobReport | JobError | None]":
         """Make the server run a trial; return the channel to its process.
 
         Raises:
@@ -75,7 +70,7 @@ class ForkServerClient:
         """
         ours, theirs = socket.socketpair()
         with theirs:
-            channel: Connection[bytes, bytes] = Connection(ours.detach())
+            channel: Connection[bytes, JobReport | JobError | None] = Connection(ours.detach())
             try:
                 socket.send_fds(self.control, [RUN_TRIAL_COMMAND], [theirs.fileno(), output.fileno()])
                 channel.send_bytes(pickle.dumps(ForkTask(job, os.getcwd(), not self._tried)))
@@ -125,7 +120,7 @@ _fork_servers: dict[tuple[str, str], ForkServerClient] = {}
 """The fork server of this process, by the function that it has loaded."""
 
 
-def run_job_in_fresh_process(job: JobPayload, listener: "JobListener") -> None:
+def run_job_in_fresh_process(job: JobPayload, listener: ReportListener) -> None:
     """Run a job of a training function in a process of its own, which is gone afterwards with all that it started.
 
     Raises:
@@ -155,7 +150,7 @@ def _fork_server_for(job: JobPayload, fresh: bool = False) -> ForkServerClient:
     return _fork_servers[key]
 
 
-def _run_on_server(server: ForkServerClient, job: JobPayload, listener: "JobListener", output: IO[bytes]) -> bool:
+def _run_on_server(server: ForkServerClient, job: JobPayload, listener: ReportListener, output: IO[bytes]) -> bool:
     """Run a job; return False if the server is unfit for the function."""
     memory, channel = MemoryLimit.of_this_process(), server.begin_trial(job, output)
     status = None
@@ -168,13 +163,12 @@ def _run_on_server(server: ForkServerClient, job: JobPayload, listener: "JobList
                     if kind == UNFIT_FUNCTION_ANSWER:
                         return False
                     raise _process_died_error(status, held, memory)
-                name, given = str(message[0]), message[1:]
-                if name == "ended":
+                if message is None:
                     return True
-                if name not in ("on_start", "on_report", "on_fold_predictions", "on_divergence", "on_no_test_metrics"):
-                    raise error_from_values(name, *given)
+                if isinstance(message, Exception):
+                    raise message
                 server.note_gpu_tried()
-                getattr(listener, name)(*given)
+                listener(message)
                 with suppress(OSError):  # its end comes next
                     channel.send_bytes(CONTINUE_ANSWER)
         finally:
@@ -183,20 +177,19 @@ def _run_on_server(server: ForkServerClient, job: JobPayload, listener: "JobList
 
 
 def _next_message(
-    server: ForkServerClient, channel: "Connection[bytes, bytes]"
-) -> list[Value] | tuple[bytes, int, int]:
+    server: ForkServerClient, channel: "Connection[bytes, JobReport | JobError | None]"
+) -> JobReport | JobError | tuple[bytes, int, int] | None:
     """Return the trial's next message, or the server's word that it has ended, in the order in which they were sent."""
     wait([channel, server.control])
     with suppress(EOFError, OSError):  # the trial has closed its end: it has ended, or is about to
         if channel.poll():  # what it sent before it ended is there by now
-            message: list[Value] = json.loads(channel.recv_bytes())
-            return message
+            return channel.recv()
     answer = server.receive_answer()
     assert answer is not None
     return answer
 
 
-def _end_trial_process(server: ForkServerClient, channel: "Connection[bytes, bytes]") -> None:
+def _end_trial_process(server: ForkServerClient, channel: "Connection[bytes, JobReport | JobError | None]") -> None:
     """Make the trial end here, and wait until its process is gone."""
     with suppress(OSError):
         channel.send_bytes(STOP_ANSWER)

@@ -2,18 +2,18 @@
 
 import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import closing
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import torch
 
 from study.errors import find_disk_error
-from study.sweep.failures import TrialFailedError
+from study.sweep.failures import JobError, TrialFailedError
 from study.sweep.host_memory import MemoryLimit
-from study.sweep.job_payload import JobPayload
+from study.sweep.job_payload import JobPayload, ReportListener
 from study.training import (
     MIN_PAUSE_PER_WRITE_TIME,
     DivergedError,
@@ -35,25 +35,6 @@ from study.upstream.environment import ProcessKind, variables_of_processes
 
 if TYPE_CHECKING:
     from study.ranking.chosen_epoch import BestEpochTracker
-
-
-class JobListener(Protocol):
-    """Receiver of what happens in a job."""
-
-    def on_start(self, behind: int, note: str | None, device: Mapping[str, str]) -> None:
-        """Note that the job goes on after an epoch, on a device; `note`: why a state that was kept is of no use."""
-
-    def on_report(self, metrics: Mapping[str, float], epoch: int | None = None) -> None:
-        """Receive the metrics of an epoch, or of the test split (None)."""
-
-    def on_fold_predictions(self, predicted: str) -> None:
-        """Receive the predictions for the samples of its fold, packed: `study.sweep.joined_folds.FoldPredictions`."""
-
-    def on_divergence(self, why: str) -> None:
-        """Note that the job ends here, as its loss or metric is no number."""
-
-    def on_no_test_metrics(self, why: str) -> None:
-        """Note that the job ends here, as the trial's function yielded no metrics of the test split."""
 
 
 def prepare_process(job: JobPayload, config: TrialConfig, try_gpu: bool = True) -> None:
@@ -107,7 +88,7 @@ MLFLOW_SERVER_PREFIXES = ("MLFLOW_TRACKING_", "MLFLOW_REGISTRY_", "MLFLOW_EXPERI
 """Prefixes of the variables that say where MLflow logs."""
 
 
-def run_trial_job(make: Callable[[], Trial | FunctionTrial], job: JobPayload, listener: JobListener) -> None:
+def run_trial_job(make: Callable[[], Trial | FunctionTrial], job: JobPayload, listener: ReportListener) -> None:
     """Train a trial and report each epoch, or load a trained one and report the test split.
 
     Args:
@@ -124,10 +105,10 @@ def run_trial_job(make: Callable[[], Trial | FunctionTrial], job: JobPayload, li
             try:
                 metrics = trial.evaluate("test", final=True)
             except FunctionTrialError as why:  # not raised: Tune would end this process, and a new one takes seconds
-                listener.on_no_test_metrics(str(why))
+                listener({"untested": str(why)})
             else:
                 _keep_log_probabilities(trial, job, "test")
-                listener.on_report(metrics)
+                listener({"metrics": metrics})
             return
         try:
             _train_trial(trial, job, listener)
@@ -135,12 +116,10 @@ def run_trial_job(make: Callable[[], Trial | FunctionTrial], job: JobPayload, li
             job.checkpoint.unlink(missing_ok=True)
             _train_trial(make(), job, listener, str(unusable))
     except DivergedError as diverged:
-        listener.on_divergence(str(diverged))
+        listener({"diverged": str(diverged)})
 
 
-def error_for_driver(
-    error: BaseException, device: str, memory: MemoryLimit
-) -> NoDeviceError | OSError | TrialFailedError:
+def error_for_driver(error: BaseException, device: str, memory: MemoryLimit) -> JobError:
     """Return the error that the driver is told for an error that ended a job.
 
     Args:
@@ -173,7 +152,7 @@ def epoch_choice_of_goal(goal: str | None) -> "BestEpochTracker | None":
 
 
 def _train_trial(
-    trial: Trial | FunctionTrial, job: JobPayload, listener: JobListener, why_anew: str | None = None
+    trial: Trial | FunctionTrial, job: JobPayload, listener: ReportListener, why_anew: str | None = None
 ) -> None:
     """Train a trial and report each epoch; raise UnusableCheckpointError before anything is reported.
 
@@ -182,7 +161,7 @@ def _train_trial(
     """
     behind, note = resume_epoch(trial, job.checkpoint, job.reported_epochs)
     course = trial.train_epochs(job.checkpoint, MIN_PAUSE_PER_WRITE_TIME, epoch_choice_of_goal(job.objective_json))
-    listener.on_start(behind, why_anew or note, describe_device(trial.device))
+    listener({"behind": behind, "note": why_anew or note, "device": describe_device(trial.device)})
     with closing(course):  # type: ignore[type-var]
         for epoch, metrics in enumerate(course, start=behind + 1):
             if epoch == trial.config.train.epochs and job.model:
@@ -193,8 +172,8 @@ def _train_trial(
 
                 classes, losses = trial.evaluate.predictions_and_losses("val")
                 predicted = FoldPredictions(classes.cpu().numpy(), losses.float().cpu().numpy())
-                listener.on_fold_predictions(predicted.to_text())
-            listener.on_report(metrics, epoch)
+                listener({"predicted": predicted.to_text()})
+            listener({"metrics": metrics, "epoch": epoch})
 
 
 def _keep_log_probabilities(trial: Trial | FunctionTrial, job: JobPayload, split: str) -> None:

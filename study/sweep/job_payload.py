@@ -1,9 +1,9 @@
 """What a worker is told of a job."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypedDict
+from typing import Any, Literal, TypedDict
 
 from study.knobs import Value
 
@@ -67,6 +67,19 @@ class JobPayload:
 
     def __repr__(self) -> str:
         return f"JobPayload(trial {self.trial})"
+
+
+JobReport = Mapping[str, Any]
+"""What happens in a job, by one of these sets of keys:
+
+`behind`, `note`, `device`: it goes on after an epoch, on a device; the note: why a state that was kept is of no use.
+`metrics`, `epoch`: of an epoch; without `epoch`: of the test split.
+`predicted`: the predictions for the samples of its fold, packed: `study.sweep.joined_folds.FoldPredictions`.
+`diverged`: it ends here, as its loss or metric is no number; says which.
+`untested`: it ends here, as the trial's function yielded no metrics of the test split; says so.
+"""
+
+ReportListener = Callable[[JobReport], None]
 
 
 class TuneConfig(TypedDict):

@@ -8,11 +8,10 @@ import os
 import socket
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
-from typing import TYPE_CHECKING, Any
 
 import ray
 from ray import ObjectRef, tune
@@ -20,16 +19,13 @@ from ray import ObjectRef, tune
 from study import data
 from study.data.folds import select_fold
 from study.models import initial_weights
-from study.sweep.failures import NodeUnusableError, TrialFailedError
+from study.sweep.failures import JobError, NodeUnusableError, TrialFailedError
 from study.sweep.fresh_process import run_job_in_fresh_process
 from study.sweep.host_memory import MemoryLimit
-from study.sweep.job_payload import JobPayload, TuneConfig
+from study.sweep.job_payload import JobPayload, JobReport, ReportListener, TuneConfig
 from study.training.config import TrialConfig
 from study.training.gpu_errors import NoDeviceError
 from study.upstream.environment import ProcessKind, set_variables_here
-
-if TYPE_CHECKING:
-    from study.sweep.job_course import JobListener
 
 set_variables_here(ProcessKind.TRIAL)
 
@@ -68,9 +64,7 @@ def run_job(config: TuneConfig, *, datasets: Mapping[str, ObjectRef], weights: M
         listener.is_over.set()
 
 
-def _error_for_driver(
-    error: Exception, job: JobPayload, memory: MemoryLimit
-) -> NoDeviceError | OSError | TrialFailedError:
+def _error_for_driver(error: Exception, job: JobPayload, memory: MemoryLimit) -> JobError:
     if isinstance(error, NoDeviceError | TrialFailedError):  # of a fresh process, where PyTorch is not needed here
         return error
     from study.sweep import job_course
@@ -90,7 +84,7 @@ def _run_in_this_process(
     job: JobPayload,
     datasets: Mapping[str, ObjectRef],
     weights: Mapping[str, tuple[str, str]],
-    listener: "JobListener",
+    listener: ReportListener,
 ) -> None:
     """Run a job in this process."""
     from study.sweep import job_course
@@ -138,28 +132,18 @@ class TuneListener:
         self._heard = heard
         self.is_over = threading.Event()
 
-    def on_start(self, behind: int, note: str | None, device: Mapping[str, str]) -> None:
-        self._report_to_tune(report_start, self._heard, behind, note, device)
-
-    def on_report(self, metrics: Mapping[str, float], epoch: int | None = None) -> None:
-        self._report_to_tune(report_metrics, metrics, epoch)
-
-    def on_fold_predictions(self, predicted: str) -> None:
-        self._report_to_tune(tune.report, {"predicted": predicted})
-
-    def on_divergence(self, why: str) -> None:
-        self._report_to_tune(tune.report, {"diverged": why})
-
-    def on_no_test_metrics(self, why: str) -> None:
-        self._report_to_tune(tune.report, {"untested": why})
-
-    def _report_to_tune(self, report: Callable[..., None], *told: Any) -> None:
+    def __call__(self, report: JobReport) -> None:
         """Report, and end this process `CLEAN_UP_TIMEOUT_S` after Tune has stopped the trial, unless that ends by then.
 
         Tune drops a trial for which a process is not free in time, and tells nobody; of a process that died it tells.
         """
         try:
-            report(*told)
+            if "behind" in report:
+                report_start(self._heard, **report)
+            elif "metrics" in report:
+                report_metrics(**report)
+            else:
+                tune.report(dict(report))
         except SystemExit:
             threading.Thread(target=lambda: self.is_over.wait(CLEAN_UP_TIMEOUT_S) or os._exit(1), daemon=True).start()
             raise

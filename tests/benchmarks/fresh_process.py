@@ -12,13 +12,13 @@ import json
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from study.sweep import job_course
 from study.sweep.fresh_process import run_job_in_fresh_process
-from study.sweep.job_payload import JobPayload
+from study.sweep.job_payload import JobPayload, JobReport
 from study.training import FunctionTrial, TrainOptions, TrialConfig
 
 FUNCTION = """
@@ -30,16 +30,8 @@ def empty(config, epochs):
 """
 
 
-class Silent:
-    """Hears nothing."""
-
-    def on_start(self, behind: int, note: str | None, device: Mapping[str, str]) -> None: ...
-
-    def on_report(self, metrics: Mapping[str, float], epoch: int | None = None) -> None: ...
-
-    def on_divergence(self, why: str) -> None: ...
-
-    def on_no_test_metrics(self, why: str) -> None: ...
+def hear_nothing(report: JobReport) -> None:
+    """Ignore a report."""
 
 
 def job(folder: Path, device: str) -> JobPayload:
@@ -48,7 +40,12 @@ def job(folder: Path, device: str) -> JobPayload:
     config = TrialConfig({"name": "none"}, {"name": "none"}, method, TrainOptions(epochs=1))
     gpu = 1.0 if device == "cuda" else 0.0
     where = {"checkpoint": folder / "state", "output": folder / "output", "own_runs": folder / "own_runs"}
-    rest: dict[str, Any] = {"model": None, "goal": None, "function": str(folder), "needed": ("val/accuracy",)}
+    rest: dict[str, Any] = {
+        "model": None,
+        "objective_json": None,
+        "function": str(folder),
+        "required_metrics": ("val/accuracy",),
+    }
     return JobPayload(
         kind="train",
         trial=0,
@@ -70,7 +67,7 @@ def in_this_process(given: JobPayload) -> None:
     config = TrialConfig.from_document(json.loads(given.sections_json))
     job_course.prepare_process(given, config)
     trial = FunctionTrial(config, str(given.function), given.required_metrics, given.device)
-    job_course.run_trial_job(trial, given, Silent())
+    job_course.run_trial_job(lambda: trial, given, hear_nothing)
     trial.unload_function()
 
 
@@ -94,7 +91,7 @@ def main() -> None:
         folder = Path(place)
         (folder / "an_empty_function.py").write_text(FUNCTION)
         one = job(folder, "cuda" if given.gpu else "cpu")
-        first, *fresh = seconds(lambda: run_job_in_fresh_process(one, Silent()), given.trials + 1)
+        first, *fresh = seconds(lambda: run_job_in_fresh_process(one, hear_nothing), given.trials + 1)
         (_, *reused) = seconds(lambda: in_this_process(one), given.trials + 1)
     print(
         f"first {first:.2f} s, fresh {statistics.median(fresh):.3f} s ({min(fresh):.3f} to {max(fresh):.3f}),", end=" "

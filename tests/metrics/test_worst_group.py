@@ -235,6 +235,18 @@ def test_many_groups_without_metrics_of_their_own_are_told_together_where_they_c
     assert "together 10 of 20 right (30% to 70%)" in told.short_sentences()[0]
 
 
+def test_groups_none_of_which_is_large_or_known_are_told_to_be_too_small_once() -> None:
+    values = {"accuracy": 0.75, "conflicting_accuracy": 0.5, "worst_group_accuracy": 0.0}
+    counts = GroupCounts.from_metrics("test", [[8, 0, 4], [4, 8, 4], [4, 4, 8]], values.get, aligned=[0, 1, 2])
+    told = find_worst_group(counts, None, None)
+    assert told is not None
+    (first, *others) = told.sentences()
+    assert first.startswith("On test none of the 8 groups has 10 samples or more")
+    assert "conflict with the bias 10 of 20 right (30% to 70%); over all 75.0% are right" in first
+    assert (told.first_sentence().startswith(first), told.short_sentences()[0]) == (True, first)
+    assert not any("too" in other for other in (*others, *told.short_sentences()[1:]))
+
+
 @pytest.mark.parametrize(("samples", "aligned"), [([[40, 8], [8, 60]], None), ([[40, 8], [18, 60]], [0, 1])])
 def test_groups_against_the_bias_are_not_told_together_where_one_is_large_or_none_is_known(
     samples: list[list[int]], aligned: list[int] | None

@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from study.analysis.statistics import formatting
+from study.home.record import EpochMetrics, TrialRecord
 from study.ranking import SeedStatistics, seed_statistics
-from study.ranking.difference import Difference, find_root, mean_difference, selection_adjusted_t
+from study.ranking.difference import Arm, Difference, find_root, mean_difference, selection_adjusted_t
+from study.spec import load_study
 
 SPREADS = st.builds(SeedStatistics, st.floats(0, 1), st.none() | st.floats(0, 0.5), st.integers(2, 9))
 
@@ -196,3 +198,21 @@ def test_an_interval_is_told_without_scipys_optimizers() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {"scipy.optimize", "torch", "pandas"} & set(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("name", "scale", "expected"),
+    [("val/accuracy", 1.0, (-1.0, 1.0)), ("val/accuracy", 100.0, None), ("val/log_loss", 1.0, None)],
+)
+def test_an_interval_ends_where_the_metric_does(name: str, scale: float, expected: tuple[float, float] | None) -> None:
+    """Two seeds are so few that Student's interval reaches beyond all values of an accuracy; not of a percentage."""
+    arms = []
+    for label, values in (("trial 1", (0.9, 0.1)), ("baseline", (0.1, 0.5))):
+        reports = [[EpochMetrics(1, {name: scale * value})] for value in values]
+        trials = [TrialRecord(0, "confirm", {}, seed, state="complete", reports=of) for seed, of in enumerate(reports)]
+        arms.append(Arm(label, 0, trials, load_study("fairkl_digits")))
+    one, other = arms
+    unbounded = mean_difference(one.metric_by_seed(name), other.metric_by_seed(name))
+    low, high = unbounded.interval
+    assert (low < -scale, high > scale) == (True, True)
+    assert one.difference_to(other, name).interval == (expected or unbounded.interval)

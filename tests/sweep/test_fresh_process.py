@@ -7,7 +7,7 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -22,7 +22,7 @@ from study.sweep import fresh_process
 from study.sweep.failures import TrialFailedError
 from study.sweep.fresh_process import run_job_in_fresh_process
 from study.sweep.host_memory import MemoryLimit
-from study.sweep.job_payload import JobPayload
+from study.sweep.job_payload import JobPayload, JobReport
 from study.training import TrainOptions, TrialConfig
 from study.upstream.scratch import TRIAL_FOLDER_PREFIX
 
@@ -38,19 +38,14 @@ class Heard:
         self.why = ""
         self._stop = stop
 
-    def on_start(self, behind: int, note: str | None, device: Mapping[str, str]) -> None:
-        self.started = behind, note
-
-    def on_report(self, metrics: Mapping[str, float], epoch: int | None = None) -> None:
-        self.epochs.append({name: value for name, value in metrics.items() if "/" in name and name[:4] == "val/"})
-        if epoch == self._stop:
-            sys.exit(0)
-
-    def on_divergence(self, why: str) -> None:
-        self.why = why
-
-    def on_no_test_metrics(self, why: str) -> None:
-        self.why = why
+    def __call__(self, report: JobReport) -> None:
+        if "behind" in report:
+            self.started = report["behind"], report["note"]
+        if "metrics" in report:
+            self.epochs.append({name: value for name, value in report["metrics"].items() if name[:4] == "val/"})
+            if report.get("epoch") == self._stop:
+                sys.exit(0)
+        self.why = report.get("diverged") or report.get("untested") or self.why
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -340,8 +335,8 @@ from test_fresh_process import Functions, Heard
 from study.sweep.fresh_process import run_job_in_fresh_process
 mine = Functions(Path({folder!r}), {folder!r}, "mine_that_cleans")
 class Listener(Heard):
-    def on_report(self, metrics, epoch=None):
-        if {killed_on_report}:
+    def __call__(self, report):
+        if {killed_on_report} and "metrics" in report:
             os.kill(os.getpid(), signal.SIGKILL)
 run_job_in_fresh_process(mine.job("cleans", file={said!r}, **{config}), Listener())
 """

@@ -60,9 +60,9 @@ def job(config, **_):
 
     worker.CLEAN_UP_TIMEOUT_S = 1.0
     listener, job = worker.TuneListener(0), config["job"]
-    listener.on_start(0, None, {})
+    listener({"behind": 0, "note": None, "device": {}})
     try:
-        listener.on_report({"val/accuracy": 0.5}, 1)
+        listener({"metrics": {"val/accuracy": 0.5}, "epoch": 1})
     finally:
         while job.trial == 0:
             time.sleep(1)

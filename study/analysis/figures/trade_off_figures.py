@@ -28,6 +28,7 @@ from study.analysis.figures.style import (
     wrap_metric_name,
 )
 from study.analysis.statistics import formatting
+from study.metrics import GAP_METRICS
 from study.ranking import Candidate, FittedReference, Results, SeedStatistics, seed_statistics
 from study.ranking.chosen_epoch import metric_at_chosen_epoch
 from study.ranking.difference import Arm, to_arm
@@ -38,14 +39,6 @@ MetricPair = tuple[float, float]
 
 HOLLOW_MARK: MarkStyle = {"color": "white", "edgecolors": GREY, "linewidths": 1.2}
 """How the mark of a configuration that breaks a limit differs from others."""
-
-FAIRNESS_GAP_METRICS = (
-    "equalized_odds",
-    "equalized_odds_difference",
-    "equal_opportunity",
-    "demographic_parity",
-    "accuracy_parity",
-)
 
 
 @with_figure_style
@@ -115,9 +108,9 @@ def trade_off_metrics(results: Results) -> tuple[str, str] | None:
         return across, up
     split, name = results.spec.metric.split("/")
     reported = _reported_metrics(results)
-    if name in FAIRNESS_GAP_METRICS:
+    if name in GAP_METRICS:
         return (results.spec.metric, f"{split}/accuracy") if f"{split}/accuracy" in reported else None
-    gap = next((gap for gap in FAIRNESS_GAP_METRICS if f"{split}/{gap}" in reported), None)
+    gap = next((gap for gap in GAP_METRICS if f"{split}/{gap}" in reported), None)
     return (f"{split}/{gap}", results.spec.metric) if gap and results.spec.metric in reported else None
 
 

@@ -8,9 +8,8 @@ from study.analysis.report.pareto_front_section import front_statements
 from study.analysis.report.reference_sentences import reference_statements
 from study.analysis.statistics import formatting
 from study.analysis.statistics.debiasing_metrics import (
-    ClassBelowChance,
     NoBetterThanChance,
-    find_class_below_chance,
+    class_below_chance_statements,
     find_no_better_than_chance,
     n_samples_of_accuracy,
     statistics_with_error,
@@ -100,12 +99,11 @@ def conclusion_statements(results: Results) -> list[Statement]:
     if spec.final_seeds is not None:
         if final is None:
             return [NoResultYet("final")]
-        lost = _class_below_chance(results, model_arm(results) or final)
         return [
             *small_split_statements(results, final),
             *_final_values(results, final),
             *_ensemble_values(results),
-            *lost,
+            *class_below_chance_statements(results.record, model_arm(results) or final),
             *suspicious_result_statements(results, final),
         ]
     if best is None:
@@ -120,12 +118,11 @@ def conclusion_statements(results: Results) -> list[Statement]:
     stays = results.reference_as_result and to_arm(spec, results.reference_as_result)
     if stays:
         front = front_statements(results) if spec.objective.has_several_metrics else ()
-        lost = _class_below_chance(results, stays)
         return [
             *small_split_statements(results, stays),
             *beside,
             *front,
-            *lost,
+            *class_below_chance_statements(results.record, stays),
             *suspicious_result_statements(results, stays),
         ]
     little = list(small_split_statements(results, best))
@@ -135,8 +132,9 @@ def conclusion_statements(results: Results) -> list[Statement]:
     if reference:
         after = [*of_a_rule, *incumbent_stays(results), *suspicious_result_statements(results, best)]
         gained = list(_gain_statements(results, reference, best, is_guess))
-        gained += [] if is_guess else _debiasing_not_needed(results, reference, best)
-        gained += [] if is_guess else _class_below_chance(results, to_arm(spec, results.ranked_all[0]))
+        if not is_guess:
+            gained += _debiasing_not_needed(results, reference, best)
+            gained += class_below_chance_statements(results.record, to_arm(spec, results.ranked_all[0]))
         return [*little, *gained, *beside, *after]
     if has_single_configuration(results):
         return [ValueReached("alone", best), *beside, *of_a_rule, *suspicious_result_statements(results, best)]
@@ -314,11 +312,6 @@ def small_split_statements(results: Results, arm: Arm) -> Iterator[SplitTooSmall
         if found and found.is_proportion and (found.split_error or 0.0) >= MIN_SMALL_SPLIT_ERROR:
             count = n_samples_of_accuracy(results.record, arm, name.split("/")[0], "conflicting_accuracy")
             yield SplitTooSmall(name, arm, found.confidence_interval(), count)
-
-
-def _class_below_chance(results: Results, arm: Arm) -> Iterator[ClassBelowChance]:
-    if lost := find_class_below_chance(results.record, arm):
-        yield lost
 
 
 class FinalTrainingReached(Statement):

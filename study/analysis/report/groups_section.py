@@ -1,7 +1,6 @@
 """The report's section on the groups of class and bias class: a grid of how many are right in each."""
 
 from collections.abc import Iterator, Sequence
-from itertools import chain
 
 import pandas as pd
 
@@ -19,16 +18,34 @@ from study.ranking import Results
 from study.ranking.difference import Arm
 from study.ranking.final_model import model_arm
 
+GRID_NOTE = (
+    f"In brackets are groups of fewer than {MIN_SHOWN_GROUP_SAMPLES} samples, too few to judge. The metric "
+    "group_Y_S_accuracy is of row Y and column S, counted from 0."
+)
+
 
 def groups_section(results: Results) -> PageSection | None:
     """Return a grid for the test split where it was read, else for validation, or why there is none.
 
     Both where the groups that conflict with the bias are too small on test alone. None where groups are not counted.
     """
-    grids = [grid for split in ("test", "val") if (grid := _split_grid(results, split))]
-    blocks = list(chain.from_iterable(grids if _shows_both_splits(results) else grids[:1]))
+    grids = _known_grids(results, "test", "val")
+    blocks = _with_notes(grids if _shows_both_splits(results) else grids[:1])
     blocks = blocks or list(map(Paragraph, _why_no_grid(results)))
     return PageSection("Groups", blocks) if blocks else None
+
+
+def _known_grids(results: Results, *splits: str) -> list[tuple[TableBlock, str]]:
+    """Return the grids of the splits that have one, each with what it shows."""
+    return [grid for split in splits if (grid := _split_grid(results, split))]
+
+
+def _with_notes(grids: Sequence[tuple[TableBlock, str]]) -> list[Block]:
+    """Return each grid with its note, the last with what is true of all."""
+    blocks: list[Block] = []
+    for place, (grid, note) in enumerate(grids, 1):
+        blocks += [grid, Paragraph(f"{note} {GRID_NOTE}" if place == len(grids) else note)]
+    return blocks
 
 
 def _shows_both_splits(results: Results) -> bool:
@@ -55,15 +72,15 @@ def _why_no_grid(results: Results) -> Iterator[str]:
     )
 
 
-def _split_grid(results: Results, split: str) -> list[Block]:
-    """Return the grid of a split and what it shows; nothing where no group has a metric of its own."""
+def _split_grid(results: Results, split: str) -> tuple[TableBlock, str] | None:
+    """Return the grid of a split and what it shows; None where no group has a metric of its own."""
     counts = [
         (arm, found)
         for arm in _grid_arms(results)
         if (found := group_counts_of_arm(results.record, arm, split)) and found.by_cell
     ]
     if not counts:
-        return []
+        return None
     names, (arm, result) = results.record.group_sample_counts, counts[-1]
     biases = [group_names.class_name(names.biases, place) for place in range(len(result.samples[0]))]
     rows = [
@@ -74,12 +91,8 @@ def _split_grid(results: Results, split: str) -> list[Block]:
     frame.insert(0, "class ↓ bias class →", [group_names.class_name(names.classes, y) for y in range(len(rows))])
     which = f", {' → '.join(arm.label_in_sentence for arm, _ in counts)}" if len(counts) > 1 else ""
     which += _folds_text([arm for arm, _ in counts], split)
-    note = (
-        f"How many of each group's samples on {split} are right{which}; the bar is that of {arm.label_in_sentence}. In "
-        f"brackets are groups of fewer than {MIN_SHOWN_GROUP_SAMPLES} samples, too few to judge. The metric "
-        "group_Y_S_accuracy is of row Y and column S, counted from 0."
-    )
-    return [TableBlock(frame, [[None, *row] for row in shares]), Paragraph(note)]
+    note = f"How many of each group's samples on {split} are right{which}; the bar is that of {arm.label_in_sentence}."
+    return TableBlock(frame, [[None, *row] for row in shares]), note
 
 
 def _folds_text(arms: Sequence[Arm], split: str) -> str:
@@ -129,7 +142,7 @@ def group_blocks(results: Results) -> Iterator[Block]:
     ]
     splits = list(dict.fromkeys(name.split("/")[0] for name in names))
     if len(splits) > 1 and not _shows_both_splits(results):
-        yield from _split_grid(results, "val")
+        yield from _with_notes(_known_grids(results, "val"))
     by_sentence: dict[str, list[str]] = {}
     for split in splits:
         if cells := record.group_sample_counts.cells.get(split):

@@ -309,25 +309,17 @@ def references_table(results: Results, metrics: list[str]) -> "pd.DataFrame":
     """Return a row of text for the baseline, each reference and the search's best; empty without references."""
     import pandas as pd
 
-    found = results.references
-    if not found:
+    if not results.references:
         return pd.DataFrame()
-    reference, best = results.baseline_and_best_arms
-    stays = results.reference_as_result
-    baseline = [("the baseline", reference)] if reference else []
-    searched = [(f"the search: {best.label}", best)] if best else []
-    rows = [_references_table_row(words, metrics, arm) for words, arm in baseline]
-    rows += [
-        _references_table_row(one.name_with_needs + (" (the result)" if one == stays else ""), metrics, one)
-        for one in found
-    ]
-    return pd.DataFrame(rows + [_references_table_row(words, metrics, arm) for words, arm in searched])
-
-
-def _references_table_row(words: str, metrics: list[str], of: Arm | FittedReference) -> dict[str, str]:
-    if isinstance(of, FittedReference):
-        return {"what": words, **{name: formatting.format_metric_value(name, of.metrics.get(name)) for name in metrics}}
-    return {"what": words, **{name: formatting.format_arm_mean(of, name) for name in metrics}}
+    (reference, best), stays = results.baseline_and_best_arms, results.reference_as_result
+    arms = {"the baseline": reference} | {
+        one.name_with_needs + " (the result)" * (one == stays): to_arm(results.spec, one) for one in results.references
+    }
+    arms |= {f"the search: {best.label}": best} if best else {}
+    told = [(words, arm) for words, arm in arms.items() if arm]
+    return pd.DataFrame(
+        [{"what": words} | {name: formatting.format_arm_mean(arm, name) for name in metrics} for words, arm in told]
+    )
 
 
 def references_frame(record: StudyRecord) -> "pd.DataFrame":

@@ -38,10 +38,10 @@ from study.analysis.statistics.ablation_effects import (
 from study.analysis.statistics.compare_studies import ComparedStudy, difference_text, printed_comparison
 from study.analysis.tables import report_tables
 from study.analysis.tables.printed_grid import ablation_notes, printed_ablation
-from study.data.dataset import DatasetSummary
+from study.data.dataset import DatasetSummary, fingerprint_without_fold
 from study.home.events import event_to_entry
 from study.home.provenance import device_text, used_devices
-from study.metrics import find_metric
+from study.metrics import find_metric, is_standard_error
 from study.ranking import Results
 from study.ranking.ablation_steps import Ablation, includes_choosing_seed, requested_ablation, trials_by_configuration
 from study.ranking.chosen_epoch import chosen_epoch_text
@@ -317,6 +317,7 @@ def build_report_page(
     others = [figure for figure in figures if figure.name not in ("seeds", "front")]
     first = report_tables.printed_first_table(results)
     summary = report_tables.printed_summary(results)
+    summary = summary.loc[[not is_standard_error(metric) for metric in summary.get("metric", ())]]
     configurations = report_tables.printed_configurations(results)
     figure_notes = list(map(Paragraph, why_search_figures_missing(results, pictures)))
     with_references = references_table(results, report_tables.first_table_metrics(results))
@@ -498,8 +499,10 @@ def data_set_rows(datasets: Mapping[str, DatasetSummary]) -> Iterator[tuple[str,
     for data in datasets.values():
         rows = ", ".join(f"{count} {split}" for split, count in data["rows"].items() if count)
         shape = " x ".join(map(str, data.get("shape", ())))
-        parts = [f"{rows}; each {shape}"] if rows else []
-        parts += [f"fingerprint {data['digest']}", *([f"from {', '.join(data['sources'])}"] if data["sources"] else [])]
+        fingerprint = fingerprint_without_fold(data["digest"])
+        of_fold = " where the first fold is val" if fingerprint != data["digest"] and data["rows"].get("val") else ""
+        parts = [f"{rows}{of_fold}; {shape} numbers each"] if rows else []
+        parts += [f"fingerprint {fingerprint}", *([f"from {', '.join(data['sources'])}"] if data["sources"] else [])]
         yield f"data set {data['title']}", "; ".join(parts)
 
 

@@ -65,15 +65,13 @@ def rules_section(results: Results) -> PageSection | None:
     table = judge_rule_picks(results)
     if len(table.results) < 2:
         return None
-    notes: list[Block] = [Paragraph(" ".join(sentences)) for sentences in _rule_notes(results, table) if sentences]
+    told = (
+        cost_of_rule_choice(results.spec, table),
+        _choice_sentences(results),
+        _test_reading_sentences(results, table),
+    )
+    notes: list[Block] = [Paragraph(note) for note in map(" ".join, told) if note]
     return PageSection(RULES_TITLE, [TableBlock(rule_picks_table(results.spec, table)), *notes], folded=True)
-
-
-def _rule_notes(results: Results, table: RulePickResults) -> Iterator[list[str]]:
-    """Yield the sentences of each paragraph."""
-    yield list(cost_of_rule_choice(results.spec, table))
-    yield list(_choice_sentences(results))
-    yield list(_test_reading_sentences(results, table))
 
 
 def cost_of_rule_choice(spec: StudySpec, table: RulePickResults) -> Iterator[str]:

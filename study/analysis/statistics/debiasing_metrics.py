@@ -1,7 +1,7 @@
 """The metrics that a study of debiasing is about, before its own: worst group, conflicting samples, gaps of groups."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from study.analysis.statistics import formatting
 from study.home.record import StudyRecord
@@ -176,13 +176,13 @@ class ClassBelowChance(Statement):
         )
 
 
-def find_class_below_chance(record: StudyRecord, arm: Arm) -> ClassBelowChance | None:
-    """Tell whether an arm's least recognised class is below guessing: on test or, where that is unread, validation."""
+def class_below_chance_statements(record: StudyRecord, arm: Arm) -> Iterator[ClassBelowChance]:
+    """Yield if an arm's least recognised class is below guessing: on test or, where that is unread, validation."""
     for split in ("test", "val"):
         cells, name = cells_of_arm(record, arm, split), f"{split}/worst_class_accuracy"
         found = arm.metric_statistics(name) if cells else None
         if cells and found:
             sizes, chance = [sum(class_) for class_ in cells], 1 / len(cells)
-            is_uneven = min(sizes) < max(sizes) / 2
-            return ClassBelowChance(name, arm, chance, is_uneven) if found.mean < chance else None
-    return None
+            if found.mean < chance:
+                yield ClassBelowChance(name, arm, chance, min(sizes) < max(sizes) / 2)
+            return

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from study.knobs import Value
 from study.metrics import (
@@ -13,11 +12,8 @@ from study.metrics import (
     is_whole_count,
 )
 from study.ranking import Results, SeedStatistics
+from study.ranking.difference import Arm, Difference
 from study.spec import StudySpec
-
-if TYPE_CHECKING:
-    from study.ranking.difference import Arm, Difference
-
 
 MISSING_TEXT = "-"
 
@@ -57,7 +53,7 @@ def format_mean(metric: str, spread: SeedStatistics | None) -> str:
     return format_metric(metric, spread.mean, spread.standard_deviation)
 
 
-def format_arm_mean(arm: "Arm", metric: str) -> str:
+def format_arm_mean(arm: Arm, metric: str) -> str:
     """Return the `format_mean` of an arm's metric."""
     return format_mean(metric, arm.metric_statistics(metric))
 
@@ -94,12 +90,12 @@ MAX_DECIMALS = 12
 """Largest number of decimals: what is smaller is the noise of rounding."""
 
 
-def repeats_text(difference: "Difference") -> str:
+def repeats_text(difference: Difference) -> str:
     """Return what each has the same value where an interval has no width: every seed, or every draw of the samples."""
     return "every draw of the samples" if difference.is_over_samples else "every seed"
 
 
-def alike_text(difference: "Difference") -> str:
+def alike_text(difference: Difference) -> str:
     """Return what stands for an interval without a width, which says nothing: `on every seed alike`."""
     return f"on {repeats_text(difference)} alike"
 
@@ -108,14 +104,12 @@ TOO_FEW_SEEDS_TEXT = "too few seeds to judge"
 """Stands for an interval that two seeds alone make so wide that it holds zero."""
 
 
-def shown_ends(difference: "Difference") -> Sequence[float]:
+def shown_ends(difference: Difference) -> Sequence[float]:
     """Return the ends of an interval that are printed; none where words stand in its place."""
     return () if difference.is_unclear_for_few_seeds else difference.interval or ()
 
 
-def difference_with_interval(
-    metric: str, difference: "Difference", words: str = "95% interval ", where: str = ""
-) -> str:
+def difference_with_interval(metric: str, difference: Difference, words: str = "95% interval ", where: str = "") -> str:
     """Return `+16.0 points (95% interval +12.1 to +19.9)`; the change alone where there is no interval.
 
     Args:
@@ -130,7 +124,7 @@ def difference_with_interval(
     return f"{text} ({'' if difference.is_unclear_for_few_seeds else words}{format_interval(metric, difference)})"
 
 
-def format_interval(metric: str, difference: "Difference") -> str:
+def format_interval(metric: str, difference: Difference) -> str:
     """Return `+12.1 to +19.9`, in the unit of `format_difference`; words in its place where it says nothing."""
     if difference.interval is None:
         return MISSING_TEXT
@@ -141,7 +135,7 @@ def format_interval(metric: str, difference: "Difference") -> str:
     return " to ".join(_numbers_in_unit(metric, *difference.interval))
 
 
-def difference_with_verdict(metric: str, difference: "Difference", better: bool, over: str, where: str = "") -> str:
+def difference_with_verdict(metric: str, difference: Difference, better: bool, over: str, where: str = "") -> str:
     """Return the `difference_with_interval` of a difference, and whether it is beyond the spread over seeds.
 
     Args:
@@ -233,7 +227,7 @@ def rerun_seeds_text(spec: StudySpec) -> str:
     return "fresh seeds" if spec.folds is None else "all folds"
 
 
-def folds_and_seeds_text(arm: "Arm", metric: str) -> str:
+def folds_and_seeds_text(arm: Arm, metric: str) -> str:
     """Return the folds and seeds behind an arm's value of a metric, in words."""
     return seeds_text(arm.metric_seeds(metric), len({trial.fold for trial in arm.trials} - {None}))
 

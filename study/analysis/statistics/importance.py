@@ -3,8 +3,8 @@
 import math
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from itertools import combinations
+from dataclasses import dataclass, field, replace
+from itertools import chain, combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -47,24 +47,6 @@ NEGLIGIBLE_SHARE = 0.01
 
 
 @dataclass(frozen=True)
-class ShareDraws:
-    """Draws of shares of the variance; in each draw all of them and the remainder add up to 1.
-
-    Attributes:
-        main_shares: (draws, inputs).
-        interaction_shares: (draws,), of all pairs.
-    """
-
-    main_shares: Array
-    interaction_shares: Array
-
-    @property
-    def remainder_shares(self) -> Array:
-        """Share of each draw that inputs and pairs leave: (draws,)."""
-        return 1.0 - self.main_shares.sum(1) - self.interaction_shares
-
-
-@dataclass(frozen=True)
 class VarianceShare:
     """A share of the variance, with its shortest 95% interval."""
 
@@ -82,13 +64,19 @@ class VarianceShare:
         return cls(float(draws.mean()), low if low >= NEGLIGIBLE_SHARE else 0.0, high)
 
 
-def draw_variance_shares(inputs: Sequence[Array], weights: Sequence[Array], responses: Array) -> ShareDraws:
+def draw_variance_shares(
+    inputs: Sequence[Array], weights: Sequence[Array], responses: Array
+) -> tuple[Array, Array, Array]:
     """Draw the shares of the inputs, and of their pairs, from their posterior.
 
     Args:
         inputs: for each input its columns, (N, columns).
         weights: for each input its columns' expected squared sizes, relative to one another.
         responses: (N,).
+
+    Returns:
+        The shares of each input, (draws, inputs), of all pairs and of the remainder, (draws,); in each draw all of them
+        add up to 1.
     """
     middle, scale = responses.mean(), max(float(responses.std()), 1e-12)
     targets = (responses - middle) / scale
@@ -102,7 +90,8 @@ def draw_variance_shares(inputs: Sequence[Array], weights: Sequence[Array], resp
     group = np.repeat(np.arange(len(sizes)), sizes)
     scales = np.repeat([MAIN_PRIOR_SCALE, PAIR_PRIOR_SCALE], [len(inputs), len(pairs)])
     drawn = _draw_by_gibbs_sampler(design, targets, relative, group, scales)
-    return ShareDraws(drawn[:, : len(inputs)], drawn[:, len(inputs) :].sum(1))
+    alone, together = drawn[:, : len(inputs)], drawn[:, len(inputs) :].sum(1)
+    return alone, together, 1.0 - alone.sum(1) - together
 
 
 def _draw_by_gibbs_sampler(
@@ -303,32 +292,27 @@ def compute_importances(results: Results) -> Importances:
         return Importances(why_missing=f"{there}, {MIN_IMPORTANCE_TRIALS} are needed")
     if np.ptp(responses) == 0:
         return Importances(why_missing="all trials have the same value")
-    found, rest = Importances(), 0
-    for members, keys in _group_by_trials(results.spec, trials).items():
-        if len(members) < MIN_IMPORTANCE_TRIALS or np.ptp(responses[list(members)]) == 0:
-            continue
-        of_group = _importances_of_group(results, [trials[place] for place in members], responses[list(members)], keys)
-        found.share_by_key.update(of_group.share_by_key)
-        found.n_trials_by_key.update(of_group.n_trials_by_key)
-        if len(members) > rest:
-            rest = len(members)
-            found = Importances(
-                found.share_by_key, found.n_trials_by_key, of_group.interactions_share, of_group.remainder_share
-            )
-    if not found.share_by_key:
+    found = [
+        _importances_of_group(results, [trials[place] for place in members], responses[list(members)], keys)
+        for members, keys in _group_by_trials(results.spec, trials).items()
+        if len(members) >= MIN_IMPORTANCE_TRIALS and np.ptp(responses[list(members)]) > 0
+    ]
+    if not found:
         return Importances(why_missing=f"no parameter has {MIN_IMPORTANCE_TRIALS} trials")
-    shares = dict(sorted(found.share_by_key.items(), key=lambda item: -item[1].value))
-    selected = any(trial.state == "pruned" for trial in results.record.trials_of_stages("search"))
-    return Importances(shares, found.n_trials_by_key, found.interactions_share, found.remainder_share, selected)
+    shares = sorted(chain.from_iterable(one.share_by_key.items() for one in found), key=lambda item: -item[1].value)
+    return replace(
+        found[0],  # of the most trials
+        share_by_key=dict(shares),
+        n_trials_by_key=dict(chain.from_iterable(one.n_trials_by_key.items() for one in found)),
+        are_trials_selected=any(trial.state == "pruned" for trial in results.record.trials_of_stages("search")),
+    )
 
 
 def _complete_trials_and_metric(results: Results) -> tuple[list[TrialRecord], NDArray[np.float64]]:
     """Return the complete trials by number, and their values."""
-    ranked = results.ranked_by_search_value
+    ranked = sorted(results.ranked_by_search_value, key=lambda candidate: candidate.trial.number)
     complete = [candidate for candidate in ranked if _is_within_space(candidate.trial, results.spec)]
-    complete.sort(key=lambda candidate: candidate.trial.number)
-    values = np.array([candidate.search_value for candidate in complete])
-    return [candidate.trial for candidate in complete], values
+    return [candidate.trial for candidate in complete], np.array([candidate.search_value for candidate in complete])
 
 
 def _is_within_space(trial: TrialRecord, spec: StudySpec) -> bool:
@@ -356,11 +340,11 @@ def _importances_of_group(
     params = [trial.params for trial in trials]
     inputs = [axis.design_columns(params) for axis in shared.values()]
     weights = [axis.column_weights for axis in shared.values()]
-    shares = draw_variance_shares(inputs, weights, responses)
-    alone = {key: VarianceShare.from_draws(draws) for key, draws in zip(shared, shares.main_shares.T, strict=True)}
+    alone, together, remainder = draw_variance_shares(inputs, weights, responses)
+    share_by_key = {key: VarianceShare.from_draws(draws) for key, draws in zip(shared, alone.T, strict=True)}
     return Importances(
-        {key: alone[key] for key in keys},
+        {key: share_by_key[key] for key in keys},
         dict.fromkeys(keys, len(trials)),
-        VarianceShare.from_draws(shares.interaction_shares) if len(shared) > 1 else None,
-        VarianceShare.from_draws(shares.remainder_shares),
+        VarianceShare.from_draws(together) if len(shared) > 1 else None,
+        VarianceShare.from_draws(remainder),
     )

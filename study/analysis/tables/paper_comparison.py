@@ -1,7 +1,7 @@
 """Our cells beside a paper's, in the paper's layout, with a verdict for each pair; and whether its claims hold."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import fmean
@@ -190,6 +190,7 @@ def _rounded_mean(cell: MetricCell) -> float:
 
 
 OUR_LINE, PAPER_LINE, VERDICT_LINE = "ours", "paper", "verdict"
+NO_VERDICT = "no verdict"
 
 CellPlace = tuple[str, str]
 
@@ -199,32 +200,42 @@ def compare_with_paper(
     columns: Sequence[str],
     ours: Mapping[CellPlace, MetricCell],
     paper: Mapping[CellPlace, PrintedEntry],
+    missing: Mapping[CellPlace, str],
+    unjudged: Collection[CellPlace],
 ) -> PrintedGrid:
     """Tabulate three lines per row: our numbers, the paper's, the verdicts.
 
-    A row without any cell of ours has the paper's line alone; a row in which the paper prints nothing has ours alone. A
-    cell of which the paper prints nothing has no verdict.
+    A row without any cell of ours has the paper's line alone, with the reasons; a row in which the paper prints nothing
+    has ours alone. A cell of which the paper prints nothing has no verdict.
 
     Args:
         rows, columns: labels, in the printed order.
         ours: by the labels of row and column; a cell that has not run yet may be in it, empty.
         paper: the same; `statistics` in the unit of ours, None where nothing is printed, without a deviation where the
             paper prints no spread or does not say of how many values.
+        missing: why a cell of ours has no number.
+        unjudged: the cells on which there is no verdict.
     """
     our_cells = list(ours.values())
     lines: list[tuple[CellPlace, list[PrintedEntry]]] = []
     for row in rows:
-        paper_entries = [paper.get((row, column), PrintedEntry()) for column in columns]
-        if not any((row, column) in ours for column in columns):
-            lines.append(((row, f"{PAPER_LINE} (published only)"), paper_entries))
+        places = [(row, column) for column in columns]
+        paper_entries = [paper.get(place, PrintedEntry()) for place in places]
+        if not any(place in ours for place in places):
+            why = dict.fromkeys(missing[place] for place in places if place in missing)
+            lines.append(((row, f"{PAPER_LINE} ({', '.join(why)})"), paper_entries))
             continue
-        our_row = [ours.get((row, column)) for column in columns]
-        our_entries = [to_entry(cell, our_cells, OUR_LINE) if cell else PrintedEntry() for cell in our_row]
+        found = (to_entry(ours[place], our_cells, OUR_LINE) if place in ours else PrintedEntry() for place in places)
+        our_entries = [
+            replace(entry, remark=missing.get(place, entry.remark)) for place, entry in zip(places, found, strict=True)
+        ]
         our_line = ((row, OUR_LINE), our_entries)
         if all(entry == PrintedEntry() for entry in paper_entries):
             lines.append(our_line)
             continue
-        verdicts = [_verdict_entry(cell, entry) for cell, entry in zip(our_row, paper_entries, strict=True)]
+        judged = {place: _verdict_text(ours.get(place), paper.get(place)) for place in places if place not in missing}
+        judged |= {place: NO_VERDICT for place in judged if place in unjudged}
+        verdicts = [PrintedEntry(remark=judged.get(place, "")) for place in places]
         lines += [our_line, ((row, PAPER_LINE), paper_entries), ((row, VERDICT_LINE), verdicts)]
     notes = [*cell_notes(our_cells, gaps_in_percent=True), VERDICT_RULE]
     return PrintedGrid(
@@ -238,8 +249,8 @@ def compare_with_paper(
     )
 
 
-def _verdict_entry(ours: MetricCell | None, paper: PrintedEntry) -> PrintedEntry:
-    return PrintedEntry(remark=judge_cell(ours, paper.statistics) if ours and paper.statistics else "")
+def _verdict_text(ours: MetricCell | None, paper: PrintedEntry | None) -> str:
+    return judge_cell(ours, paper.statistics) if ours and paper and paper.statistics else ""
 
 
 def claims_table(results: Mapping[str, ClaimResult]) -> pd.DataFrame:

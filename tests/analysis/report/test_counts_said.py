@@ -144,6 +144,9 @@ def test_the_worst_group_is_named_with_its_size() -> None:
     compared, error = (block.text for block in group_blocks(Results(ONE, told)) if isinstance(block, Paragraph))
     assert "equalized_odds is no number: of class 'dog' no two groups have samples" in compared
     assert error.startswith("The split's error is the standard error of the value of trial 0, because the split is a")
+    (every,) = [one for one in build_report_page(Results(ONE, told), ()).sections if one.title == "Every metric"]
+    assert isinstance(every.blocks[0], TableBlock)
+    assert not any("standard_error" in name for name in every.blocks[0].frame["metric"])
     gap = record(Told("search", [0.6], further={**own, "val/equalized_odds": 0.1}))
     gap.group_sample_counts = replace(told.group_sample_counts, cells={"val": [[40, 8], [4, 30]]})
     told_of = "equalized_odds compares groups of the classes 'cat', 'dog'; equal_opportunity compares groups of the "

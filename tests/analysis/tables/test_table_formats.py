@@ -174,11 +174,12 @@ PAPER = {
         (("old", "0.99"), 0.5, None),
     ]
 }
+MISSING = {("old", "0.99"): "published only", ("old", "0.9"): "published only"}
 
 
 def test_ours_beside_the_papers() -> None:
     found = to_markdown(
-        compare_with_paper(["CE", "new", "old"], ["0.99", "0.9"], OURS, PAPER), best="column"
+        compare_with_paper(["CE", "new", "old"], ["0.99", "0.9"], OURS, PAPER, MISSING, ()), best="column"
     ).splitlines()
     assert found[:9] == [
         "|  |  | 0.99 | 0.9 |",
@@ -195,7 +196,7 @@ def test_ours_beside_the_papers() -> None:
 
 
 def test_a_row_label_is_printed_once_in_latex() -> None:
-    lines = to_latex(compare_with_paper(["CE"], ["0.99", "0.9"], OURS, PAPER)).splitlines()
+    lines = to_latex(compare_with_paper(["CE"], ["0.99", "0.9"], OURS, PAPER, {}, ())).splitlines()
     assert lines[7:10] == [
         r"CE & ours & 61.0 $\pm$ 1.0 (3) & 90.0 (1) \\",
         r" & paper & 70.0 $\pm$ 1.0 & 90.0 $\pm$ 1.0 \\",
