@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from study.analysis.statistics.ablation_effects import load_ablation as load_ablation
     from study.analysis.statistics.parameter_tables import ablation as ablation
     from study.analysis.statistics.parameter_tables import sensitivity as sensitivity
+    from study.analysis.statistics.rule_pick_results import picks_frame as picks_frame
     from study.analysis.statistics.trials_frame import epochs_frame as epochs_frame
     from study.analysis.statistics.trials_frame import load as load
     from study.analysis.statistics.trials_frame import trials_frame as trials_frame
-    from study.analysis.statistics.rule_pick_results import picks_frame as picks_frame
     from study.analysis.tables.table_formats import to_csv as to_csv
     from study.analysis.tables.table_formats import to_latex as to_latex
     from study.analysis.tables.table_formats import to_markdown as to_markdown
