@@ -15,8 +15,8 @@ from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
 from study.metrics import format_metric
 from study.ranking import Candidate, FittedReference, Results, SeedStatistics, study_summary
+from study.ranking.arms import is_fitted_once, to_arm
 from study.ranking.candidate_selection import CandidateSelection, trials_judged_by
-from study.ranking.difference import is_fitted_once, to_arm
 from study.ranking.final_model import ensemble_statistics, model_arm
 from study.ranking.json_documents import to_plain_dict
 from study.spec import StudySpec

@@ -125,7 +125,7 @@ def compare(
     as_json: options.JsonOption = False,
 ) -> None:
     """Show studies of the same data and metric side by side. Example: study compare quickstart mine"""
-    from study.analysis.report.page import frame_to_markdown
+    from study.analysis.report.page_formats import frame_to_markdown
     from study.analysis.statistics import compare_studies
     from study.ranking import Results
 

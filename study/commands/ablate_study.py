@@ -154,7 +154,7 @@ def ablation_result(folder: StudyFolder) -> AblationResult:
 
 def effects_as_markdown(result: AblationResult) -> str:
     """Return the effects of an ablation as a Markdown table, with notes on its numbers."""
-    from study.analysis.report.page import frame_to_markdown
+    from study.analysis.report.page_formats import frame_to_markdown
     from study.analysis.statistics.ablation_effects import ablation_frame_from_rows
     from study.analysis.tables.printed_grid import ablation_notes, printed_ablation
 

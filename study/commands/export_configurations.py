@@ -256,7 +256,7 @@ def _told_section(results: Results, exported: Candidate | FittedReference) -> Ex
 
 def _gain_section(results: Results, candidate: Candidate) -> Section:
     """Return the study's metric minus the baseline's on both splits, with its interval; empty for the baseline."""
-    from study.ranking.difference import to_arm  # pandas takes a while
+    from study.ranking.arms import to_arm
 
     reference = results.baseline
     if reference is None or reference.trial.number == candidate.trial.number:

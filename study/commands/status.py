@@ -20,11 +20,11 @@ from study.home.record import StudyRecord
 from study.metrics import format_metric
 from study.ranking import Results, ablation_steps, statistics_by_metric, study_summary
 from study.ranking.ablation_steps import AblationProgress
+from study.ranking.arms import is_fitted_once
 from study.ranking.candidate_selection import trials_judged_by
-from study.ranking.candidates import TiedMetric
-from study.ranking.difference import is_fitted_once
 from study.ranking.json_documents import FLATTEN_FIELDS
 from study.ranking.study_summary import StudySummary
+from study.ranking.tied_metrics import TiedMetric
 from study.text import align_columns, format_time, pluralise
 
 

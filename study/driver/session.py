@@ -113,7 +113,7 @@ def closing_lines(end: RunEnd) -> list[str]:
     lines += ["", *report_lead.lead_lines(told, without=("Next",))]
     beside = final_training.compare_with_baseline_training(folder, end.results)
     if beside is not None:
-        from study.analysis.report.page import frame_to_markdown
+        from study.analysis.report.page_formats import frame_to_markdown
         from study.analysis.statistics.compare_studies import printed_comparison
 
         lines += ["", frame_to_markdown(printed_comparison(beside))]

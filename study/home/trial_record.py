@@ -76,8 +76,7 @@ SPACE_EXHAUSTED = "every configuration of the space"
 
 
 ChosenMetricsCache = dict[Objective, tuple[EpochMetrics, Mapping[str, float | None]]]
-"""Metrics at the epochs that objectives chose (`study.ranking.chosen_epoch`), each with the last report at that time.
-"""
+"""Metrics at the epochs that objectives chose (`study.ranking.chosen_epoch`), with the last report at that time."""
 
 
 @dataclass

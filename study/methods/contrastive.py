@@ -11,7 +11,7 @@ from study.methods.method_needs import MethodNeeds
 from study.methods.sample_weights import balance_knobs
 
 if TYPE_CHECKING:
-    from study.methods.batch import Method, NetworkFactory
+    from study.methods.base_method import Method, NetworkFactory
 
 BATCH_TENSOR_NAMES = {"target", "bias", "condition", "bias_features"}
 """Tensors that a batch can give to a loss."""

@@ -11,9 +11,11 @@ from study.data.dataset import Facts
 from study.knobs import Section, to_options, value_or_default
 from study.losses.loss_catalogue import losses_by_name, needs_two_views, required_tensors
 from study.losses.sup_con import sup_con
-from study.methods.batch import LOSS_DIAGNOSTICS, Batch, BatchLabels, Method, PerSampleBuffer
+from study.methods.base_method import Method, PerSampleBuffer
+from study.methods.batch import Batch, BatchLabels
 from study.methods.classifier_methods import LinearClassifier, build_adversary
 from study.methods.debiasing import LossTerm, RegularisedLoss, TermWeights, build_regulariser, classifier_stage_epochs
+from study.methods.loss_diagnostics import LOSS_DIAGNOSTICS
 from study.methods.method_needs import BALANCED_CROSS_ENTROPY, PLAIN_CROSS_ENTROPY, UNKNOWN_LABEL
 from study.models import Network
 

@@ -18,7 +18,7 @@ from study.methods.method_needs import BALANCED_CROSS_ENTROPY, PLAIN_CROSS_ENTRO
 from study.methods.sample_weights import balance_knobs
 
 if TYPE_CHECKING:
-    from study.methods.batch import Method, NetworkFactory
+    from study.methods.base_method import Method, NetworkFactory
 
 OWN_LOSSES = (
     name

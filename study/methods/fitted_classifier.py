@@ -13,7 +13,8 @@ from torch import Tensor, nn
 from study.catalogue import REFERENCE_METHOD
 from study.data.dataset import Facts
 from study.errors import UserError
-from study.methods.batch import Batch, Method
+from study.methods.base_method import Method
+from study.methods.batch import Batch
 from study.models.encoder import Encoder, Network
 from study.models.frozen_networks import LayersOnFrozenNetwork
 from study.models.network_keys import HeadOptions

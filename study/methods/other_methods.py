@@ -16,7 +16,7 @@ from study.methods.method_needs import PLAIN_CROSS_ENTROPY, MethodNeeds
 from study.methods.sample_weights import balance_knobs
 
 if TYPE_CHECKING:
-    from study.methods.batch import Method, NetworkFactory
+    from study.methods.base_method import Method, NetworkFactory
 
 
 @dataclass(frozen=True)

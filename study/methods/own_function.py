@@ -13,7 +13,7 @@ from study.knobs import Knob, Section
 from study.methods.method_needs import MethodNeeds
 
 if TYPE_CHECKING:
-    from study.methods.batch import NetworkFactory
+    from study.methods.base_method import NetworkFactory
 
 OWN_FUNCTION_NAME = OWN_FUNCTION_NAMES["study.methods"]
 NAMES = [OWN_FUNCTION_NAME]

@@ -13,7 +13,7 @@ from study.knobs import Knob, Section
 from study.methods.method_needs import MethodNeeds
 
 if TYPE_CHECKING:
-    from study.methods.batch import Method, NetworkFactory
+    from study.methods.base_method import Method, NetworkFactory
 
 NAMES = [REFERENCE_METHOD]
 

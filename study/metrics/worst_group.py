@@ -6,38 +6,17 @@ groups with enough samples. Those with fewer are named with their accuracies and
 only: a model in MLflow says it without SciPy.
 """
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Any
 
 from study.metrics.group_names import LabelNames, group_in_words
-from study.metrics.selection_rules import MIN_SHOWN_GROUP_SAMPLES
-from study.text import list_few_names, pluralise, quoted
+from study.metrics.intervals import wilson_interval
+from study.metrics.summary_metrics import MIN_SHOWN_GROUP_SAMPLES
+from study.text import pluralise
 
 ACCURACY_TOLERANCE = 1e-6
 """Difference of accuracies below which they count as equal."""
-
-Z_95 = 1.959964
-"""Number of deviations within which a standard normal variable is with a probability of 95%."""
-
-
-def wilson_interval(share: float, count: float, z: float = Z_95) -> tuple[float, float]:
-    """Compute Wilson's score interval of a share of `count` samples.
-
-    Args:
-        share: 0 to 1.
-        z: how many standard errors to each side; by default those of 95%.
-
-    Returns:
-        Its ends, within 0 and 1; 0 and 1 without a sample.
-    """
-    if count == 0:
-        return 0.0, 1.0
-    square = z**2 / count
-    centre, width = share + square / 2, math.sqrt(max(0.0, share * (1 - share)) * square + square**2 / 4)
-    return max(0.0, (centre - width) / (1 + square)), min(1.0, (centre + width) / (1 + square))
 
 
 @dataclass(frozen=True)
@@ -362,48 +341,3 @@ def _join_first_names(names: Sequence[str], most: int) -> str:
     """Join the first names, and say how many more there are."""
     more = [f"and {len(names) - most} more"] if len(names) > most else []
     return "; ".join([*names[:most], *more])
-
-
-MAX_LISTED_RECALLS = 20
-"""Number of other classes of which a sentence says how many are right."""
-
-MIN_THRESHOLD_LOSS = 0.1
-"""Balanced accuracy that a threshold must lose, against the best one for this area under the curve, to be told."""
-
-
-def class_recall_sentences(names: Sequence[str], confusion: Sequence[Sequence[int]], auc: float | None) -> list[str]:
-    """Say which class is recognised least, how many of the others are right, and of two if the threshold is off.
-
-    It is off where far fewer are right, of both classes alike, than the best threshold would get: about Phi(d / 2) for
-    an area under the curve of Phi(d / sqrt(2)), if the scores of both classes are normal and as wide.
-
-    Args:
-        confusion: samples of each class by what they are called, (classes, classes).
-        auc: area under the ROC curve, of two classes.
-    """
-    there = [number for number, row in enumerate(confusion) if sum(row)]
-    recall = {number: confusion[number][number] / sum(confusion[number]) for number in there}
-    if len(set(recall.values())) < 2:
-        return []
-    worst = min(there, key=recall.__getitem__)
-    right, samples = confusion[worst][worst], sum(confusion[worst])
-    instead = max((number for number in range(len(names)) if number != worst), key=confusion[worst].__getitem__)
-    told = f"Of the classes, {quoted(names[worst])} is recognised least: {right} of {samples} right"
-    others = [
-        f"{quoted(names[number])} {confusion[number][number]} of {sum(confusion[number])}"
-        for number in there
-        if number != worst
-    ]
-    called = f"{confusion[worst][instead]} called {quoted(names[instead])}"
-    sentences = [f"{told}, {called}. Right of the others: {list_few_names(others, MAX_LISTED_RECALLS)}."]
-    if len(names) == len(there) == 2 and auc is not None and 0.5 < auc < 1:
-        normal = NormalDist()
-        best = normal.cdf(normal.inv_cdf(auc) / math.sqrt(2))
-        if best - sum(recall.values()) / 2 > MIN_THRESHOLD_LOSS:
-            sentences.append(
-                f"The scores tell the classes apart (area under the curve {auc:.2f}), but the threshold between them "
-                f"is off on these data: a better one would get about {best:.0%} of each class. No command sets a "
-                "threshold on data of a new place: choose one on labelled samples of it, from the columns p(CLASS) of "
-                "study predict."
-            )
-    return sentences

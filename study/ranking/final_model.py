@@ -5,9 +5,10 @@ from collections.abc import Sequence
 
 from study.home.record import StudyRecord, TrialRecord
 from study.metrics import is_standard_error
-from study.ranking.candidates import RELATIVE_TOLERANCE, SeedStatistics, mean_score, split_sample_statistics
-from study.ranking.difference import Arm
+from study.ranking.arms import Arm
 from study.ranking.results import Results
+from study.ranking.trial_scores import mean_score
+from study.ranking.trial_statistics import RELATIVE_TOLERANCE, SeedStatistics, split_sample_statistics
 from study.spec import StudySpec
 from study.spec.objective import TrialScore
 

@@ -23,25 +23,21 @@ from typing import TypeVar, cast
 from study.home.events import ENDED_STATES, Stage
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord, TrialRecord
-from study.ranking.candidates import (
-    Candidate,
-    CandidateLead,
-    FittedReference,
-    IncumbentStanding,
-    StandingWithReferences,
-    TiedMetric,
-    difference_standard_error,
-    find_ties,
-    is_incumbent,
-    mean_score,
-    score_is_better,
-    seed_statistics,
-    statistics_by_metric,
-)
+from study.ranking.arms import Arm, to_arm
+from study.ranking.candidates import Candidate, FittedReference
 from study.ranking.chosen_epoch import metric_at_chosen_epoch
 from study.ranking.confirmation import Confirmation
-from study.ranking.difference import Arm, to_arm
+from study.ranking.incumbents import (
+    CandidateLead,
+    IncumbentStanding,
+    StandingWithReferences,
+    difference_standard_error,
+    is_incumbent,
+)
 from study.ranking.rule_picks import RulePick, fresh_seed_trials, is_rule_selected, pick_configurations
+from study.ranking.tied_metrics import TiedMetric, find_ties
+from study.ranking.trial_scores import mean_score, score_is_better
+from study.ranking.trial_statistics import seed_statistics, statistics_by_metric
 from study.spec import StudySpec, objective
 from study.spec.objective import TrialScore
 from study.spec.reference_models import REFERENCES
@@ -144,7 +140,7 @@ class Results:
 
     @cached_property
     def tied_metrics(self) -> list[TiedMetric]:
-        """The study's metrics that do not tell its configurations apart, see `study.ranking.candidates.find_ties`."""
+        """The study's metrics that do not tell its configurations apart, see `study.ranking.tied_metrics.find_ties`."""
         return find_ties(self.spec, self.ranked_all)
 
     @cached_property

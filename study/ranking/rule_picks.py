@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from study.home.record import StudyRecord, TrialRecord
 from study.metrics import metric_direction
 from study.metrics.selection_rules import SELECTION_RULES, RequiredLabels, SelectionRule
-from study.ranking.candidates import Candidate, mean_score
+from study.ranking.candidates import Candidate
+from study.ranking.trial_scores import mean_score
 from study.spec import StudySpec
 from study.spec.objective import MetricConstraint, Objective, TrialScore
 from study.spec.schema import ConfirmOptions

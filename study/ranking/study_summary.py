@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from study.home.events import FoldsJoined, ParamValues
 from study.home.record import StudyRecord, TrialRecord
 from study.metrics import format_metric, format_metric_range
-from study.metrics.selection_rules import summary_metrics
+from study.metrics.summary_metrics import summary_metrics
 from study.ranking import (
     Candidate,
     FittedReference,
@@ -16,8 +16,8 @@ from study.ranking import (
     seed_statistics,
     statistics_by_metric,
 )
+from study.ranking.arms import is_fitted_once, to_arm
 from study.ranking.chosen_epoch import LAST_EPOCH_TEXT, chosen_epoch_text, metrics_at_chosen_epoch
-from study.ranking.difference import is_fitted_once, to_arm
 from study.ranking.final_model import ensemble_statistics
 from study.ranking.json_documents import FLATTEN_FIELDS, OMIT_IF_NONE
 from study.spec import StudySpec

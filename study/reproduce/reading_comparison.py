@@ -15,7 +15,7 @@ from statistics import fmean, stdev
 
 import pandas as pd
 
-from study.analysis.report.page import frame_to_markdown
+from study.analysis.report.page_formats import frame_to_markdown
 from study.analysis.statistics import formatting
 from study.analysis.statistics.parameter_tables import MetricCell
 from study.analysis.tables.paper_comparison import judge_cell, widest_spread

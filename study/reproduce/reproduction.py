@@ -10,7 +10,7 @@ import pandas as pd
 
 from study import data, published
 from study.analysis import epochs_frame, to_csv, to_latex, to_markdown, trials_frame
-from study.analysis.report.page import frame_to_markdown
+from study.analysis.report.page_formats import frame_to_markdown
 from study.analysis.statistics import formatting
 from study.analysis.statistics.parameter_tables import MetricCell, make_cell
 from study.analysis.tables import paper_comparison

@@ -16,7 +16,6 @@ from study.home.record import StudyRecord, TrialRecord
 from study.knobs import Params, Section, Value, text_list
 from study.metrics import group_names
 from study.ranking import Candidate, Results, ablation_steps
-from study.ranking.candidates import constraints_broken_by_trial
 from study.ranking.chosen_epoch import metrics_at_chosen_epoch
 from study.ranking.study_summary import (
     ArmSummary,
@@ -26,6 +25,7 @@ from study.ranking.study_summary import (
     summarise,
     summary_lines,
 )
+from study.ranking.trial_scores import constraints_broken_by_trial
 from study.spec import StudySpec
 from study.spec.reference_models import REFERENCES
 from study.spec.yaml_document import mapping_or_empty

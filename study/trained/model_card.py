@@ -18,10 +18,11 @@ from study.metrics import (
     is_percent_metric,
     is_standard_error,
 )
-from study.metrics.worst_group import GroupCounts, find_worst_group, wilson_interval
+from study.metrics.intervals import wilson_interval
+from study.metrics.worst_group import GroupCounts, find_worst_group
 from study.ranking import RELATIVE_TOLERANCE, Results, SeedStatistics
+from study.ranking.arms import is_fitted_once
 from study.ranking.chosen_epoch import chosen_epoch_text, metrics_at_chosen_epoch
-from study.ranking.difference import is_fitted_once
 from study.spec import StudySpec
 from study.spec.schema import ExportOrigin
 from study.spec.trial_sections import section_knobs

@@ -17,7 +17,7 @@ import causes
 import pandas as pd
 
 from study import published
-from study.analysis.report.page import frame_to_markdown
+from study.analysis.report.page_formats import frame_to_markdown
 from study.analysis.statistics import formatting
 from study.home.folder import Home
 from study.reproduce import ReproductionRequest, compare_requested_readings

@@ -9,9 +9,9 @@ import pytest
 from helpers import Told, quickstart, record, write_ledger
 
 from study import data
-from study.analysis.report.page import page_to_markdown
+from study.analysis.report.page_formats import page_to_markdown
 from study.analysis.report.report_lead import ResultParameters, lead_statements
-from study.analysis.report.sections import build_report_page
+from study.analysis.report.report_page import build_report_page
 from study.commands.export_configurations import export_best
 from study.commands.final_training import default_seeds, final_training_spec
 from study.commands.plan import plan_study, plan_text

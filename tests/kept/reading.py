@@ -30,7 +30,7 @@ from typer.testing import CliRunner
 from study.analysis import epochs_frame, picks_frame, trials_frame
 from study.analysis.report import report_lead
 from study.analysis.report.caveats import caveat_statements
-from study.analysis.report.sections import build_report_page
+from study.analysis.report.report_page import build_report_page
 from study.analysis.statistics.trials_frame import param_keys, param_value
 from study.cli import app
 from study.commands.export_configurations import export_best
@@ -39,8 +39,9 @@ from study.home.folder import StudyFolder, write_home_format
 from study.home.ledger import Ledger, read_entries
 from study.home.record import StudyRecord, TrialRecord
 from study.ranking import Results, SeedStatistics
+from study.ranking.arms import Arm, metrics_of_both_splits
 from study.ranking.chosen_epoch import metric_at_chosen_epoch
-from study.ranking.difference import Arm, mean_difference, metrics_of_both_splits
+from study.ranking.difference import mean_difference
 from study.ranking.json_documents import to_plain_value
 from study.spec import StudySpec
 from study.sweep.agenda import Agenda

@@ -4,13 +4,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from study.metrics.worst_group import (
-    GroupCounts,
-    WorstGroup,
-    class_recall_sentences,
-    find_worst_group,
-    wilson_interval,
-)
+from study.metrics.class_recalls import class_recall_sentences
+from study.metrics.intervals import wilson_interval
+from study.metrics.worst_group import GroupCounts, WorstGroup, find_worst_group
 
 NAMES = ("ill", "well"), ("f", "m")
 

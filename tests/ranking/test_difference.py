@@ -14,7 +14,8 @@ from scipy import stats
 from study.analysis.statistics import formatting
 from study.home.record import EpochMetrics, TrialRecord
 from study.ranking import SeedStatistics, seed_statistics
-from study.ranking.difference import Arm, Difference, find_root, mean_difference, selection_adjusted_t
+from study.ranking.arms import Arm
+from study.ranking.difference import Difference, find_root, mean_difference, selection_adjusted_t
 from study.spec import load_study
 
 SPREADS = st.builds(SeedStatistics, st.floats(0, 1), st.none() | st.floats(0, 0.5), st.integers(2, 9))

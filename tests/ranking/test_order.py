@@ -15,7 +15,7 @@ from scipy.special import ndtri
 from study import ranking
 from study.home.record import StudyRecord
 from study.ranking import Results, SeedStatistics, seed_statistics
-from study.ranking.candidates import split_sample_statistics
+from study.ranking.trial_statistics import split_sample_statistics
 from study.training.standard_errors import binomial_error
 
 SPEC = quickstart("search.confirm={top: 2, seeds: 2}")

@@ -24,7 +24,8 @@ from told_studies import (
 import study
 from study.analysis.figures import FIGURES
 from study.analysis.report.conclusions import conclusion_statements
-from study.analysis.report.page import page_to_markdown
+from study.analysis.report.figure_captions import FIGURE_CAPTIONS
+from study.analysis.report.page_formats import page_to_markdown
 from study.analysis.report.reference_sentences import (
     BetterReferenceNotChosen,
     ReferenceNotFitted,
@@ -33,7 +34,7 @@ from study.analysis.report.reference_sentences import (
     ReferenceStays,
     ResultBesideReference,
 )
-from study.analysis.report.sections import FIGURE_CAPTIONS, build_report_page
+from study.analysis.report.report_page import build_report_page
 from study.analysis.statistics.compare_studies import compare_studies, printed_comparison
 from study.analysis.statistics.next_step import TakeReference, next_steps
 from study.analysis.tables.report_tables import printed_summary

@@ -13,8 +13,8 @@ from helpers import events as told_events
 
 from study import data
 from study.analysis.report import report_lead
-from study.analysis.report.page import page_to_html, page_to_markdown
-from study.analysis.report.sections import build_report_page
+from study.analysis.report.page_formats import page_to_html, page_to_markdown
+from study.analysis.report.report_page import build_report_page
 from study.analysis.report.write_report import write_report
 from study.analysis.statistics.compare_studies import compare_studies, printed_comparison
 from study.analysis.statistics.trials_frame import trials_frame

@@ -36,7 +36,7 @@ from study.analysis.statistics.trials_frame import thin_out, trial_metric
 from study.home.record import TrialRecord
 from study.metrics import is_percent_metric
 from study.ranking import Results
-from study.ranking.difference import Arm, to_arm
+from study.ranking.arms import Arm, to_arm
 from study.spec import StudySpec
 from study.spec.rungs import RungSchedule
 from study.text import pluralise

@@ -30,8 +30,8 @@ from study.analysis.figures.style import (
 from study.analysis.statistics import formatting
 from study.metrics import GAP_METRICS
 from study.ranking import Candidate, FittedReference, Results, SeedStatistics, seed_statistics
+from study.ranking.arms import Arm, to_arm
 from study.ranking.chosen_epoch import metric_at_chosen_epoch
-from study.ranking.difference import Arm, to_arm
 from study.spec import StudySpec, objective
 from study.spec.objective import Objective, TrialScore
 

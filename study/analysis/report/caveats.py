@@ -12,8 +12,8 @@ from study.analysis.statistics.debiasing_metrics import cells_of_arm, statistics
 from study.home.record import StudyRecord
 from study.metrics import why_no_interval
 from study.ranking import Results
+from study.ranking.arms import Arm
 from study.ranking.chosen_epoch import chosen_epoch_text, metric_at_chosen_epoch
-from study.ranking.difference import Arm
 from study.ranking.json_documents import Statement
 from study.spec import StudySpec
 from study.text import pluralise

@@ -16,9 +16,10 @@ from study.analysis.statistics.debiasing_metrics import (
 )
 from study.metrics import format_metric, with_accuracies
 from study.ranking import Results, SeedStatistics
-from study.ranking.candidates import CandidateLead
-from study.ranking.difference import Arm, Difference, to_arm
+from study.ranking.arms import Arm, to_arm
+from study.ranking.difference import Difference
 from study.ranking.final_model import ensemble_statistics, model_arm, trials_of_model
+from study.ranking.incumbents import CandidateLead
 from study.ranking.json_documents import Statement
 from study.spec import StudySpec
 from study.spec.configuration import are_same_configuration

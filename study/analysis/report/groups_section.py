@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
-from study.analysis.report.page import Block, PageSection, Paragraph, TableBlock
+from study.analysis.report.page_formats import Block, PageSection, Paragraph, TableBlock
 from study.analysis.statistics import formatting
 from study.analysis.statistics.debiasing_metrics import (
     group_counts_of_arm,
@@ -12,10 +12,11 @@ from study.analysis.statistics.debiasing_metrics import (
     worst_group_where_test_is_small,
 )
 from study.metrics import MAX_GROUP_METRICS, group_names
-from study.metrics.selection_rules import BIAS_LABEL_METRICS, MIN_SHOWN_GROUP_SAMPLES
+from study.metrics.selection_rules import BIAS_LABEL_METRICS
+from study.metrics.summary_metrics import MIN_SHOWN_GROUP_SAMPLES
 from study.metrics.worst_group import GroupCounts
 from study.ranking import Results
-from study.ranking.difference import Arm
+from study.ranking.arms import Arm
 from study.ranking.final_model import model_arm
 
 GRID_NOTE = (

@@ -6,12 +6,13 @@ The front is that of `Results.front`, and every value of it here is the one that
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from study.analysis.report.page import FigureBlock, PageSection, Paragraph, TableBlock, as_code
+from study.analysis.report.page_formats import FigureBlock, PageSection, Paragraph, TableBlock, as_code
 from study.analysis.statistics import formatting
 from study.analysis.statistics.next_step import MIN_SHARE_OF_GAIN
 from study.analysis.statistics.trials_frame import param_keys, param_text, trial_label
 from study.ranking import Candidate, Results
-from study.ranking.difference import Arm, Difference, to_arm
+from study.ranking.arms import Arm, to_arm
+from study.ranking.difference import Difference
 from study.ranking.json_documents import Statement
 from study.spec import StudySpec, objective
 from study.spec.objective import TrialScore

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from study.analysis.statistics import formatting
 from study.home.record import StudyRecord
-from study.metrics.worst_group import Z_95
+from study.metrics.intervals import Z_95
 from study.ranking import FittedReference, Results
-from study.ranking.candidates import CandidateLead, score_is_better
-from study.ranking.difference import Arm, to_arm
+from study.ranking.arms import Arm, to_arm
+from study.ranking.incumbents import CandidateLead
 from study.ranking.json_documents import Statement
+from study.ranking.trial_scores import score_is_better
 from study.spec import StudySpec
 from study.text import sentence_case
 

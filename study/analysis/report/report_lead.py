@@ -16,19 +16,18 @@ from study.analysis.statistics.debiasing_metrics import worst_group_of_arm, wors
 from study.analysis.statistics.next_step import (
     NextStep,
     PositionInSearch,
-    Rivals,
     evaluate_command,
-    find_rivals,
     is_space_exhausted,
     next_steps,
     position_of_best,
     predict_command,
 )
 from study.analysis.statistics.range_edges import RangeEdge, find_range_edges
+from study.analysis.statistics.rivals import Rivals, find_rivals
 from study.home.events import ParamValues
 from study.metrics.worst_group import WorstGroup
 from study.ranking import Results
-from study.ranking.difference import Arm, to_arm
+from study.ranking.arms import Arm, to_arm
 from study.ranking.final_model import model_arm
 from study.ranking.json_documents import Statement, join_statements
 from study.text import format_parameter, pluralise, shell_command

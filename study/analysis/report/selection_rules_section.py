@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from study.analysis.report.page import Block, PageSection, Paragraph, TableBlock, as_code
+from study.analysis.report.page_formats import Block, PageSection, Paragraph, TableBlock, as_code
 from study.analysis.statistics import formatting
 from study.analysis.statistics.rule_pick_results import PickResult, RulePickResults, judge_rule_picks
 from study.analysis.statistics.trials_frame import trial_label

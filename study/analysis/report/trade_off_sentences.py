@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from study.analysis.statistics import formatting
 from study.ranking import FittedReference, Results, SeedStatistics
-from study.ranking.difference import Arm, Difference, to_arm
+from study.ranking.arms import Arm, to_arm
+from study.ranking.difference import Difference
 from study.ranking.json_documents import Statement
 from study.spec.objective import MetricConstraint
 from study.text import sentence_case, shell_command

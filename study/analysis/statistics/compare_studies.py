@@ -10,7 +10,8 @@ from study.errors import UserError, suggest_or_list
 from study.home.events import ENDED_STATES
 from study.knobs import Section, Value
 from study.ranking import Results, SeedStatistics
-from study.ranking.difference import Arm, Difference, to_arm
+from study.ranking.arms import Arm, to_arm
+from study.ranking.difference import Difference
 from study.ranking.json_documents import FLATTEN_FIELDS
 from study.ranking.study_summary import ArmSummary, StudySummary, summarise
 from study.spec import StudySpec

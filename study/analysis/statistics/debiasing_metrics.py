@@ -8,7 +8,7 @@ from study.home.record import StudyRecord
 from study.metrics import MAX_CELLS_OF_SMALLEST, format_metric, is_gap_metric
 from study.metrics.worst_group import GroupCounts, WorstGroup, find_worst_group
 from study.ranking import SeedStatistics
-from study.ranking.difference import Arm
+from study.ranking.arms import Arm
 from study.ranking.json_documents import Statement
 from study.text import sentence_case
 

@@ -12,7 +12,8 @@ from study.metrics import (
     is_whole_count,
 )
 from study.ranking import Results, SeedStatistics
-from study.ranking.difference import Arm, Difference
+from study.ranking.arms import Arm
+from study.ranking.difference import Difference
 from study.spec import StudySpec
 
 MISSING_TEXT = "-"

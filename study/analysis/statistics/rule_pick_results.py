@@ -10,9 +10,9 @@ from study.analysis.statistics.trials_frame import param_keys, param_value, tria
 from study.home.record import TrialRecord
 from study.metrics import Direction
 from study.ranking import Results, SeedStatistics, seed_statistics
-from study.ranking.candidates import split_sample_statistics
 from study.ranking.chosen_epoch import metric_at_chosen_epoch
 from study.ranking.rule_picks import RulePick, fresh_seed_trials
+from study.ranking.trial_statistics import split_sample_statistics
 from study.spec import StudySpec
 
 

@@ -7,10 +7,10 @@ import pandas as pd
 
 from study.analysis.statistics import debiasing_metrics, formatting
 from study.analysis.statistics.trials_frame import param_keys, param_text, trial_label
-from study.metrics import selection_rules
+from study.metrics.summary_metrics import summary_metrics
 from study.ranking import Candidate, Results, SeedStatistics, seed_statistics
+from study.ranking.arms import Arm, metrics_of_both_splits, to_arm
 from study.ranking.chosen_epoch import metric_at_chosen_epoch
-from study.ranking.difference import Arm, metrics_of_both_splits, to_arm
 from study.ranking.final_model import ensemble_statistics
 from study.ranking.study_summary import metrics_at_other_epochs
 from study.spec import StudySpec
@@ -78,10 +78,10 @@ def _metric_title(spec: StudySpec, name: str) -> str:
 
 
 def first_table_metrics(results: Results) -> list[str]:
-    """Return the metrics of the report's first table, see `study.metrics.selection_rules.summary_metrics`."""
+    """Return the metrics of the report's first table, see `study.metrics.summary_metrics.summary_metrics`."""
     names = metrics_of_both_splits(results.spec, list(_compared_arms_by_name(results).values()))
     own, cells = results.spec.objective.needed_metrics, results.record.group_sample_counts.cells
-    return selection_rules.summary_metrics(own, names, cells) or names[:2]
+    return summary_metrics(own, names, cells) or names[:2]
 
 
 def printed_first_table(results: Results) -> pd.DataFrame:

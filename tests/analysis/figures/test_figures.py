@@ -13,7 +13,7 @@ from study.analysis.figures import FIGURES
 from study.analysis.figures.missing_figures import why_figure_missing, why_search_figures_missing
 from study.analysis.figures.style import stack_panels
 from study.analysis.figures.trade_off_figures import trade_off_metrics
-from study.analysis.report.sections import figure_caption
+from study.analysis.report.figure_captions import figure_caption
 from study.analysis.report.write_report import figure_to_pdf, figure_to_png
 from study.analysis.statistics.importance import MIN_IMPORTANCE_TRIALS, compute_importances
 from study.analysis.statistics.trials_frame import thin_out

@@ -7,9 +7,10 @@ from ablated_study import PARAMS, write_ablation
 
 from study.analysis import ablation_frame, to_csv, to_latex, to_markdown
 from study.analysis.figures.result_figures import plot_ablation as drawn
-from study.analysis.report.page import ReportPage
-from study.analysis.report.page import page_to_markdown as page_markdown
-from study.analysis.report.sections import ABLATION_TITLE, ablation_section, build_report_page
+from study.analysis.report.ablation_section import ABLATION_TITLE, ablation_section
+from study.analysis.report.page_formats import ReportPage
+from study.analysis.report.page_formats import page_to_markdown as page_markdown
+from study.analysis.report.report_page import build_report_page
 from study.analysis.statistics.ablation_effects import ablation_effects, effect_rows
 from study.home.events import AblationRequested
 from study.ranking import Results

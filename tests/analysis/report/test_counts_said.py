@@ -10,7 +10,7 @@ from told_studies import CELLS, grouped, only
 from study.analysis.figures import FIGURES
 from study.analysis.report.caveats import TrialsWithoutMetric
 from study.analysis.report.groups_section import group_blocks, groups_section
-from study.analysis.report.page import Paragraph, ReportPage, TableBlock, page_to_html
+from study.analysis.report.page_formats import Paragraph, ReportPage, TableBlock, page_to_html
 from study.analysis.report.report_lead import (
     CountOfTestReadings,
     StudyCost,
@@ -19,8 +19,9 @@ from study.analysis.report.report_lead import (
     lead_lines,
     lead_numbers,
 )
-from study.analysis.report.sections import build_report_page
-from study.analysis.statistics.next_step import NoStepLeft, SeedsDoNotDecide, SeedsNeeded, next_steps
+from study.analysis.report.report_page import build_report_page
+from study.analysis.statistics.next_step import NoStepLeft, SeedsDoNotDecide, next_steps
+from study.analysis.statistics.seeds_needed import SeedsNeeded
 from study.commands.final_training import final_training_spec
 from study.home.events import EnsembleMeasured, GroupSampleCounts
 from study.home.record import StudyRecord

@@ -13,12 +13,13 @@ from told_studies import only, statements
 
 from study.analysis.figures import FIGURES
 from study.analysis.report.conclusions import GainOverBaseline, MetricChange
+from study.analysis.report.figure_captions import figure_caption
 from study.analysis.report.groups_section import groups_section
-from study.analysis.report.page import Paragraph, TableBlock, page_to_markdown
+from study.analysis.report.page_formats import Paragraph, TableBlock, page_to_markdown
 from study.analysis.report.pareto_front_section import ConfigurationsOnFront, FrontGain
 from study.analysis.report.reference_sentences import ReferenceStays, ResultBesideReference
 from study.analysis.report.report_lead import WorstGroups
-from study.analysis.report.sections import build_report_page, figure_caption, summary_note
+from study.analysis.report.report_page import build_report_page, summary_note
 from study.analysis.report.trade_off_sentences import milder_configurations
 from study.analysis.statistics.compare_studies import differences_to_first
 from study.analysis.statistics.debiasing_metrics import (
@@ -35,7 +36,7 @@ from study.home.events import GroupSampleCounts, ReferenceFitted
 from study.home.record import StudyRecord, TrialRecord
 from study.metrics import is_gap_metric
 from study.ranking import Results
-from study.ranking.difference import to_arm
+from study.ranking.arms import to_arm
 from study.ranking.study_summary import summarise, summary_lines
 from study.spec import StudySpec
 

@@ -10,7 +10,7 @@ from study.analysis.report.caveats import (
     why_nothing_gained,
 )
 from study.home.record import EpochMetrics, TrialRecord
-from study.ranking.difference import Arm
+from study.ranking.arms import Arm
 from study.spec import load_study
 
 

@@ -10,10 +10,10 @@ from markupsafe import escape
 from told_studies import NEARLY, TWO_METRICS, cheaper, kept_in_search_alone, limited_to_one, said
 
 from study.analysis.figures import FIGURES
-from study.analysis.report.page import FigureBlock, TableBlock, page_to_html
+from study.analysis.report.page_formats import FigureBlock, TableBlock, page_to_html
 from study.analysis.report.pareto_front_section import AsGoodForLess, ChosenOfFront, FrontGain, front_table
 from study.analysis.report.report_lead import lead_statements
-from study.analysis.report.sections import build_report_page
+from study.analysis.report.report_page import build_report_page
 from study.analysis.report.selection_rules_section import RULES_TITLE
 from study.analysis.statistics.next_step import LimitsKeptInSearchAlone, is_better_than_baseline, next_steps
 from study.analysis.tables.report_tables import printed_configurations

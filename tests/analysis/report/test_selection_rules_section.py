@@ -1,6 +1,6 @@
 """The report's section on what each rule would have picked: no more is said than the numbers support."""
 
-from study.analysis.report.page import ReportPage, page_to_markdown
+from study.analysis.report.page_formats import ReportPage, page_to_markdown
 from study.analysis.report.selection_rules_section import rules_section
 from study.ranking import Results
 from study.spec import load_study

@@ -10,7 +10,7 @@ import pytest
 from helpers import Told, quickstart, record
 from typer.testing import CliRunner
 
-from study.analysis.report.page import frame_to_markdown
+from study.analysis.report.page_formats import frame_to_markdown
 from study.analysis.statistics.compare_studies import compare_studies, left_out_notes, printed_comparison
 from study.cli import app
 from study.commands.final_training import final_training_spec

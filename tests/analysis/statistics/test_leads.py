@@ -15,18 +15,13 @@ from study.analysis.statistics.debiasing_metrics import (
     sampling_standard_error,
     worst_group_of_arm,
 )
-from study.analysis.statistics.next_step import (
-    MAX_SEEDS_NEEDED,
-    TrialFailed,
-    detection_power,
-    estimate_seeds_needed,
-    last_front_growth_trial,
-    next_steps,
-)
+from study.analysis.statistics.next_step import TrialFailed, last_front_growth_trial, next_steps
 from study.analysis.statistics.range_edges import find_range_edges
+from study.analysis.statistics.seeds_needed import MAX_SEEDS_NEEDED, detection_power, estimate_seeds_needed
 from study.home.events import GroupSampleCounts, SessionClosed
 from study.ranking import Results
-from study.ranking.difference import Difference, selection_adjusted_t, to_arm
+from study.ranking.arms import to_arm
+from study.ranking.difference import Difference, selection_adjusted_t
 
 
 def test_a_study_that_a_failed_trial_stopped_goes_on_by_running_it_again() -> None:

@@ -4,8 +4,8 @@ import pytest
 from helpers import Told, quickstart
 from told_studies import LIMITED, WHOLE, broken_anew, over
 
-from study.analysis.report.page import Paragraph
-from study.analysis.report.sections import build_report_page
+from study.analysis.report.page_formats import Paragraph
+from study.analysis.report.report_page import build_report_page
 from study.analysis.tables.report_tables import BROKEN_LIMIT_MARK, broken_limits_note, printed_configurations
 from study.ranking import Results
 

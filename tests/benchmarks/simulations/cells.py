@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from study.data.dataset import Facts
 from study.home.events import FoldsJoined
 from study.ranking import SeedStatistics
-from study.ranking.candidates import split_sample_statistics
-from study.ranking.difference import Arm
+from study.ranking.arms import Arm
+from study.ranking.trial_statistics import split_sample_statistics
 from study.spec import load_study
 from study.sweep.joined_folds import FoldPredictions
 from study.training.metrics import compute_metrics

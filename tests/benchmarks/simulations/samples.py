@@ -19,7 +19,7 @@ from study.analysis.statistics.debiasing_metrics import find_no_better_than_chan
 from study.commands.plan import FEW_CELL_SAMPLES
 from study.home.events import GroupSampleCounts
 from study.home.record import EpochMetrics, TrialRecord
-from study.metrics.worst_group import wilson_interval
+from study.metrics.intervals import wilson_interval
 from study.ranking import Results
 from study.ranking.study_summary import BEST_ON_TEST_TEXT, metrics_at_other_epochs
 from study.training.counts import PredictionCounts

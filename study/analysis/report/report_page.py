@@ -1,4 +1,4 @@
-"""The report's sections, as a `study.analysis.report.page.ReportPage`."""
+"""The report's sections, as a `study.analysis.report.page_formats.ReportPage`."""
 
 from collections.abc import Container, Iterator, Mapping, Sequence
 from datetime import UTC
@@ -6,15 +6,11 @@ from datetime import UTC
 import pandas as pd
 
 from study.analysis.figures.missing_figures import why_search_figures_missing
-from study.analysis.figures.trade_off_figures import (
-    has_trade_off_line,
-    reference_in_trade_off,
-    trade_off_configurations,
-)
+from study.analysis.report.ablation_section import ablation_section
 from study.analysis.report.caveats import caveat_statements
+from study.analysis.report.figure_captions import FIGURE_CAPTIONS, figure_caption, fit_count_text
 from study.analysis.report.groups_section import group_blocks, groups_section
-from study.analysis.report.page import (
-    Block,
+from study.analysis.report.page_formats import (
     BulletList,
     FigureBlock,
     PageSection,
@@ -28,204 +24,20 @@ from study.analysis.report.reference_sentences import references_table
 from study.analysis.report.report_lead import lead_statements
 from study.analysis.report.selection_rules_section import rules_section
 from study.analysis.statistics import formatting
-from study.analysis.statistics.ablation_effects import (
-    AblationEffect,
-    EffectKind,
-    ablation_effects,
-    ablation_frame_from_rows,
-    effect_rows,
-)
 from study.analysis.statistics.compare_studies import ComparedStudy, difference_text, printed_comparison
 from study.analysis.tables import report_tables
-from study.analysis.tables.printed_grid import ablation_notes, printed_ablation
 from study.data.dataset import DatasetSummary, fingerprint_without_fold
 from study.home.events import event_to_entry
 from study.home.provenance import device_text, used_devices
 from study.metrics import find_metric, is_standard_error
 from study.ranking import Results
-from study.ranking.ablation_steps import Ablation, includes_choosing_seed, requested_ablation, trials_by_configuration
+from study.ranking.arms import Arm, metrics_of_both_splits
 from study.ranking.chosen_epoch import chosen_epoch_text
-from study.ranking.difference import Arm, Difference, metrics_of_both_splits
+from study.ranking.difference import Difference
 from study.ranking.json_documents import Statement
 from study.spec import StudySpec
 from study.spec.rungs import RungSchedule
-from study.text import flatten_mapping, format_parameter, format_range_ends, format_time, pluralise, sentence_case
-
-ABLATION_TITLE = "Ablation"
-
-
-def ablation_section(results: Results) -> PageSection | None:
-    """Return the ablation's table with what it means; None where nobody asked for it, or nothing of it has run."""
-    ablation, by_metric = requested_ablation(results.record), ablation_effects(results)
-    if ablation is None or results.spec.metric not in by_metric:
-        return None
-    frame = ablation_frame_from_rows(effect_rows(by_metric))
-    found = ablation_result_sentences(results, ablation, by_metric[results.spec.metric])
-    blocks: list[Block] = [Paragraph(" ".join(found)), TableBlock(printed_ablation(frame))]
-    notes = (ablation_notes(frame), _ablation_method_sentences(results, ablation))
-    return PageSection(ABLATION_TITLE, [*blocks, *(Paragraph(" ".join(sentences)) for sentences in notes)])
-
-
-def ablation_result_sentences(results: Results, ablation: Ablation, effects: Sequence[AblationEffect]) -> Iterator[str]:
-    """Yield what came out, by the study's own metric: no more than the intervals support."""
-    name, best = results.spec.metric, f"trial {ablation.best_configuration_trial.number}"
-    gain = next(effect for effect in effects if effect.kind == "gain")
-    ends = [effect.statistics for effect in effects if effect.kind == "path"]
-    if gain.difference is None:
-        yield "No seed has a complete trial of every configuration on the path, so the steps cannot be summed yet."
-        return
-    yield (
-        f"From the baseline ({formatting.format_mean(name, ends[0])}) to {best} "
-        f"({formatting.format_mean(name, ends[-1])}) {name} changes by {_effect_with_interval(name, gain)}, in "
-        f"{pluralise(len(ablation.steps), 'step')} over {pluralise(gain.n_seed_pairs, 'seed')}."
-    )
-    if len(ablation.steps) == 1:
-        yield f"Baseline and {best} differ in this one step, which is the whole gain."
-        return
-    yield from _clear_steps_text(name, effects, "path", "step by step")
-    yield from _clear_steps_text(name, effects, "adding", "added to the baseline")
-    yield from _clear_steps_text(name, effects, "removing", f"in {best}")
-    if interacting := _effects_of_part(effects, "interaction", is_clear=True):
-        amounts = (f"{effect.label} by {_effect_with_interval(name, effect)}" for effect in interacting)
-        listed = formatting.join_with_and(amounts)
-        yield f"What a step is worth depends on the others, beyond the spread over seeds: {listed}."
-    elif any(effect.difference and effect.difference.interval for effect in effects if effect.kind == "interaction"):
-        yield "No interaction is beyond the spread over seeds."
-
-
-def _clear_steps_text(name: str, effects: Sequence[AblationEffect], part: EffectKind, words: str) -> Iterator[str]:
-    """Yield which steps of a part are beyond the spread over seeds."""
-    if clear := _effects_of_part(effects, part, is_clear=True):
-        amounts = (f"{', '.join(effect.keys)} by {_effect_with_interval(name, effect)}" for effect in clear)
-        yield f"Beyond the spread over seeds, {words}: {formatting.join_with_and(amounts)}."
-    elif _effects_of_part(effects, part, is_clear=False):
-        yield f"No step is beyond the spread over seeds, {words}."
-
-
-def _effects_of_part(effects: Sequence[AblationEffect], part: EffectKind, is_clear: bool) -> list[AblationEffect]:
-    of_part = (effect for effect in effects if effect.kind == part)
-    return [effect for effect in of_part if effect.difference and effect.difference.is_clear is is_clear]
-
-
-def _effect_with_interval(name: str, effect: AblationEffect) -> str:
-    assert effect.difference is not None
-    return formatting.difference_with_interval(name, effect.difference, words="")
-
-
-def _ablation_method_sentences(results: Results, ablation: Ablation) -> Iterator[str]:
-    """Yield on which seeds the ablation ran, how its steps were made, and what is missing."""
-    yield f"All configurations run on {formatting.seeds_text(ablation.seeds)}."
-    if not set(ablation.seeds) & set(results.confirmation.seeds):
-        yield "By none of these seeds that trial was chosen, so its gain is not that of the luckiest."
-    elif includes_choosing_seed(results, ablation.seeds):
-        yield "Later several configurations were confirmed on some of these seeds; this one was chosen before."
-    else:
-        yield "On these no other configuration of the search was confirmed: they did not choose it among several."
-    if len(ablation.steps) > 1:
-        order = as_code(f"study ablate {results.spec.name} --order A,B")
-        yield f"Where steps interact, another order divides the gain otherwise ({order})."
-    if any(len(step) > 1 for step in ablation.steps):
-        yield (
-            "Knobs of one step move together: one depends on the other, the study refuses them apart, or --knobs left "
-            "them out."
-        )
-    best, before = results.best, ablation.best_configuration_trial.number
-    if best and best.trial.number != before:
-        yield f"Trial {best.trial.number} leads now; trial {before} did when this was asked for."
-    by_configuration = trials_by_configuration(results, ablation).values()
-    trials = [trial for by_seed in by_configuration for trial in by_seed.values()]
-    planned = len(ablation.configurations) * len(ablation.seeds)
-    if short := planned - sum(trial.state == "complete" for trial in trials):
-        yield f"{pluralise(short, 'trial')} of {planned} {'is' if short == 1 else 'are'} not complete."
-
-
-FIGURE_CAPTIONS = {
-    "front": "{left} mark is one configuration of the search{mean}. The ring is {chosen}.{fresh}{beaten}",
-    "seeds": "{tick}{fitted}",
-    "ablation": "Each bar is one step on the way from the baseline to what led the search, from the value before it "
-    "to the value after it; the line is the interval of its end. The intervals hold together in 95% of cases.",
-    "learning_curves": "Each line is one trial.{repeats}{of_folds}{rungs}",
-    "trade_off": "{left} mark is one configuration of the search{joined}.{fresh}{of_folds}{undrawn}",
-    "importance": "Shares of the metric's variance over the searched space, each value drawn with equal chance, from "
-    "the search's complete trials that have the parameter; with early stopping, among what it let through. A "
-    "parameter: what it explains alone. Interactions: what pairs explain beyond that. Remainder: noise between trials, "
-    "and what is too jagged or takes three parameters. Lines are 95% intervals.",
-}
-"""Captions by figure; what depends on the study is in braces, see `figure_caption`."""
-
-
-RINGS_TEXT = "Each ring is one {}. The tick is the mean, the line one sample standard deviation to each side."
-ONE_VALUE_OF_FOLDS_TEXT = (
-    "On validation the diamond is the value over the samples of all folds together, as in every table, and the line "
-    "its standard error. On test each ring is one fold's model, on a seed of its own, the tick the mean, the line one "
-    "sample standard deviation to each side."
-)
-
-
-def figure_caption(name: str, results: Results) -> str:
-    """Return a figure's caption, with what its values are based on."""
-    means = "" if len(results.spec.seeds) == 1 else f" (mean over its {len(results.spec.seeds)} seeds)"
-    repeats = "" if results.spec.final_seeds is not None else " Trials that repeat one on another seed are left out."
-    given = {
-        "mean": means,
-        "repeats": repeats,
-        "of_folds": "",
-        "rungs": _rungs_text(results.spec),
-        "tick": RINGS_TEXT.format("seed"),
-        "fitted": f" {_fit_count_text(results.spec)}." if results.reference_as_result else "",
-    }
-    if not results.reference_as_result and results.best_reference and results.spec.final_seeds is None:
-        given["fitted"] = f" {sentence_case(results.best_reference.name_in_sentence)} has no seeds."
-    if results.final_arm and results.final_arm.knows_no_seed:
-        given["tick"] = "The ring is its value: it was fitted once."
-    if results.spec.folds and results.spec.final_seeds is None:
-        are_joined = any(arm.joined_folds for arm in results.fresh_seed_arms)
-        given["tick"] = ONE_VALUE_OF_FOLDS_TEXT if are_joined else RINGS_TEXT.format("fold")
-        if results.spec.search.folds != "each":
-            given["of_folds"] = " Each trial is measured on one fold, so part of what sets them apart is the fold."
-    if name == "trade_off":
-        given |= _trade_off_caption_words(results)
-    if name == "front":
-        given |= _front_caption_words(results)
-    return FIGURE_CAPTIONS[name].format(**given)
-
-
-def _trade_off_caption_words(results: Results) -> dict[str, str]:
-    """Return what the caption of the trade-off says of this one: of a second panel, and of the line in the first."""
-    searched, fresh = trade_off_configurations(results)
-    stays = None if reference_in_trade_off(results) else results.reference_as_result
-    where = formatting.rerun_seeds_text(results.spec)
-    return {
-        "left": "First panel: each" if searched and fresh else "Each",
-        "joined": "; the front joins those that no other beats in both" * has_trade_off_line(results),
-        "fresh": f" Second: those that ran on {where}, mean ± sample standard deviation over these." * bool(fresh),
-        "undrawn": f" The result, {stays.name_in_sentence}, needs no search and is not among them." if stays else "",
-    }
-
-
-def _front_caption_words(results: Results) -> dict[str, str]:
-    """Return what the caption of the front says of this one."""
-    fresh = any(score is candidate.confirmed_score for candidate, score in results.scored_candidates)
-    right = f" The others: those that ran on {formatting.rerun_seeds_text(results.spec)}, mean ± sample standard "
-    right += "deviation over these; what is grey is not on the front."
-    chosen = "what leads the search" if results.reference_as_result else "what was chosen"
-    chosen = f"{chosen} of the front: {results.spec.objective.front_choice_text}"
-    if results.scored_candidates[0][1].total_violation > 0:
-        chosen = "what misses the limits by least: there is no front"
-    beaten = " The front is that of all metrics: in these two alone some of it may look beaten."
-    return {
-        "chosen": chosen,
-        "left": "First panel: each" if fresh else "Each",
-        "fresh": right * fresh,
-        "beaten": beaten * (len(results.spec.objective.metrics) > 2),
-    }
-
-
-def _rungs_text(spec: StudySpec) -> str:
-    """Return what the dotted lines among learning curves are; nothing where there are none."""
-    if spec.final_seeds is not None or not RungSchedule(spec.search.early_stopping, spec.epochs).rung_epochs:
-        return ""
-    return " Dotted lines are the epochs at which trials are compared and the worse ones pruned."
+from study.text import flatten_mapping, format_parameter, format_range_ends, format_time, pluralise
 
 
 def _metric_meanings(spec: StudySpec) -> Iterator[str]:
@@ -250,7 +62,7 @@ def summary_note(results: Results) -> str:
     if any(arm.joined_folds for arm in (reference, best) if arm):
         note += " On validation it is the value over the samples of all folds together, which has no deviation."
     if results.reference_as_result:
-        note += f" {_fit_count_text(spec)}: no spread over seeds is known of it."
+        note += f" {fit_count_text(spec)}: no spread over seeds is known of it."
     elif best and (reference or best.n_candidates > 1):
         note += f" {_choosing_seeds_sentence(spec, best)}"
     if best and reference:
@@ -259,11 +71,6 @@ def summary_note(results: Results) -> str:
         if told := [gain for gain in with_interval if not gain.is_unclear_for_few_seeds]:
             note += f" {_interval_method_note(told)}"
     return note + same
-
-
-def _fit_count_text(spec: StudySpec) -> str:
-    """Return how often a reference was fitted, as a sentence without its full stop."""
-    return f"What needs no search was fitted once{' on each fold' if spec.folds else ''}"
 
 
 def _choosing_seeds_sentence(spec: StudySpec, best: Arm) -> str:
