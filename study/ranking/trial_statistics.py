@@ -54,7 +54,7 @@ class SeedStatistics:
         return {"mean": self.mean, "sd": self.standard_deviation, "n": self.count}
 
     def confidence_interval(self, confidence: float = 0.95) -> tuple[float, float] | None:
-        """Return the interval of a metric, see `mean_confidence_interval`; None: the error of its split is not known."""
+        """Return the interval of a metric, see `mean_confidence_interval`; None without a split error."""
         if self.split_error is None or self.split_error <= 0:
             return None
         return mean_confidence_interval(
