@@ -5,6 +5,7 @@ from collections.abc import Callable, Hashable
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from study.knobs import Value
 from study.methods.batch import Batch, BatchLabels
@@ -36,6 +37,13 @@ class PerSampleBuffer(nn.Module):
 def _resize_to_loaded_state(module: PerSampleBuffer, state: dict[str, Tensor], prefix: str, *_: Value) -> None:
     if (loaded := state.get(f"{prefix}values")) is not None and loaded.shape != module.values.shape:
         module.allocate(len(loaded))
+
+
+def compute_embeddings(network: Network, views: Tensor) -> tuple[Tensor, Tensor]:
+    """Return features (V, B, F) and unit embeddings (V, B, D) of views (V, B, ...)."""
+    shape = views.shape[:2]
+    features, embeddings = network(views.flatten(0, 1))
+    return features.unflatten(0, shape), functional.normalize(embeddings, dim=1).unflatten(0, shape)
 
 
 NetworkFactory = Callable[[], Network]

@@ -149,7 +149,7 @@ class GroupDro(Method):
     def __init__(self, step: float, adjustment: float, facts: Facts, network: Network) -> None:
         super().__init__()
         self.network, self.step, self.factor = network, step, adjustment
-        self.bias_classes = facts.bias_classes or 1
+        self.classes, self.bias_classes = facts.classes, facts.bias_classes or 1
         self.classifier = nn.Linear(network.encoder.features, facts.classes)
         groups = facts.classes * self.bias_classes
         self.register_buffer("group_weights", torch.full((groups,), 1 / groups))
@@ -185,33 +185,14 @@ class GroupDro(Method):
         """Sum values (B,) by group, (groups,); samples whose group is unknown do not count."""
         if labels.bias is None:
             raise ValueError("group_dro needs bias labels")
-        known = (labels.target != UNKNOWN_LABEL) & (labels.bias != UNKNOWN_LABEL)
-        group = torch.where(known, labels.target * self.bias_classes + labels.bias, 0)
-        return values.new_zeros(len(self.group_weights)).index_add(0, group, values * known)
+        return sum_by_group(values, labels.target, labels.bias, self.classes, self.bias_classes)
 
 
-class GroupAdversary(nn.Module):
-    """Classifier of the bias from features and class.
-
-    Args:
-        features: their width.
-    """
-
-    def __init__(self, settings: AdversaryOptions, features: int, facts: Facts) -> None:
-        super().__init__()
-        self.weight, self.classes, self.bias_classes = settings.adversary_weight, facts.classes, facts.bias_classes or 1
-        hidden = settings.adversary_hidden
-        self.layers = nn.Sequential(
-            nn.Linear(features + facts.classes, hidden), nn.ReLU(), nn.Linear(hidden, self.bias_classes)
-        )
-
-    def forward(self, features: Tensor, labels: BatchLabels) -> Tensor:
-        """Compute `adversary_group_error` of the bias predicted from features (B, F), whose gradient is reversed."""
-        if labels.bias is None:
-            raise ValueError("laftr needs bias labels")
-        kind = functional.one_hot(labels.target.clamp(min=0), self.classes).to(features.dtype)
-        logits = self.layers(torch.cat([reverse_gradient(features, self.weight), kind], 1))
-        return adversary_group_error(logits, labels.target, labels.bias, self.classes)
+def sum_by_group(values: Tensor, target: Tensor, bias: Tensor, classes: int, bias_classes: int) -> Tensor:
+    """Sum values (B,) by group of class and bias class, (groups,); samples whose group is unknown do not count."""
+    known = (target != UNKNOWN_LABEL) & (bias != UNKNOWN_LABEL)
+    group = torch.where(known, target * bias_classes + bias, 0)
+    return values.new_zeros(classes * bias_classes).index_add(0, group, values * known)
 
 
 def adversary_group_error(logits: Tensor, target: Tensor, bias: Tensor, classes: int) -> Tensor:
@@ -225,18 +206,14 @@ def adversary_group_error(logits: Tensor, target: Tensor, bias: Tensor, classes:
         target, bias: classes and bias classes, (B,).
         classes: number of classes.
     """
-    known = (target != UNKNOWN_LABEL) & (bias != UNKNOWN_LABEL)
-    kinds = logits.shape[1]
-    group = torch.where(known, target * kinds + bias, 0)
-    probability = logits.float().softmax(1)
-    error = (1 - probability.gather(1, bias.clamp(min=0)[:, None])[:, 0]) * known
-    none = error.new_zeros(classes * kinds)
-    counts = none.index_add(0, group, known.to(error.dtype))
-    return (none.index_add(0, group, error) / counts.clamp(min=1)).sum()
+    error = 1 - logits.float().softmax(1).gather(1, bias.clamp(min=0)[:, None])[:, 0]
+    both = (error, torch.ones_like(error))
+    sums, counts = (sum_by_group(values, target, bias, classes, logits.shape[1]) for values in both)
+    return (sums / counts.clamp(min=1)).sum()
 
 
 class Laftr(Method):
-    """A network, a classifier of its features and an adversary of both; no reconstruction term.
+    """A network, a classifier of its features and an adversary of features and class; no reconstruction term.
 
     The adversary's gradient reaches the network reversed and multiplied by its weight, gamma of the paper, so that one
     optimizer trains all three at once.
@@ -244,14 +221,22 @@ class Laftr(Method):
 
     def __init__(self, settings: AdversaryOptions, facts: Facts, network: Network) -> None:
         super().__init__()
-        self.network = network
+        self.network, self.classes = network, facts.classes
         self.classifier = nn.Linear(network.encoder.features, facts.classes)
-        self.adversary = GroupAdversary(settings, network.encoder.features, facts)
+        self.adversary = Adversary(network.encoder.features + facts.classes, facts.bias_classes or 1, settings)
 
     def forward(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
         features = self.network.encoder(batch.views[0])
         loss = weighted_mean_cross_entropy(self.classifier(features), batch.labels)
-        return loss + self.adversary(features, batch.labels), {"encoder": features}
+        return loss + self.adversary_error(features, batch.labels), {"encoder": features}
+
+    def adversary_error(self, features: Tensor, labels: BatchLabels) -> Tensor:
+        """Compute `adversary_group_error` of the bias predicted from features (B, F), whose gradient is reversed."""
+        if labels.bias is None:
+            raise ValueError("laftr needs bias labels")
+        kind = functional.one_hot(labels.target.clamp(min=0), self.classes).to(features.dtype)
+        logits = self.adversary.layers(torch.cat([reverse_gradient(features, self.adversary.weight), kind], 1))
+        return adversary_group_error(logits, labels.target, labels.bias, self.classes)
 
     def own_classifier(self) -> nn.Module:
         return self.classifier

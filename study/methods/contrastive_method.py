@@ -11,7 +11,7 @@ from study.data.dataset import Facts
 from study.knobs import Section, to_options, value_or_default
 from study.losses.loss_catalogue import losses_by_name, needs_two_views, required_tensors
 from study.losses.sup_con import sup_con
-from study.methods.base_method import Method, PerSampleBuffer
+from study.methods.base_method import Method, PerSampleBuffer, compute_embeddings
 from study.methods.batch import Batch, BatchLabels
 from study.methods.classifier_methods import LinearClassifier, build_adversary
 from study.methods.debiasing import LossTerm, RegularisedLoss, TermWeights, build_regulariser, classifier_stage_epochs
@@ -105,7 +105,7 @@ class ContrastiveMethod(Method):
         return (self.in_stage,) if self.elsewhere is None else None
 
     def forward(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
-        features, embeddings = self._compute_embeddings(batch.views)
+        features, embeddings = compute_embeddings(self.network, batch.views)
         if self.in_stage and self.classifier is not None:
             value = self._add_adversary_loss(self.classifier(features[0], batch.labels), features, batch.labels)
             return value, {"encoder": features[0]}
@@ -124,7 +124,7 @@ class ContrastiveMethod(Method):
     def diagnose(self, batch: Batch) -> dict[str, Tensor]:
         if self.in_stage or self.name not in LOSS_DIAGNOSTICS:
             return {}
-        pair, inputs = self._loss_arguments(*self._compute_embeddings(batch.views), batch)
+        pair, inputs = self._loss_arguments(*compute_embeddings(self.network, batch.views), batch)
         return LOSS_DIAGNOSTICS[self.name](pair, inputs, self.loss.contrastive.options)
 
     def get_extra_state(self) -> Tensor:
@@ -137,12 +137,6 @@ class ContrastiveMethod(Method):
     def _make_classifier(self, method: Section, facts: Facts) -> LinearClassifier:
         loss = BALANCED_CROSS_ENTROPY if method.get("cross_entropy") == "bias_balanced" else PLAIN_CROSS_ENTROPY
         return LinearClassifier(loss, self.network.encoder.features, facts)
-
-    def _compute_embeddings(self, views: Tensor) -> tuple[Tensor, Tensor]:
-        """Return features (V, B, F) and unit embeddings (V, B, D)."""
-        shape = views.shape[:2]
-        features, embeddings = self.network(views.flatten(0, 1))
-        return features.unflatten(0, shape), functional.normalize(embeddings, dim=1).unflatten(0, shape)
 
     def _contrastive_loss(self, features: Tensor, embeddings: Tensor, batch: Batch) -> Tensor:
         pair, inputs = self._loss_arguments(features, embeddings, batch)

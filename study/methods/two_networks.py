@@ -4,12 +4,11 @@ from collections.abc import Hashable
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from study.data.dataset import Facts
 from study.errors import UserError
 from study.losses.wcl_losses import WclForm, biased_triplet, difficulty_weighted_info_nce
-from study.methods.base_method import Method, PerSampleBuffer
+from study.methods.base_method import Method, PerSampleBuffer, compute_embeddings
 from study.methods.batch import Batch, BatchLabels
 from study.methods.method_needs import UNKNOWN_LABEL
 from study.methods.sample_weights import apply_sample_weights, cross_entropy_per_sample
@@ -179,8 +178,8 @@ class Wcl(Method):
         return ()
 
     def forward(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
-        features, views = _compute_embeddings(self.network, batch.views)
-        biased_features, biased_views = _compute_embeddings(self.biased, batch.views)
+        features, views = compute_embeddings(self.network, batch.views)
+        biased_features, biased_views = compute_embeddings(self.biased, batch.views)
         triplet = biased_triplet(biased_views, tau_plus=self.tau_plus)
         contrast = difficulty_weighted_info_nce(
             views,
@@ -189,13 +188,7 @@ class Wcl(Method):
             tau_plus=self.tau_plus,
             form=self.form,
         )
-        return contrast + triplet, {"encoder": features, "biased_encoder": biased_features}
+        return contrast + triplet, {"encoder": features[0], "biased_encoder": biased_features[0]}
 
     def encoders(self) -> dict[str, Encoder]:
         return {"encoder": self.network.encoder, "biased_encoder": self.biased.encoder}
-
-
-def _compute_embeddings(network: Network, views: Tensor) -> tuple[Tensor, Tensor]:
-    """Return features of the first view (B, F) and unit embeddings of both (2, B, D)."""
-    features, embeddings = network(views.flatten(0, 1))
-    return features[: views.shape[1]], functional.normalize(embeddings, dim=1).unflatten(0, views.shape[:2])

@@ -62,7 +62,7 @@ def test_it_learns_the_class_and_the_adversary_learns_less_of_the_bias() -> None
         features = method.network.encoder(batch.views[0]).detach()
         hits = method.own_classifier()(features).argmax(1) == batch.labels.target
         assert hits.float().mean() > 0.7
-        errors.append(float(method.adversary(features, batch.labels).detach()))
+        errors.append(float(method.adversary_error(features, batch.labels).detach()))
     assert errors[1] > errors[0] + 0.2
 
 

@@ -1,6 +1,7 @@
 """The numbers of a suite's table for one rule: cells, averages, what is told apart."""
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean, stdev
@@ -36,7 +37,7 @@ class RuleResults:
     """
 
     values: dict[MethodAndData, dict[int, dict[int, float]]] = field(default_factory=dict)
-    missing_reasons: dict[MethodAndData, dict[str, int]] = field(default_factory=dict)
+    missing_reasons: dict[MethodAndData, Counter[str]] = field(default_factory=dict)
 
     def search_means(self, place: MethodAndData) -> dict[int, float]:
         """Return the mean over fresh seeds of each search of a place."""
@@ -57,19 +58,17 @@ def evaluate_searches(
     """Return the results of every rule, what each method took, and how many searches are in which state."""
     by_rule = {rule: RuleResults() for rule in suite.rules}
     epochs, seconds = dict.fromkeys(suite.methods, 0), dict.fromkeys(suite.methods, 0.0)
-    states: dict[str, int] = {}
+    states = Counter[str]()
     for cell in suite.studies:
         study = found(cell)
-        state = study.record.state if study else NOT_YET
-        states[state] = states.get(state, 0) + 1
+        states[study.record.state if study else NOT_YET] += 1
         if study:
             epochs[cell.method] += sum(trial.n_epochs for trial in study.record.trials.values())
             seconds[cell.method] += study.record.total_trial_seconds
         for rule, values in _values_by_rule(suite, cell, study).items():
             place = cell.method, cell.data
             if isinstance(values, str):
-                reasons = by_rule[rule].missing_reasons.setdefault(place, {})
-                reasons[values] = reasons.get(values, 0) + 1
+                by_rule[rule].missing_reasons.setdefault(place, Counter())[values] += 1
             else:
                 by_rule[rule].values.setdefault(place, {})[cell.search_number] = values
     return by_rule, {method: MethodCost(epochs[method], seconds[method]) for method in suite.methods}, states
@@ -211,7 +210,8 @@ def is_undecided(best: Sequence[ValueBySearch], other: Sequence[ValueBySearch], 
     return None if interval is None else interval[0] <= 0 <= interval[1]
 
 
-AVERAGE_COLUMN = "average"
+Column = str | None
+"""A column of a table: a data set, or None, the average over all of them."""
 
 
 @dataclass(frozen=True)
@@ -222,9 +222,9 @@ class RuleTable:
         rule: its name.
         judging_metric: the test metric of the numbers.
         methods, data: labels of rows and columns.
-        cells: the mean over searches, by place; None without a value.
-        averages: over all data sets, by method; None where one is missing.
-        leads_by_column: by column, data sets and `AVERAGE_COLUMN`, what `compare_with_best_method` gives.
+        cells: the mean over searches, by method and column; None without a value, and for the average where one is
+            missing.
+        leads_by_column: by column what `compare_with_best_method` gives.
         results: what the numbers are made of.
     """
 
@@ -232,9 +232,8 @@ class RuleTable:
     judging_metric: str
     methods: tuple[str, ...]
     data: tuple[str, ...]
-    cells: Mapping[MethodAndData, MeanEstimate | None]
-    averages: Mapping[str, MeanEstimate | None]
-    leads_by_column: Mapping[str, Mapping[str, bool | None]]
+    cells: Mapping[tuple[str, Column], MeanEstimate | None]
+    leads_by_column: Mapping[Column, Mapping[str, bool | None]]
     results: RuleResults
 
 
@@ -244,33 +243,27 @@ def build_rule_table(
     """Build the table of one rule from its results."""
     better = -1.0 if lower_is_better(judge) else 1.0
     means = {(method, label): results.search_means((method, label)) for method in methods for label in data}
+    cells: dict[tuple[str, Column], MeanEstimate | None]
     cells = {place: estimate_mean(values.values()) for place, values in means.items()}
-    averages = {method: average_estimates([cells[method, label] for label in data]) for method in methods}
-    rows = {method: [means[method, label] for label in data] for method in methods}
-    whole: dict[str, list[ValueBySearch]] = {method: list(row) for method, row in rows.items() if averages[method]}
-    columns = {label: {method: [means[method, label]] for method in methods if means[method, label]} for label in data}
-    leading = {label: compare_with_best_method(column, better) for label, column in columns.items()}
-    leading[AVERAGE_COLUMN] = compare_with_best_method(whole, better)
-    return RuleTable(rule, judge, methods, data, cells, averages, leading, results)
-
-
-def rule_table_to_dict(table: RuleTable) -> dict[str, object]:
-    """Return a rule's table as plain values for JSON; fractions for percent."""
-    return {
-        "rule": table.rule,
-        "judge": table.judging_metric,
-        "cells": cells_to_dicts(table),
-        "averages": averages_to_dicts(table),
+    data_sets_by_column: dict[Column, Sequence[str]] = {**{label: [label] for label in data}, None: data}
+    for method in methods:
+        cells[method, None] = average_estimates([cells[method, label] for label in data])
+    leading = {
+        column: compare_with_best_method(
+            {method: [means[method, label] for label in labels] for method in methods if cells[method, column]}, better
+        )
+        for column, labels in data_sets_by_column.items()
     }
+    return RuleTable(rule, judge, methods, data, cells, leading, results)
 
 
 def cells_to_dicts(table: RuleTable) -> list[dict[str, object]]:
-    """Return a row for each method and data set."""
+    """Return a row for each method and data set, plain values for JSON; fractions for percent."""
     return [
         {
             "method": method,
             "data": label,
-            **_estimate_to_dict(table.cells[method, label], table.leads_by_column[label].get(method)),
+            **_estimate_to_dict(table, method, label),
             "searches": [
                 {"number": number, "values": list(by_seed.values()), "seeds": list(by_seed)}
                 for number, by_seed in sorted(table.results.values.get((method, label), {}).items())
@@ -284,12 +277,11 @@ def cells_to_dicts(table: RuleTable) -> list[dict[str, object]]:
 
 def averages_to_dicts(table: RuleTable) -> list[dict[str, object]]:
     """Return a row for each method, over all data sets."""
-    leading = table.leads_by_column[AVERAGE_COLUMN]
-    return [{"method": one, **_estimate_to_dict(table.averages[one], leading.get(one))} for one in table.methods]
+    return [{"method": method, **_estimate_to_dict(table, method, None)} for method in table.methods]
 
 
-def _estimate_to_dict(found: MeanEstimate | None, leads: bool | None) -> dict[str, object]:
-    if found is None:
+def _estimate_to_dict(table: RuleTable, method: str, column: Column) -> dict[str, object]:
+    if (found := table.cells[method, column]) is None:
         return {"mean": None, "standard_error": None, "interval": None, "n": 0, "leads": None}
     interval = found.interval()
     return {
@@ -297,5 +289,5 @@ def _estimate_to_dict(found: MeanEstimate | None, leads: bool | None) -> dict[st
         "standard_error": found.standard_error,
         "interval": list(interval) if interval else None,
         "n": found.count,
-        "leads": leads,
+        "leads": table.leads_by_column[column].get(method),
     }

@@ -12,7 +12,7 @@ from typing import Literal
 import pandas as pd
 
 from study.analysis.statistics import formatting
-from study.analysis.statistics.ablation_effects import EFFECT_KIND_TITLES, LABEL_COLUMNS
+from study.analysis.statistics.ablation_effects import EFFECT_KIND_TITLES, LABEL_COLUMNS, AblationEffect
 from study.analysis.statistics.parameter_tables import CELL_STATISTICS, LevelPlace, MetricCell
 from study.metrics import is_fraction_metric, is_percent_metric, metric_direction
 from study.ranking import SeedStatistics
@@ -234,15 +234,6 @@ def _as_place(label: object) -> LevelPlace:
     return label if isinstance(label, tuple) else (label,)
 
 
-@dataclass(frozen=True)
-class AblationLine:
-    """A configuration in a metric: its value, and what its step is worth; no step: the baseline."""
-
-    statistics: SeedStatistics | None = None
-    step_difference: Difference | None = None
-    is_step: bool = True
-
-
 def is_ablation_frame(table: pd.DataFrame) -> bool:
     """Return whether a frame is one of `study.analysis.statistics.ablation_effects.ablation_frame`."""
     return list(table.columns[: len(LABEL_COLUMNS)]) == LABEL_COLUMNS
@@ -250,14 +241,13 @@ def is_ablation_frame(table: pd.DataFrame) -> bool:
 
 def printed_ablation(frame: pd.DataFrame) -> pd.DataFrame:
     """Return an `ablation_frame` as text: a row per configuration with each metric and its step's worth."""
-    names = _metrics_of_ablation(frame)
     rows = []
-    for place, lines in _ablation_lines_by_label(frame).items():
-        row = dict(zip(("part", "configuration"), place, strict=True))
-        for name in names:
-            line = lines.get(name, AblationLine())
-            row[name] = formatting.format_mean(name, line.statistics)
-            row[f"step in {name}"] = _effect_text(name, line)
+    for (part, configuration), lines in _effects_by_label(frame).items():
+        row = {"part": part, "configuration": configuration}
+        for name in _metrics_of_ablation(frame):
+            effect = lines.get(name)
+            row[name] = formatting.format_mean(name, effect.statistics if effect else None)
+            row[f"step in {name}"] = _effect_text(name, effect)
         rows.append(row)
     return pd.DataFrame(rows, dtype=object)
 
@@ -270,10 +260,8 @@ def ablation_grid(frame: pd.DataFrame, digits: int = 1) -> PrintedGrid:
     Args:
         digits: of percentages, see `PrintedGrid`.
     """
-    names, rows = _metrics_of_ablation(frame), _ablation_lines_by_label(frame)
-    entries = [
-        [_ablation_entry(name, lines.get(name, AblationLine()), digits) for name in names] for lines in rows.values()
-    ]
+    names, rows = _metrics_of_ablation(frame), _effects_by_label(frame)
+    entries = [[_ablation_entry(name, lines.get(name), digits) for name in names] for lines in rows.values()]
     columns = [(name,) for name in names]
     return PrintedGrid(("part", "configuration"), list(rows), ("",), columns, entries, ablation_notes(frame), digits)
 
@@ -301,36 +289,36 @@ def _metrics_of_ablation(frame: pd.DataFrame) -> list[str]:
     return [str(name) for name in frame["metric"].unique()]
 
 
-def _ablation_lines_by_label(frame: pd.DataFrame) -> dict[tuple[str, str], dict[str, AblationLine]]:
+def _effects_by_label(frame: pd.DataFrame) -> dict[tuple[str, str], dict[str, AblationEffect]]:
     """Return the lines of a printed table by their labels, each by metric."""
-    rows: dict[tuple[str, str], dict[str, AblationLine]] = {}
-    for line in frame.to_dict("records"):
-        place = EFFECT_KIND_TITLES[line["part"]], str(line["configuration"])
-        number, deviation, ends = line["n"], line["sd"], (line["low"], line["high"])
-        spread = SeedStatistics(line["mean"], None if pd.isna(deviation) else deviation, number) if number else None
-        effect = Difference(line["effect"], None if pd.isna(ends[0]) else ends)
-        told = AblationLine(spread, None if pd.isna(line["effect"]) else effect, bool(line["keys"]))
-        rows.setdefault(place, {})[str(line["metric"])] = told
+    rows: dict[tuple[str, str], dict[str, AblationEffect]] = {}
+    for line in frame.astype(object).where(frame.notna(), None).to_dict("records"):
+        spread = SeedStatistics(line["mean"], line["sd"], line["n"]) if line["n"] else None
+        ends = None if line["low"] is None else (line["low"], line["high"])
+        worth = None if line["effect"] is None else Difference(line["effect"], ends)
+        keys = (line["keys"],) if line["keys"] else ()
+        told = AblationEffect(line["part"], line["configuration"], keys, spread, worth, line["pairs"])
+        rows.setdefault((EFFECT_KIND_TITLES[told.kind], told.label), {})[line["metric"]] = told
     return rows
 
 
-def _effect_text(metric: str, line: AblationLine) -> str:
+def _effect_text(metric: str, effect: AblationEffect | None) -> str:
     """Return `+3.1 points (+0.5 to +5.7)`; empty for the baseline, which is no step."""
-    if line.step_difference is None:
-        return formatting.MISSING_TEXT if line.is_step else ""
-    text = formatting.format_difference(metric, line.step_difference.value)
-    if line.step_difference.interval is None:
+    if effect is None or effect.difference is None:
+        return formatting.MISSING_TEXT if effect is None or effect.keys else ""
+    text = formatting.format_difference(metric, effect.difference.value)
+    if effect.difference.interval is None:
         return text
-    return f"{text} ({formatting.format_interval(metric, line.step_difference)})"
+    return f"{text} ({formatting.format_interval(metric, effect.difference)})"
 
 
-def _ablation_entry(metric: str, line: AblationLine, digits: int) -> PrintedEntry:
+def _ablation_entry(metric: str, effect: AblationEffect | None, digits: int) -> PrintedEntry:
     """Return an entry with its step in the same unit, as `71.5 ± 1.2 (+3.1; +0.5 to +5.7)`."""
-    spread, effect = line.statistics, ""
-    if line.step_difference:
+    spread, worth = effect.statistics if effect else None, ""
+    if effect and effect.difference:
         scale, shown = (100, digits) if is_fraction_metric(metric) else (1, 3)
-        numbers = [line.step_difference.value, *(line.step_difference.interval or ())]
+        numbers = [effect.difference.value, *(effect.difference.interval or ())]
         first, *ends = (f"{scale * number:+.{shown}f}" for number in numbers)
-        effect = "; ".join([first, *([" to ".join(ends)] if ends else [])])
-    remark = f"({effect})" if spread and effect else effect
+        worth = "; ".join([first, *([" to ".join(ends)] if ends else [])])
+    remark = f"({worth})" if spread and worth else worth
     return PrintedEntry(metric if spread else "", spread, remark, metric)

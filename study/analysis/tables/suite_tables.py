@@ -8,20 +8,18 @@ import pandas as pd
 
 from study.analysis.statistics import formatting
 from study.analysis.statistics.suite_statistics import (
-    AVERAGE_COLUMN,
     FAILED,
     NOT_YET,
+    Column,
     FindStudy,
-    MeanEstimate,
     MethodCost,
     RuleTable,
     averages_to_dicts,
     build_rule_table,
     cells_to_dicts,
     evaluate_searches,
-    rule_table_to_dict,
 )
-from study.analysis.tables.printed_grid import PrintedEntry, PrintedGrid, RankMark
+from study.analysis.tables.printed_grid import PrintedEntry, PrintedGrid
 from study.analysis.tables.table_formats import frame_to_csv, to_latex, to_markdown
 from study.metrics import is_percent_metric, lower_is_better
 from study.ranking import SeedStatistics
@@ -99,10 +97,8 @@ def _reading_notes(suite: Suite) -> Iterator[str]:
 def _verdict_sentences(table: RuleTable) -> Iterator[str]:
     """Yield which method is best on average, or on the one data set, and from which it is told."""
     several = len(table.data) > 1
-    found = {
-        method: table.averages[method] if several else table.cells[method, table.data[0]] for method in table.methods
-    }
-    means = {method: one.mean for method, one in found.items() if one is not None}
+    column = None if several else table.data[0]
+    means = {method: one.mean for method in table.methods if (one := table.cells[method, column]) is not None}
     if len(means) < 2:
         return
     best = (min if lower_is_better(table.judging_metric) else max)(means, key=lambda method: means[method])
@@ -110,7 +106,7 @@ def _verdict_sentences(table: RuleTable) -> Iterator[str]:
     if len(set(means.values())) == 1:
         yield f"All methods have the same {what}."
         return
-    leads = table.leads_by_column[AVERAGE_COLUMN if several else table.data[0]]
+    leads = table.leads_by_column[column]
     told, level, unknown = (
         [method for method in means if method != best and leads[method] is verdict] for verdict in (False, True, None)
     )
@@ -128,15 +124,16 @@ def _missing_notes(suite: Suite, table: RuleTable) -> Iterator[str]:
     """Yield why searches that are over have no value, and how many rest on fewer seeds than planned."""
     reasons = Counter[str]()
     for counts in table.results.missing_reasons.values():
-        reasons.update({reason: count for reason, count in counts.items() if reason not in (NOT_YET, FAILED)})
+        reasons += counts
     for reason, count in reasons.items():
-        yield f"{pluralise(count, 'search', 'searches')} without a value: {reason}."
+        if reason not in (NOT_YET, FAILED):
+            yield f"{pluralise(count, 'search', 'searches')} without a value: {reason}."
     searches = [values for here in table.results.values.values() for values in here.values()]
     if fewer := sum(len(values) < suite.seeds for values in searches):
         yield f"{pluralise(fewer, 'search', 'searches')} with a value on fewer than {suite.seeds} fresh seeds."
 
 
-ALL_METHODS_LABEL = "all methods"
+ALL_METHODS_LABEL, AVERAGE_COLUMN = "all methods", "average"
 
 
 def rule_table_grid(table: RuleTable, searches: int) -> PrintedGrid:
@@ -147,14 +144,10 @@ def rule_table_grid(table: RuleTable, searches: int) -> PrintedGrid:
     Args:
         searches: planned in each cell; where there are fewer, the entry says so.
     """
-    several = len(table.data) > 1
-    rows = []
-    for method in table.methods:
-        row = [_cell_entry(table, method, label, searches) for label in table.data]
-        row += [_average_entry(table, method, searches)] if several else []
-        rows.append(row)
-    heads = [*table.data, *([AVERAGE_COLUMN] if several else [])]
-    return PrintedGrid(("method",), [(method,) for method in table.methods], ("",), [(head,) for head in heads], rows)
+    columns: list[Column] = [*table.data, *([None] if len(table.data) > 1 else [])]
+    rows = [[_cell_entry(table, method, column, searches) for column in columns] for method in table.methods]
+    heads = [(column or AVERAGE_COLUMN,) for column in columns]
+    return PrintedGrid(("method",), [(method,) for method in table.methods], ("",), heads, rows)
 
 
 def cost_grid(spent: Mapping[str, MethodCost]) -> PrintedGrid:
@@ -174,32 +167,22 @@ def averages_by_rule_grid(tables: Sequence[RuleTable], searches: int) -> Printed
     """Return the averages of every rule beside each other."""
     methods = tables[0].methods
     rows = [
-        [replace(_average_entry(table, method, searches), rank_mark=None) for table in tables] for method in methods
+        [replace(_cell_entry(table, method, None, searches), rank_mark=None) for table in tables] for method in methods
     ]
     columns = [(table.rule,) for table in tables]
     return PrintedGrid(("method",), [(method,) for method in methods], ("",), columns, rows)
 
 
-def _cell_entry(table: RuleTable, method: str, label: str, searches: int) -> PrintedEntry:
-    found = table.cells[method, label]
+def _cell_entry(table: RuleTable, method: str, column: Column, searches: int) -> PrintedEntry:
+    found = table.cells[method, column]
     if found is None:
-        reasons = table.results.missing_reasons.get((method, label), {})
+        reasons = table.results.missing_reasons.get((method, column or ""), ())
         return PrintedEntry(remark=", ".join(reasons) or formatting.MISSING_TEXT)
-    return _estimate_entry(table, found, table.leads_by_column[label].get(method), searches)
-
-
-def _average_entry(table: RuleTable, method: str, searches: int) -> PrintedEntry:
-    found = table.averages[method]
-    if found is None:
-        return PrintedEntry(remark=formatting.MISSING_TEXT)
-    return _estimate_entry(table, found, table.leads_by_column[AVERAGE_COLUMN].get(method), searches * len(table.data))
-
-
-def _estimate_entry(table: RuleTable, found: MeanEstimate, leads: bool | None, planned: int) -> PrintedEntry:
-    mark: RankMark | None = "best" if leads and len(table.methods) > 1 else None
+    is_marked = table.leads_by_column[column].get(method) and len(table.methods) > 1
+    planned = searches if column else searches * len(table.data)
     remark = f"({found.count} of {planned})" if found.count < planned else ""
     statistics = SeedStatistics(found.mean, found.standard_error, found.count)
-    return PrintedEntry(table.judging_metric, statistics, remark, rank_mark=mark)
+    return PrintedEntry(table.judging_metric, statistics, remark, rank_mark="best" if is_marked else None)
 
 
 SUITE_CSV_COLUMNS = ["rule", "method", "data", "metric", "mean", "standard_error", "low", "high", "n", "leads"]
@@ -283,7 +266,14 @@ def suite_to_plain_dict(tables: SuiteTables) -> dict[str, object]:
         "states": dict(tables.n_searches_by_state),
         "spent": spent,
         "tables": [
-            {**rule_table_to_dict(table), "notes": rule_table_notes(tables.suite, table)} for table in tables.tables
+            {
+                "rule": table.rule,
+                "judge": table.judging_metric,
+                "cells": cell_rows(table),
+                "averages": average_rows(table),
+                "notes": rule_table_notes(tables.suite, table),
+            }
+            for table in tables.tables
         ],
         "notes": [suite_state_note(tables.suite, tables.n_searches_by_state), *suite_notes(tables.suite)],
     }
