@@ -269,8 +269,8 @@ def suite_to_plain_dict(tables: SuiteTables) -> dict[str, object]:
             {
                 "rule": table.rule,
                 "judge": table.judging_metric,
-                "cells": cell_rows(table),
-                "averages": average_rows(table),
+                "cells": cells_to_dicts(table),
+                "averages": averages_to_dicts(table),
                 "notes": rule_table_notes(tables.suite, table),
             }
             for table in tables.tables
