@@ -299,7 +299,7 @@ def suite(
     if out is not None:
         suites.write_tables_to_file(found, out)
     if as_json:
-        options.print_json(suite_tables.suite_to_plain_dict(found))
+        options.print_json(suite_tables.suite_to_dict(found))
     else:
         print_text(suite_tables.suite_to_markdown(found), end="")
     if end is not None:

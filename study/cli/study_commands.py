@@ -136,8 +136,8 @@ def compare(
     if as_json:
         options.print_json(comparison)
         return
-    print_text(frame_to_markdown(compare_studies.printed_comparison(comparison, metric)))
-    for line in compare_studies.left_out_notes(studies, metric):
+    print_text(frame_to_markdown(compare_studies.comparison_table(comparison, metric)))
+    for line in compare_studies.missing_comparison_notes(studies, metric):
         print_text(line, sys.stderr)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from study import ranking
-from study.analysis.report.report_lead import result_and_price_statements
+from study.analysis.report.report_lead import statements_repeated_by_final_training
 from study.catalogue import REFERENCE_METHOD
 from study.files import check_output_path, write_output
 from study.home.events import SessionOpened
@@ -144,7 +144,7 @@ def _reference_spec(results: Results, stays: FittedReference) -> StudySpec:
         "metrics": _validation_metrics(spec, stays.metrics),
         **_told_section(results, stays),
         "test_readings": record.n_test_readings,
-        "unused_seed": results.unused_seed,
+        "unused_seed": results.first_unused_seed,
         "code": _code_of_session(record.sessions[-1]),
         "digest": configuration_digest(base),
     }
@@ -197,7 +197,7 @@ def exported_spec(folder: StudyFolder, results: Results, candidate: Candidate, c
         **({"labels": labels} if labels else {}),
         **_told_section(results, candidate),
         "test_readings": record.n_test_readings,
-        "unused_seed": results.unused_seed,
+        "unused_seed": results.first_unused_seed,
         "code": _code_of_session(session),
     }
     of_trial = {"train.seed": candidate.trial.seed, "train.epochs": spec.epochs}
@@ -251,18 +251,18 @@ def _told_section(results: Results, exported: Candidate | FittedReference) -> Ex
     is_result = exported == won
     if isinstance(won, Candidate) and isinstance(exported, Candidate):
         is_result = exported.trial.number == won.trial.number
-    return {"told": [str(one) for one in result_and_price_statements(results)]} if is_result else {}
+    return {"told": [str(one) for one in statements_repeated_by_final_training(results)]} if is_result else {}
 
 
 def _gain_section(results: Results, candidate: Candidate) -> Section:
     """Return the study's metric minus the baseline's on both splits, with its interval; empty for the baseline."""
-    from study.ranking.arms import to_arm
+    from study.ranking.arms import arm_of_candidate
 
     reference = results.baseline
     if reference is None or reference.trial.number == candidate.trial.number:
         return {}
-    other = to_arm(results.spec, reference)
-    one = replace(to_arm(results.spec, candidate), n_candidates=results.n_candidates_for(candidate))
+    other = arm_of_candidate(results.spec, reference)
+    one = replace(arm_of_candidate(results.spec, candidate), n_candidates=results.n_candidates_for(candidate))
     names = (results.spec.metric, results.spec.test_metric)
     gains = {name: one.difference_to(other, name) for name in names}
     return {name: gain.to_dict() for name, gain in gains.items() if gain}

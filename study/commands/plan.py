@@ -19,7 +19,7 @@ from study.metrics import group_names
 from study.metrics.selection_rules import SELECTION_RULES
 from study.ranking.chosen_epoch import chosen_epoch_text
 from study.ranking.json_documents import FLATTEN_FIELDS
-from study.ranking.rule_picks import max_picked_configurations
+from study.ranking.rule_picks import max_extra_picked_configurations
 from study.spec import StudySpec, search_checks
 from study.spec.configuration import are_same_configuration
 from study.spec.reference_models import requested_reference_names
@@ -410,7 +410,7 @@ def count_rule_trials(spec: StudySpec, confirm: ConfirmOptions, configurations: 
     """
     if not confirm.rules:
         return 0
-    return max_picked_configurations(spec, confirm, configurations, reported) * confirm.seeds * (spec.folds or 1)
+    return max_extra_picked_configurations(spec, confirm, configurations, reported) * confirm.seeds * (spec.folds or 1)
 
 
 def plan_text(plan: Plan) -> str:

@@ -111,4 +111,4 @@ def result_files(folder: StudyFolder) -> dict[Path, str | None]:
 
 def lead_sentences_by_title(results: Results) -> dict[str, tuple[str, ...]]:
     """Return the sentences of the report's lead by title, as the study's run in MLflow shows them."""
-    return {title: tuple(map(str, said)) for title, said in report_lead.lead_statements(results).items()}
+    return {title: tuple(map(str, said)) for title, said in report_lead.report_lead_statements(results).items()}

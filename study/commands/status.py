@@ -66,7 +66,7 @@ class StudyStatus:
     """A study's summary, the lead of its report and, once it has begun, its pace."""
 
     summary: StudySummary = field(metadata=FLATTEN_FIELDS)
-    lead: report_lead.LeadNumbers
+    lead: report_lead.ReportLead
     ablation: AblationProgress | None
     pace: progress.StudyPace | None
     ties: Sequence[TieStatus]
@@ -83,8 +83,8 @@ def study_status(folder: StudyFolder) -> StudyStatus:
     spec, record = results.spec, results.record
     source = read_fetch_origin(folder)
     return StudyStatus(
-        study_summary.summarise(results),
-        report_lead.lead_numbers(results),
+        study_summary.summarise_study(results),
+        report_lead.build_report_lead(results),
         ablation_steps.ablation_progress(results),
         StudyProgress(spec, record).pace(),
         [TieStatus(tie, str(tie)) for tie in results.tied_metrics],
@@ -101,7 +101,7 @@ def study_status_lines(status: StudyStatus) -> list[str]:
     told = status.summary
     texts = study_summary.summary_lines(told)
     if told.state != "running" or told.final or "best" in told.arms:
-        texts += report_lead.lead_lines(status.lead)
+        texts += report_lead.report_lead_lines(status.lead)
     texts += [f"warning   {tie.message}" for tie in status.ties]
     if way := status.ablation:
         texts.append(

@@ -37,7 +37,7 @@ class MergedKnobs:
     reason: str
 
 
-def param_value(spec: StudySpec, params: Params, key: str) -> Scalar:
+def value_in_configuration(spec: StudySpec, params: Params, key: str) -> Scalar:
     """Return what a configuration has for a key, its own or the study file's; None for a key that it has not."""
     if key in params:
         return params[key]
@@ -53,7 +53,9 @@ def differing_knobs(spec: StudySpec, start: Params, end: Params) -> list[str]:
     """Return the knobs in which two configurations differ, in the order of the study file."""
     keys = dict.fromkeys([*spec.search.space, *start, *end])
     ends = {
-        key: (param_value(spec, start, key), param_value(spec, end, key)) for key in keys if key in start or key in end
+        key: (value_in_configuration(spec, start, key), value_in_configuration(spec, end, key))
+        for key in keys
+        if key in start or key in end
     }
     return [key for key, (one, other) in ends.items() if not is_among_typed_values(one, [other])]
 
@@ -65,7 +67,11 @@ def mix_params(spec: StudySpec, start: Params, end: Params, steps: AblationSteps
     """
     moved = {key for step in steps for key in step}
     keys = dict.fromkeys([*spec.search.space, *start, *end])
-    values = {key: param_value(spec, end if key in moved else start, key) for key in keys if key in start or key in end}
+    values = {
+        key: value_in_configuration(spec, end if key in moved else start, key)
+        for key in keys
+        if key in start or key in end
+    }
     return {key: each for key, each in values.items() if each is not None}
 
 
@@ -109,7 +115,7 @@ def plan_steps(
     steps: list[StepKeys] = [(knob,) for knob in knobs]
     reasons: dict[str, str] = {}
     for knob in knobs:
-        for decider in _deciding_knobs(spec, start, end, knob, knobs):
+        for decider in _knobs_that_decide_presence(spec, start, end, knob, knobs):
             steps = _merge_steps(steps, knob, decider)
             reasons[knob] = f"{knob} depends on {decider}"
     steps = _order_steps(steps, order)
@@ -148,7 +154,7 @@ def needed_configurations(count: int) -> list[AppliedSteps]:
     return list(dict.fromkeys([*path_configurations(count), *single_additions(count), *single_removals(count)]))
 
 
-def check_knobs(name: str, option: str, given: Sequence[str], knobs: Sequence[str]) -> None:
+def check_ablation_knobs(name: str, option: str, given: Sequence[str], knobs: Sequence[str]) -> None:
     """Refuse keys that are not among the knobs.
 
     Raises:
@@ -162,13 +168,18 @@ def check_knobs(name: str, option: str, given: Sequence[str], knobs: Sequence[st
             )
 
 
-def _deciding_knobs(spec: StudySpec, start: Params, end: Params, knob: str, knobs: Sequence[str]) -> list[str]:
+def _knobs_that_decide_presence(
+    spec: StudySpec, start: Params, end: Params, knob: str, knobs: Sequence[str]
+) -> list[str]:
     """Return the other knobs that decide whether one of the two configurations has this one."""
     section, domain = knob.split(".")[0], spec.search.space.get(knob)
     deciders: dict[str, None] = {}
     for params in (start, end):
-        values = {**params, **{key: each for key in knobs if (each := param_value(spec, params, key)) is not None}}
-        is_there = param_value(spec, params, knob) is not None
+        values = {
+            **params,
+            **{key: each for key in knobs if (each := value_in_configuration(spec, params, key)) is not None},
+        }
+        is_there = value_in_configuration(spec, params, knob) is not None
         if domain is not None and not domain.is_condition_met(values):
             deciders |= dict.fromkeys(domain.when)
         if not is_there:
@@ -263,7 +274,9 @@ def includes_choosing_seed(results: Results, seeds: Collection[int]) -> bool:
     return sum(any(trial.seed in seeds for trial in repeats) for repeats in confirmed) > 1
 
 
-def trials_by_configuration(results: Results, ablation: Ablation) -> dict[AppliedSteps, dict[int, TrialRecord]]:
+def ablation_trials_by_configuration(
+    results: Results, ablation: Ablation
+) -> dict[AppliedSteps, dict[int, TrialRecord]]:
     """Return the trials on fresh seeds of each configuration, whatever they ran for.
 
     One per seed, a complete one if any.
@@ -278,15 +291,15 @@ def trials_by_configuration(results: Results, ablation: Ablation) -> dict[Applie
     return found
 
 
-def missing_trials(results: Results, ablation: Ablation | None) -> Iterator[tuple[AppliedSteps, int]]:
+def missing_ablation_trials(results: Results, ablation: Ablation | None) -> Iterator[tuple[AppliedSteps, int]]:
     """Yield the configurations and seeds of an ablation that have no trial yet."""
     if ablation is not None:
-        by_configuration = trials_by_configuration(results, ablation)
+        by_configuration = ablation_trials_by_configuration(results, ablation)
         for moved, by_seed in by_configuration.items():
             yield from ((moved, seed) for seed in ablation.seeds if seed not in by_seed)
 
 
-def trials_to_test(results: Results) -> list[TrialRecord]:
+def ablation_trials_to_test(results: Results) -> list[TrialRecord]:
     """Return the complete trials of the ablation that was asked for: test is read for each of them."""
     ablation = requested_ablation(results.record)
     if ablation is None:
@@ -295,16 +308,18 @@ def trials_to_test(results: Results) -> list[TrialRecord]:
 
 
 def _ablation_and_endpoint_trials(results: Results, ablation: Ablation) -> list[TrialRecord]:
-    return [trial for by_seed in trials_by_configuration(results, ablation).values() for trial in by_seed.values()]
+    return [
+        trial for by_seed in ablation_trials_by_configuration(results, ablation).values() for trial in by_seed.values()
+    ]
 
 
 def is_ablation_measured(results: Results) -> bool:
     """Return whether all that was asked for has run, and test was read for it as far as that could be."""
     ablation = requested_ablation(results.record)
-    if ablation is None or next(missing_trials(results, ablation), None):
+    if ablation is None or next(missing_ablation_trials(results, ablation), None):
         return False
     ended = (trial.state in ENDED_STATES for trial in _ablation_and_endpoint_trials(results, ablation))
-    return all(ended) and all(trial.test_metrics or trial.test_failure for trial in trials_to_test(results))
+    return all(ended) and all(trial.test_metrics or trial.test_failure for trial in ablation_trials_to_test(results))
 
 
 @dataclass(frozen=True)
@@ -336,7 +351,7 @@ def ablation_progress(results: Results) -> AblationProgress | None:
         ablation.steps,
         list(ablation.seeds),
         len(ablation.configurations) * len(ablation.seeds),
-        len(trials_to_test(results)),
+        len(ablation_trials_to_test(results)),
         is_ablation_measured(results),
     )
 

@@ -16,7 +16,7 @@ from study.ranking.trial_statistics import (
     RELATIVE_TOLERANCE,
     SeedStatistics,
     seed_statistics,
-    split_sample_statistics,
+    statistics_of_single_evaluation,
     trial_metric,
 )
 from study.spec import StudySpec
@@ -53,7 +53,7 @@ class Arm:
         return self.trial_number == NO_TRIAL_NUMBER
 
     @property
-    def knows_no_seed(self) -> bool:
+    def is_fitted_without_seed(self) -> bool:
         """Whether it was fitted without one, by the search or finally."""
         return self.is_reference or is_fitted_once(self.spec, self.trials)
 
@@ -71,9 +71,9 @@ class Arm:
         """
         if self.ensemble:
             has_value = self.ensemble.metrics.get(name) is not None
-            return split_sample_statistics(self.ensemble.metrics, name, len(self.trials)) if has_value else None
+            return statistics_of_single_evaluation(self.ensemble.metrics, name, len(self.trials)) if has_value else None
         if self.joined_folds and self.joined_folds.metrics.get(name) is not None:
-            return split_sample_statistics(self.joined_folds.metrics, name, len(self.trials))
+            return statistics_of_single_evaluation(self.joined_folds.metrics, name, len(self.trials))
         return seed_statistics(trial_metric(self.spec, trial, name) for trial in self.trials)
 
     def metric_seeds(self, name: str) -> list[int]:
@@ -81,20 +81,20 @@ class Arm:
         return [trial.seed for trial in self.trials if trial_metric(self.spec, trial, name) is not None]
 
     @property
-    def was_tested(self) -> bool:
+    def has_test_metrics(self) -> bool:
         """Whether it has metrics of the test split."""
         if self.ensemble:
             return any(name.startswith("test/") for name in self.ensemble.metrics)
         return any(trial.test_metrics for trial in self.trials)
 
     @property
-    def repeated_over(self) -> str:
+    def repeats_text(self) -> str:
         """What the trials differ in, besides chance: `seeds`, or `folds and seeds`."""
         return "folds and seeds" if any(trial.fold is not None for trial in self.trials) else "seeds"
 
-    def spread_over(self, name: str) -> str:
+    def interval_over_text(self, name: str) -> str:
         """Return what the interval of a difference is over: `other samples`, of all folds together, or its repeats."""
-        return "other samples" if self.joined_folds and name in self.joined_folds.draws else self.repeated_over
+        return "other samples" if self.joined_folds and name in self.joined_folds.draws else self.repeats_text
 
     def is_mean_over_folds(self, split: str) -> bool:
         """Whether its metrics of a split are means over the models of folds, not those of one or of joined samples."""
@@ -145,7 +145,7 @@ def is_fitted_once(spec: StudySpec, trials: Sequence[TrialRecord]) -> bool:
     return spec.is_scikit_learn_reference and len(trials) == 1
 
 
-def to_arm(spec: StudySpec, candidate: Candidate | FittedReference) -> Arm:
+def arm_of_candidate(spec: StudySpec, candidate: Candidate | FittedReference) -> Arm:
     """Return a configuration with its confirm trials, or without any with the trials that the search saw.
 
     A reference is given as one trial, on the study's first seed, whose metrics are its own.

@@ -110,7 +110,7 @@ class Difference:
         return None if self.interval is None else self.interval[0] > 0 or self.interval[1] < 0
 
     @property
-    def is_over_samples(self) -> bool:
+    def is_interval_over_samples(self) -> bool:
         """Whether its interval is over samples of all folds drawn anew, not over seeds."""
         return self.degrees_of_freedom == NORMAL_DEGREES_OF_FREEDOM
 

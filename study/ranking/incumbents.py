@@ -9,7 +9,11 @@ from typing import Generic, TypeVar
 
 from study.ranking.candidates import Candidate, FittedReference
 from study.ranking.chosen_epoch import metric_at_chosen_epoch
-from study.ranking.trial_statistics import seed_statistics, seed_statistics_with_split_error, split_sample_statistics
+from study.ranking.trial_statistics import (
+    seed_statistics,
+    seed_statistics_with_split_error,
+    statistics_of_single_evaluation,
+)
 from study.spec import StudySpec
 from study.spec.configuration import are_same_configuration
 
@@ -89,7 +93,7 @@ def difference_standard_error(
     arms = [arm.confirm_trials if confirmed else arm.replicates for arm in (one, other) if isinstance(arm, Candidate)]
     means = [found for trials in arms if (found := seed_statistics_with_split_error(trials, spec.metric, value))]
     if isinstance(other, FittedReference):
-        means.append(split_sample_statistics(other.metrics, spec.metric, 1))
+        means.append(statistics_of_single_evaluation(other.metrics, spec.metric, 1))
     of_split = [mean.split_error for mean in means if mean.split_error is not None]
     by_trial = ({trial.seed: value(trial, spec.metric) or 0.0 for trial in trials} for trials in arms)
     mine, theirs = [*by_trial, dict[int, float]()][:2]

@@ -162,7 +162,7 @@ def _widen_distribution(domain: BaseDistribution, value: object) -> BaseDistribu
     return domain
 
 
-def best_trials(storage: str, name: str, max_trials: int) -> list[FrozenTrial]:
+def best_optuna_trials(storage: str, name: str, max_trials: int) -> list[FrozenTrial]:
     """Return the complete trials of a study of Optuna's that keep its constraints, the best first.
 
     Best is by the study's own direction; with several metrics, the trials are those of its front.
@@ -212,12 +212,12 @@ def _open_storage(storage: str) -> Iterator[JournalStorage | RDBStorage]:
     place = storage if not rest else rest.partition("?")[0].removeprefix("/") if kind[:6] == "sqlite" else None
     opened: JournalStorage | RDBStorage
     if place is None:
-        opened = _open_database(storage)
+        opened = _open_sql_database(storage)
     else:
         with open(place, "rb") as content:
             is_database = content.read(len(SQLITE_HEADER)) == SQLITE_HEADER
         if is_database:
-            opened = _open_database(f"sqlite:///file:{quote(place)}?mode=ro&uri=true")
+            opened = _open_sql_database(f"sqlite:///file:{quote(place)}?mode=ro&uri=true")
         else:
             opened = JournalStorage(JournalFileBackend(place))
     try:
@@ -228,7 +228,7 @@ def _open_storage(storage: str) -> Iterator[JournalStorage | RDBStorage]:
             opened.engine.dispose()
 
 
-def _open_database(address: str) -> RDBStorage:
+def _open_sql_database(address: str) -> RDBStorage:
     """Open a database; each connection is closed after its use, where no storage can be made of it too."""
     from sqlalchemy.pool import NullPool
 

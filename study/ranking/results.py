@@ -23,7 +23,7 @@ from typing import TypeVar, cast
 from study.home.events import ENDED_STATES, Stage
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord, TrialRecord
-from study.ranking.arms import Arm, to_arm
+from study.ranking.arms import Arm, arm_of_candidate
 from study.ranking.candidates import Candidate, FittedReference
 from study.ranking.chosen_epoch import metric_at_chosen_epoch
 from study.ranking.confirmation import Confirmation
@@ -34,8 +34,8 @@ from study.ranking.incumbents import (
     difference_standard_error,
     is_incumbent,
 )
-from study.ranking.rule_picks import RulePick, fresh_seed_trials, is_rule_selected, pick_configurations
-from study.ranking.tied_metrics import TiedMetric, find_ties
+from study.ranking.rule_picks import RulePick, fresh_seed_trials, is_rule_asked_for, pick_configurations
+from study.ranking.tied_metrics import TiedMetric, find_tied_metrics
 from study.ranking.trial_scores import mean_score, score_is_better
 from study.ranking.trial_statistics import seed_statistics, statistics_by_metric
 from study.spec import StudySpec, objective
@@ -103,7 +103,7 @@ class Results:
         return next(iter(self._complete_candidates("baseline")), None)
 
     @property
-    def final_trials(self) -> list[TrialRecord]:
+    def final_training_trials(self) -> list[TrialRecord]:
         """The complete trials of a final training."""
         return [trial for trial in self.record.trials_of_stages("final") if trial.state == "complete"]
 
@@ -140,8 +140,8 @@ class Results:
 
     @cached_property
     def tied_metrics(self) -> list[TiedMetric]:
-        """The study's metrics that do not tell its configurations apart, see `study.ranking.tied_metrics.find_ties`."""
-        return find_ties(self.spec, self.ranked_all)
+        """The study's metrics that do not tell its configurations apart, see `study.ranking.tied_metrics`."""
+        return find_tied_metrics(self.spec, self.ranked_all)
 
     @cached_property
     def integer_keys(self) -> frozenset[str]:
@@ -196,7 +196,7 @@ class Results:
         return in_order + [one for one in found if one.score is None]
 
     @property
-    def failed_references(self) -> dict[str, str]:
+    def why_references_failed(self) -> dict[str, str]:
         """Reasons why references could not be fitted, by name."""
         return {name: event.reason for name, event in self.record.reference_events.items() if event.reason is not None}
 
@@ -244,7 +244,7 @@ class Results:
         return self.confirmation.is_complete
 
     @property
-    def unused_seed(self) -> int:
+    def first_unused_seed(self) -> int:
         """The smallest seed above every seed of the study, planned fresh ones included."""
         return max([self.confirmation.seeds.stop, *(trial.seed + 1 for trial in list(self.record.trials.values()))])
 
@@ -252,14 +252,14 @@ class Results:
     def baseline_and_best_arms(self) -> tuple[Arm | None, Arm | None]:
         """The baseline and the best searched configuration, each None if no such trial is complete."""
         best = next(iter(self.ranked_search), None)
-        chosen = replace(to_arm(self.spec, best), n_candidates=self.n_candidates_for(best)) if best else None
-        return to_arm(self.spec, self.baseline) if self.baseline else None, chosen
+        chosen = replace(arm_of_candidate(self.spec, best), n_candidates=self.n_candidates_for(best)) if best else None
+        return arm_of_candidate(self.spec, self.baseline) if self.baseline else None, chosen
 
     @cached_property
     def baseline_and_result_arms(self) -> tuple[Arm | None, Arm | None]:
         """The baseline, and the best searched configuration or the reference that is the result instead."""
         reference, best = self.baseline_and_best_arms
-        return reference, to_arm(self.spec, self.reference_as_result) if self.reference_as_result else best
+        return reference, arm_of_candidate(self.spec, self.reference_as_result) if self.reference_as_result else best
 
     def rule_pick_arm(self, best: Arm) -> Arm | None:
         """Return the best on the fresh seeds of a rule's pick; None where it was confirmed or ran on none."""
@@ -280,17 +280,17 @@ class Results:
         return sum(candidate.confirmed_score is not None for candidate in self.ranked_search)
 
     @cached_property
-    def final_arm(self) -> Arm | None:
+    def final_training_arm(self) -> Arm | None:
         """The final trials of an exported configuration, None if none is complete."""
-        trials = self.final_trials
+        trials = self.final_training_trials
         return Arm("final training", trials[0].number, trials, self.spec) if trials else None
 
     @cached_property
     def fresh_seed_arms(self) -> list[Arm]:
         """The configurations that ran on fresh seeds, the best first and the baseline last; or the final training."""
         listed = [*self.ranked_search, *([self.baseline] if self.baseline else [])]
-        found = [to_arm(self.spec, candidate) for candidate in listed if candidate.confirm_statistics]
-        return found or ([self.final_arm] if self.final_arm else [])
+        found = [arm_of_candidate(self.spec, candidate) for candidate in listed if candidate.confirm_statistics]
+        return found or ([self.final_training_arm] if self.final_training_arm else [])
 
     @cached_property
     def rule_picks(self) -> list[RulePick]:
@@ -298,17 +298,17 @@ class Results:
         return pick_configurations(self.spec, self.ranked_all) if self.spec.final_seeds is None else []
 
     @property
-    def picked_trials(self) -> list[TrialRecord]:
+    def rule_picked_trials(self) -> list[TrialRecord]:
         """Trials that some rule picks, each once; where `search.confirm` names rules, picks of these alone."""
-        chosen = [pick for pick in self.rule_picks if is_rule_selected(pick.rule, self.confirmation.settings.rules)]
+        chosen = [pick for pick in self.rule_picks if is_rule_asked_for(pick.rule, self.confirmation.settings.rules)]
         return list({pick.trial_number: pick.candidate.trial for pick in chosen}.values())
 
     @property
-    def are_picks_confirmed(self) -> bool:
+    def are_rule_picks_confirmed(self) -> bool:
         """Whether every rule's pick has run on all fresh seeds and test was read for it, as far as it could be."""
         repeats = self.record.trials_of_stages("confirm", "rule")
         ended = {(trial.repeated_trial, trial.seed) for trial in repeats if trial.state in ENDED_STATES}
-        numbers = [trial.number for trial in self.picked_trials]
+        numbers = [trial.number for trial in self.rule_picked_trials]
         fresh = [trial for number in numbers for trial in fresh_seed_trials(self.record, number)]
         are_tested = all(trial.test_metrics or trial.test_failure for trial in fresh)
         return are_tested and all((number, seed) in ended for number in numbers for seed in self.confirmation.seeds)

@@ -63,7 +63,7 @@ class RulePick:
         return self.candidate.trial.number
 
 
-def study_rules(spec: StudySpec) -> list[ObjectiveRule]:
+def objective_rules(spec: StudySpec) -> list[ObjectiveRule]:
     """Return every rule of the table, those that need least first.
 
     The study's own comes last if the table lacks it.
@@ -75,14 +75,14 @@ def study_rules(spec: StudySpec) -> list[ObjectiveRule]:
 
 
 def pick_configurations(spec: StudySpec, ranked: Sequence[Candidate]) -> list[RulePick]:
-    """Return the pick of each rule of `study_rules` whose metrics some complete configuration has.
+    """Return the pick of each rule of `objective_rules` whose metrics some complete configuration has.
 
     Args:
         ranked: the configurations that are compared, the best first.
     """
     ranks = {candidate.trial.number: place for place, candidate in enumerate(ranked, 1)}
     found = []
-    for rule in study_rules(spec):
+    for rule in objective_rules(spec):
         scored = score_candidates(rule.objective, ranked)
         if scored:
             place = rule.objective.ranking_order([score for _, score in scored])[0]
@@ -104,7 +104,7 @@ def score_candidates(goal: Objective, candidates: Sequence[Candidate]) -> list[t
     return [(candidate, score) for candidate, score in scored if score]
 
 
-def is_rule_selected(rule: ObjectiveRule, asked: bool | Sequence[str]) -> bool:
+def is_rule_asked_for(rule: ObjectiveRule, asked: bool | Sequence[str]) -> bool:
     """Return whether a rule is one of those that are named; a list names some, else all are."""
     return isinstance(asked, bool) or rule.name in asked
 
@@ -116,7 +116,7 @@ def fresh_seed_trials(record: StudyRecord, number: int) -> list[TrialRecord]:
     return [by_seed[seed] for seed in sorted(by_seed)]
 
 
-def max_picked_configurations(
+def max_extra_picked_configurations(
     spec: StudySpec, plan: ConfirmOptions, configurations: int, reported: Collection[str]
 ) -> int:
     """Return how many of `configurations` the rules can pick besides those that are confirmed anyway.
@@ -128,7 +128,7 @@ def max_picked_configurations(
         plan: what runs on fresh seeds.
         reported: the metrics that trials report, as `val/accuracy`.
     """
-    asked = [rule for rule in study_rules(spec) if is_rule_selected(rule, plan.rules)]
+    asked = [rule for rule in objective_rules(spec) if is_rule_asked_for(rule, plan.rules)]
     rules = [
         rule
         for rule in asked

@@ -16,7 +16,7 @@ from study.ranking import (
     seed_statistics,
     statistics_by_metric,
 )
-from study.ranking.arms import is_fitted_once, to_arm
+from study.ranking.arms import arm_of_candidate, is_fitted_once
 from study.ranking.chosen_epoch import LAST_EPOCH_TEXT, chosen_epoch_text, metrics_at_chosen_epoch
 from study.ranking.final_model import ensemble_statistics
 from study.ranking.json_documents import FLATTEN_FIELDS, OMIT_IF_NONE
@@ -90,7 +90,7 @@ class ArmSummary:
     metrics: MetricSummaryByName
     beside: Mapping[str, MetricSummaryByName]
 
-    def with_metrics(self, names: Collection[str]) -> "ArmSummary":
+    def restrict_to_metrics(self, names: Collection[str]) -> "ArmSummary":
         """Return it with these metrics alone, on both splits; each is named without its split."""
         kept = {name: value for name, value in self.metrics.items() if name.split("/")[1] in names}
         return replace(self, metrics=kept)
@@ -194,15 +194,15 @@ class StudySummary:
 
 
 @cached_per_results
-def summarise(results: Results) -> StudySummary:
+def summarise_study(results: Results) -> StudySummary:
     """Summarise a study's results: state, trials by state, baseline and best with their metrics."""
     spec, record, goal = results.spec, results.record, results.spec.objective
     trials = record.trials.values()
     baseline, leads = (_summarise_candidate(spec, one) if one else None for one in (results.baseline, results.best))
     best = _summarise_reference(results, results.reference_as_result) if results.reference_as_result else leads
     is_final, several = spec.final_seeds is not None, goal.has_several_metrics
-    final = _summarise_trials(spec, results.final_trials) if is_final else None
-    if final and is_fitted_once(spec, results.final_trials):
+    final = _summarise_trials(spec, results.final_training_trials) if is_final else None
+    if final and is_fitted_once(spec, results.final_training_trials):
         final = replace(final, reference=str(spec.base["method"]["model"]))
     searched = sum(candidate.trial.stage == "search" for candidate in results.ranked_search)
     return StudySummary(
@@ -244,7 +244,7 @@ def _summarise_references(results: Results) -> ReferencesSummary | None:
     stays = results.reference_as_result
     found = [ReferenceSummary(one.name, one.name_with_needs, one.metrics) for one in results.references]
     return ReferencesSummary(
-        found, results.failed_references, stays.name if stays else None, bool(results.references_above_best)
+        found, results.why_references_failed, stays.name if stays else None, bool(results.references_above_best)
     )
 
 
@@ -271,7 +271,7 @@ def result_metric_values(results: Results) -> dict[str, float]:
     is_final = results.spec.final_seeds is not None
     values = {
         f"{who}/{name}": value
-        for who, arm in summarise(results).arms.items()
+        for who, arm in summarise_study(results).arms.items()
         for name in (arm.metrics if is_final else result_metrics(results.spec))
         if (value := arm.metrics.get(name))
     }
@@ -285,7 +285,7 @@ def result_metric_values(results: Results) -> dict[str, float]:
 
 def result_seeds(results: Results) -> dict[str, str]:
     """Return the seeds that these results rest on, as `study.WHO_seeds`; of a reference none but that of its fit."""
-    arms = summarise(results).arms.items()
+    arms = summarise_study(results).arms.items()
     known = ((who, arm) for who, arm in arms if who == "final" or not arm.reference)
     return {f"study.{who}_seeds": ", ".join(map(str, arm.seeds)) for who, arm in known}
 
@@ -310,7 +310,7 @@ def _metrics_to_print(results: Results, arms: Iterable[ArmSummary | None]) -> li
     return list(dict.fromkeys([*_study_metrics(results.spec), *beside]))
 
 
-def first_failure(record: StudyRecord, name: str) -> str | None:
+def first_failure_text(record: StudyRecord, name: str) -> str | None:
     """Return why the first failed trial of a study failed, and the command that shows its traceback; None: none did.
 
     Args:
@@ -331,7 +331,7 @@ def summary_lines(summary: StudySummary) -> list[str]:
     rows = rows[:1] if summary.found and len(rows) > 1 and rows[0][1].trial == rows[1][1].trial else rows
     if any(arm.reference for _, arm in rows):  # of what leads the search the study's metric is enough then
         own = {name.split("/")[1] for name in summary.metrics}
-        rows = [(who, arm.with_metrics(own) if who == "search" else arm) for who, arm in rows]
+        rows = [(who, arm.restrict_to_metrics(own) if who == "search" else arm) for who, arm in rows]
     if summary.final or rows:
         texts += _all_metric_lines(rows, dict.fromkeys(summary.shown))
         texts += _interval_note(rows) + _chosen_epoch_lines(summary)
@@ -340,7 +340,7 @@ def summary_lines(summary: StudySummary) -> list[str]:
         return texts
     if summary.constraints and leads.violation:
         what = "first" if leading == "search" else "best"
-        missed, kept = _missed_limits_text(summary, leads), "it" if len(summary.constraints) == 1 else "all limits"
+        missed, kept = _broken_constraints_text(summary, leads), "it" if len(summary.constraints) == 1 else "all limits"
         texts.append(f"the {what} misses {missed}; none of those that it was chosen from keeps {kept}")
     texts += _front_lines(summary)
     params = ", ".join(f"{key} = {format_parameter(value)}" for key, value in (leads.params or {}).items())
@@ -356,7 +356,7 @@ def summary_lines(summary: StudySummary) -> list[str]:
     return texts
 
 
-def _missed_limits_text(summary: StudySummary, arm: ArmSummary) -> str:
+def _broken_constraints_text(summary: StudySummary, arm: ArmSummary) -> str:
     """Return each limit that an arm misses, with its mean there."""
     limits = {limit: arm.metrics[limit.metric].mean for limit in map(MetricConstraint.from_text, summary.constraints)}
     misses = ((limit, limit.violation_by(value)) for limit, value in limits.items())
@@ -407,13 +407,13 @@ def _metric_value_lines(who: str, arm: ArmSummary, values: MetricSummaryByName, 
     lines, wide = [], max([26, *map(len, metrics)])
     for metric in metrics:
         if value := values.get(metric):
-            runs = folds_and_seeds_text(arm.folds or (), 0 if arm.reference else value.n)
+            runs = fold_and_seed_counts_text(arm.folds or (), 0 if arm.reference else value.n)
             split = f", 95%: {format_metric_range(metric, *value.interval)}" if value.interval else ""
             lines.append(f"{who:<9} {metric:<{wide}} {format_metric(metric, value.mean, value.sd)} ({runs}){split}")
     return lines
 
 
-def folds_and_seeds_text(folds: Sequence[int], seeds: int) -> str:
+def fold_and_seed_counts_text(folds: Sequence[int], seeds: int) -> str:
     """Return what a value is of, `5 folds, 5 seeds`.
 
     Args:
@@ -454,7 +454,7 @@ def _summarise_candidate(spec: StudySpec, candidate: Candidate) -> ArmSummary:
 
 
 def _summarise_reference(results: Results, stays: FittedReference) -> ArmSummary:
-    arm = to_arm(results.spec, stays)
+    arm = arm_of_candidate(results.spec, stays)
     violation = stays.score.total_violation if stays.score else None
     told = _summarise_trials(results.spec, arm.trials, arm.joined_folds)
     return replace(told, reference=stays.name, params={}, violation=violation)

@@ -34,7 +34,7 @@ class TiedMetric(Statement):
         return f"{tied}: it does not tell these apart.{others}"
 
 
-def find_ties(spec: StudySpec, comparable: Iterable[Candidate]) -> list[TiedMetric]:
+def find_tied_metrics(spec: StudySpec, comparable: Iterable[Candidate]) -> list[TiedMetric]:
     """Return the study's metrics of which more than half of the complete configurations share a value.
 
     Configurations are those of baseline and search. Empty for a final training, and while fewer than

@@ -105,11 +105,11 @@ def statistics_by_metric(
         by_name[name] = seed_statistics_with_split_error(trials, name, _test_metric)
     of_all = {name: value for name, value in (joined.metrics if joined else {}).items() if value is not None}
     for name in [name for name in of_all if not is_standard_error(name)]:
-        by_name[name] = split_sample_statistics(of_all, name, len(trials))
+        by_name[name] = statistics_of_single_evaluation(of_all, name, len(trials))
     return {name: value for name, value in by_name.items() if value}
 
 
-def split_sample_statistics(metrics: Mapping[str, float | None], name: str, count: int) -> SeedStatistics:
+def statistics_of_single_evaluation(metrics: Mapping[str, float | None], name: str, count: int) -> SeedStatistics:
     """Return a metric of one judgement of a split's samples, or of those of all folds together, with its error."""
     of_samples = SeedStatistics(metrics[name] or 0.0, None, count)
     return of_samples.with_split_error(name, metrics.get(f"{name}_standard_error"))

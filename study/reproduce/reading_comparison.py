@@ -18,7 +18,7 @@ import pandas as pd
 from study.analysis.report.page_formats import frame_to_markdown
 from study.analysis.statistics import formatting
 from study.analysis.statistics.parameter_tables import MetricCell
-from study.analysis.tables.paper_comparison import judge_cell, widest_spread
+from study.analysis.tables.paper_comparison import judge_cell, widen_printed_spread
 from study.analysis.tables.printed_grid import RankingDirection
 from study.published import PublishedTable
 from study.ranking import SeedStatistics, seed_statistics
@@ -202,7 +202,7 @@ def cell_value_by_seed(cell: MetricCell) -> Mapping[int, float]:
 
 def _in_printed_order(table: PublishedTable, one: CellPlace, other: CellPlace) -> list[CellPair]:
     """Return the pair with its larger printed number first; nothing where the print does not tell them apart."""
-    left, right = (widest_spread(paper_entry(table, place).statistics) for place in (one, other))
+    left, right = (widen_printed_spread(paper_entry(table, place).statistics) for place in (one, other))
     gap = mean_difference(left, right)
     if gap is None or gap.value == 0 or gap.is_clear is False:
         return []

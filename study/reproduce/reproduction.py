@@ -12,7 +12,7 @@ from study import data, published
 from study.analysis import epochs_frame, to_csv, to_latex, to_markdown, trials_frame
 from study.analysis.report.page_formats import frame_to_markdown
 from study.analysis.statistics import formatting
-from study.analysis.statistics.parameter_tables import MetricCell, make_cell
+from study.analysis.statistics.parameter_tables import MetricCell, metric_cell_of_trials
 from study.analysis.tables import paper_comparison
 from study.analysis.tables.printed_grid import PrintedEntry, PrintedGrid, RankingDirection
 from study.driver.run import write_table_files
@@ -103,7 +103,7 @@ def _cells_at_best_epoch(
 
 def _make_cell(table: PublishedTable, place: CellPlace, frame: pd.DataFrame) -> MetricCell:
     """Return a cell of these trials, in the printed unit, percent as shares."""
-    fractions = make_cell(frame, table.metric_of(*place))
+    fractions = metric_cell_of_trials(frame, table.metric_of(*place))
     return replace(fractions, values=tuple(value * printed_unit_factor(table, place) for value in fractions.values))
 
 

@@ -86,7 +86,7 @@ class StagesAfterSearch:
             chosen += results.candidates_to_test
         repeats = [trial for choice in chosen if choice for trial in choice.confirm_trials]
         repeats += [trial for pick in self._rule_picks() for trial in fresh_seed_trials(self._record, pick.number)]
-        repeats += ablation_steps.trials_to_test(results)
+        repeats += ablation_steps.ablation_trials_to_test(results)
         return repeats + [trial for trial in self._record.trials_of_stages("final") if trial.state == "complete"]
 
     def has_running_trial(self, *stages: Stage) -> bool:
@@ -107,7 +107,7 @@ class StagesAfterSearch:
         results = self._results
         asked = results.confirmation.settings.rules
         if self._picked is None and asked and not self.has_running_trial("baseline", "search", "replicate"):
-            self._picked = results.picked_trials
+            self._picked = results.rule_picked_trials
         return self._picked or []
 
 
@@ -126,7 +126,7 @@ def next_repeat(results: Results, stage: Stage, chosen: Iterable[TrialRecord], *
 def next_ablation_trial(results: Results) -> NextTrial | None:
     """Return the next step of the ablation that was asked for, on one of its seeds; None: there is none."""
     asked = ablation_steps.requested_ablation(results.record)
-    step = next(ablation_steps.missing_trials(results, asked), None)
+    step = next(ablation_steps.missing_ablation_trials(results, asked), None)
     if asked is None or step is None:
         return None
     repeated, params = asked.endpoint_trial(step[0]), asked.params_of(results.spec, step[0])

@@ -22,7 +22,7 @@ from study.ranking.study_summary import (
     result_metric_values,
     result_metrics,
     result_seeds,
-    summarise,
+    summarise_study,
     summary_lines,
 )
 from study.ranking.trial_scores import constraints_broken_by_trial
@@ -118,7 +118,7 @@ def study_description(
         texts = ((title, " ".join(sentences)) for title, sentences in parts.items())
         text += [f"**{escape_markdown(title)}.** {escape_markdown(told)}" for title, told in texts]
     elif record.trials and record.state != "running":
-        text += [f"- {escape_markdown(line)}" for line in summary_lines(summarise(results))]
+        text += [f"- {escape_markdown(line)}" for line in summary_lines(summarise_study(results))]
     if links:
         text.append(" · ".join(f"[{escape_markdown(name)}]({address})" for name, address in links.items()))
     return run_store.truncate_value("\n\n".join(text))
@@ -507,7 +507,7 @@ class EventTranslator:
         Args:
             values: of all results, as WHO/SPLIT/NAME; `news`: those that differ from what MLflow has.
         """
-        arms = summarise(found).arms
+        arms = summarise_study(found).arms
         if "final" in arms:
             self._set_tags(STUDY_RUN_KEY, {RESULT_TAG: "true"})
         for who, note in RESULT_NOTES.items():

@@ -110,7 +110,7 @@ def model_card(
         whole: whether a frozen network's weights are among the model's files.
         inputs: columns of a table of the user's that the model takes.
     """
-    trials = results.final_trials
+    trials = results.final_training_trials
     seeds = ", ".join(str(trial.seed) for trial in trials)
     method = results.spec.base["method"]
     trained_for = pluralise(results.spec.epochs, "epoch")

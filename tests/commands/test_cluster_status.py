@@ -11,7 +11,7 @@ from study.commands import on_cluster as there
 from study.commands.progress import StudyProgress
 from study.commands.status import StudyStatus
 from study.ranking import Results
-from study.ranking.study_summary import summarise
+from study.ranking.study_summary import summarise_study
 
 CLUSTER: dict[str, Any] = {"nodes": 3, "lost": [], "usage": {"CPU": {"used": 2.0, "there": 2.0}}}
 LOST = [{"id": f"{index}" * 56, "ended": 100.0 + index, "why": "Unexpected termination"} for index in range(3)]
@@ -31,7 +31,9 @@ def a_study() -> StudyStatus:
     spec, found = quickstart("name=mine"), record(Told("baseline", [0.5]), Told("search", [0.75, 0.8], "running"))
     results = Results(spec, found)
     pace = StudyProgress(spec, found).pace()
-    return StudyStatus(summarise(results), report_lead.lead_numbers(results), None, pace, [], [], {}, {}, None, None)
+    return StudyStatus(
+        summarise_study(results), report_lead.build_report_lead(results), None, pace, [], [], {}, {}, None, None
+    )
 
 
 def told(jobs: list[DriverJob], study: StudyStatus | str) -> there.RemoteStudyStatus:

@@ -31,7 +31,7 @@ from study.analysis import epochs_frame, picks_frame, trials_frame
 from study.analysis.report import report_lead
 from study.analysis.report.caveats import caveat_statements
 from study.analysis.report.report_page import build_report_page
-from study.analysis.statistics.trials_frame import param_keys, param_value
+from study.analysis.statistics.trials_frame import param_key_columns, trial_param_value
 from study.cli import app
 from study.commands.export_configurations import export_best
 from study.home.events import Event, event_to_entry
@@ -84,7 +84,7 @@ def loaded(name: str) -> Results:
 @cache
 def lead(name: str) -> dict[str, Any]:
     """The lead of its report, as plain values."""
-    found: dict[str, Any] = to_plain_value(report_lead.lead_numbers(loaded(name)))
+    found: dict[str, Any] = to_plain_value(report_lead.build_report_lead(loaded(name)))
     return found
 
 
@@ -109,7 +109,7 @@ def _configurations(results: Results) -> pd.DataFrame:
     """The complete configurations of the search, the best first, then the baseline."""
     reference = results.baseline
     rows = [*results.ranked_search, *([reference] if reference else [])]
-    keys = param_keys(results.spec, results.record.trials.values())
+    keys = param_key_columns(results.spec, results.record.trials.values())
     index = pd.Index([one.trial.number for one in rows], name="trial")
     found = [
         {
@@ -117,7 +117,7 @@ def _configurations(results: Results) -> pd.DataFrame:
             results.spec.metric: one.search_value,
             **_numbers(one.confirm_statistics),
             "seeds": tuple(each.seed for each in one.confirm_trials if _has(results.spec, each)),
-            **{key: param_value(results.spec, one.trial, key) for key in keys},
+            **{key: trial_param_value(results.spec, one.trial, key) for key in keys},
         }
         for one in rows
     ]
@@ -135,7 +135,7 @@ def _numbers(spread: SeedStatistics | None) -> dict[str, Any]:
 
 def _summary(results: Results) -> pd.DataFrame:
     """The baseline against the best configuration, or the final training alone: every metric on both splits."""
-    by_name: dict[str, Arm | None] = {"final": results.final_arm}
+    by_name: dict[str, Arm | None] = {"final": results.final_training_arm}
     if results.spec.final_seeds is None:
         by_name = dict(zip(("baseline", "best"), results.baseline_and_best_arms, strict=True))
     rows = {}
@@ -237,7 +237,7 @@ def told() -> dict[str, Results]:
 
 def words(results: Results) -> dict[str, list[str]]:
     """What a report says: its lead, part by part, and what is not known."""
-    parts = {**report_lead.lead_statements(results), "What is not known": caveat_statements(results)}
+    parts = {**report_lead.report_lead_statements(results), "What is not known": caveat_statements(results)}
     return {title: list(map(str, said)) for title, said in parts.items()}
 
 

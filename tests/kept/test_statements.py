@@ -14,7 +14,7 @@ from study.analysis.report.page_formats import TableBlock, page_to_markdown
 from study.analysis.report.report_lead import DifferenceToRunnerUp
 from study.analysis.report.report_page import build_report_page
 from study.analysis.statistics import formatting
-from study.analysis.statistics.next_step import SeedsDoNotDecide
+from study.analysis.statistics.next_step import UndecidedBySeeds
 from study.ranking import Results
 from study.ranking.difference import Difference
 
@@ -37,7 +37,7 @@ def compared(results: Results) -> Iterator[Said]:
         number = one.comparison.runner_up.trial_number
         is_apart = number not in one.comparison.undecided_trials
         yield _said(number, results.spec.metric, one.comparison.difference_to_runner_up)._replace(is_apart=is_apart)
-    for one in said(SeedsDoNotDecide, results):
+    for one in said(UndecidedBySeeds, results):
         yield Said(one.other.trial_number, results.spec.metric, None, False)
     for section in build_report_page(results, {}).sections:
         for block in section.blocks:
@@ -47,7 +47,9 @@ def compared(results: Results) -> Iterator[Said]:
 
 
 def _said(against: int, metric: str, difference: Difference) -> Said:
-    return Said(against, metric, _printed(formatting.format_interval(metric, difference)), difference.is_clear)
+    return Said(
+        against, metric, _printed(formatting.format_difference_interval(metric, difference)), difference.is_clear
+    )
 
 
 def _printed(interval: str) -> str | None:

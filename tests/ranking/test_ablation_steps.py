@@ -153,7 +153,7 @@ def test_a_label_of_an_alternative_is_a_knob() -> None:
         "search.trials=2",
         "search.baseline=null",
     )
-    assert ablation_steps.param_value(spec, {}, "method.name") == "eps_sup_info_nce"
+    assert ablation_steps.value_in_configuration(spec, {}, "method.name") == "eps_sup_info_nce"
     assert differing_knobs(spec, {"method.name": "eps_sup_info_nce"}, {"method.name": "cold"}) == ["method.name"]
     assert differing_knobs(spec, {}, {"method.name": "eps_sup_info_nce"}) == []
     assert differing_knobs(spec, {}, {"method.name": "cold"}) == ["method.name"]

@@ -14,7 +14,7 @@ from told_studies import DRAWN, ENQUEUED, OTHER, OURS, WHOLE, incumbent_spec, in
 from study.analysis.report.caveats import MarginNotApplied
 from study.analysis.report.conclusions import GainOverBaseline, IncumbentStays
 from study.analysis.report.report_lead import BestAmongRivals, ResultParameters
-from study.analysis.statistics.next_step import SeedsDoNotDecide, next_steps
+from study.analysis.statistics.next_step import UndecidedBySeeds, next_steps
 from study.commands.plan import plan_budget
 from study.home.record import StudyRecord
 from study.ranking import Results
@@ -252,7 +252,7 @@ def test_seeds_that_see_a_difference_are_not_said_to_see_none() -> None:
     assert best(incumbent_spec(), found) == 1
     among = only(BestAmongRivals, results)
     assert (among.verdict, among.rivals.runner_up.trial_number) == ("better mean", 3)
-    assert not any(isinstance(step.why, SeedsDoNotDecide) for step in next_steps(results))
+    assert not any(isinstance(step.why, UndecidedBySeeds) for step in next_steps(results))
 
 
 def test_an_incumbent_runs_whole_where_early_stopping_would_end_it(tmp_path: Path) -> None:

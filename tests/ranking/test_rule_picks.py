@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from study.home.record import StudyRecord
 from study.ranking import Results
-from study.ranking.rule_picks import RulePick, fresh_seed_trials, max_picked_configurations, study_rules
+from study.ranking.rule_picks import RulePick, fresh_seed_trials, max_extra_picked_configurations, objective_rules
 from study.spec import StudySpec
 
 SPEC = quickstart("search.confirm={top: 1, seeds: 2, rules: true}")
@@ -59,11 +59,11 @@ def test_each_rule_picks_the_best_by_its_own_metric() -> None:
 
 def test_only_the_rules_that_are_named_have_their_picks_run_again() -> None:
     found = record(*TRIALS)
-    assert [trial.number for trial in Results(NAMED, found).picked_trials] == [3, 2]
+    assert [trial.number for trial in Results(NAMED, found).rule_picked_trials] == [3, 2]
     found.apply_entry({"event": "confirming", "top": 1, "seeds": 3, "rules": False, "time": 99.0})
-    assert (Results(NAMED, found).confirmation.settings.seeds, len(Results(NAMED, found).picked_trials)) == (3, 2)
+    assert (Results(NAMED, found).confirmation.settings.seeds, len(Results(NAMED, found).rule_picked_trials)) == (3, 2)
     found.apply_entry({"event": "confirming", "top": 1, "seeds": 3, "rules": True, "time": 99.0})
-    assert [trial.number for trial in Results(NAMED, found).picked_trials] == [1, 0, 3, 2]
+    assert [trial.number for trial in Results(NAMED, found).rule_picked_trials] == [1, 0, 3, 2]
 
 
 def test_what_the_trials_do_not_report_is_no_rule_of_theirs() -> None:
@@ -81,7 +81,7 @@ def test_the_studys_own_rule_is_there_whatever_it_is() -> None:
     spec = quickstart("search.metric=val/equalized_odds", "search.constraints=['val/accuracy >= 0.75']")
     pick = by_name(record(*TRIALS), spec)["val/equalized_odds where val/accuracy >= 0.75"]
     assert (pick.trial_number, pick.rule.required_labels, pick.rule.is_study_objective, pick.rank) == (2, None, True, 1)
-    assert [rule.is_study_objective for rule in study_rules(spec)].count(True) == 1
+    assert [rule.is_study_objective for rule in objective_rules(spec)].count(True) == 1
 
 
 def test_own_and_other_rules_take_the_mean_over_replicates() -> None:
@@ -144,13 +144,13 @@ def test_fresh_seeds_count_once_whatever_they_ran_for() -> None:
     ],
 )
 def test_picks_are_confirmed_once_all_have_run_and_test_was_read(further: tuple[Told, ...], done: bool) -> None:
-    assert Results(SPEC, record(*TRIALS, *CONFIRMED, *further)).are_picks_confirmed is done
+    assert Results(SPEC, record(*TRIALS, *CONFIRMED, *further)).are_rule_picks_confirmed is done
 
 
 def test_test_that_could_not_be_read_is_not_waited_for() -> None:
     found = record(*TRIALS, *CONFIRMED, *RULES[:3], *fresh("rule", 2, 0.9, 0.9, tested=False)[1:])
     found.apply_entry({"event": "untested", "trial": max(found.trials), "reason": "broken", "time": 99.0})
-    assert Results(SPEC, found).are_picks_confirmed
+    assert Results(SPEC, found).are_rule_picks_confirmed
 
 
 @given(
@@ -169,6 +169,6 @@ def test_no_more_are_picked_than_was_said(values: list[tuple[float, ...]], top: 
     reference = [trial for trial in found.trials_of_stages("baseline") if top]
     confirmed = {trial.number for trial in best + reference}
     reported = ["val/accuracy", *(f"val/{name}" for name in METRICS)]
-    assert len({trial.number for trial in Results(spec, found).picked_trials} - confirmed) <= max_picked_configurations(
-        spec, plan, len(trials), reported
-    )
+    assert len(
+        {trial.number for trial in Results(spec, found).rule_picked_trials} - confirmed
+    ) <= max_extra_picked_configurations(spec, plan, len(trials), reported)

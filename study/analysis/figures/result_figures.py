@@ -30,13 +30,13 @@ from study.analysis.figures.style import (
 )
 from study.analysis.figures.trade_off_figures import HOLLOW_MARK, broken_constraints_text
 from study.analysis.statistics import formatting
-from study.analysis.statistics.ablation_effects import AblationEffect, ablation_effects
+from study.analysis.statistics.ablation_effects import AblationEffect, ablation_effects_by_metric
 from study.analysis.statistics.importance import Importances, VarianceShare, compute_importances
-from study.analysis.statistics.trials_frame import thin_out, trial_metric
+from study.analysis.statistics.trials_frame import sample_evenly, trial_metric
 from study.home.record import TrialRecord
 from study.metrics import is_percent_metric
 from study.ranking import Results
-from study.ranking.arms import Arm, to_arm
+from study.ranking.arms import Arm, arm_of_candidate
 from study.spec import StudySpec
 from study.spec.rungs import RungSchedule
 from study.text import pluralise
@@ -55,9 +55,9 @@ def plot_fresh_seed_values(results: Results) -> Figure | None:
     if not fresh:
         return None
     rival = None if stays or spec.final_seeds is not None else results.best_reference
-    beside = [to_arm(spec, rival)] if rival else []
+    beside = [arm_of_candidate(spec, rival)] if rival else []
     before = len(fresh) - (fresh[-1].label == "baseline")
-    arms = [*([to_arm(spec, stays)] if stays else []), *fresh[:before], *beside, *fresh[before:]]
+    arms = [*([arm_of_candidate(spec, stays)] if stays else []), *fresh[:before], *beside, *fresh[before:]]
     metrics = [name for name in (spec.metric, spec.test_metric) if any(arm.metric_statistics(name) for arm in arms)]
     metrics = metrics or [spec.metric]
     words = [wrap_metric_name(escape_dollars(name)) for name in metrics]
@@ -71,7 +71,7 @@ def plot_fresh_seed_values(results: Results) -> Figure | None:
         is_joined = any(arm.joined_folds and name in arm.joined_folds.metrics for arm in fresh)
         has_error = any(value.split_error is not None for arm in fresh if (value := arm.metric_statistics(name)))
         error = " ± standard error" * has_error
-        of = f"all folds together{error}" if is_joined else f"{fresh[0].repeated_over}, mean ± sd"
+        of = f"all folds together{error}" if is_joined else f"{fresh[0].repeats_text}, mean ± sd"
         axes.set_xlabel(f"{label}\n{fill(of, 26)}")
         axes.xaxis.set_major_locator(MaxNLocator(4))
         format_metric_axis(axes, name, "x")
@@ -134,7 +134,7 @@ def ablation_paths(results: Results) -> dict[str, tuple[list[AblationEffect], Ab
     """
     return {
         name: (path, gain)
-        for name, effects in ablation_effects(results).items()
+        for name, effects in ablation_effects_by_metric(results).items()
         if name in (results.spec.metric, results.spec.test_metric)
         and (gain := next(effect for effect in effects if effect.kind == "gain")).difference
         and (path := [effect for effect in effects if effect.kind == "path"])
@@ -148,7 +148,7 @@ def _steps_in_words(path: Sequence[AblationEffect]) -> str:
 def _change_in_words(name: str, gain: AblationEffect) -> str:
     assert gain.difference is not None
     change = formatting.format_difference(name, gain.difference.value)
-    between = formatting.format_interval(name, gain.difference)
+    between = formatting.format_difference_interval(name, gain.difference)
     return f"{change} on {name}" if between == formatting.MISSING_TEXT else f"{change} ({between}) on {name}"
 
 
@@ -193,8 +193,8 @@ def plot_learning_curves(results: Results) -> Figure | None:
     named = [candidate.trial for candidate in (best, reference) if candidate]
     others = [trial for trial in trials if trial not in named]
     faded = opacity_for_count(min(len(trials), MAX_CURVES_PER_KIND))
-    full = thin_out([trial for trial in others if trial.state != "pruned"], MAX_CURVES_PER_KIND)
-    pruned = thin_out([trial for trial in others if trial.state == "pruned"], MAX_CURVES_PER_KIND)
+    full = sample_evenly([trial for trial in others if trial.state != "pruned"], MAX_CURVES_PER_KIND)
+    pruned = sample_evenly([trial for trial in others if trial.state == "pruned"], MAX_CURVES_PER_KIND)
     axes.add_collection(
         LineCollection([learning_curve(spec, t) for t in pruned], colors=PALE_GREY, linewidths=0.9, alpha=faded)
     )
@@ -218,7 +218,7 @@ def plot_learning_curves(results: Results) -> Figure | None:
         axes.scatter(*np.array(ends).T, label=broken_constraints_text(spec, *broken.values()), **hollow)
     labels = []
     for candidate, name, colour, line in (
-        (best, formatting.best_name_text(results), BLUE, "-"),
+        (best, formatting.name_of_best(results), BLUE, "-"),
         (reference, "baseline", BLACK, "--"),
     ):
         if candidate:

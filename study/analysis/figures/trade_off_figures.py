@@ -30,7 +30,7 @@ from study.analysis.figures.style import (
 from study.analysis.statistics import formatting
 from study.metrics import GAP_METRICS
 from study.ranking import Candidate, FittedReference, Results, SeedStatistics, seed_statistics
-from study.ranking.arms import Arm, to_arm
+from study.ranking.arms import Arm, arm_of_candidate
 from study.ranking.chosen_epoch import metric_at_chosen_epoch
 from study.spec import StudySpec, objective
 from study.spec.objective import Objective, TrialScore
@@ -63,7 +63,7 @@ def plot_trade_off(results: Results) -> Figure | None:
         title = _metric_pair_title(names, [(arm.label, x.mean, y.mean) for arm, (x, y) in ends], where)
     else:
         at = metric_pair(spec, reference, across, up) if reference else None
-        told = [(formatting.best_name_text(results), *points[0][1]), *([("baseline", *at)] if at else [])]
+        told = [(formatting.name_of_best(results), *points[0][1]), *([("baseline", *at)] if at else [])]
         title = _metric_pair_title(metrics, told, " in the search")
     figure, drawn = new_figure(title, 4.0, bool(points) + bool(measured))
     axes, both = iter(drawn), [*points, *_search_points(results, across, up, [reference] if reference else [])]
@@ -73,7 +73,7 @@ def plot_trade_off(results: Results) -> Figure | None:
     arms = [arm for arm, _ in measured]
     named = [_plot_fresh_seed_means(results, next(axes), arms, names)] if arms else []
     if arms and (marked := reference_in_trade_off(results)):
-        x, y = (to_arm(spec, marked).metric_statistics(name) for name in names)
+        x, y = (arm_of_candidate(spec, marked).metric_statistics(name) for name in names)
         assert x
         assert y
         named[0][0].scatter([x.mean], [y.mean], label=marked.name_in_sentence, **REFERENCE_MARK, zorder=3)
@@ -192,7 +192,7 @@ def _plot_search_configurations(
     _plot_front_line(spec, axes, line, names[0])
     plot_constraint_lines(spec, axes, names)
     if best:
-        axes.scatter(*[[x] for x in best], label=formatting.best_name_text(results), **BEST_MARK, zorder=6)
+        axes.scatter(*[[x] for x in best], label=formatting.name_of_best(results), **BEST_MARK, zorder=6)
     for candidate, at in points:
         if candidate.trial.stage == "baseline":
             _plot_baseline_mark(axes, candidate, at)
@@ -203,7 +203,7 @@ def _plot_search_configurations(
 
 def _plot_configuration_marks(spec: StudySpec, axes: Axes, points: Sequence[tuple[Candidate, MetricPair]]) -> None:
     """Mark the configurations of the search, apart from the others those that break a limit."""
-    label = f"complete, {formatting.compared_by_text(spec)}"
+    label = f"complete, {formatting.search_value_basis_text(spec)}"
     breaks = broken_constraints_text(spec, *(candidate.score for candidate, _ in points))
     hollow: MarkStyle = {**COMPLETE_MARK, **HOLLOW_MARK}
     for is_broken, look, words in ((True, hollow, breaks), (False, COMPLETE_MARK, label)):
@@ -325,7 +325,7 @@ def plot_front(results: Results) -> Figure | None:
     if not searched:
         return None
     is_fresh = any(score is candidate.confirmed_score for candidate, score in found)
-    arms = [to_arm(results.spec, candidate) for candidate, _ in found] if is_fresh else []
+    arms = [arm_of_candidate(results.spec, candidate) for candidate, _ in found] if is_fresh else []
     tests = f"test/{names[0].split('/')[1]}", f"test/{names[1].split('/')[1]}"
     panels = [(of, arms) for of in (names, tests) if arms and any(arm.metric_statistics(of[0]) for arm in arms)]
     figure, (first, *others) = new_figure(_front_title(results, found[0][0]), 3.9, 1 + len(panels), sharey=False)
@@ -353,7 +353,7 @@ def _plot_front_line(spec: StudySpec, axes: Axes, line: Sequence[MetricPair], ac
 
 def _front_title(results: Results, best: Candidate) -> str:
     """Return what was chosen of the front, with its values in all metrics."""
-    spec, arm = results.spec, to_arm(results.spec, best)
+    spec, arm = results.spec, arm_of_candidate(results.spec, best)
     names = spec.objective.metrics
     values = ", ".join(f"{short_metric_name(name)} {formatting.format_arm_mean(arm, name)}" for name in names)
-    return f"{arm.label.capitalize()}, {formatting.best_name_text(results)}: {values}"
+    return f"{arm.label.capitalize()}, {formatting.name_of_best(results)}: {values}"

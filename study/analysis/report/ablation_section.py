@@ -7,19 +7,24 @@ from study.analysis.report.page_formats import (
     PageSection,
     Paragraph,
     TableBlock,
-    as_code,
+    command_as_code,
 )
 from study.analysis.statistics import formatting
 from study.analysis.statistics.ablation_effects import (
     AblationEffect,
     EffectKind,
-    ablation_effects,
-    ablation_frame_from_rows,
-    effect_rows,
+    ablation_effects_by_metric,
+    ablation_frame_from_dicts,
+    ablation_to_dicts,
 )
-from study.analysis.tables.printed_grid import ablation_notes, printed_ablation
+from study.analysis.tables.printed_grid import ablation_notes, ablation_table
 from study.ranking import Results
-from study.ranking.ablation_steps import Ablation, includes_choosing_seed, requested_ablation, trials_by_configuration
+from study.ranking.ablation_steps import (
+    Ablation,
+    ablation_trials_by_configuration,
+    includes_choosing_seed,
+    requested_ablation,
+)
 from study.text import pluralise
 
 ABLATION_TITLE = "Ablation"
@@ -27,12 +32,12 @@ ABLATION_TITLE = "Ablation"
 
 def ablation_section(results: Results) -> PageSection | None:
     """Return the ablation's table with what it means; None where nobody asked for it, or nothing of it has run."""
-    ablation, by_metric = requested_ablation(results.record), ablation_effects(results)
+    ablation, by_metric = requested_ablation(results.record), ablation_effects_by_metric(results)
     if ablation is None or results.spec.metric not in by_metric:
         return None
-    frame = ablation_frame_from_rows(effect_rows(by_metric))
+    frame = ablation_frame_from_dicts(ablation_to_dicts(by_metric))
     found = ablation_result_sentences(results, ablation, by_metric[results.spec.metric])
-    blocks: list[Block] = [Paragraph(" ".join(found)), TableBlock(printed_ablation(frame))]
+    blocks: list[Block] = [Paragraph(" ".join(found)), TableBlock(ablation_table(frame))]
     notes = (ablation_notes(frame), _ablation_method_sentences(results, ablation))
     return PageSection(ABLATION_TITLE, [*blocks, *(Paragraph(" ".join(sentences)) for sentences in notes)])
 
@@ -46,9 +51,10 @@ def ablation_result_sentences(results: Results, ablation: Ablation, effects: Seq
         yield "No seed has a complete trial of every configuration on the path, so the steps cannot be summed yet."
         return
     yield (
-        f"From the baseline ({formatting.format_mean(name, ends[0])}) to {best} "
-        f"({formatting.format_mean(name, ends[-1])}) {name} changes by {_effect_with_interval(name, gain)}, in "
-        f"{pluralise(len(ablation.steps), 'step')} over {pluralise(gain.n_seed_pairs, 'seed')}."
+        f"From the baseline ({formatting.format_mean_and_deviation(name, ends[0])}) to {best} "
+        f"({formatting.format_mean_and_deviation(name, ends[-1])}) {name} changes by "
+        f"{_effect_with_interval(name, gain)}, in {pluralise(len(ablation.steps), 'step')} "
+        f"over {pluralise(gain.n_seed_pairs, 'seed')}."
     )
     if len(ablation.steps) == 1:
         yield f"Baseline and {best} differ in this one step, which is the whole gain."
@@ -93,7 +99,7 @@ def _ablation_method_sentences(results: Results, ablation: Ablation) -> Iterator
     else:
         yield "On these no other configuration of the search was confirmed: they did not choose it among several."
     if len(ablation.steps) > 1:
-        order = as_code(f"study ablate {results.spec.name} --order A,B")
+        order = command_as_code(f"study ablate {results.spec.name} --order A,B")
         yield f"Where steps interact, another order divides the gain otherwise ({order})."
     if any(len(step) > 1 for step in ablation.steps):
         yield (
@@ -103,7 +109,7 @@ def _ablation_method_sentences(results: Results, ablation: Ablation) -> Iterator
     best, before = results.best, ablation.best_configuration_trial.number
     if best and best.trial.number != before:
         yield f"Trial {best.trial.number} leads now; trial {before} did when this was asked for."
-    by_configuration = trials_by_configuration(results, ablation).values()
+    by_configuration = ablation_trials_by_configuration(results, ablation).values()
     trials = [trial for by_seed in by_configuration for trial in by_seed.values()]
     planned = len(ablation.configurations) * len(ablation.seeds)
     if short := planned - sum(trial.state == "complete" for trial in trials):

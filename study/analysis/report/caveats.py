@@ -8,7 +8,7 @@ from typing import Literal
 from study.analysis.report.conclusions import BaselineMissing, has_single_configuration
 from study.analysis.report.reference_sentences import unfitted_reference_statements
 from study.analysis.statistics import formatting
-from study.analysis.statistics.debiasing_metrics import cells_of_arm, statistics_with_error
+from study.analysis.statistics.debiasing_metrics import cell_sizes_of_arm, statistics_with_sampling_error
 from study.home.record import StudyRecord
 from study.metrics import why_no_interval
 from study.ranking import Results
@@ -25,7 +25,7 @@ MIN_BLIND_ERROR = 0.1
 """Smallest standard error of the accuracy on conflicting samples that may hide a gain of 20 points."""
 
 
-class Remark(Statement):
+class FixedRemark(Statement):
     """What needs no numbers."""
 
     text: str
@@ -52,7 +52,7 @@ class GainHiddenInValidation(Statement):
         )
 
 
-def why_nothing_gained(spec: StudySpec, reference: Arm, best: Arm) -> GainHiddenInValidation | None:
+def find_gain_hidden_in_validation(spec: StudySpec, reference: Arm, best: Arm) -> GainHiddenInValidation | None:
     """Return why validation may hide a gain, for a search that gained nothing; None where nothing says so."""
     gain = best.difference_to(reference, spec.metric)
     if gain is None or (gain.is_clear and spec.is_better(gain.value, 0.0)):
@@ -126,10 +126,10 @@ class NoIntervalOfValue(Statement):
         )
 
 
-def _intervals_left_out(results: Results, arm: Arm) -> Iterator[NoIntervalOfValue]:
+def _missing_interval_statements(results: Results, arm: Arm) -> Iterator[NoIntervalOfValue]:
     spec, record = results.spec, results.record
     for name in () if spec.function else spec.objective.metrics:
-        found, cells = statistics_with_error(record, arm, name), cells_of_arm(record, arm, "val") or ()
+        found, cells = statistics_with_sampling_error(record, arm, name), cell_sizes_of_arm(record, arm, "val") or ()
         if found and found.confidence_interval() is None:
             facts, sizes = spec.facts_of_data(spec.data_sections[0]), {size for row in cells for size in row}
             if why := why_no_interval(name, facts, sizes):
@@ -142,24 +142,24 @@ NO_ALIGNED_SAMPLES = (
 )
 
 
-def _statements_on_samples(results: Results) -> Iterator[Remark]:
+def _unknown_alignment_statements(results: Results) -> Iterator[FixedRemark]:
     """Yield where it is open which samples agree with the bias."""
     spec, groups = results.spec, results.record.group_sample_counts
     if "aligned" in spec.base["data"] and len(groups.biases) > 1 and groups.aligned is None:
-        yield Remark(NO_ALIGNED_SAMPLES)
+        yield FixedRemark(NO_ALIGNED_SAMPLES)
 
 
 def caveat_statements(results: Results) -> Iterator[Statement]:
     """Yield what a reader might assume to be known, and is not."""
     spec, record = results.spec, results.record
     reference, best = results.baseline_and_best_arms
-    final = results.final_arm
+    final = results.final_training_arm
     is_search = spec.final_seeds is None
     trials = list(record.trials.values())
     yield from results.tied_metrics
     is_one = has_single_configuration(results)
     if is_search and best and reference is None and not is_one:
-        yield BaselineMissing.of(spec)
+        yield BaselineMissing.from_spec(spec)
     if is_search and spec.search.margin and (best or reference):
         if spec.objective.has_several_metrics:
             yield MarginNotApplied("several metrics", spec.metric)
@@ -167,17 +167,17 @@ def caveat_statements(results: Results) -> Iterator[Statement]:
             yield MarginNotApplied("no incumbent", spec.metric)
         elif any(lead.standard_error is None for lead in held.leads):
             yield MarginNotApplied("no standard error", spec.metric)
-    if is_search and best and reference and (unseen := why_nothing_gained(spec, reference, best)):
+    if is_search and best and reference and (unseen := find_gain_hidden_in_validation(spec, reference, best)):
         yield unseen
     for state in ("running", "waiting", "interrupted"):
         if numbers := [trial.number for trial in trials if trial.state == state]:
-            yield Remark(f"{pluralise(len(numbers), 'trial')} {state}: {formatting.join_with_and(numbers)}.")
+            yield FixedRemark(f"{pluralise(len(numbers), 'trial')} {state}: {formatting.join_with_and(numbers)}.")
     reasons = Counter(trial.end_reason or "no reason given" for trial in trials if trial.state == "failed")
     yield from (TrialsFailed(count, reason) for reason, count in reasons.items())
     complete = (trial for trial in trials if trial.state == "complete")
     reported = chain.from_iterable(trial.reports[-1] for trial in trials if trial.reports)
     if final and not any(name.startswith("val/") for name in reported):
-        yield Remark(
+        yield FixedRemark(
             "Nothing validates, as all samples outside test are trained on: test alone tells what was learned."
         )
     elif without := [
@@ -185,20 +185,20 @@ def caveat_statements(results: Results) -> Iterator[Statement]:
     ]:
         yield TrialsWithoutMetric(spec, without)
     if is_search and best:
-        yield from _statements_on_samples(results)
-        yield from _drops_after_choice(results, best)
+        yield from _unknown_alignment_statements(results)
+        yield from _drop_on_fresh_seeds_statements(results, best)
     if arm := final or best:
-        yield from _intervals_left_out(results, arm)
-    yield from _narrow_kernels(record)
+        yield from _missing_interval_statements(results, arm)
+    yield from _narrow_kernel_statements(record)
     if spec.base["train"]["report_test"]:
-        yield Remark(
+        yield FixedRemark(
             "The test split was read in each epoch of every trial (train.report_test). Nothing was chosen by it."
         )
     yield from unfitted_reference_statements(results)
     for why in dict.fromkeys(trial.test_failure for trial in trials if trial.test_failure):
         yield CouldNotReadTestSplit([trial.number for trial in trials if trial.test_failure == why], why)
-    if final and not final.knows_no_seed and len(final.trials) < 2:
-        yield Remark("There is only one seed, so the spread over seeds is not known.")
+    if final and not final.is_fitted_without_seed and len(final.trials) < 2:
+        yield FixedRemark("There is only one seed, so the spread over seeds is not known.")
 
 
 MIN_KERNEL_WEIGHT_SUM = 0.1
@@ -218,13 +218,13 @@ class KernelTooNarrow(Statement):
         )
 
 
-def _narrow_kernels(record: StudyRecord) -> Iterator[KernelTooNarrow]:
+def _narrow_kernel_statements(record: StudyRecord) -> Iterator[KernelTooNarrow]:
     sums = {trial.number: trial.last_metric("train/weight_sum") for trial in record.trials.values()}
     if numbers := [number for number, value in sums.items() if value is not None and value < MIN_KERNEL_WEIGHT_SUM]:
         yield KernelTooNarrow(numbers)
 
 
-class DropAfterChoice(Statement):
+class DropOnFreshSeeds(Statement):
     """The value of the best in the search and its mean where it ran again: luck of a choice does not last."""
 
     arm: Arm
@@ -234,13 +234,13 @@ class DropAfterChoice(Statement):
     def __str__(self) -> str:
         name, label = self.arm.spec.metric, self.arm.label
         amount = formatting.format_difference(name, self.fresh - self.searched)
-        where = "all folds it" if self.arm.repeated_over != "seeds" else "the fresh seeds the mean"
+        where = "all folds it" if self.arm.repeats_text != "seeds" else "the fresh seeds the mean"
         before = formatting.format_metric_value(name, self.searched)
         return f"In the search {label} had {name} {before}; on {where} differs by {amount}."
 
 
-def _drops_after_choice(results: Results, best: Arm) -> Iterator[DropAfterChoice]:
+def _drop_on_fresh_seeds_statements(results: Results, best: Arm) -> Iterator[DropOnFreshSeeds]:
     candidate = next(each for each in results.ranked_all if each.trial.number == best.trial_number)
     fresh = best.metric_statistics(results.spec.metric)
     if candidate.confirm_trials and fresh:
-        yield DropAfterChoice(best, candidate.search_value, fresh.mean)
+        yield DropOnFreshSeeds(best, candidate.search_value, fresh.mean)

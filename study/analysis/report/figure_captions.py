@@ -50,7 +50,7 @@ def figure_caption(name: str, results: Results) -> str:
     }
     if not results.reference_as_result and results.best_reference and results.spec.final_seeds is None:
         given["fitted"] = f" {sentence_case(results.best_reference.name_in_sentence)} has no seeds."
-    if results.final_arm and results.final_arm.knows_no_seed:
+    if results.final_training_arm and results.final_training_arm.is_fitted_without_seed:
         given["tick"] = "The ring is its value: it was fitted once."
     if results.spec.folds and results.spec.final_seeds is None:
         are_joined = any(arm.joined_folds for arm in results.fresh_seed_arms)

@@ -9,7 +9,7 @@ from study.analysis.statistics import formatting
 from study.analysis.statistics.debiasing_metrics import (
     group_counts_of_arm,
     sampling_standard_error,
-    worst_group_where_test_is_small,
+    worst_group_on_validation_if_test_small,
 )
 from study.metrics import MAX_GROUP_METRICS, group_names
 from study.metrics.selection_rules import BIAS_LABEL_METRICS
@@ -17,7 +17,7 @@ from study.metrics.summary_metrics import MIN_SHOWN_GROUP_SAMPLES
 from study.metrics.worst_group import GroupCounts
 from study.ranking import Results
 from study.ranking.arms import Arm
-from study.ranking.final_model import model_arm
+from study.ranking.final_model import final_model_arm
 
 GRID_NOTE = (
     f"In brackets are groups of fewer than {MIN_SHOWN_GROUP_SAMPLES} samples, too few to judge. The metric "
@@ -50,7 +50,7 @@ def _with_notes(grids: Sequence[tuple[TableBlock, str]]) -> list[Block]:
 
 
 def _shows_both_splits(results: Results) -> bool:
-    return any(worst_group_where_test_is_small(results.record, arm) for arm in _grid_arms(results)[-1:])
+    return any(worst_group_on_validation_if_test_small(results.record, arm) for arm in _grid_arms(results)[-1:])
 
 
 def _why_no_grid(results: Results) -> Iterator[str]:
@@ -124,15 +124,15 @@ def _share_of_large(counts: GroupCounts, cell: tuple[int, int]) -> float | None:
 
 
 def _compared_arms(results: Results) -> list[Arm]:
-    return [arm for arm in (*results.baseline_and_result_arms, results.final_arm) if arm]
+    return [arm for arm in (*results.baseline_and_result_arms, results.final_training_arm) if arm]
 
 
 def _grid_arms(results: Results) -> list[Arm]:
     """Return the arms whose groups are shown: of a final training its model."""
-    return [arm for arm in (*results.baseline_and_result_arms, model_arm(results)) if arm]
+    return [arm for arm in (*results.baseline_and_result_arms, final_model_arm(results)) if arm]
 
 
-def group_blocks(results: Results) -> Iterator[Block]:
+def group_blocks_below_summary(results: Results) -> Iterator[Block]:
     """Yield what stands on groups below the summary; nothing without bias labels."""
     record, compared = results.record, _compared_arms(results)
     names = [

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def as_code(command: str) -> str:
+def command_as_code(command: str) -> str:
     """Return a command as code of a sentence; as it is if it holds signs that could end the code or be markup."""
     return command if re.search(r"[`<]", command) else f"`{command}`"
 

@@ -9,7 +9,7 @@ from study.analysis.statistics import formatting
 from study.home.record import StudyRecord
 from study.metrics.intervals import Z_95
 from study.ranking import FittedReference, Results
-from study.ranking.arms import Arm, to_arm
+from study.ranking.arms import Arm, arm_of_candidate
 from study.ranking.incumbents import CandidateLead
 from study.ranking.json_documents import Statement
 from study.ranking.trial_scores import score_is_better
@@ -46,7 +46,7 @@ class ReferencesNotCompared(Statement):
         return f"{of} {why} {formatting.join_with_and(self.metrics)}."
 
 
-class ReferenceStays(Statement):
+class ReferenceIsResult(Statement):
     """A reference that is the result.
 
     Attributes:
@@ -90,7 +90,7 @@ class ReferenceStays(Statement):
 
     def is_clear_against(self, arm: Arm) -> bool | None:
         """Return whether the interval of the difference to one of the `arms` leaves out 0; None: it has none."""
-        difference = arm.difference_to(to_arm(arm.spec, self.reference), arm.spec.metric)
+        difference = arm.difference_to(arm_of_candidate(arm.spec, self.reference), arm.spec.metric)
         return difference.is_clear if difference else None
 
     def _against(self, arm: Arm) -> str:
@@ -110,7 +110,7 @@ class ReferenceStays(Statement):
         return f"{who} is {gap} worse ({measured}){though}"
 
 
-class ReferenceOnTest(Statement):
+class ReferenceResultOnTest(Statement):
     """A reference that is the result, beside configurations on the test split, by the metrics that all of them have."""
 
     metrics: Sequence[str]
@@ -183,11 +183,11 @@ class ResultBesideReference(Statement):
 
     def _interval_text(self) -> str:
         """Return the interval of the lead, where both were judged on all folds, and whether it may be luck."""
-        found = self.arm.difference_to(to_arm(self.arm.spec, self.reference), self.names[0])
+        found = self.arm.difference_to(arm_of_candidate(self.arm.spec, self.reference), self.names[0])
         if found is None or found.interval is None or not self.gain:
             return " (within the error of the split's samples)" * (self.is_within_error and self.gain != 0)
         ends = sorted(end if found.value > 0 else -end for end in found.interval)
-        between = formatting.format_interval(self.names[0], replace(found, interval=(ends[0], ends[1])))
+        between = formatting.format_difference_interval(self.names[0], replace(found, interval=(ends[0], ends[1])))
         return f" (95% interval {between}){', which may be luck' * (not found.is_clear)}"
 
     def __str__(self) -> str:
@@ -231,20 +231,20 @@ def reference_statements(results: Results) -> Iterator[Statement]:
     won, spec = results.best, results.spec
     if won is None or spec.varied_data_keys:
         return
-    arm = to_arm(spec, won)
+    arm = arm_of_candidate(spec, won)
     before = results.baseline_and_best_arms[0]
     stays = results.reference_as_result
     held = results.reference_standing
     baseline = before if before and before.trial_number != arm.trial_number else None
     if stays is not None:
         lead = held.leads[0] if held and held.leads else None
-        leading = to_arm(spec, lead.candidate).label_in_sentence if lead else ""
-        said = ReferenceStays(stays, arm, baseline, lead, leading, held.margin if held else 0.0)
+        leading = arm_of_candidate(spec, lead.candidate).label_in_sentence if lead else ""
+        said = ReferenceIsResult(stays, arm, baseline, lead, leading, held.margin if held else 0.0)
         yield said
         tests = [f"test/{name.split('/')[1]}" for name in spec.objective.metrics]
         measured = [name for name in tests if stays.metrics.get(name) is not None]
         if known := [name for name in measured if all(each.metric_statistics(name) for each in said.arms)]:
-            yield ReferenceOnTest(known, stays, said.arms)
+            yield ReferenceResultOnTest(known, stays, said.arms)
     elif best := results.best_reference:
         for split in ("val", "test"):
             names = [f"{split}/{name.split('/')[1]}" for name in spec.objective.metrics]
@@ -303,7 +303,7 @@ class ReferenceNotFitted(Statement):
 
 def unfitted_reference_statements(results: Results) -> Iterator[ReferenceNotFitted]:
     """Yield each reference that could not be fitted."""
-    yield from (ReferenceNotFitted(name, why) for name, why in results.failed_references.items())
+    yield from (ReferenceNotFitted(name, why) for name, why in results.why_references_failed.items())
 
 
 def references_table(results: Results, metrics: list[str]) -> "pd.DataFrame":
@@ -314,7 +314,8 @@ def references_table(results: Results, metrics: list[str]) -> "pd.DataFrame":
         return pd.DataFrame()
     (reference, best), stays = results.baseline_and_best_arms, results.reference_as_result
     arms = {"the baseline": reference} | {
-        one.name_with_needs + " (the result)" * (one == stays): to_arm(results.spec, one) for one in results.references
+        one.name_with_needs + " (the result)" * (one == stays): arm_of_candidate(results.spec, one)
+        for one in results.references
     }
     arms |= {f"the search: {best.label}": best} if best else {}
     told = [(words, arm) for words, arm in arms.items() if arm]

@@ -7,12 +7,12 @@ from typing import Literal
 
 from study.analysis.report.conclusions import conclusion_statements, sample_error_statements
 from study.analysis.report.trade_off_sentences import (
-    limit_statements,
-    limits_broken_on_fresh_seeds,
+    constraint_statements,
+    constraints_broken_on_fresh_seeds,
     trade_off_statements,
 )
 from study.analysis.statistics import formatting
-from study.analysis.statistics.debiasing_metrics import worst_group_of_arm, worst_group_where_test_is_small
+from study.analysis.statistics.debiasing_metrics import worst_group_of_arm, worst_group_on_validation_if_test_small
 from study.analysis.statistics.next_step import (
     NextStep,
     PositionInSearch,
@@ -27,13 +27,13 @@ from study.analysis.statistics.rivals import Rivals, find_rivals
 from study.home.events import ParamValues
 from study.metrics.worst_group import WorstGroup
 from study.ranking import Results
-from study.ranking.arms import Arm, to_arm
-from study.ranking.final_model import model_arm
+from study.ranking.arms import Arm, arm_of_candidate
+from study.ranking.final_model import final_model_arm
 from study.ranking.json_documents import Statement, join_statements
 from study.text import format_parameter, pluralise, shell_command
 
 
-class ToldByStudy(Statement):
+class SearchStudyFindings(Statement):
     """What the report of a search says of the configuration that a final training has."""
 
     study: str
@@ -43,42 +43,42 @@ class ToldByStudy(Statement):
         return f"The report of {self.study} says of this configuration: {' '.join(self.sentences)}"
 
 
-def result_and_price_statements(results: Results) -> Iterator[Statement]:
+def statements_repeated_by_final_training(results: Results) -> Iterator[Statement]:
     """Yield what a final training repeats of its search: the gain, its price, and what needs no search beside it."""
     yield from conclusion_statements(results)
-    yield from limit_statements(results)
+    yield from constraint_statements(results)
     if not results.spec.varied_data_keys:
         yield from trade_off_statements(results)
 
 
-def _told_by_study(results: Results) -> Iterator[ToldByStudy]:
+def _search_study_findings(results: Results) -> Iterator[SearchStudyFindings]:
     """Yield what the search of a final training's configuration found; nothing where that was changed since."""
     origin = results.spec.origin or {}
     if results.spec.final_seeds is not None and origin.get("told") and not origin.get("changed"):
-        yield ToldByStudy(origin["study"], origin["told"])
+        yield SearchStudyFindings(origin["study"], origin["told"])
 
 
 TERMINAL_WIDTH = 110
 """Width of a terminal's lines in characters."""
 
 
-def lead_statements(results: Results) -> dict[str, list[Statement]]:
+def report_lead_statements(results: Results) -> dict[str, list[Statement]]:
     """Return the lead's statements by title, without parts that have nothing to say."""
     is_compared = not results.spec.varied_data_keys
     parts: dict[str, list[Statement]] = {
         "Result": [
             *conclusion_statements(results),
-            *limit_statements(results),
-            *limits_broken_on_fresh_seeds(results),
+            *constraint_statements(results),
+            *constraints_broken_on_fresh_seeds(results),
             *_result_parameters(results),
         ],
         "Trade-off": list(trade_off_statements(results)) if is_compared else [],
         "Groups": list(_worst_group_statements(results)),
         "How sure": [*(_certainty_statements(results) if is_compared else ()), *sample_error_statements(results)],
         "Search": [
-            *_told_by_study(results),
+            *_search_study_findings(results),
             *_trials_not_started(results),
-            *(_statements_on_search(results) if is_compared else ()),
+            *(_search_course_statements(results) if is_compared else ()),
         ],
         "Cost": list(_cost_statements(results)),
         "Next": list(_next_step_statements(results)),
@@ -96,7 +96,7 @@ class RunnerUp:
 
 
 @dataclass(frozen=True)
-class LeadNumbers:
+class ReportLead:
     """The lead of a report, and what it says in numbers.
 
     Attributes:
@@ -115,15 +115,15 @@ class LeadNumbers:
     next: Sequence[NextStep]
 
 
-def lead_numbers(results: Results) -> LeadNumbers:
+def build_report_lead(results: Results) -> ReportLead:
     """Return the lead of a report with its numbers."""
     against, is_final = find_rivals(results), results.spec.final_seeds is not None
     runner_up = None
     if against:
         gap = against.difference_to_runner_up
         runner_up = RunnerUp(against.runner_up.trial_number, gap.value, gap.interval)
-    return LeadNumbers(
-        lead_statements(results),
+    return ReportLead(
+        report_lead_statements(results),
         runner_up,
         against.undecided_trials if against else None,
         position_of_best(results),
@@ -132,7 +132,7 @@ def lead_numbers(results: Results) -> LeadNumbers:
     )
 
 
-def lead_lines(told: LeadNumbers, without: Sequence[str] = ()) -> list[str]:
+def report_lead_lines(told: ReportLead, without: Sequence[str] = ()) -> list[str]:
     """Return the parts for a terminal, without those whose titles are in `without`."""
     shown = ((title, said) for title, said in told.parts.items() if title not in without)
     return [line for title, said in shown for line in wrap_for_terminal(title.lower(), join_statements(said))]
@@ -186,13 +186,13 @@ class WorstGroups(Statement):
 def _worst_group_statements(results: Results) -> Iterator[WorstGroups]:
     """Yield which groups the result, or the model of a final training, serves worst, on test where it was read."""
     won = results.reference_as_result or results.best
-    arm = model_arm(results) or (to_arm(results.spec, won) if won else None)
+    arm = final_model_arm(results) or (arm_of_candidate(results.spec, won) if won else None)
     if arm is None or results.spec.varied_data_keys:
         return
-    split = "test" if arm.was_tested else "val"
+    split = "test" if arm.has_test_metrics else "val"
     found = worst_group_of_arm(results.record, arm, split)
     if found and (found.worst or found.too_small):
-        yield WorstGroups(arm, found, worst_group_where_test_is_small(results.record, arm))
+        yield WorstGroups(arm, found, worst_group_on_validation_if_test_small(results.record, arm))
 
 
 class BestAmongRivals(Statement):
@@ -225,10 +225,10 @@ class BestAmongRivals(Statement):
         if self.verdict == "one seed":
             number = against.n_compared - 1
             others = f"{'' if number == 1 else f'{number} '}other complete configuration{'s' * (number > 1)}{kept}"
-            where = formatting.folds_and_seeds_text(best, best.spec.metric)
+            where = formatting.arm_folds_and_seeds_text(best, best.spec.metric)
             return f"On {where} alone nothing tells {best.label} from the {others}."
         ran = pluralise(most, "seed") if fewest == most else f"{fewest} to {most} seeds"
-        if best.repeated_over != "seeds":
+        if best.repeats_text != "seeds":
             ran = f"all folds ({ran} in all)"
         where = (
             f"the {against.n_compared} configurations that ran on {ran}{kept and ' and'}{kept.removeprefix(' that')}"
@@ -236,7 +236,7 @@ class BestAmongRivals(Statement):
         if self.verdict == "better mean":
             leader = against.runner_up.label
             name, gap = best.spec.metric, against.difference_to_runner_up
-            clear = f", beyond the spread over {best.spread_over(name)}" if gap.is_clear else ""
+            clear = f", beyond the spread over {best.interval_over_text(name)}" if gap.is_clear else ""
             amount = f"{formatting.difference_with_interval(name, gap)}{clear}"
             return (
                 f"Of {where}, {leader} has the best mean; in {name} the difference of {best.label} to it is {amount}."
@@ -319,7 +319,7 @@ def _trials_not_started(results: Results) -> Iterator[TrialsNotAllStarted]:
     yield TrialsNotAllStarted(record.n_configurations_tried, planned, ended_by, limit)
 
 
-def _statements_on_search(results: Results) -> Iterator[Statement]:
+def _search_course_statements(results: Results) -> Iterator[Statement]:
     """Yield when the leading configuration came, and what early stopping saved."""
     when = position_of_best(results) if results.spec.final_seeds is None else None
     if when is None:
@@ -414,7 +414,7 @@ class ReferenceFitTime(Statement):
         return f"{pluralise(self.references, 'reference')} fitted beside the search: {took} of one core."
 
 
-class CountOfTestReadings(Statement):
+class TestReadingCount(Statement):
     """How often the test split was read."""
 
     times: int
@@ -438,7 +438,7 @@ def _cost_statements(results: Results) -> Iterator[Statement]:
     )
     if beside := [event.seconds for event in record.reference_events.values() if event.seconds is not None]:
         yield ReferenceFitTime(len(beside), sum(beside))
-    yield CountOfTestReadings(record.n_test_readings)
+    yield TestReadingCount(record.n_test_readings)
 
 
 class SuggestedCommand(Statement):
@@ -465,7 +465,7 @@ def _next_step_statements(results: Results) -> Iterator[Statement]:
             fitted = "To fit it once more and keep the model"
             purpose = fitted if results.reference_as_result else "To train the result on new seeds"
             yield SuggestedCommand(shell_command("train", results.spec.name), purpose)
-    if results.final_trials and not results.spec.function:
+    if results.final_training_trials and not results.spec.function:
         if predict := predict_command(results.spec):
             yield SuggestedCommand(predict, "To classify new samples with it")
         else:

@@ -9,7 +9,7 @@ from study.analysis.figures.missing_figures import why_search_figures_missing
 from study.analysis.report.ablation_section import ablation_section
 from study.analysis.report.caveats import caveat_statements
 from study.analysis.report.figure_captions import FIGURE_CAPTIONS, figure_caption, fit_count_text
-from study.analysis.report.groups_section import group_blocks, groups_section
+from study.analysis.report.groups_section import group_blocks_below_summary, groups_section
 from study.analysis.report.page_formats import (
     BulletList,
     FigureBlock,
@@ -17,14 +17,14 @@ from study.analysis.report.page_formats import (
     Paragraph,
     ReportPage,
     TableBlock,
-    as_code,
+    command_as_code,
 )
 from study.analysis.report.pareto_front_section import pareto_front_section
 from study.analysis.report.reference_sentences import references_table
-from study.analysis.report.report_lead import lead_statements
-from study.analysis.report.selection_rules_section import rules_section
+from study.analysis.report.report_lead import report_lead_statements
+from study.analysis.report.selection_rules_section import selection_rules_section
 from study.analysis.statistics import formatting
-from study.analysis.statistics.compare_studies import ComparedStudy, difference_text, printed_comparison
+from study.analysis.statistics.compare_studies import ComparedStudy, comparison_table, difference_text
 from study.analysis.tables import report_tables
 from study.data.dataset import DatasetSummary, fingerprint_without_fold
 from study.home.events import event_to_entry
@@ -54,7 +54,7 @@ def summary_note(results: Results) -> str:
     note = f"Mean ± sample standard deviation over the seeds in the last column, {at_epoch}."
     same = "" if spec.function else " All seeds use the same data and splits."
     if spec.final_seeds is not None:
-        is_fitted_once = results.final_arm is not None and results.final_arm.knows_no_seed
+        is_fitted_once = results.final_training_arm is not None and results.final_training_arm.is_fitted_without_seed
         return "It was fitted once: no spread over seeds is known of it." if is_fitted_once else note + same
     if spec.folds:
         same = " Each seed validates on a fold of its own; all read the same test split."
@@ -86,9 +86,9 @@ def _choosing_seeds_sentence(spec: StudySpec, best: Arm) -> str:
 def _interval_method_note(gains: Sequence[Difference]) -> str:
     """Return how the intervals of differences were made, by the first of them."""
     gain, method = gains[0], "The 95% interval of the difference is Welch's"
-    if gain.is_over_samples:
+    if gain.is_interval_over_samples:
         method = "The 95% interval of the difference is that of samples of all folds drawn anew, the same for both"
-        if not all(other.is_over_samples for other in gains):
+        if not all(other.is_interval_over_samples for other in gains):
             method += "; where each fold's model has a value of its own, as on test, it is Student's t by seed"
     elif gain.is_paired:
         method = (
@@ -122,49 +122,52 @@ def build_report_page(
     seeds = [figure for figure in figures if figure.name == "seeds"]
     pictured = next((figure for figure in figures if figure.name == "front"), None)
     others = [figure for figure in figures if figure.name not in ("seeds", "front")]
-    first = report_tables.printed_first_table(results)
-    summary = report_tables.printed_summary(results)
+    first = report_tables.summary_table(results)
+    summary = report_tables.baseline_and_result_table(results)
     summary = summary.loc[[not is_standard_error(metric) for metric in summary.get("metric", ())]]
-    configurations = report_tables.printed_configurations(results)
+    configurations = report_tables.best_configurations_table(results)
     figure_notes = list(map(Paragraph, why_search_figures_missing(results, pictures)))
-    with_references = references_table(results, report_tables.first_table_metrics(results))
-    beneath = report_tables.printed_other_epochs(results)
+    with_references = references_table(results, report_tables.summary_table_metrics(results))
+    beneath = report_tables.other_epochs_table(results)
     tables = [table for table in (with_references, first, beneath) if table is first or len(table)]
     listed = "Configurations" if results.references_above_best else "Best configurations"
-    notes = [*map(Paragraph, (*_metric_meanings(results.spec), summary_note(results))), *group_blocks(results)]
+    notes = [
+        *map(Paragraph, (*_metric_meanings(results.spec), summary_note(results))),
+        *group_blocks_below_summary(results),
+    ]
     beneath_configurations = [
-        Paragraph(told) for told in (report_tables.broken_limits_note(results), _ranking_note(results)) if told
+        Paragraph(told) for told in (report_tables.broken_constraints_note(results), _ranking_note(results)) if told
     ]
     open_points = list(map(str, caveat_statements(results)))
-    has_result = results.final_arm is not None or any(results.baseline_and_best_arms)
+    has_result = results.final_training_arm is not None or any(results.baseline_and_best_arms)
     sections = [
         pareto_front_section(results, pictured),
         PageSection("Summary", [*seeds, *map(TableBlock, tables)]) if has_result else None,
         groups_section(results),
-        *(_best_and_baseline(beside) if beside is not None else ()),
+        *(_final_trainings_sections(beside) if beside is not None else ()),
         PageSection("What these numbers are", notes, folded=True) if has_result else None,
         PageSection(listed, [TableBlock(configurations), *beneath_configurations]) if len(configurations) > 1 else None,
         ablation_section(results),
-        rules_section(results),
+        selection_rules_section(results),
         PageSection("Figures", [*others, *figure_notes]) if others else None,
         PageSection("Settings", [TableBlock(_key_value_table(_settings_values(results)))], folded=True),
         PageSection("What is not known", [BulletList(open_points)]) if open_points else None,
         PageSection("Provenance", [TableBlock(_key_value_table(_provenance_values(results)))]),
         PageSection("Every metric", [TableBlock(summary)], folded=True) if len(summary) > len(first) else None,
     ]
-    parts = [(title, [*map(_with_code, said)]) for title, said in lead_statements(results).items()]
+    parts = [(title, [*map(_statement_with_code, said)]) for title, said in report_lead_statements(results).items()]
     if beside is not None and parts:
-        parts[0][1].extend(_gain_sentence(beside))
+        parts[0][1].extend(_final_training_gain_sentence(beside))
     return ReportPage(f"Study {results.spec.name}", parts, [section for section in sections if section], FOLDED_TITLES)
 
 
-def _with_code(statement: Statement) -> str:
+def _statement_with_code(statement: Statement) -> str:
     """Return a statement's text, with the command in it as code."""
     text, command = str(statement), getattr(statement, "command", None)
-    return text.replace(command, as_code(command)) if command else text
+    return text.replace(command, command_as_code(command)) if command else text
 
 
-def _gain_sentence(beside: Sequence[ComparedStudy]) -> list[str]:
+def _final_training_gain_sentence(beside: Sequence[ComparedStudy]) -> list[str]:
     """Return in a sentence by how much the best is ahead of the baseline, in the first metric that both have."""
     baseline, best = (one.summary.name for one in beside)
     for metric, gap in beside[-1].against.items():
@@ -172,9 +175,9 @@ def _gain_sentence(beside: Sequence[ComparedStudy]) -> list[str]:
     return []
 
 
-def _best_and_baseline(beside: Sequence[ComparedStudy]) -> tuple[PageSection, PageSection]:
+def _final_trainings_sections(beside: Sequence[ComparedStudy]) -> tuple[PageSection, PageSection]:
     """Return the metrics of both final trainings, and, folded, the settings in which they differ."""
-    table = printed_comparison(beside)
+    table = comparison_table(beside)
     is_setting = table.iloc[:, 0].isin({key for one in beside for key in one.settings})
     return (
         PageSection("Best and baseline", [TableBlock(table[~is_setting]), Paragraph(BESIDE_BASELINE_NOTE)]),

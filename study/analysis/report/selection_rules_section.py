@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from study.analysis.report.page_formats import Block, PageSection, Paragraph, TableBlock, as_code
+from study.analysis.report.page_formats import Block, PageSection, Paragraph, TableBlock, command_as_code
 from study.analysis.statistics import formatting
-from study.analysis.statistics.rule_pick_results import PickResult, RulePickResults, judge_rule_picks
+from study.analysis.statistics.rule_pick_results import RulePickResult, RulePickResults, judge_rule_picks
 from study.analysis.statistics.trials_frame import trial_label
 from study.ranking import Results
 from study.spec import StudySpec
@@ -25,7 +25,7 @@ def rule_picks_table(spec: StudySpec, table: RulePickResults) -> pd.DataFrame:
     return pd.DataFrame(rows, dtype=object)
 
 
-def _search_columns(spec: StudySpec, result: PickResult, chosen: int | None) -> dict[str, str]:
+def _search_columns(spec: StudySpec, result: RulePickResult, chosen: int | None) -> dict[str, str]:
     """Return a pick in the search; of the study's own rule also its choice by fresh seeds, if that is another."""
     pick = result.pick
     name = trial_label(pick.candidate.trial)
@@ -42,15 +42,15 @@ def _search_columns(spec: StudySpec, result: PickResult, chosen: int | None) -> 
     }
 
 
-def _fresh_seed_columns(spec: StudySpec, table: RulePickResults, result: PickResult) -> dict[str, str]:
+def _fresh_seed_columns(spec: StudySpec, table: RulePickResults, result: RulePickResult) -> dict[str, str]:
     metric, on_test = result.pick.rule.objective.metrics[0], result.test_statistics
     seeds = f" ({on_test.count} seeds)" if on_test and on_test.count > 1 else ""
     regret = formatting.MISSING_TEXT
     if result.regret_on_test is not None:
         regret = formatting.format_difference(table.judging_metric, result.regret_on_test, signed=False)
     return {
-        f"on {formatting.rerun_seeds_text(spec)}": formatting.format_mean(metric, result.val_statistics),
-        table.judging_metric: formatting.format_mean(table.judging_metric, on_test) + seeds,
+        f"on {formatting.rerun_seeds_text(spec)}": formatting.format_mean_and_deviation(metric, result.val_statistics),
+        table.judging_metric: formatting.format_mean_and_deviation(table.judging_metric, on_test) + seeds,
         "regret": regret,
     }
 
@@ -58,7 +58,7 @@ def _fresh_seed_columns(spec: StudySpec, table: RulePickResults, result: PickRes
 RULES_TITLE = "What each rule would have picked"
 
 
-def rules_section(results: Results) -> PageSection | None:
+def selection_rules_section(results: Results) -> PageSection | None:
     """Return the table of the rules' picks with notes; None with fewer than two configurations or rules."""
     if results.spec.final_seeds is not None or len(results.ranked_all) < 2:
         return None
@@ -90,7 +90,8 @@ def cost_of_rule_choice(spec: StudySpec, table: RulePickResults) -> Iterator[str
     seeds += "" if spec.folds is None else f" on {formatting.rerun_seeds_text(spec)}"
     amount = formatting.format_difference(judge, abs(tests[order[0]].mean - tests[order[-1]].mean), signed=False)
     ends = " and ".join(
-        f"{formatting.format_mean(judge, tests[number])} (trial {number})" for number in (order[0], order[-1])
+        f"{formatting.format_mean_and_deviation(judge, tests[number])} (trial {number})"
+        for number in (order[0], order[-1])
     )
     which = "" if len(tests) == len(numbers) else f" whose test is known, {len(tests)} of {len(numbers)},"
     yield f"The rules' picks{which} differ by {amount} on {judge} over {seeds}, between {ends}."
@@ -129,8 +130,8 @@ def _test_reading_sentences(results: Results, table: RulePickResults) -> Iterato
     if not plan.rules:
         yield (
             "Test is read only for what this study chose and its baseline, so what other picks reach is not known. "
-            f"{as_code(f'study confirm {results.spec.name} --rules')} runs each of them on {fresh} and reads test for "
-            "it."
+            f"{command_as_code(f'study confirm {results.spec.name} --rules')} runs each of them on {fresh} and reads "
+            "test for it."
         )
         return
     if not isinstance(plan.rules, bool):

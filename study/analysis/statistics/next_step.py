@@ -43,7 +43,7 @@ from study.analysis.statistics.seeds_needed import (
     estimate_seeds_needed,
 )
 from study.ranking import FittedReference, Results
-from study.ranking.arms import Arm, to_arm
+from study.ranking.arms import Arm, arm_of_candidate
 from study.ranking.difference import Difference
 from study.ranking.json_documents import Statement
 from study.spec import StudySpec, objective
@@ -112,11 +112,11 @@ STEP_REASONS = {
 }
 
 
-MAX_NAMED_KEEPING_LIMITS = 3
+MAX_NAMED_KEEPING_CONSTRAINTS = 3
 """Largest number of configurations that are proposed for fresh seeds because they keep the limits in the search."""
 
 
-class LimitsKeptInSearchAlone(Statement):
+class ConstraintsKeptInSearchOnly(Statement):
     """The result breaks the limits on fresh seeds; configurations that did not run on these keep them in the search."""
 
     spec: StudySpec
@@ -137,7 +137,7 @@ class LimitsKeptInSearchAlone(Statement):
         )
 
 
-class LearnFirst(Statement):
+class NotBetterThanGuessing(Statement):
     """The result is not told from guessing.
 
     Attributes:
@@ -149,7 +149,7 @@ class LearnFirst(Statement):
     can_enlarge: bool
 
     @classmethod
-    def of(cls, spec: StudySpec) -> "LearnFirst":
+    def from_spec(cls, spec: StudySpec) -> "NotBetterThanGuessing":
         """Return it with what the study does not use yet."""
         data, is_used = spec.base["data"], any(section.get("weights") for section in spec.model_sections)
         return cls(not is_used and data["name"] != "table", "size" in data)
@@ -189,7 +189,7 @@ class BestAtRangeEdge(Statement):
         )
 
 
-class SeedsDoNotDecide(Statement):
+class UndecidedBySeeds(Statement):
     """Two configurations that their seeds do not tell apart.
 
     Attributes:
@@ -225,7 +225,7 @@ class SeedsDoNotDecide(Statement):
         return f"{what} {between} in all ({SEEDS_CONFIDENCE:.0%} confidence); {following}"
 
 
-class SamplesDoNotDecide(Statement):
+class UndecidedBySamples(Statement):
     """Two configurations that the samples of all folds do not tell apart, on which more seeds hardly tell more."""
 
     best: Arm
@@ -243,7 +243,7 @@ MIN_SHARE_OF_GAIN = 0.1
 """Share of the gain over the baseline below which it does not matter which of two configurations is better."""
 
 
-class SeedsChangeNothing(Statement):
+class MoreSeedsNotNeeded(Statement):
     """Two configurations that are not told apart, and need not be.
 
     Attributes:
@@ -268,7 +268,7 @@ class SeedsChangeNothing(Statement):
         )
 
 
-class TakeReference(Statement):
+class UseReference(Statement):
     """What needs no search is the result."""
 
     reference: FittedReference
@@ -361,11 +361,12 @@ def next_steps(results: Results) -> list[NextStep]:
     if best is None or results.spec.varied_data_keys:
         return []
     if find_no_better_than_chance(
-        results.record, (results.reference_as_result and to_arm(results.spec, results.reference_as_result)) or best
+        results.record,
+        (results.reference_as_result and arm_of_candidate(results.spec, results.reference_as_result)) or best,
     ):
-        return [NextStep("learn", LearnFirst.of(results.spec), None)]
+        return [NextStep("learn", NotBetterThanGuessing.from_spec(results.spec), None)]
     when = position_of_best(results)
-    found = _limits_step(results) if results.is_confirmed else []
+    found = _constraints_step(results) if results.is_confirmed else []
     found += [NextStep("widen", BestAtRangeEdge(edge), None) for edge in find_range_edges(results) if edge.further]
     if (
         when
@@ -382,26 +383,26 @@ def next_steps(results: Results) -> list[NextStep]:
         why = StepReason("baseline on own seeds alone" if results.rule_pick_arm(best) else "own seeds alone")
         found.append(NextStep("confirm", why, _confirm_command(results.spec, top, PROPOSED_CONFIRM_COUNT)))
     if stays := results.reference_as_result:
-        return [NextStep("enough", TakeReference(stays), None), *found]
+        return [NextStep("enough", UseReference(stays), None), *found]
     further = [step for step in found if step.kind != "enough"]
     return further or found or [NextStep("enough", _no_step_left(results), None)]
 
 
-def _limits_step(results: Results) -> list[NextStep]:
+def _constraints_step(results: Results) -> list[NextStep]:
     """Return the step to run those on fresh seeds that keep the limits in the search, where the result breaks them."""
     searched, (_, score) = results.ranked_by_search_value, results.scored_candidates[0]
     if results.reference_as_result or not score.total_violation:
         return []
     again = {trial.repeated_trial for trial in results.record.trials_of_stages("confirm", "rule")}
     keeping = [each for each in searched if not each.score.total_violation and each.trial.number not in again]
-    named = keeping[:MAX_NAMED_KEEPING_LIMITS]
+    named = keeping[:MAX_NAMED_KEEPING_CONSTRAINTS]
     if not named:
         return []
     on_front = len(objective.front_positions([each.score for each in searched]))  # of a larger one not all would run
     top = max(searched.index(named[-1]) + 1, on_front if results.spec.objective.has_several_metrics else 0)
     options = "--top", top, "--seeds", results.confirmation.settings.seeds
     broken = results.spec.objective.broken_constraints(score)
-    why = LimitsKeptInSearchAlone(results.spec, broken, [to_arm(results.spec, each) for each in named])
+    why = ConstraintsKeptInSearchOnly(results.spec, broken, [arm_of_candidate(results.spec, each) for each in named])
     return [NextStep("confirm", why, shell_command("confirm", results.spec.name, *options))]
 
 
@@ -425,7 +426,7 @@ def evaluate_command(spec: StudySpec) -> str:
     return shell_command("evaluate", spec.name, "--split", "test")
 
 
-def is_better_than_baseline(results: Results) -> bool | None:
+def is_best_better_than_baseline(results: Results) -> bool | None:
     """Return whether the search found what is better than the baseline, with several metrics in any, or by the limits.
 
     None where its seeds do not tell. What ran on one seed is taken as better: whether it is, `confirm` tells.
@@ -448,7 +449,7 @@ def _no_step_left(results: Results) -> NoStepLeft:
     trials = sum(trial.state != "waiting" for trial in results.record.trials_of_stages("search"))
     held = results.incumbent_standing
     keep: Literal["margin", "better"] = "margin" if held and held.held_back_lead else "better"
-    is_kept = is_better_than_baseline(results) is False
+    is_kept = is_best_better_than_baseline(results) is False
     return NoStepLeft(trials, is_space_exhausted(results), results.is_confirmed, keep if is_kept else "")
 
 
@@ -481,7 +482,7 @@ def _seed_steps(results: Results, reference: Arm | None, best: Arm) -> list[Next
         return []  # of a runner-up with the better mean the margin is known, which more seeds hardly change
     reach = max(map(abs, others.difference_to_runner_up.interval or (math.inf,)))
     if reference is not None and gain is not None and reach < MIN_SHARE_OF_GAIN * abs(gain.value):
-        why = SeedsChangeNothing(best, others.runner_up, reach, gain.value)
+        why = MoreSeedsNotNeeded(best, others.runner_up, reach, gain.value)
         return [NextStep("enough", why, None)]
     return _more_seeds_step(results, best, others.runner_up, others.difference_to_runner_up)
 
@@ -497,16 +498,16 @@ def _more_seeds_step(results: Results, best: Arm, other: Arm, gap: Difference) -
     top = max(order.index(number) + 1 for number in (best.trial_number, other.trial_number) if number in order)
     ask = partial(_confirm_command, results.spec, top)
     if gap.interval is None or seeds < 2:
-        return [NextStep("seeds", SeedsDoNotDecide(best, other, seeds, None), ask(PROPOSED_CONFIRM_COUNT))]
+        return [NextStep("seeds", UndecidedBySeeds(best, other, seeds, None), ask(PROPOSED_CONFIRM_COUNT))]
     if not gap.standard_error:
         return []  # alike on every seed, or draw of the samples
-    if gap.is_over_samples:
-        return [NextStep("enough", SamplesDoNotDecide(best, other), None)]
+    if gap.is_interval_over_samples:
+        return [NextStep("enough", UndecidedBySamples(best, other), None)]
     right = [arm.metric_statistics("val/accuracy") for arm in (best, other)]
     if all(one and one.mean == 1.0 for one in right):
-        return [NextStep("enough", SeedsChangeNothing(best, other, None, gap.value), None)]
+        return [NextStep("enough", MoreSeedsNotNeeded(best, other, None, gap.value), None)]
     needed = estimate_seeds_needed(gap, seeds)
     command = None if needed.fewest is None else ask(needed.next_batch)
     if needed.fewest is None or (needed.middle is None and seeds > 2):
-        return [NextStep("enough", SeedsDoNotDecide(best, other, seeds, needed, command), None)]
-    return [NextStep("seeds", SeedsDoNotDecide(best, other, seeds, needed), command)]
+        return [NextStep("enough", UndecidedBySeeds(best, other, seeds, needed, command), None)]
+    return [NextStep("seeds", UndecidedBySeeds(best, other, seeds, needed), command)]

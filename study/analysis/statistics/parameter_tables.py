@@ -69,7 +69,7 @@ class MetricCell:
         }
 
 
-def make_cell(frame: pd.DataFrame, metric: str) -> MetricCell:
+def metric_cell_of_trials(frame: pd.DataFrame, metric: str) -> MetricCell:
     """Return the cell of some trials, rows of a `trials_frame`.
 
     Where a configuration was confirmed on fresh seeds, only those seeds count: the trial by which it was chosen is the
@@ -251,7 +251,11 @@ def _tabulate_cells(
     members: dict[tuple[LevelPlace, LevelPlace], list[int]] = {pair: [] for pair in product(rows, columns)}
     for position, pair in enumerate(zip(row_of_trial, column_of_trial, strict=True)):
         members[pair].append(position)
-    return rows, columns, {pair: make_cell(frame.iloc[positions], metric) for pair, positions in members.items()}
+    return (
+        rows,
+        columns,
+        {pair: metric_cell_of_trials(frame.iloc[positions], metric) for pair, positions in members.items()},
+    )
 
 
 def _places_of_trials(by_key: list[pd.Categorical], trials: int) -> tuple[list[LevelPlace], list[LevelPlace]]:

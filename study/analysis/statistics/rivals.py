@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from study.ranking import Results
-from study.ranking.arms import Arm, to_arm
+from study.ranking.arms import Arm, arm_of_candidate
 from study.ranking.difference import Difference
 from study.spec import StudySpec
 
@@ -26,7 +26,7 @@ def peers_of_best(results: Results) -> Sequence[Arm]:
             (candidate.score, replace(candidate, confirm_trials=[], confirm_statistics=None)) for candidate in ranked
         ]
     least = next((score.total_violation for score, _ in seen), 0.0)
-    peers = [to_arm(results.spec, candidate) for score, candidate in seen if score.total_violation <= least]
+    peers = [arm_of_candidate(results.spec, candidate) for score, candidate in seen if score.total_violation <= least]
     return [replace(peer, n_candidates=among) for peer in peers[:1]] + peers[1:]
 
 

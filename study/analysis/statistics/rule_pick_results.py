@@ -6,18 +6,18 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from study.analysis.statistics.trials_frame import param_keys, param_value, trial_metric
+from study.analysis.statistics.trials_frame import param_key_columns, trial_metric, trial_param_value
 from study.home.record import TrialRecord
 from study.metrics import Direction
 from study.ranking import Results, SeedStatistics, seed_statistics
 from study.ranking.chosen_epoch import metric_at_chosen_epoch
 from study.ranking.rule_picks import RulePick, fresh_seed_trials
-from study.ranking.trial_statistics import split_sample_statistics
+from study.ranking.trial_statistics import statistics_of_single_evaluation
 from study.spec import StudySpec
 
 
 @dataclass(frozen=True)
-class PickResult:
+class RulePickResult:
     """A pick on fresh seeds.
 
     Attributes:
@@ -46,7 +46,7 @@ class RulePickResults:
     """
 
     judging_metric: str
-    results: Sequence[PickResult]
+    results: Sequence[RulePickResult]
     direction: Direction = "max"
     chosen_trial: int | None = None
 
@@ -76,13 +76,15 @@ def judge_rule_picks(results: Results) -> RulePickResults:
     judged = []
     for pick in all_picks:
         test, trials = tests[pick.trial_number], fresh[pick.trial_number]
-        validated = _on_validation(results, pick, trials)
+        validated = _val_statistics_on_fresh_seeds(results, pick, trials)
         regret = best - table.as_larger_is_better(test.mean) if test else None
-        judged.append(PickResult(pick, trials, validated, test, regret))
+        judged.append(RulePickResult(pick, trials, validated, test, regret))
     return RulePickResults(judge, judged, better, ranked[0].trial.number if ranked else None)
 
 
-def _on_validation(results: Results, pick: RulePick, trials: Sequence[TrialRecord]) -> SeedStatistics | None:
+def _val_statistics_on_fresh_seeds(
+    results: Results, pick: RulePick, trials: Sequence[TrialRecord]
+) -> SeedStatistics | None:
     """Return the rule's metric over trials on fresh seeds, at the rule's own epochs.
 
     Where these ran on all folds and the rule has no epochs of its own, it is that of the samples of all folds together,
@@ -92,7 +94,7 @@ def _on_validation(results: Results, pick: RulePick, trials: Sequence[TrialRecor
     name, is_same_epoch = goal.metrics[0], goal.window is None or pick.rule.is_study_objective
     is_joined = joined and is_same_epoch and {trial.number for trial in trials} == set(joined.runs)
     if joined and is_joined and joined.metrics.get(name) is not None:
-        return split_sample_statistics(joined.metrics, name, len(trials))
+        return statistics_of_single_evaluation(joined.metrics, name, len(trials))
     return seed_statistics(metric_at_chosen_epoch(goal, trial, name) for trial in trials)
 
 
@@ -113,11 +115,14 @@ def picks_frame(results: Results) -> pd.DataFrame:
 
 def rule_picks_to_dicts(spec: StudySpec, table: RulePickResults) -> list[dict[str, object]]:
     """Return `picks_frame` as plain values for JSON: a dictionary per rule, None where a value is missing."""
-    keys, judge = param_keys(spec, [result.pick.candidate.trial for result in table.results]), table.judging_metric
+    keys, judge = (
+        param_key_columns(spec, [result.pick.candidate.trial for result in table.results]),
+        table.judging_metric,
+    )
     return [{"rule": result.pick.rule.name, **_pick_row(spec, judge, result, keys)} for result in table.results]
 
 
-def _pick_row(spec: StudySpec, judge: str, result: PickResult, keys: Sequence[str]) -> dict[str, object]:
+def _pick_row(spec: StudySpec, judge: str, result: RulePickResult, keys: Sequence[str]) -> dict[str, object]:
     pick = result.pick
     return {
         "needs": pick.rule.required_labels,
@@ -130,7 +135,7 @@ def _pick_row(spec: StudySpec, judge: str, result: PickResult, keys: Sequence[st
         "judge": judge,
         **_statistics_columns("test", result.test_statistics),
         "regret": result.regret_on_test,
-        **{key: param_value(spec, pick.candidate.trial, key) for key in keys},
+        **{key: trial_param_value(spec, pick.candidate.trial, key) for key in keys},
     }
 
 

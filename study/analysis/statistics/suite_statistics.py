@@ -22,7 +22,7 @@ FindStudy = Callable[[SuiteSearch], Results | None]
 
 NOT_YET = "not yet"
 FAILED = "failed"
-LACKS_RULE_NEEDS = "lacks what the rule needs"
+RULE_NEEDS_NOT_MET = "lacks what the rule needs"
 NO_TEST_VALUE = "no test value"
 BEYOND_BUDGET = "searched beyond the budget"
 
@@ -80,14 +80,14 @@ def _values_by_rule(suite: Suite, cell: SuiteSearch, study: Results | None) -> M
         failed = study is not None and study.record.state == "failed"
         reason = FAILED if failed else NOT_YET
         possible = {rule: suite.is_available(rule, (cell.method, cell.data)) for rule in suite.rules}
-        return {rule: reason if possible[rule] else LACKS_RULE_NEEDS for rule in suite.rules}
+        return {rule: reason if possible[rule] else RULE_NEEDS_NOT_MET for rule in suite.rules}
     if study.record.max_configurations(study.spec.trials) != study.spec.trials:
         return dict.fromkeys(suite.rules, BEYOND_BUDGET)
     picked = {pick.rule.name: pick for pick in study.rule_picks}
     found: dict[str, dict[int, float] | str] = {}
     for rule in suite.rules:
         if rule not in picked:
-            found[rule] = LACKS_RULE_NEEDS
+            found[rule] = RULE_NEEDS_NOT_MET
             continue
         tested = {
             trial.seed: trial.test_metrics.get(suite.judge)
@@ -199,11 +199,12 @@ def compare_with_best_method(
         return {}
     best = max(known, key=lambda method: known[method])
     return {
-        method: True if method == best else is_undecided(values[best], values[method], len(known)) for method in known
+        method: True if method == best else is_difference_undecided(values[best], values[method], len(known))
+        for method in known
     }
 
 
-def is_undecided(best: Sequence[ValueBySearch], other: Sequence[ValueBySearch], among: int) -> bool | None:
+def is_difference_undecided(best: Sequence[ValueBySearch], other: Sequence[ValueBySearch], among: int) -> bool | None:
     """Return whether the interval of the difference of two of `among` methods has 0 in it; None without an interval."""
     between, pairs = average_method_difference(best, other), max(1, math.comb(among, 2))
     interval = between.interval(1 - (1 - CONFIDENCE_LEVEL) / pairs) if between is not None else None

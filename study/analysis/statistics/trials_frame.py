@@ -70,8 +70,8 @@ def trials_frame(results: Results) -> "pd.DataFrame":
     import pandas as pd  # here, so that what needs no table is told at once
 
     trials = list(results.record.trials.values())
-    keys = param_keys(results.spec, trials)
-    metrics = metric_names(results.spec, trials)
+    keys = param_key_columns(results.spec, trials)
+    metrics = metric_columns(results.spec, trials)
     rows = [_trial_row(results.spec, trial, keys, metrics) for trial in trials]
     index = pd.Index([trial.number for trial in trials], name="trial", dtype="int64")
     limits = ["broken_limits"] * bool(results.spec.objective.constraints)
@@ -91,12 +91,12 @@ def epochs_frame(record: StudyRecord) -> "pd.DataFrame":
     return frame.astype({"trial": int, "epoch": int, **dict.fromkeys(metrics, float)})
 
 
-def param_keys(spec: StudySpec, trials: Iterable[TrialRecord]) -> list[str]:
+def param_key_columns(spec: StudySpec, trials: Iterable[TrialRecord]) -> list[str]:
     """Return the dotted keys that the study searches, then any others that its trials have."""
     return list(dict.fromkeys([*spec.search.space, *(key for trial in trials for key in trial.params)]))
 
 
-def metric_names(spec: StudySpec, trials: Collection[TrialRecord]) -> list[str]:
+def metric_columns(spec: StudySpec, trials: Collection[TrialRecord]) -> list[str]:
     """Return the study's metrics, those of its constraints last, then every other that the trials have, by name."""
     reports = (report for trial in trials for report in trial.reports)
     kinds = {id(report.positions_by_name): report.positions_by_name for report in reports}  # few: names are shared
@@ -105,21 +105,21 @@ def metric_names(spec: StudySpec, trials: Collection[TrialRecord]) -> list[str]:
     return [*own, *sorted(names - {*own, "epoch"})]
 
 
-def param_value(spec: StudySpec, trial: TrialRecord, key: str) -> Value:
+def trial_param_value(spec: StudySpec, trial: TrialRecord, key: str) -> Value:
     """Return the value that a trial ran with, None for a key that does not apply to it."""
     if key in trial.params:
         return trial.params[key]
     return _section_of_trial(spec, trial, key).get(key.partition(".")[2])
 
 
-def param_text(spec: StudySpec, trial: TrialRecord, key: str) -> str:
+def trial_param_text(spec: StudySpec, trial: TrialRecord, key: str) -> str:
     """Return the value that a trial ran with as text; `-` for a key that does not apply to it.
 
     A key that the space searches under a condition applies where that holds, though the file gives others a value, too.
     """
     if key in spec.search.space and spec.search.space[key].is_ruled_out_by(trial.params):
         return "-"
-    value = param_value(spec, trial, key)
+    value = trial_param_value(spec, trial, key)
     applies = value is not None or key in trial.params or key.partition(".")[2] in _section_of_trial(spec, trial, key)
     return format_parameter(value) if applies else "-"
 
@@ -137,7 +137,7 @@ def _trial_row(spec: StudySpec, trial: TrialRecord, keys: list[str], metrics: li
     seconds = trial.total_run_seconds if trial.started_at is not None else None
     how = [trial.stage, trial.state, trial.failure_kind, trial.reason]
     where = [trial.seed, trial.fold, trial.repeated_trial, trial.n_epochs]
-    params = [param_value(spec, trial, key) for key in keys]
+    params = [trial_param_value(spec, trial, key) for key in keys]
     broken = ", ".join(map(str, constraints_broken_by_trial(spec.objective, trial))) or None
     limits = [broken] if spec.objective.constraints else []
     return [*how, *where, seconds, *limits, *params, *(trial_metric(spec, trial, name) for name in metrics)]
@@ -150,6 +150,6 @@ def varied_domains(spec: StudySpec) -> dict[str, Domain]:
     }
 
 
-def thin_out(items: Sequence[ItemT], max_items: int) -> Sequence[ItemT]:
+def sample_evenly(items: Sequence[ItemT], max_items: int) -> Sequence[ItemT]:
     """Return at most `max_items` of the items, evenly chosen, in order."""
     return items if len(items) <= max_items else [items[place * len(items) // max_items] for place in range(max_items)]

@@ -133,7 +133,7 @@ COUNTED_TRIALS_IN_WORDS = {
 """Trials without a value, as a cell counts them."""
 
 
-def to_grid(table: pd.DataFrame, digits: int = 1) -> PrintedGrid:
+def metric_cells_to_grid(table: pd.DataFrame, digits: int = 1) -> PrintedGrid:
     """Convert a table of `ablation` or `sensitivity`, as those functions return it, to a grid.
 
     Args:
@@ -149,7 +149,7 @@ def to_grid(table: pd.DataFrame, digits: int = 1) -> PrintedGrid:
             MetricCell(metric, **dict(zip(CELL_STATISTICS[3:], each, strict=True))) for each in columns
         ]
     all_cells = [cell for column in cells.values() for cell in column]
-    entries = [[to_entry(cells[label][row], all_cells) for label in cells] for row in range(len(rows))]
+    entries = [[metric_cell_to_entry(cells[label][row], all_cells) for label in cells] for row in range(len(rows))]
     notes = cell_notes(all_cells)
     if any(str(label).startswith("[") for place in [*rows, *cells] for label in place):
         notes.append("A bin [a, b) holds a and not b, the last one both.")
@@ -158,7 +158,7 @@ def to_grid(table: pd.DataFrame, digits: int = 1) -> PrintedGrid:
     )
 
 
-def to_entry(cell: MetricCell, cells: Collection[MetricCell], source: str = "") -> PrintedEntry:
+def metric_cell_to_entry(cell: MetricCell, cells: Collection[MetricCell], source: str = "") -> PrintedEntry:
     """Return a cell as it is printed, with its counts unless all cells of the table have the same.
 
     Args:
@@ -168,7 +168,7 @@ def to_entry(cell: MetricCell, cells: Collection[MetricCell], source: str = "") 
     n = len(cell.values)
     counts = ", ".join(f"{getattr(cell, kind)} {kind}" for kind in COUNTED_TRIALS_IN_WORDS if getattr(cell, kind))
     remark = "; ".join(part for part in (str(n) if n else "", counts) if part)
-    bracketed = cell.over == "configurations" and len(_deviation_over(cells)) > 1
+    bracketed = cell.over == "configurations" and len(_deviation_sources(cells)) > 1
     shown = f"({remark})" if remark and not _have_equal_counts(cells) else ""
     return PrintedEntry(cell.metric, cell.seed_statistics, shown, source, is_spread_bracketed=bracketed)
 
@@ -179,7 +179,7 @@ def cell_notes(cells: Collection[MetricCell], gaps_in_percent: bool = False) -> 
     Args:
         gaps_in_percent: as in `PrintedGrid`.
     """
-    over = _deviation_over(cells)
+    over = _deviation_sources(cells)
     units = is_percent_metric if not gaps_in_percent else is_fraction_metric
     metrics = ", ".join(dict.fromkeys(_unit_text(cell.metric, units(cell.metric)) for cell in cells))
     if not over:
@@ -219,7 +219,7 @@ def _pruned_note(cells: Iterable[MetricCell]) -> list[str]:
     return notes
 
 
-def _deviation_over(cells: Iterable[MetricCell]) -> tuple[str, ...]:
+def _deviation_sources(cells: Iterable[MetricCell]) -> tuple[str, ...]:
     """Return what the deviations of these cells are over; cells of one value count only where all are such."""
     filled = [cell for cell in cells if cell.values]
     several = {cell.over for cell in filled if len(cell.values) > 1}
@@ -239,14 +239,14 @@ def is_ablation_frame(table: pd.DataFrame) -> bool:
     return list(table.columns[: len(LABEL_COLUMNS)]) == LABEL_COLUMNS
 
 
-def printed_ablation(frame: pd.DataFrame) -> pd.DataFrame:
+def ablation_table(frame: pd.DataFrame) -> pd.DataFrame:
     """Return an `ablation_frame` as text: a row per configuration with each metric and its step's worth."""
     rows = []
     for (part, configuration), lines in _effects_by_label(frame).items():
         row = {"part": part, "configuration": configuration}
         for name in _metrics_of_ablation(frame):
             effect = lines.get(name)
-            row[name] = formatting.format_mean(name, effect.statistics if effect else None)
+            row[name] = formatting.format_mean_and_deviation(name, effect.statistics if effect else None)
             row[f"step in {name}"] = _effect_text(name, effect)
         rows.append(row)
     return pd.DataFrame(rows, dtype=object)
@@ -309,7 +309,7 @@ def _effect_text(metric: str, effect: AblationEffect | None) -> str:
     text = formatting.format_difference(metric, effect.difference.value)
     if effect.difference.interval is None:
         return text
-    return f"{text} ({formatting.format_interval(metric, effect.difference)})"
+    return f"{text} ({formatting.format_difference_interval(metric, effect.difference)})"
 
 
 def _ablation_entry(metric: str, effect: AblationEffect | None, digits: int) -> PrintedEntry:

@@ -227,12 +227,12 @@ def suite_to_markdown(tables: SuiteTables) -> str:
     for table in tables.tables:
         grid = rule_table_grid(table, suite.searches_per_cell)
         parts += [f"## Picked by {escape_markdown(table.rule)}", _grid_to_markdown(grid)]
-        parts += [_notes_as_list(notes)] if (notes := rule_table_notes(suite, table)) else []
+        parts += [_notes_to_markdown(notes)] if (notes := rule_table_notes(suite, table)) else []
     if len(tables.tables) > 1:
         averages = averages_by_rule_grid(tables.tables, suite.searches_per_cell)
-        parts += ["## Averages by rule", _grid_to_markdown(averages), _notes_as_list([SAME_SEARCHES_NOTE])]
+        parts += ["## Averages by rule", _grid_to_markdown(averages), _notes_to_markdown([SAME_SEARCHES_NOTE])]
     parts += ["## What the methods took", _grid_to_markdown(cost_grid(tables.cost_by_method))]
-    return "\n\n".join([*parts, "## For all tables", _notes_as_list(suite_notes(suite))]) + "\n"
+    return "\n\n".join([*parts, "## For all tables", _notes_to_markdown(suite_notes(suite))]) + "\n"
 
 
 def suite_to_latex(tables: SuiteTables) -> str:
@@ -258,7 +258,7 @@ def suite_to_csv(tables: SuiteTables) -> str:
     return frame_to_csv(pd.DataFrame(lines, columns=SUITE_CSV_COLUMNS, dtype=object), index=False)
 
 
-def suite_to_plain_dict(tables: SuiteTables) -> dict[str, object]:
+def suite_to_dict(tables: SuiteTables) -> dict[str, object]:
     """Return the whole of a suite's results as plain values."""
     spent = {method: {"epochs": one.epochs, "seconds": one.seconds} for method, one in tables.cost_by_method.items()}
     return {
@@ -283,5 +283,5 @@ def _grid_to_markdown(grid: PrintedGrid) -> str:
     return to_markdown(grid).rstrip()
 
 
-def _notes_as_list(notes: Sequence[str]) -> str:
+def _notes_to_markdown(notes: Sequence[str]) -> str:
     return "\n".join(f"- {escape_markdown(note)}" for note in notes)

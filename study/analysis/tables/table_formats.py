@@ -13,7 +13,7 @@ from study.analysis.tables.printed_grid import (
     RankingDirection,
     ablation_grid,
     is_ablation_frame,
-    to_grid,
+    metric_cells_to_grid,
 )
 from study.text import Markdown, escape_formula, escape_markdown, rows_as_markdown
 
@@ -119,7 +119,7 @@ def _as_grid(table: pd.DataFrame | PrintedGrid, best: RankingDirection | None, d
     if isinstance(table, PrintedGrid):
         grid = table
     else:
-        grid = ablation_grid(table, digits) if is_ablation_frame(table) else to_grid(table, digits=digits)
+        grid = ablation_grid(table, digits) if is_ablation_frame(table) else metric_cells_to_grid(table, digits=digits)
     return grid.with_best_marked(best) if best else grid
 
 

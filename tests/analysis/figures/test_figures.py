@@ -16,7 +16,7 @@ from study.analysis.figures.trade_off_figures import trade_off_metrics
 from study.analysis.report.figure_captions import figure_caption
 from study.analysis.report.write_report import figure_to_pdf, figure_to_png
 from study.analysis.statistics.importance import MIN_IMPORTANCE_TRIALS, compute_importances
-from study.analysis.statistics.trials_frame import thin_out
+from study.analysis.statistics.trials_frame import sample_evenly
 from study.home.events import ReferenceFitted, TrialTested
 from study.ranking import Results
 from study.spec import load_study
@@ -440,7 +440,7 @@ def test_which_metrics_are_weighed(spec, wide, frozen):
 
 @given(count=st.integers(0, 50), most=st.integers(1, 20))
 def test_few_of_many_are_spread_evenly(count, most):
-    kept = thin_out(range(count), most)
+    kept = sample_evenly(range(count), most)
     assert len(kept) == min(count, most)
     assert len({b - a for a, b in pairwise(kept)}) <= 2
     assert not count or kept[0] == 0

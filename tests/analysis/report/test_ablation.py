@@ -11,7 +11,7 @@ from study.analysis.report.ablation_section import ABLATION_TITLE, ablation_sect
 from study.analysis.report.page_formats import ReportPage
 from study.analysis.report.page_formats import page_to_markdown as page_markdown
 from study.analysis.report.report_page import build_report_page
-from study.analysis.statistics.ablation_effects import ablation_effects, effect_rows
+from study.analysis.statistics.ablation_effects import ablation_effects_by_metric, ablation_to_dicts
 from study.home.events import AblationRequested
 from study.ranking import Results
 from study.spec import load_study
@@ -140,5 +140,7 @@ def test_the_frame_is_written_as_markdown_latex_csv_and_json(writer):
     lines = to_csv(frame).splitlines()
     assert lines[0] == "part,configuration,column,metric,mean,sd,n,remark"
     assert len(lines) == 1 + 2 * 14
-    plain = json.loads(json.dumps(effect_rows(ablation_effects(Results(SPEC, record))), allow_nan=False))
+    plain = json.loads(
+        json.dumps(ablation_to_dicts(ablation_effects_by_metric(Results(SPEC, record))), allow_nan=False)
+    )
     assert {key for key in plain[0] if plain[0][key] is None} == {"effect", "low", "high"}

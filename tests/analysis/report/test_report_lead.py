@@ -30,42 +30,42 @@ from study.analysis.report.conclusions import (
     DebiasingNotNeeded,
     GainOverBaseline,
     MetricChange,
-    RulePickReached,
+    RulePickValues,
     SampleErrorUnknown,
 )
-from study.analysis.report.groups_section import group_blocks
+from study.analysis.report.groups_section import group_blocks_below_summary
 from study.analysis.report.pareto_front_section import (
-    ChosenOfFront,
+    ChosenFromFront,
     ConfigurationsOnFront,
-    FrontGain,
+    FrontGainsOverBaseline,
     front_note,
     front_table,
 )
 from study.analysis.report.report_lead import (
     BestAmongRivals,
-    CountOfTestReadings,
     DifferenceToRunnerUp,
     PositionOfBest,
     ResultParameters,
     StudyCost,
     SuggestedCommand,
-    lead_statements,
+    TestReadingCount,
+    report_lead_statements,
 )
 from study.analysis.report.trade_off_sentences import (
     AccuracyTradeOff,
-    LimitBrokenOnFreshSeeds,
-    LimitCheck,
-    MilderConfiguration,
-    ReferenceHasMore,
+    ConstraintBrokenOnFreshSeeds,
+    ConstraintCheck,
+    ReferenceMoreAccurate,
+    SmallerAccuracyLoss,
 )
 from study.analysis.statistics import formatting
 from study.analysis.statistics.next_step import (
     BestAtRangeEdge,
+    MoreSeedsNotNeeded,
     NoStepLeft,
     PositionInSearch,
-    SeedsChangeNothing,
-    SeedsDoNotDecide,
     StepReason,
+    UndecidedBySeeds,
     next_steps,
 )
 from study.home.events import GroupSampleCounts
@@ -94,7 +94,7 @@ def first_step(spec: StudySpec, found: StudyRecord) -> tuple[str, str | None]:
 
 def test_what_won_how_sure_what_it_cost_and_what_next() -> None:
     results = Results(PLAIN, over(*TRIALS, *confirmed([0.50, 0.52, 0.54], [0.70, 0.72, 0.75], [0.59, 0.62, 0.64])))
-    assert list(lead_statements(results)) == ["Result", "How sure", "Search", "Cost", "Next"]
+    assert list(report_lead_statements(results)) == ["Result", "How sure", "Search", "Cost", "Next"]
     assert only(ResultParameters, results).values == WON
     among, gap = only(BestAmongRivals, results), only(DifferenceToRunnerUp, results).comparison
     assert (among.verdict, gap.best.trial_number, gap.runner_up.trial_number) == ("best", 1, 2)
@@ -104,11 +104,11 @@ def test_what_won_how_sure_what_it_cost_and_what_next() -> None:
     assert said(PositionOfBest, results) == [PositionOfBest(PositionInSearch(1, 10), False)]
     cost = only(StudyCost, results)
     assert (cost.configurations, cost.pruned, cost.further, cost.epochs, cost.gpu_hours) == (11, 0, 9, 20, 0.0)
-    assert only(CountOfTestReadings, results).times == 0
+    assert only(TestReadingCount, results).times == 0
     assert only(NoStepLeft, results) == NoStepLeft(10, False, True, "")
-    document = report_lead.lead_numbers(results)
+    document = report_lead.build_report_lead(results)
     assert to_plain_value(document)["runner_up"]["trial"] == 2
-    printed = report_lead.lead_lines(document, without=("Result",))
+    printed = report_lead.report_lead_lines(document, without=("Result",))
     assert printed[0].startswith("how sure  ")
     assert all(len(line) <= report_lead.TERMINAL_WIDTH for line in printed)
 
@@ -126,7 +126,7 @@ def test_more_seeds_where_the_runner_up_cannot_be_told_from_the_best() -> None:
     assert kind == "seeds"
     assert command is not None
     assert command.startswith("study confirm quickstart --top 2 --seeds ")
-    needed = only(SeedsDoNotDecide, results).needed
+    needed = only(UndecidedBySeeds, results).needed
     assert needed is not None
     assert (needed.most, needed.next_batch) == (None, int(command.split()[-1]))
     assert 3 < needed.next_batch <= 10
@@ -160,7 +160,7 @@ def test_one_seed_asks_for_more() -> None:
     diverged = [Told("confirm", [], "failed", seed=seed, repeats=of) for of in (0, 1, 2) for seed in (2, 3)]
     found = over(*TRIALS, *confirmed([0.30], [0.70], [0.66]), *diverged)
     assert first_step(PLAIN, found) == ("seeds", "study confirm quickstart --top 1 --seeds 5")
-    pair = only(SeedsDoNotDecide, Results(PLAIN, found))
+    pair = only(UndecidedBySeeds, Results(PLAIN, found))
     assert (pair.seeds, pair.needed) == (1, None)
 
 
@@ -184,7 +184,7 @@ def test_what_the_best_was_worth_as_a_rules_pick_is_no_matter_of_luck() -> None:
     trials = [Told("search", [0.5 + 0.01 * (number == 4)]) for number in range(10)]
     again = [Told("rule", [0.4 + 0.1 * seed], seed=seed, repeats=4, tested={"test/accuracy": 0.3}) for seed in (1, 2)]
     results = Results(spec, over(*trials, *again))
-    arm = only(RulePickReached, results).arm
+    arm = only(RulePickValues, results).arm
     assert (arm.trial_number, arm.metric_seeds("val/accuracy")) == (4, [1, 2])
     assert [spread.mean for name in ("val/accuracy", "test/accuracy") if (spread := arm.metric_statistics(name))] == [
         pytest.approx(0.55),
@@ -206,10 +206,12 @@ def test_the_command_to_type_ends_the_lead_and_is_not_broken_at_a_hyphen() -> No
     for length in range(1, 40, 3):
         spec = quickstart(f"name={'a-' * length}b", "train.epochs=1", "search.early_stopping={name: none}",
                           "search.confirm={top: 0}")  # fmt: skip
-        found = report_lead.lead_numbers(Results(spec, over(*TRIALS)))
+        found = report_lead.build_report_lead(Results(spec, over(*TRIALS)))
         command = found.next[0].command
         assert found.parts["Next"][-1] == SuggestedCommand(command or "")
-        assert spec.name in " ".join(report_lead.lead_lines(found)).split(), "the name is one word, as it is typed"
+        assert spec.name in " ".join(report_lead.report_lead_lines(found)).split(), (
+            "the name is one word, as it is typed"
+        )
 
 
 def test_the_place_of_the_best_is_not_taken_for_its_number() -> None:
@@ -228,7 +230,7 @@ def test_the_splits_error_is_said_of_the_side_that_it_is_of() -> None:
     errors = {"val/worst_group_accuracy": 0.4, "val/worst_group_accuracy_standard_error": 0.03}
     told = [Told("baseline", [0.5], further=errors), Told("search", [0.6], further=errors)]
     for trials, arm in ((told[:1], "the baseline"), (told, "trial 1"), ([Told("final", [0.5], further=errors)], "")):
-        text = str(list(group_blocks(Results(PLAIN, record(*trials))))[-1])
+        text = str(list(group_blocks_below_summary(Results(PLAIN, record(*trials))))[-1])
         assert f"standard error of the value of {arm or 'the final training'}, because" in text
 
 
@@ -271,13 +273,13 @@ def test_the_lead_speaks_of_all_metrics_and_of_limits_that_are_broken() -> None:
     values = [("baseline", 0.5, 0.3), ("search", 0.7, 0.05), ("search", 0.6, 0.02), ("search", 0.9, 0.4)]
     found = over(*(Told(stage, [value], further={"val/equalized_odds": gap}) for stage, value, gap in values))
     results = Results(spec, found)
-    gains = only(FrontGain, results).gains
+    gains = only(FrontGainsOverBaseline, results).gains
     assert gains["val/equalized_odds"].value == pytest.approx(-0.25)
     assert gains["val/equalized_odds"].is_clear is None, "one seed"
-    chosen, front = only(ChosenOfFront, results), only(ConfigurationsOnFront, results)
+    chosen, front = only(ChosenFromFront, results), only(ConfigurationsOnFront, results)
     assert (chosen.chosen[0].trial.number, chosen.is_result) == (1, True)
     assert [candidate.trial.number for candidate, _ in front.front] == [1, 2]
-    limit = only(LimitCheck, results)
+    limit = only(ConstraintCheck, results)
     assert [(arm.label, spread.mean) for arm, spread in limit.breaking] == [("baseline", 0.3)]
     assert [(arm.label, spread.mean) for arm, spread in limit.keeping] == [("trial 1", 0.05)]
     assert not said(BestAmongRivals, results), "a front has no single best"
@@ -340,7 +342,7 @@ def test_the_trade_off_says_what_rose_what_fell_and_which_configuration_is_milde
     aligned, overall = trade_off.changes.values()
     assert (aligned.value, aligned.has_zero_width) == (pytest.approx(-0.34), True)
     assert (overall.value, overall.is_clear, overall.has_zero_width) == (pytest.approx(-0.29), True, False)
-    milder = only(MilderConfiguration, results)
+    milder = only(SmallerAccuracyLoss, results)
     assert (milder.trial, milder.value, milder.accuracy, milder.least) == (2, 0.45, 0.90, 0.87)
 
 
@@ -350,7 +352,7 @@ def test_the_trade_off_says_what_rose_with_each_group_alike_and_what_has_more_wi
     fair, overall = only(AccuracyTradeOff, results).changes.items()
     assert (fair[0], fair[1].value) == ("test/shrunk_unbiased_accuracy", pytest.approx(0.08))
     assert (overall[0], overall[1].value) == ("test/accuracy", pytest.approx(-0.22))
-    more = only(ReferenceHasMore, results)
+    more = only(ReferenceMoreAccurate, results)
     assert (more.reference.name, more.metrics) == ("logistic_regression_class_balanced", [fair[0], overall[0]])
     assert str(more) == (
         "Class-balanced logistic regression, which needs no search, has more than trial 1 "
@@ -362,14 +364,14 @@ def test_the_trade_off_says_what_rose_with_each_group_alike_and_what_has_more_wi
 def test_of_several_metrics_too_the_split_that_chose_comes_first() -> None:
     """On validation both have the same accuracy; two samples of a small test split make all the difference."""
     results = Results(of_own_function(), equal_on_validation())
-    gain = only(FrontGain, results)
+    gain = only(FrontGainsOverBaseline, results)
     assert list(gain.gains) == ["val/accuracy", "val/used", "test/accuracy", "test/used"]
     decided, tested = str(gain).split(" On the test split, which was not used to choose: ")
     assert "val/accuracy 92.1 ± 0.0% against 92.1 ± 0.0%, the same on every seed; val/used" in decided
     assert tested.startswith(
         "test/accuracy 98.1 ± 0.0% against 94.4 ± 0.0%, +3.7 points on every seed alike, better on these"
     )
-    assert lead_statements(results)["How sure"][-1] == SampleErrorUnknown("val/accuracy")
+    assert report_lead_statements(results)["How sure"][-1] == SampleErrorUnknown("val/accuracy")
 
 
 def test_of_a_metric_that_is_the_functions_own_it_is_said_that_other_samples_may_differ() -> None:
@@ -387,7 +389,7 @@ def test_of_a_metric_that_is_the_functions_own_it_is_said_that_other_samples_may
     results = Results(spec, over(told("baseline", 100), told("search", 101), *again))
     assert str(only(MetricChange, results)).endswith("val/right: +0.007 on every seed alike, better on these samples.")
     said_of_it = "How much val/right would differ on other samples is not known: ± and intervals are over seeds alone."
-    assert str(lead_statements(results)["How sure"][-1]) == said_of_it
+    assert str(report_lead_statements(results)["How sure"][-1]) == said_of_it
 
 
 def test_what_breaks_a_limit_is_not_offered_as_the_milder_one() -> None:
@@ -399,11 +401,11 @@ def test_what_breaks_a_limit_is_not_offered_as_the_milder_one() -> None:
         "search.constraints=['val/conflicting_accuracy >= 0.5']",
     )
     assert said(AccuracyTradeOff, Results(limited, traded()))
-    assert not said(MilderConfiguration, Results(limited, traded()))
+    assert not said(SmallerAccuracyLoss, Results(limited, traded()))
 
 
 def test_a_milder_configuration_that_ran_on_fresh_seeds_is_told_by_these() -> None:
-    milder = only(MilderConfiguration, Results(AGAINST, traded(milder=0.43)))
+    milder = only(SmallerAccuracyLoss, Results(AGAINST, traded(milder=0.43)))
     assert (milder.trial, milder.where, milder.value, milder.accuracy) == (2, "on fresh seeds", 0.43, 0.89)
     assert milder.command == f"study export {AGAINST.name} --trial 2"
 
@@ -421,7 +423,7 @@ def test_a_change_without_an_interval_is_told_with_its_direction_and_why() -> No
 
 
 def test_the_result_is_not_offered_as_the_milder_one_for_its_luck_in_the_search() -> None:
-    assert only(MilderConfiguration, Results(AGAINST, traded(searched=0.91))).trial == 2
+    assert only(SmallerAccuracyLoss, Results(AGAINST, traded(searched=0.91))).trial == 2
 
 
 @pytest.mark.parametrize(("smallest", "is_shown"), [(9, False), (10, True)])
@@ -446,10 +448,10 @@ def test_a_summary_has_the_worst_class_where_one_is_rare(cells: list[list[int]],
 
 
 def test_what_led_the_search_and_breaks_a_limit_on_fresh_seeds_is_told() -> None:
-    broken = only(LimitBrokenOnFreshSeeds, Results(LIMITED, broken_anew(0.2)))
+    broken = only(ConstraintBrokenOnFreshSeeds, Results(LIMITED, broken_anew(0.2)))
     assert (broken.arm.trial_number, broken.limit.metric) == (1, "val/equalized_odds")
     assert broken.statistics.mean == pytest.approx(0.2)
-    assert said(LimitBrokenOnFreshSeeds, Results(LIMITED, broken_anew(0.08))) == []
+    assert said(ConstraintBrokenOnFreshSeeds, Results(LIMITED, broken_anew(0.08))) == []
 
 
 @pytest.mark.parametrize(
@@ -489,7 +491,7 @@ def test_with_two_metrics_too_a_guess_has_no_gain_to_its_credit() -> None:
         *(told("confirm", 0.8 - by, 0.2 + by, seed, repeats=1) for seed, by in enumerate(off, 1)),
     )
     found.group_sample_counts = GroupSampleCounts({"val": [[40, 8], [6, 30]]}, aligned=(0, 1))
-    gain = only(FrontGain, Results(spec, found))
+    gain = only(FrontGainsOverBaseline, Results(spec, found))
     assert gain.is_guess
     assert any(one.is_clear for one in gain.gains.values())
     assert "beyond the spread" not in str(gain)
@@ -500,19 +502,19 @@ def test_with_two_metrics_too_a_guess_has_no_gain_to_its_credit() -> None:
 
 def test_a_count_and_its_interval_are_whole_numbers() -> None:
     gap = Difference(1848.0, (1840.6, 1855.4), n_candidates=1, standard_error=3.0, degrees_of_freedom=2.0)
-    assert formatting.format_interval("val/params", gap) == "+1841 to +1855"
+    assert formatting.format_difference_interval("val/params", gap) == "+1841 to +1855"
 
 
 def test_no_more_seeds_where_the_difference_to_the_runner_up_is_nothing_beside_the_gain() -> None:
     """The interval of 0.001 reaches to 0.004; the gain is 0.3, then 0.02."""
     alike = over(*TRIALS, *confirmed([0.4, 0.4, 0.41], [0.70, 0.702, 0.704], [0.70, 0.70, 0.703]))
-    reason = only(SeedsChangeNothing, Results(PLAIN, alike))
+    reason = only(MoreSeedsNotNeeded, Results(PLAIN, alike))
     assert (reason.best.trial_number, reason.other.trial_number) == (1, 2)
     assert reason.reach < 0.1 * reason.gain == pytest.approx(0.1 * 0.2987, rel=0.01)
     assert "val/accuracy" in str(reason)
     assert first_step(PLAIN, alike) == ("enough", None)
     small = over(*TRIALS, *confirmed([0.68, 0.68, 0.69], [0.70, 0.702, 0.704], [0.70, 0.70, 0.703]))
-    assert only(SeedsDoNotDecide, Results(PLAIN, small)).other.trial_number == 2
+    assert only(UndecidedBySeeds, Results(PLAIN, small)).other.trial_number == 2
 
 
 def test_no_more_seeds_where_both_have_every_sample_right() -> None:
@@ -529,7 +531,7 @@ def test_no_more_seeds_where_both_have_every_sample_right() -> None:
         for seed, loss in enumerate(each, 1)
     ]
     results = Results(spec, over(*trials, *again))
-    assert only(SeedsChangeNothing, results).reach is None
+    assert only(MoreSeedsNotNeeded, results).reach is None
     assert [step.kind for step in next_steps(results)] == ["enough"]
 
 
@@ -539,7 +541,9 @@ METRIC = re.compile(r"(?:val|test|train)/\w+|[Aa]ccuracy|right|log loss|standard
 
 @pytest.mark.parametrize("title", ["Result", "Trade-off", "How sure"])
 def test_each_sentence_with_a_number_names_its_metric(title: str) -> None:
-    sentences = [str(one) for results in reading.told().values() for one in lead_statements(results).get(title, ())]
+    sentences = [
+        str(one) for results in reading.told().values() for one in report_lead_statements(results).get(title, ())
+    ]
     numbered = [text for text in sentences if NUMBER.search(text.partition(" has ")[0])]
     assert len(numbered) > 4
     assert [text for text in numbered if not METRIC.search(text)] == []

@@ -1,7 +1,7 @@
 """The report's section on what each rule would have picked: no more is said than the numbers support."""
 
 from study.analysis.report.page_formats import ReportPage, page_to_markdown
-from study.analysis.report.selection_rules_section import rules_section
+from study.analysis.report.selection_rules_section import selection_rules_section
 from study.ranking import Results
 from study.spec import load_study
 
@@ -26,7 +26,7 @@ FAR = ((0, (0.40, 0.42, 0.44)), (1, (0.50, 0.52, 0.54)), (2, (0.60, 0.62, 0.64))
 
 
 def said(spec, record):
-    section = rules_section(Results(spec, record))
+    section = selection_rules_section(Results(spec, record))
     assert section is not None
     return page_to_markdown(ReportPage("page", [], [section]))
 
@@ -59,14 +59,14 @@ def test_where_there_is_but_one_rule_there_is_no_table(writer):
     study = writer()
     study.trial("baseline", [0.3])
     study.trial("search", [0.9])
-    assert rules_section(Results(ASKED, study.record())) is None
+    assert selection_rules_section(Results(ASKED, study.record())) is None
 
 
 def test_nothing_to_choose_from_has_no_section(writer, final_spec):
     study = writer()
     study.trial("search", [0.3])
-    assert rules_section(Results(ASKED, study.record())) is None
+    assert selection_rules_section(Results(ASKED, study.record())) is None
     final = writer()
     final.trial("final", [0.3])
     final.trial("final", [0.4], seed=1)
-    assert rules_section(Results(final_spec, final.record())) is None
+    assert selection_rules_section(Results(final_spec, final.record())) is None

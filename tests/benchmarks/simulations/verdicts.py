@@ -15,7 +15,7 @@ from study.analysis.tables.paper_comparison import (
     judge_best,
     judge_better,
     judge_increasing,
-    widest_spread,
+    widen_printed_spread,
 )
 from study.ranking import SeedStatistics, seed_statistics
 
@@ -52,7 +52,7 @@ def _verdict(generator: np.random.Generator, count: int, kind: str, apart: float
     values = generator.normal(0.7, 0.01 * deviation, count)
     printed = float(values.std(ddof=1 if kind == "sample" else 0))
     return judge_agreement(
-        ours, widest_spread(SeedStatistics(round(float(values.mean()), 3), round(printed, 3), count))
+        ours, widen_printed_spread(SeedStatistics(round(float(values.mean()), 3), round(printed, 3), count))
     )
 
 
