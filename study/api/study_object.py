@@ -13,7 +13,7 @@ from study.api.argument_names import errors_name_arguments
 from study.errors import UserError, suggest_or_list
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
-from study.metrics import format_metric
+from study.metrics.metric_format import format_metric
 from study.ranking import Candidate, FittedReference, Results, SeedStatistics, study_summary
 from study.ranking.arms import arm_of_candidate, is_fitted_once
 from study.ranking.candidate_selection import CandidateSelection, trials_judged_by

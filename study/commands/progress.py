@@ -8,7 +8,8 @@ from study import ranking
 from study.commands.plan import count_confirm_trials, count_rule_trials
 from study.home.events import ENDED_STATES, Stage
 from study.home.record import StudyRecord, TrialRecord
-from study.metrics import format_metric, searchable_metrics
+from study.metrics import searchable_metrics
+from study.metrics.metric_format import format_metric
 from study.ranking import Candidate, Results, ablation_steps
 from study.ranking.study_summary import first_failure_text
 from study.spec import StudySpec, objective

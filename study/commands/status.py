@@ -17,7 +17,7 @@ from study.home.events import ENDED_STATES
 from study.home.folder import Home, StudyFolder, read_fetch_origin
 from study.home.provenance import device_text, used_devices
 from study.home.record import StudyRecord
-from study.metrics import format_metric
+from study.metrics.metric_format import format_metric
 from study.ranking import Results, ablation_steps, statistics_by_metric, study_summary
 from study.ranking.ablation_steps import AblationProgress
 from study.ranking.arms import is_fitted_once

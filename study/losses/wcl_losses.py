@@ -66,9 +66,9 @@ def difficulty_weighted_info_nce(
     term = cosine * scale + (weight if weight_gradient else weight.detach()).log()
     if form == "sum":
         log_sum = pairs.log_sum_exp(term, 1.0, views=2)
-        per_row = _debiased_contrast(log_sum, positive, count, tau_plus, math.log(count) - scale if floor else None)
+        per_row = _debiased_log_ratio(log_sum, positive, count, tau_plus, math.log(count) - scale if floor else None)
     else:
-        per_pair = _debiased_contrast(term, positive[:, None], 1, tau_plus, -scale if floor else None)
+        per_pair = _debiased_log_ratio(term, positive[:, None], 1, tau_plus, -scale if floor else None)
         per_row = per_pair.where(negative > 0, 0.0).sum(1) / count
     return pairs.rescale_by_temperature(per_row.mean(), temperature, base_temperature)
 
@@ -96,7 +96,7 @@ def biased_triplet(views: Tensor, *, tau_plus: ClassPrior = 0.0) -> Tensor:
     return (positive - (negative - tau_plus * positive) / (1 - tau_plus)).mean()
 
 
-def _debiased_contrast(negative: Tensor, positive: Tensor, count: int, tau_plus: float, floor: float | None) -> Tensor:
+def _debiased_log_ratio(negative: Tensor, positive: Tensor, count: int, tau_plus: float, floor: float | None) -> Tensor:
     """Return -log(pos / (pos + g)) for g = (e^negative - tau_plus * count * pos) / (1 - tau_plus), at least e^floor."""
     if floor is None:
         return torch.log1p(((negative - positive).exp() - tau_plus * count) / (1 - tau_plus))
@@ -105,12 +105,15 @@ def _debiased_contrast(negative: Tensor, positive: Tensor, count: int, tau_plus:
 
 def _difficulty_weights(cosine: Tensor, biased_cosine: Tensor, negative: Tensor) -> Tensor:
     """Return w, shape (n, n): 1 for a pair that coincides in the debiased encoder, 2 if in the biased one."""
-    distance, biased_distance = _relative_distance(cosine, negative), _relative_distance(biased_cosine, negative)
+    distance, biased_distance = (
+        _divide_by_largest_distance(cosine, negative),
+        _divide_by_largest_distance(biased_cosine, negative),
+    )
     both = distance + biased_distance
     return 1 + distance / both.where(both > 0, 1.0)
 
 
-def _relative_distance(cosine: Tensor, negative: Tensor) -> Tensor:
+def _divide_by_largest_distance(cosine: Tensor, negative: Tensor) -> Tensor:
     """Divide distances by the largest between anchor and negative; 0 (without gradient) for pairs that coincide."""
     squared = (2 - 2 * cosine) * negative
     apart = squared > 0

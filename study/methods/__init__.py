@@ -80,7 +80,7 @@ def method_needs(method: Section) -> MethodNeeds:
 def unmet_needs(method: Section, facts: Facts) -> Iterator[tuple[str, str]]:
     """Yield the keys of a `method` section that ask for what a data set does not have, and what that is."""
     needs = method_needs(method)
-    yield from needs.unmet(facts.facts_of_split("train"))
+    yield from needs.unmet_by(facts.facts_of_split("train"))
     if facts.some_bias and needs.bias_key and method.get("bias_source") != "some_labels":
         yield needs.bias_key, "needs the bias of every sample (bias_source: some_labels does with some)"
     if method.get("cell_weights") and facts.bias_classes is None and method.get("bias_source") != "early_layers":

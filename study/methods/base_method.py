@@ -59,13 +59,14 @@ class Method(nn.Module, ABC):
         network: what a trial is about: its encoder is probed, evaluated and kept.
         views: number of views of each sample that a batch must hold.
         equalizes_odds: its predictions are made by a threshold of each bias class, fitted to the training split.
-        fits: name of the model that is fitted at once (`study.methods.reference`); None: it is trained by steps.
+        reference_to_fit: name of the model that is fitted at once (`study.methods.reference`); None: it is trained by
+            steps.
     """
 
     network: Network
     views: int = 1
     equalizes_odds: bool = False
-    fits: str | None = None
+    reference_to_fit: str | None = None
 
     def prepare_training(self, train: BatchLabels) -> None:
         """Prepare for training; called once before the first epoch with the labels of the whole training split."""

@@ -24,7 +24,7 @@ class BatchLabels:
     bias_features: Tensor | None = None
     weight: Tensor | None = None
 
-    def tensors_by_name(self) -> dict[str, Tensor | None]:
+    def loss_tensors_by_name(self) -> dict[str, Tensor | None]:
         """Return the tensors that a loss may ask for by name: the bias is either classes or features."""
         bias = self.bias if self.bias_features is None else None
         return {"target": self.target, "bias": bias, "bias_features": self.bias_features}

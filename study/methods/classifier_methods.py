@@ -120,7 +120,7 @@ class ClassifierMethod(Method):
         value = self.weights.contrastive_factor * self.classifier(features, labels)
         if self.regulariser is not None and self.weights.lambda_ != 0:
             unit = functional.normalize(features, dim=1)[None]
-            value = value + self.weights.lambda_ * self.regulariser(unit, labels.tensors_by_name())
+            value = value + self.weights.lambda_ * self.regulariser(unit, labels.loss_tensors_by_name())
         if self.adversary is not None and labels.bias is not None:
             value = value + self.adversary(features, labels.bias)
         return value, {"encoder": features}

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from study.data.dataset import Facts
 from study.knobs import Knob, Range, SearchRange, Section, read_knobs, value_or_default
-from study.losses.loss_catalogue import losses_by_name, needs_two_views, parameter_names, required_tensors
+from study.losses.loss_catalogue import losses_by_name, needs_two_views, parameter_names, required_tensor_names
 from study.methods import debiasing
 from study.methods.method_needs import MethodNeeds
 from study.methods.sample_weights import balance_knobs
@@ -54,7 +54,7 @@ def knobs(method: Section) -> Iterator[Knob]:
         yield POSITIVES_KNOB
     if not needs_two_views(name):
         yield VIEWS_KNOB
-        if "target" in parameter_names(name) - required_tensors(name):
+        if "target" in parameter_names(name) - required_tensor_names(name):
             yield USE_TARGET_KNOB
     if name in LOSSES_WITH_CLUSTERS:
         yield CLUSTERS_KNOB
@@ -65,7 +65,7 @@ def knobs(method: Section) -> Iterator[Knob]:
     yield from debiasing.adversary_knobs(method, has_stage=True)
     yield from balance_knobs(method)
     if using := _keys_that_ask_for_bias(method):
-        needs_bias = "bias" in required_tensors(name)
+        needs_bias = "bias" in required_tensor_names(name)
         # whether all terms that use the bias can use the features of a bias-capturing model
         takes_features = set(using) <= {"regulariser", "name"} and method.get("regulariser") != "end" and not needs_bias
         yield from debiasing.bias_source_knobs(method, takes_features, takes_unknown=needs_bias)
@@ -102,7 +102,7 @@ def _keys_that_ask_for_bias(method: Section) -> list[str]:
         "adversary": method.get("adversary", "none") != "none",
         "cross_entropy": method.get("cross_entropy") == "bias_balanced",
         "name": method["name"] not in LOSSES_WITH_CLUSTERS
-        and required_tensors(str(method["name"])) & {"bias", "bias_features"},
+        and required_tensor_names(str(method["name"])) & {"bias", "bias_features"},
     }
     return [key for key, asks in asked.items() if asks]
 
@@ -111,7 +111,9 @@ __all__ = ["NAMES", "build", "knobs", "needs"]
 
 OWN_LOSSES = (name for name, function in losses_by_name().items() if function.__module__.startswith("study.losses."))
 NAMES = [
-    name for name in OWN_LOSSES if required_tensors(name) <= BATCH_TENSOR_NAMES and name not in LOSSES_OF_TWO_ENCODERS
+    name
+    for name in OWN_LOSSES
+    if required_tensor_names(name) <= BATCH_TENSOR_NAMES and name not in LOSSES_OF_TWO_ENCODERS
 ]
 """Losses that this module makes methods of. A loss of another distribution is named by its own module, which may import
 `knobs`, `needs` and `build` from here.

@@ -153,7 +153,7 @@ class BiasModelOptions:
 
 
 @dataclass(frozen=True)
-class StandInOptions:
+class BiasNetworkOptions:
     """Keys of the network that stands in for labels.
 
     Attributes:
@@ -180,7 +180,7 @@ def bias_source_knobs(method: Section, takes_features: bool, takes_unknown: bool
     if source == BIAS_MODEL_SOURCE:
         yield from read_knobs(BiasModelOptions)
     if source in (SOME_LABELS_SOURCE, BIAS_MODEL_SOURCE) and method.get("unknown_bias") != "sup_con":
-        yield from read_knobs(StandInOptions)
+        yield from read_knobs(BiasNetworkOptions)
 
 
 def bias_model_receptive_field(method: Section) -> int | None:

@@ -120,7 +120,7 @@ class ReferenceMethod(Method):
 
     def __init__(self, fits: str, facts: Facts, network: Network) -> None:
         super().__init__()
-        self.fits = fits
+        self.reference_to_fit = fits
         self.network = Network(PassThroughEncoder(facts, network), HeadOptions())
         self.classifier = FittedClassifier(facts.classes)
 

@@ -44,7 +44,7 @@ class MethodNeeds:
     total_epochs_key: str | None = None
     bias_to_predict: bool = False
 
-    def unmet(self, facts: Facts) -> Iterator[tuple[str, str]]:
+    def unmet_by(self, facts: Facts) -> Iterator[tuple[str, str]]:
         """Yield the keys whose requirement a data set does not meet, and why."""
         if self.labels_key and facts.unlabelled:
             yield self.labels_key, "needs the class of every training sample"

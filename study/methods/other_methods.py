@@ -26,13 +26,13 @@ class DeclaredMethod:
     Attributes:
         build: builds it of a complete, checked section.
         Options: its own keys.
-        requirements: what it needs of the data.
+        fixed_needs: what it needs of the data.
         has_bias_source_knobs: whether `bias_source` says where the bias is known from.
     """
 
     build: "Callable[[Section, Facts, NetworkFactory], Method]"
     Options: type
-    requirements: MethodNeeds
+    fixed_needs: MethodNeeds
     has_bias_source_knobs: bool = False
 
     def __post_init__(self) -> None:
@@ -47,7 +47,7 @@ class DeclaredMethod:
 
     def needs(self, method: Section) -> MethodNeeds:
         """Return what it needs of the data, whatever its keys say."""
-        return self.requirements
+        return self.fixed_needs
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,12 @@ in MLflow says Wilson's interval without it.
 """
 
 import math
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from study.data.dataset import Facts
+from study.metrics import find_metric, is_gap_metric
 
 NORMAL_DEGREES_OF_FREEDOM = 1e6
 """Degrees of freedom at which Student's t is practically the normal distribution."""
@@ -69,3 +75,35 @@ def mean_confidence_interval(
     least = min(split_error / math.sqrt(2), 0.5)  # of none right: half a sample, as its error was taken
     share = min(max(mean, least), 1 - least)
     return wilson_interval(mean, share * (1 - share) / variance, reach)
+
+
+MAX_CELLS_OF_SMALLEST = 4
+"""Largest number of classes or cells whose smallest accuracy has an interval. If all of n are alike, the smallest is so
+much too low that its 95% interval holds in 0.975^n of cases: in 90% of four, 78% of ten, 8% of a hundred."""
+
+
+def is_minimum_over_many_groups(reported: str, facts: "Facts") -> bool:
+    """Tell whether it is the smallest accuracy of too many classes or cells for an interval of its own."""
+    metric = find_metric(reported)
+    if metric is None or metric.unit != "share" or "worst_" not in reported:
+        return False
+    groups = facts.classes if metric.needs_inferred_groups else facts.bias_classes or 1
+    return facts.classes * (1 if reported.endswith("worst_class_accuracy") else groups) > MAX_CELLS_OF_SMALLEST
+
+
+def why_no_interval(reported: str, facts: "Facts", cell_sizes: Collection[int]) -> str | None:
+    """Return why no interval of a metric's value would hold, as the end of a sentence; None: one may.
+
+    Args:
+        facts: of the data set.
+        cell_sizes: numbers of samples of the cells of class and bias class.
+    """
+    name = reported.split("/")[-1]
+    if is_gap_metric(reported):
+        return "of few samples a gap between groups is too large on average"
+    if is_minimum_over_many_groups(reported, facts):
+        kind = "classes" if name.endswith("worst_class_accuracy") else "cells"
+        return f"the smallest of more than {MAX_CELLS_OF_SMALLEST} {kind} is too low on average"
+    if name in ("unbiased_accuracy", "unbiased_log_loss") and {0, 1} <= set(cell_sizes):
+        return "many cells are empty beside others of one sample, so that chance decides which of them count"
+    return None

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
-from study.metrics import with_accuracies
+from study.metrics import add_accuracies_of_log_losses
 
 SUMMARY_METRICS = ("accuracy", "aligned_accuracy", "conflicting_accuracy", "worst_group_accuracy", "equalized_odds")
 """Metrics that a summary shows beside the study's own: what a gain costs, and where."""
@@ -16,7 +16,7 @@ MIN_SHOWN_GROUP_SAMPLES = 10
 """Samples of a group from which on its accuracy is shown in a summary: with 4 samples it is 0, 25, 50, 75 or 100%."""
 
 
-def summary_metrics(
+def list_summary_metrics(
     study_metrics: Sequence[str], available: Collection[str], cells: Mapping[str, Sequence[Sequence[int]]]
 ) -> list[str]:
     """List the reported names that a summary shows.
@@ -35,7 +35,11 @@ def summary_metrics(
     is_one_rare = MIN_SHOWN_GROUP_SAMPLES <= min(classes) < RARE_CLASS_SHARE * equal_part
     sizes = [size for row in cells.get(split) or () for size in row if size]
     too_small = {"worst_group_accuracy"} if sizes and min(sizes) < MIN_SHOWN_GROUP_SAMPLES else set()
-    names = [f"{where}/{name.split('/')[1]}" for name in with_accuracies(study_metrics) for where in ("test", "val")]
+    names = [
+        f"{where}/{name.split('/')[1]}"
+        for name in add_accuracies_of_log_losses(study_metrics)
+        for where in ("test", "val")
+    ]
     names += [f"{split}/{name}" for name in SUMMARY_METRICS if name not in too_small]
     names += [f"{split}/worst_class_accuracy"] * is_one_rare
     return [name for name in dict.fromkeys(names) if name in available]

@@ -257,7 +257,7 @@ class WorstGroup:
             of = f"of the {n_enough} groups with {enough}{agree}" if self.worst_of_enough else f"of {len(sizes)} groups"
             named = [f"{group.name}, {group.counts_in_words}" for group in worst]
             which = f"{worst[0].name} worst {of}: {worst[0].counts_in_words}"
-            several = f"these worst {of}: {_join_first_names(named, most or _most_named(worst))}"
+            several = f"these worst {of}: {_join_first_names(named, most or _max_named_groups(worst))}"
             yield f"on {self.split} {model} serves {which if len(worst) == 1 else several}{over}"
 
     def _too_small_sentences(self, most: int | None = None) -> Iterator[str]:
@@ -271,7 +271,7 @@ class WorstGroup:
         lowest = f"; the lowest accuracy, {self.lowest:.1%}, is theirs" if self.worst_of_enough else ""
         which = f" ({few} of {len(self.group_sizes)})"
         if named:
-            which = f": {_join_first_names(named, most or _most_named(small))}"
+            which = f": {_join_first_names(named, most or _max_named_groups(small))}"
         yield f"groups of fewer than {MIN_SHOWN_GROUP_SAMPLES} samples are too small to judge{lowest}{which}"
 
     def to_document(self) -> dict[str, Any]:
@@ -284,7 +284,7 @@ MAX_NAMED_GROUPS, MAX_NAMED_IF_NONE_RIGHT = 4, 8
 """Largest number of groups that a sentence names; and how many it names where no sample is right in any of them."""
 
 
-def _most_named(groups: Sequence[GroupAccuracy]) -> int:
+def _max_named_groups(groups: Sequence[GroupAccuracy]) -> int:
     """Return how many groups a sentence names: more where these, which come first, are few and no sample is right."""
     are_few = MAX_NAMED_GROUPS < len(groups) <= MAX_NAMED_IF_NONE_RIGHT
     return MAX_NAMED_IF_NONE_RIGHT if are_few and not groups[0].right else MAX_NAMED_GROUPS

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 
 from study.home.events import FoldsJoined, ParamValues
 from study.home.record import StudyRecord, TrialRecord
-from study.metrics import format_metric, format_metric_range
-from study.metrics.summary_metrics import summary_metrics
+from study.metrics.metric_format import format_metric, format_metric_range
+from study.metrics.summary_metrics import list_summary_metrics
 from study.ranking import (
     Candidate,
     FittedReference,
@@ -306,7 +306,9 @@ def _metrics_to_print(results: Results, arms: Iterable[ArmSummary | None]) -> li
     """Return the metrics for people: the study's own, and the leading ones that each arm has."""
     of_each = [arm.metrics for arm in arms if arm]
     known = [name for name in of_each[0] if all(name in metrics for metrics in of_each)] if of_each else []
-    beside = summary_metrics(results.spec.objective.needed_metrics, known, results.record.group_sample_counts.cells)
+    beside = list_summary_metrics(
+        results.spec.objective.needed_metrics, known, results.record.group_sample_counts.cells
+    )
     return list(dict.fromkeys([*_study_metrics(results.spec), *beside]))
 
 

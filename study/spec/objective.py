@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from study.metrics import format_metric
+from study.metrics.metric_format import format_metric
 
 CONSTRAINT_PATTERN = re.compile(r"\s*([\w/]+)\s*(<=|>=)\s*([-+.\deE]+)\s*")
 

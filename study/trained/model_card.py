@@ -9,16 +9,9 @@ from study.data import Dataset, Facts
 from study.data.cells import count_cells_of_split
 from study.data.positive_class import positive_class_name
 from study.home.record import TrialRecord
-from study.metrics import (
-    METRICS,
-    UNDEFINED_NUMBER_TEXT,
-    format_metric,
-    format_metric_range,
-    group_names,
-    is_percent_metric,
-    is_standard_error,
-)
+from study.metrics import METRICS, group_names, is_percent_metric, is_standard_error
 from study.metrics.intervals import wilson_interval
+from study.metrics.metric_format import UNDEFINED_NUMBER_TEXT, format_metric, format_metric_range
 from study.metrics.worst_group import GroupCounts, find_worst_group
 from study.ranking import RELATIVE_TOLERANCE, Results, SeedStatistics
 from study.ranking.arms import is_fitted_once
@@ -270,7 +263,7 @@ def _group_sections(
         gaps = (f"- {name} {_value_text(name, value)}: {METRICS[name].description}" for name, value in known.items())
         yield "Gaps, 0 is fair:\n\n" + "\n".join(gaps)
         cells = count_cells_of_split(dataset.splits[split], facts).cells or ()
-        yield escape_markdown(f"On {split} {group_names.compared_groups_sentence(cells, facts.class_names)}")
+        yield escape_markdown(f"On {split} {group_names.groups_compared_by_gaps_sentence(cells, facts.class_names)}")
 
 
 def _group_rows(

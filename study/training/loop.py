@@ -337,8 +337,8 @@ class TrainingLoop:
                 not; this object cannot be used then.
             OSError: `resume` cannot be written.
         """
-        if self.method.fits is not None:
-            return self._fit_at_once(self.method.fits)
+        if self.method.reference_to_fit is not None:
+            return self._fit_at_once(self.method.reference_to_fit)
         return self._remaining_epochs(self._make_or_restore_state(resume, pause, choice))
 
     def _fit_at_once(self, name: str) -> Iterator[dict[str, float]]:

@@ -21,8 +21,8 @@ from study.methods.debiasing import (
     LABELS_SOURCE,
     SOME_LABELS_SOURCE,
     BiasModelOptions,
+    BiasNetworkOptions,
     SomeLabelsOptions,
-    StandInOptions,
 )
 from study.training.bias_from_early_layers import infer_bias_classes
 from study.training.config import TrainOptions, TrialConfig
@@ -130,7 +130,7 @@ def _keep_some_bias_labels(labels: BatchLabels, config: TrialConfig, dataset: Da
     observed = Split(part.inputs[:MAX_STAND_IN_EVALUATION_SAMPLES], part.target[:MAX_STAND_IN_EVALUATION_SAMPLES])
     splits = {"train": part, "val": observed, "all": Split(inputs, np.zeros_like(train.target))}
     facts = replace(facts, classes=facts.bias_classes, bias_classes=None, condition=None, splits=tuple(splits))
-    prepared = to_options(StandInOptions, config.method)
+    prepared = to_options(BiasNetworkOptions, config.method)
     training = _stand_in_train_options(config, prepared.bias_epochs, prepared.bias_learning_rate, config.train.seed)
     own = TrialConfig({}, config.model, PLAIN_METHOD_SECTION, training)
     made_from = f"{dataset.fingerprint}, bias of {source.known_bias}"
@@ -145,7 +145,7 @@ def _add_bias_model_features(labels: BatchLabels, config: TrialConfig, dataset: 
     there = [name for name in ("train", "val") if name in dataset.splits]  # `train.with_val` leaves no val
     splits = {name: replace(dataset.splits[name], bias=None, condition=None) for name in there}
     facts = replace(dataset.facts, bias_classes=None, condition=None, splits=tuple(splits))
-    prepared = to_options(StandInOptions, config.method)
+    prepared = to_options(BiasNetworkOptions, config.method)
     training = _stand_in_train_options(config, prepared.bias_epochs, prepared.bias_learning_rate, seed=0)
     own = TrialConfig({}, model, PLAIN_METHOD_SECTION, training)
     network = StandInNetwork(own, Dataset(facts, splits), dataset.fingerprint, ("train",), keeps_features=True)

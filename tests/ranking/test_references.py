@@ -45,7 +45,7 @@ from study.home import ledger
 from study.home.events import ReferenceFitted, SessionClosed
 from study.home.folder import Home
 from study.home.record import StudyRecord, TrialRecord
-from study.metrics import format_metric
+from study.metrics.metric_format import format_metric
 from study.ranking import FittedReference, Results, study_summary
 from study.ranking.json_documents import to_plain_value
 from study.ranking.study_summary import result_seeds

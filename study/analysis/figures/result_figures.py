@@ -112,7 +112,7 @@ def plot_ablation(results: Results) -> Figure | None:
 
     None before a seed has run every configuration of the path.
     """
-    paths = ablation_paths(results)
+    paths = ablation_path_effects_by_metric(results)
     if not paths:
         return None
     first, gain = next(iter(paths.values()))
@@ -127,7 +127,7 @@ def plot_ablation(results: Results) -> Figure | None:
     return figure
 
 
-def ablation_paths(results: Results) -> dict[str, tuple[list[AblationEffect], AblationEffect]]:
+def ablation_path_effects_by_metric(results: Results) -> dict[str, tuple[list[AblationEffect], AblationEffect]]:
     """Return the steps of the path and the whole gain, by metric.
 
     Metrics are the study's own on each split where the path is complete.

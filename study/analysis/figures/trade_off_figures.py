@@ -53,8 +53,8 @@ def plot_trade_off(results: Results) -> Figure | None:
     if metrics is None:
         return None
     across, up = metrics
-    reference, points = results.baseline, _search_points(results, across, up, results.ranked_search)
-    names, measured = arms_on_fresh_seeds(results, across, up)
+    reference, points = results.baseline, _search_metric_pairs(results, across, up, results.ranked_search)
+    names, measured = fresh_seed_arms_with_both_metrics(results, across, up)
     if max(map(len, trade_off_configurations(results))) < MIN_PLOTTED_CONFIGURATIONS:
         return None
     if measured:
@@ -62,11 +62,11 @@ def plot_trade_off(results: Results) -> Figure | None:
         where = f" on {_split_text(names)}, {formatting.rerun_seeds_text(spec)}"
         title = _metric_pair_title(names, [(arm.label, x.mean, y.mean) for arm, (x, y) in ends], where)
     else:
-        at = metric_pair(spec, reference, across, up) if reference else None
+        at = metric_pair_in_search(spec, reference, across, up) if reference else None
         told = [(formatting.name_of_best(results), *points[0][1]), *([("baseline", *at)] if at else [])]
         title = _metric_pair_title(metrics, told, " in the search")
     figure, drawn = new_figure(title, 4.0, bool(points) + bool(measured))
-    axes, both = iter(drawn), [*points, *_search_points(results, across, up, [reference] if reference else [])]
+    axes, both = iter(drawn), [*points, *_search_metric_pairs(results, across, up, [reference] if reference else [])]
     if points:
         line = undominated_points(spec, points, across, up)
         _plot_search_configurations(results, next(axes), both, metrics, line, points[0][1])
@@ -82,12 +82,12 @@ def plot_trade_off(results: Results) -> Figure | None:
     return figure
 
 
-def has_trade_off_line(results: Results) -> bool:
+def is_trade_off_front_drawn(results: Results) -> bool:
     """Tell whether the figure joins the configurations of the search that no other beats in both metrics."""
     metrics = trade_off_metrics(results)
     if metrics is None:
         return False
-    points = _search_points(results, *metrics, results.ranked_search)
+    points = _search_metric_pairs(results, *metrics, results.ranked_search)
     return len(set(undominated_points(results.spec, points, *metrics))) > 1
 
 
@@ -96,9 +96,9 @@ def trade_off_configurations(results: Results) -> tuple[Sequence[object], Sequen
     metrics = trade_off_metrics(results)
     if metrics is None:
         return [], []
-    points, reference = _search_points(results, *metrics, results.ranked_search), results.baseline
-    at = metric_pair(results.spec, reference, *metrics) if reference and points else None
-    return [*points, *([at] if at else [])], arms_on_fresh_seeds(results, *metrics)[1]
+    points, reference = _search_metric_pairs(results, *metrics, results.ranked_search), results.baseline
+    at = metric_pair_in_search(results.spec, reference, *metrics) if reference and points else None
+    return [*points, *([at] if at else [])], fresh_seed_arms_with_both_metrics(results, *metrics)[1]
 
 
 def trade_off_metrics(results: Results) -> tuple[str, str] | None:
@@ -107,26 +107,26 @@ def trade_off_metrics(results: Results) -> tuple[str, str] | None:
         up, across = results.spec.objective.metrics[:2]
         return across, up
     split, name = results.spec.metric.split("/")
-    reported = _reported_metrics(results)
+    reported = _last_reported_metrics(results)
     if name in GAP_METRICS:
         return (results.spec.metric, f"{split}/accuracy") if f"{split}/accuracy" in reported else None
     gap = next((gap for gap in GAP_METRICS if f"{split}/{gap}" in reported), None)
     return (f"{split}/{gap}", results.spec.metric) if gap and results.spec.metric in reported else None
 
 
-def mean_in_search(spec: StudySpec, candidate: Candidate, name: str) -> float | None:
+def mean_over_search_replicates(spec: StudySpec, candidate: Candidate, name: str) -> float | None:
     """Return a metric of a configuration in the search: the mean over its replicates; None where one lacks it."""
     found = seed_statistics(metric_at_chosen_epoch(spec.objective, trial, name) for trial in candidate.replicates)
     return found.mean if found and found.count == len(candidate.replicates) else None
 
 
-def metric_pair(spec: StudySpec, candidate: Candidate, across: str, up: str) -> MetricPair | None:
+def metric_pair_in_search(spec: StudySpec, candidate: Candidate, across: str, up: str) -> MetricPair | None:
     """Return both metrics of a configuration; None where one is missing."""
-    x, y = mean_in_search(spec, candidate, across), mean_in_search(spec, candidate, up)
+    x, y = mean_over_search_replicates(spec, candidate, across), mean_over_search_replicates(spec, candidate, up)
     return None if x is None or y is None else (x, y)
 
 
-def arms_on_fresh_seeds(
+def fresh_seed_arms_with_both_metrics(
     results: Results, across: str, up: str
 ) -> tuple[tuple[str, str], list[tuple[Arm, tuple[SeedStatistics, SeedStatistics]]]]:
     """Return the configurations on fresh seeds, or the final training, on the test split where it was read.
@@ -147,7 +147,7 @@ def reference_in_trade_off(results: Results) -> FittedReference | None:
     pair, best = trade_off_metrics(results), results.reference_as_result or results.best_reference
     if pair is None or best is None or results.spec.final_seeds is not None:
         return None
-    names, measured = arms_on_fresh_seeds(results, *pair)
+    names, measured = fresh_seed_arms_with_both_metrics(results, *pair)
     return best if measured and all(best.metrics.get(name) is not None for name in names) else None
 
 
@@ -161,11 +161,11 @@ def undominated_points(
     return [kept[place] for place in objective.front_positions(scores)]
 
 
-def _search_points(
+def _search_metric_pairs(
     results: Results, across: str, up: str, candidates: Sequence[Candidate]
 ) -> list[tuple[Candidate, MetricPair]]:
     """Return those of the configurations that have both metrics in the search."""
-    pairs = ((candidate, metric_pair(results.spec, candidate, across, up)) for candidate in candidates)
+    pairs = ((candidate, metric_pair_in_search(results.spec, candidate, across, up)) for candidate in candidates)
     return [(candidate, at) for candidate, at in pairs if at]
 
 
@@ -285,7 +285,7 @@ def plot_constraint_lines(spec: StudySpec, axes: Axes, names: Sequence[str]) -> 
             line(limit.limit, label=escape_dollars(str(limit)), color=VERMILLION, linewidth=1.2, linestyle=":")
 
 
-def _reported_metrics(results: Results) -> set[str]:
+def _last_reported_metrics(results: Results) -> set[str]:
     """Return the metrics of the trials' last reports."""
     return {name for trial in results.record.trials.values() for name in (trial.reports[-1] if trial.reports else ())}
 
@@ -321,7 +321,7 @@ def plot_front(results: Results) -> Figure | None:
         return None
     names = results.spec.objective.metrics[1], results.spec.objective.metrics[0]
     found = results.scored_candidates
-    searched = _search_points(results, *names, results.ranked_all)
+    searched = _search_metric_pairs(results, *names, results.ranked_all)
     if not searched:
         return None
     is_fresh = any(score is candidate.confirmed_score for candidate, score in found)

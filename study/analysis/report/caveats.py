@@ -10,7 +10,7 @@ from study.analysis.report.reference_sentences import unfitted_reference_stateme
 from study.analysis.statistics import formatting
 from study.analysis.statistics.debiasing_metrics import cell_sizes_of_arm, statistics_with_sampling_error
 from study.home.record import StudyRecord
-from study.metrics import why_no_interval
+from study.metrics.intervals import why_no_interval
 from study.ranking import Results
 from study.ranking.arms import Arm
 from study.ranking.chosen_epoch import chosen_epoch_text, metric_at_chosen_epoch

@@ -14,7 +14,8 @@ from study.analysis.statistics.debiasing_metrics import (
     n_samples_of_accuracy,
     statistics_with_sampling_error,
 )
-from study.metrics import format_metric, with_accuracies
+from study.metrics import add_accuracies_of_log_losses
+from study.metrics.metric_format import format_metric
 from study.ranking import Results, SeedStatistics
 from study.ranking.arms import Arm, arm_of_candidate
 from study.ranking.difference import Difference
@@ -385,7 +386,7 @@ class EnsembleValues(Statement):
 
 
 def _ensemble_statements(results: Results) -> Iterator[EnsembleValues]:
-    own, known = with_accuracies(results.spec.objective.metrics), ensemble_statistics(results.record)
+    own, known = add_accuracies_of_log_losses(results.spec.objective.metrics), ensemble_statistics(results.record)
     names = [*own, *(f"test/{name.split('/')[1]}" for name in own)]
     values, model = {name: known[name] for name in names if name in known}, final_model_trials(results)
     if (measured := results.record.ensemble) and (values or not known):
@@ -394,7 +395,7 @@ def _ensemble_statements(results: Results) -> Iterator[EnsembleValues]:
 
 
 def _final_training_statements(results: Results, final: Arm) -> Iterator[FinalTrainingValues]:
-    metrics, is_first = with_accuracies(results.spec.objective.metrics), True
+    metrics, is_first = add_accuracies_of_log_losses(results.spec.objective.metrics), True
     for names in (metrics, [f"test/{name.split('/')[1]}" for name in metrics]):
         values = {
             name: found for name in names if (found := statistics_with_sampling_error(results.record, final, name))
@@ -486,7 +487,7 @@ class MetricChange(Statement):
 
     def _accuracy_text(self) -> str:
         """Return the accuracy over the same samples beside a log loss; empty where there is none."""
-        *others, name = with_accuracies([self.metric])
+        *others, name = add_accuracies_of_log_losses([self.metric])
         if not others or not all(arm.metric_statistics(name) for arm in (self.best, self.reference)):
             return ""
         own, before = (formatting.format_arm_mean(arm, name) for arm in (self.best, self.reference))

@@ -1,7 +1,7 @@
 """Captions of the report's figures, with what their values are based on."""
 
 from study.analysis.figures.trade_off_figures import (
-    has_trade_off_line,
+    is_trade_off_front_drawn,
     reference_in_trade_off,
     trade_off_configurations,
 )
@@ -71,7 +71,7 @@ def _trade_off_caption_words(results: Results) -> dict[str, str]:
     where = formatting.rerun_seeds_text(results.spec)
     return {
         "left": "First panel: each" if searched and fresh else "Each",
-        "joined": "; the front joins those that no other beats in both" * has_trade_off_line(results),
+        "joined": "; the front joins those that no other beats in both" * is_trade_off_front_drawn(results),
         "fresh": f" Second: those that ran on {where}, mean ± sample standard deviation over these." * bool(fresh),
         "undrawn": f" The result, {stays.name_in_sentence}, needs no search and is not among them." if stays else "",
     }

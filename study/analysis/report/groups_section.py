@@ -87,7 +87,7 @@ def _split_grid(results: Results, split: str) -> tuple[TableBlock, str] | None:
     rows = [
         [_cell_text([of for _, of in counts], (y, s)) for s in range(len(biases))] for y in range(len(result.samples))
     ]
-    shares = [[_share_of_large(result, (y, s)) for s in range(len(biases))] for y in range(len(result.samples))]
+    shares = [[_share_right_if_large(result, (y, s)) for s in range(len(biases))] for y in range(len(result.samples))]
     frame = pd.DataFrame(rows, columns=biases)
     frame.insert(0, "class ↓ bias class →", [group_names.class_name(names.classes, y) for y in range(len(rows))])
     which = f", {' → '.join(arm.label_in_sentence for arm, _ in counts)}" if len(counts) > 1 else ""
@@ -118,7 +118,7 @@ def _cell_text(counts: Sequence[GroupCounts], cell: tuple[int, int]) -> str:
     return f"({text})" if known[-1][1] < MIN_SHOWN_GROUP_SAMPLES else text
 
 
-def _share_of_large(counts: GroupCounts, cell: tuple[int, int]) -> float | None:
+def _share_right_if_large(counts: GroupCounts, cell: tuple[int, int]) -> float | None:
     right, samples = counts.by_cell.get(cell, (0.0, 0))
     return right / samples if samples >= MIN_SHOWN_GROUP_SAMPLES else None
 
@@ -147,7 +147,7 @@ def group_blocks_below_summary(results: Results) -> Iterator[Block]:
     by_sentence: dict[str, list[str]] = {}
     for split in splits:
         if cells := record.group_sample_counts.cells.get(split):
-            told = group_names.compared_groups_sentence(cells, record.group_sample_counts.classes)
+            told = group_names.groups_compared_by_gaps_sentence(cells, record.group_sample_counts.classes)
             by_sentence.setdefault(told, []).append(split)
     yield from (Paragraph(f"On {formatting.join_with_and(on)} {told}") for told, on in by_sentence.items())
     if any(sampling_standard_error(record, compared[-1], name) is not None for name in names):

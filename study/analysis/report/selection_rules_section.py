@@ -66,15 +66,15 @@ def selection_rules_section(results: Results) -> PageSection | None:
     if len(table.results) < 2:
         return None
     told = (
-        cost_of_rule_choice(results.spec, table),
-        _choice_sentences(results),
+        rule_choice_cost_sentences(results.spec, table),
+        _own_rule_sentences(results),
         _test_reading_sentences(results, table),
     )
     notes: list[Block] = [Paragraph(note) for note in map(" ".join, told) if note]
     return PageSection(RULES_TITLE, [TableBlock(rule_picks_table(results.spec, table)), *notes], folded=True)
 
 
-def cost_of_rule_choice(spec: StudySpec, table: RulePickResults) -> Iterator[str]:
+def rule_choice_cost_sentences(spec: StudySpec, table: RulePickResults) -> Iterator[str]:
     """Yield what the choice of a rule costs on the test split; which of two picks is better the summary alone says."""
     numbers = {result.pick.trial_number for result in table.results}
     if len(numbers) == 1:
@@ -105,7 +105,7 @@ def cost_of_rule_choice(spec: StudySpec, table: RulePickResults) -> Iterator[str
         yield f"{picked} is {behind} behind the best in {judge}."
 
 
-def _choice_sentences(results: Results) -> Iterator[str]:
+def _own_rule_sentences(results: Results) -> Iterator[str]:
     """Yield by which rule the study chose, and that the others change nothing."""
     best, spec = results.best, results.spec
     assert best is not None  # there are configurations

@@ -5,7 +5,9 @@ from collections.abc import Iterator, Sequence
 
 from study.analysis.statistics import formatting
 from study.home.record import StudyRecord
-from study.metrics import MAX_CELLS_OF_SMALLEST, format_metric, is_gap_metric
+from study.metrics import is_gap_metric
+from study.metrics.intervals import MAX_CELLS_OF_SMALLEST
+from study.metrics.metric_format import format_metric
 from study.metrics.worst_group import GroupCounts, WorstGroup, find_worst_group
 from study.ranking import SeedStatistics
 from study.ranking.arms import Arm

@@ -4,13 +4,8 @@ import math
 from collections.abc import Iterable, Sequence
 
 from study.knobs import Value
-from study.metrics import (
-    decimals_of_plain_numbers,
-    format_metric,
-    format_metric_range,
-    is_percent_metric,
-    is_whole_count,
-)
+from study.metrics import is_percent_metric
+from study.metrics.metric_format import decimals_of_plain_numbers, format_metric, format_metric_range, is_whole_count
 from study.ranking import Results, SeedStatistics
 from study.ranking.arms import Arm
 from study.ranking.difference import Difference

@@ -7,7 +7,7 @@ import pandas as pd
 
 from study.analysis.statistics import debiasing_metrics, formatting
 from study.analysis.statistics.trials_frame import param_key_columns, trial_label, trial_param_text
-from study.metrics.summary_metrics import summary_metrics
+from study.metrics.summary_metrics import list_summary_metrics
 from study.ranking import Candidate, Results, SeedStatistics, seed_statistics
 from study.ranking.arms import Arm, arm_of_candidate, metrics_of_both_splits
 from study.ranking.chosen_epoch import metric_at_chosen_epoch
@@ -78,10 +78,10 @@ def _metric_title(spec: StudySpec, name: str) -> str:
 
 
 def summary_table_metrics(results: Results) -> list[str]:
-    """Return the metrics of the report's first table, see `study.metrics.summary_metrics.summary_metrics`."""
+    """Return the metrics of the report's first table, see `study.metrics.summary_metrics.list_summary_metrics`."""
     names = metrics_of_both_splits(results.spec, list(_compared_arms_by_name(results).values()))
     own, cells = results.spec.objective.needed_metrics, results.record.group_sample_counts.cells
-    return summary_metrics(own, names, cells) or names[:2]
+    return list_summary_metrics(own, names, cells) or names[:2]
 
 
 def summary_table(results: Results) -> pd.DataFrame:

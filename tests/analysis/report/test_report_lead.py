@@ -70,7 +70,7 @@ from study.analysis.statistics.next_step import (
 )
 from study.home.events import GroupSampleCounts
 from study.home.record import StudyRecord
-from study.metrics.summary_metrics import summary_metrics
+from study.metrics.summary_metrics import list_summary_metrics
 from study.ranking import Results
 from study.ranking.arms import NO_TRIAL_NUMBER
 from study.ranking.difference import Difference
@@ -432,7 +432,7 @@ def test_a_summary_begins_with_the_studys_metric_and_leaves_out_groups_of_a_few_
 ) -> None:
     known = [f"{split}/{name}" for split in ("val", "test") for name in ("accuracy", "worst_group_accuracy", "auc")]
     cells = {"test": [[40, smallest], [0, 40]]}
-    shown = summary_metrics(["val/auc"], known, cells)
+    shown = list_summary_metrics(["val/auc"], known, cells)
     assert shown[:3] == ["test/auc", "val/auc", "test/accuracy"]
     assert ("test/worst_group_accuracy" in shown) == is_shown
 
@@ -443,7 +443,7 @@ def test_a_summary_begins_with_the_studys_metric_and_leaves_out_groups_of_a_few_
 )
 def test_a_summary_has_the_worst_class_where_one_is_rare(cells: list[list[int]], is_shown: bool) -> None:
     known = [f"{split}/{name}" for split in ("val", "test") for name in ("accuracy", "worst_class_accuracy")]
-    shown = summary_metrics(["val/accuracy"], known, {"test": cells} if cells else {})
+    shown = list_summary_metrics(["val/accuracy"], known, {"test": cells} if cells else {})
     assert ("test/worst_class_accuracy" in shown) == is_shown
 
 
