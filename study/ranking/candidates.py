@@ -5,7 +5,9 @@ from dataclasses import dataclass, field
 
 from study.home.events import FoldsJoined
 from study.home.record import TrialRecord
-from study.ranking.trial_statistics import SeedStatistics
+from study.ranking.chosen_epoch import metric_at_chosen_epoch
+from study.ranking.trial_statistics import SeedStatistics, seed_statistics
+from study.spec import StudySpec
 from study.spec.objective import TrialScore
 from study.spec.reference_models import REFERENCES, ReferenceKind
 
@@ -66,3 +68,8 @@ class Candidate:
     confirm_statistics: SeedStatistics | None = None
     confirmed_score: TrialScore | None = None
     joined_folds: FoldsJoined | None = None
+
+
+def search_statistics(spec: StudySpec, candidate: Candidate, name: str) -> SeedStatistics | None:
+    """Return a metric of a configuration over the seeds that the search saw."""
+    return seed_statistics(metric_at_chosen_epoch(spec.objective, trial, name) for trial in candidate.replicates)

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from functools import partial
 from urllib.parse import quote
 
 import optuna
@@ -18,7 +19,7 @@ from optuna.trial import FrozenTrial, TrialState
 from study.errors import UserError, suggest_or_list
 from study.home.folder import StudyFolder
 from study.home.trial_record import TrialRecord
-from study.knobs import Params, Scalar
+from study.knobs import Scalar
 from study.ranking import Candidate, Results
 from study.spec import StudySpec
 from study.spec.optuna_distributions import distributions_of_domains
@@ -44,12 +45,10 @@ class FixedTrialsStorage(InMemoryStorage):
         return seen + super().get_all_trials(study_id, deepcopy, states)
 
 
-@contextmanager
-def ignore_experimental_warnings() -> Iterator[None]:
-    """Keep Optuna from warning of what it may change one day."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-        yield
+ignore_experimental_warnings = partial(
+    warnings.catch_warnings, action="ignore", category=optuna.exceptions.ExperimentalWarning
+)
+"""Keeps Optuna, in a `with` block, from warning of what it may change one day."""
 
 
 class LedgerStorage(FixedTrialsStorage):
@@ -123,7 +122,9 @@ def _to_frozen_trial(
     [metric, *others] = spec.objective.metrics
     reported = {epoch: report.get(metric) for epoch, report in enumerate(trial.reports, 1)}
     course = {} if others else {epoch: value for epoch, value in reported.items() if value is not None}
-    params, known = _optuna_params(trial.params, domains)
+    inside = {key: _widen_distribution(domains[key], value) for key, value in trial.params.items() if key in domains}
+    known = {key: domain for key, domain in inside.items() if domain is not None}
+    params = {key: trial.params[key] for key in known}
     told: dict[str, Scalar] = {"trial": trial.number, "stage": trial.stage, "seed": trial.seed, "why": trial.end_reason}
     told |= {name: trial.last_metric(name) for name in spec.objective.needed_metrics if name != metric}
     attributes = {name: value for name, value in told.items() if value is not None}
@@ -135,15 +136,6 @@ def _to_frozen_trial(
     for name, excess in zip(spec.search.constraints, violations, strict=False):
         found.set_constraint(name, excess)
     return found
-
-
-def _optuna_params(
-    params: Params, domains: Mapping[str, BaseDistribution]
-) -> tuple[dict[str, Scalar], dict[str, BaseDistribution]]:
-    """Return the parameters that Optuna can have, and the distribution of each."""
-    inside = {key: _widen_distribution(domains[key], value) for key, value in params.items() if key in domains}
-    known = {key: domain for key, domain in inside.items() if domain is not None}
-    return {key: params[key] for key in known}, known
 
 
 def _widen_distribution(domain: BaseDistribution, value: object) -> BaseDistribution | None:

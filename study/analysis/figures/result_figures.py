@@ -91,9 +91,7 @@ def _plot_seed_row(axes: Axes, arm: Arm, name: str, height: int) -> None:
     values = [value for trial in arm.trials if (value := trial_metric(arm.spec, trial, name)) is not None]
     spread = arm.metric_statistics(name)
     if spread is None:
-        axes.annotate(
-            "not read", (0.02, height), xycoords=("axes fraction", "data"), color=GREY, va="center", fontsize=9.5
-        )
+        axes.text(0.02, height, "not read", transform=axes.get_yaxis_transform(), color=GREY, va="center", fontsize=9.5)
         return
     joined = arm.joined_folds.metrics if arm.joined_folds and name.startswith("val/") else {}
     if joined.get(name) is not None:  # no mean of the folds, whose own values would mislead
@@ -116,7 +114,8 @@ def plot_ablation(results: Results) -> Figure | None:
     if not paths:
         return None
     first, gain = next(iter(paths.values()))
-    title = f"{_steps_in_words(first)} to {_change_in_words(next(iter(paths)), gain)}"
+    steps = pluralise(len(first) - 1, "step")
+    title = f"From the baseline in {steps} to {_change_in_words(next(iter(paths)), gain)}"
     figure, panels = new_figure(title, 1.6 + 0.42 * len(first), 2, sharey=True)
     for axes, (name, (path, _)) in zip(panels, paths.items(), strict=False):
         _plot_ablation_bars(results.spec, axes, name, path)
@@ -139,10 +138,6 @@ def ablation_path_effects_by_metric(results: Results) -> dict[str, tuple[list[Ab
         and (gain := next(effect for effect in effects if effect.kind == "gain")).difference
         and (path := [effect for effect in effects if effect.kind == "path"])
     }
-
-
-def _steps_in_words(path: Sequence[AblationEffect]) -> str:
-    return f"From the baseline in {pluralise(len(path) - 1, 'step')}"
 
 
 def _change_in_words(name: str, gain: AblationEffect) -> str:
@@ -195,12 +190,9 @@ def plot_learning_curves(results: Results) -> Figure | None:
     faded = opacity_for_count(min(len(trials), MAX_CURVES_PER_KIND))
     full = sample_evenly([trial for trial in others if trial.state != "pruned"], MAX_CURVES_PER_KIND)
     pruned = sample_evenly([trial for trial in others if trial.state == "pruned"], MAX_CURVES_PER_KIND)
-    axes.add_collection(
-        LineCollection([learning_curve(spec, t) for t in pruned], colors=PALE_GREY, linewidths=0.9, alpha=faded)
-    )
-    axes.add_collection(
-        LineCollection([learning_curve(spec, t) for t in full], colors=BLUE, linewidths=1.0, alpha=0.45 * faded)
-    )
+    for drawn, colour, width, opacity in ((pruned, PALE_GREY, 0.9, faded), (full, BLUE, 1.0, 0.45 * faded)):
+        curves = [learning_curve(spec, trial) for trial in drawn]
+        axes.add_collection(LineCollection(curves, colors=colour, linewidths=width, alpha=opacity))
     broken = {
         each.trial.number: each.score for each in results.ranked_by_search_value if each.score.total_violation > 0
     }
@@ -258,15 +250,8 @@ def learning_curve(spec: StudySpec, trial: TrialRecord) -> NDArray[np.float64]:
 def _plot_rung_lines(axes: Axes, spec: StudySpec) -> None:
     for rung in RungSchedule(spec.search.early_stopping, spec.epochs).rung_epochs if spec.search.space else ():
         axes.axvline(rung, color=ORANGE, linewidth=1.0, linestyle=":", zorder=1)
-        axes.annotate(
-            f"epoch {rung}",
-            (rung, 1.0),
-            xycoords=("data", "axes fraction"),
-            color="#8A5F00",
-            fontsize=8.5,
-            ha="center",
-            va="bottom",
-        )
+        above = axes.get_xaxis_transform()
+        axes.text(rung, 1.0, f"epoch {rung}", transform=above, color="#8A5F00", fontsize=8.5, ha="center", va="bottom")
 
 
 def _learning_curves_title(spec: StudySpec, trials: Sequence[TrialRecord]) -> str:

@@ -2,7 +2,7 @@
 
 import importlib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from textwrap import fill
@@ -26,25 +26,15 @@ GREY, PALE_GREY = "#767676", "#C4C4C4"
 MATPLOTLIB_RC_PARAMS: dict[str, object] = {
     "font.family": "DejaVu Sans",  # comes with Matplotlib, so that a figure looks the same everywhere
     "mathtext.fontset": "dejavusans",
-    "font.size": 10.5,
-    "axes.titlesize": 10.5,
-    "axes.labelsize": 10.5,
+    **dict.fromkeys(("font.size", "axes.titlesize", "axes.labelsize"), 10.5),
     "figure.titlesize": 11.5,
     "figure.titleweight": "bold",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.edgecolor": GREY,
-    "axes.grid": True,
-    "axes.axisbelow": True,
+    **dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), GREY),
+    **dict.fromkeys(("xtick.labelcolor", "ytick.labelcolor", "text.color", "axes.labelcolor"), BLACK),
+    **dict.fromkeys(("axes.spines.top", "axes.spines.right", "legend.frameon"), False),
+    **dict.fromkeys(("axes.grid", "axes.axisbelow"), True),
     "grid.color": "#E6E6E6",
     "grid.linewidth": 0.8,
-    "xtick.color": GREY,
-    "ytick.color": GREY,
-    "xtick.labelcolor": BLACK,
-    "ytick.labelcolor": BLACK,
-    "text.color": BLACK,
-    "axes.labelcolor": BLACK,
-    "legend.frameon": False,
     "legend.fontsize": 9.5,
     "figure.facecolor": "white",
     "savefig.dpi": 180,
@@ -131,12 +121,12 @@ def stack_panels() -> Iterator[None]:
 
 
 def new_figure(
-    title: str, height: float, columns: int = 1, rows: int = 1, sharex: bool = False, sharey: bool = True
+    title: str, height: float, columns: int = 1, sharex: bool = False, sharey: bool = True
 ) -> tuple[Figure, Sequence[Axes]]:
-    """Return a figure of this height (inches) with a title, and its axes, row by row; see `stack_panels`."""
-    width, line = FIGURE_WIDTH_INCHES, 66
+    """Return a figure of this height (inches) with a title, and its axes in one row; see `stack_panels`."""
+    width, line, rows = FIGURE_WIDTH_INCHES, 66, 1
     if _ARE_PANELS_STACKED.get():
-        rows, columns, height = rows * columns, 1, height * columns
+        rows, columns, height = columns, 1, height * columns
         width, line = FIGURE_WIDTH_INCHES * STACKED_WIDTH_SHARE, 40
     figure = Figure(figsize=(width, height), layout="constrained")
     figure.suptitle(fill(escape_dollars(title), line), x=0.01, ha="left")
@@ -165,13 +155,7 @@ class _ZeroToOneLocator(Locator):
         self._chosen = chosen
 
     def __call__(self) -> Sequence[float]:
-        return self._possible(self._chosen())
-
-    def tick_values(self, vmin: float, vmax: float) -> Sequence[float]:
-        return self._possible(self._chosen.tick_values(vmin, vmax))
-
-    def _possible(self, ticks: Iterable[float]) -> Sequence[float]:
-        return [float(tick) for tick in ticks if -1e-9 <= tick <= 1 + 1e-9]
+        return [float(tick) for tick in self._chosen() if -1e-9 <= tick <= 1 + 1e-9]
 
 
 def format_metric_axis(axes: Axes, metric: str, which: str = "y") -> None:

@@ -29,9 +29,9 @@ from study.analysis.figures.style import (
 )
 from study.analysis.statistics import formatting
 from study.metrics import GAP_METRICS
-from study.ranking import Candidate, FittedReference, Results, SeedStatistics, seed_statistics
+from study.ranking import Candidate, FittedReference, Results, SeedStatistics
 from study.ranking.arms import Arm, arm_of_candidate
-from study.ranking.chosen_epoch import metric_at_chosen_epoch
+from study.ranking.candidates import search_statistics
 from study.spec import StudySpec, objective
 from study.spec.objective import Objective, TrialScore
 
@@ -107,23 +107,17 @@ def trade_off_metrics(results: Results) -> tuple[str, str] | None:
         up, across = results.spec.objective.metrics[:2]
         return across, up
     split, name = results.spec.metric.split("/")
-    reported = _last_reported_metrics(results)
+    reported = {name for trial in results.record.trials.values() for report in trial.reports[-1:] for name in report}
     if name in GAP_METRICS:
         return (results.spec.metric, f"{split}/accuracy") if f"{split}/accuracy" in reported else None
     gap = next((gap for gap in GAP_METRICS if f"{split}/{gap}" in reported), None)
     return (f"{split}/{gap}", results.spec.metric) if gap and results.spec.metric in reported else None
 
 
-def mean_over_search_replicates(spec: StudySpec, candidate: Candidate, name: str) -> float | None:
-    """Return a metric of a configuration in the search: the mean over its replicates; None where one lacks it."""
-    found = seed_statistics(metric_at_chosen_epoch(spec.objective, trial, name) for trial in candidate.replicates)
-    return found.mean if found and found.count == len(candidate.replicates) else None
-
-
 def metric_pair_in_search(spec: StudySpec, candidate: Candidate, across: str, up: str) -> MetricPair | None:
-    """Return both metrics of a configuration; None where one is missing."""
-    x, y = mean_over_search_replicates(spec, candidate, across), mean_over_search_replicates(spec, candidate, up)
-    return None if x is None or y is None else (x, y)
+    """Return both metrics of a configuration in the search, means over its replicates; None where one lacks them."""
+    x, y = (search_statistics(spec, candidate, name) for name in (across, up))
+    return (x.mean, y.mean) if x and y and x.count == y.count == len(candidate.replicates) else None
 
 
 def fresh_seed_arms_with_both_metrics(
@@ -283,11 +277,6 @@ def plot_constraint_lines(spec: StudySpec, axes: Axes, names: Sequence[str]) -> 
         if limit.metric in names:
             line = axes.axvline if limit.metric == names[0] else axes.axhline
             line(limit.limit, label=escape_dollars(str(limit)), color=VERMILLION, linewidth=1.2, linestyle=":")
-
-
-def _last_reported_metrics(results: Results) -> set[str]:
-    """Return the metrics of the trials' last reports."""
-    return {name for trial in results.record.trials.values() for name in (trial.reports[-1] if trial.reports else ())}
 
 
 def _metric_pair_title(names: tuple[str, str], told: Sequence[tuple[str, float, float]], where: str) -> str:

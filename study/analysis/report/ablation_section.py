@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from study.analysis.report.page_formats import (
     Block,
     PageSection,
-    Paragraph,
     TableBlock,
     command_as_code,
 )
@@ -37,9 +36,9 @@ def ablation_section(results: Results) -> PageSection | None:
         return None
     frame = ablation_frame_from_dicts(ablation_to_dicts(by_metric))
     found = ablation_result_sentences(results, ablation, by_metric[results.spec.metric])
-    blocks: list[Block] = [Paragraph(" ".join(found)), TableBlock(ablation_table(frame))]
+    blocks: list[Block] = [" ".join(found), TableBlock(ablation_table(frame))]
     notes = (ablation_notes(frame), _ablation_method_sentences(results, ablation))
-    return PageSection(ABLATION_TITLE, [*blocks, *(Paragraph(" ".join(sentences)) for sentences in notes)])
+    return PageSection(ABLATION_TITLE, [*blocks, *(" ".join(sentences) for sentences in notes)])
 
 
 def ablation_result_sentences(results: Results, ablation: Ablation, effects: Sequence[AblationEffect]) -> Iterator[str]:

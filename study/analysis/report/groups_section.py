@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
-from study.analysis.report.page_formats import Block, PageSection, Paragraph, TableBlock
+from study.analysis.report.page_formats import Block, PageSection, TableBlock
 from study.analysis.statistics import formatting
 from study.analysis.statistics.debiasing_metrics import (
     group_counts_of_arm,
@@ -32,7 +32,7 @@ def groups_section(results: Results) -> PageSection | None:
     """
     grids = _known_grids(results, "test", "val")
     blocks = _with_notes(grids if _shows_both_splits(results) else grids[:1])
-    blocks = blocks or list(map(Paragraph, _why_no_grid(results)))
+    blocks = blocks or list(_why_no_grid(results))
     return PageSection("Groups", blocks) if blocks else None
 
 
@@ -45,7 +45,7 @@ def _with_notes(grids: Sequence[tuple[TableBlock, str]]) -> list[Block]:
     """Return each grid with its note, the last with what is true of all."""
     blocks: list[Block] = []
     for place, (grid, note) in enumerate(grids, 1):
-        blocks += [grid, Paragraph(f"{note} {GRID_NOTE}" if place == len(grids) else note)]
+        blocks += [grid, f"{note} {GRID_NOTE}" if place == len(grids) else note]
     return blocks
 
 
@@ -149,9 +149,9 @@ def group_blocks_below_summary(results: Results) -> Iterator[Block]:
         if cells := record.group_sample_counts.cells.get(split):
             told = group_names.groups_compared_by_gaps_sentence(cells, record.group_sample_counts.classes)
             by_sentence.setdefault(told, []).append(split)
-    yield from (Paragraph(f"On {formatting.join_with_and(on)} {told}") for told, on in by_sentence.items())
+    yield from (f"On {formatting.join_with_and(on)} {told}" for told, on in by_sentence.items())
     if any(sampling_standard_error(record, compared[-1], name) is not None for name in names):
-        yield Paragraph(
+        yield (
             f"The split's error is the standard error of the value of {compared[-1].label_in_sentence}, because the "
             "split is a sample: more seeds do not make it smaller. The lowest accuracy of several groups is, besides, "
             "too low on average, the more so the smaller they are."

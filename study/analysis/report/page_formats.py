@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
@@ -25,22 +25,6 @@ def command_as_code(command: str) -> str:
 
 
 @dataclass(frozen=True)
-class Paragraph:
-    """A paragraph."""
-
-    kind: ClassVar = "text"
-    text: str
-
-
-@dataclass(frozen=True)
-class BulletList:
-    """A list of sentences."""
-
-    kind: ClassVar = "points"
-    items: Sequence[str]
-
-
-@dataclass(frozen=True)
 class TableBlock:
     """A frame of text; columns of numbers are aligned to the right in HTML.
 
@@ -48,7 +32,6 @@ class TableBlock:
         shares: of each cell, row by row, how much of it a bar fills in HTML, 0 to 1; None: it has no bar.
     """
 
-    kind: ClassVar = "table"
     frame: "pd.DataFrame"
     shares: Sequence[Sequence[float | None]] = ()
 
@@ -71,12 +54,12 @@ class TableBlock:
 class FigureBlock:
     """A figure of `figures/`, by the name of its file without `.png`."""
 
-    kind: ClassVar = "picture"
     name: str
     caption: str
 
 
-Block = Paragraph | BulletList | TableBlock | FigureBlock
+Block = str | list[str] | TableBlock | FigureBlock
+"""A paragraph, a list of sentences, a table or a figure."""
 
 
 @dataclass(frozen=True)
@@ -151,9 +134,9 @@ def _sentences_to_markdown(text: str) -> str:
 
 def _block_to_markdown(block: Block) -> str:
     match block:
-        case Paragraph(text):
-            return _sentences_to_markdown(text)
-        case BulletList(items):
+        case str():
+            return _sentences_to_markdown(block)
+        case list(items):
             return "\n".join(f"- {_sentences_to_markdown(item)}" for item in items)
         case TableBlock(frame):
             return frame_to_markdown(frame)

@@ -6,7 +6,7 @@ The front is that of `Results.front`, and every value of it here is the one that
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from study.analysis.report.page_formats import FigureBlock, PageSection, Paragraph, TableBlock, command_as_code
+from study.analysis.report.page_formats import FigureBlock, PageSection, TableBlock, command_as_code
 from study.analysis.statistics import formatting
 from study.analysis.statistics.next_step import MIN_SHARE_OF_GAIN
 from study.analysis.statistics.trials_frame import param_key_columns, trial_label, trial_param_text
@@ -308,7 +308,7 @@ def pareto_front_section(results: Results, picture: FigureBlock | None) -> PageS
     table = front_table(results)
     if table.empty:
         return None
-    return PageSection("Front", [*([picture] if picture else []), TableBlock(table), Paragraph(front_note(results))])
+    return PageSection("Front", [*([picture] if picture else []), TableBlock(table), front_note(results)])
 
 
 def front_note(results: Results) -> str:

@@ -414,7 +414,7 @@ class ReferenceFitTime(Statement):
         return f"{pluralise(self.references, 'reference')} fitted beside the search: {took} of one core."
 
 
-class TestReadingCount(Statement):
+class CountOfTestReadings(Statement):
     """How often the test split was read."""
 
     times: int
@@ -438,7 +438,7 @@ def _cost_statements(results: Results) -> Iterator[Statement]:
     )
     if beside := [event.seconds for event in record.reference_events.values() if event.seconds is not None]:
         yield ReferenceFitTime(len(beside), sum(beside))
-    yield TestReadingCount(record.n_test_readings)
+    yield CountOfTestReadings(record.n_test_readings)
 
 
 class SuggestedCommand(Statement):

@@ -11,10 +11,8 @@ from study.analysis.report.caveats import caveat_statements
 from study.analysis.report.figure_captions import FIGURE_CAPTIONS, figure_caption, fit_count_text
 from study.analysis.report.groups_section import group_blocks_below_summary, groups_section
 from study.analysis.report.page_formats import (
-    BulletList,
     FigureBlock,
     PageSection,
-    Paragraph,
     ReportPage,
     TableBlock,
     command_as_code,
@@ -126,18 +124,12 @@ def build_report_page(
     summary = report_tables.baseline_and_result_table(results)
     summary = summary.loc[[not is_standard_error(metric) for metric in summary.get("metric", ())]]
     configurations = report_tables.best_configurations_table(results)
-    figure_notes = list(map(Paragraph, why_search_figures_missing(results, pictures)))
     with_references = references_table(results, report_tables.summary_table_metrics(results))
     beneath = report_tables.other_epochs_table(results)
     tables = [table for table in (with_references, first, beneath) if table is first or len(table)]
     listed = "Configurations" if results.references_above_best else "Best configurations"
-    notes = [
-        *map(Paragraph, (*_metric_meanings(results.spec), summary_note(results))),
-        *group_blocks_below_summary(results),
-    ]
-    beneath_configurations = [
-        Paragraph(told) for told in (report_tables.broken_constraints_note(results), _ranking_note(results)) if told
-    ]
+    notes = [*_metric_meanings(results.spec), summary_note(results), *group_blocks_below_summary(results)]
+    beneath_configurations = [*filter(None, (report_tables.broken_constraints_note(results), _ranking_note(results)))]
     open_points = list(map(str, caveat_statements(results)))
     has_result = results.final_training_arm is not None or any(results.baseline_and_best_arms)
     sections = [
@@ -149,9 +141,9 @@ def build_report_page(
         PageSection(listed, [TableBlock(configurations), *beneath_configurations]) if len(configurations) > 1 else None,
         ablation_section(results),
         selection_rules_section(results),
-        PageSection("Figures", [*others, *figure_notes]) if others else None,
+        PageSection("Figures", [*others, *why_search_figures_missing(results, pictures)]) if others else None,
         PageSection("Settings", [TableBlock(_key_value_table(_settings_values(results)))], folded=True),
-        PageSection("What is not known", [BulletList(open_points)]) if open_points else None,
+        PageSection("What is not known", [open_points]) if open_points else None,
         PageSection("Provenance", [TableBlock(_key_value_table(_provenance_values(results)))]),
         PageSection("Every metric", [TableBlock(summary)], folded=True) if len(summary) > len(first) else None,
     ]
@@ -180,7 +172,7 @@ def _final_trainings_sections(beside: Sequence[ComparedStudy]) -> tuple[PageSect
     table = comparison_table(beside)
     is_setting = table.iloc[:, 0].isin({key for one in beside for key in one.settings})
     return (
-        PageSection("Best and baseline", [TableBlock(table[~is_setting]), Paragraph(BESIDE_BASELINE_NOTE)]),
+        PageSection("Best and baseline", [TableBlock(table[~is_setting]), BESIDE_BASELINE_NOTE]),
         PageSection("Settings of best and baseline", [TableBlock(table[is_setting])], folded=True),
     )
 

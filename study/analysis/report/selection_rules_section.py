@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from study.analysis.report.page_formats import Block, PageSection, Paragraph, TableBlock, command_as_code
+from study.analysis.report.page_formats import PageSection, TableBlock, command_as_code
 from study.analysis.statistics import formatting
 from study.analysis.statistics.rule_pick_results import RulePickResult, RulePickResults, judge_rule_picks
 from study.analysis.statistics.trials_frame import trial_label
@@ -70,7 +70,7 @@ def selection_rules_section(results: Results) -> PageSection | None:
         _own_rule_sentences(results),
         _test_reading_sentences(results, table),
     )
-    notes: list[Block] = [Paragraph(note) for note in map(" ".join, told) if note]
+    notes = filter(None, map(" ".join, told))
     return PageSection(RULES_TITLE, [TableBlock(rule_picks_table(results.spec, table)), *notes], folded=True)
 
 
@@ -83,7 +83,8 @@ def rule_choice_cost_sentences(spec: StudySpec, table: RulePickResults) -> Itera
     tests, judge = table.test_metrics, table.judging_metric
     if len(tests) < 2:
         return
-    order = sorted(tests, key=lambda number: (-table.as_larger_is_better(tests[number].mean), number))
+    regrets = {one.pick.trial_number: one.regret_on_test for one in table.results if one.regret_on_test is not None}
+    order = sorted(regrets, key=lambda number: (regrets[number], number))
     counts = sorted({test.count for test in tests.values()})
     what = "fresh seed" if spec.folds is None else "run"
     seeds = pluralise(counts[-1], what) if len(counts) == 1 else f"{counts[0]} to {counts[-1]} {what}s"

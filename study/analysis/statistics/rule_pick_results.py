@@ -8,7 +8,6 @@ import pandas as pd
 
 from study.analysis.statistics.trials_frame import param_key_columns, trial_metric, trial_param_value
 from study.home.record import TrialRecord
-from study.metrics import Direction
 from study.ranking import Results, SeedStatistics, seed_statistics
 from study.ranking.chosen_epoch import metric_at_chosen_epoch
 from study.ranking.rule_picks import RulePick, fresh_seed_trials
@@ -41,23 +40,17 @@ class RulePickResults:
     Attributes:
         judging_metric: the test metric that compares them: that of the study, or accuracy where the test split lacks
             it.
-        direction: which direction of `judging_metric` is.
         chosen_trial: the trial that the study itself chose, on fresh seeds where there are some.
     """
 
     judging_metric: str
     results: Sequence[RulePickResult]
-    direction: Direction = "max"
-    chosen_trial: int | None = None
+    chosen_trial: int | None
 
     @property
     def test_metrics(self) -> Mapping[int, SeedStatistics]:
         """The test metric of each pick that has one, by the number of its trial."""
         return {result.pick.trial_number: result.test_statistics for result in self.results if result.test_statistics}
-
-    def as_larger_is_better(self, value: float) -> float:
-        """Reverse the sign of a test value where smaller is better, so that larger is better."""
-        return -value if self.direction == "min" else value
 
 
 def judge_rule_picks(results: Results) -> RulePickResults:
@@ -69,17 +62,15 @@ def judge_rule_picks(results: Results) -> RulePickResults:
         number: seed_statistics(trial_metric(results.spec, trial, judge) for trial in trials)
         for number, trials in fresh.items()
     }
-    all_picks, better = results.rule_picks, results.spec.direction(judge) or "max"
-    table = RulePickResults(judge, [], better)
-    means = (test.mean for pick in all_picks if (test := tests[pick.trial_number]))
-    best = max(map(table.as_larger_is_better, means), default=math.nan)
+    sign = -1 if results.spec.direction(judge) == "min" else 1
+    means = (test.mean for pick in results.rule_picks if (test := tests[pick.trial_number]))
+    best = max((sign * mean for mean in means), default=math.nan)
     judged = []
-    for pick in all_picks:
+    for pick in results.rule_picks:
         test, trials = tests[pick.trial_number], fresh[pick.trial_number]
         validated = _val_statistics_on_fresh_seeds(results, pick, trials)
-        regret = best - table.as_larger_is_better(test.mean) if test else None
-        judged.append(RulePickResult(pick, trials, validated, test, regret))
-    return RulePickResults(judge, judged, better, ranked[0].trial.number if ranked else None)
+        judged.append(RulePickResult(pick, trials, validated, test, best - sign * test.mean if test else None))
+    return RulePickResults(judge, judged, ranked[0].trial.number if ranked else None)
 
 
 def _val_statistics_on_fresh_seeds(

@@ -8,9 +8,9 @@ import pandas as pd
 from study.analysis.statistics import debiasing_metrics, formatting
 from study.analysis.statistics.trials_frame import param_key_columns, trial_label, trial_param_text
 from study.metrics.summary_metrics import list_summary_metrics
-from study.ranking import Candidate, Results, SeedStatistics, seed_statistics
+from study.ranking import Candidate, Results
 from study.ranking.arms import Arm, arm_of_candidate, metrics_of_both_splits
-from study.ranking.chosen_epoch import metric_at_chosen_epoch
+from study.ranking.candidates import search_statistics
 from study.ranking.final_model import ensemble_statistics
 from study.ranking.study_summary import metrics_at_other_epochs
 from study.spec import StudySpec
@@ -37,7 +37,7 @@ def best_configurations_table(results: Results) -> pd.DataFrame:
         mark = f" {BROKEN_CONSTRAINT_MARK}" if _judging_score(results, candidate).total_violation > 0 else ""
         row = {"trial": trial_label(candidate.trial) + mark}
         for name, title in metrics.items():
-            row[title] = formatting.format_mean_and_deviation(name, _search_statistics(spec, candidate, name))
+            row[title] = formatting.format_mean_and_deviation(name, search_statistics(spec, candidate, name))
         row |= _fresh_seed_columns(spec, candidate) if are_confirmed else {}
         rows.append(row | {key: of_key[place] for key, of_key in texts.items()})
     return pd.DataFrame(rows)
@@ -78,7 +78,7 @@ def _metric_title(spec: StudySpec, name: str) -> str:
 
 
 def summary_table_metrics(results: Results) -> list[str]:
-    """Return the metrics of the report's first table, see `study.metrics.summary_metrics.list_summary_metrics`."""
+    """Return the metrics of the report's summary, see `study.metrics.summary_metrics.list_summary_metrics`."""
     names = metrics_of_both_splits(results.spec, list(_compared_arms_by_name(results).values()))
     own, cells = results.spec.objective.needed_metrics, results.record.group_sample_counts.cells
     return list_summary_metrics(own, names, cells) or names[:2]
@@ -196,8 +196,3 @@ def _compared_arms_by_name(results: Results) -> dict[str, Arm | None]:
         return {"final": results.final_training_arm}
     reference, best = results.baseline_and_result_arms
     return {"baseline": reference, "best": best}
-
-
-def _search_statistics(spec: StudySpec, candidate: Candidate, name: str) -> SeedStatistics | None:
-    """Return a metric over the seeds that the search saw."""
-    return seed_statistics(metric_at_chosen_epoch(spec.objective, trial, name) for trial in candidate.replicates)

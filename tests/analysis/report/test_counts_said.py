@@ -10,10 +10,10 @@ from told_studies import CELLS, grouped, only
 from study.analysis.figures import FIGURES
 from study.analysis.report.caveats import TrialsWithoutMetric
 from study.analysis.report.groups_section import group_blocks_below_summary, groups_section
-from study.analysis.report.page_formats import Paragraph, ReportPage, TableBlock, page_to_html
+from study.analysis.report.page_formats import ReportPage, TableBlock, page_to_html
 from study.analysis.report.report_lead import (
+    CountOfTestReadings,
     StudyCost,
-    TestReadingCount,
     TrialsNotAllStarted,
     WorstGroups,
     build_report_lead,
@@ -45,8 +45,8 @@ def test_the_page_says_what_its_metric_is() -> None:
     page = build_report_page(Results(spec, record(Told("baseline", [0.5], metric="val/log_loss"))), {})
     (numbers,) = [section for section in page.sections if section.title == "What these numbers are"]
     first = numbers.blocks[0]
-    assert isinstance(first, Paragraph)
-    assert first.text == f"val/log_loss: {METRICS['log_loss'].description} Smaller is better."
+    assert isinstance(first, str)
+    assert first == f"val/log_loss: {METRICS['log_loss'].description} Smaller is better."
 
 
 def test_the_cost_is_counted() -> None:
@@ -59,7 +59,7 @@ def test_the_cost_is_counted() -> None:
     cost = only(StudyCost, Results(ONE, told))
     assert (cost.configurations, cost.pruned, cost.further, cost.epochs, cost.gpu_hours) == (3, 1, 1, 7, 0.0)
     assert cost.busy == sum((trial.ended_at or 0) - (trial.started_at or 0) for trial in told.trials.values())
-    assert only(TestReadingCount, Results(ONE, told)).times == 1
+    assert only(CountOfTestReadings, Results(ONE, told)).times == 1
 
 
 TOP = "search.confirm={top: 1, seeds: 3}"
@@ -142,9 +142,7 @@ def test_the_worst_group_is_named_with_its_size() -> None:
     assert (group.name, group.right, group.samples) == ("class 'cat' with bias class 'light'", 2.0, 8)
     assert (found.arm.label, found.found.split, len(found.found.group_sizes)) == ("trial 0", "val", 3)
     assert "1 of 3 groups has fewer than 10 samples, too few to judge. Groups without a sample: 1." in str(found)
-    compared, error = (
-        block.text for block in group_blocks_below_summary(Results(ONE, told)) if isinstance(block, Paragraph)
-    )
+    compared, error = (block for block in group_blocks_below_summary(Results(ONE, told)) if isinstance(block, str))
     assert "equalized_odds is no number: of class 'dog' no two groups have samples" in compared
     assert error.startswith("The split's error is the standard error of the value of trial 0, because the split is a")
     (every,) = [one for one in build_report_page(Results(ONE, told), ()).sections if one.title == "Every metric"]
@@ -153,7 +151,7 @@ def test_the_worst_group_is_named_with_its_size() -> None:
     gap = record(Told("search", [0.6], further={**own, "val/equalized_odds": 0.1}))
     gap.group_sample_counts = replace(told.group_sample_counts, cells={"val": [[40, 8], [4, 30]]})
     told_of = "equalized_odds compares groups of the classes 'cat', 'dog'; equal_opportunity compares groups of the "
-    assert Paragraph(f"On val {told_of}class 'dog'.") in list(group_blocks_below_summary(Results(ONE, gap)))
+    assert f"On val {told_of}class 'dog'." in list(group_blocks_below_summary(Results(ONE, gap)))
 
 
 @pytest.mark.parametrize(("joined", "shares"), [(0.9, ["90%", "50%"]), (0.4, ["60%", "25%"])])
@@ -173,8 +171,8 @@ def test_groups_of_a_final_training_are_those_of_its_model(joined: float, shares
     grid, note = section.blocks
     assert isinstance(grid, TableBlock)
     assert list(grid.frame.iloc[0]) == ["cat", f"{shares[0]} of 40", f"({shares[1]} of 8)"]
-    assert isinstance(note, Paragraph)
-    assert "the bar is that of the model" in note.text
+    assert isinstance(note, str)
+    assert "the bar is that of the model" in note
 
 
 @pytest.mark.parametrize("of_val", [40, 8])
@@ -189,7 +187,7 @@ def test_groups_against_the_bias_that_are_small_on_test_alone_are_told_of_valida
     found = only(WorstGroups, results)
     section = groups_section(results)
     assert section is not None
-    notes = [block.text for block in section.blocks if isinstance(block, Paragraph)]
+    notes = [block for block in section.blocks if isinstance(block, str)]
     folded = [block for block in group_blocks_below_summary(results) if isinstance(block, TableBlock)]
     if of_val < 10:
         assert (found.on_validation, len(notes), len(folded)) == (None, 1, 1)
@@ -222,8 +220,8 @@ def test_all_groups_stand_in_a_grid_with_those_of_the_baseline() -> None:
         ["dog", "-", "100% → 75% of 30"],
     ]
     assert grid.shares == [[None, 0.9, None], [None, None, 0.75]]
-    assert isinstance(note, Paragraph)
-    assert "the baseline → trial 1; the bar is that of trial 1" in note.text
+    assert isinstance(note, str)
+    assert "the baseline → trial 1; the bar is that of trial 1" in note
     html = page_to_html(ReportPage("page", [], [section]), {})
     assert html.count('class="bar" style="--share: 90%"') == html.count('style="--share: 75%"') == 1
     assert groups_section(Results(ONE, record(Told("search", [0.6])))) is None
@@ -292,6 +290,6 @@ def test_why_many_groups_have_no_grid_is_said() -> None:
     section = groups_section(Results(ONE, many))
     assert section is not None
     (why,) = section.blocks
-    assert isinstance(why, Paragraph)
-    assert why.text.startswith("10 classes and 3 bias classes are 30 groups, of 0 to 4 samples each on val.")
-    assert "conflict with it (conflicting_accuracy)" in why.text
+    assert isinstance(why, str)
+    assert why.startswith("10 classes and 3 bias classes are 30 groups, of 0 to 4 samples each on val.")
+    assert "conflict with it (conflicting_accuracy)" in why

@@ -15,7 +15,7 @@ from study.analysis.figures import FIGURES
 from study.analysis.report.conclusions import GainOverBaseline, MetricChange
 from study.analysis.report.figure_captions import figure_caption
 from study.analysis.report.groups_section import groups_section
-from study.analysis.report.page_formats import Paragraph, TableBlock, page_to_markdown
+from study.analysis.report.page_formats import TableBlock, page_to_markdown
 from study.analysis.report.pareto_front_section import ConfigurationsOnFront, FrontGainsOverBaseline
 from study.analysis.report.reference_sentences import ReferenceIsResult, ResultBesideReference
 from study.analysis.report.report_lead import WorstGroups
@@ -276,7 +276,7 @@ def test_groups_of_all_folds_together_are_counted_over_all_folds(
     best = results.baseline_and_best_arms[1]
     table, note = groups_section(results).blocks
     assert isinstance(table, TableBlock)
-    assert isinstance(note, Paragraph)
+    assert isinstance(note, str)
     texts = table.frame.iloc[:, 1:].to_numpy()
     sizes = [[int(np.sum((outside.target == y) & (outside.bias == s))) for s in range(3)] for y in range(3)]
     assert [[text.strip("()").rpartition(" of ")[2] for text in row] for row in texts] == [
@@ -285,7 +285,7 @@ def test_groups_of_all_folds_together_are_counted_over_all_folds(
     assert [[text.startswith("(") for text in row] for row in texts] == [
         [0 < size < 10 for size in row] for row in sizes
     ]
-    assert "of the samples of all folds together" in note.text
+    assert "of the samples of all folds together" in note
     assert n_samples_of_accuracy(record, best, "val", "accuracy") == len(outside.target)
     told = worst_group_of_arm(record, best, "val")
     assert told.worst
@@ -328,8 +328,8 @@ def test_counts_on_test_are_means_over_the_models_of_the_folds(
     results = Results(replace(spec, search=spec.search.model_copy(update={"references": True})), found)
     assert results.reference_as_result
     _, note, *_ = groups_section(results).blocks
-    assert isinstance(note, Paragraph)
-    assert "on average over the 3 folds' models" in note.text
+    assert isinstance(note, str)
+    assert "on average over the 3 folds' models" in note
     told = str(only(WorstGroups, results))
     assert "on average over the folds' models" in told
     assert "over the seeds" not in told

@@ -76,7 +76,7 @@ def test_every_place_that_calls_a_configuration_best_means_the_same_and_names_th
     result = " ".join(sentences)
     assert result.index("the front is trial 1") < result.index(f"Of the front trial {number} is chosen")
     assert words in result
-    note = " ".join(block.text for block in page.sections[0].blocks[2:])  # type: ignore[union-attr]
+    note = " ".join(map(str, page.sections[0].blocks[2:]))
     assert "On the front of the search, and beaten on fresh seeds: trial 3." in note
     rules = next(section for section in page.sections if section.title == RULES_TITLE).blocks[0]
     assert isinstance(rules, TableBlock)

@@ -43,12 +43,12 @@ from study.analysis.report.pareto_front_section import (
 )
 from study.analysis.report.report_lead import (
     BestAmongRivals,
+    CountOfTestReadings,
     DifferenceToRunnerUp,
     PositionOfBest,
     ResultParameters,
     StudyCost,
     SuggestedCommand,
-    TestReadingCount,
     report_lead_statements,
 )
 from study.analysis.report.trade_off_sentences import (
@@ -104,7 +104,7 @@ def test_what_won_how_sure_what_it_cost_and_what_next() -> None:
     assert said(PositionOfBest, results) == [PositionOfBest(PositionInSearch(1, 10), False)]
     cost = only(StudyCost, results)
     assert (cost.configurations, cost.pruned, cost.further, cost.epochs, cost.gpu_hours) == (11, 0, 9, 20, 0.0)
-    assert only(TestReadingCount, results).times == 0
+    assert only(CountOfTestReadings, results).times == 0
     assert only(NoStepLeft, results) == NoStepLeft(10, False, True, "")
     document = report_lead.build_report_lead(results)
     assert to_plain_value(document)["runner_up"]["trial"] == 2

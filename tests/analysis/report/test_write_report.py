@@ -12,9 +12,7 @@ from matplotlib.image import imread
 
 from study.analysis import trials_frame, write_report
 from study.analysis.report.page_formats import (
-    BulletList,
     PageSection,
-    Paragraph,
     ReportPage,
     TableBlock,
     page_to_html,
@@ -208,7 +206,7 @@ def test_pdfs_are_written_once_asked_for_and_then_renewed(spec, writer, tmp_path
 
 def test_a_command_in_a_sentence_is_code_and_what_it_holds_cannot_be_taken_for_markup() -> None:
     told = "Type this: `study export 'a_b*' --where 'val/accuracy>=0.7'`, not <b>*that*</b>."
-    page = ReportPage("page", [("Next", [told])], [PageSection("x", [Paragraph(told), BulletList([told])])])
+    page = ReportPage("page", [("Next", [told])], [PageSection("x", [told, [told]])])
     html, markdown = page_to_html(page, {}), page_to_markdown(page)
     code = "<code>study export &#39;a_b*&#39; --where &#39;val/accuracy&gt;=0.7&#39;</code>, not &lt;b&gt;*that*"
     assert html.count(code) == 3
