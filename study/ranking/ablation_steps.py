@@ -60,7 +60,7 @@ def differing_knobs(spec: StudySpec, start: Params, end: Params) -> list[str]:
     return [key for key, (one, other) in ends.items() if not is_among_typed_values(one, [other])]
 
 
-def mix_params(spec: StudySpec, start: Params, end: Params, steps: AblationSteps) -> dict[str, Scalar]:
+def params_after_steps(spec: StudySpec, start: Params, end: Params, steps: AblationSteps) -> dict[str, Scalar]:
     """Return the start's parameters with the end's values for the keys of these steps.
 
     A key is left out where the end that it is taken from does not have it.
@@ -149,7 +149,7 @@ def single_removals(count: int) -> list[AppliedSteps]:
     return [path_configurations(count)[-1] - {place} for place in range(count)]
 
 
-def needed_configurations(count: int) -> list[AppliedSteps]:
+def ablation_configurations(count: int) -> list[AppliedSteps]:
     """Return each that an ablation of so many steps needs, once: 2 for one step, 4 for two, `3k - 1` for more."""
     return list(dict.fromkeys([*path_configurations(count), *single_additions(count), *single_removals(count)]))
 
@@ -204,9 +204,9 @@ def _order_steps(steps: Sequence[StepKeys], order: Sequence[str]) -> list[StepKe
 def _untrainable_configurations(spec: StudySpec, start: Params, end: Params, steps: AblationSteps) -> list[str]:
     """Return the configurations that the study refuses, each with the reason."""
     found = []
-    for moved in needed_configurations(len(steps)):
+    for moved in ablation_configurations(len(steps)):
         taken = [steps[place] for place in sorted(moved)]
-        if why := why_untrainable(spec, mix_params(spec, start, end, taken)):
+        if why := why_untrainable(spec, params_after_steps(spec, start, end, taken)):
             keys = " and ".join(key for step in taken for key in step)
             found.append(f"the baseline with {keys} of the best ({why})" if keys else f"the baseline ({why})")
     return found
@@ -230,14 +230,14 @@ class Ablation:
     @property
     def configurations(self) -> list[AppliedSteps]:
         """Configurations that run on each seed."""
-        return needed_configurations(len(self.steps))
+        return ablation_configurations(len(self.steps))
 
     def params_of(self, spec: StudySpec, applied_steps: AppliedSteps) -> Params:
         """Return the parameters of a configuration."""
         if repeated := self.endpoint_trial(applied_steps):
             return repeated.params
         taken = [self.steps[place] for place in sorted(applied_steps)]
-        return mix_params(spec, self.baseline_trial.params, self.best_configuration_trial.params, taken)
+        return params_after_steps(spec, self.baseline_trial.params, self.best_configuration_trial.params, taken)
 
     def endpoint_trial(self, moved: AppliedSteps) -> TrialRecord | None:
         """Return the trial of the baseline or the best if the configuration is one of these two, else None."""

@@ -27,7 +27,7 @@ def constraints_broken_by_trial(goal: Objective, trial: TrialRecord) -> list[Met
     return goal.broken_constraints(score) if score else []
 
 
-def score_is_better(one: TrialScore, other: TrialScore) -> bool:
+def is_score_better(one: TrialScore, other: TrialScore) -> bool:
     """Return whether a score is better: less violation, then more gain; with several metrics, whether it dominates."""
     if one.has_single_metric:
         return one.first_metric_key < other.first_metric_key

@@ -97,11 +97,11 @@ def _cells_at_best_epoch(
     for place, of_cell in trials.items():
         metric = _epoch_choosing_metric(table, place)
         if metric in frames and table.metric_of(*place).split("/")[1] in searchable_metrics():
-            cells[place] = _make_cell(table, place, frames[metric].loc[of_cell])
+            cells[place] = _cell_of_trials(table, place, frames[metric].loc[of_cell])
     return cells if results.spec.train.report_test else {}
 
 
-def _make_cell(table: PublishedTable, place: CellPlace, frame: pd.DataFrame) -> MetricCell:
+def _cell_of_trials(table: PublishedTable, place: CellPlace, frame: pd.DataFrame) -> MetricCell:
     """Return a cell of these trials, in the printed unit, percent as shares."""
     fractions = metric_cell_of_trials(frame, table.metric_of(*place))
     return replace(fractions, values=tuple(value * printed_unit_factor(table, place) for value in fractions.values))
@@ -354,7 +354,7 @@ def build_reproduction(table: PublishedTable, results: Results, full: StudySpec)
         full: the table's study file without a profile: the paper's protocol.
     """
     trials, frame = _trials_by_cell(table, results), trials_frame(results)
-    last = {place: _make_cell(table, place, frame.loc[of_cell]) for place, of_cell in trials.items()}
+    last = {place: _cell_of_trials(table, place, frame.loc[of_cell]) for place, of_cell in trials.items()}
     best = _cells_at_best_epoch(table, results, frame, trials)
     cells = _planned_cells(table, results.spec, full)
     reasons = _reasons_for_missing(table, cells, last)
@@ -389,12 +389,16 @@ def judge_claim(claim: Claim, cells: Mapping[CellPlace, MetricCell]) -> paper_co
     """Judge a claim by our cells; a cell that is absent has no value."""
     named = [cells.get(place, MetricCell("")) for place in claim.cell_labels()]
     if claim.better:
-        return paper_comparison.judge_better(*named)
+        return paper_comparison.judge_better_claim(*named)
     if claim.best:
         ((row, column),) = claim.cell_labels()
         others = [place for place in cells if (place[0] == row if claim.best.among == "row" else place[1] == column)]
-        return paper_comparison.judge_best(named[0], [cells[place] for place in others if place != (row, column)])
-    return paper_comparison.judge_increasing(named) if claim.increasing else paper_comparison.judge_decreasing(named)
+        return paper_comparison.judge_best_claim(named[0], [cells[place] for place in others if place != (row, column)])
+    return (
+        paper_comparison.judge_increasing_claim(named)
+        if claim.increasing
+        else paper_comparison.judge_decreasing_claim(named)
+    )
 
 
 def printed_paper_entry(table: PublishedTable, place: CellPlace) -> PrintedEntry:

@@ -9,7 +9,7 @@ import pytest
 from kept import reading
 from told_studies import PAIRS, only, over, said, statements
 
-from study.analysis.report.conclusions import GainOverBaseline, MetricChange
+from study.analysis.report.conclusions import GainOverBaseline, MetricDifferenceToBaseline
 from study.analysis.report.page_formats import TableBlock, page_to_markdown
 from study.analysis.report.report_lead import DifferenceToRunnerUp
 from study.analysis.report.report_page import build_report_page
@@ -30,8 +30,8 @@ class Said(NamedTuple):
 
 def compared(results: Results) -> Iterator[Said]:
     """Whatever a page says of how the best compares with others."""
-    for gain in (one for one in statements(results) if isinstance(one, GainOverBaseline | MetricChange)):
-        metric = gain.metric if isinstance(gain, MetricChange) else results.spec.metric
+    for gain in (one for one in statements(results) if isinstance(one, GainOverBaseline | MetricDifferenceToBaseline)):
+        metric = gain.metric if isinstance(gain, MetricDifferenceToBaseline) else results.spec.metric
         yield _said(gain.reference.trial_number, metric, gain.difference)
     for one in said(DifferenceToRunnerUp, results):
         number = one.comparison.runner_up.trial_number

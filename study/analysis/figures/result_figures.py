@@ -24,7 +24,7 @@ from study.analysis.figures.style import (
     label_curve_ends,
     new_figure,
     opacity_for_count,
-    parameter_label,
+    parameter_axis_label,
     with_figure_style,
     wrap_metric_name,
 )
@@ -294,7 +294,7 @@ def plot_importance(results: Results) -> Figure | None:
 def importance_bars(found: Importances) -> list[tuple[str, VarianceShare, str]]:
     """Return label, share and colour of each bar: parameters by share, then interactions and remainder."""
     bars: list[tuple[str, VarianceShare, str]] = [
-        (f"{parameter_label(key)}\n{pluralise(found.n_trials_by_key[key], 'trial')}", share, BLUE)
+        (f"{parameter_axis_label(key)}\n{pluralise(found.n_trials_by_key[key], 'trial')}", share, BLUE)
         for key, share in found.share_by_key.items()
     ]
     bars += [("interactions of pairs", found.interactions_share, ORANGE)] if found.interactions_share else []

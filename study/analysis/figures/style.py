@@ -97,7 +97,7 @@ def mark_style_for_count(mark: MarkStyle, count: int) -> MarkStyle:
     return {**mark, "alpha": opacity_for_count(count), "rasterized": count > MAX_VECTOR_MARKS}
 
 
-def parameter_label(key: str) -> str:
+def parameter_axis_label(key: str) -> str:
     """Return a parameter's axis label: the papers' symbol and the key."""
     return f"{SYMBOL_BY_KEY[key]}   {key}" if key in SYMBOL_BY_KEY else escape_dollars(key)
 

@@ -104,7 +104,7 @@ def conclusion_statements(results: Results) -> list[Statement]:
         if final is None:
             return [NoResultYet("final")]
         return [
-            *small_split_statements(results, final),
+            *chance_and_small_split_statements(results, final),
             *_final_training_statements(results, final),
             *_ensemble_statements(results),
             *class_below_chance_statements(results.record, final_model_arm(results) or final),
@@ -123,13 +123,13 @@ def conclusion_statements(results: Results) -> list[Statement]:
     if stays:
         front = front_statements(results) if spec.objective.has_several_metrics else ()
         return [
-            *small_split_statements(results, stays),
+            *chance_and_small_split_statements(results, stays),
             *beside,
             *front,
             *class_below_chance_statements(results.record, stays),
             *suspicious_result_statements(results, stays),
         ]
-    little = list(small_split_statements(results, best))
+    little = list(chance_and_small_split_statements(results, best))
     is_guess = any(isinstance(one, NoBetterThanChance) for one in little)
     if spec.objective.has_several_metrics:
         return [*little, *front_statements(results, is_guess), *beside, *of_a_rule]
@@ -157,7 +157,7 @@ def has_single_configuration(results: Results) -> bool:
     return results.baseline_and_best_arms[0] is None and len(list(results.record.trials_of_stages("search"))) == 1
 
 
-class IncumbentStays(Statement):
+class IncumbentKeptByMargin(Statement):
     """The margin keeps what leads from being chosen.
 
     Attributes:
@@ -197,7 +197,7 @@ class IncumbentStays(Statement):
         )
 
 
-def incumbent_statements(results: Results) -> Iterator[IncumbentStays]:
+def incumbent_statements(results: Results) -> Iterator[IncumbentKeptByMargin]:
     """Yield that the margin kept what leads from being chosen.
 
     Empty where it did not, and where what needs no search is the result.
@@ -214,7 +214,7 @@ def incumbent_statements(results: Results) -> Iterator[IncumbentStays]:
     )
     papers = [] if spec.function else paper_configurations(spec.space, spec.sections)
     is_papers = any(are_same_configuration(held.incumbent.trial.params, each) for each in papers)
-    yield IncumbentStays(lead, leading, incumbent, chosen, held.margin, count, against, is_papers)
+    yield IncumbentKeptByMargin(lead, leading, incumbent, chosen, held.margin, count, against, is_papers)
 
 
 SUSPICIOUS_ACCURACY = 0.99
@@ -315,7 +315,7 @@ class SplitTooSmall(Statement):
         )
 
 
-def small_split_statements(results: Results, arm: Arm) -> Iterator[SplitTooSmall | NoBetterThanChance]:
+def chance_and_small_split_statements(results: Results, arm: Arm) -> Iterator[SplitTooSmall | NoBetterThanChance]:
     """Yield if an arm guesses, and each split that is too small for the study's metric, whatever the seeds say."""
     if guess := find_no_better_than_chance(results.record, arm):
         yield guess
@@ -465,7 +465,7 @@ class GainOverBaseline(Statement):
         return f"{first}, chosen by the validation split, {seeds}.{closing}"
 
 
-class MetricChange(Statement):
+class MetricDifferenceToBaseline(Statement):
     """The difference of the best of the search to the baseline in a metric."""
 
     metric: str
@@ -515,7 +515,7 @@ def _gain_statements(results: Results, reference: Arm, best: Arm, is_guess: bool
     if on_test is None and gain.value == 0.0:
         yield from results.tied_metrics
     elif not (is_guess and change.is_clear and spec.is_better(change.value, 0.0)):
-        yield MetricChange(name, reference, best, change)
+        yield MetricDifferenceToBaseline(name, reference, best, change)
 
 
 class SampleErrorUnknown(Statement):

@@ -38,7 +38,7 @@ def groups_section(results: Results) -> PageSection | None:
 
 def _known_grids(results: Results, *splits: str) -> list[tuple[TableBlock, str]]:
     """Return the grids of the splits that have one, each with what it shows."""
-    return [grid for split in splits if (grid := _split_grid(results, split))]
+    return [grid for split in splits if (grid := _grid_of_split(results, split))]
 
 
 def _with_notes(grids: Sequence[tuple[TableBlock, str]]) -> list[Block]:
@@ -73,7 +73,7 @@ def _why_no_grid(results: Results) -> Iterator[str]:
     )
 
 
-def _split_grid(results: Results, split: str) -> tuple[TableBlock, str] | None:
+def _grid_of_split(results: Results, split: str) -> tuple[TableBlock, str] | None:
     """Return the grid of a split and what it shows; None where no group has a metric of its own."""
     counts = [
         (arm, found)

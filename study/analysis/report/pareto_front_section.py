@@ -308,10 +308,10 @@ def pareto_front_section(results: Results, picture: FigureBlock | None) -> PageS
     table = front_table(results)
     if table.empty:
         return None
-    return PageSection("Front", [*([picture] if picture else []), TableBlock(table), front_note(results)])
+    return PageSection("Front", [*([picture] if picture else []), TableBlock(table), front_table_note(results)])
 
 
-def front_note(results: Results) -> str:
+def front_table_note(results: Results) -> str:
     """Return what the columns are, what of the search's front is missing, and for how many test was read."""
     spec = results.spec
     front, limits = results.front, ", ".join(spec.search.constraints)

@@ -22,7 +22,7 @@ from study.analysis.report.reference_sentences import references_table
 from study.analysis.report.report_lead import report_lead_statements
 from study.analysis.report.selection_rules_section import selection_rules_section
 from study.analysis.statistics import formatting
-from study.analysis.statistics.compare_studies import ComparedStudy, comparison_table, difference_text
+from study.analysis.statistics.compare_studies import ComparedStudy, comparison_table, difference_or_dash_text
 from study.analysis.tables import report_tables
 from study.data.dataset import DatasetSummary, fingerprint_without_fold
 from study.home.events import event_to_entry
@@ -163,7 +163,7 @@ def _final_training_gain_sentence(beside: Sequence[ComparedStudy]) -> list[str]:
     """Return in a sentence by how much the best is ahead of the baseline, in the first metric that both have."""
     baseline, best = (one.summary.name for one in beside)
     for metric, gap in beside[-1].against.items():
-        return [f"{best} against {baseline}: {metric} {difference_text(gap, metric, '95% interval ')}."]
+        return [f"{best} against {baseline}: {metric} {difference_or_dash_text(gap, metric, '95% interval ')}."]
     return []
 
 

@@ -86,7 +86,7 @@ def compute_ablation_effects(
     """Return all effects of an ablation: path and gain; of several steps each alone, removed, and interacting.
 
     Args:
-        values: a metric by seed of each configuration of `study.ranking.ablation_steps.needed_configurations`.
+        values: a metric by seed of each configuration of `study.ranking.ablation_steps.ablation_configurations`.
         steps: in the order of the path.
     """
     count = len(steps)

@@ -159,7 +159,7 @@ def comparison_table(compared: Sequence[ComparedStudy], metric: str | None = Non
             for who in whose
         },
         **{
-            f"gain {name}": [difference_text(one.gain.get(name), name) for one in compared]
+            f"gain {name}": [difference_or_dash_text(one.gain.get(name), name) for one in compared]
             for name in ([] if is_final else metrics)
         },
         **_difference_rows(compared, metrics, whose[-1]),
@@ -175,7 +175,7 @@ def _difference_rows(compared: Sequence[ComparedStudy], metrics: Sequence[str], 
     """Return a line per metric in which two of the studies can be compared seed by seed."""
     return {
         f"{whose} {name}, minus that of {compared[0].summary.name}": [
-            difference_text(one.against.get(name), name) for one in compared
+            difference_or_dash_text(one.against.get(name), name) for one in compared
         ]
         for name in metrics
         if any(name in one.against for one in compared)
@@ -302,7 +302,7 @@ def _best_reference_rows(told: Sequence[StudySummary], metrics: Sequence[str]) -
     }
 
 
-def difference_text(gap: Difference | None, name: str, words: str = "") -> str:
+def difference_or_dash_text(gap: Difference | None, name: str, words: str = "") -> str:
     """Return a difference of a metric with its interval, `words` before that; a dash where there is none."""
     return formatting.difference_with_interval(name, gap, words) if gap else formatting.MISSING_TEXT
 

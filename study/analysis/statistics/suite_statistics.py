@@ -39,7 +39,7 @@ class RuleResults:
     values: dict[MethodAndData, dict[int, dict[int, float]]] = field(default_factory=dict)
     missing_reasons: dict[MethodAndData, Counter[str]] = field(default_factory=dict)
 
-    def search_means(self, place: MethodAndData) -> dict[int, float]:
+    def mean_by_search(self, place: MethodAndData) -> dict[int, float]:
         """Return the mean over fresh seeds of each search of a place."""
         return {number: fmean(by_seed.values()) for number, by_seed in self.values.get(place, {}).items()}
 
@@ -243,7 +243,7 @@ def build_rule_table(
 ) -> RuleTable:
     """Build the table of one rule from its results."""
     better = -1.0 if lower_is_better(judge) else 1.0
-    means = {(method, label): results.search_means((method, label)) for method in methods for label in data}
+    means = {(method, label): results.mean_by_search((method, label)) for method in methods for label in data}
     cells: dict[tuple[str, Column], MeanEstimate | None]
     cells = {place: estimate_mean(values.values()) for place, values in means.items()}
     data_sets_by_column: dict[Column, Sequence[str]] = {**{label: [label] for label in data}, None: data}

@@ -127,22 +127,22 @@ class ClaimResult:
     remark: str = ""
 
 
-def judge_better(cell: MetricCell, other: MetricCell) -> ClaimResult:
+def judge_better_claim(cell: MetricCell, other: MetricCell) -> ClaimResult:
     """Judge whether a cell is better than another of the same metric: higher, or lower where less is better."""
     return _judge_orders([_claimed_order(cell, other)])
 
 
-def judge_increasing(cells: Sequence[MetricCell]) -> ClaimResult:
+def judge_increasing_claim(cells: Sequence[MetricCell]) -> ClaimResult:
     """Judge whether each cell's mean is larger than that before it."""
     return _judge_orders([(after, before) for before, after in pairwise(cells)])
 
 
-def judge_decreasing(cells: Sequence[MetricCell]) -> ClaimResult:
+def judge_decreasing_claim(cells: Sequence[MetricCell]) -> ClaimResult:
     """Judge whether each cell's mean is smaller than that before it."""
     return _judge_orders([(before, after) for before, after in pairwise(cells)])
 
 
-def judge_best(cell: MetricCell, among: Sequence[MetricCell]) -> ClaimResult:
+def judge_best_claim(cell: MetricCell, among: Sequence[MetricCell]) -> ClaimResult:
     """Judge whether a cell is better than each of the others that have a value; the remark says how many."""
     measured = [other for other in among if other.values]
     result = _judge_orders([_claimed_order(cell, other) for other in measured])

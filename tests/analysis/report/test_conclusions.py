@@ -15,7 +15,7 @@ from study.analysis.report.conclusions import (
     FinalTrainingValues,
     GainOverBaseline,
     InputRevealsClass,
-    MetricChange,
+    MetricDifferenceToBaseline,
     NoResultYet,
     SuspiciousResult,
     TrialDataDiffer,
@@ -81,7 +81,7 @@ def test_a_gain_that_the_test_split_denies(spec, writer):
     record = confirmed(writer(), [0.5, 0.51], [0.7, 0.71], test=([0.8, 0.81], [0.6, 0.61]))
     results = Results(spec, record)
     assert only(GainOverBaseline, results).verdict == "clear"
-    change = only(MetricChange, results)
+    change = only(MetricDifferenceToBaseline, results)
     assert (change.metric, change.difference.value) == ("test/accuracy", pytest.approx(-0.2))
     assert change.difference.is_clear
 
@@ -93,7 +93,7 @@ def test_a_gap_is_lowered_and_a_fraction(writer):
     study.trial("search", [0.1], metric="val/equalized_odds")
     first, second = conclusion_statements(Results(spec, study.record()))
     assert isinstance(first, GainOverBaseline)
-    assert isinstance(second, MetricChange)
+    assert isinstance(second, MetricDifferenceToBaseline)
     assert (first.verdict, first.won) == ("open", 1), "luck?"
     assert (second.difference.value, second.difference.is_clear) == (pytest.approx(-0.2), None)
     fresh = confirmed(writer(), [0.3, 0.31, 0.32], [0.1, 0.12, 0.11], metric="val/equalized_odds")
@@ -215,7 +215,7 @@ def test_a_clear_gain_of_what_is_not_told_from_guessing_is_no_achievement(share:
     assert isinstance(first, NoBetterThanChance) is is_guess
     assert gain.is_guess is is_guess
     assert ("search raised" in str(gain), "though" in str(gain)) == (not is_guess, is_guess)
-    assert any(isinstance(one, MetricChange) for one in others) is not is_guess
+    assert any(isinstance(one, MetricDifferenceToBaseline) for one in others) is not is_guess
 
 
 @pytest.mark.parametrize(("val", "test", "told"), [(0.3, None, "val"), (0.6, 0.1, "test"), (0.3, 0.6, None)])

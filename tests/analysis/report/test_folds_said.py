@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from told_studies import only, statements
 
 from study.analysis.figures import FIGURES
-from study.analysis.report.conclusions import GainOverBaseline, MetricChange
+from study.analysis.report.conclusions import GainOverBaseline, MetricDifferenceToBaseline
 from study.analysis.report.figure_captions import figure_caption
 from study.analysis.report.groups_section import groups_section
 from study.analysis.report.page_formats import TableBlock, page_to_markdown
@@ -84,7 +84,7 @@ def test_two_that_are_right_in_the_same_samples_are_the_same_on_every_draw_of_th
     right = Course(tmp_path / "ledger.jsonl", spec, joins=judges.joins, predict=judges.right).play().record
     reference, best = Results(spec, right).baseline_and_best_arms
     gain = best.difference_to(reference, spec.metric)
-    change = str(MetricChange(spec.metric, reference, best, gain))
+    change = str(MetricDifferenceToBaseline(spec.metric, reference, best, gain))
     assert change.endswith(" to the baseline in val/accuracy: the same on every draw of the samples.")
     assert format_difference_interval(spec.metric, gain) == "on every draw of the samples alike"
 

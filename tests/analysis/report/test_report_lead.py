@@ -29,7 +29,7 @@ from study.analysis.report import report_lead
 from study.analysis.report.conclusions import (
     DebiasingNotNeeded,
     GainOverBaseline,
-    MetricChange,
+    MetricDifferenceToBaseline,
     RulePickValues,
     SampleErrorUnknown,
 )
@@ -38,8 +38,8 @@ from study.analysis.report.pareto_front_section import (
     ChosenFromFront,
     ConfigurationsOnFront,
     FrontGainsOverBaseline,
-    front_note,
     front_table,
+    front_table_note,
 )
 from study.analysis.report.report_lead import (
     BestAmongRivals,
@@ -151,7 +151,7 @@ def test_two_seeds_that_do_not_tell_are_not_said_to_be_within_a_spread() -> None
     spec = quickstart("train.epochs=1", "search.early_stopping={name: none}", "search.trials=11",
                       "search.confirm={top: 1, seeds: 2}")  # fmt: skip
     results = Results(spec, over(*TRIALS, *confirmed([0.5, 0.6], [0.8, 0.7])))
-    change = only(MetricChange, results).difference
+    change = only(MetricDifferenceToBaseline, results).difference
     assert (change.value, change.is_unclear_for_few_seeds) == (pytest.approx(0.2), True)
     assert only(GainOverBaseline, results).verdict == "open"
 
@@ -286,7 +286,7 @@ def test_the_lead_speaks_of_all_metrics_and_of_limits_that_are_broken() -> None:
     assert said(PositionOfBest, results) == [PositionOfBest(PositionInSearch(2, 3), True)]
     front = front_table(Results(spec, found))
     assert list(front["trial"]) == ["1, chosen", "2"]
-    note = front_note(Results(spec, found))
+    note = front_table_note(Results(spec, found))
     assert note.startswith("No other configuration beats one of these in every metric on the validation split")
     assert "for none of these 2." in note
 
@@ -387,7 +387,9 @@ def test_of_a_metric_that_is_the_functions_own_it_is_said_that_other_samples_may
 
     again = (told("confirm", right, seed, repeats=of) for of, right in enumerate((100, 101)) for seed in (1, 2, 3))
     results = Results(spec, over(told("baseline", 100), told("search", 101), *again))
-    assert str(only(MetricChange, results)).endswith("val/right: +0.007 on every seed alike, better on these samples.")
+    assert str(only(MetricDifferenceToBaseline, results)).endswith(
+        "val/right: +0.007 on every seed alike, better on these samples."
+    )
     said_of_it = "How much val/right would differ on other samples is not known: ± and intervals are over seeds alone."
     assert str(report_lead_statements(results)["How sure"][-1]) == said_of_it
 

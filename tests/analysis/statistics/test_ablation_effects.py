@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from study.analysis.statistics.ablation_effects import compute_ablation_effects
-from study.ranking.ablation_steps import needed_configurations
+from study.ranking.ablation_steps import ablation_configurations
 
 EXACT = {frozenset(): 0.50, frozenset({0}): 0.60, frozenset({1}): 0.55, frozenset({0, 1}): 0.75}
 LUCK = {3: 0.0, 4: 0.01, 5: -0.02}
@@ -38,7 +38,7 @@ def test_effects_by_hand():
 @settings(max_examples=40)
 def test_the_steps_of_the_path_sum_to_the_gain_whatever_the_values(count: int, seeds: int, at: int):
     rng = np.random.default_rng(at)
-    values = {moved: dict(enumerate(rng.uniform(0, 1, seeds))) for moved in needed_configurations(count)}
+    values = {moved: dict(enumerate(rng.uniform(0, 1, seeds))) for moved in ablation_configurations(count)}
     found = compute_ablation_effects(values, words(count))
     (gain,) = of(found, "gain")
     assert sum(effect.difference.value for effect in of(found, "path")) == pytest.approx(gain.difference.value)

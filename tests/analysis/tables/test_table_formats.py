@@ -11,7 +11,12 @@ from hypothesis import strategies as st
 from study.analysis import ablation, sensitivity, to_csv, to_latex, to_markdown, trials_frame
 from study.analysis.statistics import formatting
 from study.analysis.statistics.parameter_tables import MetricCell
-from study.analysis.tables.paper_comparison import claims_table, compare_with_paper, judge_better, judge_decreasing
+from study.analysis.tables.paper_comparison import (
+    claims_table,
+    compare_with_paper,
+    judge_better_claim,
+    judge_decreasing_claim,
+)
 from study.analysis.tables.printed_grid import PrintedEntry, PrintedGrid
 from study.analysis.tables.table_formats import escape_latex
 from study.ranking import Results, SeedStatistics, seed_statistics
@@ -206,8 +211,8 @@ def test_a_row_label_is_printed_once_in_latex() -> None:
 
 def test_claims_as_a_table() -> None:
     results = {
-        "new is better": judge_better(OURS["new", "0.99"], OURS["CE", "0.99"]),
-        "CE falls": judge_decreasing([OURS["CE", "0.9"], OURS["CE", "0.99"]]),
+        "new is better": judge_better_claim(OURS["new", "0.99"], OURS["CE", "0.99"]),
+        "CE falls": judge_decreasing_claim([OURS["CE", "0.9"], OURS["CE", "0.99"]]),
     }
     assert claims_table(results).to_numpy().tolist() == [
         ["new is better", "holds", "show it", "< 0.001", "-"],

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from study.analysis.statistics.ablation_effects import AblationEffect, EffectKind, StepTexts, compute_ablation_effects
-from study.ranking.ablation_steps import AppliedSteps, needed_configurations
+from study.ranking.ablation_steps import AppliedSteps, ablation_configurations
 from study.ranking.difference import mean_difference
 
 from .row import Row
@@ -26,7 +26,7 @@ def drawn(truth: Truth, count: int, seeds: int, rng: np.random.Generator) -> dic
     shared = SEED * rng.standard_normal(seeds)
     return {
         moved: dict(enumerate(truth(moved) + shared + NOISE * rng.standard_normal(seeds)))
-        for moved in needed_configurations(count)
+        for moved in ablation_configurations(count)
     }
 
 

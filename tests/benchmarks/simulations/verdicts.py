@@ -12,9 +12,9 @@ from study.analysis.tables.paper_comparison import (
     ClaimResult,
     Verdict,
     judge_agreement,
-    judge_best,
-    judge_better,
-    judge_increasing,
+    judge_best_claim,
+    judge_better_claim,
+    judge_increasing_claim,
     widen_printed_spread,
 )
 from study.ranking import SeedStatistics, seed_statistics
@@ -75,11 +75,11 @@ class Case:
 
 
 def _better(cells: Sequence[MetricCell]) -> ClaimResult:
-    return judge_better(*cells)
+    return judge_better_claim(*cells)
 
 
 def _best(cells: Sequence[MetricCell]) -> ClaimResult:
-    return judge_best(cells[0], cells[1:])
+    return judge_best_claim(cells[0], cells[1:])
 
 
 EITHER = ("holds", "does not hold")
@@ -88,9 +88,9 @@ CASES = (
     Case("better, both alike; other seeds", _better, (0, 0), None, EITHER),
     Case("better, both alike; other seeds, 3 times the deviation", _better, (0, 0), None, EITHER, 3.0),
     Case("best of 5, one as good; shared seeds, correlation 0.8", _best, (0, 0, -5, -5, -5), 0.8, EITHER[:1]),
-    Case("increasing over 4, one step flat; other seeds", judge_increasing, (0, 0, 5, 10), None, EITHER[:1]),
+    Case("increasing over 4, one step flat; other seeds", judge_increasing_claim, (0, 0, 5, 10), None, EITHER[:1]),
     Case("increasing over 4, each by next to nothing; shared seeds, correlation "
-    "0.8", judge_increasing, (0, 0, 0, 0), 0.8,
+    "0.8", judge_increasing_claim, (0, 0, 0, 0), 0.8,
          EITHER[1:]),
 )  # fmt: skip
 
