@@ -13,7 +13,7 @@ from study.ranking import Results
 from study.spec import StudySpec
 from study.spec.search_checks import count_configurations
 from study.sweep.agenda import StagesAfterSearch
-from study.sweep.search_stage import SearchLimits
+from study.sweep.search_stage import reached_search_limit
 
 RETRY_REMEDY = "To run that again, once its cause is mended: study resume {} --failed"
 
@@ -36,7 +36,7 @@ def add_trials(folder: StudyFolder, spec: StudySpec, trials: str) -> StudyRecord
     """
     check_additional_trials(spec, trials)
     with _open_for_extension(folder) as (ledger, record):
-        ended_by = record.search_ended_by or SearchLimits(spec, record).reached_limit  # a driver that dies tells none
+        ended_by = record.search_ended_by or reached_search_limit(spec, record)  # a driver that dies tells none
         ended = record.has_search_end_request or ended_by not in (None, "trials", SPACE_EXHAUSTED)
         extended = (record.n_configurations_tried if ended else record.max_configurations(spec.trials)) + int(trials)
         if (most := count_configurations(spec.search, spec.space)) is not None:

@@ -23,7 +23,7 @@ from study.upstream.child_process import python_command
 from study.upstream.environment import ProcessKind, variables_of_processes
 
 if TYPE_CHECKING:
-    from study.training import FunctionTrial
+    from study.training.function_trial import FunctionTrial
 
 CHECKING_PROGRAM = """
 import os
@@ -95,7 +95,7 @@ def build_function_trial(home: Home, spec: StudySpec, device: str, fold: int | N
     Raises:
         UserError: see `check_and_pickle_function`.
     """
-    from study.training import FunctionTrial
+    from study.training.function_trial import FunctionTrial
 
     assert spec.function is not None
     where = function_import_folder(spec.function, _folder_of_function(home, spec.function))

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypedDict, cast
 
-from study import data, models
+from study import data
 from study.analysis.statistics import formatting
 from study.commands import check_metrics
 from study.data import cells, table_findings
@@ -372,7 +372,7 @@ def _feature_extraction_notes(spec: StudySpec, counted: Sequence[DatasetCounts])
         return []
     import torch
 
-    from study.models import frozen_networks, published_weights
+    from study.models import frozen_networks
     from study.training import features
     from study.training.device import best_available_device
 
@@ -385,9 +385,7 @@ def _feature_extraction_notes(spec: StudySpec, counted: Sequence[DatasetCounts])
             continue
         pictures = sum(split.samples for split in counts.splits.values())
         for model in sections:
-            network = published_weights.architecture_name(model)
-            network += " with the maps of its trained stages" if models.has_trained_stages(model) else ""
-            found.append(features.estimate_feature_cost(model, facts, pictures, device).describe_cost(network))
+            found.append(features.describe_feature_cost(model, facts, pictures, device))
     return found
 
 

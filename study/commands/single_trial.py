@@ -18,10 +18,12 @@ from study.metrics.group_names import LabelNames, group_metric_in_words, group_s
 from study.metrics.metric_format import format_metric
 from study.ranking.chosen_epoch import BestEpochTracker
 from study.spec import StudySpec
-from study.training import DivergedError, FunctionTrial, Trial
 from study.training.device import describe_device, resolve_device
+from study.training.diverged import DivergedError
 from study.training.function_loading import function_frames, function_line
+from study.training.function_trial import FunctionTrial
 from study.training.gpu_errors import NoDeviceError
+from study.training.trial import Trial
 
 COLUMN_GAP = "  "
 

@@ -19,7 +19,7 @@ from study.home.lease import LeaseHolder, Process, ProcessGoneError
 from study.home.record import StudyRecord
 from study.ranking import Results
 from study.spec.configuration import are_same_configuration, parse_configuration
-from study.sweep.search_stage import SearchLimits
+from study.sweep.search_stage import reached_search_limit
 from study.text import shell_command
 
 DRIVER_ANSWER_TIMEOUT_S = 15.0
@@ -81,7 +81,7 @@ def request_configuration(
         if any(are_same_configuration(request.params, params) for request in wanted):
             raise UserError(f"{spec.name}: it is enqueued already")
         to_try = n_configurations_to_try(record) + len(wanted)
-        is_over = record.search_is_over(spec.trials, to_try) or SearchLimits(spec, record).reached_limit
+        is_over = record.search_is_over(spec.trials, to_try) or reached_search_limit(spec, record)
         if record.state == "complete" or is_over:
             extend_study.add_trials(folder, spec, "+1")
     return _send_and_wait(folder, DriverRequest("enqueue", params), patience)

@@ -41,15 +41,13 @@ class DriverTask:
     """Task of a driver.
 
     Attributes:
-        function: a module's function that takes a home, what is `given`, and a `view` by name.
+        run: the task, bound to all that it takes but its `view`.
         parent_pid: number of the process that started the driver.
         is_detached: whether the driver goes on when that process ends.
     """
 
-    function: Callable[..., Any]
+    run: partial[Any]
     home: Home
-    positional_arguments: tuple[Any, ...]
-    keyword_arguments: dict[str, Any]
     parent_pid: int
     is_detached: bool
 
@@ -263,7 +261,7 @@ def run_in_driver_process(view: StudyView, home: Home, task: Callable[..., Any],
     Raises:
         Exception: what the task raised; and as `DriverProcess.follow_until_result`.
     """
-    driver = DriverProcess(DriverTask(task, home, given, named, os.getpid(), is_detached=False))
+    driver = DriverProcess(DriverTask(partial(task, home, *given, **named), home, os.getpid(), is_detached=False))
     try:
         return driver.follow_until_result(view)
     finally:
@@ -284,7 +282,7 @@ def start_detached_driver(
     Raises:
         Exception: see `run_in_driver_process`; what happened until then.
     """
-    driver = DriverProcess(DriverTask(task, home, given, named, os.getpid(), is_detached=True))
+    driver = DriverProcess(DriverTask(partial(task, home, *given, **named), home, os.getpid(), is_detached=True))
     names: list[str] = []
 
     def begins(message: DriverMessage) -> bool:
@@ -405,7 +403,7 @@ def run_piped_task(number: int) -> int:
     try:
         work = channel.receive_task()
         is_alone = work.is_detached
-        result = work.function(work.home, *work.positional_arguments, view=channel, **work.keyword_arguments)
+        result = work.run(view=channel)
     except (Exception, KeyboardInterrupt) as error:
         channel.send_message(told := _portable_error(error))
         if is_alone:

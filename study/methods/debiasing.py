@@ -128,39 +128,23 @@ BIAS_SOURCE_DOC = (
 
 
 @dataclass(frozen=True)
-class SomeLabelsOptions:
-    """Keys of `bias_source: some_labels` (FSCL paper Table 5).
+class BiasSourceOptions:
+    """Keys of `bias_source`: of `some_labels` (FSCL paper Table 5), of `model`, and of what stands in for labels.
+
+    The model is a BagNet trained first, once for a study, on the targets alone.
 
     Attributes:
         known_bias: share of the training samples whose bias the method knows, drawn by the trial's seed.
         unknown_bias: samples of unknown bias: `pseudo_labels` of a classifier trained on the known ones, or a loss
             without bias, `sup_con`.
-    """
-
-    known_bias: Annotated[float, Range(above=0.0, high=1.0)] = 0.1
-    unknown_bias: Literal["pseudo_labels", "sup_con"] = "pseudo_labels"
-
-
-@dataclass(frozen=True)
-class BiasModelOptions:
-    """Keys of `bias_source: model`: a BagNet trained first, once for a study, on the targets alone.
-
-    Attributes:
         bias_field: receptive field of the bias-capturing model, in pixels.
-    """
-
-    bias_field: Literal[9, 17, 33] = 9
-
-
-@dataclass(frozen=True)
-class BiasNetworkOptions:
-    """Keys of the network that stands in for labels.
-
-    Attributes:
         bias_epochs: epochs of the network that stands in for bias labels, by Adam in batches of 256.
         bias_learning_rate: learning rate of the network that stands in for bias labels.
     """
 
+    known_bias: Annotated[float, Range(above=0.0, high=1.0)] = 0.1
+    unknown_bias: Literal["pseudo_labels", "sup_con"] = "pseudo_labels"
+    bias_field: Literal[9, 17, 33] = 9
     bias_epochs: Annotated[int, Range(low=1)] = 10
     bias_learning_rate: Annotated[float, Range(above=0.0)] = 0.001
 
@@ -174,18 +158,16 @@ def bias_source_knobs(method: Section, takes_features: bool, takes_unknown: bool
     """
     sources = (LABELS_SOURCE, SOME_LABELS_SOURCE, EARLY_LAYERS_SOURCE, *([BIAS_MODEL_SOURCE] if takes_features else []))
     yield Knob("bias_source", Literal[sources], LABELS_SOURCE, False, BIAS_SOURCE_DOC)
-    source = method.get("bias_source", LABELS_SOURCE)
-    if source == SOME_LABELS_SOURCE:
-        yield from (knob for knob in read_knobs(SomeLabelsOptions) if takes_unknown or knob.key == "known_bias")
-    if source == BIAS_MODEL_SOURCE:
-        yield from read_knobs(BiasModelOptions)
-    if source in (SOME_LABELS_SOURCE, BIAS_MODEL_SOURCE) and method.get("unknown_bias") != "sup_con":
-        yield from read_knobs(BiasNetworkOptions)
+    with_some = ["known_bias", "unknown_bias"] if takes_unknown else ["known_bias"]
+    keys = {SOME_LABELS_SOURCE: with_some, BIAS_MODEL_SOURCE: ["bias_field"]}.get(str(method.get("bias_source")), [])
+    if keys and method.get("unknown_bias") != "sup_con":
+        keys += ["bias_epochs", "bias_learning_rate"]
+    yield from (knob for knob in read_knobs(BiasSourceOptions) if knob.key in keys)
 
 
 def bias_model_receptive_field(method: Section) -> int | None:
     """Return the receptive field of the bias-capturing model that a `method` section asks for, if it does."""
-    return to_options(BiasModelOptions, method).bias_field if method.get("bias_source") == BIAS_MODEL_SOURCE else None
+    return to_options(BiasSourceOptions, method).bias_field if method.get("bias_source") == BIAS_MODEL_SOURCE else None
 
 
 ADVERSARY_DOC = (

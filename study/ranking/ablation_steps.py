@@ -304,10 +304,11 @@ def ablation_trials_to_test(results: Results) -> list[TrialRecord]:
     ablation = requested_ablation(results.record)
     if ablation is None:
         return []
-    return [trial for trial in _ablation_and_endpoint_trials(results, ablation) if trial.state == "complete"]
+    return [trial for trial in ablation_trials(results, ablation) if trial.state == "complete"]
 
 
-def _ablation_and_endpoint_trials(results: Results, ablation: Ablation) -> list[TrialRecord]:
+def ablation_trials(results: Results, ablation: Ablation) -> list[TrialRecord]:
+    """Return the trials of all configurations of an ablation, those of its ends too."""
     return [
         trial for by_seed in ablation_trials_by_configuration(results, ablation).values() for trial in by_seed.values()
     ]
@@ -318,7 +319,7 @@ def is_ablation_measured(results: Results) -> bool:
     ablation = requested_ablation(results.record)
     if ablation is None or next(missing_ablation_trials(results, ablation), None):
         return False
-    ended = (trial.state in ENDED_STATES for trial in _ablation_and_endpoint_trials(results, ablation))
+    ended = (trial.state in ENDED_STATES for trial in ablation_trials(results, ablation))
     return all(ended) and all(trial.test_metrics or trial.test_failure for trial in ablation_trials_to_test(results))
 
 

@@ -11,7 +11,7 @@ from study.home.trial_record import EpochMetrics
 from study.metrics import find_metric
 from study.metrics.intervals import NORMAL_DEGREES_OF_FREEDOM
 from study.ranking.candidates import Candidate, FittedReference
-from study.ranking.difference import CONFIDENCE_LEVEL, Difference, difference_with_t_interval, mean_difference
+from study.ranking.difference import CONFIDENCE_LEVEL, Difference, difference_by_error, mean_difference
 from study.ranking.trial_statistics import (
     RELATIVE_TOLERANCE,
     SeedStatistics,
@@ -127,9 +127,7 @@ class Arm:
         value = both[0].mean - both[1].mean
         noise = RELATIVE_TOLERANCE * max(abs(both[0].mean), abs(both[1].mean))
         value, error = (number if abs(number) > noise else 0.0 for number in (value, error))
-        return difference_with_t_interval(
-            value, error, NORMAL_DEGREES_OF_FREEDOM, CONFIDENCE_LEVEL, True, self.n_candidates
-        )
+        return difference_by_error(value, error, NORMAL_DEGREES_OF_FREEDOM, CONFIDENCE_LEVEL, True, self.n_candidates)
 
     def metric_by_seed(self, name: str) -> dict[int, float]:
         """Return a metric by seed, of the trials that have it; of a seed that ran twice the first."""

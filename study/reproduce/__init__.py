@@ -101,8 +101,10 @@ def compare_requested_readings(
     found = {}
     for reading, name in studies.items():
         of, folder = declared[reading], home.study_or_none(name)
-        spec = folder.load_spec() if folder else _requested_study(table, request, name, reading)
-        results = Results(spec, StudyRecord.load(folder.ledger_file) if folder else StudyRecord())
+        if folder:
+            results = Results.load(folder)
+        else:
+            results = Results(_requested_study(table, request, name, reading), StudyRecord())
         as_read = paper_table.model_copy(update={"metrics": of.metrics, "values": of.values})
         found[reading] = build_reproduction(as_read, results, load_study(table, reading=reading))
         if folder and not of.is_reevaluation_only:

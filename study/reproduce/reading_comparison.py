@@ -22,7 +22,7 @@ from study.analysis.tables.paper_comparison import judge_cell, widen_printed_spr
 from study.analysis.tables.printed_grid import RankingDirection
 from study.published import PublishedTable
 from study.ranking import SeedStatistics, seed_statistics
-from study.ranking.difference import CONFIDENCE_LEVEL, Difference, mean_difference, selection_adjusted_t
+from study.ranking.difference import CONFIDENCE_LEVEL, Difference, difference_by_error, mean_difference
 from study.reproduce.reproduction import (
     CellPlace,
     CellsByPlace,
@@ -154,8 +154,7 @@ def _agreement_difference(leading: ReadingResult, other: ReadingResult, among: i
     if count < 2:
         return Difference(value, None, True, among)
     error = max(stdev(by_seed), 2 / pairs / math.sqrt(12)) / math.sqrt(count)
-    reach = selection_adjusted_t((1 + CONFIDENCE_LEVEL) / 2, count - 1, among) * error
-    return Difference(value, (value - reach, value + reach), True, among, error, count - 1)
+    return difference_by_error(value, error, count - 1, CONFIDENCE_LEVEL, True, among)
 
 
 def cell_pairs_in_printed_order(

@@ -17,7 +17,6 @@ from study.analysis.tables import paper_comparison
 from study.analysis.tables.printed_grid import PrintedEntry, PrintedGrid, RankingDirection
 from study.driver.run import write_table_files
 from study.home.folder import StudyFolder
-from study.home.record import StudyRecord
 from study.knobs import Params, Section
 from study.metrics import is_fraction_metric, lower_is_better, searchable_metrics
 from study.published import DIVISOR_BY_UNIT, Claim, PublishedTable
@@ -460,8 +459,7 @@ def build_and_write_reproduction(folder: StudyFolder, table: str) -> Reproductio
     Raises:
         UserError: there is no such table, or the folder cannot be written.
     """
-    results = Results(folder.load_spec(), StudyRecord.load(folder.ledger_file))
-    reproduction = build_reproduction(published.load_table(table), results, load_study(table))
+    reproduction = build_reproduction(published.load_table(table), Results.load(folder), load_study(table))
     write_reproduction(reproduction, folder.report_folder)
     return reproduction
 

@@ -16,6 +16,7 @@ from study.data.dataset import Facts
 from study.errors import KEYS_COMMAND, NAMES_COMMAND, suggest_or_list
 from study.knobs import MAX_INTEGER, Knob, Params, Range, Scalar, Section, Value, to_options
 from study.methods import OWN_FUNCTION_NAME
+from study.methods.debiasing import EARLY_LAYERS_SOURCE
 from study.models.network_keys import EARLY_LAYER_MODULES, early_layers_width
 from study.spec.configuration import are_same_configuration, distinct_configurations
 from study.spec.domain import MAX_GRID_CELLS, Domain, grid_values_of_domain, last_grid_value
@@ -433,10 +434,6 @@ def incompatible_sections_faults(
     if needed and train.epochs < needed[1]:
         why = f"{method[needed[0]]!r} given, it needs train.epochs of at least {needed[1]}, not {train.epochs}"
         yield ("method", needed[0]), why
-
-
-EARLY_LAYERS_SOURCE = "early_layers"
-"""Value of `method.bias_source` and `train.inferred_groups` for early layers of a frozen network."""
 
 
 def _early_layers_faults(sections: Mapping[str, Section], facts: Facts) -> Iterator[tuple[tuple[str, str], str]]:

@@ -272,71 +272,45 @@ def fill_in_sections(
 ) -> TrialSections:
     """Return the checked sections with all defaults, each with every key that it has in one of these trials.
 
+    A form with a name that its key cannot take is left out: the checks of the search report it.
+
     Args:
         forms: of the sections.
         trials: parameters of trials, at least those that decide which keys there are.
     """
-    everyone = [{}, *trials]
-    filled = _SectionFormCollector(sections, forms, everyone, problems)
-    for params in everyone:
-        for section in TRIAL_SECTIONS:
-            filled.add_form(section, params)
-    return TrialSections(filled.own, filled.alternatives)
-
-
-class _SectionFormCollector:
-    """Collects the forms of the sections, one after the other."""
-
-    def __init__(
-        self, sections: TrialSections, forms: SectionForms, trials: Iterable[Params], problems: ProblemCollector
-    ) -> None:
-        self.own: dict[str, dict[str, Value]] = {section: {} for section in TRIAL_SECTIONS}
-        self.alternatives: dict[str, dict[str, dict[str, Value]]] = {}
-        self._sections, self._problems = sections, problems
-        self._seen: set[tuple[str, str | None, frozenset[tuple[str, str]]]] = set()
-        self._known_keys: dict[tuple[str, str | None], set[str]] = {}
-        for form in forms.all_forms:
-            self._known_keys.setdefault((form.section, form.label), {"name"}).update(form.knobs)
-        for params in trials:
-            for section in TRIAL_SECTIONS:
-                label = section_name_in_params(section, params)
-                self._known_keys.setdefault((section, label), {"name"}).update(sections.knobs_of_form(section, params))
-
-    def add_form(self, section: str, params: Params) -> None:
-        """Add the form that a section takes in the trial with these parameters.
-
-        A form with a name that its key cannot take is left out: the checks of the search report it.
-        """
+    everyone = [(section, params) for params in ({}, *trials) for section in TRIAL_SECTIONS]
+    known_keys: dict[tuple[str, str | None], set[str]] = {}
+    for form in forms.all_forms:
+        known_keys.setdefault((form.section, form.label), {"name"}).update(form.knobs)
+    for section, params in everyone:
+        label = section_name_in_params(section, params)
+        known_keys.setdefault((section, label), {"name"}).update(sections.knobs_of_form(section, params))
+    own: dict[str, dict[str, Value]] = {section: {} for section in TRIAL_SECTIONS}
+    alternatives: dict[str, dict[str, dict[str, Value]]] = {}
+    seen: set[tuple[str, str | None, frozenset[tuple[str, str]]]] = set()
+    for section, params in everyone:
         label, words = section_name_in_params(section, params), params_that_are_names(section, params)
-        initial = self._sections.initial_values(section, params)
+        initial = sections.initial_values(section, params)
         knobs = section_knobs(section, {**initial, **words})
         words = {key: value for key, value in words.items() if key in knobs and knobs[key].choices}
         this = (section, label, frozenset(words.items()))
-        if this in self._seen or any(value not in knobs[key].choices for key, value in words.items()):
-            return
-        self._seen.add(this)
-        labelled = label in self._sections.alternatives.get(section, {})
+        if this in seen or any(value not in knobs[key].choices for key, value in words.items()):
+            continue
+        seen.add(this)
+        labelled = label in sections.alternatives.get(section, {})
         at: KeyPath = ("search", "alternatives", section, str(label)) if labelled else (section,)
         values = {key: value for key, value in initial.items() if key in knobs or key == "name"}
         if labelled or label is None:  # the section of a plain name may lack keys of the section that lends it values
-            values |= {key: value for key, value in initial.items() if key not in self._known_keys[section, label]}
+            values |= {key: value for key, value in initial.items() if key not in known_keys[section, label]}
         which = {} if labelled or label is None else {f"{section}.name": label}
         which |= {f"{section}.{key}": value for key, value in words.items()}
-        problems = TrialProblemCollector(self._problems, which)
-        whole = _validate_section_of_form(section, knobs, values | words, at, problems)
-        self._add_new_keys(section, label, whole or {}, {key: initial.get(key, knobs[key].default) for key in words})
-
-    def _add_new_keys(self, section: str, label: str | None, whole: Section, words: Section) -> None:
-        """Add the keys that are new.
-
-        Args:
-            words: the values of searched names in trials without a search.
-        """
-        target = self.own[section]
-        if label is not None:
-            target = self.alternatives.setdefault(section, {}).setdefault(label, {})
-        for key, value in {**whole, **words}.items():
+        noted = TrialProblemCollector(problems, which)
+        whole = _validate_section_of_form(section, knobs, values | words, at, noted) or {}
+        without_search = {key: initial.get(key, knobs[key].default) for key in words}  # values of the searched names
+        target = own[section] if label is None else alternatives.setdefault(section, {}).setdefault(label, {})
+        for key, value in {**whole, **without_search}.items():
             target.setdefault(key, value)
+    return TrialSections(own, alternatives)
 
 
 def _validate_section_of_form(

@@ -6,7 +6,7 @@ where that is asked for, what other selection rules would have picked (rule) and
 these picks and steps. A final training has one stage, its seeds, and reads the test split for each.
 """
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -30,7 +30,6 @@ from study.ranking.rule_picks import fresh_seed_trials
 from study.spec import StudySpec
 from study.sweep.early_stopping import EarlyStopping
 from study.sweep.failures import StudyCannotContinueError, TrialFailure
-from study.sweep.requeued_trials import RequeuedTrials
 from study.sweep.search_stage import NextTrial, SearchStage
 
 
@@ -141,34 +140,17 @@ def next_final_trial(spec: StudySpec, record: StudyRecord) -> NextTrial | None:
     return None if seed is None else NextTrial("final", {}, seed)
 
 
-class StudyEndingLedger:
-    """A study's ledger, where a failure ends the study.
+@contextmanager
+def end_study_on_ledger_error(ledger: Ledger) -> Iterator[None]:
+    """End the study where the block's use of its ledger fails.
 
-    Each method raises `StudyCannotContinueError` where the disk fails or has no room, or another driver has the study.
-
-    Args:
-        ledger: open for appending.
+    Raises:
+        StudyCannotContinueError: the disk fails or has no room, or another driver has the study.
     """
-
-    def __init__(self, ledger: Ledger) -> None:
-        self._ledger = ledger
-
-    def append(self, event: Event) -> Event:
-        """Append an event, see `Ledger.append`."""
-        with self._end_study_on_error():
-            return self._ledger.append(event)
-
-    def check_lease(self) -> None:
-        """Check that this driver still has the study, see `Ledger.check_lease`."""
-        with self._end_study_on_error():
-            self._ledger.check_lease()
-
-    @contextmanager
-    def _end_study_on_error(self) -> Iterator[None]:
-        try:
-            yield
-        except (OSError, LeaseLostError) as problem:
-            raise StudyCannotContinueError(problem, self._ledger.path) from problem
+    try:
+        yield
+    except (OSError, LeaseLostError) as problem:
+        raise StudyCannotContinueError(problem, ledger.path) from problem
 
 
 __all__ = ["MIN_ALIKE_FAILURES", "Agenda", "StudyCannotContinueError", "TrialJob"]
@@ -201,7 +183,7 @@ class Agenda:
         joins: NewFoldsJoined | None = None,
     ) -> None:
         self._joins = joins
-        self.spec, self.record, self.journal = spec, record, StudyEndingLedger(ledger)
+        self.spec, self.record, self._ledger = spec, record, ledger
         self.stopping: StudyOutcome | None = None
         self.refusal: str | None = None
         self._search, self._later = SearchStage(spec, record, rule), StagesAfterSearch(spec, record)
@@ -211,7 +193,12 @@ class Agenda:
         self._done = False
         self._changed, self._waits = 0, -1  # number of changes but reports; that number when there was nothing to do
         self._end_interrupted_trials()
-        self._requeued = RequeuedTrials(spec, record)
+        # trials that a lost node, a killed process or the end of a driver cut off: they run again, in this order
+        self._requeued = deque(
+            trial
+            for trial in record.trials.values()
+            if trial.state not in ENDED_STATES or (trial.stage == "final" and trial.state == "failed")
+        )
 
     def next_job(self) -> TrialJob | Literal["done"] | None:
         """Return the next job; None: wait for one that runs; "done": nothing will follow."""
@@ -219,11 +206,11 @@ class Agenda:
             return "done"
         if self._waits == self._changed:  # asked after each report, though no report leads to a job
             return "done" if self._done else None
-        if trial := self._requeued.take(alone=False):
+        if trial := self._take_requeued_trial(alone=False):
             return TrialJob("train", trial)
         next_trial = self._search.next_trial()
         if next_trial is None:
-            if trial := self._requeued.take(alone=True):
+            if trial := self._take_requeued_trial(alone=True):
                 return TrialJob("train", trial)
             next_trial = self._later.next_trial()
         if next_trial is not None:
@@ -235,6 +222,22 @@ class Agenda:
         self._done = not self._later.has_running_trial(*get_args(Stage)) and not self._testing
         self._waits = self._changed
         return "done" if self._done else None
+
+    def _take_requeued_trial(self, alone: bool) -> TrialRecord | None:
+        """Take a trial that is to run again out of the queue; None: there is none.
+
+        One that needs a GPU to itself comes after the rest of the search: as long as shares of a GPU are handed out, it
+        would wait for ever.
+
+        Args:
+            alone: whether one that needs a GPU to itself.
+        """
+        for trial in list(self._requeued):
+            if trial.needs_gpu_alone == alone:
+                self._requeued.remove(trial)
+                if trial.state not in ENDED_STATES or trial.stage == "final":
+                    return trial
+        return None
 
     @property
     def reached_limit(self) -> str | None:
@@ -256,7 +259,8 @@ class Agenda:
         Raises:
             StudyCannotContinueError: it is another driver's now.
         """
-        self.journal.check_lease()
+        with end_study_on_ledger_error(self._ledger):
+            self._ledger.check_lease()
         return self.stopping is not None or self._done
 
     def record_trial_start(
@@ -270,19 +274,15 @@ class Agenda:
         trial = self.record.trials[number]
         if trial.state in ENDED_STATES and trial.stage != "final":
             return False  # a replicate, whose first seed ended meanwhile
-        self._append_event(events.TrialStarted(number, node, epoch, note, None if device is None else dict(device)))
+        self.append_event(events.TrialStarted(number, node, epoch, note, None if device is None else dict(device)))
         return True
-
-    def record_unusable_node(self, node: str, reason: str) -> None:
-        """Write that no more trials are placed on a node; `reason`: why, and the remedy."""
-        self._append_event(events.NodeExcluded(node, reason))
 
     def record_epoch(self, number: int, epoch: int, metrics: Mapping[str, float]) -> bool:
         """Write a trial's epoch; return whether the trial goes on. If not, its end is in the ledger."""
         trial = self.record.trials[number]
         if trial.state != "running" or epoch != trial.n_epochs + 1:
             return trial.state == "running"  # Tune repeats the last result when a trial returns
-        self._append_event(events.EpochReported(number, epoch, finite_metrics(metrics), infinite_metrics_note(metrics)))
+        self.append_event(events.EpochReported(number, epoch, finite_metrics(metrics), infinite_metrics_note(metrics)))
         if epoch == self.spec.epochs:
             infinite = {name: value for name, value in metrics.items() if abs(value) > MAX_METRIC_MAGNITUDE}
             self._complete_trial(trial, infinite)
@@ -293,12 +293,12 @@ class Agenda:
     def record_fold_predictions(self, number: int, predicted: str) -> None:
         """Write the predictions of a trial's network for the samples of its fold."""
         if self.record.trials[number].state == "running":
-            self._append_event(events.FoldPredicted(number, predicted))
+            self.append_event(events.FoldPredicted(number, predicted))
 
     def _write_joined_folds(self) -> None:
         """Write the joined metrics of configurations that have run on all folds by now."""
         for joined in self._joins(self.record) if self._joins else ():
-            self._append_event(joined)
+            self.append_event(joined)
 
     def _end_if_pruned_or_stopped(self, trial: TrialRecord, prune: bool) -> None:
         """End a trial before its last epoch if early stopping or a user wants that."""
@@ -312,19 +312,19 @@ class Agenda:
         if request.id in self.record.request_refusals:
             return
         if why := self._search.request_refusal_reason(request) or ("the study is over" if self._done else None):
-            self._append_event(events.RequestRefused(request.id, why))
+            self.append_event(events.RequestRefused(request.id, why))
         elif request.kind == "enqueue":
-            self._append_event(events.ConfigurationEnqueued(request.id, dict(request.params)))
+            self.append_event(events.ConfigurationEnqueued(request.id, dict(request.params)))
             self._search.queue_configuration(request.params)
         elif request.kind == "stop":
-            self._append_event(events.TrialStopRequested(request.id, request.trial))
+            self.append_event(events.TrialStopRequested(request.id, request.trial))
         else:
-            self._append_event(events.SearchEndRequested(request.id))
+            self.append_event(events.SearchEndRequested(request.id))
 
     def refuse_request(self, request: str, reason: str) -> None:
         """Refuse what cannot be read as a request, by its id; do nothing if it was answered."""
         if request not in self.record.request_refusals:
-            self._append_event(events.RequestRefused(request, reason))
+            self.append_event(events.RequestRefused(request, reason))
 
     def record_trial_failure(self, number: int, failure: TrialFailure) -> None:
         """Make a trial that was cut off run again where that can help, else write that it has failed.
@@ -338,8 +338,11 @@ class Agenda:
         if failure.is_of_study and not any(other.reports for other in self.record.trials.values()):
             self.stopping, self.refusal = "interrupted", failure.reason
             return
-        if lost := self._requeued.requeue(trial, failure):
-            self._append_event(lost)
+        if failure.may_run_again(trial, self.spec, before=trial.n_retries_used):
+            self._requeued.append(trial)
+            alone, node_died = failure.needs_whole_gpu or None, failure.node_died or None
+            lost = number, trial.attempt + 1, failure.kind, failure.reason, alone, node_died
+            self.append_event(events.RunLost(*lost))
             return
         self._end_trial(trial, "failed", failure.reason, failure.kind)
         trials = self.record.trials_of_stages("baseline", "search", "confirm", "rule", "ablation", "final")
@@ -353,15 +356,7 @@ class Agenda:
         self._changed += 1
         self._testing.discard(number)
         if not self.record.trials[number].test_metrics:
-            self._append_event(events.TrialTested(number, {**finite_metrics(metrics)}, infinite_metrics_note(metrics)))
-
-    def record_reference(self, event: events.ReferenceFitted) -> None:
-        """Write that a reference was fitted, or could not be; the search does not learn of it."""
-        self._append_event(event)
-
-    def record_ensemble(self, event: events.EnsembleMeasured) -> None:
-        """Write what the networks of a final training are worth as one model."""
-        self._append_event(event)
+            self.append_event(events.TrialTested(number, {**finite_metrics(metrics)}, infinite_metrics_note(metrics)))
 
     def record_test_failure(self, number: int, failure: TrialFailure) -> None:
         """Retry reading the test split with a trial's model where that can help, else write why it cannot be read."""
@@ -372,7 +367,7 @@ class Agenda:
             self._test_losses[number] += 1
         else:
             self._untestable.add(number)
-            self._append_event(events.TrialUntested(number, failure.reason))
+            self.append_event(events.TrialUntested(number, failure.reason))
 
     def _end_interrupted_trials(self) -> None:
         """End the trials whose driver died after their last report, before it wrote their end."""
@@ -401,7 +396,7 @@ class Agenda:
     def _end_trial(
         self, trial: TrialRecord, state: TrialOutcome, reason: str | None = None, kind: FailureKind | None = None
     ) -> None:
-        self._append_event(events.TrialEnded(trial.number, state, kind, reason))
+        self.append_event(events.TrialEnded(trial.number, state, kind, reason))
         self._search.note_ended_trial(trial)
         self._end_replicates(trial)
 
@@ -412,13 +407,20 @@ class Agenda:
                 if trial.state not in ENDED_STATES:
                     self._end_trial(trial, "pruned", f"trial {leader.number}, its first seed, was {leader.state}")
 
-    def _append_event(self, event: Event) -> None:
-        self.record.apply(self.journal.append(event))
+    def append_event(self, event: Event) -> None:
+        """Write an event; those that are not of a trial, as a fitted reference, the search does not learn of.
+
+        Raises:
+            StudyCannotContinueError: the ledger cannot be written.
+        """
+        with end_study_on_ledger_error(self._ledger):
+            written = self._ledger.append(event)
+        self.record.apply(written)
         self._changed += not isinstance(event, events.EpochReported)
 
     def _add_trial(self, next_trial: NextTrial) -> TrialRecord:
         number, params, enqueued = len(self.record.trials), dict(next_trial.params), next_trial.enqueued or None
         of = next_trial.stage, params, next_trial.seed, next_trial.repeats, enqueued, next_trial.fold
-        self._append_event(events.TrialDecided(number, *of))
+        self.append_event(events.TrialDecided(number, *of))
         self._search.note_decided_trial(self.record.trials[number])
         return self.record.trials[number]

@@ -127,7 +127,7 @@ def _measure_ensemble(folder: StudyFolder, datasets: Mapping[str, Dataset], agen
 
     (dataset,) = datasets.values()
     if measured := measure_ensemble(folder, agenda.spec, dataset, agenda.record):
-        agenda.record_ensemble(measured)
+        agenda.append_event(measured)
 
 
 @contextmanager
@@ -255,7 +255,7 @@ def drive_study(
             _measure_ensemble(folder, trained, agenda)
         state, enough = agenda.outcome, agenda.reached_limit
         _remove_stale_checkpoints(folder, record)
-        record.apply(agenda.journal.append(SessionClosed(state, enough)))
+        agenda.append_event(SessionClosed(state, enough))
         is_told = True
     except RayStartError as trouble:
         raise StudyStoppedError(f"Ray cannot start on this machine: {trouble}\n{remedy}") from trouble

@@ -21,13 +21,11 @@ class AshaRung:
         self._place = (1 - 1 / reduction) * 100 / 100  # by way of percent, for the same bits as Ray's
         self._peers: list[tuple[float, float]] = []  # ascending
 
-    def is_good_enough(self, standing: tuple[float, float]) -> bool:
-        """Return whether a trial that is not in the rung is good enough to go on; True where the rung is empty."""
-        return not self._peers or standing >= self._cutoff_score()
-
-    def add_trial(self, standing: tuple[float, float]) -> None:
-        """Add a trial."""
+    def admit_trial(self, standing: tuple[float, float]) -> bool:
+        """Add a trial; return whether it was good enough among those before it to go on, as the first one is."""
+        goes_on = not self._peers or standing >= self._cutoff_score()
         insort(self._peers, standing)
+        return goes_on
 
     def _cutoff_score(self) -> tuple[float, float]:
         place = (len(self._peers) - 1) * self._place
@@ -64,7 +62,4 @@ class EarlyStopping:
         if number == 0 or (trial, number) in self._heard:
             return False
         self._heard.add((trial, number))
-        rung, standing = self._reached[number], (-score.total_violation, score.values_to_maximise[0])
-        goes_on = rung.is_good_enough(standing)
-        rung.add_trial(standing)
-        return not goes_on
+        return not self._reached[number].admit_trial((-score.total_violation, score.values_to_maximise[0]))

@@ -9,7 +9,7 @@ from study.errors import UserError, disk_remedy, error_message, find_disk_error
 from study.sweep.host_memory import KILLED_PROCESS_PATTERN, MemoryLimit
 from study.text import escape_control, shorten_text
 from study.training.function_loading import FirstYieldError, function_frames, function_line
-from study.training.gpu_errors import GpuErrorPattern, NoDeviceError, find_gpu_error_pattern
+from study.training.gpu_errors import NoDeviceError, find_gpu_error_pattern
 
 if TYPE_CHECKING:  # takes tenths of a second, and workers do not need it
     from study.home.events import FailureKind
@@ -171,22 +171,19 @@ def _classify_exception(error: BaseException) -> TrialFailure:
         return TrialFailure("OOM", _exception_line(error))
     if isinstance(error, FirstYieldError):
         return TrialFailure("BUG", _exception_line(error), is_of_study=True)
-    sign = find_gpu_error_pattern(error_message(error))
-    return _failure_of_gpu_error(sign, _exception_line(error)) if sign else TrialFailure("BUG", _exception_line(error))
+    reason, sign = _exception_line(error), find_gpu_error_pattern(error_message(error))
+    if sign is None:
+        return TrialFailure("BUG", reason)
+    if sign.meaning in ("memory", "host memory"):
+        return TrialFailure("OOM", reason, needs_whole_gpu=sign.meaning == "memory")
+    advised = f"{reason}. Remedy: {sign.advice}" if sign.advice else reason
+    return TrialFailure("BUG" if sign.meaning == "code" else "PREEMPTED", advised)
 
 
 def _exception_line(error: BaseException) -> str:
     """Return the first line of an error's message, after its class where it is not one of this software."""
     of_class = "" if isinstance(error, UserError) else f"{type(error).__name__}: "
     return escape_control(f"{of_class}{error_message(error)}".strip(": \n").splitlines()[0][:300])[:300]
-
-
-def _failure_of_gpu_error(sign: GpuErrorPattern, reason: str) -> TrialFailure:
-    """Return what a sign of a GPU fault in an error's message means."""
-    if sign.meaning in ("memory", "host memory"):
-        return TrialFailure("OOM", reason, needs_whole_gpu=sign.meaning == "memory")
-    advised = f"{reason}. Remedy: {sign.advice}" if sign.advice else reason
-    return TrialFailure("BUG" if sign.meaning == "code" else "PREEMPTED", advised)
 
 
 class StudyCannotContinueError(BaseException):

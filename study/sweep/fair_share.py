@@ -297,7 +297,7 @@ class ClusterShare:
         given = allot_slots(everybody, there)
         limit = given[mine.id]
         owed = any(other.hungry and other.under_way < given[other.id] for other in self._others)
-        if mine.cpu > there.get("CPU", 0.0) or mine.gpu > there.get("GPU", 0.0):
+        if not _fits_cluster(mine, there):
             return 1  # waits for a node
         if self._grows and not owed:
             return min(mine.most, limit + 1)  # waits for room: a cluster that grows by itself hears of it

@@ -34,7 +34,7 @@ import torch
 
 from study.sweep import job_course
 from study.sweep.failures import JobError
-from study.sweep.fork_protocol import (
+from study.sweep.fresh_process import (
     CONTINUE_ANSWER,
     END_TRIAL_COMMAND,
     RUN_TRIAL_COMMAND,
@@ -45,9 +45,9 @@ from study.sweep.fork_protocol import (
 )
 from study.sweep.host_memory import MemoryLimit
 from study.sweep.job_payload import JobPayload, JobReport
-from study.training import FunctionTrial, TrialConfig
+from study.training.config import TrialConfig
 from study.training.function_loading import TrainingFunction
-from study.training.function_trial import load_function_with_seed
+from study.training.function_trial import FunctionTrial, load_function_with_seed
 from study.upstream.child_process import end_with_parent
 from study.upstream.scratch import remove_left_scratch_folders
 

@@ -1,31 +1,52 @@
-"""A fresh process for each trial of a user's training function, as the worker of Ray's sees it."""
+"""A fresh process for each trial of a user's training function, as the worker of Ray's sees it.
+
+The worker and the server that forks these processes (`study.sweep.fork_server`) tell each other what stands here first.
+A trial's process sends each `JobReport`, and at its end the error that ended it, or None.
+"""
 
 import json
 import os
 import pickle
 import signal
 import socket
+import struct
 import subprocess
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 from study.sweep.failures import JobError, TrialFailedError, TrialFailure
-from study.sweep.fork_protocol import (
-    CONTINUE_ANSWER,
-    END_TRIAL_COMMAND,
-    RUN_TRIAL_COMMAND,
-    SERVER_ANSWER_STRUCT,
-    STOP_ANSWER,
-    UNFIT_FUNCTION_ANSWER,
-    ForkTask,
-)
 from study.sweep.host_memory import MemoryLimit
 from study.sweep.job_payload import JobPayload, JobReport, ReportListener
 from study.upstream.child_process import python_command
 from study.upstream.scratch import remove_left_scratch_folders
+
+RUN_TRIAL_COMMAND, END_TRIAL_COMMAND = b"g", b"e"
+"""Bytes that tell the server to run a trial, and to end it."""
+
+SERVER_ANSWER_STRUCT = struct.Struct("!ciq")
+"""What the server answers: `TRIAL_ENDED_ANSWER`, a status as of waitpid(2) and the most bytes that the process held; or
+`UNFIT_FUNCTION_ANSWER`: the function has to be imported for each trial, by another server."""
+TRIAL_ENDED_ANSWER, UNFIT_FUNCTION_ANSWER = b"e", b"u"
+
+CONTINUE_ANSWER, STOP_ANSWER = b"on", b"stop"
+"""Answers to each report of a trial."""
+
+
+class ForkTask(NamedTuple):
+    """What a trial's process is told first.
+
+    Attributes:
+        folder: the working folder.
+        try_gpu: whether no trial has tried the GPU of the worker that asks.
+    """
+
+    job: JobPayload
+    folder: str
+    try_gpu: bool
+
 
 CLEAN_UP_TIMEOUT_S = 60.0
 """Seconds that a trial gets to clean up once it is told to stop or has told its end: then its process is killed."""
@@ -209,7 +230,7 @@ def _process_died_error(status: int, held: int, memory: MemoryLimit) -> TrialFai
     """
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
-        if number == signal.SIGKILL and (cause := memory.cause_of_death(held)):
+        if number == signal.SIGKILL and (cause := memory.memory_death_reason(memory.kills_since_start() > 0, held)):
             return TrialFailedError(TrialFailure("OOM", cause), cause)
         name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
         why = TrialFailure("PREEMPTED", f"its process was ended by {name}")

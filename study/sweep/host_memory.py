@@ -49,18 +49,15 @@ class MemoryLimit:
 
     def kills_since_start(self) -> int:
         """Return how many processes were ended since, as counted on this machine."""
-        return 0 if self.counter is None else (read_oom_kills(self.counter) or 0) - self.kills
+        return 0 if self.counter is None else (cgroup.read_oom_kill_count(self.counter) or 0) - self.kills
 
-    def cause_of_death(self, held: int) -> str | None:
+    def memory_death_reason(self, is_counted: bool, held: int) -> str | None:
         """Return why a process of this machine that vanished since was ended by memory; None: nothing says so.
 
         Args:
+            is_counted: whether the kernel counts a kill that may be of the process.
             held: bytes that it held when it was last looked at, or at most.
         """
-        return self.memory_death_reason(self.kills_since_start() > 0, held)
-
-    def memory_death_reason(self, is_counted: bool, held: int) -> str | None:
-        """Return the text of `cause_of_death`; `is_counted`: the kernel counts a kill that may be of the process."""
         limit = self.limit_bytes / 2**30
         if is_counted:
             return f"the kernel's OOM killer ended its process: memory is limited to {limit:.1f} GiB"
@@ -69,18 +66,13 @@ class MemoryLimit:
         return None
 
 
-def read_oom_kills(counter: str) -> int | None:
-    """Return the count in a file, see `cgroup.read_oom_kill_count`."""
-    return cgroup.read_oom_kill_count(Path(counter))
-
-
 def read_oom_kills_on_node(machine: str, counter: str) -> int | None:
     """Return the count on another node, by Ray's id of it; None: it does not answer in time."""
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     there = NodeAffinitySchedulingStrategy(machine, soft=False)
-    ask = ray.remote(num_cpus=0, max_retries=0)(read_oom_kills).options(scheduling_strategy=there)
+    ask = ray.remote(num_cpus=0, max_retries=0)(cgroup.read_oom_kill_count).options(scheduling_strategy=there)
     with suppress(ray.exceptions.RayError):
         count: int | None = ray.get(ask.remote(counter), timeout=NODE_ANSWER_TIMEOUT_S)
         return count
@@ -132,7 +124,7 @@ class OomDetector:
             counter = process.memory.counter
             if counter and now - self._old.get(counter, (-MAX_KILL_COUNT_AGE_S, 0, 0))[0] >= MAX_KILL_COUNT_AGE_S:
                 before = self._old.get(counter, (0.0, process.memory.kills, 0))[1]
-                self._old[counter] = now, read_oom_kills(counter) or 0, before
+                self._old[counter] = now, cgroup.read_oom_kill_count(counter) or 0, before
 
     def find_oom_cause(self, name: str, hosts: set[str]) -> str | None:
         """Return why a process that has died was ended by memory; None: nothing says so. Ask once for each.
@@ -150,7 +142,7 @@ class OomDetector:
         if counter is None:
             return False
         is_here = process.host == self._here
-        count = (read_oom_kills(counter) if is_here else self._ask(process.machine, counter)) or 0
+        count = (cgroup.read_oom_kill_count(counter) if is_here else self._ask(process.machine, counter)) or 0
         place = (process.host, counter)
         old = self._old[counter][2] if is_here and counter in self._old else 0
         explained = max(process.memory.kills, old, self._explained.get(place, 0))

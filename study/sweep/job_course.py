@@ -14,14 +14,8 @@ from study.errors import find_disk_error
 from study.sweep.failures import JobError, TrialFailedError
 from study.sweep.host_memory import MemoryLimit
 from study.sweep.job_payload import JobPayload, ReportListener
-from study.training import (
-    MIN_PAUSE_PER_WRITE_TIME,
-    DivergedError,
-    FunctionTrial,
-    Trial,
-    TrialConfig,
-    UnusableCheckpointError,
-)
+from study.training.checkpoint import MIN_PAUSE_PER_WRITE_TIME, UnusableCheckpointError
+from study.training.config import TrialConfig
 from study.training.device import (
     CUDA_DEVICE,
     check_visible_gpus,
@@ -29,8 +23,11 @@ from study.training.device import (
     limit_gpu_memory,
     set_cublas_workspace,
 )
+from study.training.diverged import DivergedError
 from study.training.function_loading import FunctionTrialError
+from study.training.function_trial import FunctionTrial
 from study.training.gpu_errors import GpuMemoryFullError, NoDeviceError, unusable_gpu_reason
+from study.training.trial import Trial
 from study.upstream.environment import ProcessKind, variables_of_processes
 
 if TYPE_CHECKING:

@@ -158,6 +158,7 @@ class FoldJoiner:
             if is_new and repeats and len(repeats) * self._folds.fold_count == len(runs):
                 yield FoldsJoined(leader.number, numbers, *self.metrics_and_draws(repeats))
 
+    @limit_torch_to_one_thread()
     def metrics_and_draws(
         self, repeats: Sequence[FoldPredictions]
     ) -> tuple[dict[str, float | None], dict[str, list[float]]]:
@@ -166,21 +167,14 @@ class FoldJoiner:
         Args:
             repeats: predictions for the samples outside test, one for each time that all folds ran.
         """
-        with limit_torch_to_one_thread():
-            return self._metrics_with_draws(repeats)
-
-    def _metrics_with_draws(
-        self, repeats: Sequence[FoldPredictions]
-    ) -> tuple[dict[str, float | None], dict[str, list[float]]]:
-        whole = [np.arange(len(self._target))] * len(repeats)
-        values = self._mean_metrics(repeats, whole)
+        values = self._mean_metrics(repeats, np.arange(len(self._target)))
         # two of them, so that rows do not depend on the number of repeats
         of_rows, of_repeats = np.random.default_rng(BOOTSTRAP_SEED), np.random.default_rng(BOOTSTRAP_SEED)
         draws: dict[str, list[float]] = {name: [] for name in values}
         for _ in range(N_BOOTSTRAP_DRAWS):
             rows = self._draw_bootstrap_counts(of_rows)
             which = of_repeats.integers(0, len(repeats), len(repeats))
-            for name, value in self._mean_metrics([repeats[place] for place in which], [rows] * len(repeats)).items():
+            for name, value in self._mean_metrics([repeats[place] for place in which], rows).items():
                 draws[name].append(values[name] + BOOTSTRAP_SPREAD * (value - values[name]))
         known_draws = {name: [value for value in found if not np.isnan(value)] for name, found in draws.items()}
         unknown = self._metrics_without_interval(repeats[0])
@@ -216,17 +210,16 @@ class FoldJoiner:
             if len(of_repeat) == count
         ]
 
-    def _mean_metrics(self, repeats: Sequence[FoldPredictions], rows: Sequence[NDArray[np.int64]]) -> dict[str, float]:
+    def _mean_metrics(self, repeats: Sequence[FoldPredictions], rows: NDArray[np.int64]) -> dict[str, float]:
         """Return the mean over repeats of each metric on these samples, nan where it has no value.
 
         Metrics of `SCORE_METRICS` are left out where there are three classes or more.
         """
-        found: dict[str, list[float]] = {}
-        for verdict, members in zip(repeats, rows, strict=True):
-            chosen = torch.from_numpy(members)
-            bias, target = None if self._bias is None else self._bias[chosen], self._target[chosen]
-            scores = verdict.scores_from_log_losses(members, target, self._facts.classes)
-            predicted = torch.from_numpy(verdict.classes[members])
+        found, chosen = dict[str, list[float]](), torch.from_numpy(rows)
+        bias, target = None if self._bias is None else self._bias[chosen], self._target[chosen]
+        for verdict in repeats:
+            scores = verdict.scores_from_log_losses(rows, target, self._facts.classes)
+            predicted = torch.from_numpy(verdict.classes[rows])
             values = metrics.compute_metrics(scores, predicted, target, bias, self._facts)
             for name, value in values.items():
                 if self._facts.classes == 2 or name not in SCORE_METRICS:

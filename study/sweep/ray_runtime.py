@@ -13,8 +13,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, suppre
 from functools import partial
 from importlib.metadata import PackageNotFoundError, requires
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any
 
 import psutil
 from packaging.requirements import Requirement
@@ -374,7 +373,7 @@ def check_nodes_see_home(home: Path) -> None:
         file, marker = tempfile.mkstemp(prefix=".seen-by-all-", dir=home)
     os.close(file)
     try:
-        look = ray.remote(num_cpus=0, max_retries=0)(_path_exists)
+        look = ray.remote(num_cpus=0, max_retries=0)(os.path.exists)
         asked = {}
         for node in (node for node in ray.nodes() if node["Alive"]):
             there = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
@@ -388,10 +387,6 @@ def check_nodes_see_home(home: Path) -> None:
         raise UserError(
             f"{home}: is not seen by {', '.join(sorted(blind))}. STUDY_HOME has to be a folder that all nodes share"
         )
-
-
-def _path_exists(path: str) -> bool:
-    return Path(path).exists()
 
 
 def _node_sees_home(reference: Any) -> bool:
@@ -470,20 +465,14 @@ def cluster_resources(address: str, home: Path | None) -> dict[str, float]:
         return {"nodes": alive, "cpus": there.get("CPU", 0.0), "gpus": there.get("GPU", 0.0)}
 
 
-class RayStarter(Protocol):
-    """Function that starts or joins Ray for a driver, see `start_or_join_ray`."""
-
-    def __call__(
-        self,
-        address: str | None,
-        home: Path | None,
-        gpus: int | None,
-        tell: Callable[[str], None],
-        stopping: Callable[[], bool],
-    ) -> AbstractContextManager[RayProcesses | JoinedCluster]: ...
+RayStarter = Callable[
+    [str | None, Path | None, int | None, Callable[[str], None], Callable[[], bool]],
+    AbstractContextManager[RayProcesses | JoinedCluster],
+]
+"""Function that starts or joins Ray for a driver, see `start_or_join_ray`."""
 
 
-class SharedRay:
+class SharedRay(ExitStack):
     """One Ray for several studies in turn: the first starts it, and it stays until the block is left.
 
     Its start takes longer than a small study's trials. On a cluster each study joins and leaves by itself: there is
@@ -491,34 +480,17 @@ class SharedRay:
     told their threads by the first.
     """
 
-    def __init__(self) -> None:
-        self._open = ExitStack()
-        self._ray: RayProcesses | JoinedCluster | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._open.close()
+    _ray: RayProcesses | JoinedCluster | None = None
 
     @contextmanager
-    def __call__(
-        self,
-        address: str | None,
-        home: Path | None,
-        gpus: int | None,
-        tell: Callable[[str], None],
-        stopping: Callable[[], bool],
-    ) -> Iterator[RayProcesses | JoinedCluster]:
+    def __call__(self, address: str | None, *given: Any) -> Iterator[RayProcesses | JoinedCluster]:
         """Provide the shared Ray, see `start_or_join_ray`; the arguments of later studies change nothing."""
         if address is not None:
-            with start_or_join_ray(address, home, gpus, tell, stopping) as joined:
+            with start_or_join_ray(address, *given) as joined:
                 yield joined
             return
         if self._ray is None:
-            self._ray = self._open.enter_context(start_or_join_ray(address, home, gpus, tell, stopping))
+            self._ray = self.enter_context(start_or_join_ray(address, *given))
         try:
             yield self._ray
         finally:

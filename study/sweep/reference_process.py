@@ -117,7 +117,7 @@ class ReferenceFitter:
                     events = [ReferenceFitted(**json.loads(line))]
                 for event in events:
                     self._left.remove(event.name)
-                    self._agenda.record_reference(event)
+                    self._agenda.append_event(event)
 
     def _process_end_text(self) -> str:
         assert self._process

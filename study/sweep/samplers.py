@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import optuna
-from optuna import Study
 from optuna.samplers import BaseSampler, GPSampler, RandomSampler, TPESampler
 from optuna.trial import FrozenTrial, Trial
 
@@ -73,14 +72,13 @@ class OptunaStrategy(SearchStrategy):
         return params
 
     def _draw_params(self, number: int, seed: int, seen: Sequence[FrozenTrial]) -> dict[str, Scalar]:
-        trial = self._make_optuna_study(self._make_sampler(seed), number, seen).ask()
-        return self._space.suggest_params(lambda key, domain: self._suggest_value(trial, key, seed))
-
-    def _make_optuna_study(self, sampler: BaseSampler, number: int = 0, seen: Sequence[FrozenTrial] = ()) -> Study:
-        """Return a study with this sampler that holds these trials and will ask for the trial of this number."""
-        return optuna.create_study(
-            storage=FixedTrialsStorage(seen, number), sampler=sampler, directions=self._history.directions
+        study = optuna.create_study(
+            storage=FixedTrialsStorage(seen, number),
+            sampler=self._make_sampler(seed),
+            directions=self._history.directions,
         )
+        trial = study.ask()
+        return self._space.suggest_params(lambda key, domain: self._suggest_value(trial, key))
 
     @abstractmethod
     def _make_sampler(self, seed: int) -> BaseSampler:
@@ -90,7 +88,7 @@ class OptunaStrategy(SearchStrategy):
         """Return the trials that the sampler sees."""
         return ()
 
-    def _suggest_value(self, trial: Trial, key: str, seed: int) -> Scalar:
+    def _suggest_value(self, trial: Trial, key: str) -> Scalar:
         """Return the value that the trial's sampler gives to a key.
 
         The sampler itself is asked: `Trial.suggest_categorical` would take true for 1.

@@ -12,7 +12,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 import optuna
-from optuna.trial import FrozenTrial
 
 from study.home.driver_requests import DriverRequest
 from study.home.events import ENDED_STATES, Stage, TrialState
@@ -29,28 +28,20 @@ from study.sweep.optuna_history import ConfigurationOutcome, OptunaHistory
 from study.sweep.samplers import STRATEGIES
 
 
-class SearchLimits:
-    """The limits of a search besides its number of trials: time and GPU hours.
+def reached_search_limit(spec: StudySpec, record: StudyRecord) -> str | None:
+    """Return which limit of a search besides its number of trials is reached: time or GPU hours; None: none is.
 
     They are read from the record, so that a resumed study counts on. A study that was extended by a number of trials
     runs these, whatever its other limits say.
     """
-
-    def __init__(self, spec: StudySpec, record: StudyRecord) -> None:
-        self._search, self._record = spec.search, record
-        self._gpu = (spec.spec_of_file or spec).resources.gpu
-
-    @property
-    def reached_limit(self) -> str | None:
-        """Limit that is reached, None if none is."""
-        search, record = self._search, self._record
-        if record.extended_n_configurations is not None:
-            return None
-        if search.time is not None and record.total_driver_seconds >= search.time:
-            return "time"
-        if search.gpu_hours is not None and record.device_seconds("gpu", self._gpu) >= search.gpu_hours * 3600:
-            return "gpu_hours"
+    search, gpu = spec.search, (spec.spec_of_file or spec).resources.gpu
+    if record.extended_n_configurations is not None:
         return None
+    if search.time is not None and record.total_driver_seconds >= search.time:
+        return "time"
+    if search.gpu_hours is not None and record.device_seconds("gpu", gpu) >= search.gpu_hours * 3600:
+        return "gpu_hours"
+    return None
 
 
 MAX_DRAWS = 100
@@ -64,18 +55,22 @@ class UntriedSuggestions:
     it, in their order, whether they were suggested here or added by `add_decided_params`. So a resumed study goes on as
     an uninterrupted one would. A pruned trial is told as pruned with its intermediate values, a failed one as failed:
     neither is ever a complete trial with a low-budget value.
+
+    Attributes:
+        history: what the suggestions are based on: is told how an ended configuration did, and has the trials as Optuna
+            sees them, with the ledger's numbers.
     """
 
     def __init__(self, spec: StudySpec) -> None:
         optuna.logging.set_verbosity(optuna.logging.ERROR)  # the user can do nothing about its warnings
         self._space, self._seed = spec.space, spec.search.seed
-        self._history = OptunaHistory(spec)
-        self._strategy = STRATEGIES[spec.search.sampler](spec, self._history)
+        self.history = OptunaHistory(spec)
+        self._strategy = STRATEGIES[spec.search.sampler](spec, self.history)
 
     def suggest_untried_params(self, number: int) -> dict[str, Scalar] | None:
         """Return parameters that no trial has, for the trial of this number; None where every configuration has one."""
         params = self._strategy.suggest_params(number)
-        if params is not None and self._history.has_params(params):
+        if params is not None and self.history.has_params(params):
             params = self._draw_untried(number)
         if params is not None:
             self.add_decided_params(number, params)
@@ -86,27 +81,19 @@ class UntriedSuggestions:
         draw = random.Random(f"{self._seed} {number}")
         for _ in range(MAX_DRAWS):
             params = self._space.suggest_params(
-                lambda key, domain: self._history.value_at_coordinate(key, draw.random())
+                lambda key, domain: self.history.value_at_coordinate(key, draw.random())
             )
-            if not self._history.has_params(params):
+            if not self.history.has_params(params):
                 return params
         with suppress(ValueError):  # a range without steps: its configurations have no end
-            left = [cell for cell in iterate_grid_cells(self._space, every=True) if not self._history.has_params(cell)]
+            left = [cell for cell in iterate_grid_cells(self._space, every=True) if not self.history.has_params(cell)]
             return draw.choice(left) if left else None
         return None
 
     def add_decided_params(self, number: int, params: Params) -> None:
         """Add a trial whose parameters were decided elsewhere; one outside the space is left out."""
         if self._space.contains(params):
-            self._history.add_trial(number, params)
-
-    def add_outcome(self, end: ConfigurationOutcome) -> None:
-        """Tell how an ended configuration did; ignore one that was never added."""
-        self._history.add_outcome(end)
-
-    def optuna_trials(self) -> list[FrozenTrial]:
-        """Return the trials as Optuna sees them, with the ledger's numbers."""
-        return list(self._history.trials.values())
+            self.history.add_trial(number, params)
 
 
 @dataclass(frozen=True)
@@ -135,7 +122,7 @@ class SearchStage:
         self.spec, self.record, self.rule = spec, record, rule
         search = spec.search
         self._given = ([search.baseline] if search.baseline is not None else []) + search.enqueue
-        self._sampler, self._limits = UntriedSuggestions(spec), SearchLimits(spec, record)
+        self.suggestions = UntriedSuggestions(spec)
         self._decided = 0
         self._ended: set[int] = set()
         self._choices: dict[int, BestEpochTracker] = {}  # of running trials
@@ -161,7 +148,7 @@ class SearchStage:
             return NextTrial(stage, self._given[self._decided], spec.seed, fold=self._next_fold)
         if self._enqueued:
             return NextTrial("search", self._enqueued[0], spec.seed, enqueued=True, fold=self._next_fold)
-        params = self._sampler.suggest_untried_params(number)
+        params = self.suggestions.suggest_untried_params(number)
         if params is None:
             self._exhausted = True
             return None
@@ -179,7 +166,7 @@ class SearchStage:
             return "trials"
         if self.record.has_search_end_request:
             return "a user"
-        return SPACE_EXHAUSTED if self._exhausted else self._limits.reached_limit
+        return SPACE_EXHAUSTED if self._exhausted else reached_search_limit(self.spec, self.record)
 
     def note_decided_trial(self, trial: TrialRecord, asked: bool = True) -> None:
         """Note that a trial of `next_trial` is in the record.
@@ -191,7 +178,7 @@ class SearchStage:
             return
         given = trial.is_enqueued or self._decided < len(self._given)
         if not asked or given:
-            self._sampler.add_decided_params(trial.number, trial.params)
+            self.suggestions.add_decided_params(trial.number, trial.params)
         if trial.is_enqueued:
             self._enqueued.popleft()
         for seed, fold in self.spec.runs_of_configuration(self._decided)[1:]:
@@ -277,11 +264,7 @@ class SearchStage:
         state: TrialState = next((seed.state for seed in seeds if seed.state != "complete"), "complete")
         score = mean_score(self.spec.objective, seeds) if state == "complete" else None
         course = list(iter_scores_if_ended(self.spec.objective, leader.reports))
-        self._sampler.add_outcome(ConfigurationOutcome(leader.number, state, course, score))
-
-    def optuna_trials(self) -> list[FrozenTrial]:
-        """Return the trials as Optuna sees them, with the ledger's numbers."""
-        return self._sampler.optuna_trials()
+        self.suggestions.history.add_outcome(ConfigurationOutcome(leader.number, state, course, score))
 
     def _replay_record(self) -> None:
         """Bring sampler, early stopping and budget to where the record is, in the order in which it happened."""

@@ -21,10 +21,9 @@ from ray.tune.stopper import NoopStopper
 
 from study.errors import find_disk_error
 from study.home.driver_requests import pending_requests, remove_request, request_id
-from study.home.events import ENDED_STATES
+from study.home.events import ENDED_STATES, NodeExcluded
 from study.home.folder import StudyFolder
-from study.home.record import StudyRecord, TrialRecord, infinite_metrics_note
-from study.knobs import Section
+from study.home.record import StudyRecord, infinite_metrics_note
 from study.sweep.agenda import Agenda, StudyCannotContinueError, TrialJob
 from study.sweep.failures import (
     HUNG_FAILURE,
@@ -239,7 +238,7 @@ class JobSearcher(Searcher):
     def _make_payload(self, job: TrialJob) -> JobPayload:
         """Return what a worker is told of a job."""
         trial, folder = job.trial, self._folder
-        goal, document = self._spec.objective, self._trial_document(job.trial)
+        goal, document = self._spec.objective, self._spec.trial_document({**trial.params, "train.seed": trial.seed})
         return JobPayload(
             kind=job.kind,
             trial=trial.number,
@@ -263,9 +262,6 @@ class JobSearcher(Searcher):
             is_judged=trial.fold is not None and trial.stage == "confirm" and self._function is None,
             is_of_ensemble=trial.stage == "final" and self._spec.makes_ensemble,
         )
-
-    def _trial_document(self, trial: TrialRecord) -> Mapping[str, Section]:
-        return self._spec.trial_document({**trial.params, "train.seed": trial.seed})
 
     def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
         """Free the trial's slot; its result goes to the scheduler."""
@@ -465,7 +461,7 @@ class ReportingScheduler(FIFOScheduler):
     def _exclude_node(self, machine: str, host: str, reason: str) -> None:
         """Place no more trials on a node, and tell the user once."""
         if self._nodes.leave_out_node(machine, host, reason):
-            self._agenda.record_unusable_node(host, reason)
+            self._agenda.append_event(NodeExcluded(host, reason))
             self._tell(f"{host} is not used: {reason}")
 
     def _failure_of_error(self, trial: TuneTrial, error: BaseException) -> TrialFailure:

@@ -57,7 +57,10 @@ def run_job(config: TuneConfig, *, datasets: Mapping[str, ObjectRef], weights: M
             _run_in_this_process(job, datasets, weights, listener)
     except Exception as error:
         told = _error_for_driver(error, job, memory)
-        raise (_node_unusable_error(str(told)) if isinstance(told, NoDeviceError) else told) from None
+        if isinstance(told, NoDeviceError):
+            machine = ray.get_runtime_context().get_node_id()
+            raise NodeUnusableError(machine, socket.gethostname(), str(told)) from None
+        raise told from None
     finally:
         if not job.fresh:
             _free_gpu_memory()
@@ -88,7 +91,9 @@ def _run_in_this_process(
 ) -> None:
     """Run a job in this process."""
     from study.sweep import job_course
-    from study.training import FunctionTrial, Trial, features
+    from study.training import features
+    from study.training.function_trial import FunctionTrial
+    from study.training.trial import Trial
 
     initial_weights.use_located_weights(weights)
     config = TrialConfig.from_document(json.loads(job.sections_json))
@@ -156,10 +161,6 @@ def report_metrics(metrics: Mapping[str, float], epoch: int | None = None) -> No
     """
     report = {"metrics": json.dumps(metrics)}
     tune.report(report if epoch is None else {"epoch": epoch, **report})
-
-
-def _node_unusable_error(why: str) -> NodeUnusableError:
-    return NodeUnusableError(ray.get_runtime_context().get_node_id(), socket.gethostname(), why)
 
 
 _is_place_reported = False

@@ -18,7 +18,7 @@ from study.errors import UserError
 from study.files import safe_path_below, write_atomically
 from study.metrics.worst_group import GroupCounts, WorstGroup, find_worst_group
 from study.models import initial_weights
-from study.training import TrialConfig
+from study.training.config import TrialConfig
 
 DESCRIPTION_FORMAT_VERSION, ENSEMBLE_FORMAT_VERSION = 1, 2
 """Version of the file's format, and of that of a model of several networks."""

@@ -34,8 +34,11 @@ from study.text import list_few_names, quoted
 from study.trained import ModelDescription
 from study.trained.classifier import load_model_weights
 from study.trained.model_files import test_split_fingerprint
-from study.training import DivergedError, Trial, TrialConfig, ensemble
+from study.training import ensemble
+from study.training.config import TrialConfig
 from study.training.device import resolve_device
+from study.training.diverged import DivergedError
+from study.training.trial import Trial
 
 ALL_SAMPLES_SPLIT = "all"
 """Split of every sample with a class, of data that are not the model's own."""

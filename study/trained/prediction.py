@@ -5,6 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from study import data
 from study.data import label_files, table_columns, table_format
 from study.data.image_files import IMAGE_SUFFIXES, decode_readable_images
@@ -14,7 +16,7 @@ from study.data.table_format import ALL_DETECTED, TABLE_SUFFIXES
 from study.errors import UserError, did_you_mean_path
 from study.text import list_few_names, quoted
 from study.trained.classifier import TrainedClassifier
-from study.trained.prediction_table import Prediction, Predictions, SampleId, make_predictions
+from study.trained.prediction_table import Predictions, SampleId
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -95,7 +97,7 @@ def predict_images(classifier: TrainedClassifier, files: Sequence[Path]) -> Pred
             "evaluate"
         )
     frame = data.image_square_mode(classifier.description.config["data"])
-    rows: list[Prediction] = []
+    found = [np.empty((0, len(classifier.class_names)), np.float32)]
     unreadable: dict[SampleId, str] = {}
     for start in range(0, len(files), IMAGES_PER_BATCH):
         part = files[start : start + IMAGES_PER_BATCH]
@@ -103,9 +105,9 @@ def predict_images(classifier: TrainedClassifier, files: Sequence[Path]) -> Pred
         unreadable |= {part[index]: reason for index, reason in reasons.items()}
         readable = [index for index in range(len(part)) if index not in reasons]
         if readable:
-            probabilities = classifier.predict_probabilities(inputs[readable])
-            rows += make_predictions(classifier.class_names, [part[index] for index in readable], probabilities)
-    return Predictions("file", files, classifier.class_names, rows, unreadable, _worst_group_warning(classifier))
+            found.append(classifier.predict_probabilities(inputs[readable]))
+    warning = _worst_group_warning(classifier)
+    return Predictions("file", files, classifier.class_names, np.concatenate(found), unreadable, warning)
 
 
 def predict_rows(
@@ -134,14 +136,13 @@ def predict_rows(
     frame = label_files.blank_missing_marks(frame.set_axis(names, axis=1), section.get("missing_marks") or ())
     inputs, problems = table_columns.encode_rows(frame, encoding, decimal or section.get("decimal") or ".")
     sound = [row for row in range(len(frame)) if row not in problems]
-    rows: list[Prediction] = []
-    if sound:
-        probabilities = classifier.predict_probabilities(inputs[sound])
-        rows = make_predictions(classifier.class_names, [row + 1 for row in sound], probabilities)
+    classes = classifier.class_names
+    nothing = np.empty((0, len(classes)), np.float32)
+    probabilities = classifier.predict_probabilities(inputs[sound]) if sound else nothing
     samples = range(1, len(frame) + 1)
     unreadable: dict[SampleId, str] = {row + 1: "; ".join(map(str, cells)) for row, cells in problems.items()}
     warning = _worst_group_warning(classifier)
-    return Predictions("row", samples, classifier.class_names, rows, unreadable, warning, problems)
+    return Predictions("row", samples, classes, probabilities, unreadable, warning, problems)
 
 
 def _encoding_of_classifier(classifier: TrainedClassifier) -> TableEncoding:

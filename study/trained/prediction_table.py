@@ -3,7 +3,7 @@
 import csv
 import io
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -29,20 +29,6 @@ MAX_SHOWN_SAMPLES = 10
 
 
 @dataclass(frozen=True)
-class Prediction:
-    """The predicted class of a sample, and the probability of each class."""
-
-    sample: SampleId
-    class_name: str
-    probabilities: dict[str, float]
-
-    @property
-    def confidence(self) -> float:
-        """Probability of the predicted class."""
-        return max(self.probabilities.values())
-
-
-@dataclass(frozen=True)
 class Predictions:
     """The predictions of some samples, and the samples that have none.
 
@@ -50,7 +36,7 @@ class Predictions:
         kind: of the samples.
         samples: all, in their order.
         classes: of the model, in its order.
-        predictions: predictions for the samples that could be read, in their order.
+        probabilities: of each class, for the samples that could be read, in their order: float32 (N, classes).
         unreadable: the other samples, each with why.
         faults: cells because of which rows of a table are unreadable.
         warning: which group the model serves worst, where that is known.
@@ -60,29 +46,32 @@ class Predictions:
     kind: SampleKind
     samples: Sequence[SampleId]
     classes: Sequence[str]
-    predictions: Sequence[Prediction]
+    probabilities: NDArray[np.float32]
     unreadable: Mapping[SampleId, str]
     warning: str | None = None
     faults: FaultsByRow = field(default_factory=dict)
     id_column: str | None = None
     ids: Sequence[str] = ()
 
-    def ids_of_predictions(self) -> list[str]:
-        """Return the id of each of `predictions`; none where none was asked for."""
-        return [name for sample, name in zip(self.samples, self.ids, strict=False) if sample not in self.unreadable]
+    def rows(self) -> Iterator[tuple[list[str], SampleId, str, list[float]]]:
+        """Yield of each sample that could be read its id, if one was asked for, itself, its class and probabilities."""
+        read = iter(self.probabilities)
+        for place, sample in enumerate(self.samples):
+            if sample not in self.unreadable:
+                row = next(read)
+                yield list(self.ids[place : place + 1]), sample, self.classes[int(row.argmax())], row.tolist()
 
     def to_document(self) -> list[dict[str, Any]]:
         """Return the rows as plain values."""
-        named = [{"id": name} for name in self.ids_of_predictions()] or [{}] * len(self.predictions)
         return [
             {
-                **name,
-                self.kind: row.sample if isinstance(row.sample, int) else str(row.sample),
-                "class": row.class_name,
-                "confidence": row.confidence,
-                "probabilities": row.probabilities,
+                **({"id": name[0]} if name else {}),
+                self.kind: sample if isinstance(sample, int) else str(sample),
+                "class": class_name,
+                "confidence": max(numbers),
+                "probabilities": dict(zip(self.classes, numbers, strict=True)),
             }
-            for name, row in zip(named, self.predictions, strict=True)
+            for name, sample, class_name, numbers in self.rows()
         ]
 
     def to_data_frame(self) -> "pd.DataFrame":
@@ -93,13 +82,10 @@ class Predictions:
         import pandas as pd
 
         columns = ["class", "confidence", *(f"p({name})" for name in self.classes)]
-        lacking, read = (None, *[float("nan")] * (len(columns) - 1)), iter(self.predictions)
-        values = [lacking if sample in self.unreadable else _prediction_values(next(read)) for sample in self.samples]
+        lacking, read = (None, *[float("nan")] * (len(columns) - 1)), self.rows()
+        told = (None if sample in self.unreadable else next(read) for sample in self.samples)
+        values = [(row[2], max(row[3]), *row[3]) if row else lacking for row in told]
         return pd.DataFrame(values, list(self.samples), columns).rename_axis(self.kind)
-
-
-def _prediction_values(row: Prediction) -> tuple[Any, ...]:
-    return (row.class_name, row.confidence, *row.probabilities.values())
 
 
 def predictions_csv(predictions: Predictions) -> str:
@@ -109,14 +95,13 @@ def predictions_csv(predictions: Predictions) -> str:
     """
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    ids = [[escape_formula(name)] for name in predictions.ids_of_predictions()] or [[]] * len(predictions.predictions)
     first = [escape_formula(predictions.id_column)] if predictions.id_column is not None else []
     writer.writerow([*first, predictions.kind, "class", "confidence", *(f"p({name})" for name in predictions.classes)])
-    for name, row in zip(ids, predictions.predictions, strict=True):
-        sample = str(row.sample)
+    for name, of, class_name, numbers in predictions.rows():
+        sample = str(of)
         sample = sample if escape_formula(sample) == sample else f"./{sample}"
-        numbers = (f"{value:.6f}" for value in (row.confidence, *row.probabilities.values()))
-        writer.writerow([*name, sample, escape_formula(row.class_name), *numbers])
+        printed = (f"{value:.6f}" for value in (max(numbers), *numbers))
+        writer.writerow([*map(escape_formula, name), sample, escape_formula(class_name), *printed])
     return stream.getvalue()
 
 
@@ -139,13 +124,3 @@ def unreadable_lines(predictions: Predictions) -> list[str]:
     bad, samples_in_all = len(predictions.unreadable), len(predictions.samples)
     what = f"{predictions.kind}{'s' * (samples_in_all > 1)} could not be read{' as images' if of_files else ''}"
     return [*lines, f"error: {bad} of {samples_in_all} {what}"] if bad else []
-
-
-def make_predictions(
-    names: Sequence[str], samples: Iterable[SampleId], probabilities: NDArray[np.float32]
-) -> list[Prediction]:
-    """Return a prediction for each sample from the probabilities of its classes, (N, classes)."""
-    return [
-        Prediction(sample, names[int(row.argmax())], dict(zip(names, map(float, row), strict=True)))
-        for sample, row in zip(samples, probabilities, strict=True)
-    ]

@@ -12,8 +12,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from study.data.cache import PREPARED_FOLDER, load_or_build_dataset, open_one_ta
 from study.data.dataset import Dataset, Facts, FoldAssignment, Split
 from study.data.folds import select_fold
 from study.data.source import writable_folder
+from study.models import published_weights
 from study.models.backbone_network import Backbone
 from study.models.frozen_networks import frozen_network_section
 from study.models.network_keys import columns_before_features
@@ -95,14 +95,33 @@ def load_or_compute_features(
 
     Arguments and errors as of `replace_inputs_with_frozen_features`.
     """
-    width = models.facts_of_network_inputs(model, dataset.facts).shape[0]
-    kept = FeatureStore(model, _feature_network_key(model, dataset.facts), dataset.facts, width, device)
+    facts, width = dataset.facts, models.facts_of_network_inputs(model, dataset.facts).shape[0]
     total, done, inputs = sum(map(len, dataset.splits.values())), 0, {}
-    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+    forked = torch.random.fork_rng(devices=[device] if device.type == "cuda" else [])
+    with forked, closing(_open_feature_store(_feature_network_key(model, facts))) as database:
+        encoder: Backbone | None = None
         for name, split in dataset.splits.items():
-            inputs[name] = kept.rows_of_split(split, partial(_report_feature_progress, on_rows, done, total))
-            done += len(split)
+            pictures = map(np.ascontiguousarray, split.sample_inputs)
+            keys = [hashlib.blake2b(picture.data, digest_size=16).digest() for picture in pictures]
+            found = inputs[name] = np.empty((len(keys), width), np.float16)
+            lacking = [at for at, key in enumerate(keys) if not _read_stored_row(database, key, found[at])]
+            done += len(keys) - len(lacking)
+            on_rows(done, total)
+            if lacking:
+                encoder = encoder or build_frozen_backbone(model, facts, device)
+                for places, rows in compute_feature_batches(encoder, split.sample_inputs, lacking, facts, device):
+                    found[places] = rows
+                    _store_rows(database, ((keys[at], found[at].tobytes()) for at in places))
+                    done += len(places)
+                    on_rows(done, total)
     return inputs
+
+
+def _open_feature_store(network: Mapping[str, Any]) -> sqlite3.Connection:
+    """Open the file with the rows of features by images' content; `network`: all that a row depends on besides."""
+    name = hashlib.sha256(json.dumps(network, sort_keys=True).encode()).hexdigest()[:16]
+    place: Path = writable_folder(os.path.join(PREPARED_FOLDER, FEATURE_STORES_FOLDER)) / f"{name}.sqlite"
+    return open_one_table_database(place, "rows (picture BLOB PRIMARY KEY, row BLOB)", 60)
 
 
 def _feature_network_key(model: Mapping[str, Any], facts: Facts) -> dict[str, Any]:
@@ -132,30 +151,11 @@ def _replace_fold_inputs_with_features(
     return replace(whole, facts=facts, splits=splits, stored_fingerprint=named, folds=folds)
 
 
-@dataclass(frozen=True)
-class FeatureCost:
-    """The cost of computing the features of a data set on this machine, if none are kept.
+def describe_feature_cost(model: Mapping[str, Any], facts: Facts, pictures: int, device: torch.device) -> str:
+    """Describe, for `study plan`, the cost of computing the features of so many images here, if none are kept.
 
-    Attributes:
-        pictures: how many go through the network.
-        seconds: that this takes, by the pace of one batch.
-        megabytes: of their rows on disk, which are kept by image and as a data set.
-    """
-
-    pictures: int
-    seconds: float
-    megabytes: float
-
-    def describe_cost(self, network: str) -> str:
-        """Describe it for `study plan`."""
-        return (
-            f"features: {self.pictures} pictures go through {network} once, in about {self.seconds:.0f} s here at the "
-            f"pace of one batch, and take {self.megabytes:.2g} MB; those that are kept already do not"
-        )
-
-
-def estimate_feature_cost(model: Mapping[str, Any], facts: Facts, pictures: int, device: torch.device) -> FeatureCost:
-    """Estimate the cost of computing the features of so many images, measured with a batch of noise.
+    The seconds are those of one batch of noise, scaled up; the megabytes those of the rows on disk, which are kept by
+    image and as a data set.
 
     Raises:
         UserError: the weights are not there or do not fit.
@@ -168,7 +168,12 @@ def estimate_feature_cost(model: Mapping[str, Any], facts: Facts, pictures: int,
         began = time.perf_counter()
         encoder.feature_rows(batch).cpu()  # which waits for the device
         seconds = (time.perf_counter() - began) * pictures / COST_MEASUREMENT_IMAGES
-    return FeatureCost(pictures, seconds, 2 * 2 * width * pictures / 1e6)
+    network = published_weights.architecture_name(model)
+    network += " with the maps of its trained stages" if models.has_trained_stages(model) else ""
+    return (
+        f"features: {pictures} pictures go through {network} once, in about {seconds:.0f} s here at the pace of one "
+        f"batch, and take {2 * 2 * width * pictures / 1e6:.2g} MB; those that are kept already do not"
+    )
 
 
 def build_frozen_backbone(model: Mapping[str, Any], facts: Facts, device: torch.device) -> Backbone:
@@ -201,55 +206,6 @@ def compute_feature_batches(
             images = resident.normalise_pixels(resident.pixels_of_samples(torch.tensor(batch))).to(device)
             rows = encoder.feature_rows(images.contiguous(memory_format=torch.channels_last))
         yield batch, rows.float().clamp(-most, most).half().cpu().numpy()
-
-
-def _report_feature_progress(on_rows: FeatureProgressCallback, before: int, total: int, count: int) -> None:
-    on_rows(before + count, total)
-
-
-class FeatureStore:
-    """Rows of features by images' content, in a file for each network.
-
-    Args:
-        model: section of the network.
-        network: all that a row depends on besides the image.
-        facts: of the images.
-        width: of a row.
-    """
-
-    def __init__(
-        self, model: Mapping[str, Any], network: Mapping[str, Any], facts: Facts, width: int, device: torch.device
-    ) -> None:
-        self._model, self._facts, self._width, self._device = model, facts, width, device
-        self._name = hashlib.sha256(json.dumps(network, sort_keys=True).encode()).hexdigest()[:16]
-
-    def rows_of_split(self, split: Split, on_rows: Callable[[int], object]) -> NDArray[np.float16]:
-        """Return the rows (N, F) of a split's images: read those that are kept, compute and keep the others.
-
-        Args:
-            on_rows: is told how many there are so far.
-        """
-        pictures = map(np.ascontiguousarray, split.sample_inputs)
-        keys = [hashlib.blake2b(picture.data, digest_size=16).digest() for picture in pictures]
-        found = np.empty((len(keys), self._width), np.float16)
-        with closing(self._open_database()) as database:
-            lacking = [at for at, key in enumerate(keys) if not _read_stored_row(database, key, found[at])]
-            on_rows(len(keys) - len(lacking))
-            if not lacking:
-                return found
-            encoder = build_frozen_backbone(self._model, self._facts, self._device)
-            done = len(keys) - len(lacking)
-            batches = compute_feature_batches(encoder, split.sample_inputs, lacking, self._facts, self._device)
-            for places, rows in batches:
-                found[places] = rows
-                _store_rows(database, ((keys[at], found[at].tobytes()) for at in places))
-                done += len(places)
-                on_rows(done)
-        return found
-
-    def _open_database(self) -> sqlite3.Connection:
-        place: Path = writable_folder(os.path.join(PREPARED_FOLDER, FEATURE_STORES_FOLDER)) / f"{self._name}.sqlite"
-        return open_one_table_database(place, "rows (picture BLOB PRIMARY KEY, row BLOB)", 60)
 
 
 def _read_stored_row(database: sqlite3.Connection, key: bytes, row: NDArray[np.float16]) -> bool:

@@ -49,13 +49,6 @@ class SavedValues(TypedDict):
     choice: ChoiceState | None
 
 
-class CheckpointHead(TypedDict):
-    """What the file of a folder says of it: the epoch, 0 where there is no file."""
-
-    epoch: int
-    beside: SavedValues | None
-
-
 class FolderCheckpoint:
     """The folder of a training function as it was after a reported epoch, in one file, to resume from.
 
@@ -70,19 +63,19 @@ class FolderCheckpoint:
         self._path, self._scratch, self._made_from, self._pause = path, scratch, made_from, pause
         self._due = time.perf_counter() + pause * ASSUMED_FIRST_WRITE_S
 
-    def saved_epoch(self) -> int:
-        """Return the epoch after which the file was written; 0 without a file. Raises UnusableCheckpointError."""
-        return self._read_head()["epoch"]
+    def saved_state(self) -> tuple[int, SavedValues | None]:
+        """Return the epoch after which the file was written, and what was kept beside the folder.
 
-    def _read_head(self) -> CheckpointHead:
+        It is 0 and None without a file. Raises UnusableCheckpointError.
+        """
         if not self._path.exists():
-            return {"epoch": 0, "beside": None}
+            return 0, None
         try:
             with zipfile.ZipFile(self._path) as archive:
                 if damaged := archive.testzip():
                     raise ValueError(f"checksum of {damaged}")
                 read = dict(json.loads(archive.read(CHECKPOINT_HEAD_FILE)))
-            made_from, head = read["made_from"], CheckpointHead(epoch=int(read["epoch"]), beside=read.get("beside"))
+            made_from, epoch, beside = read["made_from"], int(read["epoch"]), read.get("beside")
         except (OSError, ValueError, LookupError, TypeError, zipfile.BadZipFile) as error:
             raise UnusableCheckpointError(
                 f"{self._path}: is damaged ({' '.join(str(error).split())[:100]}); remove it"
@@ -91,15 +84,15 @@ class FolderCheckpoint:
             raise UnusableCheckpointError(
                 f"{self._path}: is the state of a trial of another configuration or function; remove it"
             )
-        return head
+        return epoch, beside
 
     def restore_folder(self) -> tuple[int, SavedValues | None]:
-        """Fill the folder; return the epoch of the file, and what was kept beside it (0 and None without a file)."""
-        head = self._read_head()
-        if head["epoch"]:
+        """Fill the folder; return `saved_state`."""
+        epoch, beside = self.saved_state()
+        if epoch:
             with zipfile.ZipFile(self._path) as archive:
                 archive.extractall(self._scratch, [name for name in archive.namelist() if name != CHECKPOINT_HEAD_FILE])
-        return head["epoch"], head["beside"]
+        return epoch, beside
 
     def save_folder_if_due(self, epoch: int, beside: SavedValues) -> None:
         """Write the folder and plain values beside it, if it is time, in one step."""
@@ -253,7 +246,7 @@ class FunctionTrial:
         Raises:
             UnusableCheckpointError: it is damaged, or another trial's.
         """
-        return FolderCheckpoint(path, Path(), self._checkpoint_identity()).saved_epoch() if self._can_resume else 0
+        return FolderCheckpoint(path, Path(), self._checkpoint_identity()).saved_state()[0] if self._can_resume else 0
 
     def save_model(self, path: Path) -> None:
         """Write the values of the test split, as safetensors of one number each, in one step."""

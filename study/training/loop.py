@@ -552,10 +552,6 @@ class TrainingLoop:
             if len(index) >= min(least, len(train)):
                 yield index, on_host
 
-    def device_split(self, name: str) -> DeviceSplit:
-        """Return a split on the device."""
-        return self._splits[name]
-
     def views_of_samples(self, index: Tensor, chance: torch.Generator) -> Tensor:
         """Return the views of the samples as the network sees them, (V, B, ...)."""
         train = self._splits["train"]

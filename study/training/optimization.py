@@ -117,42 +117,22 @@ def _norms_of_tensors(tensors: list[Tensor]) -> list[Tensor]:
     return [torch.linalg.vector_norm(tensor) for tensor in tensors]
 
 
-# Rates are functions of the epoch alone, so that a trial resumed at an epoch continues exactly.
-
-
-def constant_rate(rate: float, epoch: int, options: TrainOptions) -> float:
-    """Return `rate` in every epoch."""
-    return rate
-
-
-def step_rate(rate: float, epoch: int, options: TrainOptions) -> float:
-    """Multiply `rate` by `lr_decay` once for each of `lr_milestones`, rounded to whole epochs, that has passed."""
-    for share in options.lr_milestones:
-        if max(1, round(share * options.epochs)) <= epoch:
-            rate *= options.lr_decay
-    return rate
-
-
-def cosine_rate(rate: float, epoch: int, options: TrainOptions) -> float:
-    """Follow half a cosine from `rate` in the first epoch to `lr_floor` times it in the epoch after the last."""
-    floor = rate * options.lr_floor
-    return floor + (rate - floor) * (1 + math.cos(math.pi * min(epoch / options.epochs, 1.0))) / 2
-
-
-LEARNING_RATE_SCHEDULES: dict[str, Callable[[float, int, TrainOptions], float]] = {
-    "constant": constant_rate,
-    "steps": step_rate,
-    "cosine": cosine_rate,
-}
-
-
 def learning_rate_at(rate: float, epoch: int, options: TrainOptions) -> float:
     """Return the learning rate of an epoch, counted from 0, where the largest is `rate`.
 
     It is the schedule's or that of a line through rate / warmup_epochs in the first epoch and `rate` in the epoch
-    number warmup_epochs, whichever is smaller (CCL-K protocol).
+    number warmup_epochs, whichever is smaller (CCL-K protocol). Rates are functions of the epoch alone, so that a trial
+    resumed at an epoch continues exactly.
     """
-    scheduled = LEARNING_RATE_SCHEDULES[options.schedule](rate, epoch, options)
+    scheduled = rate
+    match options.schedule:
+        case "steps":  # times `lr_decay` for each of `lr_milestones`, rounded to whole epochs, that has passed
+            for share in options.lr_milestones:
+                if max(1, round(share * options.epochs)) <= epoch:
+                    scheduled *= options.lr_decay
+        case "cosine":  # half a cosine from `rate` in the first epoch to `lr_floor` times it in that after the last
+            floor = rate * options.lr_floor
+            scheduled = floor + (rate - floor) * (1 + math.cos(math.pi * min(epoch / options.epochs, 1.0))) / 2
     if epoch >= options.warmup_epochs:
         return scheduled
     return min(scheduled, rate * (epoch + 1) / options.warmup_epochs)

@@ -192,7 +192,18 @@ def measure_reference(model: Any, judged: Mapping[str, ReferenceRows], seed: int
         The metrics that need no scores, or all where the model ranks classes, as `SPLIT/NAME`, with their standard
         errors.
     """
-    return {key: value for split, rows in judged.items() for key, value in _metrics_of_split(model, rows, split, seed)}
+    found = dict[str, float]()
+    for split, rows in judged.items():
+        values = metrics.compute_metrics(
+            _class_scores(model, rows),
+            torch.as_tensor(_predict_classes(model, rows, seed)),
+            torch.as_tensor(np.asarray(rows.target)),
+            None if rows.bias is None else torch.as_tensor(np.asarray(rows.bias)),
+            rows.facts.facts_of_split(split),
+            errors=True,
+        )
+        found |= {f"{split}/{name}": float(value) for name, value in values.items()}
+    return found
 
 
 def predictions_and_losses(
@@ -221,15 +232,3 @@ def _predict_classes(model: Any, rows: ReferenceRows, seed: int) -> NDArray[np.i
     else:
         found = model.predict(rows.inputs)
     return np.asarray(found).astype(np.int64)
-
-
-def _metrics_of_split(model: Any, rows: ReferenceRows, split: str, seed: int) -> list[tuple[str, float]]:
-    found = metrics.compute_metrics(
-        _class_scores(model, rows),
-        torch.as_tensor(_predict_classes(model, rows, seed)),
-        torch.as_tensor(np.asarray(rows.target)),
-        None if rows.bias is None else torch.as_tensor(np.asarray(rows.bias)),
-        rows.facts.facts_of_split(split),
-        errors=True,
-    )
-    return [(f"{split}/{name}", float(value)) for name, value in found.items()]

@@ -20,9 +20,7 @@ from study.methods.debiasing import (
     EARLY_LAYERS_SOURCE,
     LABELS_SOURCE,
     SOME_LABELS_SOURCE,
-    BiasModelOptions,
-    BiasNetworkOptions,
-    SomeLabelsOptions,
+    BiasSourceOptions,
 )
 from study.training.bias_from_early_layers import infer_bias_classes
 from study.training.config import TrainOptions, TrialConfig
@@ -118,7 +116,7 @@ def labels_known_to_method(labels: BatchLabels, config: TrialConfig, dataset: Da
 
 def _keep_some_bias_labels(labels: BatchLabels, config: TrialConfig, dataset: Dataset) -> BatchLabels:
     """Keep the bias of a share of the samples; the others have none, or one that is guessed (FSCL paper Table 5)."""
-    source, train, facts = to_options(SomeLabelsOptions, config.method), dataset.splits["train"], dataset.facts
+    source, train, facts = to_options(BiasSourceOptions, config.method), dataset.splits["train"], dataset.facts
     if labels.bias is None or train.bias is None or facts.bias_classes is None:
         raise UserError("method.bias_source: some_labels needs bias labels, the data have none")
     kept = _draw_samples_with_bias(train.bias, source.known_bias, config.train.seed)
@@ -130,8 +128,7 @@ def _keep_some_bias_labels(labels: BatchLabels, config: TrialConfig, dataset: Da
     observed = Split(part.inputs[:MAX_STAND_IN_EVALUATION_SAMPLES], part.target[:MAX_STAND_IN_EVALUATION_SAMPLES])
     splits = {"train": part, "val": observed, "all": Split(inputs, np.zeros_like(train.target))}
     facts = replace(facts, classes=facts.bias_classes, bias_classes=None, condition=None, splits=tuple(splits))
-    prepared = to_options(BiasNetworkOptions, config.method)
-    training = _stand_in_train_options(config, prepared.bias_epochs, prepared.bias_learning_rate, config.train.seed)
+    training = _stand_in_train_options(config, source.bias_epochs, source.bias_learning_rate, config.train.seed)
     own = TrialConfig({}, config.model, PLAIN_METHOD_SECTION, training)
     made_from = f"{dataset.fingerprint}, bias of {source.known_bias}"
     network = StandInNetwork(own, Dataset(facts, splits), made_from, ("all",), keeps_features=False)
@@ -141,12 +138,12 @@ def _keep_some_bias_labels(labels: BatchLabels, config: TrialConfig, dataset: Da
 
 def _add_bias_model_features(labels: BatchLabels, config: TrialConfig, dataset: Dataset) -> BatchLabels:
     """Add features of a network that sees too little of an image to learn more than its bias (FairKL paper B.2.4)."""
-    model = {"name": "bagnet", "receptive_field": to_options(BiasModelOptions, config.method).bias_field}
+    source = to_options(BiasSourceOptions, config.method)
+    model = {"name": "bagnet", "receptive_field": source.bias_field}
     there = [name for name in ("train", "val") if name in dataset.splits]  # `train.with_val` leaves no val
     splits = {name: replace(dataset.splits[name], bias=None, condition=None) for name in there}
     facts = replace(dataset.facts, bias_classes=None, condition=None, splits=tuple(splits))
-    prepared = to_options(BiasNetworkOptions, config.method)
-    training = _stand_in_train_options(config, prepared.bias_epochs, prepared.bias_learning_rate, seed=0)
+    training = _stand_in_train_options(config, source.bias_epochs, source.bias_learning_rate, seed=0)
     own = TrialConfig({}, model, PLAIN_METHOD_SECTION, training)
     network = StandInNetwork(own, Dataset(facts, splits), dataset.fingerprint, ("train",), keeps_features=True)
     device = labels.target.device

@@ -4,10 +4,10 @@ On other systems, and in a sandbox without these files, nothing is known: no lim
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 FILE_SYSTEM_ROOT = Path("/")
 """The root of the file system."""
@@ -17,31 +17,22 @@ class CgroupFiles(NamedTuple):
     """The names of a version's files, and of what is counted in them.
 
     Attributes:
-        folder: in which the groups are.
         limit_file, usage_file: bytes that the processes of a group may hold, and hold.
         idle_counter: name in `memory.stat` of the bytes of cached files among those, which are given up when they
             are needed.
         events_file: file with the count `oom_kill`: processes of this group that the kernel ended for lack of memory.
     """
 
-    folder: str
     limit_file: str
     usage_file: str
     idle_counter: str
     events_file: str
 
 
-CGROUP_FILES_BY_CONTROLLER = {
-    "": CgroupFiles("sys/fs/cgroup", "memory.max", "memory.current", "inactive_file", "memory.events"),
-    "memory": CgroupFiles(
-        "sys/fs/cgroup/memory",
-        "memory.limit_in_bytes",
-        "memory.usage_in_bytes",
-        "total_inactive_file",
-        "memory.oom_control",
-    ),
+MEMORY_FILES_BY_VERSION = {
+    1: CgroupFiles("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file", "memory.oom_control"),
+    2: CgroupFiles("memory.max", "memory.current", "inactive_file", "memory.events"),
 }
-"""Files by the name of the controller in `/proc/self/cgroup`; version 2 has none there."""
 
 
 def memory_limit_bytes() -> int | None:
@@ -75,9 +66,9 @@ def oom_kill_counter_file() -> Path | None:
     return next((file for file in files if read_oom_kill_count(file) is not None), None)
 
 
-def read_oom_kill_count(counter: Path) -> int | None:
+def read_oom_kill_count(counter: Path | str) -> int | None:
     """Return the number of OOM kills in a file by now; None: it does not say, or is gone."""
-    return read_named_count(counter, "oom_kill")
+    return read_named_count(Path(counter), "oom_kill")
 
 
 def read_named_count(file: Path, name: str) -> int | None:
@@ -91,32 +82,24 @@ def read_named_count(file: Path, name: str) -> int | None:
 def count_usable_processors() -> int:
     """Return how many processors of this machine this process may use, by its affinity and its groups' quotas."""
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    for folder, names in _group_folders({"": ("sys/fs/cgroup", "cpu.max"), "cpu": ("sys/fs/cgroup/cpu", "cpu.cfs_")}):
+    for folder, version in _group_folders("cpu"):
         with suppress(OSError, ValueError):
-            if names.endswith("_"):
-                parts = [(folder / f"{names}{part}_us").read_text(encoding="ascii") for part in ("quota", "period")]
-            else:
-                parts = (folder / names).read_text(encoding="ascii").split()
-            quota, period = map(int, parts)  # `max`, or -1, is none
+            files = ("cpu.max",) if version == 2 else ("cpu.cfs_quota_us", "cpu.cfs_period_us")
+            told = " ".join((folder / file).read_text(encoding="ascii") for file in files)
+            quota, period = map(int, told.split())  # `max`, or -1, is none
             allowed = min(allowed, quota // period) if quota > 0 else allowed
     return max(1, allowed)
 
 
 def _memory_groups() -> Iterator[tuple[Path, CgroupFiles]]:
     """Yield this process's group and those around it for memory, each with its version's files."""
-    return _group_folders({name: (files.folder, files) for name, files in CGROUP_FILES_BY_CONTROLLER.items()})
+    return ((folder, MEMORY_FILES_BY_VERSION[version]) for folder, version in _group_folders("memory"))
 
 
-NamedType = TypeVar("NamedType")
-
-
-def _group_folders(versions: Mapping[str, tuple[str, NamedType]]) -> Iterator[tuple[Path, NamedType]]:
-    """Yield the folders of this process's group and of those around it, each with what is named for its version.
+def _group_folders(controller: str) -> Iterator[tuple[Path, int]]:
+    """Yield the folders of this process's group for a controller and of those around it, each with its version.
 
     A container may see its own group as the topmost, but read another path of it.
-
-    Args:
-        versions: by the name of the controller, the folder of its groups and what is named.
     """
     try:
         lines = (FILE_SYSTEM_ROOT / "proc/self/cgroup").read_text(encoding="utf-8", errors="replace").splitlines()
@@ -124,12 +107,12 @@ def _group_folders(versions: Mapping[str, tuple[str, NamedType]]) -> Iterator[tu
         return
     for line in lines:
         _, controllers, path = line.split(":", 2)
-        place, named = next((versions[name] for name in controllers.split(",") if name in versions), (None, None))
-        if place is None or named is None:
+        if controllers and controller not in controllers.split(","):
             continue
-        top = FILE_SYSTEM_ROOT / place
+        version = 1 if controllers else 2  # which names no controller
+        top = FILE_SYSTEM_ROOT / "sys/fs/cgroup" / (controller if version == 1 else "")
         own = top / path.lstrip("/")
-        yield from ((folder, named) for folder in (own, *own.parents) if folder.is_relative_to(top))
+        yield from ((folder, version) for folder in (own, *own.parents) if folder.is_relative_to(top))
 
 
 def _read_number_file(file: Path) -> int | None:

@@ -14,8 +14,8 @@ from study.api.run_study import build_function_study, function_reference, to_dom
 from study.commands import own_functions as functions
 from study.home.folder import Home
 from study.spec import StudySpec
-from study.training import FunctionTrial
 from study.training.function_loading import PICKLE_PREFIX, load_function
+from study.training.function_trial import FunctionTrial
 
 SPACE = {"rate": (0.1, 0.9)}
 

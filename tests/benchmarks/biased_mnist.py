@@ -17,7 +17,9 @@ from typing import Any
 import torch
 
 from study import data, methods
-from study.training import DivergedError, Trial, TrialConfig
+from study.training.config import TrialConfig
+from study.training.diverged import DivergedError
+from study.training.trial import Trial
 
 CELLS = [
     {"alpha": 1.0, "lambda": 0.0},

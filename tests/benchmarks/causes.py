@@ -28,7 +28,7 @@ from networks import AS_IT_WAS, OLD, Old
 from study import data
 from study.models import small_networks
 from study.spec import load_study
-from study.training import Trial
+from study.training.trial import Trial
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,8 @@ import numpy as np
 import torch
 
 from study import data, methods
-from study.training import Trial, TrialConfig
+from study.training.config import TrialConfig
+from study.training.trial import Trial
 
 MODEL = {"name": "lenet", "head": "mlp", "head_hidden": 84, "head_features": 128, "head_norm": "both"}
 TRAIN = {"batch_size": 256, "learning_rate": 0.001, "augmentation": "crop_flip", "crop_size": 32, "evaluation_size": 32}

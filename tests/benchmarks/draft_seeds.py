@@ -38,7 +38,7 @@ from study.commands import init
 from study.commands.init_answers import AnswerSource
 from study.data import colour_bias
 from study.spec import load_study
-from study.training import Trial
+from study.training.trial import Trial
 
 SIDE, SHARE = 64, 0.95
 FOLDERS = {"digits-95": 0, "mnist-95": 4, "cifar-frame-95": 11}

@@ -31,7 +31,7 @@ from study import data, published
 from study.analysis.statistics.parameter_tables import MetricCell
 from study.analysis.tables.paper_comparison import CLAIM_RULE
 from study.reproduce.reproduction import judge_claim
-from study.training import Trial
+from study.training.trial import Trial
 
 SETTINGS = {
     "adult": VARIANTS["adult"]["8 features instead of 128"],

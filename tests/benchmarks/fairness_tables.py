@@ -32,7 +32,8 @@ from numpy.typing import NDArray
 
 from study import data, methods, published
 from study.data import Dataset
-from study.training import Trial, TrialConfig
+from study.training.config import TrialConfig
+from study.training.trial import Trial
 
 Rows = NDArray[Any]
 Figures = dict[str, float]

@@ -19,7 +19,8 @@ from typing import Any
 from study.sweep import job_course
 from study.sweep.fresh_process import run_job_in_fresh_process
 from study.sweep.job_payload import JobPayload, JobReport
-from study.training import FunctionTrial, TrainOptions, TrialConfig
+from study.training.config import TrainOptions, TrialConfig
+from study.training.function_trial import FunctionTrial
 
 FUNCTION = """
 import torch

@@ -33,7 +33,7 @@ from torch import Tensor
 from study import data
 from study.losses import cclk
 from study.spec import load_study
-from study.training import Trial
+from study.training.trial import Trial
 
 NARROW = {"name": "fair_cclk", "kernel": "rbf", "sigma2": 0.01, "ridge": 0.1, "temperature": 0.1}
 INFO_NCE = {"name": "info_nce", "temperature": 0.1}

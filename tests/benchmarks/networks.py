@@ -34,7 +34,7 @@ from study.commands.init_answers import AnswerSource
 from study.data import Dataset, colour_bias
 from study.models import Encoder, small_networks
 from study.spec import load_study
-from study.training import Trial
+from study.training.trial import Trial
 
 SPLITS = {"train": 690, "val": 122, "test": 985}
 FAIR = ["method.alpha=0.01", "method.lambda=0.5"]

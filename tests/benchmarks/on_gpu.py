@@ -35,7 +35,7 @@ import torch
 
 from study import data, published
 from study.spec import load_study
-from study.training import Trial
+from study.training.trial import Trial
 
 ROOT = Path(__file__).parents[2]
 

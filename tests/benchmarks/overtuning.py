@@ -42,9 +42,9 @@ from study import data
 from study.data import Dataset
 from study.spec import StudySpec, load_study
 from study.spec.configuration import are_same_configuration
-from study.training import Trial
 from study.training.counts import CellStatistics
 from study.training.standard_errors import binomial_error
+from study.training.trial import Trial
 
 FILE = Path(__file__).with_suffix(".jsonl")
 FOLDERS = ("digits-95", "mnist-95", "digits-98")

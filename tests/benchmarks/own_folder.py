@@ -42,7 +42,7 @@ from study.home.record import StudyRecord, TrialRecord
 from study.ranking import Results
 from study.ranking.candidate_selection import trials_judged_by
 from study.ranking.rule_picks import fresh_seed_trials
-from study.training import Trial
+from study.training.trial import Trial
 
 SIDE, IMAGES, HELD_OUT = 32, 900, 500
 CASES = {"labels": ["--bias", "colour"], "none": ["--bias", "none"], "colour": ["--bias", "none", "--guess", "colour"]}

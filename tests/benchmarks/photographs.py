@@ -36,7 +36,9 @@ from study.commands import init
 from study.commands.init_answers import AnswerSource
 from study.data import Dataset, Split, colour_bias, holdout
 from study.spec import StudySpec, load_study
-from study.training import Trial, TrialConfig, features
+from study.training import features
+from study.training.config import TrialConfig
+from study.training.trial import Trial
 
 CLASSES, HELD_OUT = (0, 1, 2, 3, 8), 1000
 FEATURES = 1280

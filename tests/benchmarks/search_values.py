@@ -48,8 +48,10 @@ from study import data
 from study.data.dataset import Dataset, Facts, Split
 from study.spec import StudySpec, load_study
 from study.sweep.search_stage import UntriedSuggestions
-from study.training import DivergedError, Trial, metrics
+from study.training import metrics
 from study.training.counts import CellStatistics, PredictionCounts, kinds_of_cells
+from study.training.diverged import DivergedError
+from study.training.trial import Trial
 
 FILE = Path(__file__).with_suffix(".jsonl")
 TABLES = ("compas-1000", "adult-1000", "bank-1000")

@@ -33,9 +33,11 @@ from study.commands.init_answers import AnswerSource
 from study.data import Dataset
 from study.data.folds import select_fold
 from study.spec import load_study
-from study.training import Trial, TrialConfig, features
+from study.training import features
+from study.training.config import TrialConfig
 from study.training.ensemble import mean_log_probabilities
 from study.training.metrics import compute_metrics
+from study.training.trial import Trial
 
 Sections = tuple[Dataset, Mapping[str, Any], Mapping[str, Any], Mapping[str, Any]]
 """Data set, and the sections `model`, `method` and `train`."""

@@ -31,8 +31,10 @@ from torch import Tensor
 from study import data, methods, models
 from study.data import Dataset, colour_bias, holdout
 from study.data.dataset import Split
-from study.training import DivergedError, Trial, TrialConfig, metrics
-from study.training.config import TrainOptions
+from study.training import metrics
+from study.training.config import TrainOptions, TrialConfig
+from study.training.diverged import DivergedError
+from study.training.trial import Trial
 
 FILE = Path(__file__).with_suffix(".npz")
 COUNT, SEED = 100, 18

@@ -18,7 +18,8 @@ import ray
 from study import data, methods
 from study.data import Dataset, Split
 from study.sweep.ray_runtime import start_or_join_ray
-from study.training import Trial, TrialConfig
+from study.training.config import TrialConfig
+from study.training.trial import Trial
 
 MIB = 2**20
 

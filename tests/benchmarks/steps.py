@@ -8,7 +8,8 @@ import torch
 from torch.autograd import DeviceType
 
 from study.data import Dataset
-from study.training import Trial, TrialConfig
+from study.training.config import TrialConfig
+from study.training.trial import Trial
 
 BATCH = 256
 SIMULATED = "SIMULATED_GPUS" in os.environ

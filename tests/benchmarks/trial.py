@@ -40,7 +40,8 @@ from study import data, methods, models
 from study.data import Dataset, Split
 from study.errors import UserError
 from study.losses.loss_catalogue import losses_by_name, regularisers_by_name
-from study.training import Trial, TrialConfig
+from study.training.config import TrialConfig
+from study.training.trial import Trial
 
 sys.path.append(str(Path(__file__).parents[1] / "support"))
 

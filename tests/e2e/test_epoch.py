@@ -12,7 +12,7 @@ from study import data
 from study.home.record import TrialRecord
 from study.ranking.chosen_epoch import metrics_at_chosen_epoch
 from study.spec import StudySpec
-from study.training import Trial
+from study.training.trial import Trial
 
 PEAKED = """\
 name: peaked

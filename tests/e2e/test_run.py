@@ -15,7 +15,7 @@ from study.cli import app
 from study.home.folder import Home
 from study.home.ledger import read_entries
 from study.ranking import Results
-from study.training import Trial
+from study.training.trial import Trial
 
 
 def test_course_of_the_study(finished: Command) -> None:

@@ -12,7 +12,7 @@ from study.commands.single_trial import SingleTrial
 from study.data import joint_fingerprint
 from study.ranking import Results
 from study.ranking.candidate_selection import CandidateSelection
-from study.training import Trial
+from study.training.trial import Trial
 
 MIXED = [
     "search.alternatives={method: {with_ce: {name: bias_con, cross_entropy: plain}}}",

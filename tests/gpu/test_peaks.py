@@ -12,7 +12,9 @@ import gc, json, sys
 import numpy as np, torch
 from study import methods, models
 from study.data.dataset import Dataset, Facts, Split
-from study.training import Trial, TrialConfig, evaluation, loop
+from study.training import evaluation, loop
+from study.training.config import TrialConfig
+from study.training.trial import Trial
 from study.training.evaluation import SplitEvaluator
 
 loop.check_loss_is_finite = loop.check_networks_are_finite = lambda *given: None

@@ -7,7 +7,7 @@ from simulated_gpu import missing, run_on_gpu
 from small import config, digits
 
 from study.spec.search_checks import incompatible_sections_faults
-from study.training import Trial
+from study.training.trial import Trial
 
 on_gpu = pytest.mark.skipif(bool(missing()), reason=str(missing()))
 
@@ -17,7 +17,8 @@ warnings.simplefilter("ignore")
 import torch
 from simulated_gpu import counts
 from small import config, digits
-from study.training import Trial, evaluation, loop
+from study.training import evaluation, loop
+from study.training.trial import Trial
 
 for name in ("check_loss_is_finite", "check_networks_are_finite"):  # of values that are not there
     setattr(loop, name, lambda *values: None)
@@ -64,7 +65,8 @@ UNASKED = """
 import json, os, warnings
 from simulated_gpu import counts
 from small import config, digits
-from study.training import Trial, evaluation, loop
+from study.training import evaluation, loop
+from study.training.trial import Trial
 
 for name in ("check_loss_is_finite", "check_networks_are_finite"):  # of values that are not there
     setattr(loop, name, lambda *values: None)

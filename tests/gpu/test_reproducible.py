@@ -12,7 +12,8 @@ import json, os, tempfile, warnings
 from pathlib import Path
 import torch
 from small import config, digits
-from study.training import Trial, evaluation, loop
+from study.training import evaluation, loop
+from study.training.trial import Trial
 
 warnings.simplefilter("ignore")
 loop.check_loss_is_finite = loop.check_networks_are_finite = lambda *given: None

@@ -18,8 +18,8 @@ from study import methods
 from study.data.dataset import Dataset, Facts, Split
 from study.methods import UNKNOWN_LABEL, BatchLabels
 from study.methods.sample_weights import add_sample_weights, weighted_mean_cross_entropy
-from study.training import Trial
 from study.training.config import TrainOptions, TrialConfig
+from study.training.trial import Trial
 
 TARGET = torch.tensor([0] * 12 + [1] * 4 + [2] * 4)
 BIAS = torch.tensor([0] * 9 + [1] * 3 + [1] * 4 + [0, 1, 1, 1])

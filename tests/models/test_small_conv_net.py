@@ -11,7 +11,7 @@ from torch import nn
 from study import data, models
 from study.data.dataset import Dataset, Facts, Split
 from study.models import Encoder
-from study.training import Trial
+from study.training.trial import Trial
 
 MODEL = {"name": "small_conv_net", "width": 4}
 

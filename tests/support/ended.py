@@ -10,7 +10,7 @@ from study.home.folder import StudyFolder
 from study.home.ledger import read_entries
 from study.home.ledger_line import Entry
 from study.home.record import StudyRecord
-from study.training import Trial
+from study.training.trial import Trial
 
 
 def assert_nothing_was_lost(folder: StudyFolder) -> StudyRecord:

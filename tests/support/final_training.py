@@ -22,7 +22,8 @@ from study.ranking import Results
 from study.spec import StudySpec, load_study
 from study.sweep.seed_ensemble import measure_ensemble
 from study.trained.model_files import write_descriptions_and_card
-from study.training import Trial, ensemble
+from study.training import ensemble
+from study.training.trial import Trial
 
 TABLE = """
 name: people

@@ -32,7 +32,7 @@ def peaks(name: str) -> Peaks:
 
     from study.data.dataset import Dataset, Split
     from study.spec import load_study
-    from study.training import Trial
+    from study.training.trial import Trial
 
     spec = load_study(name, ["train.data_share=1.0"])
     config = spec.trial_config({}, seed=0)

@@ -164,7 +164,8 @@ def is_recordable(case: Case) -> bool:
 
 
 def _train(case: Case, folder: Path) -> None:
-    from study.training import Trial, TrialConfig
+    from study.training.config import TrialConfig
+    from study.training.trial import Trial
 
     config, of = TrialConfig.from_document(case.document()), dataset(case.facts)
     trial, checkpoint = Trial(config, of), folder / "state.pt"

@@ -8,7 +8,7 @@ from real_values import real_values
 from small import config, digits
 
 from study.data.dataset import Dataset
-from study.training import Trial
+from study.training.trial import Trial
 
 
 def apart(method: Mapping[str, Any], dataset: Dataset | None = None, **train: Any) -> dict[str, Any]:

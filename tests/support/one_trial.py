@@ -5,7 +5,8 @@ from pathlib import Path
 from helpers import quickstart, timeless
 from safetensors.torch import load_file
 
-from study.training import Trial, TrialConfig
+from study.training.config import TrialConfig
+from study.training.trial import Trial
 
 METHOD = ("method.lambda=1.0", "method.epsilon=0.25")
 

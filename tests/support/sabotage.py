@@ -64,7 +64,7 @@ def happens(fault: str, trial: Any) -> None:
 def sabotaged(config: Mapping[str, Any], **given: Any) -> None:
     """What a worker runs instead of `run_job`."""
     from study.sweep import job_course, worker
-    from study.training import Trial
+    from study.training.trial import Trial
 
     job, plain = config["job"], Trial.train_epochs
     fault = SABOTAGE.get("trials", {}).get(str(job.trial)) if job.kind == "train" else None

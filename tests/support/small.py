@@ -13,7 +13,8 @@ from study.data.dataset import Dataset, Facts, Split
 from study.methods import Batch, BatchLabels, Method
 from study.models.encoder import Encoder, Network
 from study.models.network_keys import HeadOptions
-from study.training import Trial, TrialConfig
+from study.training.config import TrialConfig
+from study.training.trial import Trial
 
 SAMPLES = 320
 

@@ -15,7 +15,8 @@ from study.models.backbone_network import Backbone
 from study.spec import StudySpec
 from study.sweep.driver import replace_inputs_with_features
 from study.sweep.tune_adapters import StudyOverSignal
-from study.training import TrialConfig, features
+from study.training import features
+from study.training.config import TrialConfig
 
 pytestmark = pytest.mark.slow
 

@@ -35,7 +35,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Course:
 def test_optuna_hears_the_best_so_far_and_at_the_end_the_best(played: Course) -> None:
     """Of complete and pruned trials alike; never the value of the last epoch."""
     spec, record = played.spec, played.record
-    heard = SearchStage(spec, record, EarlyStopping(spec)).optuna_trials()
+    heard = list(SearchStage(spec, record, EarlyStopping(spec)).suggestions.history.trials.values())
     assert {trial.state for trial in heard} == {TrialState.COMPLETE, TrialState.PRUNED}
     for told in heard:
         trial = record.trials[told.number]

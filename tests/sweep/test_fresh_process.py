@@ -23,7 +23,7 @@ from study.sweep.failures import TrialFailedError
 from study.sweep.fresh_process import run_job_in_fresh_process
 from study.sweep.host_memory import MemoryLimit
 from study.sweep.job_payload import JobPayload, JobReport
-from study.training import TrainOptions, TrialConfig
+from study.training.config import TrainOptions, TrialConfig
 from study.upstream.scratch import TRIAL_FOLDER_PREFIX
 
 HERE = str(Path(polluting.__file__).parent)
@@ -312,7 +312,7 @@ def test_a_function_cleans_up_while_its_folder_is_there(
 
 def test_a_function_cleans_up_where_it_is_closed_or_interrupted(tmp_path: Path) -> None:
     """In the process of `study trial`, too."""
-    from study.training import FunctionTrial
+    from study.training.function_trial import FunctionTrial
 
     (tmp_path / "mine_that_cleans.py").write_text(CLEANS)
     mine = Functions(tmp_path, str(tmp_path), "mine_that_cleans")

@@ -9,7 +9,7 @@ import pytest
 
 from study.home.events import TrialStarted
 from study.home.ledger import Ledger, read_entries
-from study.sweep.agenda import StudyEndingLedger
+from study.sweep.agenda import end_study_on_ledger_error
 from study.sweep.failures import StudyCannotContinueError
 
 
@@ -26,8 +26,8 @@ def broken(descriptor: int) -> None:
 
 
 def test_a_study_ends_where_its_events_cannot_be_kept(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    journal = StudyEndingLedger(ledger)
     monkeypatch.setattr(os, "fsync", broken)
-    with pytest.raises(StudyCannotContinueError, match=r"ledger\.jsonl: No space left on device\. Make room there"):
-        journal.append(TrialStarted(trial=0, node="here"))
+    why = r"ledger\.jsonl: No space left on device\. Make room there"
+    with pytest.raises(StudyCannotContinueError, match=why), end_study_on_ledger_error(ledger):
+        ledger.append(TrialStarted(trial=0, node="here"))
     assert [event["event"] for event in read_entries(ledger.path)] == ["created"]

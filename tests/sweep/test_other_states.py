@@ -12,7 +12,7 @@ from one_trial import config
 from study import data
 from study.sweep import worker
 from study.sweep.job_payload import JobPayload
-from study.training import Trial
+from study.training.trial import Trial
 
 
 def spoiled(states: dict[str, Any], how: str) -> None:

@@ -58,7 +58,7 @@ def test_the_search_goes_as_it_would_without(tmp_path: Path) -> None:
         def _step(self, work: list[object]) -> bool:
             for place, name in enumerate(NAMES):
                 if len(self.record.trials) > 2 * place and name not in self.record.reference_events:
-                    self.agenda.record_reference(ReferenceFitted(name, {"val/accuracy": 0.99}, 1.0))
+                    self.agenda.append_event(ReferenceFitted(name, {"val/accuracy": 0.99}, 1.0))
             return super()._step(work)
 
     plain = Course(tmp_path / "plain.jsonl", spec_of()).play()

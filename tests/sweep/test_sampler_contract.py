@@ -117,7 +117,7 @@ def grown(spec: StudySpec, trials: int, at_once: int = 3) -> list[Event]:
             number = running.pop(order.randrange(at_once))
             state: TrialState = ("complete", "pruned", "complete", "complete", "failed")[number % 5]
             end = told(spec, number, asked[number], state)
-            sampler.add_outcome(end)
+            sampler.history.add_outcome(end)
             story.append(end)
     return story
 
@@ -131,7 +131,7 @@ def replayed(spec: StudySpec, story: list[Event]) -> UntriedSuggestions:
     sampler = UntriedSuggestions(spec)
     for event in story:
         if isinstance(event, ConfigurationOutcome):
-            sampler.add_outcome(event)
+            sampler.history.add_outcome(event)
         else:
             sampler.add_decided_params(event[0], json.loads(json.dumps(event[1])))
     return sampler
@@ -167,7 +167,7 @@ class TestEverySampler:
             case.spec,
             {event.number: event for event in case.history if isinstance(event, ConfigurationOutcome)},
         )
-        trials = replayed(spec, case.history).optuna_trials()
+        trials = list(replayed(spec, case.history).history.trials.values())
         assert [trial.number for trial in trials] == list(range(case.trials))
         for trial in trials:
             end = ends.get(trial.number)
@@ -200,12 +200,12 @@ class TestEverySampler:
         spec, first = case.spec, asked(case.history)[4]
         sampler = UntriedSuggestions(spec)
         sampler.add_decided_params(0, first)
-        sampler.add_outcome(told(spec, 0, first, "complete"))
+        sampler.history.add_outcome(told(spec, 0, first, "complete"))
         params = sampler.suggest_untried_params(1)
         assert params is not None
         assert spec.space.contains(params)
         assert params != first
-        assert [trial.params for trial in sampler.optuna_trials()] == [first, params]
+        assert [trial.params for trial in sampler.history.trials.values()] == [first, params]
 
 
 def test_the_example_of_the_base_class_is_a_sampler(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -270,15 +270,15 @@ def test_the_gaussian_process_goes_on_as_before(given: tuple[str, ...]) -> None:
 def test_what_is_outside_the_space_is_left_out(params: dict[str, Any]) -> None:
     sampler = UntriedSuggestions(spec_of("tpe", CONDITIONAL))
     sampler.add_decided_params(0, params)
-    sampler.add_outcome(ConfigurationOutcome(0, "failed"))
-    assert sampler.optuna_trials() == []
+    sampler.history.add_outcome(ConfigurationOutcome(0, "failed"))
+    assert sampler.history.trials == {}
 
 
 def test_a_complete_trial_without_its_metric_is_no_value() -> None:
     sampler = UntriedSuggestions(spec_of("tpe", MIXED))
     sampler.suggest_untried_params(0)
-    sampler.add_outcome(ConfigurationOutcome(0, "complete"))
-    assert [one.state for one in sampler.optuna_trials()] == [OptunaTrialState.FAIL]
+    sampler.history.add_outcome(ConfigurationOutcome(0, "complete"))
+    assert [one.state for one in sampler.history.trials.values()] == [OptunaTrialState.FAIL]
 
 
 def test_the_end_of_a_trial_is_heard_once() -> None:
@@ -286,9 +286,9 @@ def test_the_end_of_a_trial_is_heard_once() -> None:
     sampler = UntriedSuggestions(spec)
     params = sampler.suggest_untried_params(0)
     assert params is not None
-    sampler.add_outcome(told(spec, 0, params, "pruned"))
-    sampler.add_outcome(told(spec, 0, params, "complete"))
-    assert [one.state for one in sampler.optuna_trials()] == [OptunaTrialState.PRUNED]
+    sampler.history.add_outcome(told(spec, 0, params, "pruned"))
+    sampler.history.add_outcome(told(spec, 0, params, "complete"))
+    assert [one.state for one in sampler.history.trials.values()] == [OptunaTrialState.PRUNED]
 
 
 GP = """

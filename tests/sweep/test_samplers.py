@@ -47,7 +47,7 @@ def searched(sampler: UntriedSuggestions, trials: int, at: int = 0) -> list[dict
         params = sampler.suggest_untried_params(number)
         assert params is not None
         found.append(params)
-        sampler.add_outcome(complete(number, -away(params)))
+        sampler.history.add_outcome(complete(number, -away(params)))
     return found
 
 
@@ -166,7 +166,7 @@ def test_constraints_keep_the_search_where_they_are_kept() -> None:
     for number in range(40):
         params = limited.suggest_untried_params(number) or {}
         inside.append(params["method.alpha"] <= 0.5)
-        limited.add_outcome(complete(number, -away(params), excesses=(params["method.alpha"] - 0.5,)))
+        limited.history.add_outcome(complete(number, -away(params), excesses=(params["method.alpha"] - 0.5,)))
     assert sum(inside[-15:]) > 10
 
 
@@ -181,8 +181,9 @@ def test_choices_that_python_calls_equal_are_told_apart(sampler: str, tmp_path: 
     file.write_text(yaml.safe_dump({"name": "kinds", "method": method, "train": {"epochs": 4}, "search": search}))
     tried, found = UntriedSuggestions(load_study(str(file))), []
     while (params := tried.suggest_untried_params(len(found))) is not None:
-        tried.add_outcome(complete(len(found), float(params["method.rate"] is True)))
+        tried.history.add_outcome(complete(len(found), float(params["method.rate"] is True)))
         found.append(params["method.rate"])
     assert {(type(one), one) for one in found} == {(type(one), one) for one in KINDS}
     assert len(found) == 5
-    assert all(trial.params["method.rate"] is one for trial, one in zip(tried.optuna_trials(), found, strict=True))
+    trials = tried.history.trials.values()
+    assert all(trial.params["method.rate"] is one for trial, one in zip(trials, found, strict=True))

@@ -108,7 +108,7 @@ def test_resumed_at_any_line_replicates_go_on_as_if_never_cut(replicated: Course
 
 def test_optuna_hears_the_mean_once_per_configuration(replicated: Course) -> None:
     record, spec = replicated.record, replicated.spec
-    history = SearchStage(spec, record, EarlyStopping(spec)).optuna_trials()
+    history = list(SearchStage(spec, record, EarlyStopping(spec)).suggestions.history.trials.values())
     states = Counter(trial.state.name for trial in history)
     leaders = list(record.trials_of_stages("baseline", "search"))
     assert states["PRUNED"] == sum(trial.state == "pruned" for trial in leaders)

@@ -446,7 +446,7 @@ def test_texts_with_a_decimal_comma_are_numbers_where_training_said_so(loans: St
     texts = pd.DataFrame({"income": ["1200,5", " - ", "much"], "job": "cook", "owner": "true"})
     plain = predict_rows(classifier, sound, "rows")
     found = predict_rows(TrainedClassifier(told, loans.description_file(0).parent, "cpu"), texts, "rows")
-    assert [row.probabilities for row in found.predictions] == [row.probabilities for row in plain.predictions]
+    assert found.probabilities.tolist() == plain.probabilities.tolist()
     assert list(found.unreadable) == [3]
 
 
@@ -455,5 +455,5 @@ def test_rows_that_pandas_labels_alike_are_classified_each(loans: StudyFolder) -
     classifier = TrainedClassifier.load_from_description(loans.description_file(0), "cpu")
     incomes = ["1200.5", "900", 900.0, 1200.5]
     joined = pd.DataFrame({"income": incomes, "job": "cook", "owner": "true"}, index=[0, 0, 1, 1])
-    one, two, three, four = (row.probabilities for row in predict_rows(classifier, joined, "rows").predictions)
+    one, two, three, four = predict_rows(classifier, joined, "rows").probabilities.tolist()
     assert one == four != two == three

@@ -13,10 +13,11 @@ from torchvision.models import get_model
 
 from study import models
 from study.errors import UserError
-from study.training import Trial, TrialConfig, UnusableCheckpointError
-from study.training.config import TrainOptions
+from study.training.checkpoint import UnusableCheckpointError
+from study.training.config import TrainOptions, TrialConfig
 from study.training.evaluation import build_networks
 from study.training.optimization import make_lr_scheduler, make_optimizer, parameter_groups
+from study.training.trial import Trial
 
 SMALL = "shufflenet_v2_x0_5"
 METHOD = {"name": "cross_entropy"}

@@ -12,9 +12,9 @@ from study import methods
 from study.data.dataset import Dataset, Split
 from study.errors import UserError
 from study.methods import UNKNOWN_LABEL, BatchLabels
-from study.training import Trial, TrialConfig
+from study.training.config import TrialConfig
 from study.training.device import DeviceSplit
-from study.training.trial import labels_known_to_method
+from study.training.trial import Trial, labels_known_to_method
 
 CPU = torch.device("cpu")
 PARTLY = {"name": "fair_sup_con", "bias_source": "some_labels"}

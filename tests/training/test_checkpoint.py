@@ -11,7 +11,9 @@ from helpers import timeless
 from one_trial import config
 
 from study.data import Dataset
-from study.training import Trial, UnusableCheckpointError, checkpoint
+from study.training import checkpoint
+from study.training.checkpoint import UnusableCheckpointError
+from study.training.trial import Trial
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from one_trial import bits, config, saved
 from study.data import Dataset
 from study.ranking.chosen_epoch import BestEpochTracker
 from study.spec.objective import Objective
-from study.training import Trial
+from study.training.trial import Trial
 
 CONFIG = config("train.epochs=4", "train.learning_rate=0.03", "train.final=[knn]")
 

@@ -5,8 +5,8 @@ from helpers import timeless
 from one_trial import config
 
 from study.data import Dataset
-from study.training import Trial
 from study.training.config import depends_on_epoch_count
+from study.training.trial import Trial
 
 
 def sections(*assignments: str) -> dict:

@@ -8,8 +8,13 @@ from small import config, digits
 from torch import nn
 
 from study.data.dataset import Dataset
-from study.training import DivergedError, Trial
-from study.training.diverged import check_features_are_finite, check_loss_is_finite, check_networks_are_finite
+from study.training.diverged import (
+    DivergedError,
+    check_features_are_finite,
+    check_loss_is_finite,
+    check_networks_are_finite,
+)
+from study.training.trial import Trial
 
 CONTRASTIVE = {"name": "eps_sup_info_nce", "temperature": 0.1, "regulariser": "fair_kl", "alpha": 0.1, "lambda": 1.0}
 CLASSIFIER = {"name": "cross_entropy"}

@@ -15,7 +15,7 @@ TRAINS = """
 import sys
 from study import data
 from study.spec import load_study
-from study.training import Trial
+from study.training.trial import Trial
 for optimizer in ("adam", "sgd", "lars"):
     given = ["train.epochs=1", "search.early_stopping={}", f"train.optimizer={optimizer}"]
     spec = load_study("fairkl_digits", given)

@@ -35,8 +35,10 @@ from study.models.network_keys import EARLY_LAYER_MODULES, columns_before_featur
 from study.spec.search_checks import all_trial_faults
 from study.trained.classifier import TrainedClassifier
 from study.trained.description import ModelDescription
-from study.training import Trial, TrialConfig, features, optimization
+from study.training import features, optimization
 from study.training.bias_from_early_layers import infer_bias_classes
+from study.training.config import TrialConfig
+from study.training.trial import Trial
 
 MODEL: dict[str, Any] = {"name": "efficientnet_lite0", "weights": "imagenet", "frozen": True}
 METHOD = {"name": "bias_balanced_cross_entropy"}

@@ -11,8 +11,11 @@ import pytest
 from study.errors import UserError
 from study.ranking.chosen_epoch import BestEpochTracker
 from study.spec.objective import Objective
-from study.training import DivergedError, FunctionTrial, TrainOptions, TrialConfig, UnusableCheckpointError
+from study.training.checkpoint import UnusableCheckpointError
+from study.training.config import TrainOptions, TrialConfig
+from study.training.diverged import DivergedError
 from study.training.function_loading import PICKLE_PREFIX, PICKLED_FUNCTION_FILE, FunctionTrialError, pickle_digest
+from study.training.function_trial import FunctionTrial
 
 WHERE = str(Path(own_functions.__file__).parent)
 NEEDED = ["val/accuracy"]

@@ -13,8 +13,8 @@ from study import data
 from study.data.dataset import Dataset, Facts, Split
 from study.metrics import METRICS
 from study.spec.trial_sections import train_knobs
-from study.training import Trial, TrialConfig
-from study.training.trial import EARLY_LAYERS_SOURCE, GROUP_MODELS, infer_groups
+from study.training.config import TrialConfig
+from study.training.trial import EARLY_LAYERS_SOURCE, GROUP_MODELS, Trial, infer_groups
 
 CPU = torch.device("cpu")
 PLAIN = {"name": "cross_entropy"}

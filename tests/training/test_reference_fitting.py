@@ -27,8 +27,9 @@ from study.methods.reference import REFERENCES, USABLE_REFERENCES
 from study.models.encoder import Network
 from study.models.frozen_networks import LayersOnFrozenNetwork
 from study.models.network_keys import BackboneOptions, HeadOptions
-from study.training import TrainOptions, Trial, TrialConfig
+from study.training.config import TrainOptions, TrialConfig
 from study.training.reference_fitting import REFERENCE_FITTERS, ReferenceRows, fit_reference, measure_reference
+from study.training.trial import Trial
 
 FACTS = Facts(2, 2, (5,), aligned=(0, 1))
 EXACT = 1e-12

@@ -7,7 +7,7 @@ import pytest
 from helpers import timeless
 from small import config, digits
 
-from study.training import Trial
+from study.training.trial import Trial
 
 METHODS = [
     {"name": "learning_from_failure"},

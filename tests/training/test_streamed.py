@@ -7,11 +7,11 @@ from helpers import timeless
 from small import config, digits
 
 from study.data.dataset import Facts, Split
-from study.training import Trial
 from study.training.config import TrainOptions
 from study.training.device import DeviceSplit
 from study.training.evaluation import evaluation_batch_size
 from study.training.loop import StreamedSplit, TrainingLoop
+from study.training.trial import Trial
 
 CPU = torch.device("cpu")
 

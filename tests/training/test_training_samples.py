@@ -8,8 +8,8 @@ import pytest
 from small import config, digits
 
 from study.data.dataset import Split
-from study.training import Trial
 from study.training.loop import append_val_to_train, reduce_to_data_share
+from study.training.trial import Trial
 
 SUPERVISED = {"name": "sup_con"}
 

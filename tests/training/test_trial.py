@@ -18,9 +18,12 @@ from study import data
 from study.data import Dataset, Split
 from study.metrics import available_metrics
 from study.metrics.intervals import is_minimum_over_many_groups
-from study.training import Trial, TrialConfig, UnusableCheckpointError, probes
+from study.training import probes
+from study.training.checkpoint import UnusableCheckpointError
+from study.training.config import TrialConfig
 from study.training.evaluation import FITTED_PROBE_L2
 from study.training.standard_errors import STANDARD_ERROR_FUNCTIONS
+from study.training.trial import Trial
 
 FRESH = """
 # A machine that has PyTorch and nothing of the sweep: what is not there cannot be imported.
@@ -40,7 +43,8 @@ class Absent(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 sys.meta_path.insert(0, Absent())
 from study import data, losses, methods, models
-from study.training import Trial, TrialConfig
+from study.training.config import TrialConfig
+from study.training.trial import Trial
 config = TrialConfig.from_document(json.loads(sys.argv[1]))
 trial = Trial(config, data.load(config.data), "cpu")
 epochs = [{k: v.hex() for k, v in one.items() if k[:4] not in ("time", "spee", "memo")} for one in trial.train_epochs()]

@@ -20,7 +20,7 @@ from study.analysis.tables.printed_grid import ablation_notes, ablation_table
 from study.ranking import Results
 from study.ranking.ablation_steps import (
     Ablation,
-    ablation_trials_by_configuration,
+    ablation_trials,
     includes_choosing_seed,
     requested_ablation,
 )
@@ -108,8 +108,6 @@ def _ablation_method_sentences(results: Results, ablation: Ablation) -> Iterator
     best, before = results.best, ablation.best_configuration_trial.number
     if best and best.trial.number != before:
         yield f"Trial {best.trial.number} leads now; trial {before} did when this was asked for."
-    by_configuration = ablation_trials_by_configuration(results, ablation).values()
-    trials = [trial for by_seed in by_configuration for trial in by_seed.values()]
     planned = len(ablation.configurations) * len(ablation.seeds)
-    if short := planned - sum(trial.state == "complete" for trial in trials):
+    if short := planned - sum(trial.state == "complete" for trial in ablation_trials(results, ablation)):
         yield f"{pluralise(short, 'trial')} of {planned} {'is' if short == 1 else 'are'} not complete."

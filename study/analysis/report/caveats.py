@@ -159,7 +159,7 @@ def caveat_statements(results: Results) -> Iterator[Statement]:
     yield from results.tied_metrics
     is_one = has_single_configuration(results)
     if is_search and best and reference is None and not is_one:
-        yield BaselineMissing.from_spec(spec)
+        yield BaselineMissing(spec)
     if is_search and spec.search.margin and (best or reference):
         if spec.objective.has_several_metrics:
             yield MarginNotApplied("several metrics", spec.metric)

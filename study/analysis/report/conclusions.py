@@ -71,14 +71,10 @@ VALUE_WITHOUT_COMPARISON_TEXTS = {
 class BaselineMissing(Statement):
     """The gain is not known: there is no baseline, or it is planned and not complete."""
 
-    is_planned: bool
-
-    @classmethod
-    def from_spec(cls, spec: StudySpec) -> "BaselineMissing":
-        return cls(spec.search.baseline is not None)
+    spec: StudySpec
 
     def __str__(self) -> str:
-        why = "The baseline is not complete" if self.is_planned else "The study has no baseline"
+        why = "The baseline is not complete" if self.spec.search.baseline is not None else "The study has no baseline"
         return f"{why}, so what the search gained is not known."
 
 
@@ -148,7 +144,7 @@ def conclusion_statements(results: Results) -> list[Statement]:
             *suspicious_result_statements(results, best),
         ]
     first = ValueWithoutComparison("first" if results.references_above_best else "best", best)
-    unknown = [*incumbent_statements(results), BaselineMissing.from_spec(spec)]
+    unknown = [*incumbent_statements(results), BaselineMissing(spec)]
     return [first, *beside, *of_a_rule, *unknown, *suspicious_result_statements(results, best)]
 
 

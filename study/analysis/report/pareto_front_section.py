@@ -61,9 +61,7 @@ class ConfigurationsOnFront(Statement):
                 f"misses {missed}."
             )
         if self.verdict == "one point":
-            others = [
-                _configuration_name(each) for each, _ in self.front if not _is_same_configuration(each, self.chosen[0])
-            ]
+            others = [_configuration_name(each) for each, _ in self.front if each is not self.chosen[0]]
             tied = f", level with {formatting.join_with_and(others)}" if others else ""
             best = f"{chosen} is the best in every metric"
             said = best if self.is_first else f"none is better than {chosen} in any metric"
@@ -212,7 +210,7 @@ def front_statements(results: Results, is_guess: bool = False) -> Iterator[State
         is_guess: see `FrontGainsOverBaseline`.
     """
     spec, front, best, judged = results.spec, results.front, results.ranked_all[0], results.scored_candidates
-    chosen, first = next(pair for pair in front if _is_same_configuration(pair[0], best)), front[0][1]
+    chosen, first = next(pair for pair in front if pair[0] is best), front[0][1]
     rest = [
         score.values_to_maximise
         for _, score in judged
@@ -253,10 +251,6 @@ def _configuration_name(candidate: Candidate) -> str:
     return "the baseline" if candidate.trial.stage == "baseline" else f"trial {candidate.trial.number}"
 
 
-def _is_same_configuration(one: Candidate, other: Candidate) -> bool:
-    return one.trial.number == other.trial.number
-
-
 def _metric_values_text(spec: StudySpec, candidate: Candidate, score: TrialScore) -> str:
     arm = _judged_arm(spec, candidate, score)
     return ", ".join(f"{name} {formatting.format_arm_mean(arm, name)}" for name in spec.objective.metrics)
@@ -291,7 +285,7 @@ def front_table(results: Results) -> "pd.DataFrame":
     where_read = f" {again}" if all(each.confirm_statistics for each in read) else ""
     for (candidate, score), tested in zip(front, arms, strict=True):
         judged = _judged_arm(results.spec, candidate, score)
-        mark = ", chosen" * bool(best and _is_same_configuration(candidate, best))
+        mark = ", chosen" * (candidate is best)
         mark = ", misses the limits by least" if score.total_violation > 0 else mark
         row = {"trial": trial_label(candidate.trial) + mark}
         for name in results.spec.objective.metrics:

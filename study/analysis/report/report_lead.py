@@ -390,8 +390,7 @@ class StudyCost(Statement):
     gpu_hours: float
 
     def __str__(self) -> str:
-        kinds = [f"{self.pruned} pruned"] if self.pruned else []
-        searched = pluralise(self.configurations, "configuration") + "".join(f" ({each})" for each in kinds)
+        searched = pluralise(self.configurations, "configuration") + f" ({self.pruned} pruned)" * (self.pruned > 0)
         other = pluralise(self.further, "further trial") + " on other seeds"
         if not self.configurations:
             other = pluralise(self.further, "final training", "final trainings")

@@ -8,6 +8,7 @@ rather than one call for each case.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from itertools import permutations
 from typing import Literal, NamedTuple
 
@@ -16,19 +17,6 @@ from torch import Tensor
 from torch.nn.functional import conv2d, grid_sample, pad
 
 Operation = Callable[[Tensor, torch.Generator], Tensor]
-
-
-class DeviceConstant:
-    """A tensor that is copied to each device once."""
-
-    def __init__(self, values: Tensor) -> None:
-        self._on = {values.device: values}
-
-    def tensor_on_device(self, device: torch.device) -> Tensor:
-        """Return the tensor on a device; it must not be written."""
-        if device not in self._on:
-            self._on[device] = next(iter(self._on.values())).to(device, non_blocking=True)
-        return self._on[device]
 
 
 def draw_uniform(generator: torch.Generator, *shape: int, low: float = 0.0, high: float = 1.0) -> Tensor:
@@ -211,41 +199,43 @@ def rotate(images: Tensor, degrees: Tensor) -> Tensor:
 RED_LUMINANCE, GREEN_LUMINANCE, BLUE_LUMINANCE = 0.2989, 0.587, 0.114
 COLOUR_CHANGES = BRIGHTNESS_CHANGE, CONTRAST_CHANGE, SATURATION_CHANGE = 0, 1, 2
 COLOUR_CHANGE_ORDERS = list(permutations(COLOUR_CHANGES))
-HUE_OF_CHANNELS = DeviceConstant(2.0 - torch.tensor([0.0, 1 / 3, 2 / 3]))
-"""Turns from red, green and blue on to red on the circle of hues, plus one: positive with any hue and shift."""
+CHANNEL_WEIGHTS_IN_GREY = {1: [1.0], 3: [RED_LUMINANCE, GREEN_LUMINANCE, BLUE_LUMINANCE]}
+"""Weights of the channels in their grey, by their number."""
 MIN_DIVISOR = 1e-12
 
+# Constants are copied to each device once; they must not be written.
 
-def _colour_change_matrices(weights: list[float]) -> DeviceConstant:
+
+@cache
+def hue_of_channels(device: torch.device) -> Tensor:
+    """Return the turns from red, green and blue on to red on the circle of hues, plus one: positive with any shift."""
+    return (2.0 - torch.tensor([0.0, 1 / 3, 2 / 3])).to(device)
+
+
+@cache
+def identity_colour_matrix(channels: int, device: torch.device) -> Tensor:
+    """Return the matrix (C + 1, C) that changes no colour."""
+    return torch.eye(channels + 1, channels).to(device)
+
+
+@cache
+def colour_change_matrices(channels: int, device: torch.device) -> Tensor:
     """Return what each change adds to a colour per unit of its amount, (6, 3, C + 1, C): by order and place.
 
     The orders are `COLOUR_CHANGE_ORDERS`. With a factor of 1 + amount, brightness adds amount * x, contrast amount * (x
     - the image's mean grey), saturation amount * (x - grey). The first C rows multiply the colour, the last the image's
     mean.
-
-    Args:
-        weights: of the channels (C) in their grey.
     """
-    channels = len(weights)
-    grey, itself, nothing = torch.tensor([weights]), torch.eye(channels), torch.zeros(1, channels)
+    grey, itself = torch.tensor([CHANNEL_WEIGHTS_IN_GREY[channels]]), torch.eye(channels)
+    nothing = torch.zeros(1, channels)
     rows = {
         BRIGHTNESS_CHANGE: (itself, nothing),
         CONTRAST_CHANGE: (itself, -grey),
         SATURATION_CHANGE: (itself - grey, nothing),
     }
     changes = {change: torch.cat(parts) for change, parts in rows.items()}
-    return DeviceConstant(
-        torch.stack([torch.stack([changes[change] for change in order]) for order in COLOUR_CHANGE_ORDERS])
-    )
-
-
-COLOUR_EFFECTS_BY_CHANNELS = {
-    1: _colour_change_matrices([1.0]),
-    3: _colour_change_matrices([RED_LUMINANCE, GREEN_LUMINANCE, BLUE_LUMINANCE]),
-}
-IDENTITY_COLOUR_MATRICES = {
-    channels: DeviceConstant(torch.eye(channels + 1, channels)) for channels in COLOUR_EFFECTS_BY_CHANNELS
-}
+    by_order = [torch.stack([changes[change] for change in order]) for order in COLOUR_CHANGE_ORDERS]
+    return torch.stack(by_order).to(device)
 
 
 @dataclass(frozen=True)
@@ -308,8 +298,8 @@ def jitter_colours(images: Tensor, draws: Tensor, order: Tensor, strength: float
         strength, hue: see `ColourJitter`.
     """
     channels, device = images.shape[1], images.device
-    effects = COLOUR_EFFECTS_BY_CHANNELS[channels].tensor_on_device(device).index_select(0, order)
-    identity = IDENTITY_COLOUR_MATRICES[channels].tensor_on_device(device)
+    effects = colour_change_matrices(channels, device).index_select(0, order)
+    identity = identity_colour_matrix(channels, device)
     matrices = torch.addcmul(identity, effects, draws[:3].mT[:, :, None, None], value=strength)
     starts = [len(images) * quarter // 4 for quarter in (3, 2, 1)]
     spare = torch.empty_like(images)
@@ -351,7 +341,7 @@ def shift_hue(images: Tensor, shift: Tensor, unit: float, out: Tensor) -> None:
     sixths = (red - green).add_(chroma, alpha=4.0)
     sixths.lerp_(torch.sub(blue, red, out=other).add_(chroma, alpha=2.0), is_most[:, 1:])
     sixths.lerp_(torch.sub(green, blue, out=other), is_most[:, :1])
-    offset = torch.add(HUE_OF_CHANNELS.tensor_on_device(images.device), shift[:, None], alpha=unit)[:, :, None, None]
+    offset = torch.add(hue_of_channels(images.device), shift[:, None], alpha=unit)[:, :, None, None]
     turns = torch.addcdiv(offset, sixths, chroma, value=1 / 6, out=out)
     rises = turns.frac_().sub_(0.5).abs_().mul_(6.0).sub_(1.0).clamp_(0.0, 1.0)
     torch.addcmul(least, chroma, rises, out=out)

@@ -32,7 +32,8 @@ from study.home import folder
 from study.spec import StudySpec, load_study
 from study.spec.yaml_document import parse_study_yaml
 from study.sweep.search_stage import UntriedSuggestions
-from study.training import DivergedError, Trial
+from study.training.diverged import DivergedError
+from study.training.trial import Trial
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
