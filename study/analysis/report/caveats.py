@@ -2,11 +2,11 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import chain
+from itertools import chain, starmap
 from typing import Literal
 
 from study.analysis.report.conclusions import BaselineMissing, has_single_configuration
-from study.analysis.report.reference_sentences import unfitted_reference_statements
+from study.analysis.report.reference_sentences import ReferenceNotFitted
 from study.analysis.statistics import formatting
 from study.analysis.statistics.debiasing_metrics import cell_sizes_of_arm, statistics_with_sampling_error
 from study.home.record import StudyRecord
@@ -194,7 +194,7 @@ def caveat_statements(results: Results) -> Iterator[Statement]:
         yield FixedRemark(
             "The test split was read in each epoch of every trial (train.report_test). Nothing was chosen by it."
         )
-    yield from unfitted_reference_statements(results)
+    yield from starmap(ReferenceNotFitted, results.failed_references.items())
     for why in dict.fromkeys(trial.test_failure for trial in trials if trial.test_failure):
         yield CouldNotReadTestSplit([trial.number for trial in trials if trial.test_failure == why], why)
     if final and not final.is_fitted_without_seed and len(final.trials) < 2:

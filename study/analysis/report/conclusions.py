@@ -583,9 +583,9 @@ def _debiasing_not_needed_statements(results: Results, reference: Arm, best: Arm
         yield DebiasingNotNeeded(split, aligned.mean, conflicting.mean, best.interval_over_text(spec.metric))
 
 
-def _value_with_seeds_text(arm: Arm, name: str | None = None) -> str:
-    """Return a metric of an arm, by default the study's, and the seeds behind it."""
-    name = name or arm.spec.metric
+def _value_with_seeds_text(arm: Arm) -> str:
+    """Return the study's metric of an arm, and the seeds behind it."""
+    name = arm.spec.metric
     where = "" if arm.is_fitted_without_seed else f" on {formatting.arm_folds_and_seeds_text(arm, name)}"
     return f"{name} {formatting.format_arm_mean(arm, name)}{where}"
 

@@ -301,11 +301,6 @@ class ReferenceNotFitted(Statement):
         return f"The reference {self.reference} could not be fitted: {self.why}"
 
 
-def unfitted_reference_statements(results: Results) -> Iterator[ReferenceNotFitted]:
-    """Yield each reference that could not be fitted."""
-    yield from (ReferenceNotFitted(name, why) for name, why in results.why_references_failed.items())
-
-
 def references_table(results: Results, metrics: list[str]) -> "pd.DataFrame":
     """Return a row of text for the baseline, each reference and the search's best; empty without references."""
     import pandas as pd
