@@ -194,7 +194,7 @@ def caveat_statements(results: Results) -> Iterator[Statement]:
         yield FixedRemark(
             "The test split was read in each epoch of every trial (train.report_test). Nothing was chosen by it."
         )
-    yield from starmap(ReferenceNotFitted, results.failed_references.items())
+    yield from starmap(ReferenceNotFitted, results.why_references_failed.items())
     for why in dict.fromkeys(trial.test_failure for trial in trials if trial.test_failure):
         yield CouldNotReadTestSplit([trial.number for trial in trials if trial.test_failure == why], why)
     if final and not final.is_fitted_without_seed and len(final.trials) < 2:
