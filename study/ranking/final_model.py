@@ -39,7 +39,7 @@ def final_model_trials(results: Results) -> list[TrialRecord]:
     if record.ensemble is None:
         return [best]
     one, joined = mean_score(spec.objective, [best]), spec.objective.score_of_report(record.ensemble.metrics)
-    if one is not None and (joined is None or not _is_better(joined, one)):
+    if one is not None and (joined is None or not _is_score_better_beyond_rounding(joined, one)):
         return [best]
     return [record.trials[number] for number in record.ensemble.trials]
 
@@ -61,7 +61,7 @@ def ensemble_statistics(record: StudyRecord) -> dict[str, SeedStatistics]:
     return {name: statistics_of_single_evaluation(measured.metrics, name, len(measured.trials)) for name in known}
 
 
-def _is_better(one: TrialScore, other: TrialScore) -> bool:
+def _is_score_better_beyond_rounding(one: TrialScore, other: TrialScore) -> bool:
     """Return whether a score is better by the constraints, then by the first metric, beyond the noise of rounding."""
     for ours, theirs in zip(one.first_metric_key, other.first_metric_key, strict=True):
         if not math.isclose(ours, theirs, rel_tol=RELATIVE_TOLERANCE):

@@ -456,7 +456,7 @@ class GainOverBaseline(Statement):
         if not self.is_surpassed and (is_baseline or not spec.is_better(self.difference.value, 0.0)):
             won = "the baseline" if is_baseline else f"trial {self.won}"
             closing = f" The best of the study, which best.yaml holds, is {won}."
-        seeds = _seeds_text(name, self.reference, self.best)
+        seeds = _seeds_of_both_arms_text(name, self.reference, self.best)
         seeds += f", though this does not say that {best} has learned the class" * is_in_doubt
         return f"{first}, chosen by the validation split, {seeds}.{closing}"
 
@@ -474,7 +474,7 @@ class MetricDifferenceToBaseline(Statement):
         if name == best.spec.metric:
             return f"The difference of {best.label} to the baseline in {name}: {self._difference_text()}."
         is_on_same_seeds = best.metric_seeds(name) == best.metric_seeds(best.spec.metric)
-        where = "" if is_on_same_seeds else f" ({_seeds_text(name, reference, best)})"
+        where = "" if is_on_same_seeds else f" ({_seeds_of_both_arms_text(name, reference, best)})"
         return (
             f"On the test split, which was not used to choose, {name} is {formatting.format_arm_mean(best, name)} "
             f"against {formatting.format_arm_mean(reference, name)} of the baseline{where}: {self._difference_text()}"
@@ -590,7 +590,7 @@ def _value_with_seeds_text(arm: Arm) -> str:
     return f"{name} {formatting.format_arm_mean(arm, name)}{where}"
 
 
-def _seeds_text(name: str, reference: Arm, chosen: Arm) -> str:
+def _seeds_of_both_arms_text(name: str, reference: Arm, chosen: Arm) -> str:
     """Return the seeds of both arms, once where they are the same."""
     before, after = reference.metric_seeds(name), chosen.metric_seeds(name)
     if before == after:

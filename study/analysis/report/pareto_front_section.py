@@ -72,7 +72,7 @@ class ConfigurationsOnFront(Statement):
                 said = f"{chosen} alone keeps {limits}"
             elif self.broken:
                 of = f"{self.judged - self.broken} of {where} keep {limits}; of these"
-            return f"{of} {said}{tied}: {_metric_values_text(spec, *self.chosen)}."
+            return f"{of} {said}{tied}: {_candidate_metrics_text(spec, *self.chosen)}."
         names = formatting.join_with_and(_configuration_name(each) for each, _ in self.front)
         return f"No configuration is best in every metric: of {where} the front is {names}."
 
@@ -251,7 +251,7 @@ def _configuration_name(candidate: Candidate) -> str:
     return "the baseline" if candidate.trial.stage == "baseline" else f"trial {candidate.trial.number}"
 
 
-def _metric_values_text(spec: StudySpec, candidate: Candidate, score: TrialScore) -> str:
+def _candidate_metrics_text(spec: StudySpec, candidate: Candidate, score: TrialScore) -> str:
     arm = _judged_arm(spec, candidate, score)
     return ", ".join(f"{name} {formatting.format_arm_mean(arm, name)}" for name in spec.objective.metrics)
 

@@ -27,7 +27,7 @@ class BetterReferenceNotChosen(Statement):
     spec: StudySpec
 
     def __str__(self) -> str:
-        values = _metric_values_text(self.spec, self.reference)
+        values = _reference_metrics_text(self.spec, self.reference)
         return f"{self.reference.name_in_sentence} is better ({values}) and not chosen: {NEEDS_GROUP_TEXT}."
 
 
@@ -73,7 +73,7 @@ class ReferenceIsResult(Statement):
         spec, lead = self.arm.spec, self.lead
         head = (
             f"The result needs no search: {self.reference.name_in_sentence}, with "
-            f"{_metric_values_text(spec, self.reference)}"
+            f"{_reference_metrics_text(spec, self.reference)}"
         )
         if spec.objective.has_several_metrics:
             return f"{head}. It is no worse than {self.arm.label_in_sentence} in any metric, and better in one."
@@ -253,12 +253,14 @@ def reference_statements(results: Results) -> Iterator[Statement]:
                 chosen = replace(arm, n_candidates=results.n_candidates_for(won))
                 yield ResultBesideReference(known, chosen, best, bool(results.references_above_best), ahead)
     above = (other for other in results.references_above_best if other.kind.predicts_by_group)
-    yield from (BetterReferenceNotChosen(other, spec) for other in above if not stays or _is_better(other, stays))
+    yield from (
+        BetterReferenceNotChosen(other, spec) for other in above if not stays or _is_reference_better(other, stays)
+    )
     if unjudged := [one for one in results.references if one.score is None and not one.kind.is_constant]:
         yield ReferencesNotCompared(unjudged, spec.objective.needed_metrics)
 
 
-def _is_better(one: FittedReference, other: FittedReference) -> bool:
+def _is_reference_better(one: FittedReference, other: FittedReference) -> bool:
     return one.score is not None and other.score is not None and is_score_better(one.score, other.score)
 
 
@@ -285,7 +287,7 @@ def _references_ahead(results: Results, metrics: Sequence[str], arm: Arm) -> lis
     return [one for _, one in in_order if one != results.best_reference]
 
 
-def _metric_values_text(spec: StudySpec, of: FittedReference) -> str:
+def _reference_metrics_text(spec: StudySpec, of: FittedReference) -> str:
     return ", ".join(
         f"{name} {formatting.format_metric_value(name, of.metrics.get(name))}" for name in spec.objective.needed_metrics
     )

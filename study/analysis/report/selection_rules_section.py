@@ -20,7 +20,7 @@ def rule_picks_table(spec: StudySpec, table: RulePickResults) -> pd.DataFrame:
     for result in table.results:
         row = _search_columns(spec, result, table.chosen_trial)
         if is_fresh:
-            row |= _fresh_seed_columns(spec, table, result)
+            row |= _pick_fresh_seed_columns(spec, table, result)
         rows.append(row)
     return pd.DataFrame(rows, dtype=object)
 
@@ -42,7 +42,7 @@ def _search_columns(spec: StudySpec, result: RulePickResult, chosen: int | None)
     }
 
 
-def _fresh_seed_columns(spec: StudySpec, table: RulePickResults, result: RulePickResult) -> dict[str, str]:
+def _pick_fresh_seed_columns(spec: StudySpec, table: RulePickResults, result: RulePickResult) -> dict[str, str]:
     metric, on_test = result.pick.rule.objective.metrics[0], result.test_statistics
     seeds = f" ({on_test.count} seeds)" if on_test and on_test.count > 1 else ""
     regret = formatting.MISSING_TEXT

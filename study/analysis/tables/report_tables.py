@@ -148,12 +148,12 @@ def baseline_and_result_table(results: Results, metrics: Sequence[str] | None = 
             row["ensemble"] = formatting.format_metric_value(
                 metric, ensemble[metric].mean if metric in ensemble else None
             )
-        row["seeds"] = " / ".join(dict.fromkeys(_seeds_text(arm, metric) for arm in known.values()))
+        row["seeds"] = " / ".join(dict.fromkeys(_seed_numbers_text(arm, metric) for arm in known.values()))
         rows.append(row)
     return pd.DataFrame(rows)
 
 
-def _seeds_text(arm: Arm, metric: str) -> str:
+def _seed_numbers_text(arm: Arm, metric: str) -> str:
     """Return the seeds behind an arm's value; what needs no search has none."""
     return "no seed" if arm.is_fitted_without_seed else formatting.seed_numbers_text(arm.metric_seeds(metric))
 
