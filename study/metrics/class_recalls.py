@@ -9,7 +9,6 @@ from study.text import list_few_names, quoted
 MAX_LISTED_RECALLS = 20
 """Number of other classes of which a sentence says how many are right."""
 
-
 MIN_THRESHOLD_LOSS = 0.1
 """Balanced accuracy that a threshold must lose, against the best one for this area under the curve, to be told."""
 

@@ -8,9 +8,11 @@ import math
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
+from study.metrics import find_metric, is_gap_metric
+
 if TYPE_CHECKING:
     from study.data.dataset import Facts
-from study.metrics import find_metric, is_gap_metric
+
 
 NORMAL_DEGREES_OF_FREEDOM = 1e6
 """Degrees of freedom at which Student's t is practically the normal distribution."""

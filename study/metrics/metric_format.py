@@ -3,13 +3,14 @@
 import math
 from typing import TYPE_CHECKING
 
+from study.metrics import is_percent_metric
+
 if TYPE_CHECKING:
     pass
-from study.metrics import is_percent_metric
+
 
 UNDEFINED_NUMBER_TEXT = "not defined"
 """Text in place of a number that is not defined."""
-
 
 MIN_SECONDS_WITH_DECIMALS = 0.1
 """Smallest time that three decimals tell to about a hundredth."""

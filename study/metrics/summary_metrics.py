@@ -7,10 +7,8 @@ from study.metrics import add_accuracies_of_log_losses
 SUMMARY_METRICS = ("accuracy", "aligned_accuracy", "conflicting_accuracy", "worst_group_accuracy", "equalized_odds")
 """Metrics that a summary shows beside the study's own: what a gain costs, and where."""
 
-
 RARE_CLASS_SHARE = 0.5
 """Share of an equal part of the samples below which a class is rare: a summary shows the worst class then, too."""
-
 
 MIN_SHOWN_GROUP_SAMPLES = 10
 """Samples of a group from which on its accuracy is shown in a summary: with 4 samples it is 0, 25, 50, 75 or 100%."""

@@ -25,7 +25,6 @@ FIGURE_CAPTIONS = {
 }
 """Captions by figure; what depends on the study is in braces, see `figure_caption`."""
 
-
 RINGS_TEXT = "Each ring is one {}. The tick is the mean, the line one sample standard deviation to each side."
 
 

@@ -14,10 +14,8 @@ if TYPE_CHECKING:
 TARGET_POWER, TARGET_POWER_IN_WORDS = 0.8, "4 of 5 cases"
 """Chance with which a true difference is to come out as clear; the same in words."""
 
-
 SEEDS_CONFIDENCE = 0.9
 """Confidence of the range of seeds needed: each of its ends is wrong in at most 5% of studies."""
-
 
 MAX_SEEDS_NEEDED = 20
 """Largest number of seeds that anybody runs to tell two configurations apart."""
