@@ -1,4 +1,4 @@
-"""The next step with a study, by a stated rule over its numbers; and what that asks: rivals, seeds needed.
+"""The next step with a study, by a stated rule over its numbers.
 
 The steps that apply, in this order; the first is the one to take. Where what needs no search is the study's result,
 to take that comes before what more search may bring:
