@@ -111,19 +111,20 @@ class ReferenceIsResult(Statement):
 
 
 class ReferenceResultOnTest(Statement):
-    """A reference that is the result, beside configurations on the test split, by the metrics that all of them have."""
+    """A reference that is the result, beside configurations on the test split, by the metrics that all of them have.
+
+    Attributes:
+        arms: the reference first.
+    """
 
     metrics: Sequence[str]
-    reference: FittedReference
     arms: Sequence[Arm]
 
     def __str__(self) -> str:
         told = []
         for name in self.metrics:
-            others = [f"{formatting.format_arm_mean(arm, name)} for {arm.label_in_sentence}" for arm in self.arms]
-            value = formatting.format_metric_value(name, self.reference.metrics[name])
-            own = f"{value} for {self.reference.name_in_sentence}"
-            told.append(f"{name} is {formatting.join_with_and([own, *others])}")
+            values = (f"{formatting.format_arm_mean(arm, name)} for {arm.label_in_sentence}" for arm in self.arms)
+            told.append(f"{name} is {formatting.join_with_and(values)}")
         return f"On the test split, which was not used to choose, {'; '.join(told)}."
 
 
@@ -241,10 +242,10 @@ def reference_statements(results: Results) -> Iterator[Statement]:
         leading = arm_of_candidate(spec, lead.candidate).label_in_sentence if lead else ""
         said = ReferenceIsResult(stays, arm, baseline, lead, leading, held.margin if held else 0.0)
         yield said
-        tests = [f"test/{name.split('/')[1]}" for name in spec.objective.metrics]
-        measured = [name for name in tests if stays.metrics.get(name) is not None]
-        if known := [name for name in measured if all(each.metric_statistics(name) for each in said.arms)]:
-            yield ReferenceResultOnTest(known, stays, said.arms)
+        arms = [arm_of_candidate(spec, stays), *said.arms]
+        tests = (f"test/{name.split('/')[1]}" for name in spec.objective.metrics)
+        if known := [name for name in tests if all(each.metric_statistics(name) for each in arms)]:
+            yield ReferenceResultOnTest(known, arms)
     elif best := results.best_reference:
         for split in ("val", "test"):
             names = [f"{split}/{name.split('/')[1]}" for name in spec.objective.metrics]
