@@ -297,19 +297,13 @@ def result_metrics(spec: StudySpec) -> list[str]:
     return [f"{split}/{name}" for name in dict.fromkeys([*own, *beside]) for split in ("val", "test")]
 
 
-def _study_metrics(spec: StudySpec) -> list[str]:
-    """Return the metrics that the study is about, on the test and the validation split."""
-    return [f"{split}/{name.split('/')[1]}" for name in spec.objective.needed_metrics for split in ("test", "val")]
-
-
 def _metrics_to_print(results: Results, arms: Iterable[ArmSummary | None]) -> list[str]:
     """Return the metrics for people: the study's own, and the leading ones that each arm has."""
     of_each = [arm.metrics for arm in arms if arm]
     known = [name for name in of_each[0] if all(name in metrics for metrics in of_each)] if of_each else []
-    beside = list_summary_metrics(
-        results.spec.objective.needed_metrics, known, results.record.group_sample_counts.cells
-    )
-    return list(dict.fromkeys([*_study_metrics(results.spec), *beside]))
+    names = results.spec.objective.needed_metrics
+    own = [f"{split}/{name.split('/')[1]}" for name in names for split in ("test", "val")]
+    return list(dict.fromkeys([*own, *list_summary_metrics(names, known, results.record.group_sample_counts.cells)]))
 
 
 def first_failure_text(record: StudyRecord, name: str) -> str | None:
