@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from study.data.dataset import Facts
-from study.knobs import Knob, Range, SearchRange, Section, read_knobs, to_options, value_or_default
+from study.knobs import Knob, Range, SearchRange, Section, read_knobs, value_or_default
 from study.losses.loss_catalogue import losses_by_name, needs_two_views, parameter_names, required_tensor_names
 from study.methods import debiasing
 from study.methods.method_needs import MethodNeeds
@@ -40,8 +40,6 @@ class ContrastiveOptions:
         clusters: k-means clusters of the continuous attribute, for losses that need classes.
         cross_entropy: cross entropy that is added, on a linear classifier of the features.
         ce_weight: weight of the added cross entropy.
-        classifier_epochs: number of last epochs that train the encoder with cross entropy and the adversary (FSCL Table
-            6).
     """
 
     positives: ViewCount = 1
@@ -50,7 +48,6 @@ class ContrastiveOptions:
     clusters: Annotated[int, Range(low=2), SearchRange(3, 20, paper=(10,))] = 10
     cross_entropy: Literal["none", "plain", "bias_balanced"] = "none"
     ce_weight: Annotated[float, Range(low=0.0)] = 1.0
-    classifier_epochs: Annotated[int, Range(low=1)] = 10
 
 
 def knobs(method: Section) -> Iterator[Knob]:
@@ -70,8 +67,6 @@ def knobs(method: Section) -> Iterator[Knob]:
     if method.get("cross_entropy", "none") != "none":
         yield own["ce_weight"]
     yield from debiasing.adversary_knobs(method, has_stage=True)
-    if method.get("adversary") == "classifier":
-        yield own["classifier_epochs"]
     yield from balance_knobs(method)
     if using := _keys_that_ask_for_bias(method):
         needs_bias = "bias" in required_tensor_names(name)
@@ -91,7 +86,7 @@ def needs(method: Section) -> MethodNeeds:
     asking = ["name"] if "target" in parameter_names(name) and uses_target else []
     asking += [key for key in ("regulariser", "cross_entropy") if method.get(key, "none") != "none"]
     asking += ["adversary"] if method.get("adversary") == "classifier" else []
-    stage_epochs = classifier_stage_epochs(method)
+    stage_epochs = debiasing.classifier_stage_epochs(method)
     return MethodNeeds(
         labels_key=next(iter(asking), None),
         bias_key=keys_for_bias[0] if keys_for_bias else None,
@@ -102,11 +97,6 @@ def needs(method: Section) -> MethodNeeds:
         min_epochs=("classifier_epochs", stage_epochs + 1) if stage_epochs else None,
         total_epochs_key="classifier_epochs" if stage_epochs else None,
     )
-
-
-def classifier_stage_epochs(method: Section) -> int:
-    """Return how many of the last epochs are a classifier stage; 0: there is none."""
-    return to_options(ContrastiveOptions, method).classifier_epochs if method.get("adversary") == "classifier" else 0
 
 
 def _keys_that_ask_for_bias(method: Section) -> list[str]:

@@ -14,8 +14,7 @@ from study.losses.sup_con import sup_con
 from study.methods.base_method import Method, PerSampleBuffer, compute_embeddings
 from study.methods.batch import Batch, BatchLabels
 from study.methods.classifier_methods import LinearClassifier, build_adversary
-from study.methods.contrastive import classifier_stage_epochs
-from study.methods.debiasing import LossTerm, RegularisedLoss, TermWeights, build_regulariser
+from study.methods.debiasing import LossTerm, RegularisedLoss, TermWeights, build_regulariser, classifier_stage_epochs
 from study.methods.loss_diagnostics import LOSS_DIAGNOSTICS
 from study.methods.method_needs import BALANCED_CROSS_ENTROPY, PLAIN_CROSS_ENTROPY, UNKNOWN_LABEL
 from study.models import Network

@@ -190,6 +190,18 @@ class AdversaryOptions:
     adversary_hidden: Annotated[int, Range(low=1)] = 128
 
 
+@dataclass(frozen=True)
+class ClassifierStageOptions:
+    """Key of a stage in which a classifier and an adversary train the encoder on.
+
+    Attributes:
+        classifier_epochs: number of last epochs that train the encoder with cross entropy and the adversary (FSCL Table
+            6).
+    """
+
+    classifier_epochs: Annotated[int, Range(low=1)] = 10
+
+
 def adversary_knobs(method: Section, has_stage: bool) -> list[Knob]:
     """List the keys about an adversary of a `method` section.
 
@@ -200,4 +212,13 @@ def adversary_knobs(method: Section, has_stage: bool) -> list[Knob]:
     keys = [Knob("adversary", Literal[places], "none", False, ADVERSARY_DOC)]
     if method.get("adversary", "none") != "none":
         keys += read_knobs(AdversaryOptions)
+    if method.get("adversary") == "classifier":
+        keys += read_knobs(ClassifierStageOptions)
     return keys
+
+
+def classifier_stage_epochs(method: Section) -> int:
+    """Return how many of the last epochs are a classifier stage; 0: there is none."""
+    if method.get("adversary") != "classifier":
+        return 0
+    return to_options(ClassifierStageOptions, method).classifier_epochs
