@@ -15,16 +15,17 @@ from study.home.ledger_line import Entry
 from study.home.record import StudyRecord, TrialRecord
 from study.knobs import Params, Section, Value, text_list
 from study.metrics import group_names
-from study.ranking import Candidate, Results, ablation_steps, epochs
-from study.ranking.candidates import trial_broken_limits
-from study.ranking.summary import (
+from study.ranking import Candidate, Results, ablation_steps
+from study.ranking.chosen_epoch import metrics_at_chosen_epoch
+from study.ranking.study_summary import (
     ArmSummary,
     result_metric_values,
     result_metrics,
     result_seeds,
-    summarise,
+    summarise_study,
     summary_lines,
 )
+from study.ranking.trial_scores import constraints_broken_by_trial
 from study.spec import StudySpec
 from study.spec.reference_models import REFERENCES
 from study.spec.yaml_document import mapping_or_empty
@@ -117,7 +118,7 @@ def study_run_note(
         texts = ((title, " ".join(sentences)) for title, sentences in parts.items())
         text += [f"**{escape_markdown(title)}.** {escape_markdown(told)}" for title, told in texts]
     elif record.trials and record.state != "running":
-        text += [f"- {escape_markdown(line)}" for line in summary_lines(summarise(results))]
+        text += [f"- {escape_markdown(line)}" for line in summary_lines(summarise_study(results))]
     if links:
         text.append(" · ".join(f"[{escape_markdown(name)}]({address})" for name, address in links.items()))
     return mlflow_runs.truncate_value("\n\n".join(text))
@@ -433,13 +434,13 @@ class EventTranslator:
         goal = self._spec.objective
         if goal.window is None or trial.state == "failed" or not trial.reports:
             return
-        values = epochs.chosen_metrics(goal, trial)
+        values = metrics_at_chosen_epoch(goal, trial)
         chosen = {f"chosen/{name}": values[name] for name in values if name == "epoch" or name.startswith("val/")}
         self._add_metrics(str(trial.number), chosen, time, trial.n_epochs)
 
     def _tag_broken_constraints(self, trial: TrialRecord) -> None:
         """Tag a complete trial with the limits that it breaks, as MLflow's order of runs knows none."""
-        if broken := trial_broken_limits(self._spec.objective, trial):
+        if broken := constraints_broken_by_trial(self._spec.objective, trial):
             self._set_tags(str(trial.number), {BROKEN_LIMITS_TAG: ", ".join(map(str, broken))})
 
     def _add_seed_statistics(self, trial: TrialRecord, time: float) -> None:
@@ -508,7 +509,7 @@ class EventTranslator:
         Args:
             values: of all results, as WHO/SPLIT/NAME; `news`: those that differ from what MLflow has.
         """
-        arms = summarise(found).arms
+        arms = summarise_study(found).arms
         if "final" in arms:
             self._set_tags(STUDY_RUN_KEY, {RESULT_TAG: "true"})
         for who, note in RESULT_NOTES.items():
