@@ -198,7 +198,7 @@ def summarise_study(results: Results) -> StudySummary:
     """Summarise a study's results: state, trials by state, baseline and best with their metrics."""
     spec, record, goal = results.spec, results.record, results.spec.objective
     trials = record.trials.values()
-    baseline, leads = (_summarise_candidate(spec, one) if one else None for one in (results.baseline, results.best))
+    baseline, leads = (summarise_candidate(spec, one) if one else None for one in (results.baseline, results.best))
     best = _summarise_reference(results, results.reference_as_result) if results.reference_as_result else leads
     is_final, several = spec.final_seeds is not None, goal.has_several_metrics
     final = _summarise_trials(spec, results.final_training_trials) if is_final else None
@@ -268,17 +268,16 @@ def result_metric_values(results: Results) -> dict[str, float]:
     For a final training and its ensemble every metric; for a study those of `result_metrics`, of the baseline and the
     best. Where the best is a reference, what leads the search is `search`.
     """
-    is_final = results.spec.final_seeds is not None
-    values = {
-        f"{who}/{name}": value
-        for who, arm in summarise_study(results).arms.items()
-        for name in (arm.metrics if is_final else result_metrics(results.spec))
-        if (value := arm.metrics.get(name))
-    }
+    arms = summarise_study(results).arms.items()
+    return {f"{who}/{name}": value for who, arm in arms for name, value in arm_result_values(results, arm).items()}
+
+
+def arm_result_values(results: Results, arm: ArmSummary) -> dict[str, float]:
+    """Return mean and sample standard deviation over seeds of one arm, as SPLIT/NAME and SPLIT/NAME_sd."""
+    names = result_metrics(results.spec) if results.spec.final_seeds is None else arm.metrics
+    known = {name: value for name in names if (value := arm.metrics.get(name))}
     numbers = {
-        f"{name}{suffix}": one
-        for name, value in values.items()
-        for one, suffix in ((value.mean, ""), (value.sd, "_sd"))
+        f"{name}{end}": one for name, value in known.items() for end, one in (("", value.mean), ("_sd", value.sd))
     }
     return {name: float(number) for name, number in numbers.items() if number is not None}
 
@@ -440,7 +439,8 @@ def _chosen_epoch_lines(summary: StudySummary) -> list[str]:
     return [f"values are those {summary.epoch}: {chosen}{of_ensemble}"]
 
 
-def _summarise_candidate(spec: StudySpec, candidate: Candidate) -> ArmSummary:
+def summarise_candidate(spec: StudySpec, candidate: Candidate) -> ArmSummary:
+    """Summarise a configuration, over the trials that ran again on fresh seeds if there are any."""
     violation = (candidate.confirmed_score or candidate.score).total_violation
     told = _summarise_trials(spec, candidate.confirm_trials or candidate.replicates, candidate.joined_folds)
     of_trial = candidate.trial
