@@ -41,7 +41,7 @@ def placement_on_resume(folder: StudyFolder, record: StudyRecord, assignments: I
     for key, value, place in [*last, *changed]:
         document.override_key(key, value, place)
     apply_profile(document, None)
-    told = check_and_complete_document(document)
+    told = check_and_complete_document(document, has_begun=True)
     if (told.resources.gpu > 0) is not (spec.resources.gpu > 0):
         one, other = ("a GPU", "the CPU") if spec.resources.gpu else ("the CPU", "a GPU")
         raise UserError(

@@ -8,13 +8,14 @@ Values that agree in `SIGNIFICANT_DIGITS` digits are equal: means over seeds dif
 their sums, which must not decide who leads, leaves a front or breaks a limit.
 """
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from study.metrics import format_metric
+from study.metrics import METRICS, format_metric
 
 CONSTRAINT_PATTERN = re.compile(r"\s*([\w/]+)\s*(<=|>=)\s*([-+.\deE]+)\s*")
 
@@ -58,6 +59,28 @@ class MetricConstraint:
         """Return the limit with what misses it by so much: `val/equalized_odds <= 0.05 by 0.2 (it has 0.250)`."""
         value = self.limit + violation if self.comparison == "<=" else self.limit - violation
         return f"{self} by {violation:.4g} (it has {format_metric(self.metric, value)})"
+
+    def why_pointless(self) -> str | None:
+        """Return why no value, or every value, of the metric keeps the limit.
+
+        None where some do, or where the metric is not in the table, so that its range is not known.
+        """
+        metric = METRICS.get(self.metric.removeprefix("val/"))
+        if metric is None:
+            return None
+        least = -math.inf if metric.min_value is None else metric.min_value
+        most = math.inf if metric.max_value is None else metric.max_value
+        above = self.comparison == ">="
+        if self.limit > most if above else self.limit < least:
+            who = "no value keeps it"
+        elif self.limit <= least if above else self.limit >= most:
+            who = "every value keeps it"
+        else:
+            return None
+        between = f"between {least:g} and {most:g}" if math.isfinite(most) else f"{least:g} or more"
+        is_percent = metric.unit == "share" and 1 <= self.limit <= 100
+        meant = f"; {self.limit:g}% is {self.limit / 100:g}" * is_percent
+        return f"{who}: {self.metric} is {between}{meant}"
 
     def __str__(self) -> str:
         return f"{self.metric} {self.comparison} {self.limit:g}"
