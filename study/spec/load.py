@@ -69,12 +69,13 @@ def check_search_metrics(spec: StudySpec, problems: ProblemCollector) -> None:
             problems.add_problem(at, f"{name!r} given. {_metric_hint(name, valid)}")
 
 
-def _check_limits_tell_values_apart(spec: StudySpec, problems: ProblemCollector) -> None:
-    """Check that some values of each limited metric keep its limit and others do not.
+def _check_limits_within_range(spec: StudySpec, problems: ProblemCollector) -> None:
+    """Check that each limit is within its metric's range.
 
-    A function of the user's own may mean something else by a metric's name.
+    A function of the user's own may mean something else by a metric's name. An exported configuration, which may be an
+    earlier version's, is taken.
     """
-    for index, limit in enumerate([] if spec.function else spec.objective.constraints):
+    for index, limit in enumerate([] if spec.function or spec.origin else spec.objective.constraints):
         if why := limit.why_pointless():
             problems.add_problem(("search", "constraints", str(index)), f"'{limit}' given: {why}")
 
@@ -395,7 +396,7 @@ def check_and_complete_document(
     _check_data_sets(spec, problems)
     check_search_metrics(spec, problems)
     if not has_begun:
-        _check_limits_tell_values_apart(spec, problems)
+        _check_limits_within_range(spec, problems)
     check_references(spec, problems)
     if why := single_bias_class_fault(spec):
         problems.add_problem(("data", "bias"), why)

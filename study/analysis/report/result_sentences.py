@@ -25,6 +25,7 @@ from study.analysis.statistics.next_step import (
     predict_command,
 )
 from study.analysis.statistics.range_edges import RangeEdge, find_range_edges
+from study.analysis.statistics.unkept_limits import find_unkept_limits
 from study.home.events import ParamValues
 from study.metrics.worst_group_statement import WorstGroup
 from study.ranking import Results
@@ -68,6 +69,7 @@ def lead_statements(results: Results) -> dict[str, list[Statement]]:
     is_compared = not results.spec.varied_data_keys
     parts: dict[str, list[Statement]] = {
         "Result": [
+            *filter(None, [find_unkept_limits(results)]),
             *conclusion_statements(results),
             *limit_statements(results),
             *limits_broken_on_fresh_seeds(results),
