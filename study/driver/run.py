@@ -11,7 +11,7 @@ from study.cluster.log_share import share_study_while_running
 from study.cluster_access import check_cluster_address
 from study.commands import ablate_study, check_metrics, extend_study, final_training
 from study.commands.ablate_study import AblationRequest
-from study.commands.changes_on_resume import placement_on_resume
+from study.commands.changes_on_resume import changes_since_begin, check_study_is_new, placement_on_resume
 from study.commands.delete import delete_study
 from study.commands.fetch import check_not_running_at_origin
 from study.commands.own_functions import check_and_pickle_function
@@ -96,7 +96,7 @@ def run_new_study(
         StartInterruptedError: a signal came before the driver had the study.
     """
     with message_on_interrupt():
-        home.check_name_is_free(spec.name)
+        check_study_is_new(home, spec)
         _check_trial_fits(home, spec, address)
         check_metrics.check_study_metrics(spec)
         datasets = load_datasets(spec, view)
@@ -141,7 +141,11 @@ def start_or_resume(
     if existing is None:
         return run_new_study(home, spec, view, address, shared, function)
     if existing.load_checked_spec().hash != spec.hash:
-        raise UserError(f"{spec.name}: another study of that name is in {home.path}. Run this under another: --name")
+        changed = changes_since_begin(existing, spec)
+        raise UserError(
+            f"{spec.name}: another study of that name is in {home.path}. Run this under another: --name. What is given "
+            f"now differs from what {spec.name} began with: {changed}"
+        )
     record = StudyRecord.load(existing.ledger_file)
     if extend_study.has_only_failures_left(Results(spec, record)) or (
         record.state == "complete" and not MlflowTracker(home, existing, spec).is_behind

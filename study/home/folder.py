@@ -284,8 +284,11 @@ class Home:
         """Return the folder of a study; None where there is none of this name."""
         return next((folder for folder in self.list_studies() if folder.name == name), None)
 
-    def check_name_is_free(self, name: str) -> None:
+    def check_name_is_free(self, name: str, changed: str = "") -> None:
         """Refuse a name that is taken, by a study or by the home itself.
+
+        Args:
+            changed: what differs from what the study of that name began with; empty: nothing, or that is not known.
 
         Raises:
             UserError: says how to go on with that study, or to run another one beside it; or the name cannot be a
@@ -298,9 +301,11 @@ class Home:
         if self.path / name in own_files:
             raise UserError(f"{name}: is the home's own in {self.path}. Another name: --name {self._unused_name(name)}")
         if (self.path / name).exists():
+            differs = f" What is given now differs from what {name} began with: {changed}." if changed else ""
+            anew, as_began = ("it as it is now", " as it began") if changed else ("it anew", "")
             raise UserError(
-                f"{name}: exists already in {self.path}. Go on with it: study resume {name}. "
-                f"Run it anew under another name: --name {self._unused_name(name)}"
+                f"{name}: exists already in {self.path}.{differs} Go on with it{as_began}: study resume {name}. "
+                f"Run {anew} under another name: --name {self._unused_name(name)}"
             )
         self.check_writable()
 
