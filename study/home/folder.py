@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import tempfile
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC
 from pathlib import Path
@@ -21,6 +22,7 @@ from study.files import PRIVATE_FILE_MODE, as_user_error_if_unwritable, parse_js
 from study.home.ledger import Ledger
 from study.spec import StudySpec, load_resolved, load_resolved_and_check
 from study.spec.load import check_study_name
+from study.spec.yaml_document import STUDY_FILE_SUFFIXES, read_study_file
 from study.text import format_time, shell_command
 from study.training import function_loading
 
@@ -272,6 +274,7 @@ class Home:
             StudyNotFoundError: there is none; says which there are.
             UserError: the name cannot be a study's, or the home is of another format.
         """
+        self._refuse_study_file(name)
         check_study_name(name)
         self._refuse_symlink(name)
         names = [folder.name for folder in self.list_studies()]
@@ -350,6 +353,21 @@ class Home:
             with as_user_error_if_unwritable(self.path, ANOTHER_HOME_REMEDY):
                 raise error
         return folder
+
+    def _refuse_study_file(self, given: str) -> None:
+        """Refuse a study file where the name of a study is wanted, and say which study that is."""
+        path = Path(given)
+        if path.suffix not in STUDY_FILE_SUFFIXES or self.study_or_none(given):
+            return
+        meant = [path.stem, path.parent.name]  # studies/k3/best.yaml is of k3
+        with suppress(UserError):
+            if path.is_file():
+                meant.insert(0, str(read_study_file(path).values.get("name")))
+        why = "a study file; what is wanted is the name of a study"
+        if folder := next((folder for each in meant if (folder := self.study_or_none(each))), None):
+            raise StudyNotFoundError(f"{given}: {why}: {folder.name}")
+        if path.is_file():
+            raise StudyNotFoundError(f"{given}: {why}, and none of {self.path} began with it: study run {given}")
 
     def _refuse_symlink(self, name: str) -> None:
         """Refuse a link with a study's name: its target would be renamed, removed or written instead."""
