@@ -16,7 +16,8 @@ from study.home.record import TrialRecord
 from study.metrics import Direction
 from study.ranking import Candidate, Results
 from study.spec import StudySpec, objective
-from study.spec.objective import MetricConstraint, Objective, TrialScore
+from study.spec.constraints import MetricConstraint
+from study.spec.objective import Objective, TrialScore
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,7 @@ def _parse_limit(spec: StudySpec, text: str) -> MetricConstraint:
         limit = MetricConstraint.from_text(text)
     except ValueError as error:
         raise UserError(f"--where: {text!r} given, {error}") from None
-    if not spec.function and (why := limit.why_pointless()):
+    if not spec.training_function and (why := limit.why_pointless()):
         raise UserError(f"--where: {text!r} given: {why}")
     return limit
 
@@ -182,5 +183,5 @@ def _no_match_message(spec: StudySpec, goal: Objective, scored: Sequence[tuple[C
     limits = " and ".join(map(str, goal.constraints))
     return (
         f"{spec.name}: none of {len(scored)} complete configurations keeps {limits}. Trial {candidate.trial.number} "
-        f"comes closest ({values_text}): it misses {goal.missed_limits_text(score)}"
+        f"comes closest ({values_text}): it misses {goal.broken_constraints_text(score)}"
     )

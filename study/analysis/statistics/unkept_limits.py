@@ -26,9 +26,9 @@ class NoConfigurationKeepsLimits(Statement):
 
     def __str__(self) -> str:
         limits, [by, *others] = self.goal.constraints, self.score.constraint_violations
-        has = f"misses {self.goal.missed_limits_text(self.score)}"
+        has = f"misses {self.goal.broken_constraints_text(self.score)}"
         if not others:
-            has = f"has {format_metric(limits[0].metric, limits[0].value_missing_by(by))}"
+            has = f"has {format_metric(limits[0].metric, limits[0].value_at_violation(by))}"
         nor = f" What needs no search does not keep {'them' if others else 'it'}, either." * self.with_references
         kept = formatting.join_with_and(map(str, limits))
         return f"No configuration keeps {kept}{self.where}; the nearest, {self.nearest.label_in_sentence}, {has}.{nor}"
