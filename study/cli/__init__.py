@@ -30,7 +30,14 @@ from typer.core import TyperGroup
 from study import writable_folders
 from study.cli import cluster, help, models, preparing, run_commands, study_commands
 from study.cluster import job_answer
-from study.errors import StartInterruptedError, StudyStoppedError, UserError, disk_remedy, find_disk_error
+from study.errors import (
+    StartInterruptedError,
+    StudyStoppedError,
+    UserError,
+    closest_spellings,
+    disk_remedy,
+    find_disk_error,
+)
 from study.text import print_text
 from study.upstream import interrupt
 from study.upstream.logging import is_verbose, show_library_messages
@@ -63,6 +70,39 @@ class SuggestingCommandGroup(TyperGroup):
             return super().invoke(ctx)
         except typer.BadParameter as refused:
             raise _as_user_error(refused) or refused from None
+        except UsageError as refused:
+            _suggest_option(refused)
+            raise
+
+
+UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+"""Error of what was typed; Typer does not give it by name."""
+
+
+def _suggest_option(refused: Any) -> None:
+    """Say in an error which option is meant by one that there is not, or which key of a study file."""
+    typed, ctx = getattr(refused, "option_name", None), refused.ctx
+    if typed is None or ctx is None or not typed.startswith("--"):
+        return
+    word = typed.removeprefix("--")
+    names = [name for param in ctx.command.params for name in param.opts if name.startswith("--")]
+    meant = {name.removeprefix("--"): name for name in names}
+    if not (near := closest_spellings(word, meant)) and "--set" in names:
+        meant = {key.split(".")[-1]: f"--set {key}=..." for key in _keys_to_set()}
+        near = closest_spellings(word.replace("-", "_"), meant)
+    if near:
+        refused.message, refused.possibilities = f"No such option: {typed}. Did you mean {meant[near[0]]!r}?", None
+
+
+def _keys_to_set() -> list[str]:
+    """Return the keys of a study file that users may take for options; of two of one name the last is meant."""
+    from study.knobs import read_knobs
+    from study.spec.schema import SearchOptions, TrialResources
+    from study.training.config import TrainOptions
+
+    search = [f"search.{key}" for key in SearchOptions.model_fields]
+    resources = [f"resources.{key}" for key in TrialResources.model_fields]
+    return [*search, *resources, *(f"train.{knob.key}" for knob in read_knobs(TrainOptions))]
 
 
 def _as_user_error(refused: typer.BadParameter) -> UserError | None:

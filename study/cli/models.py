@@ -79,6 +79,7 @@ def train(
 ) -> None:
     """Train what a study chose, by its name or best.yaml, on several seeds. Example: study train mine --epochs 40"""
     from study.commands.final_training import (
+        check_has_result,
         default_final_seeds,
         export_baseline_spec,
         final_training_spec,
@@ -112,6 +113,8 @@ def train(
     from study.driver import run as running
     from study.spec import load_study
 
+    if not baseline:
+        check_has_result(home, spec)
     spec = _tell_best(spec, best)
     given = export_baseline_spec(home, spec, changes) if baseline else load_study(spec, changes, one_trial=True)
     study = final_training_spec(given, asked or default_final_seeds(home, given, name, with_val), name, with_val)

@@ -1,16 +1,18 @@
 """What may change when a study goes on: where its trials run and how many at once, not what they compute."""
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from study.errors import UserError
-from study.home.folder import StudyFolder
+from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
-from study.knobs import Scalar
+from study.knobs import Scalar, Value
 from study.ranking import Results
 from study.spec.load import check_and_complete_document
-from study.spec.study_spec import PLACEMENT_KEYS
+from study.spec.study_spec import PLACEMENT_KEYS, StudySpec
 from study.spec.yaml_document import apply_profile, parse_assignment, read_study_file
+from study.text import flatten_mapping, format_parameter, shorten_text
 
 REMEDY_BY_KEY = {
     "search.trials": "More configurations: study resume {name} --trials +50",
@@ -41,7 +43,7 @@ def placement_on_resume(folder: StudyFolder, record: StudyRecord, assignments: I
     for key, value, place in [*last, *changed]:
         document.override_key(key, value, place)
     apply_profile(document, None)
-    told = check_and_complete_document(document)
+    told = check_and_complete_document(document, has_begun=True)
     if (told.resources.gpu > 0) is not (spec.resources.gpu > 0):
         one, other = ("a GPU", "the CPU") if spec.resources.gpu else ("the CPU", "a GPU")
         raise UserError(
@@ -72,6 +74,36 @@ def placement_change_lines(told: Mapping[str, PlacementChange]) -> list[str]:
     """Return the line that tells a user of changed keys; empty where none was changed."""
     words = [f"{key} {_value_text(value.now)} (in its file {_value_text(value.file)})" for key, value in told.items()]
     return [f"placement {', '.join(words)}"] if words else []
+
+
+MAX_NAMED_CHANGES = 6
+"""Largest number of keys that a message names as changed."""
+
+
+def changes_since_begin(folder: StudyFolder, spec: StudySpec) -> str:
+    """Return what differs in a study file from what its study began with: `train.epochs 200 -> 7`; empty: nothing."""
+    began, now = (flatten_mapping(each.to_document()) for each in (folder.load_spec(), spec))
+    keys = [key for key in dict.fromkeys([*began, *now]) if began.get(key) != now.get(key)]
+    told = [f"{key} {_shown(began, key)} -> {_shown(now, key)}" for key in keys]
+    more = f" and {len(told) - MAX_NAMED_CHANGES} more" if len(told) > MAX_NAMED_CHANGES else ""
+    return f"{', '.join(told[:MAX_NAMED_CHANGES])}{more}"
+
+
+def check_study_is_new(home: Home, spec: StudySpec) -> None:
+    """Refuse a name that is taken, and say what differs where it is that of a study that began otherwise.
+
+    Raises:
+        UserError: see `study.home.folder.Home.check_name_is_free`.
+    """
+    folder, changed = home.study_or_none(spec.name), ""
+    if folder is not None:
+        with suppress(UserError):  # a study that cannot be read, whose name is refused all the same
+            changed = changes_since_begin(folder, spec)
+    home.check_name_is_free(spec.name, changed)
+
+
+def _shown(values: Mapping[str, Value], key: str) -> str:
+    return shorten_text(format_parameter(values[key])) if key in values else "not given"
 
 
 def _refusal_message(key: str, name: str) -> str:

@@ -95,6 +95,28 @@ def find_exported_file(home: Home, name: str) -> Path | None:
     return folder.best_file if folder and folder.best_file.is_file() else None
 
 
+def check_has_result(home: Home, name: str) -> None:
+    """Refuse the name of a study of this home that has not chosen anything yet, or is a final training itself.
+
+    Raises:
+        UserError: says how it gets a result.
+    """
+    if (folder := home.study_or_none(name)) is None or folder.best_file.is_file():
+        return
+    if folder.load_spec().final_seeds is not None:
+        what = "is a final training itself. study train takes the study, or the file, that it was trained from"
+        raise UserError(f"{name}: {what}")
+    remedies = {
+        "new": ("has not begun", ("resume", name)),
+        "running": ("is running", ("attach", name)),
+        "interrupted": ("is interrupted", ("resume", name)),
+        "failed": ("has failed", ("resume", name, "--failed")),
+    }
+    if found := remedies.get(StudyRecord.load(folder.ledger_file).state):
+        state, command = found
+        raise UserError(f"{name}: {state} and has no result yet: {shell_command(*command)}")
+
+
 def export_baseline_spec(home: Home, name: str, changes: Sequence[str] = ()) -> StudySpec:
     """Return the baseline of a study, or else of a study file, as a file of one trial, like an exported one.
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from study.cluster.log_share import share_study_while_running
 from study.commands import check_metrics, extend_study, final_training
+from study.commands.changes_on_resume import changes_since_begin, check_study_is_new
 from study.commands.delete import delete_study
 from study.commands.training_functions import check_and_pickle_function
 from study.driver.interrupt_messages import (
@@ -91,7 +92,7 @@ def run_new_study(
         StartInterruptedError: a signal came before the driver had the study.
     """
     with message_on_interrupt():
-        home.check_name_is_free(spec.name)
+        check_study_is_new(home, spec)
         check_trial_fits(home, spec, address)
         check_metrics.check_study_metrics(spec)
         datasets = load_study_datasets(spec, view)
@@ -136,7 +137,11 @@ def start_or_resume(
     if existing is None:
         return run_new_study(home, spec, view, address, shared, function)
     if existing.load_checked_spec().hash != spec.hash:
-        raise UserError(f"{spec.name}: another study of that name is in {home.path}. Run this under another: --name")
+        changed = changes_since_begin(existing, spec)
+        raise UserError(
+            f"{spec.name}: another study of that name is in {home.path}. Run this under another: --name. What is given "
+            f"now differs from what {spec.name} began with: {changed}"
+        )
     record = StudyRecord.load(existing.ledger_file)
     if extend_study.has_only_failures_left(Results(spec, record)) or (
         record.state == "complete" and not MlflowTracker(home, existing, spec).is_behind

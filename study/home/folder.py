@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import tempfile
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC
 from pathlib import Path
@@ -21,6 +22,7 @@ from study.files import PRIVATE_FILE_MODE, as_user_error_if_unwritable, parse_js
 from study.home.ledger import Ledger
 from study.spec import StudySpec, load_resolved, load_resolved_and_check
 from study.spec.load import check_study_name
+from study.spec.yaml_document import STUDY_FILE_SUFFIXES, read_study_file
 from study.text import format_time, shell_command
 from study.training import function_loading
 
@@ -272,6 +274,7 @@ class Home:
             StudyNotFoundError: there is none; says which there are.
             UserError: the name cannot be a study's, or the home is of another format.
         """
+        self._refuse_study_file(name)
         check_study_name(name)
         self._refuse_symlink(name)
         names = [folder.name for folder in self.list_studies()]
@@ -284,8 +287,11 @@ class Home:
         """Return the folder of a study; None where there is none of this name."""
         return next((folder for folder in self.list_studies() if folder.name == name), None)
 
-    def check_name_is_free(self, name: str) -> None:
+    def check_name_is_free(self, name: str, changed: str = "") -> None:
         """Refuse a name that is taken, by a study or by the home itself.
+
+        Args:
+            changed: what differs from what the study of that name began with; empty: nothing, or that is not known.
 
         Raises:
             UserError: says how to go on with that study, or to run another one beside it; or the name cannot be a
@@ -298,9 +304,11 @@ class Home:
         if self.path / name in own_files:
             raise UserError(f"{name}: is the home's own in {self.path}. Another name: --name {self._unused_name(name)}")
         if (self.path / name).exists():
+            differs = f" What is given now differs from what {name} began with: {changed}." if changed else ""
+            anew, as_began = ("it as it is now", " as it began") if changed else ("it anew", "")
             raise UserError(
-                f"{name}: exists already in {self.path}. Go on with it: study resume {name}. "
-                f"Run it anew under another name: --name {self._unused_name(name)}"
+                f"{name}: exists already in {self.path}.{differs} Go on with it{as_began}: study resume {name}. "
+                f"Run {anew} under another name: --name {self._unused_name(name)}"
             )
         self.check_writable()
 
@@ -345,6 +353,21 @@ class Home:
             with as_user_error_if_unwritable(self.path, ANOTHER_HOME_REMEDY):
                 raise error
         return folder
+
+    def _refuse_study_file(self, given: str) -> None:
+        """Refuse a study file where the name of a study is wanted, and say which study that is."""
+        path = Path(given)
+        if path.suffix not in STUDY_FILE_SUFFIXES or self.study_or_none(given):
+            return
+        meant = [path.stem, path.parent.name]  # studies/k3/best.yaml is of k3
+        with suppress(UserError):
+            if path.is_file():
+                meant.insert(0, str(read_study_file(path).values.get("name")))
+        why = "a study file; what is wanted is the name of a study"
+        if folder := next((folder for each in meant if (folder := self.study_or_none(each))), None):
+            raise StudyNotFoundError(f"{given}: {why}: {folder.name}")
+        if path.is_file():
+            raise StudyNotFoundError(f"{given}: {why}, and none of {self.path} began with it: study run {given}")
 
     def _refuse_symlink(self, name: str) -> None:
         """Refuse a link with a study's name: its target would be renamed, removed or written instead."""

@@ -64,7 +64,7 @@ def select_candidates(results: Results, choice: CandidateSelection) -> list[Cand
     if choice.trial is not None:
         return [_candidate_of_trial(results, results.ranked_all, choice.trial)]
     ranked = results.ranked_all
-    limits = [_parse_constraint(text) for text in choice.where]
+    limits = [_parse_constraint(spec, text) for text in choice.where]
     metrics = tuple(choice.pareto) or ((choice.by,) if choice.by else spec.objective.metrics)
     _check_metrics(spec, ranked, [*metrics, *(limit.metric for limit in limits)])
     directions = tuple(_metric_direction(spec, name) for name in metrics)
@@ -124,11 +124,14 @@ def _check_selection(choice: CandidateSelection) -> None:
                 raise UserError(f"{flag}, {excluded}: give one of them, not both")
 
 
-def _parse_constraint(text: str) -> MetricConstraint:
+def _parse_constraint(spec: StudySpec, text: str) -> MetricConstraint:
     try:
-        return MetricConstraint.from_text(text)
+        limit = MetricConstraint.from_text(text)
     except ValueError as error:
         raise UserError(f"--where: {text!r} given, {error}") from None
+    if not spec.training_function and (why := limit.why_pointless()):
+        raise UserError(f"--where: {text!r} given: {why}")
+    return limit
 
 
 def _check_metrics(spec: StudySpec, ranked: Iterable[Candidate], names: Iterable[str]) -> None:

@@ -207,7 +207,10 @@ class Results:
 
     @property
     def reference_as_result(self) -> FittedReference | None:
-        """The reference that is the study's result, as no configuration is better by more than the margin."""
+        """The reference that is the study's result, as no configuration is better by more than the margin.
+
+        One that breaks the limits is never the result.
+        """
         chosen = self._standing_with_references.chosen if self._standing_with_references else None
         return chosen if isinstance(chosen, FittedReference) else None
 
@@ -215,11 +218,13 @@ class Results:
     def references_above_best(self) -> list[FittedReference]:
         """The references above the leading configuration, which is then not the best.
 
-        First the one that is the study's result, if any, then those that are better than that configuration.
+        First the one that is the study's result, if any, then those that are better than that configuration and keep
+        the limits.
         """
         won, stays = self.best, self.reference_as_result
         score = won and (won.confirmed_score if self.is_confirmed else won.score)
-        found = [one for one in self.references if score and one.score and is_score_better(one.score, score)]
+        keeping = [(one, own) for one in self.references if (own := one.score) and not own.total_violation]
+        found = [one for one, own in keeping if score and is_score_better(own, score)]
         return [*([stays] if stays else []), *(one for one in found if one != stays)]
 
     @property
@@ -327,14 +332,16 @@ class Results:
         """The standing with the best fitted reference added to the incumbents, of which it does not need another.
 
         With several metrics, only a reference that is better in every one than what is chosen of the front. None
-        without such a reference.
+        without such a reference, or where it breaks the limits: that it does so by less says nothing for it.
         """
         reference = self.best_reference
-        if reference is None or not self.spec.objective.has_several_metrics:
-            return None if reference is None else self._compare_with_references(reference)
+        if reference is None or reference.score is None or reference.score.total_violation:
+            return None
+        if not self.spec.objective.has_several_metrics:
+            return self._compare_with_references(reference)
         first = next(iter(self._ranked_without_margin), None)
         score = first and (first.confirmed_score if self.is_confirmed else first.score)
-        dominates = bool(score and reference.score and reference.score.constrained_dominates(score))
+        dominates = bool(score and reference.score.constrained_dominates(score))
         return StandingWithReferences(reference, (), self.spec.search.margin) if dominates else None
 
     def _compare_with_references(self, reference: FittedReference | None) -> StandingWithReferences | None:

@@ -334,9 +334,11 @@ def summary_lines(summary: StudySummary) -> list[str]:
     if leads is None or summary.found is None:
         return texts
     if summary.constraints and leads.violation:
-        what = "first" if leading == "search" else "best"
+        baseline = summary.found.baseline
+        name = "the baseline" if baseline and leads.trial == baseline.trial else f"trial {leads.trial}"
+        what = f"{name}, which leads the search," if leading == "search" else "the best"
         missed, kept = _broken_constraints_text(summary, leads), "it" if len(summary.constraints) == 1 else "all limits"
-        texts.append(f"the {what} misses {missed}; none of those that it was chosen from keeps {kept}")
+        texts.append(f"{what} misses {missed}; none of those that it was chosen from keeps {kept}")
     texts += _front_lines(summary)
     params = ", ".join(f"{key} = {format_parameter(value)}" for key, value in (leads.params or {}).items())
     rule = f", {summary.chosen_by}" if len(summary.front or ()) > 1 else ""

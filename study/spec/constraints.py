@@ -1,9 +1,11 @@
 """Constraints of a study: a metric, its limit, and by how much a value breaks it."""
 
+import math
 import re
 from dataclasses import dataclass
 from typing import Literal
 
+from study.metrics import METRICS
 from study.metrics.metric_format import format_metric
 
 CONSTRAINT_PATTERN = re.compile(r"\s*([\w/]+)\s*(<=|>=)\s*([-+.\deE]+)\s*")
@@ -47,8 +49,30 @@ class MetricConstraint:
 
     def violation_text(self, violation: float) -> str:
         """Return the limit with what misses it by so much: `val/equalized_odds <= 0.05 by 0.2 (it has 0.250)`."""
-        value = self.limit + violation if self.comparison == "<=" else self.limit - violation
-        return f"{self} by {violation:.4g} (it has {format_metric(self.metric, value)})"
+        return f"{self} by {violation:.4g} (it has {format_metric(self.metric, self.value_at_violation(violation))})"
+
+    def value_at_violation(self, violation: float) -> float:
+        """Return the value that misses the limit by so much."""
+        return self.limit + violation if self.comparison == "<=" else self.limit - violation
+
+    def why_pointless(self) -> str | None:
+        """Return why no value, or every value, of the metric keeps the limit: it lies outside the metric's range.
+
+        None where it does not, or where the metric is not in the table, so that its range is not known.
+        """
+        metric = METRICS.get(self.metric.removeprefix("val/"))
+        if metric is None:
+            return None
+        least = -math.inf if metric.min_value is None else metric.min_value
+        most = math.inf if metric.max_value is None else metric.max_value
+        above = self.comparison == ">="
+        if least <= self.limit <= most:
+            return None
+        who = "no value keeps it" if above is (self.limit > most) else "every value keeps it"
+        between = f"between {least:g} and {most:g}" if math.isfinite(most) else f"{least:g} or more"
+        is_percent = metric.unit == "share" and 1 < self.limit <= 100
+        meant = f"; {self.limit:g}% is {self.limit / 100:g}" * is_percent
+        return f"{who}: {self.metric} is {between}{meant}"
 
     def __str__(self) -> str:
         return f"{self.metric} {self.comparison} {self.limit:g}"

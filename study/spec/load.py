@@ -69,6 +69,17 @@ def check_search_metrics(spec: StudySpec, problems: ProblemCollector) -> None:
             problems.add_problem(at, f"{name!r} given. {_metric_hint(name, valid)}")
 
 
+def _check_limits_within_range(spec: StudySpec, problems: ProblemCollector) -> None:
+    """Check that each limit is within its metric's range.
+
+    A function of the user's own may mean something else by a metric's name. An exported configuration, which may be an
+    earlier version's, is taken.
+    """
+    for index, limit in enumerate([] if spec.training_function or spec.origin else spec.objective.constraints):
+        if why := limit.why_pointless():
+            problems.add_problem(("search", "constraints", str(index)), f"'{limit}' given: {why}")
+
+
 def _check_directions(spec: StudySpec, searched: list[str], problems: ProblemCollector) -> None:
     """Check that the better direction of each metric is known, and that none is given against it."""
     given, at = spec.search.direction, ("search", "direction")
@@ -303,7 +314,7 @@ def load_resolved_and_check(path: Path, name: str | None = None) -> StudySpec:
     Args:
         name: of the study's folder, which may have been renamed; None: that in the file.
     """
-    return check_and_complete_document(_read_resolved(path, name))
+    return check_and_complete_document(_read_resolved(path, name), has_begun=True)
 
 
 def load_resolved(path: Path, name: str | None = None) -> StudySpec:
@@ -356,11 +367,14 @@ def check_study_name(name: str) -> None:
         raise UserError(f"{name!r} cannot be a study's name: {STUDY_NAME_RULE}")
 
 
-def check_and_complete_document(document: YamlDocument, one_trial: bool = False) -> StudySpec:
+def check_and_complete_document(
+    document: YamlDocument, one_trial: bool = False, *, has_begun: bool = False
+) -> StudySpec:
     """Check a document and fill in every default.
 
     Args:
         one_trial: see `load_study`.
+        has_begun: it is of a study that goes on, with limits that earlier versions took.
     """
     problems = ProblemCollector(document)
     values = search_checks.collect_incumbents(document.values, problems)
@@ -381,6 +395,8 @@ def check_and_complete_document(document: YamlDocument, one_trial: bool = False)
     spec = _build_spec(layout, search.model_copy(update={"alternatives": sections.alternatives}), sections.own_sections)
     _check_data_sets(spec, problems)
     check_search_metrics(spec, problems)
+    if not has_begun:
+        _check_limits_within_range(spec, problems)
     check_references(spec, problems)
     if why := single_bias_class_fault(spec):
         problems.add_problem(("data", "bias"), why)

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 from answers import answer
+from helpers import Told, append_event, quickstart, write_ledger
 from typer.testing import CliRunner
 
 from study.cli import COMMAND_BY_SYNONYM, COMMANDS_BY_APP, app
 from study.commands import status
 from study.errors import StudyStoppedError, UserError
+from study.home.folder import Home
 from study.upstream.logging import VERBOSE_VARIABLE, hide_library_messages
 
 
@@ -143,6 +145,50 @@ def test_an_unknown_command_is_answered_with_the_one_that_is_meant(typed: str, m
     done = CliRunner().invoke(app, [typed, "mine"])
     assert done.exit_code == 2
     assert f"No such command {typed!r}. Did you mean {meant!r}" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("resume mine --trails 3", "--trails. Did you mean '--trials'?"),
+        ("data list --jsno", "--jsno. Did you mean '--json'?"),
+        ("run quickstart --trails 3", "--trails. Did you mean '--set search.trials=...'?"),
+        ("run quickstart --epochs 3", "--epochs. Did you mean '--set train.epochs=...'?"),
+        ("run quickstart --batch-size 3", "--batch-size. Did you mean '--set train.batch_size=...'?"),
+        ("list --zzzzzz", "--zzzzzz"),
+    ],
+)
+def test_an_unknown_option_is_answered_with_the_one_that_is_meant(words: str, told: str) -> None:
+    done = CliRunner().invoke(app, words.split())
+    assert done.exit_code == 2
+    assert done.stderr.rstrip().endswith(f"No such option: {told}")
+
+
+@pytest.mark.parametrize(
+    ("state", "told"),
+    [
+        ("interrupted", "i1: is interrupted and has no result yet: study resume i1"),
+        ("failed", "i1: has failed and has no result yet: study resume i1 --failed"),
+        ("new", "i1: has not begun and has no result yet: study resume i1"),
+    ],
+)
+def test_a_study_that_is_not_over_is_not_trained(home: Path, state: str, told: str) -> None:
+    folder = Home(home).create_study(quickstart("name=i1"))
+    if state != "new":
+        write_ledger(folder.ledger_file, Told("search", [0.5]))
+        append_event(folder.ledger_file, "closed", state=state)
+    done = answer("train", "i1")
+    assert (done.status, done.err) == (2, f"error: {told}\n")
+
+
+@pytest.mark.parametrize("command", ["resume", "report", "status", "export", "logs", "stop", "delete", "attach"])
+def test_a_study_file_where_a_name_is_wanted_is_answered_with_the_name(home: Path, command: str) -> None:
+    Home(home).create_study(quickstart("name=k3"))
+    done = answer(command, "k3.yaml")
+    assert (done.status, done.err.splitlines()[-1]) == (
+        2,
+        "error: k3.yaml: a study file; what is wanted is the name of a study: k3",
+    )
 
 
 @pytest.mark.parametrize(

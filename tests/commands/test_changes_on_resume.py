@@ -1,5 +1,6 @@
 """What may change while a study goes on, and what may not."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -69,3 +70,28 @@ def test_it_is_told_by_the_ledger_and_counted_as_it_was(folder: StudyFolder) -> 
     ]
     taken = [one.device_seconds("cpu", SPEC.resources.cpu) for one in (before, record)]
     assert taken[0] == taken[1], "what ran before took what it took"
+
+
+def test_a_study_file_that_was_changed_since_its_study_began_is_told_with_its_changes(folder: StudyFolder) -> None:
+    """The message of a name that is taken said nothing of the change, as if `study resume` would run it."""
+    home, changed = Home(folder.path.parent), spec_of("resources={cpu: 2}", "train.epochs=7", "search.trials=3")
+    epochs, trials = SPEC.epochs, SPEC.trials
+    with pytest.raises(UserError) as refused:
+        changes_on_resume.check_study_is_new(home, changed)
+    message = str(refused.value)
+    began = "What is given now differs from what quickstart began with: "
+    assert began in message
+    assert f"train.epochs {epochs} -> 7" in message
+    assert f"search.trials {trials} -> 3" in message
+    assert "Go on with it as it began: study resume quickstart. Run it as it is now under another name: " in message
+    with pytest.raises(UserError, match=r"exists already in \S+ Go on with it: study resume quickstart\. Run it anew"):
+        changes_on_resume.check_study_is_new(home, SPEC)
+    changes_on_resume.check_study_is_new(home, spec_of("name=other"))
+
+
+def test_many_changes_are_counted(folder: StudyFolder) -> None:
+    others = {"train.learning_rate": 0.5, "train.batch_size": 16, "train.seed": 5, "train.epochs": 3, "search.seed": 4}
+    many = spec_of(*(f"{key}={value}" for key, value in others.items()), "search.margin=1", "search.retries=1")
+    told = changes_on_resume.changes_since_begin(folder, many)
+    assert told.count(" -> ") == 6
+    assert re.search(r" and \d more$", told)

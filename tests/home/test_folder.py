@@ -1,6 +1,7 @@
 """The home folder: studies are made whole or not at all."""
 
 import os
+import re
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 
 from study.commands.export_configurations import exported_spec
 from study.commands.final_training import create_or_extend, final_training_spec
-from study.errors import UserError
+from study.errors import StudyNotFoundError, UserError
 from study.home.folder import Home
 from study.home.ledger import read_entries
 from study.home.record import StudyRecord
@@ -74,6 +75,32 @@ def test_a_name_that_is_taken_says_how_to_go_on(home: Home) -> None:
     with pytest.raises(UserError, match="--name one-3"):
         home.check_name_is_free("one")
     assert set(before) < set(everything(home.path))
+
+
+@pytest.mark.parametrize("typed", ["one.yaml", "gone/one.yml", "named.yaml", "studies/one/best.yaml"])
+def test_a_study_file_in_place_of_a_name_is_answered_with_the_study(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: str
+) -> None:
+    """By its own name or that in it; the file may be gone since."""
+    monkeypatch.chdir(tmp_path)
+    home.create_study(named("one"))
+    Path("named.yaml").write_text("name: one\n")
+    told = f"{typed}: a study file; what is wanted is the name of a study: one"
+    with pytest.raises(StudyNotFoundError, match=f"^{re.escape(told)}$"):
+        home.find_study(typed)
+
+
+def test_a_study_file_that_no_study_began_with_can_be_run(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("own.yaml").write_text("name: other\n")
+    with pytest.raises(StudyNotFoundError, match=r"own\.yaml: a study file; .* began with it: study run own\.yaml$"):
+        home.find_study("own.yaml")
+    with pytest.raises(StudyNotFoundError, match=r"none\.yaml: no such study"):
+        home.find_study("none.yaml")
+    home.create_study(named("dotted.yaml"))
+    assert home.find_study("dotted.yaml").name == "dotted.yaml"
 
 
 def test_an_unknown_study_says_which_there_are(home: Home) -> None:

@@ -83,6 +83,7 @@ def test_what_was_confirmed_comes_first_by_its_fresh_seeds() -> None:
         ({"where": ["small odds"]}, "--where: 'small odds' given, allowed is METRIC <= NUMBER"),
         ({"by": "accuracy"}, "val/accuracy"),
         ({"pareto": ["val/accuracy", "val/nothing"]}, "'val/nothing'"),
+        ({"where": ["val/accuracy >= 80"]}, "--where: 'val/accuracy >= 80' given: no value keeps it: .*; 80% is 0.8"),
         ({"trial": 9}, "has 6 trials"),
         ({"trial": 5}, "is pruned"),
         ({"trial": 1, "top": 2}, "--trial, --top: give one of them"),

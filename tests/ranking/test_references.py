@@ -9,6 +9,7 @@ import pytest
 from helpers import Told, record, write_ledger
 from matplotlib.text import Text
 from told_studies import (
+    CONSTRAINT,
     ERROR,
     FRONT,
     ODDS,
@@ -34,9 +35,11 @@ from study.analysis.report.reference_sentences import (
     ReferencesNotCompared,
     ResultBesideReference,
 )
+from study.analysis.report.report_lead import report_lead_statements
 from study.analysis.report.report_page import build_report_page
 from study.analysis.statistics.compare_studies import compare_studies, comparison_table
 from study.analysis.statistics.next_step import UseReference, next_steps
+from study.analysis.statistics.unkept_limits import NoConfigurationKeepsLimits
 from study.analysis.tables.report_tables import baseline_and_result_table
 from study.commands import status
 from study.commands.final_training import final_training_spec
@@ -65,6 +68,7 @@ RESULTS = {
     "two metrics, one each": None,
     "keeps the limit": "majority",
     "misses the limit": None,
+    "nothing keeps the limit": None,
     "needs the group": None,
     "the baseline leads": "logistic_regression",
 }
@@ -397,6 +401,33 @@ def test_of_fresh_seeds_the_means_are_compared() -> None:
     assert isinstance(stays, FittedReference)
     arm = only(ReferenceIsResult, Results(spec, found)).arm
     assert (arm.trial_number, arm.metric_statistics("val/accuracy").mean) == (1, pytest.approx(0.7))
+
+
+def test_where_nothing_keeps_the_limit_that_is_said_first_and_no_reference_is_proposed() -> None:
+    """Gradient boosting is nearest to the limit, breaks it too, and is the worst by the study's metric."""
+    results = Results(*REFERENCED["nothing keeps the limit"])
+    assert results.references_above_best == []
+    first = report_lead_statements(results)["Result"][0]
+    assert isinstance(first, NoConfigurationKeepsLimits)
+    assert str(first) == (
+        "No configuration keeps val/accuracy >= 0.999; the nearest, trial 1, has 90.9%. What needs no search does not "
+        "keep it, either."
+    )
+    step = next_steps(results)[0]
+    assert (step.kind, step.command) == ("loosen", None)
+    assert "Loosen the limit (search.constraints)" in str(step.why)
+    lines = study_summary.summary_lines(study_summary.summarise_study(results))
+    missed = "val/accuracy >= 0.999 by 0.09 (it has 90.9%)"
+    assert f"the best misses {missed}; none of those that it was chosen from keeps it" in lines
+
+
+def test_what_leads_the_search_is_named_where_it_misses_the_limit() -> None:
+    """The reference alone keeps it."""
+    results = Results(referenced_spec(CONSTRAINT), referenced({"majority": (0.3, 0.0)}, [(0.7, 0.2)]))
+    missed = f"{ODDS} <= 0.1 by 0.1 (it has 0.200)"
+    said_of = f"trial 1, which leads the search, misses {missed}; none of those that it was chosen from keeps it"
+    assert said_of in study_summary.summary_lines(study_summary.summarise_study(results))
+    assert not said(NoConfigurationKeepsLimits, results)
 
 
 def test_of_several_limits_those_that_a_better_configuration_breaks_are_named() -> None:

@@ -1,11 +1,13 @@
 """What a search asks for is checked before anything starts, and told at its place."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from helpers import quickstart, refused
 
 from study.errors import UserError
+from study.home.folder import Home
 from study.spec import load_study
 from study.spec.domain import Domain
 
@@ -112,6 +114,37 @@ def test_groups_that_are_inferred_can_be_searched_by() -> None:
     assert spec.mode == "max"
     limited = quickstart(groups, "search.constraints=[val/inferred_conflicting_accuracy >= 0.5]")
     assert limited.objective.constraints[0].metric == "val/inferred_conflicting_accuracy"
+
+
+@pytest.mark.parametrize(
+    ("limit", "why"),
+    [
+        ("val/accuracy >= 80", "no value keeps it: val/accuracy is between 0 and 1; 80% is 0.8"),
+        ("val/accuracy >= 2", "no value keeps it: val/accuracy is between 0 and 1; 2% is 0.02"),
+        ("val/accuracy >= -0.5", "every value keeps it: val/accuracy is between 0 and 1$"),
+        ("val/accuracy <= 1.5", "every value keeps it: val/accuracy is between 0 and 1; 1.5% is 0.015"),
+        ("val/equalized_odds <= -0.1", "no value keeps it: val/equalized_odds is between 0 and 1$"),
+        ("val/log_loss <= -1", "no value keeps it: val/log_loss is 0 or more$"),
+        ("val/log_loss >= -1", "every value keeps it: val/log_loss is 0 or more$"),
+    ],
+)
+def test_a_limit_outside_of_its_metrics_range_is_refused(limit: str, why: str) -> None:
+    with pytest.raises(UserError, match=rf"search\.constraints\.0: '{limit}' given: {why}"):
+        quickstart(f"search.constraints=[{limit}]")
+
+
+@pytest.mark.parametrize(
+    "limit", ["val/accuracy >= 1", "val/equalized_odds <= 1", "val/equalized_odds <= 0", "val/log_loss <= 3"]
+)
+def test_a_limit_within_the_range_is_taken(limit: str) -> None:
+    assert str(quickstart(f"search.constraints=[{limit}]").objective.constraints[0]) == limit
+
+
+def test_a_study_that_began_with_such_a_limit_goes_on(tmp_path: Path) -> None:
+    """Earlier versions took it."""
+    folder = Home(tmp_path).create_study(quickstart("search.constraints=[val/accuracy >= 0.8]"))
+    folder.spec_file.write_text(folder.spec_file.read_text().replace(">= 0.8", ">= 80"))
+    assert folder.load_checked_spec().search.constraints == ["val/accuracy >= 80"]
 
 
 def test_groups_are_not_inferred_where_their_network_cannot_be_trained() -> None:

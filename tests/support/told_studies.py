@@ -179,6 +179,13 @@ REFERENCED = {
     "two metrics, one each": (referenced_spec(FRONT), referenced(WINS, [(0.7, 0.1)])),
     "keeps the limit": (referenced_spec(CONSTRAINT), referenced({"majority": (0.3, 0.0)}, [(0.7, 0.2)])),
     "misses the limit": (referenced_spec(CONSTRAINT), referenced(WINS, [(0.7, 0.05)])),
+    "nothing keeps the limit": (
+        referenced_spec(f"search.metric={ODDS}", "search.constraints=[val/accuracy >= 0.999]"),
+        referenced(
+            {"logistic_regression": (0.85, 0.1), "hist_gradient_boosting_class_balanced": (0.95, 0.6)},
+            [(0.909, 0.2), (0.7, 0.05)],
+        ),
+    ),
     "needs the group": (referenced_spec(), referenced({"threshold_optimizer": (0.9, 0.0), **LOSES}, [(0.7, 0.2)])),
     "behind on test": (
         referenced_spec(),

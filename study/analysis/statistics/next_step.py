@@ -5,16 +5,17 @@ to take that comes before what more search may bring:
 
 1. `resume`: the study is not over.
 2. `learn`: the result is not told from guessing, so that nothing is left to choose.
-3. `confirm`: what ran on fresh seeds breaks the limits, and configurations that keep them in the search did not.
-4. `widen`: the best configuration lies at the edge of a range, in more than chance (`find_range_edges`).
-5. `search`: the best configuration came, or with several metrics the front last grew, in the last
+3. `loosen`: nothing keeps the limits, not even in the search.
+4. `confirm`: what ran on fresh seeds breaks the limits, and configurations that keep them in the search did not.
+5. `widen`: the best configuration lies at the edge of a range, in more than chance (`find_range_edges`).
+6. `search`: the best configuration came, or with several metrics the front last grew, in the last
    `LATE_SHARE_OF_SEARCH` of the search's trials.
-6. `confirm`: the best configurations have not run on fresh seeds, not even as a rule's pick.
-7. `seeds`: it is open whether the best is better than the baseline, or, if it is, than the runner-up; and it ran on
+7. `confirm`: the best configurations have not run on fresh seeds, not even as a rule's pick.
+8. `seeds`: it is open whether the best is better than the baseline, or, if it is, than the runner-up; and it ran on
    one or two seeds, or `MAX_SEEDS_NEEDED` paired seeds are more likely enough to tell than not. Not where the answer
    would change nothing: both have every validation sample right, or the interval of their difference reaches less far
    than `MIN_SHARE_OF_GAIN` of the gain over the baseline; nor where the samples of all folds judged both.
-8. `enough`: none of these. How many seeds a difference may take is said all the same, and that few trials do not tell
+9. `enough`: none of these. How many seeds a difference may take is said all the same, and that few trials do not tell
    whether more of them or wider ranges are needed.
 """
 
@@ -42,6 +43,7 @@ from study.analysis.statistics.seeds_needed import (
     SeedsNeeded,
     estimate_seeds_needed,
 )
+from study.analysis.statistics.unkept_limits import LoosenLimits, find_unkept_limits
 from study.ranking import FittedReference, Results
 from study.ranking.arms import Arm, arm_of_candidate
 from study.ranking.difference import Difference
@@ -63,7 +65,7 @@ MIN_TRIALS_TO_JUDGE_LATE = 8
 """Smallest number of trials for that sign: of fewer, the best is among the last by chance alone too often."""
 
 
-StepKind = Literal["resume", "learn", "widen", "search", "confirm", "seeds", "enough"]
+StepKind = Literal["resume", "learn", "loosen", "widen", "search", "confirm", "seeds", "enough"]
 
 
 @dataclass(frozen=True)
@@ -367,6 +369,8 @@ def next_steps(results: Results) -> list[NextStep]:
         return [NextStep("learn", NotBetterThanGuessing.from_spec(results.spec), None)]
     when = position_of_best(results)
     found = _constraints_step(results) if results.is_confirmed else []
+    if find_unkept_limits(results):
+        found.append(NextStep("loosen", LoosenLimits(results.spec.objective), None))
     found += [NextStep("widen", BestAtRangeEdge(edge), None) for edge in find_range_edges(results) if edge.further]
     if (
         when
