@@ -8,6 +8,7 @@ from study import models, ranking
 from study.data import Dataset, Facts
 from study.data.cells import count_cells_of_split
 from study.data.positive_class import positive_class_name
+from study.data.table_findings import shortcut_sentences
 from study.home.record import TrialRecord
 from study.metrics import (
     METRICS,
@@ -361,6 +362,8 @@ def _limit_sentences(spec: StudySpec, dataset: Dataset) -> Iterator[str]:
     ]
     if dataset.facts.bias_classes:
         limits.append("Groups are those of the data's labels; for other groups the model may do better or worse.")
+    if shortcut := dataset.facts.shortcut:
+        limits.append(escape_markdown(shortcut_sentences(*shortcut)))
     if (share := spec.train.data_share) < 1:
         limits.append(f"Trained on {share:g} of the training samples.")
     yield "\n".join(f"- {limit}" for limit in limits)

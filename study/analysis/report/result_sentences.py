@@ -5,7 +5,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from study.analysis.report.conclusions import conclusion_statements, sample_error_statements
+from study.analysis.report.conclusions import (
+    conclusion_statements,
+    likely_shortcut_statements,
+    sample_error_statements,
+)
 from study.analysis.report.trade_off_sentences import (
     limit_statements,
     limits_broken_on_fresh_seeds,
@@ -69,6 +73,7 @@ def lead_statements(results: Results) -> dict[str, list[Statement]]:
     parts: dict[str, list[Statement]] = {
         "Result": [
             *conclusion_statements(results),
+            *dict.fromkeys(likely_shortcut_statements(results)),
             *limit_statements(results),
             *limits_broken_on_fresh_seeds(results),
             *_result_parameters(results),
