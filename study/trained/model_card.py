@@ -338,12 +338,13 @@ def _gain_sentences(gains: Mapping[str, Any], confirmed: Mapping[str, Any]) -> I
     """
     for name, gain in gains.items():
         sentence = f"In that study it differed from the baseline by {_change_text(name, gain['difference'])} in {name}"
-        if not gain["interval"]:
-            yield f"{sentence}, which one seed cannot tell from luck."
-            continue
-        low, high = gain["interval"]
         fresh = confirmed.get(name)
         is_over_samples = fresh and fresh["n"] > 1 and fresh["sd"] is None
+        if not gain["interval"]:
+            of_samples, of_seed = "whose error on other samples is not known", "which one seed cannot tell from luck"
+            yield f"{sentence}, {of_samples if is_over_samples else of_seed}."
+            continue
+        low, high = gain["interval"]
         if high - low <= RELATIVE_TOLERANCE * max(abs(low), abs(high)):
             yield f"{sentence}, on every {'draw of the samples' if is_over_samples else 'seed'} alike."
             continue

@@ -143,6 +143,8 @@ def difference_with_verdict(metric: str, difference: Difference, better: bool, o
         where: as in `difference_with_interval`.
         over: what the trials behind it differ in.
     """
+    if difference.is_clear is None and difference.is_over_samples:
+        return f"{format_difference(metric, difference.value)}{where}, whose error on other samples is not known"
     if difference.is_clear is None or difference.is_unclear_for_few_seeds:
         seeds = "one seed" if difference.is_clear is None else "two seeds"
         return f"{format_difference(metric, difference.value)}{where}, which {seeds} cannot tell from luck"
