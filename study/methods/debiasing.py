@@ -129,7 +129,7 @@ BIAS_SOURCE_DOC = (
 
 @dataclass(frozen=True)
 class BiasSourceOptions:
-    """Keys of `bias_source`: of `some_labels` (FSCL paper Table 5), of `model`, and of the network that stands in for labels.
+    """Keys of `bias_source`: of `some_labels` (FSCL paper Table 5), of `model`, and of what stands in for labels.
 
     The model is a BagNet trained first, once for a study, on the targets alone.
 
