@@ -461,16 +461,20 @@ class SuggestedCommand(Statement):
         return f"{self.purpose}: {self.command}"
 
 
+TRAIN_PURPOSE = "train the result on new seeds"
+"""What a final training does for a study whose result is of its search."""
+
+
 def _next_step_statements(results: Results) -> Iterator[Statement]:
-    """Yield the step to take; what to type for it comes last."""
+    """Yield the step to take; what to type for it, and for training the result at once, comes last."""
     for step in next_steps(results)[:1]:
         yield step.why
         if step.command:
             yield SuggestedCommand(step.command)
-        elif step.kind == "enough" and results.spec.final_seeds is None and not results.spec.varied_data_keys:
-            fitted = "To fit it once more and keep the model"
-            purpose = fitted if results.reference_as_result else "To train the result on new seeds"
-            yield SuggestedCommand(shell_command("train", results.spec.name), purpose)
+        if results.record.state == "complete" and step.kind != "learn":
+            purpose = "fit it once more and keep the model" if results.reference_as_result else TRAIN_PURPOSE
+            first = "Or, to" if step.command else "To"
+            yield SuggestedCommand(shell_command("train", results.spec.name), f"{first} {purpose}")
     if results.final_trials and not results.spec.function:
         if predict := predict_command(results.spec):
             yield SuggestedCommand(predict, "To classify new samples with it")
