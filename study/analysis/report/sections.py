@@ -42,6 +42,7 @@ from study.ranking.difference import Arm, Difference, metrics_of_both_splits
 from study.ranking.json_documents import Statement
 from study.spec import StudySpec
 from study.spec.rungs import RungSchedule
+from study.spec.schema import ExportOrigin
 from study.text import flatten_mapping, format_parameter, format_range_ends, format_time, pluralise, sentence_case
 
 ABLATION_TITLE = "Ablation"
@@ -457,9 +458,8 @@ def _provenance_values(results: Results) -> dict[str, str]:
     }
     if used := used_devices(results.record):
         facts["device"] = [f"{device_text(device.facts)}: {pluralise(device.trials, 'trial')}" for device in used]
-    origin = {key: value for key, value in (results.spec.origin or {}).items() if key not in ORIGIN_METRIC_KEYS}
-    for key, value in _flat_pairs({"origin": origin}):
-        facts.setdefault(key, []).append(formatting.format_setting(value))
+    if origin := _origin_text(results.spec.origin or {}):
+        facts["configuration"] = [origin]
     for session in results.record.sessions:
         shown = {key: value for key, value in event_to_entry(session).items() if key not in HIDDEN_SESSION_FIELDS}
         ordered = {"started": session.time, **shown}
@@ -476,9 +476,20 @@ def _flat_pairs(values: Mapping[str, object]) -> list[tuple[str, object]]:
     return [(key, value) for key, value in flatten_mapping(values, " ").items() if value != {}]
 
 
-ORIGIN_METRIC_KEYS = ("metrics", "confirmed", "told")
-"""What the origin of a final training was measured to be: some hundred numbers, which stand in `study.yaml`, and the
-sentences on it, which the lead repeats."""
+def _origin_text(origin: ExportOrigin) -> str:
+    """Return which study a configuration is from, and what was changed since; `study.yaml` holds the rest.
+
+    Empty where it is from none.
+    """
+    if "study" not in origin:
+        return ""
+    what = f"the reference {origin['reference']}" if "reference" in origin else f"trial {origin.get('trial')}"
+    what = "the baseline" if origin.get("baseline") else what
+    known = {"id": origin.get("study_id"), "settings' hash": origin.get("study_hash")}
+    which = ", ".join(f"{name} {value}" for name, value in known.items() if value)
+    changed = f"; changed since: {', '.join(origin['changed'])}" if origin.get("changed") else ""
+    return f"{what} of the study {origin['study']}{f' ({which})' if which else ''}{changed}"
+
 
 HIDDEN_SESSION_FIELDS = ("event", "time", "datasets", "groups", "spec")
 """Fields of a session that other rows or sections tell."""
