@@ -39,7 +39,7 @@ def test_a_loss_needs_pytorch_alone() -> None:
 def test_the_driver_of_a_training_function_needs_no_pytorch() -> None:
     """It is four tenths of such a driver's memory."""
     code = (
-        "import study.sweep.tune_adapters, study.tracking.writer, study.analysis.report.write_report\nimport "
+        "import study.sweep.tune_adapters, study.tracking.ledger_to_mlflow, study.analysis.report.write_report\nimport "
         "study.driver.run\nfrom study.api.run_study import build_function_study\ndef train(config): yield {}\ngiven = "
         "{'name': 'mine', 'metric': 'val/f1', 'maximize': True, 'epochs': 1, 'fixed': {}, 'baseline': "
         "None}\nbuild_function_study(train, space={'x': (0.0, 1.0)}, assignments=[], **given)"

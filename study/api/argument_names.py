@@ -35,7 +35,7 @@ ParamsP = ParamSpec("ParamsP")
 ReturnT = TypeVar("ReturnT")
 
 
-def errors_name_arguments(function: Callable[ParamsP, ReturnT]) -> Callable[ParamsP, ReturnT]:
+def name_arguments_in_errors(function: Callable[ParamsP, ReturnT]) -> Callable[ParamsP, ReturnT]:
     """Let a function's errors name its arguments: a UserError not a command's options, a TypeError the nearest one.
 
     Their traceback ends at the caller's line, as the message says what was given and what is allowed; that of a bug is

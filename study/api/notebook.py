@@ -59,7 +59,7 @@ class NotebookView:
         handle = self._handle = self._handle or display(text(), raw=True, display_id=True)
 
         def tell(line: str) -> None:
-            if not progress.take_step(line):
+            if not progress.enter_driver_step(line):
                 told.append(line)
 
         with repeat_in_thread(UPDATE_INTERVAL_S, lambda: handle.update(text(), raw=True)):

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 
-from study.api.argument_names import errors_name_arguments
+from study.api.argument_names import name_arguments_in_errors
 from study.api.notebook import create_progress_view
 from study.api.study_object import Study, warn_if_failed
 from study.commands.check_metrics import misspelt_metric_warnings
@@ -228,7 +228,7 @@ def _maximize_to_direction(maximize: object) -> str | list[str]:
     return words[0] if isinstance(maximize, bool) else words
 
 
-@errors_name_arguments
+@name_arguments_in_errors
 def run(
     spec: str | Path | None = None,
     *,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from study import ranking
-from study.api.argument_names import errors_name_arguments
+from study.api.argument_names import name_arguments_in_errors
 from study.errors import UserError, suggest_or_list
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
@@ -394,7 +394,9 @@ class Study:
 
         def keys(given: str | Sequence[str]) -> list[str]:
             named = [given] if isinstance(given, str) else given
-            of_function = {key: f"method.{key}" for key in named if self.spec.function and f"method.{key}" in frame}
+            of_function = {
+                key: f"method.{key}" for key in named if self.spec.training_function and f"method.{key}" in frame
+            }
             return [of_function.get(key, key) for key in named]
 
         if columns is None:
@@ -402,7 +404,7 @@ class Study:
         table = sensitivity(frame, keys(rows), keys(columns), name, 3 if bins == "auto" else bins)
         return table[["mean"]].droplevel(0, axis="columns")
 
-    @errors_name_arguments
+    @name_arguments_in_errors
     def compare(self, *others: "str | Study", metric: str | None = None) -> "pd.DataFrame":
         """Return this study and others of the same data side by side, a column each, as `study compare` prints them.
 
@@ -449,7 +451,7 @@ class Study:
             raise UserError(f"{name!r}: there is nothing to draw in {self.name}, which is {self.state}{reason}")
         return drawn
 
-    @errors_name_arguments
+    @name_arguments_in_errors
     def report(self, out: str | Path | None = None, pdf: bool = False) -> Path:
         """Write the report, as `study report` does, and return its page.
 
@@ -459,17 +461,17 @@ class Study:
 
         if out is not None:
             return write_study_report(self._home, self.name, Path(out), pdf)[0]
-        page: Path = self._run_apart(True, _write_own_report, self.name, pdf)
+        page: Path = self._run_in_driver(True, _write_own_report, self.name, pdf)
         return page
 
-    def _run_apart(self, quiet: bool, task: Callable[..., Any], *given: Any, **named: Any) -> Any:
+    def _run_in_driver(self, quiet: bool, task: Callable[..., Any], *given: Any, **named: Any) -> Any:
         """Do what runs trials or writes to MLflow in a separate process, see `study.driver.driver_process`."""
         from study.api.notebook import create_progress_view
         from study.driver.driver_process import run_in_driver_process
 
         return run_in_driver_process(create_progress_view(quiet), self._home, task, *given, **named)
 
-    @errors_name_arguments
+    @name_arguments_in_errors
     def resume(
         self, trials: int | None = None, address: str | None = None, quiet: bool = False, failed: bool = False
     ) -> "Study":
@@ -478,13 +480,13 @@ class Study:
         Args:
             failed: run again what failed, once its cause is mended.
         """
-        from study.driver.run import resume_study
+        from study.driver.resume import resume_study
 
         more = None if trials is None else f"{trials:+}" if isinstance(trials, int) else str(trials)
-        self._run_apart(quiet, resume_study, self.name, trials=more, address=address, failed=failed)
+        self._run_in_driver(quiet, resume_study, self.name, trials=more, address=address, failed=failed)
         return warn_if_failed(self.refresh())
 
-    @errors_name_arguments
+    @name_arguments_in_errors
     def confirm(
         self,
         top: int | None = None,
@@ -494,12 +496,12 @@ class Study:
         quiet: bool = False,
     ) -> "Study":
         """Run the best configurations again on fresh seeds, as `study confirm` does; return the study."""
-        from study.driver.run import confirm_study
+        from study.driver.resume import confirm_study
 
-        self._run_apart(quiet, confirm_study, self.name, top=top, seeds=seeds, rules=rules, address=address)
+        self._run_in_driver(quiet, confirm_study, self.name, top=top, seeds=seeds, rules=rules, address=address)
         return warn_if_failed(self.refresh())
 
-    @errors_name_arguments
+    @name_arguments_in_errors
     def export(
         self,
         out: str | Path,
@@ -528,7 +530,7 @@ class Study:
         choice = CandidateSelection(top, trial, [where] if isinstance(where, str) else where, by, pareto)
         return [file.path for file in export_best(self.folder, self.results, Path(out), choice)]
 
-    @errors_name_arguments
+    @name_arguments_in_errors
     def train(
         self,
         seeds: Iterable[int] | None = None,
@@ -552,17 +554,19 @@ class Study:
         """
         if isinstance(seeds, int | str):
             raise UserError(f"seeds={seeds!r}: allowed is a list of seeds, as [6, 7, 8]; None: three that are unused")
-        from study.commands.final_training import default_seeds, final_training_spec
+        from study.commands.final_training import default_final_seeds, final_training_spec
         from study.driver.run import train_final
         from study.spec import load_study
 
         (file,) = self.export(self.folder.best_file)
         best = load_study(str(file))
-        final = final_training_spec(best, default_seeds(self._home, best, name) if seeds is None else list(seeds), name)
-        folder = self._run_apart(quiet, train_final, final, address=address, whole=whole)
+        final = final_training_spec(
+            best, default_final_seeds(self._home, best, name) if seeds is None else list(seeds), name
+        )
+        folder = self._run_in_driver(quiet, train_final, final, address=address, whole=whole)
         return warn_if_failed(Study(self._home, folder))
 
-    @errors_name_arguments
+    @name_arguments_in_errors
     def model(self, seed: int | None = None, device: str | None = None) -> "TrainedModel":
         """Load the model of a final training: the one that its card is about, or that of a seed.
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from study.api.argument_names import errors_name_arguments
+from study.api.argument_names import name_arguments_in_errors
 from study.trained import TrainedClassifier
 from study.trained.prediction import predict_inputs, predict_rows
 
@@ -28,7 +28,7 @@ class TrainedModel:
         """Names of the classes, by number."""
         return self.classifier.class_names
 
-    @errors_name_arguments
+    @name_arguments_in_errors
     def predict(
         self, inputs: str | Path | Iterable[str | Path] | NDArray[Any] | pd.DataFrame, column: str | None = None
     ) -> pd.DataFrame:

@@ -182,7 +182,7 @@ def main() -> None:
         job_answer.write_error_to_log(told)
         raise SystemExit(told.exit_status) from None
     finally:
-        atexit.register(_lengthen_thread_turns)  # last, so it runs first
+        atexit.register(_lengthen_thread_switch_interval)  # last, so it runs first
 
 
 def _open_closed_streams() -> None:
@@ -260,7 +260,7 @@ def _skip_final_garbage_collection() -> None:
         gc.freeze()
 
 
-def _lengthen_thread_turns() -> None:
+def _lengthen_thread_switch_interval() -> None:
     """Let other threads have turns of 0.2 s, not of 5 ms, while Python ends.
 
     A thread that makes or drops a `weakref.finalize`, as one that opens MLflow's database does, would otherwise make

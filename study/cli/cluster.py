@@ -64,13 +64,13 @@ def resume_on_cluster(
         Exit: see `follow_driver`.
     """
     from study.cluster.job_client import JobClient
-    from study.commands import on_cluster
+    from study.commands import remote_studies
 
     check_follow_without_json(follow, as_json)
     remote = JobClient(address)
     remote.check_driver_ended(remote.last_job_of_study(name))
     if check is not None:
-        check(on_cluster.fetch_local_copy(remote, name))
+        check(remote_studies.fetch_local_copy(remote, name))
     show_submitted(remote, name, remote.resume_driver(command[0], name, command[1:]), follow, as_json)
 
 
@@ -100,7 +100,7 @@ def follow_driver(remote: "JobClient", name: str, job: str) -> None:
         Exit: with the exit status of its command; 130 too where Ctrl-C detached.
         StudyStoppedError: the connection was lost.
     """
-    from study.commands.on_cluster import driver_end_lines
+    from study.commands.remote_studies import driver_end_lines
 
     there = "--address", remote.address
     again, stop = shell_command("logs", name, "-f", *there), shell_command("stop", name, *there)
@@ -190,7 +190,7 @@ def logs(
     from study.cluster.job_client import JobClient
     from study.cluster.job_log import ANSI_COLOUR_PATTERN
     from study.commands import logs as history
-    from study.commands.on_cluster import RemoteStudies
+    from study.commands.remote_studies import RemoteStudies
     from study.home.folder import Home
 
     if follow and (address is None or trial is not None):
@@ -207,7 +207,7 @@ def logs(
         return
     home = Home.locate() if address is None else RemoteStudies(address).update_home([name])
     document = history.read_history(home.find_study(name), trial)
-    options.show(document, as_json, history.history_text)
+    options.show_answer(document, as_json, history.history_text)
 
 
 def fetch(
@@ -224,7 +224,7 @@ def fetch(
     from study.home.folder import Home
 
     done = fetching.fetch_study(Home.locate(), name, address, models, rename)
-    options.show(done, as_json, fetching.fetch_outcome_lines, fetching.fetch_outcome_to_dict)
+    options.show_answer(done, as_json, fetching.fetch_outcome_lines, fetching.fetch_outcome_to_dict)
 
 
 def share_logs(name: RemoteStudyArgument, as_json: options.JsonOption = False) -> None:
@@ -232,7 +232,7 @@ def share_logs(name: RemoteStudyArgument, as_json: options.JsonOption = False) -
     from study.cluster import log_share
     from study.home.folder import Home
 
-    options.show(log_share.create_share_of_study(Home.locate(), name), as_json, itemgetter("folder"))
+    options.show_answer(log_share.create_share_of_study(Home.locate(), name), as_json, itemgetter("folder"))
 
 
 def run_on_head(address: str, command: list[str], python: str, env: Sequence[str], as_json: bool) -> None:
@@ -274,7 +274,7 @@ def up(
 def _show_cluster_status(cluster: "LocalClusterState", as_json: bool) -> None:
     from study.commands import local_cluster
 
-    options.show(cluster, as_json, local_cluster.cluster_status_lines, local_cluster.local_cluster_status)
+    options.show_answer(cluster, as_json, local_cluster.cluster_status_lines, local_cluster.local_cluster_status)
 
 
 def down() -> None:

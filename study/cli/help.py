@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
-from study.cli.options import JsonOption, show
+from study.cli.options import JsonOption, show_answer
 from study.text import print_text
 
 AddressOption = Annotated[
@@ -26,15 +26,15 @@ def doctor(
     from study import doctor as doctors
 
     if clean:
-        from study.upstream.scratch import remove_left_scratch_folders
+        from study.upstream.scratch import remove_abandoned_scratch_folders
 
-        removed = remove_left_scratch_folders()
+        removed = remove_abandoned_scratch_folders()
         for folder in removed:
             print_text(f"removed {folder}, and ended what ran in it: its driver was killed", sys.stderr)
         if not removed:
             print_text("no killed driver left anything in the temporary folder", sys.stderr)
     document = doctors.findings_document(doctors.run_checks(address))
-    show(document, as_json, doctors.findings_text)
+    show_answer(document, as_json, doctors.findings_text)
     if document["state"] == "problem":
         raise typer.Exit(1)
 

@@ -24,9 +24,9 @@ SeedOption = Annotated[int | None, Option("--seed", metavar="S", help="Which see
 
 def list_models(as_json: options.JsonOption = False) -> None:
     """List networks with published weights and whether their files are there. Example: study models list --json"""
-    from study.commands import backbones
+    from study.commands import network_weights
 
-    options.show(backbones.list_weights(), as_json, backbones.weights_table)
+    options.show_answer(network_weights.list_weights(), as_json, network_weights.weights_table)
 
 
 def prepare_model(
@@ -38,12 +38,12 @@ def prepare_model(
     as_json: options.JsonOption = False,
 ) -> None:
     """Download and check published weights. Example: study models prepare resnet50"""
-    from study.commands import backbones
+    from study.commands import network_weights
     from study.commands.data import download_progress_bars
 
     with download_progress_bars(quiet) as progress:
-        document = backbones.prepare_weights(network, weights, progress)
-    options.show(document, as_json, backbones.prepared_weights_text)
+        document = network_weights.prepare_weights(network, weights, progress)
+    options.show_answer(document, as_json, network_weights.prepared_weights_text)
 
 
 def train(
@@ -78,7 +78,7 @@ def train(
 ) -> None:
     """Train what a study chose, by its name or best.yaml, on several seeds. Example: study train mine --epochs 40"""
     from study.commands.final_training import (
-        default_seeds,
+        default_final_seeds,
         export_baseline_spec,
         final_training_spec,
         find_exported_file,
@@ -91,20 +91,20 @@ def train(
     best = None if baseline else find_exported_file(home, spec)
     if is_remote_address(address, follow):
         from study.cluster.job_client import JobClient, submit_final_training
-        from study.commands import on_cluster
+        from study.commands import remote_studies
         from study.home.provenance import study_owner
         from study.spec.load import load_for_cluster
 
         remote = JobClient(address)
         is_name = len(Path(spec).parts) == 1 and not Path(spec).suffix and not Path(spec).exists()
         if best is None and not baseline and is_name and remote.jobs_of_study(spec):
-            best = on_cluster.export_from_cluster(remote.address, spec)
+            best = remote_studies.export_from_cluster(remote.address, spec)
         spec = _tell_best(spec, best)
         given = export_baseline_spec(home, spec, changes) if baseline else load_for_cluster(spec, changes)
-        chosen = asked or on_cluster.final_training_seeds(remote, given, name, with_val)
+        chosen = asked or remote_studies.final_training_seeds(remote, given, name, with_val)
         final = final_training_spec(given, chosen, name, with_val)
         words = to_option_words(seeds=",".join(map(str, chosen)), data=data, whole=whole, quiet=quiet)
-        on_cluster.check_final_training(remote, final)
+        remote_studies.check_final_training(remote, final)
         done = submit_final_training(remote, given, final, words, {"STUDY_OWNER": study_owner()})
         show_submitted(remote, final.name, done, follow)
         return
@@ -113,7 +113,7 @@ def train(
 
     spec = _tell_best(spec, best)
     given = export_baseline_spec(home, spec, changes) if baseline else load_study(spec, changes, one_trial=True)
-    study = final_training_spec(given, asked or default_seeds(home, given, name, with_val), name, with_val)
+    study = final_training_spec(given, asked or default_final_seeds(home, given, name, with_val), name, with_val)
     if study.folds:
         how_long = "fitted once" if study.is_scikit_learn_reference else pluralise(study.epochs, "epoch")
         print_text(f"{study.name} trains on all samples outside test (data.folds), {how_long}", sys.stderr)

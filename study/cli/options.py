@@ -82,7 +82,7 @@ def print_json(document: Any) -> None:
     job_answer.write_answer_to_log(document)
 
 
-def show(
+def show_answer(
     answer: AnswerT,
     as_json: bool,
     text: Callable[[AnswerT], object],

@@ -10,7 +10,7 @@ from typer import Argument, Option
 
 from study.cli import cluster
 from study.cli.cluster import EnvOption, PythonOption
-from study.cli.options import JsonOption, OptionalDashboardOption, QuietOption, SetOption, show
+from study.cli.options import JsonOption, OptionalDashboardOption, QuietOption, SetOption, show_answer
 from study.text import escape_control, print_text
 
 
@@ -18,7 +18,7 @@ def spaces(as_json: JsonOption = False) -> None:
     """List the shipped study files, and all names that a file can use. Example: study spaces --json"""
     from study.commands import spaces as shipped
 
-    show(shipped.list_spaces(), as_json, shipped.spaces_text)
+    show_answer(shipped.list_spaces(), as_json, shipped.spaces_text)
 
 
 def schema(
@@ -99,14 +99,14 @@ def init(
     asker = AnswerSource(answers, lambda sentence: print_text(sentence, sys.stderr))
     flags = to_options(beginning.InitOptions, {**given, "assignments": assignments or ()})
     path = beginning.write_study_file(flags, out, force, asker)
-    show({"file": str(path)}, as_json, lambda _: f"{path}: what would run: {shell_command('plan', path)}")
+    show_answer({"file": str(path)}, as_json, lambda _: f"{path}: what would run: {shell_command('plan', path)}")
 
 
 def list_data(as_json: JsonOption = False) -> None:
     """List the data sets and whether their files are there. Example: study data list --json"""
     from study.commands import data as data_commands
 
-    show(data_commands.list_data_sets(), as_json, data_commands.data_sets_table)
+    show_answer(data_commands.list_data_sets(), as_json, data_commands.data_sets_table)
 
 
 def prepare_data(
@@ -127,7 +127,7 @@ def prepare_data(
         return
     with data_commands.download_progress_bars(quiet) as progress:
         document = data_commands.prepare_data_set(name, assignments or (), progress)
-    show(document, as_json, data_commands.prepared_data_text)
+    show_answer(document, as_json, data_commands.prepared_data_text)
 
 
 def export_data(
@@ -139,4 +139,4 @@ def export_data(
     """Write a data set's images as PNG, with a table of labels. Example: study data export biased_digits photos"""
     from study.commands.data import export_images
 
-    show({"labels": str(export_images(name, folder, assignments or ()))}, as_json, itemgetter("labels"))
+    show_answer({"labels": str(export_images(name, folder, assignments or ()))}, as_json, itemgetter("labels"))

@@ -89,21 +89,21 @@ def resume(
             if assignments:
                 changes_on_resume.placement_on_resume(folder, StudyRecord.load(folder.ledger_file), assignments)
             if failed:
-                extend_study.trials_to_retry(folder)
+                extend_study.trial_numbers_to_retry(folder)
 
         command = ["resume", *to_option_words(trials=trials, failed=failed, quiet=quiet, set=assignments)]
         is_changed = trials is not None or assignments or failed
         resume_on_cluster(address, command, name, follow, check=check if is_changed else None)
         return
-    from study.driver import run as running
+    from study.driver import resume as resuming
     from study.home.folder import Home
 
     home, asked = Home.locate(), {"trials": trials, "address": address, "failed": failed}
     if detach:
-        _run_detached(home, quiet, running.resume_study, name, **asked, assignments=assignments or ())
+        _run_detached(home, quiet, resuming.resume_study, name, **asked, assignments=assignments or ())
         return
     view, changes = options.create_progress_view(quiet), assignments or ()
-    options.show_run_end(running.resume_study(home, name, view, trials, address, assignments=changes, failed=failed))
+    options.show_run_end(resuming.resume_study(home, name, view, trials, address, assignments=changes, failed=failed))
 
 
 def confirm(
@@ -123,16 +123,16 @@ def confirm(
         from study.ranking import Results
 
         def check(folder: "StudyFolder") -> None:
-            extend_study.confirm_event(Results.load(folder), top, seeds, rules)
+            extend_study.make_confirm_event(Results.load(folder), top, seeds, rules)
 
         command = ["confirm", *to_option_words(top=top, seeds=seeds, rules=rules, quiet=quiet)]
         resume_on_cluster(address, command, name, follow, check=check)
         return
-    from study.driver import run as running
+    from study.driver import resume as resuming
     from study.home.folder import Home
 
     view = options.create_progress_view(quiet)
-    options.show_run_end(running.confirm_study(Home.locate(), name, view, top, seeds, rules, address))
+    options.show_run_end(resuming.confirm_study(Home.locate(), name, view, top, seeds, rules, address))
 
 
 def ablate(
@@ -161,21 +161,21 @@ def ablate(
     request = ablate_study.AblationRequest(seeds, _split_keys(knobs), _split_keys(order))
 
     def show_plan(plan: ablate_study.AblationSummary) -> None:
-        options.show(plan, as_json, ablate_study.ablation_plan_lines)
+        options.show_answer(plan, as_json, ablate_study.ablation_plan_lines)
 
     if is_remote_address(address, follow):
         from study.cluster.job_client import JobClient
-        from study.commands import on_cluster
+        from study.commands import remote_studies
 
         if dry_run:
-            folder = on_cluster.fetch_local_copy(JobClient(address), name)
+            folder = remote_studies.fetch_local_copy(JobClient(address), name)
             show_plan(ablate_study.summarise_ablation_plan(folder, request))
             return
         command = ["ablate", *to_option_words(seeds=seeds, knobs=knobs, order=order, quiet=quiet)]
         check = partial(ablate_study.summarise_ablation_plan, request=request)
         resume_on_cluster(address, command, name, follow, as_json, check)
         return
-    from study.driver import run as running
+    from study.driver import resume as resuming
     from study.home.folder import Home
 
     home = Home.locate()
@@ -185,9 +185,9 @@ def ablate(
         return
     if not as_json:
         show_plan(plan)
-    outcome = running.run_ablation(home, name, options.create_progress_view(quiet or as_json), request, address)
+    outcome = resuming.run_ablation(home, name, options.create_progress_view(quiet or as_json), request, address)
     result = ablate_study.ablation_result(home.find_study(name))
-    options.show(result, as_json, lambda found: f"\n{ablate_study.effects_as_markdown(found)}")
+    options.show_answer(result, as_json, lambda found: f"\n{ablate_study.effects_as_markdown(found)}")
     if outcome is not None:
         options.exit_unless_complete(outcome) if as_json else options.show_run_end(outcome)
 
@@ -253,13 +253,13 @@ def reproduce(
 
         ends = [] if only_report else list(reproducing.run_readings(home, table, request, readings, shown))
         compared = reproducing.compare_requested_readings(home, table, request, readings)
-        options.show(compared, as_json, comparing.comparison_to_markdown, comparing.comparison_to_dict)
+        options.show_answer(compared, as_json, comparing.comparison_to_markdown, comparing.comparison_to_dict)
         if ends:
             options.exit_unless_complete(next((one for one in ends if one.record.state != "complete"), ends[-1]))
         return
     outcome = None if only_report else reproducing.run_reproduction(home, table, request, shown)
     current = reproducing.current_table(home, table, request)
-    options.show(current, as_json, reproducing.reproduction_to_markdown, reproducing.reproduction_to_dict)
+    options.show_answer(current, as_json, reproducing.reproduction_to_markdown, reproducing.reproduction_to_dict)
     if outcome is not None and not as_json:
         options.show_run_end(outcome)
 
@@ -284,10 +284,10 @@ def suite(
 
     if plan and only_report:
         raise UserError("--plan, --report: give one of them")
-    suites.check_output_file(out)
+    suites.check_tables_output_file(out)
     home, wanted = Home.locate(), load_suite(file)
     if plan:
-        options.show(suites.plan_suite(home, wanted), as_json, suites.suite_plan_text)
+        options.show_answer(suites.plan_suite(home, wanted), as_json, suites.suite_plan_text)
         return
     silent, end = quiet or as_json, None
     if only_report:

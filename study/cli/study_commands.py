@@ -23,7 +23,7 @@ def _home_to_read(address: str | None, *names: str) -> "Home":
 
     if address is None:
         return Home.locate()
-    from study.commands.on_cluster import RemoteStudies
+    from study.commands.remote_studies import RemoteStudies
 
     return RemoteStudies(address).update_home(names)
 
@@ -63,13 +63,13 @@ def list_studies(address: options.OptionalDashboardOption = None, as_json: optio
     from study.home.folder import Home
 
     if address is not None:
-        from study.commands.on_cluster import RemoteStudies
+        from study.commands.remote_studies import RemoteStudies
 
         there = RemoteStudies(address)
-        options.show(there.list_rows(), as_json, there.studies_table)
+        options.show_answer(there.list_rows(), as_json, there.studies_table)
         return
     home = Home.locate()
-    options.show(status.list_study_rows(home), as_json, partial(status.studies_table, home))
+    options.show_answer(status.list_study_rows(home), as_json, partial(status.studies_table, home))
 
 
 def show_status(
@@ -80,11 +80,13 @@ def show_status(
     from study.home.folder import Home
 
     if address:
-        from study.commands import on_cluster
+        from study.commands import remote_studies
 
-        options.show(on_cluster.RemoteStudies(address).status(name), as_json, on_cluster.remote_status_text)
+        options.show_answer(
+            remote_studies.RemoteStudies(address).status(name), as_json, remote_studies.remote_status_text
+        )
     else:
-        options.show(status.study_status(Home.locate().find_study(name)), as_json, status.study_status_lines)
+        options.show_answer(status.study_status(Home.locate().find_study(name)), as_json, status.study_status_lines)
 
 
 def report(
@@ -111,7 +113,7 @@ def report(
     home = _home_to_read(address, name)
     page, untracked = reporting.write_study_report(home, name, out, pdf)
     rules = reporting.rule_pick_rows(home, name) if as_json else ()
-    options.show({"name": name, "page": str(page), "rules": rules}, as_json, itemgetter("page"))
+    options.show_answer({"name": name, "page": str(page), "rules": rules}, as_json, itemgetter("page"))
     if untracked:
         print_text(f"the report in MLflow is the old one: {untracked}", sys.stderr)
 
@@ -177,7 +179,7 @@ def export(
     folder = _home_to_read(address, name).find_study(name)
     written = exporting.export_best(folder, Results.load(folder), out or Path(f"{name}-best.yaml"), choice)
     document = {"name": name, "files": [file.to_document() for file in written]}
-    options.show(document, as_json, lambda _: [str(file.path) for file in written])
+    options.show_answer(document, as_json, lambda _: [str(file.path) for file in written])
     if single := [file for file in written if file.rests_on_one_seed]:
         print_text(f"{len(single)} of {len(written)} rest on one seed. Fresh seeds: study confirm {name}", sys.stderr)
 
@@ -197,18 +199,18 @@ def delete(
 
     if address is not None:
         from study.cluster.job_client import JobClient
-        from study.commands import on_cluster
+        from study.commands import remote_studies
 
         jobs = JobClient(address)
-        ask(on_cluster.remote_deletion_sentence(jobs, name))
-        on_cluster.delete_remote_study(jobs, name)
+        ask(remote_studies.remote_deletion_sentence(jobs, name))
+        remote_studies.delete_remote_study(jobs, name)
     else:
         from study.commands import delete as deleting
 
         home = Home.locate()
         ask(deleting.deletion_sentence(home, name))
         deleting.delete_study(home, name)
-    options.show({"name": name, "deleted": True}, as_json, lambda _: f"{name}: removed")
+    options.show_answer({"name": name, "deleted": True}, as_json, lambda _: f"{name}: removed")
 
 
 def ui(
@@ -221,9 +223,9 @@ def ui(
     from study.home.folder import Home
 
     if optuna is not None:
-        from study.commands import optuna_page
+        from study.commands import optuna_exchange
 
-        optuna_page.serve_dashboard(Home.locate().find_study(optuna), port)
+        optuna_exchange.serve_dashboard(Home.locate().find_study(optuna), port)
         return
     from study.commands import mlflow_ui
 
@@ -244,9 +246,9 @@ def import_trials(
     ] = None,
 ) -> None:
     """Begin a study file with the best of an Optuna study. Example: study import my.db mine quickstart -o q.yaml"""
-    from study.commands import optuna_page
+    from study.commands import optuna_exchange
 
-    print_text("\n".join(optuna_page.import_best_trials(storage, name, file, out, top, renamed or ())))
+    print_text("\n".join(optuna_exchange.import_best_trials(storage, name, file, out, top, renamed or ())))
 
 
 def stop(
@@ -271,11 +273,13 @@ def stop(
     if trial or search:
         given = [word for number in trial or () for word in ("--trial", str(number))] or ["--search"]
         if address is not None:
-            options.show(JobClient(address).run_short_command(name, "stop", name, *given), as_json, _answer_lines)
+            options.show_answer(
+                JobClient(address).run_short_command(name, "stop", name, *given), as_json, _answer_lines
+            )
             return
         folder = Home.locate().find_study(name)
         done = ask_driver.request_trials_end(folder, trial) if trial else [ask_driver.request_search_end(folder)]
-        options.show({"name": name, "asked": [one.to_document() for one in done]}, as_json, _answer_lines)
+        options.show_answer({"name": name, "asked": [one.to_document() for one in done]}, as_json, _answer_lines)
         return
     how = shell_command("resume", name, *(("--address", address) if address else ()))
     if address is None:
@@ -283,7 +287,7 @@ def stop(
     else:
         stopped = f"job {JobClient(address).stop_study(name).id}"
     text = f"{name}: stopped, {stopped}. Go on with it: {how}"
-    options.show({"name": name, "stopped": stopped}, as_json, lambda _: text)
+    options.show_answer({"name": name, "stopped": stopped}, as_json, lambda _: text)
 
 
 def enqueue(
@@ -311,7 +315,7 @@ def enqueue(
     else:
         done = ask_driver.request_configuration(Home.locate().find_study(name), assignments or (), like)
         answer = {"name": name, "asked": [done.to_document()]}
-    options.show(answer, as_json, _answer_lines)
+    options.show_answer(answer, as_json, _answer_lines)
 
 
 def _answer_lines(document: dict[str, Any]) -> list[str]:

@@ -20,9 +20,9 @@ from typing import Any
 import study
 from study import data
 from study.cluster import job_answer, job_log
+from study.cluster.dashboard import ClusterDashboard, dashboard_unreachable_error
 from study.cluster.driver_job import DRIVER_MODULE, FINAL_TRAINING_DRIVER, DriverJob, driver_job_id, driver_job_metadata
-from study.cluster.head import ClusterHead, unreachable_error
-from study.cluster_access import token_refused_error
+from study.cluster_token import token_refused_error
 from study.errors import StudyStoppedError, UserError
 from study.spec import StudySpec
 from study.spec.yaml_document import shipped_files_folder
@@ -93,7 +93,7 @@ def convert_ray_errors(address: str) -> Iterator[None]:
     except UserError:
         raise
     except ConnectionError:
-        raise unreachable_error(address) from None
+        raise dashboard_unreachable_error(address) from None
     except (RayError, RuntimeError, OSError, ValueError) as error:
         text = str(error)
         if re.search(r"status(?: code)? (401|403)|Unauthorized|[Aa]uthentication", text):
@@ -134,7 +134,7 @@ class JobClient:
     """
 
     def __init__(self, address: str) -> None:
-        self.address, self.head = address, ClusterHead(address)
+        self.address, self.head = address, ClusterDashboard(address)
         for name in ("RAY_API_SERVER_ADDRESS", "RAY_ADDRESS"):  # they would override the given address
             os.environ.pop(name, None)
         from ray.job_submission import JobSubmissionClient

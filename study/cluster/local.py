@@ -26,7 +26,7 @@ import psutil
 from annotated_types import Gt, Lt
 
 from study.cluster.job_log import ANSI_COLOUR_PATTERN
-from study.cluster_access import LOOPBACK
+from study.cluster_addresses import LOOPBACK
 from study.errors import StartInterruptedError, StudyStoppedError, UserError
 from study.files import PRIVATE_FILE_MODE, as_user_error_if_unwritable, lock_file, read_json, write_atomically
 from study.home import lease
@@ -60,14 +60,14 @@ class StartedProcess:
     def from_pid(cls, name: str, pid: int) -> "StartedProcess":
         """Return the process that has a number at this moment; one that has ended is never alive."""
         try:
-            return cls(name, pid, lease.Process.from_pid(pid).started, machine_id())
+            return cls(name, pid, lease.ProcessIdentity.from_pid(pid).started, machine_id())
         except lease.ProcessGoneError:
             return cls(name, pid, "", machine_id())
 
     @property
     def is_alive(self) -> bool:
         try:
-            return self.machine == machine_id() and lease.Process.from_pid(self.pid).started == self.began
+            return self.machine == machine_id() and lease.ProcessIdentity.from_pid(self.pid).started == self.began
         except lease.ProcessGoneError:
             return False
 

@@ -13,8 +13,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from study import __version__
+from study.cluster.dashboard import ClusterDashboard, NodeNotFoundError, RemoteFileNotFoundError
 from study.cluster.driver_job import DriverJob
-from study.cluster.head import ClusterHead, NodeNotFoundError, RemoteFileNotFoundError
 from study.cluster.log_share import (
     LOG_SHARES_FOLDER,
     MANIFEST_FILE,
@@ -113,12 +113,12 @@ class FetchOptions:
     Attributes:
         is_wanted: returns whether a further file is wanted; in the folders `FOLDERS_READ_BY_DEFAULT`, files that no
             longer exist are removed.
-        own_study: whether a ledger here that has events of its own is kept.
+        keeps_own_events: whether a ledger here that has events of its own is kept.
         change_file: what is done with the study file before it is in its place.
     """
 
     is_wanted: Callable[[str], bool]
-    own_study: bool = False
+    keeps_own_events: bool = False
     change_file: Callable[[Path], None] | None = None
 
 
@@ -137,7 +137,9 @@ def download_study(read: RemoteFileReader, manifest: ShareManifest, folder: Path
         if needed not in manifest.files:
             raise UserError(f"{folder.name}: has no {needed} on the cluster, in {manifest.folder}")
     folder.mkdir(parents=True, exist_ok=True)
-    came = [LEDGER_FILE_NAME] if _download_ledger(read, manifest, folder / LEDGER_FILE_NAME, wish.own_study) else []
+    came = (
+        [LEDGER_FILE_NAME] if _download_ledger(read, manifest, folder / LEDGER_FILE_NAME, wish.keeps_own_events) else []
+    )
     if _download_file(read, manifest, folder, STUDY_FILE_NAME, wish.change_file):
         came.append(STUDY_FILE_NAME)
     for name in sorted({*manifest.files} - {STUDY_FILE_NAME, LEDGER_FILE_NAME}):
@@ -229,9 +231,9 @@ def _check_ledger_lines_follow(new: bytes, here: bytes) -> None:
     if here:
         last = last_line(here)
         chain = LineChainState.after_line(last)
-        chain.accepts(last)
+        chain.advance_if_next(last)
     for line in new.splitlines(keepends=True):
-        if not chain.accepts(line):
+        if not chain.advance_if_next(line):
             raise RemoteFileChangedError(LEDGER_FILE_NAME, f"damaged at event {chain.number}")
 
 
@@ -259,7 +261,7 @@ class RemoteStudy:
     """
 
     def __init__(
-        self, head: ClusterHead, name: str, drivers: Sequence[DriverJob], known: FetchOrigin | None = None
+        self, head: ClusterDashboard, name: str, drivers: Sequence[DriverJob], known: FetchOrigin | None = None
     ) -> None:
         self._head, self._name, self._known = head, name, known
         self._last = drivers[-1] if drivers else None
@@ -387,7 +389,7 @@ class StudyMirror:
         key = re.sub(r"[^A-Za-z0-9.-]", "_", f"{parts.hostname}_{parts.port or ''}")
         self.home = Home(home.path / MIRRORS_FOLDER / key)
 
-    def update_study(self, head: ClusterHead, name: str, drivers: list[DriverJob]) -> FetchOrigin:
+    def update_study(self, head: ClusterDashboard, name: str, drivers: list[DriverJob]) -> FetchOrigin:
         """Download what is new of a study.
 
         Raises:
@@ -416,7 +418,7 @@ class StudyMirror:
         """Return the studies that were read, whether or not the cluster has them."""
         return [folder.name for folder in self.home.list_studies() if self.known_origin(folder.name)]
 
-    def last_known_origin(self, name: str) -> FetchOrigin | None:
+    def known_origin_with_lease(self, name: str) -> FetchOrigin | None:
         """Return what `known` does, and mark the driver as running if it ran when the study was read."""
         found = self.known_origin(name)
         if found:

@@ -22,7 +22,7 @@ PARITY_METRICS = ("demographic_parity", "accuracy_parity")
 ALL_CELLS_METRICS = ("unbiased_accuracy", "worst_group_accuracy")
 
 
-def empty_cells_for(
+def empty_cells_that_forbid_metric(
     metric: str, classes: Sequence[int], cells: Sequence[Sequence[int]] | None
 ) -> list[ClassAndBiasClass]:
     """Return the empty cells that keep a metric from having a value on a split; an empty list where it has one.
@@ -66,7 +66,7 @@ def misspelt_metric_warnings(spec: StudySpec) -> list[str]:
 
     The others are those of this software and of the same study.
     """
-    if not spec.function:
+    if not spec.training_function:
         return []
     named = spec.objective.needed_metrics
     meant = {name: nearly_spelt_metric(name, named[:place]) for place, name in enumerate(named)}
@@ -99,7 +99,7 @@ def check_study_metrics(spec: StudySpec) -> None:
     Raises:
         UserError: says which metric, which cells are empty, and which metrics are possible.
     """
-    if not spec.function:
+    if not spec.training_function:
         for section in spec.data_sections:
             check_metrics_of_counts(spec, section, cells.count_cells_of_dataset(section))
 
@@ -113,7 +113,7 @@ def check_metrics_of_loaded_data(spec: StudySpec, datasets: Mapping[str, Dataset
     Raises:
         UserError: see `check_study_metrics`.
     """
-    for section in [] if spec.function else spec.data_sections:
+    for section in [] if spec.training_function else spec.data_sections:
         dataset = datasets[data.section_key(section)]
         val = cells.count_cells_of_split(dataset.splits["val"], dataset.facts.facts_of_split("val"))
         check_metrics_of_counts(spec, section, DatasetCounts({"val": val}))
@@ -131,13 +131,13 @@ def check_metrics_of_counts(spec: StudySpec, section: Section, counts: DatasetCo
         return
     val, facts = counts.splits["val"], spec.facts_of_data(section).facts_of_split("val")
     for place, metric in _metrics_by_key(spec):
-        if empty := empty_cells_for(metric, val.classes, val.cells):
+        if empty := empty_cells_that_forbid_metric(metric, val.classes, val.cells):
             others = (name for name in SUGGESTED_METRICS if name in spec.available_metrics[0] and name != metric)
-            possible = [name for name in others if not empty_cells_for(name, val.classes, val.cells)]
+            possible = [name for name in others if not empty_cells_that_forbid_metric(name, val.classes, val.cells)]
             raise UserError(
                 f"{place}: val/{metric} given, which validation cannot have: it has no sample of "
-                f"{name_empty_cells(empty, facts)}. Give validation such samples (data.val, data.val_share, or rows of "
-                f"your own), or take another metric: {', '.join(f'val/{name}' for name in possible)}"
+                f"{empty_cells_in_words(empty, facts)}. Give validation such samples (data.val, data.val_share, or "
+                f"rows of your own), or take another metric: {', '.join(f'val/{name}' for name in possible)}"
             )
 
 
@@ -157,12 +157,12 @@ def empty_cell_warnings(spec: StudySpec, counts: DatasetCounts, facts: Facts) ->
         return []
     told = ", ".join(f"val/{name}" for name in dict.fromkeys(names))
     return [
-        f"validation has no sample of {name_empty_cells(empty, facts)}: {told} cannot see how a model treats them, "
+        f"validation has no sample of {empty_cells_in_words(empty, facts)}: {told} cannot see how a model treats them, "
         "however badly it does. Give validation such samples, or expect nothing of these groups"
     ]
 
 
-def name_empty_cells(empty: Sequence[ClassAndBiasClass], facts: Facts) -> str:
+def empty_cells_in_words(empty: Sequence[ClassAndBiasClass], facts: Facts) -> str:
     """Name empty cells in words, with the names of classes and groups."""
     shown = [_cell_in_words(cell, facts) for cell in empty[:MAX_NAMED_CELLS]]
     more = [f"{len(empty) - MAX_NAMED_CELLS} more cells"] if len(empty) > MAX_NAMED_CELLS else []

@@ -68,7 +68,7 @@ class EpochPace:
         among, alone = (max(1.0, load / machine_cpus) for load in loads)
         return among / alone
 
-    def slowdown_of_one(self, machine_cpus: float) -> float:
+    def slowdown_of_single_process(self, machine_cpus: float) -> float:
         """Return how many times longer a process of one core takes on this machine than on an idle one."""
         return max(1.0, (1 + self.load_average) / machine_cpus)
 
@@ -137,7 +137,7 @@ def measure_pace(spec: StudySpec, on_begin: Callable[[], object] = bool) -> Epoc
 
     from study.commands import single_trial
 
-    if spec.function:
+    if spec.training_function:
         return "a plan runs no function of a study file; study trial does, and says what an epoch takes"
     if any(source.path_or_none() is None for source in data.sources(spec.base["data"])):
         return f"its data are not here, see study data prepare {spec.base['data']['name']}"
@@ -231,7 +231,7 @@ def compute_cost(spec: StudySpec, plan: Plan, pace: EpochPace) -> ExpectedCost:
     searched = sum(count for stage, count in budget.trials.items() if stage not in ("confirm", "rule"))
     trials = searched + budget.trials["confirm"] + budget.rule_trials["expected"]
     beside = START_SECONDS + END_SECONDS + len(budget.references) * REFERENCE_SECONDS
-    beside = (beside + trials * TRIAL_SECONDS / max(1, at_once)) * pace.slowdown_of_one(machine_cpus)
+    beside = (beside + trials * TRIAL_SECONDS / max(1, at_once)) * pace.slowdown_of_single_process(machine_cpus)
 
     def hours(name: str) -> CostHours:
         epochs, fresh = budget.epochs[name], budget.trials["confirm"] + budget.rule_trials[name]

@@ -11,14 +11,14 @@ from study.errors import UserError
 from study.knobs import Params, Scalar, Section, Value
 from study.metrics import METRICS, available_metrics, lower_is_better
 from study.spec.load import check_and_complete_document
-from study.spec.yaml_document import apply_profile, dump_flow, parse_study_yaml
+from study.spec.yaml_document import apply_profile, dump_yaml_flow, parse_study_yaml
 from study.text import shell_command
 from study.training import augment
 
 if TYPE_CHECKING:
     from jinja2 import Template
 
-BiasLabels = Literal["labels", "some_labels", "none"]
+BiasLabelCoverage = Literal["labels", "some_labels", "none"]
 """Which samples have bias labels."""
 
 BiasGuess = Literal["colour", "texture", "unknown"]
@@ -69,7 +69,7 @@ MIN_COLOUR_JITTER, MAX_COLOUR_JITTER = 1.5, 2.5
 class BiasKnowledge:
     """What the user knows of the bias."""
 
-    known_labels: BiasLabels = "none"
+    known_labels: BiasLabelCoverage = "none"
     guess: BiasGuess = "unknown"
 
 
@@ -199,7 +199,7 @@ def table_search_space(rows: int | None, views: bool) -> dict[str, Value]:
     networks: dict[str, Value] = {}
     if rows and rows >= MIN_ROWS_FOR_HIDDEN_LAYERS and not views:
         networks["model.name"] = {"choices": ["linear", "mlp"]}
-    min_decay = round_to_two_digits(first_table_decay(rows) / 5)
+    min_decay = round_to_two_digits(first_table_weight_decay(rows) / 5)
     return {
         **networks,
         CLASS_WEIGHTS_KEY: {"low": 0.7, "high": 1.0},
@@ -212,10 +212,10 @@ def table_search_space(rows: int | None, views: bool) -> dict[str, Value]:
 def first_table_params(rows: int | None) -> Params:
     """Return what is tried first on a table, with cross entropy; its network and training are those of the file."""
     params: Params = {"model.name": "linear", CLASS_WEIGHTS_KEY: 1.0, CELL_WEIGHTS_KEY: 0.0}
-    return {**params, "train.learning_rate": 0.003, "train.weight_decay": first_table_decay(rows)}
+    return {**params, "train.learning_rate": 0.003, "train.weight_decay": first_table_weight_decay(rows)}
 
 
-def first_table_decay(rows: int | None) -> float:
+def first_table_weight_decay(rows: int | None) -> float:
     """Return the weight decay that is tried first on a table of so many training rows."""
     return round_to_two_digits(min(0.02, TABLE_DECAY_TIMES_ROWS / (rows or DEFAULT_ROWS)))
 
@@ -248,7 +248,7 @@ def baseline_params(sections: Sequence[Section], space: Section) -> Params:
     return params
 
 
-def first_params(labelled: Mapping[str, Section], space: Section, rows: int | None) -> Params | None:
+def first_tried_params(labelled: Mapping[str, Section], space: Section, rows: int | None) -> Params | None:
     """Return the configuration tried first on a table with cross entropy; None: no table, or without that method."""
     params = {key: value for key, value in first_table_params(rows).items() if key in space}
     if CLASS_WEIGHTS_KEY not in params or "cross_entropy" not in labelled or "regulariser" in labelled["cross_entropy"]:
@@ -329,10 +329,10 @@ class DraftAnswers:
         data: its section.
         methods: one or several, which are then searched over.
         gpu: whether its trials have a GPU each, or a share of one.
-        images: number of training images of the user's own; None: not known, or no images.
-        rows: number of training rows of a table; None: not known, or no table.
+        n_training_images: number of training images of the user's own; None: not known, or no images.
+        n_training_rows: number of training rows of a table; None: not known, or no table.
         bias: what the user knows of it.
-        note: a comment above the data.
+        data_comment: a comment above the data.
         tries_papers_first: whether the papers' configurations are tried first, where there are some.
         network: the `model` section of a frozen pretrained network; None: one of random weights.
     """
@@ -343,14 +343,14 @@ class DraftAnswers:
     gpu: bool
     trials: int
     bias: BiasKnowledge
-    images: int | None = None
-    rows: int | None = None
-    note: str | None = None
+    n_training_images: int | None = None
+    n_training_rows: int | None = None
+    data_comment: str | None = None
     tries_papers_first: bool = True
     network: Section | None = None
 
 
-def draft_study_file(wishes: DraftAnswers, file: str, schema: str | None = None) -> str:
+def draft_study_file(answers: DraftAnswers, file: str, schema: str | None = None) -> str:
     """Return the text of a study file, checked by loading it with and without its profile.
 
     Args:
@@ -358,57 +358,61 @@ def draft_study_file(wishes: DraftAnswers, file: str, schema: str | None = None)
         schema: where an editor finds the JSON Schema.
 
     Raises:
-        UserError: the wishes contradict each other.
+        UserError: the answers contradict each other.
     """
-    facts = data.describe(dict(wishes.data))
-    bias = wishes.bias
-    labelled = label_method_sections(wishes.methods, bias, facts.is_table, wishes.network is not None)
+    facts = data.describe(dict(answers.data))
+    bias = answers.bias
+    labelled = label_method_sections(answers.methods, bias, facts.is_table, answers.network is not None)
     sections = list(labelled.values())
     names = [str(section["name"]) for section in sections]
     plain = method_section(ordinary_loss_name(names), bias, facts.is_table)
     views = any(methods.method_needs(with_method_defaults(section)).views_key for section in [plain, *sections])
     shapes = views or any("regulariser" in section for section in sections)
-    model = dict(wishes.network) if wishes.network else _model_section(facts, wishes.gpu, views)
-    model |= {"adapter": 1} if wishes.network and shapes else {}
+    model = dict(answers.network) if answers.network else _model_section(facts, answers.gpu, views)
+    model |= {"adapter": 1} if answers.network and shapes else {}
     model |= {"head": "mlp"} if views else {}
     trained = models.facts_of_network_inputs(model, facts)
-    epochs = 60 if wishes.gpu and not wishes.network else 20
-    images = math.inf if wishes.images is None else wishes.images
+    epochs = 60 if answers.gpu and not answers.network else 20
+    images = math.inf if answers.n_training_images is None else answers.n_training_images
     batch = next((size for size in BATCH_SIZES if images >= MIN_STEPS_PER_EPOCH * size), BATCH_SIZES[-1])
     train: dict[str, Value] = {"epochs": epochs, "batch_size": batch, "learning_rate": 0.001}
     if facts.is_table:
-        train |= {key[6:]: value for key, value in first_table_params(wishes.rows).items() if key.startswith("train.")}
+        train |= {
+            key[6:]: value
+            for key, value in first_table_params(answers.n_training_rows).items()
+            if key.startswith("train.")
+        }
     augmentation = default_augmentation(trained, views, bias)
     train |= {"augmentation": augmentation} if augmentation else {}
-    few = bias.known_labels != "none" and not wishes.gpu and images <= MAX_SAMPLES_FOR_FOLDS
-    if few and wishes.methods == METHODS_WITH_BIAS_LABELS and not facts.is_table and not wishes.network:
+    few = bias.known_labels != "none" and not answers.gpu and images <= MAX_SAMPLES_FOR_FOLDS
+    if few and answers.methods == METHODS_WITH_BIAS_LABELS and not facts.is_table and not answers.network:
         train["probe"] = "fitted"
-    train |= {"precision": "bfloat16"} if wishes.gpu else {}
-    space = draft_search_space(labelled, facts, trained, views, bias, wishes.rows)
-    point, decay = first_params(labelled, space, wishes.rows), 0.0
-    if wishes.network:
-        decay = round_to_two_digits(min(0.3, FEATURES_DECAY_TIMES_IMAGES / (wishes.images or DEFAULT_ROWS)))
+    train |= {"precision": "bfloat16"} if answers.gpu else {}
+    space = draft_search_space(labelled, facts, trained, views, bias, answers.n_training_rows)
+    point, decay = first_tried_params(labelled, space, answers.n_training_rows), 0.0
+    if answers.network:
+        decay = round_to_two_digits(min(0.3, FEATURES_DECAY_TIMES_IMAGES / (answers.n_training_images or DEFAULT_ROWS)))
         ends = decay / FEATURES_DECAY_RANGE_FACTOR, decay * FEATURES_DECAY_RANGE_FACTOR
         low, high = map(round_to_two_digits, ends)
         space["train.weight_decay"] = {"low": low, "high": high, "log": True}
         train["weight_decay"] = decay
-    on_features = wishes.network is not None and [*labelled] == [FROZEN_FEATURES_METHOD]
+    on_features = answers.network is not None and [*labelled] == [FROZEN_FEATURES_METHOD]
     if on_features:
         del space["train.learning_rate"]
         train["schedule"] = "cosine"
         point = {"method.name": FROZEN_FEATURES_METHOD, "train.weight_decay": decay}
     metric = default_metric(facts)
     if METRICS[metric].needs_inferred_groups:
-        train["inferred_groups"] = EARLY_LAYERS_VALUE if wishes.network else "gce"
-    profile = "cpu" if wishes.gpu else "gpu"
-    has_folds = _should_use_folds(wishes, metric)
+        train["inferred_groups"] = EARLY_LAYERS_VALUE if answers.network else "gce"
+    profile = "cpu" if answers.gpu else "gpu"
+    has_folds = _should_use_folds(answers, metric)
     text = _study_file_template().render(
         schema=schema,
-        about=f"{wishes.name}: {', '.join(names)} on {data.dataset_title(wishes.data, facts)}.",
+        about=f"{answers.name}: {', '.join(names)} on {data.dataset_title(answers.data, facts)}.",
         **{verb: shell_command(verb, file) for verb in ("plan", "trial", "run")},
-        name=wishes.name,
-        note=wishes.note,
-        data={**wishes.data, "folds": N_FOLDS} if has_folds else wishes.data,
+        name=answers.name,
+        note=answers.data_comment,
+        data={**answers.data, "folds": N_FOLDS} if has_folds else answers.data,
         folds=N_FOLDS if has_folds else None,
         model=model,
         are_photos=not trained.is_table and facts.shape[0] == 3 and min(facts.shape[1:]) >= MIN_PHOTOGRAPH_SIDE,
@@ -418,15 +422,15 @@ def draft_study_file(wishes: DraftAnswers, file: str, schema: str | None = None)
         train=train,
         space=space,
         baseline=baseline_params(sections, space),
-        first=point if wishes.tries_papers_first else None,
+        first=point if answers.tries_papers_first else None,
         on_features=on_features,
-        papers=wishes.tries_papers_first and has_paper_values(sections, space),
+        papers=answers.tries_papers_first and has_paper_values(sections, space),
         margin=None if facts.is_table else SEARCH_MARGIN_ON_FOLDS if has_folds else SEARCH_MARGIN,
         top=CONFIRM_TOP_ON_TABLE_FOLDS if facts.is_table else CONFIRM_TOP_ON_FOLDS,
-        trials=wishes.trials,
+        trials=answers.trials,
         metric_words=METRICS[metric].description + (" Smaller is better." if lower_is_better(metric) else ""),
         metric=f"val/{metric}",
-        resources="{cpu: 2, gpu: 0.5}" if wishes.gpu else "{cpu: 1, gpu: 0}",
+        resources="{cpu: 2, gpu: 0.5}" if answers.gpu else "{cpu: 1, gpu: 0}",
         profile=profile,
         overrides=PROFILE_OVERRIDES[profile],
     )
@@ -442,17 +446,17 @@ def _study_file_template() -> "Template":
 
     loader = PackageLoader("study.commands")
     environment = Environment(loader=loader, undefined=StrictUndefined, trim_blocks=True, keep_trailing_newline=True)
-    environment.filters["flow"] = dump_flow
+    environment.filters["flow"] = dump_yaml_flow
     return environment.get_template("draft.yaml.j2")
 
 
-def _should_use_folds(wishes: DraftAnswers, metric: str) -> bool:
+def _should_use_folds(answers: DraftAnswers, metric: str) -> bool:
     """Return whether a user's samples are few, have bias labels and can be divided into folds."""
-    samples = wishes.rows if wishes.images is None else wishes.images
+    samples = answers.n_training_rows if answers.n_training_images is None else answers.n_training_images
     if samples is None or samples > MAX_SAMPLES_FOR_FOLDS or metric != "shrunk_unbiased_log_loss":
         return False
     try:
-        data.describe({**wishes.data, "folds": N_FOLDS})
+        data.describe({**answers.data, "folds": N_FOLDS})
     except UserError:  # the split is the user's own, or there is no such key
         return False
     return True

@@ -18,7 +18,7 @@ from study.metrics import is_standard_error
 from study.ranking import Candidate, FittedReference, Results, epochs
 from study.ranking.selection import CandidateSelection, select_candidates, trials_judged_by
 from study.spec import StudySpec
-from study.spec.configuration import EXPORT_FORMAT, configuration_digest
+from study.spec.configuration import EXPORT_FORMAT_VERSION, configuration_digest
 from study.spec.objective import Objective
 from study.spec.schema import OBJECTIVE_KEYS, ExportOrigin, SearchOptions
 from study.spec.section_models import default_as_in_file
@@ -81,7 +81,7 @@ def export_best(
     for path, candidate in zip(paths, candidates, strict=True):
         study = exported_spec(folder, results, candidate, choice)
         file = path.name if path.name.isprintable() else "FILE"
-        trial = shell_command("trial", file, *_fold_option(candidate))
+        trial = shell_command("trial", file, *_trial_fold_option(candidate))
         head = CONFIGURATION_HEADER.format(study=spec.name, train=shell_command("train", file), trial=trial)
         if results.reference_as_result:
             head += f"# The result of that study needs no search: {results.reference_as_result.name_in_sentence}.\n"
@@ -133,7 +133,7 @@ def _reference_spec(results: Results, stays: FittedReference) -> StudySpec:
     margin = f" unless beaten by more than {spec.search.margin:g} standard errors" if spec.search.margin else ""
     limits = f" where {' and '.join(spec.search.constraints)}" if spec.search.constraints else ""
     origin: ExportOrigin = {
-        "format": EXPORT_FORMAT,
+        "format": EXPORT_FORMAT_VERSION,
         "study": spec.name,
         "study_id": record.id,
         "study_hash": spec.hash,
@@ -141,10 +141,10 @@ def _reference_spec(results: Results, stays: FittedReference) -> StudySpec:
         "trials": record.n_configurations_tried,
         "chosen_by": f"{', '.join(spec.objective.metrics)}: what needs no search{margin}{limits}",
         "metrics": _validation_metrics(spec, stays.metrics),
-        **_told_section(results, stays),
+        **_report_statements_section(results, stays),
         "test_readings": record.n_test_readings,
         "unused_seed": results.unused_seed,
-        "code": _code_of_session(record.sessions[-1]),
+        "code": _code_version_fields(record.sessions[-1]),
         "digest": configuration_digest(base),
     }
     search = SearchOptions(trials=1, **spec.search.model_dump(include=OBJECTIVE_KEYS))
@@ -157,7 +157,7 @@ CONFIGURATION_HEADER = """\
 """
 
 
-def _fold_option(candidate: Candidate) -> list[str]:
+def _trial_fold_option(candidate: Candidate) -> list[str]:
     """Return the option of `study trial` for the fold, which a configuration does not contain."""
     return [] if candidate.trial.fold is None else ["--fold", str(candidate.trial.fold)]
 
@@ -178,7 +178,7 @@ def exported_spec(folder: StudyFolder, results: Results, candidate: Candidate, c
     labels = spec.labels_of_params(candidate.trial.params)
     runs = TrackingState.load(folder.tracking_file, folder.tracking_uri).runs
     origin: ExportOrigin = {
-        "format": EXPORT_FORMAT,
+        "format": EXPORT_FORMAT_VERSION,
         "study": spec.name,
         "study_id": record.id,
         "study_hash": spec.hash,
@@ -191,10 +191,10 @@ def exported_spec(folder: StudyFolder, results: Results, candidate: Candidate, c
         "confirmed": _confirm_statistics(spec, candidate),
         "gain": _gain_section(results, candidate),
         **({"labels": labels} if labels else {}),
-        **_told_section(results, candidate),
+        **_report_statements_section(results, candidate),
         "test_readings": record.n_test_readings,
         "unused_seed": results.unused_seed,
-        "code": _code_of_session(session),
+        "code": _code_version_fields(session),
     }
     of_trial = {"train.seed": candidate.trial.seed, "train.epochs": spec.epochs}
     base = _trial_sections(spec, {**candidate.trial.params, **of_trial})
@@ -203,7 +203,7 @@ def exported_spec(folder: StudyFolder, results: Results, candidate: Candidate, c
     return replace(spec, name=f"{spec.name[:95]}-best", base=base, search=search, origin=origin)
 
 
-def _code_of_session(session: SessionOpened) -> Entry:
+def _code_version_fields(session: SessionOpened) -> Entry:
     return {key: value for key, value in session.environment_fields.items() if key not in ("owner", "datasets")}
 
 
@@ -241,7 +241,7 @@ def _confirm_statistics(spec: StudySpec, candidate: Candidate) -> Section:
     return {"seeds": [trial.seed for trial in candidate.confirm_trials], **metrics}
 
 
-def _told_section(results: Results, exported: Candidate | FittedReference) -> ExportOrigin:
+def _report_statements_section(results: Results, exported: Candidate | FittedReference) -> ExportOrigin:
     """Return what the study's report says of its result; empty for what is not its result."""
     won = results.reference_as_result or results.best
     is_result = exported == won

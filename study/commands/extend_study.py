@@ -38,9 +38,11 @@ def add_trials(folder: StudyFolder, spec: StudySpec, trials: str) -> StudyRecord
     with _open_for_extension(folder) as (ledger, record):
         ended_by = record.search_ended_by or reached_search_limit(spec, record)  # a driver that dies tells none
         ended = record.has_search_end_request or ended_by not in (None, "trials", SPACE_EXHAUSTED)
-        extended = (record.n_configurations_tried if ended else record.max_configurations(spec.trials)) + int(trials)
+        extended = (record.n_configurations_tried if ended else record.max_configurations(spec.n_configurations)) + int(
+            trials
+        )
         if (most := count_configurations(spec.search, spec.space)) is not None:
-            are_all_planned = not ended and record.max_configurations(spec.trials) >= most
+            are_all_planned = not ended and record.max_configurations(spec.n_configurations) >= most
             if record.search_ended_by == SPACE_EXHAUSTED or are_all_planned:
                 raise UserError(f"{spec.name}: its space has no further configurations: {most}, all are tried")
             extended = min(extended, most)
@@ -60,26 +62,26 @@ def retry_failed(folder: StudyFolder, spec: StudySpec) -> StudyRecord:
         UserError: nothing has failed, or another process runs the study.
     """
     with _open_for_extension(folder) as (ledger, record):
-        record.apply(ledger.append(TrialsRetried(numbers := tuple(_failed_trial_numbers(Results(spec, record))))))
+        record.apply(ledger.append(TrialsRetried(numbers := tuple(_trial_numbers_to_retry(Results(spec, record))))))
         for number in numbers:
             folder.error_file(number).unlink(missing_ok=True)
         return record
 
 
-def trials_to_retry(folder: StudyFolder) -> list[int]:
+def trial_numbers_to_retry(folder: StudyFolder) -> list[int]:
     """Return the trials that `retry_failed` would run again; raise as it does."""
-    return _failed_trial_numbers(Results.load(folder))
+    return _trial_numbers_to_retry(Results.load(folder))
 
 
-def _failed_trial_numbers(results: Results) -> list[int]:
-    found = failed_trials(results.record)
+def _trial_numbers_to_retry(results: Results) -> list[int]:
+    found = failed_trial_numbers(results.record)
     to_test = () if found else StagesAfterSearch(results.spec, results.record).trials_to_test()
     if not found and not any(trial.test_failure for trial in to_test):
         raise UserError(f"{results.spec.name}: no trial has failed")
     return found
 
 
-def failed_trials(record: StudyRecord) -> list[int]:
+def failed_trial_numbers(record: StudyRecord) -> list[int]:
     """Return the numbers of the trials that `retry_failed` runs again; none where nothing has failed."""
     failed = {trial.number for trial in record.trials.values() if trial.state == "failed"}
     ended_with = (
@@ -96,7 +98,7 @@ def has_only_failures_left(results: Results) -> bool:
     if results.spec.final_seeds is not None or record.state != "failed":
         return False
     are_ended = all(trial.state in ENDED_STATES for trial in record.trials.values())
-    return are_ended and record.search_is_over(results.spec.trials)
+    return are_ended and record.search_is_over(results.spec.n_configurations)
 
 
 def check_additional_trials(spec: StudySpec, trials: str) -> None:
@@ -128,10 +130,10 @@ def add_fresh_seeds(
             another process runs the study.
     """
     with _open_for_extension(folder) as (ledger, record):
-        ledger.append(confirm_event(Results(spec, record), top, seeds, rules))
+        ledger.append(make_confirm_event(Results(spec, record), top, seeds, rules))
 
 
-def confirm_event(results: Results, top: int | None, seeds: int | None, rules: bool) -> ConfirmRequested:
+def make_confirm_event(results: Results, top: int | None, seeds: int | None, rules: bool) -> ConfirmRequested:
     """Return the event that `add_fresh_seeds` writes to the ledger, with the same arguments.
 
     Args:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from study.cluster.head import ClusterHead
+from study.cluster.dashboard import ClusterDashboard
 from study.cluster.mirror import FetchOptions, LedgerMismatchError, RemoteStudy, is_read_by_default
 from study.commands.final_training import fetch_models_command
 from study.errors import UserError, find_disk_error
@@ -18,7 +18,7 @@ from study.home.folder import FetchOrigin, Home, StudyFolder, read_fetch_origin,
 from study.home.record import StudyRecord
 from study.ranking import Results
 from study.spec.load import check_study_name
-from study.spec.yaml_document import dump, read_study_file
+from study.spec.yaml_document import dump_yaml, read_study_file
 from study.text import shell_command
 
 
@@ -31,16 +31,16 @@ class FetchOutcome:
         origin: where it came from.
         files: those that came; empty where nothing was new.
         has_models: whether the weights of its models were to come.
-        own: events that it has here and not on the cluster.
-        untracked: why MLflow here lacks some of it, None if it has everything.
+        n_own_events: events that it has here and not on the cluster.
+        untracked_reason: why MLflow here lacks some of it, None if it has everything.
     """
 
     folder: StudyFolder
     origin: FetchOrigin
     files: list[str]
     has_models: bool
-    own: int
-    untracked: str | None
+    n_own_events: int
+    untracked_reason: str | None
 
 
 def fetch_study(home: Home, name: str, address: str, models: bool = False, rename: str | None = None) -> FetchOutcome:
@@ -58,16 +58,16 @@ def fetch_study(home: Home, name: str, address: str, models: bool = False, renam
     local = rename or name
     check_study_name(local)
     folder = StudyFolder(safe_path_below(home.path, local))
-    head = ClusterHead(address)
+    head = ClusterDashboard(address)
     drivers = [job for job in head.driver_jobs() if job.study == name]
     known = _known_origin(home, folder, name)
     if known is None and folder.path.exists():
-        return _not_fetched(home, folder, RemoteStudy(head, name, drivers), name, address)
+        return _outcome_if_name_is_taken(home, folder, RemoteStudy(head, name, drivers), name, address)
     place = folder.path if known else home.path / f".{local}.fetch"
     reading = RemoteStudy(head, name, drivers, known or read_fetch_origin(StudyFolder(place)))
     wish = FetchOptions(
         lambda file: is_read_by_default(file) or not file.startswith("models/") or models,
-        own_study=known is not None,
+        keeps_own_events=known is not None,
         change_file=None if local == name else _study_file_renamer(local),
     )
     try:
@@ -108,7 +108,9 @@ def _known_origin(home: Home, folder: StudyFolder, name: str) -> FetchOrigin | N
     return known
 
 
-def _not_fetched(home: Home, folder: StudyFolder, reading: RemoteStudy, name: str, address: str) -> FetchOutcome:
+def _outcome_if_name_is_taken(
+    home: Home, folder: StudyFolder, reading: RemoteStudy, name: str, address: str
+) -> FetchOutcome:
     """Return the outcome for a study whose name is taken here by one that was not fetched from there.
 
     It is no error if both are one study: a cluster on this home, as that of `study cluster up`, reads this very folder.
@@ -134,7 +136,7 @@ def _study_file_renamer(name: str) -> Callable[[Path], None]:
     """Return a function that gives a study file another name."""
 
     def change(path: Path) -> None:
-        path.write_text(dump({**read_study_file(path).values, "name": name}), encoding="utf-8")
+        path.write_text(dump_yaml({**read_study_file(path).values, "name": name}), encoding="utf-8")
 
     return change
 
@@ -143,7 +145,7 @@ def _track_in_mlflow(home: Home, folder: StudyFolder) -> str | None:
     """Bring a fetched study into MLflow if that is this home's own; another may be the cluster's, which has it."""
     if not home.owns_tracking:
         return None
-    from study.commands.report import lead_sentences_by_title, result_files
+    from study.commands.report import artifact_folder_by_result_file, lead_sentences_by_title
     from study.tracking import MlflowTracker
 
     results = Results.load(folder)
@@ -153,7 +155,7 @@ def _track_in_mlflow(home: Home, folder: StudyFolder) -> str | None:
     tracker.start_following()
     with redirect_stdout(sys.stderr):  # the tracker prints when it waits
         untracked = tracker.finish_writing()
-    return untracked or tracker.log_artifacts(result_files(folder), lead_sentences_by_title(results))
+    return untracked or tracker.log_artifacts(artifact_folder_by_result_file(folder), lead_sentences_by_title(results))
 
 
 def check_not_running_at_origin(folder: StudyFolder) -> None:
@@ -167,7 +169,7 @@ def check_not_running_at_origin(folder: StudyFolder) -> None:
         return
     at, runs = f"when it was fetched, on {known.download_time_text}", known.was_running
     try:
-        drivers = [job for job in ClusterHead(known.address).driver_jobs() if job.study == known.name]
+        drivers = [job for job in ClusterDashboard(known.address).driver_jobs() if job.study == known.name]
         if drivers:
             at, runs = f"({drivers[-1].id})", not drivers[-1].has_ended
     except UserError:  # no answer: what was known at the fetch counts
@@ -196,10 +198,10 @@ def fetch_outcome_lines(done: FetchOutcome) -> list[str]:
         lines.append(f"models: {came} new, {len(there)} in all" if there else "models: it has none")
     elif how := fetch_models_command(done.folder, Results.load(done.folder)):
         lines.append(f"its models stayed there. To fetch them: {how}")
-    if done.own:
-        lines.append(f"it has {done.own} events of its own here, which the cluster does not have")
-    if done.untracked:
-        lines.append(f"not everything is in MLflow: {done.untracked}")
+    if done.n_own_events:
+        lines.append(f"it has {done.n_own_events} events of its own here, which the cluster does not have")
+    if done.untracked_reason:
+        lines.append(f"not everything is in MLflow: {done.untracked_reason}")
     here = ["--address", "local"] if os.environ.get("STUDY_ADDRESS") else []
     return [*lines, f"what it says: {shell_command('report', name, *here)}"]
 
@@ -208,4 +210,4 @@ def fetch_outcome_to_dict(done: FetchOutcome) -> dict[str, object]:
     """Return the outcome of a fetch as plain values for JSON."""
     told = done.origin
     source = {"address": told.address, "name": told.name, "state": told.state, "at": told.downloaded_at}
-    return {"name": done.folder.name, "files": done.files, "own_events": done.own, "from": source}
+    return {"name": done.folder.name, "files": done.files, "own_events": done.n_own_events, "from": source}

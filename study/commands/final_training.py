@@ -14,7 +14,7 @@ from study.home.ledger import Ledger
 from study.home.record import StudyRecord
 from study.ranking import Results
 from study.spec import StudySpec, load_study
-from study.spec.configuration import EXPORT_FORMAT, configuration_digest
+from study.spec.configuration import EXPORT_FORMAT_VERSION, configuration_digest
 from study.spec.load import check_study_name
 from study.spec.schema import OBJECTIVE_KEYS, ExportOrigin, SearchOptions
 from study.spec.stage_seeds import N_FINAL_SEEDS, final_seeds
@@ -57,7 +57,7 @@ WITH_VAL_OPTION = "--data train+val"
 """What `origin` says of a final training on the validation split, too, that was asked for."""
 
 
-def default_seeds(home: Home, spec: StudySpec, name: str | None = None, with_val: bool = False) -> list[int]:
+def default_final_seeds(home: Home, spec: StudySpec, name: str | None = None, with_val: bool = False) -> list[int]:
     """Return the seeds of a final training where none are named.
 
     Those of the same training, which goes on; else those of another final training of the study, so that the two
@@ -112,7 +112,7 @@ def export_baseline_spec(home: Home, name: str, changes: Sequence[str] = ()) -> 
         found_by = (spec.origin or {}).get("study")
         hint = f", as {shell_command('train', found_by, '--baseline')}" if found_by else ""
         raise UserError(f"{name}: has no search.baseline. --baseline takes the name or file of a study with one{hint}")
-    origin: ExportOrigin = {"format": EXPORT_FORMAT, "study": spec.name, "baseline": True}
+    origin: ExportOrigin = {"format": EXPORT_FORMAT_VERSION, "study": spec.name, "baseline": True}
     if labels := spec.labels_of_params(spec.search.baseline):
         origin["labels"] = labels
     if (ran := folder or home.study_or_none(spec.name)) is not None:
@@ -180,7 +180,7 @@ def _trainings_of_same_study(home: Home, spec: StudySpec) -> Iterator[tuple[Stud
                 yield folder, other
 
 
-def equal_counterpart(home: Home, spec: StudySpec) -> StudySpec | None:
+def counterpart_with_equal_configuration(home: Home, spec: StudySpec) -> StudySpec | None:
     """Return the counterpart that has trained this very configuration; None where there is none.
 
     Where the search found nothing better than the baseline, the best configuration and the baseline are the same.
@@ -261,10 +261,10 @@ def create_or_extend(home: Home, spec: StudySpec, function: bytes | None = None)
         UserError: the name is taken by another configuration; or the baseline is the best, and trained as such.
     """
     folder = home.study_or_none(spec.name)
-    if folder is None and (other := equal_counterpart(home, spec)) is not None:
+    if folder is None and (other := counterpart_with_equal_configuration(home, spec)) is not None:
         raise UserError(
             f"{spec.name}: would train what {other.name} has trained: the best of {(spec.origin or {})['study']} is "
-            f"its baseline, so there is nothing to compare it with{_usage_text(other)}"
+            f"its baseline, so there is nothing to compare it with{_model_usage_text(other)}"
         )
     if folder is None:
         return home.create_study(spec, function)
@@ -276,7 +276,7 @@ def create_or_extend(home: Home, spec: StudySpec, function: bytes | None = None)
     return folder
 
 
-def _usage_text(spec: StudySpec) -> str:
+def _model_usage_text(spec: StudySpec) -> str:
     """Return how a final training's models classify; empty where they do not."""
     return f". To use it: {shell_command('predict', spec.name)} INPUTS" if spec.has_models_that_predict else ""
 
@@ -320,7 +320,7 @@ def find_model_files(home: Home, model: str, seed: int | None = None) -> Iterato
 def fetch_models_command(folder: StudyFolder, results: Results) -> str | None:
     """Return the command that brings the models of a final training that was fetched without them; None: none lacks."""
     source = read_fetch_origin(folder)
-    if source is None or results.spec.final_seeds is None or results.spec.function:
+    if source is None or results.spec.final_seeds is None or results.spec.training_function:
         return None
     ended = [trial for trial in results.final_trials if trial.state == "complete"]
     are_here = all(folder.model_file(trial.number).exists() for trial in ended)
@@ -345,7 +345,7 @@ def _find_description(home: Home, model: str, seed: int | None) -> Path:
             f"{model}: is a search, models come from final trainings: {shell_command('train', folder.name)}. The "
             "weights in its folder are of trials on fresh seeds, for the study itself to measure the test split with"
         )
-    if spec.function:
+    if spec.training_function:
         raise UserError(f"{model}: trains a function of one's own, whose models are where the function left them")
     numbers = {trial.seed: trial.number for trial in results.final_trials}
     if seed is not None and seed not in numbers:

@@ -25,11 +25,11 @@ QUESTION_WORD_WEIGHT = 1.0
 SIMILAR_QUESTION_WEIGHT = 2.2
 SECTION_WEIGHT = 0.6
 EVERYDAY_WORD_FACTOR = 0.6
-LATE_PASSAGE_FACTOR = 0.7
+LOW_PRIORITY_FACTOR = 0.7
 """What a word of the heading, and one of the questions beside a passage, counts beside one of its text; what the most
 similar of these questions counts; what the whole section's score counts; what a word that stands for an everyday one
-counts beside one that was asked for; the factor of a late passage. `tests/benchmarks/guide_search.py` says what each is
-worth."""
+counts beside one that was asked for; the factor of a passage of low priority. `tests/benchmarks/guide_search.py` says
+what each is worth."""
 
 BM25_K1, BM25_B, RARITY_POWER = 1.2, 0.4, 0.7
 """BM25's k1 and b, and the power of its weight by rarity."""
@@ -100,7 +100,7 @@ class GuideSection:
     texts: tuple[str, ...]
 
     @property
-    def late(self) -> bool:
+    def is_low_priority(self) -> bool:
         """Whether other answers come first: it is on a page for maintainers, or the first lines of a page."""
         return self.page in MAINTAINER_PAGES or self.number == 0
 
@@ -113,13 +113,13 @@ class Passage:
         guide_section: where it stands.
         place: its place in the section, from 0 on.
         name: what it begins with, if that is code: a key, a metric, a command, a message.
-        asked: questions that it answers, in the words of users: `<!-- asked: one; another -->` in the page's source.
+        questions: those that it answers, in the words of users: `<!-- asked: one; another -->` in the page's source.
     """
 
     guide_section: GuideSection
     place: int
     name: str
-    asked: tuple[str, ...] = ()
+    questions: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
@@ -148,7 +148,10 @@ def guide_text(words: Sequence[str]) -> str:
     parts = [f"Not in this guide: {', '.join(absent)}. What follows is nearest."] if absent else []
     for best, lines in zip(first_passage_of_sections(found), EXCERPT_LINES, strict=False):
         section = best.guide_section
-        parts += [f"## {section.title} ({section.page}): {section.heading}", passage_excerpt(best, words, found, lines)]
+        parts += [
+            f"## {section.title} ({section.page}): {section.heading}",
+            passage_with_context(best, words, found, lines),
+        ]
     return "\n\n".join([*parts, "`study guide PAGE` shows a whole page, as `study guide own-data`."]) + "\n"
 
 
@@ -167,7 +170,7 @@ def search_passages(words: Sequence[str], every: Sequence[Passage]) -> list[Pass
     """
     given = _question_words(" ".join(words))
     asked_names = [*given, "_".join(_without_stop_words(given))]
-    named = {_without_numbers(word) for word in asked_names if re.search(r"[_.]", word)}
+    named = {_replace_numbers_with_n(word) for word in asked_names if re.search(r"[_.]", word)}
     bags = iter(_count_stems([text for passage in every for text in _searched_texts(passage)]))
     fields = [tuple(next(bags) for _ in _searched_texts(passage)) for passage in every]
     having = Counter(stem for bag in fields for stem in set().union(*bag))
@@ -202,8 +205,8 @@ def search_passages(words: Sequence[str], every: Sequence[Passage]) -> list[Pass
         value += SIMILAR_QUESTION_WEIGHT * max(similarities, default=0.0)
         if value:
             value += SECTION_WEIGHT * score_of_section[passage.guide_section]
-            named_bonus = 1000.0 if _without_numbers(passage.name) in named else 0.0
-            score[row] = value * (LATE_PASSAGE_FACTOR if passage.guide_section.late else 1.0) + named_bonus
+            named_bonus = 1000.0 if _replace_numbers_with_n(passage.name) in named else 0.0
+            score[row] = value * (LOW_PRIORITY_FACTOR if passage.guide_section.is_low_priority else 1.0) + named_bonus
     return [every[row] for row in sorted(score, key=lambda row: -score[row])]
 
 
@@ -224,7 +227,7 @@ def _bm25f_scores(terms: Mapping[str, float], documents: Sequence[SearchedFields
     return scores
 
 
-def _without_numbers(name: str) -> str:
+def _replace_numbers_with_n(name: str) -> str:
     """Return a name with N for each number, and for each capital letter that stands for one on a page."""
     return re.sub(r"_(?:\d+|[A-Z])(?=_|$)", "_N", name)
 
@@ -239,7 +242,7 @@ def first_passage_of_sections(found: Sequence[Passage]) -> list[Passage]:
 
 def _searched_texts(passage: Passage) -> list[str]:
     """Return what is searched of a passage: its heading with its name if that is one word, its text, each question."""
-    questions = [" ".join(_without_stop_words(_question_words(question))) for question in passage.asked]
+    questions = [" ".join(_without_stop_words(_question_words(question))) for question in passage.questions]
     name = passage.name if " " not in passage.name else ""
     return [f"{passage.guide_section.heading} {name}", passage.text.rpartition(TABLE_HEAD_END)[2], *questions]
 
@@ -300,7 +303,7 @@ def _words_not_in_guide(words: Sequence[str], texts: Iterable[str]) -> list[str]
     return [word for word, stem in stems.items() if not any(one.startswith(stem) for one in told)]
 
 
-def passage_excerpt(passage: Passage, words: Sequence[str], found: Sequence[Passage], max_lines: int) -> str:
+def passage_with_context(passage: Passage, words: Sequence[str], found: Sequence[Passage], max_lines: int) -> str:
     """Return a passage with what stands around it in its section, up to so many lines; longer code is cut.
 
     First come what it announces and the commands above it, then the next best passages, then the nearest, each with

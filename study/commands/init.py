@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast, get_args
 
 from study import data, methods
-from study.commands import draft, pretrained
-from study.commands.init_answers import AnswerCheck, AnswerSource, one_of_check, split_names, with_data_keys
+from study.commands import draft, pretrained_choice
+from study.commands.init_answers import AnswerCheck, AnswerSource, one_of_check, split_names, with_data_assignments
 from study.data import cells, label_files, table_findings, table_format, user_data
 from study.data.image_files import IMAGE_SUFFIXES, MIN_SIDE_PIXELS
 from study.data.label_files import is_hidden_path
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 USER_DATA_SETS = ("image_folder", "table")
 
 
-def likely_table_name(folder: Path) -> str | None:
+def likely_label_table_name(folder: Path) -> str | None:
     """Return the default answer to which table of a folder has the labels; None: there is no likely one.
 
     `labels.csv`, else the only table in it, else `folders` where it has folders alone; a text file is taken for a note.
@@ -64,7 +64,7 @@ def table_name_check(folder: Path) -> AnswerCheck:
     return check
 
 
-def check_data(answer: str) -> None:
+def check_data_answer(answer: str) -> None:
     """Check that this is a data set, a folder or a table, and that a study file can have its name."""
     data_sets = data.dataset_names()
     if not is_utf8(answer):
@@ -93,7 +93,7 @@ def knob_value_check(knob: Knob) -> AnswerCheck:
     return check
 
 
-def check_methods(answer: str) -> None:
+def check_methods_answer(answer: str) -> None:
     """Check that these methods exist, one or several."""
     allowed = methods.method_names()
     if not split_names(answer):
@@ -108,13 +108,13 @@ def check_methods(answer: str) -> None:
             raise UserError(why)
 
 
-def check_trials(answer: str) -> None:
+def check_trials_answer(answer: str) -> None:
     """Check that this is a number of trials."""
     if not answer.isdecimal() or int(answer) < 1:
         raise UserError(f"{answer!r} given, allowed is a whole number from 1 on")
 
 
-def apply_other_keys(text: str, assignments: Sequence[str], file: str) -> str:
+def apply_keys_outside_data(text: str, assignments: Sequence[str], file: str) -> str:
     """Return the text of a study file with the assignments outside `data` set in it, checked; its comments are kept.
 
     Args:
@@ -186,7 +186,7 @@ MAX_FEW_CONFLICTING_SAMPLES = 100
 USUAL_FILE_COLUMNS = ("file", "filename", "file_name", "image", "image_path", "img_filename", "path")
 """Usual names of the column with the images' files, the likeliest first."""
 
-N_LOOKED_AT_ROWS = 100
+N_SAMPLED_ROWS = 100
 """Number of a table's first rows in which a column of files is looked for."""
 
 ATTRIBUTE_CHOICE_KEYS = ("target", "sensitive")
@@ -246,20 +246,20 @@ def write_study_file(flags: InitOptions, out: Path | None, force: bool, asker: A
     if path.suffix not in yaml_document.STUDY_FILE_SUFFIXES or not str(path).isprintable():
         raise UserError(f"{path}: cannot be a study file: its name must end in .yaml")
     check_output_path(path)
-    section: Section = with_data_keys(ask_data_section(flags, asker), flags.assignments)
+    section: Section = with_data_assignments(ask_data_section(flags, asker), flags.assignments)
     section = ask_columns(section, flags.without, asker)
     section, note = ask_missing_values(section, flags.missing, asker)
     section = _with_validation_split(section)
     section = _with_positive_class(section, asker)
-    network = pretrained.choose_network(section, flags.pretrained, flags.weights, flags.assignments, asker)
+    network = pretrained_choice.choose_network(section, flags.pretrained, flags.weights, flags.assignments, asker)
     if network and section["name"] == "image_folder" and "size" not in section:
-        section = {**section, "size": pretrained.PHOTOGRAPH_SIDE}
+        section = {**section, "size": pretrained_choice.PHOTOGRAPH_SIDE}
     bias = _ask_bias_knowledge(section, replace(flags, guess=flags.guess or "unknown") if network else flags, asker)
     is_table = data.describe(section).is_table
     methods_flag = ",".join(flags.methods) if flags.methods else None
     usual_methods = ",".join(draft.default_methods(bias, is_table, network is not None))
     question = "Methods, a,b for several; see study spaces"
-    methods_answer = asker("--method", methods_flag, question, usual_methods, check_methods)
+    methods_answer = asker("--method", methods_flag, question, usual_methods, check_methods_answer)
     compute = None if flags.gpu is None else "gpu" if flags.gpu else "cpu"
     where = one_of_check("cpu", "gpu")
     gpu = asker("--gpu", compute, "Where its trials run, cpu or gpu", "cpu", where) == "gpu"
@@ -272,21 +272,23 @@ def write_study_file(flags: InitOptions, out: Path | None, force: bool, asker: A
     few &= methods_wished == draft.METHODS_WITH_BIAS_LABELS
     few |= methods_wished == (draft.FROZEN_FEATURES_METHOD,)  # one number is searched
     usual = DEFAULT_TABLE_TRIALS if is_table else TRIALS_WITH_FEW_CONFLICTING if few else DEFAULT_TRIALS
-    trials = int(asker("--trials", count, "Trials", str(usual), check_trials))
+    trials = int(asker("--trials", count, "Trials", str(usual), check_trials_answer))
     try:
-        wishes = draft.DraftAnswers(name, section, methods_wished, gpu, trials, bias, rows=rows, note=note)
-        wishes = _fit_answers_to_images(replace(wishes, network=network))
-        text = _study_file_text(wishes, flags.assignments, path)
+        answers = draft.DraftAnswers(
+            name, section, methods_wished, gpu, trials, bias, n_training_rows=rows, data_comment=note
+        )
+        answers = _fit_answers_to_images(replace(answers, network=network))
+        text = _study_file_text(answers, flags.assignments, path)
     except UserError as error:
         raise UserError(f"{error}\nNothing was written: the answers do not go together") from None
     write_output(path, text)
-    findings = table_findings.findings_with_heading(data.column_findings(wishes.data))
+    findings = table_findings.findings_with_heading(data.column_findings(answers.data))
     document = yaml_document.parse_study_yaml(text, str(path))
     written = yaml_document.mapping_or_empty(document.values["data"])  # with folds, where it has some
     counted_as_planned = cells.count_cells_of_dataset(written)
     warnings = cells.warnings_from_counts(counted_as_planned, has_folds=bool(written.get("folds")))
-    told = [*data.describe_column_reading(wishes.data), *findings]
-    told += [f"warning: {warning}" for warning in (*data.user_file_notes(wishes.data), *warnings)]
+    told = [*data.describe_column_reading(answers.data), *findings]
+    told += [f"warning: {warning}" for warning in (*data.user_file_notes(answers.data), *warnings)]
     for line in (*told, method_advice(bias, methods_wished, is_table, network is not None)):
         asker.print_line(line)
     return path
@@ -299,7 +301,7 @@ def ask_data_section(flags: InitOptions, asker: AnswerSource) -> Section:
         UserError: no such data set, file or column; says which there are.
     """
     question = "Data: the name of a data set (study data list), a folder of images, or a table (.csv, .parquet, .xlsx)"
-    answer = asker("--data", flags.data, question, None, check_data)
+    answer = asker("--data", flags.data, question, None, check_data_answer)
     if answer not in data.dataset_names():
         return _own_data_section(answer, flags, asker)
     knobs = {knob.key: knob for knob in data.data_knobs(answer)}
@@ -318,7 +320,9 @@ def _own_data_section(path_text: str, flags: InitOptions, asker: AnswerSource) -
     section: dict[str, str] = {"name": "image_folder" if place.is_dir() else "table", "path": path_text}
     table = place
     if place.is_dir():
-        labels = asker("--labels", flags.labels, "The table in it", likely_table_name(place), table_name_check(place))
+        labels = asker(
+            "--labels", flags.labels, "The table in it", likely_label_table_name(place), table_name_check(place)
+        )
         table = place / labels
         section |= {"labels": labels} if labels != "labels.csv" else {}
         if labels == image_folder.CLASS_FROM_FOLDERS:
@@ -327,7 +331,7 @@ def _own_data_section(path_text: str, flags: InitOptions, asker: AnswerSource) -
                 raise UserError(f"{wrong[0]}: names a column, but {place} has no table: its folders are the classes")
             asker.print_line(f"labels: {labels}: the class of an image is its folder's name, the bias is not known")
             return section
-    said = with_data_keys(section, flags.assignments)
+    said = with_data_assignments(section, flags.assignments)
     known = table_format.format_from_keys(said)
     rows = label_files.read_label_table(table, (), text_list(said, "missing_marks"), known)
     columns = [str(name) for name in rows.columns]
@@ -381,7 +385,7 @@ def _columns_naming_files(rows: "pd.DataFrame", folder: Path) -> list[str]:
         file = label_files.find_file_on_disk(folder, text)
         return file.suffix.lower() in IMAGE_SUFFIXES or os.path.isfile(file)
 
-    first = rows.head(N_LOOKED_AT_ROWS)
+    first = rows.head(N_SAMPLED_ROWS)
     return [str(name) for name in rows.columns if first[name].map(names_file).mean() > 0.5]
 
 
@@ -421,7 +425,9 @@ def _ask_bias_knowledge(section: Section, flags: InitOptions, asker: AnswerSourc
     if facts.bias_names and len(facts.bias_names) == 1:
         problem = f"is {quoted(facts.bias_names[0])} in every row: no bias. Name another column, or none"
         raise UserError(f"--bias: the column {quoted(str(section['bias']))} {problem}")
-    known: draft.BiasLabels = "none" if not facts.bias_classes else "some_labels" if facts.some_bias else "labels"
+    known: draft.BiasLabelCoverage = (
+        "none" if not facts.bias_classes else "some_labels" if facts.some_bias else "labels"
+    )
     guesses = one_of_check(*get_args(draft.BiasGuess))
     if facts.is_table:
         if flags.guess is not None:
@@ -435,7 +441,7 @@ def _ask_bias_knowledge(section: Section, flags: InitOptions, asker: AnswerSourc
     return draft.BiasKnowledge("none", cast(draft.BiasGuess, guess))
 
 
-def _study_file_text(wishes: draft.DraftAnswers, assignments: Sequence[str], path: Path) -> str:
+def _study_file_text(answers: draft.DraftAnswers, assignments: Sequence[str], path: Path) -> str:
     """Return the text of the file with the user's keys.
 
     The papers' configurations are left out where these keys make the space too narrow for them.
@@ -444,31 +450,33 @@ def _study_file_text(wishes: draft.DraftAnswers, assignments: Sequence[str], pat
         UserError: the keys do not make a study without those, either.
     """
 
-    def drafted(wishes: draft.DraftAnswers) -> str:
-        text = draft.draft_study_file(wishes, str(path), _schema_path(path))
-        return apply_other_keys(text, assignments, str(path))
+    def drafted(answers: draft.DraftAnswers) -> str:
+        text = draft.draft_study_file(answers, str(path), _schema_path(path))
+        return apply_keys_outside_data(text, assignments, str(path))
 
     try:
-        return drafted(wishes)
+        return drafted(answers)
     except UserError as problem:
         try:
-            return drafted(replace(wishes, tries_papers_first=False))
+            return drafted(replace(answers, tries_papers_first=False))
         except UserError:
             raise problem from None
 
 
-def _fit_answers_to_images(wishes: draft.DraftAnswers) -> draft.DraftAnswers:
-    """Return wishes that suit the user's images.
+def _fit_answers_to_images(answers: draft.DraftAnswers) -> draft.DraftAnswers:
+    """Return answers that suit the user's images.
 
     Images smaller than the network's usual size keep theirs: to enlarge them takes time and teaches nothing. Their
     number goes along, as a large batch would leave few steps.
     """
-    if wishes.data["name"] != "image_folder":
-        return wishes
-    chosen = to_options(image_folder.Options, wishes.data)
-    images, size = image_folder.training_count_and_side(chosen)
-    sized = {} if size is None or size >= chosen.size or "size" in wishes.data else {"size": max(size, MIN_SIDE_PIXELS)}
-    return replace(wishes, data={**wishes.data, **sized}, images=images)
+    if answers.data["name"] != "image_folder":
+        return answers
+    chosen = to_options(image_folder.Options, answers.data)
+    images, size = image_folder.training_image_count_and_side(chosen)
+    sized = (
+        {} if size is None or size >= chosen.size or "size" in answers.data else {"size": max(size, MIN_SIDE_PIXELS)}
+    )
+    return replace(answers, data={**answers.data, **sized}, n_training_images=images)
 
 
 def _schema_path(file: Path) -> str | None:
@@ -506,7 +514,7 @@ def ask_columns(section: Section, flag: Sequence[str] | None, asker: AnswerSourc
         if asker.ask_question is not None:
             for line in table_findings.format_findings(asked):
                 asker.print_line(line)
-            for key, values in table_findings.keys_that_help(asked).items():
+            for key, values in table_findings.remedy_values_by_key(asked).items():
                 decided = _ask_key(decided, key, values, asker, path)
         else:
             words = text_list(decided, "words")
@@ -534,20 +542,20 @@ def _split_column_texts(texts: Sequence[str], names: Sequence[str]) -> list[str]
 
 def _options_to_add(asked: Sequence[ColumnFinding]) -> str:
     """Return the options that decide what was asked, to be added to the command."""
-    keys = table_findings.keys_that_help(asked)
+    keys = table_findings.remedy_values_by_key(asked)
     without = keys.pop(WITHOUT_KEY, ())
     together = [",".join(plain)] if (plain := [name for name in without if "," not in name]) else []
     texts = [f"--without {shlex.quote(text)}" for text in [*together, *(name for name in without if "," in name)]]
-    texts += [_set_option(key, values) for key, values in keys.items()]
+    texts += [_option_for_key(key, values) for key, values in keys.items()]
     keep = "; --without none keeps those that tell the class" if any(one.kind == "telling" for one in asked) else ""
     lines = [f"As options of study init: {' '.join(texts)}{keep}" if texts else "Mend them first"]
     if words := [one.column for one in asked if one.may_be_words]:
         hold = f"{list_few_names(words)} {'hold' if len(words) > 1 else 'holds'} words that you want"
-        lines.append(f"Or, if {hold}: {_set_option(WORD_COLUMNS_KEY, words)}")
+        lines.append(f"Or, if {hold}: {_option_for_key(WORD_COLUMNS_KEY, words)}")
     return "\n".join(lines)
 
 
-def _set_option(key: str, values: Sequence[str]) -> str:
+def _option_for_key(key: str, values: Sequence[str]) -> str:
     """Return the option that gives a key of the study file these values."""
     return f"--set {shlex.quote(table_findings.key_with_values(key, values).replace(': ', '=', 1))}"
 
@@ -560,12 +568,12 @@ def _ask_key(section: Section, key: str, values: Sequence[str], asker: AnswerSou
 
     def check(answer: str) -> None:
         if answer not in ("", "none"):
-            given = with_data_keys(others, [f"{key}={answer}"])
+            given = with_data_assignments(others, [f"{key}={answer}"])
             there = label_files.read_column_names(path, table_format.format_from_keys(section))
             label_files.check_columns_exist(there, text_list(given, name) if key == WITHOUT_KEY else (), path)
 
     answer = asker(key, None, f"{key}, or none", default, check)
-    return dict(section) if answer in ("", "none") else with_data_keys(others, [f"{key}={answer}"])
+    return dict(section) if answer in ("", "none") else with_data_assignments(others, [f"{key}={answer}"])
 
 
 def ask_missing_values(section: Section, flag: str | None, asker: AnswerSource) -> tuple[Section, str | None]:

@@ -70,7 +70,7 @@ def split_names(text: str) -> list[str]:
     return list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
 
 
-def with_data_keys(section: Section, assignments: Sequence[str]) -> dict[str, Value]:
+def with_data_assignments(section: Section, assignments: Sequence[str]) -> dict[str, Value]:
     """Return a `data` section with those of the assignments that set its keys: what else is drafted depends on it.
 
     Args:

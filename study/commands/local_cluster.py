@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from rich.console import Console
 
 from study.cluster.local import MLFLOW_USER, LocalCluster, LocalClusterState, ProgressCallback
-from study.cluster_access import mlflow_experiments_page
 from study.commands.progress import clock_text
 from study.errors import UserError
 from study.home.folder import Home
 from study.text import shell_command
 from study.tracking.connection import prepare_mlflow_database
+from study.tracking.mlflow_urls import experiments_page_url
 from study.upstream.environment import KEEP_LOOPBACK_VARIABLES
 
 
@@ -120,7 +120,7 @@ def cluster_status_lines(cluster: LocalClusterState) -> list[str]:
     lines += [
         f"dashboard  {cluster.dashboard}",
         f"GCS        {cluster.address} (for ray status, ray.init and study run --address)",
-        f"MLflow     {mlflow_experiments_page(cluster.mlflow)} (user {MLFLOW_USER})",
+        f"MLflow     {experiments_page_url(cluster.mlflow)} (user {MLFLOW_USER})",
         "",
         "in a shell:",
     ]

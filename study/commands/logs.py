@@ -20,7 +20,7 @@ MAX_METRICS_PER_LINE = 5
 MAX_OUTPUT_LINES = 200
 """Last lines of a trial's output that are shown."""
 
-KIND_WIDTH = max(map(len, EVENT_CLASSES))
+EVENT_KIND_WIDTH = max(map(len, EVENT_CLASSES))
 """Characters of the longest kind of event."""
 
 UNLISTED_EVENT_KINDS = ("created", "trial", "report", "judged")
@@ -58,14 +58,14 @@ def read_history(folder: StudyFolder, trial: int | None) -> EventHistory:
         selected = [event for event in events if event.get("trial") == trial]
         if not selected:
             StudyRecord.load(folder.ledger_file).find_trial(trial, f"--trial {trial}", folder.name)
-    error = None if trial is None else _read_or_none(folder.error_file(trial))
-    printed = None if trial is None else _read_or_none(folder.output_file(trial))
+    error = None if trial is None else _read_file_or_none(folder.error_file(trial))
+    printed = None if trial is None else _read_file_or_none(folder.output_file(trial))
     needed = folder.load_spec().objective.needed_metrics
     looked_at = ["train/loss", *needed, *(f"test/{name.split('/')[1]}" for name in needed)]
     return EventHistory(folder.name, trial, looked_at, selected, error, printed)
 
 
-def _read_or_none(file: Path) -> str | None:
+def _read_file_or_none(file: Path) -> str | None:
     """Read a file; None where it is not there."""
     return file.read_text(encoding="utf-8", errors="replace") if file.exists() else None
 
@@ -96,7 +96,7 @@ def _event_line(event: Entry, looked_at: Sequence[str]) -> str:
     if more := len(there) - len(shown):
         metrics += f" and {more} more (--json)" if metrics else f"{more} metrics (--json)"
     line = ", ".join(values) + (f": {metrics}" if metrics else "")
-    return f"{format_time(event['time'])}  {event['event']:<{KIND_WIDTH}} {line}"
+    return f"{format_time(event['time'])}  {event['event']:<{EVENT_KIND_WIDTH}} {line}"
 
 
 def _is_too_long_for_line(value: object) -> bool:

@@ -14,14 +14,14 @@ from study.errors import UserError
 from study.home.folder import Home
 from study.text import print_text, redact_credentials
 from study.tracking.connection import prepare_mlflow_database
-from study.tracking.tracking_state import (
+from study.tracking.mlflow_urls import (
     RESULTS_VIEW_KEY,
-    TrackingState,
     experiments_page_url,
     is_mlflow_server,
     trials_page_url,
     view_url,
 )
+from study.tracking.tracking_state import TrackingState
 from study.upstream.environment import ProcessKind, variables_of_processes
 
 

@@ -64,13 +64,13 @@ def small_cell_warnings(spec: StudySpec, cells: DatasetCounts, facts: Facts) -> 
     found, conflicting = list[str](), val.conflicting
     if conflicting is not None and spec.folds and conflicting * spec.folds < FEW_CONFLICTING_SAMPLES:
         found.append(
-            f"all folds together have only about {_count_text(conflicting * spec.folds)} in conflict with the bias: "
-            "configurations are hardly told apart. Better: more data"
+            f"all folds together have only about {_sample_count_text(conflicting * spec.folds)} in conflict with the "
+            "bias: configurations are hardly told apart. Better: more data"
         )
     elif conflicting is not None and not spec.folds and conflicting < FEW_CONFLICTING_SAMPLES:
         found.append(
-            f"val has only {_count_text(conflicting)} in conflict with the bias: configurations are hardly told apart. "
-            f"Better: {CONFLICTING_SAMPLES_REMEDIES.get(str(spec.base['data'].get('val')), '')}more data"
+            f"val has only {_sample_count_text(conflicting)} in conflict with the bias: configurations are hardly told "
+            f"apart. Better: {CONFLICTING_SAMPLES_REMEDIES.get(str(spec.base['data'].get('val')), '')}more data"
         )
     if val.smallest is None or val.smallest >= FEW_CELL_SAMPLES:
         return found
@@ -79,14 +79,15 @@ def small_cell_warnings(spec: StudySpec, cells: DatasetCounts, facts: Facts) -> 
     better = [f"val/{name}" for name in robust]
     remedies = [*([f"search by {' or '.join(better)}"] if better else []), "give validation more samples"]
     return found + [
-        f"val/{name} may tell configurations badly apart: the smallest cell of val has {_count_text(val.smallest)}, "
+        f"val/{name} may tell configurations badly apart: "
+        f"the smallest cell of val has {_sample_count_text(val.smallest)}, "
         f"fewer than {FEW_CELL_SAMPLES}. Better: {', or '.join(remedies)}"
         for name in (name.split("/")[1] for name in spec.objective.needed_metrics)
-        if name in CELL_SENSITIVE_METRICS and (name != "unbiased_accuracy" or _are_uneven(val))
+        if name in CELL_SENSITIVE_METRICS and (name != "unbiased_accuracy" or _has_uneven_cells(val))
     ]
 
 
-def _are_uneven(split: SplitCounts) -> bool:
+def _has_uneven_cells(split: SplitCounts) -> bool:
     """Return whether the mean over a split's cells has at least twice the standard error of the accuracy."""
     filled = [count for row in split.cells or () for count in row if count]
     return math.sqrt(sum(1 / count for count in filled)) / len(filled) >= 2 / math.sqrt(split.samples)
@@ -107,14 +108,14 @@ def cell_count_lines(cells: DatasetCounts) -> Iterator[str]:
     if cells.unknown:
         yield f"samples: not counted: {cells.unknown}"
         return
-    splits, rows = cells.splits, list(_count_rows(cells))
+    splits, rows = cells.splits, list(_cell_count_rows(cells))
     few = list[str]()
     if len(rows) > MAX_COUNT_ROWS:
         if len(splits["train"].classes) > MAX_COUNT_ROWS:
             yield from (f"{name}: {_split_counts_text(split)}" for name, split in splits.items())
             return
         few = list(_small_cell_lines(cells))
-        rows = [*_aligned_and_conflicting_rows(splits), *_count_rows(cells, by_bias=False)]
+        rows = [*_aligned_and_conflicting_rows(splits), *_cell_count_rows(cells, by_bias=False)]
     rows.insert(0, ("samples", [split.samples for split in splits.values()]))
     width = max(len(label) for label, _ in rows) + 2
     yield f"{'':<{width}}" + "".join(f"{name:>9}" for name in splits)
@@ -146,12 +147,12 @@ def _small_cell_lines(cells: DatasetCounts) -> Iterator[str]:
     elif few:
         names = "/".join(name for name, split in cells.splits.items() if split.cells)
         yield f"{SMALL_CELLS_TEXT} ({names}):"
-        for y, of_class in enumerate(_class_names(cells)):
+        for y, of_class in enumerate(_class_names_or_codes(cells)):
             if of := [f"{_bias_name(cells, s)} {counts}" for (of_y, s), counts in few.items() if of_y == y]:
                 yield f"  {of_class}: {', '.join(of)}"
 
 
-def _count_rows(cells: DatasetCounts, by_bias: bool = True) -> Iterator[tuple[str, list[int | str]]]:
+def _cell_count_rows(cells: DatasetCounts, by_bias: bool = True) -> Iterator[tuple[str, list[int | str]]]:
     """Yield a label and the count of each split for each cell, or each class where no split has bias labels.
 
     Args:
@@ -159,7 +160,7 @@ def _count_rows(cells: DatasetCounts, by_bias: bool = True) -> Iterator[tuple[st
     """
     splits = cells.splits
     biased = next((split.cells for split in splits.values() if split.cells), None) if by_bias else None
-    for y, of_class in enumerate(_class_names(cells)):
+    for y, of_class in enumerate(_class_names_or_codes(cells)):
         if biased is None:
             yield of_class, [split.classes[y] for split in splits.values()]
         for s in range(len(biased[0]) if biased else 0):
@@ -167,7 +168,7 @@ def _count_rows(cells: DatasetCounts, by_bias: bool = True) -> Iterator[tuple[st
             yield f"{of_class}, {_bias_name(cells, s)}", counts
 
 
-def _class_names(cells: DatasetCounts) -> Sequence[str]:
+def _class_names_or_codes(cells: DatasetCounts) -> Sequence[str]:
     return cells.class_names or [f"class {code}" for code in range(len(cells.splits["train"].classes))]
 
 
@@ -176,7 +177,7 @@ def _bias_name(cells: DatasetCounts, code: int) -> str:
 
 
 def _split_counts_text(split: SplitCounts) -> str:
-    text = _count_text(split.samples)
+    text = _sample_count_text(split.samples)
     text += f" ({split.unlabelled} without a class)" if split.unlabelled else ""
     if split.conflicting is not None:
         text += f", {split.aligned} aligned, {split.conflicting} conflicting"
@@ -187,7 +188,7 @@ def _split_counts_text(split: SplitCounts) -> str:
     return f"{text}; cells of {split.smallest} to {split.largest}{empty}"
 
 
-def _count_text(count: int) -> str:
+def _sample_count_text(count: int) -> str:
     return f"{count} sample" if count == 1 else f"{count} samples"
 
 
@@ -273,7 +274,7 @@ def plan_study(spec: StudySpec) -> Plan:
         UserError: the validation split cannot have a metric that the study looks at.
     """
     search, facts, goal, stopping = spec.search, spec.data_facts, spec.objective, spec.search.early_stopping
-    data_sections = [] if spec.function else spec.data_sections
+    data_sections = [] if spec.training_function else spec.data_sections
     samples = [_count_samples(spec, section) for section in data_sections]
     counts = [counted for counted, _ in samples]
     warnings = dict.fromkeys(warning for _, warnings in samples for warning in warnings)
@@ -281,10 +282,10 @@ def plan_study(spec: StudySpec) -> Plan:
     return Plan(
         name=spec.name,
         hash=spec.hash,
-        function=spec.function,
+        function=spec.training_function,
         data=data_sections,
         titles=spec.dataset_titles,
-        classes=None if spec.function else facts.classes,
+        classes=None if spec.training_function else facts.classes,
         bias_classes=facts.bias_classes,
         cells=counts,
         reading=[data.describe_column_reading(section) for section in data_sections],
@@ -328,20 +329,22 @@ def plan_budget(spec: StudySpec) -> Budget:
     rungs = RungSchedule(spec.search.early_stopping, spec.epochs)
     seeds = len(spec.runs_of_configuration())
     baseline = int(search.baseline is not None)
-    confirm = count_confirm_trials(spec, search.confirm, spec.trials)
+    confirm = count_confirm_trials(spec, search.confirm, spec.n_configurations)
     reported = [f"val/{name}" for name in spec.available_metrics[0]]
     others = list(spec.incumbents)
     if search.baseline is not None:
         others = [params for params in others if not are_same_configuration(params, search.baseline)]
     whole = baseline + len(others)  # what has to be beaten runs whole
-    complete = whole + round((spec.trials - whole) * rungs.expected_complete_share)
-    most, expected = (count_rule_trials(spec, search.confirm, count, reported) for count in (spec.trials, complete))
-    pruned_epochs = (spec.trials - whole) * seeds * rungs.expected_epochs
+    complete = whole + round((spec.n_configurations - whole) * rungs.expected_complete_share)
+    most, expected = (
+        count_rule_trials(spec, search.confirm, count, reported) for count in (spec.n_configurations, complete)
+    )
+    pruned_epochs = (spec.n_configurations - whole) * seeds * rungs.expected_epochs
     return Budget(
         {
             "baseline": baseline,
-            "search": spec.trials - baseline,
-            "replicate": spec.trials * (seeds - 1),
+            "search": spec.n_configurations - baseline,
+            "replicate": spec.n_configurations * (seeds - 1),
             "confirm": confirm,
             "rule": most,
         },
@@ -351,7 +354,7 @@ def plan_budget(spec: StudySpec) -> Budget:
         search.confirm.front if search.confirm.top and spec.objective.has_several_metrics else None,
         {"most": most, "expected": expected},
         {
-            "most": (spec.trials * seeds + confirm + most) * spec.epochs,
+            "most": (spec.n_configurations * seeds + confirm + most) * spec.epochs,
             "expected": round((whole * seeds + confirm + expected) * spec.epochs + pruned_epochs),
         },
     )
@@ -438,7 +441,7 @@ def plan_text(plan: Plan) -> str:
         *_data_set_lines(plan),
         _space_text(plan),
         *(f"  {key}: {_domain_text(key, domain, plan.labels)}" for key, domain in plan.space.items()),
-        *_outside_space_lines(plan),
+        *_baseline_outside_space_lines(plan),
         f"metric: {plan.metric}{limited}; sampler {plan.sampler}",
         *(f"  {name}: {words}" for name, words in plan.groups.items()),
         *([f"of the front is chosen: {plan.chosen_by}"] if plan.chosen_by else []),
@@ -482,7 +485,7 @@ def _space_text(plan: Plan) -> str:
     return f"search space, {plan.configurations} different configurations; when all were tried, the search ends:"
 
 
-def _outside_space_lines(plan: Plan) -> list[str]:
+def _baseline_outside_space_lines(plan: Plan) -> list[str]:
     """Return which values of the baseline the search cannot give."""
     outside = plan.baseline_outside
     verb = "lies" if len(outside) == 1 else "lie"

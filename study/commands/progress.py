@@ -50,19 +50,19 @@ class StudyProgress:
         self._spec, self._record = spec, record
         self._began = time.monotonic()
         self._phase = STARTING_RAY_STEP if record.id else LOADING_DATA_STEP
-        self._begun = len(self._begun_trials())
+        self._begun = len(self._started_trials())
         self._to_repeat: set[int] | None = None
         self._warned_of: tuple[int, list[str]] = 0, []
 
     def _results(self) -> Results:
         return Results(self._spec, self._record)
 
-    def take_step(self, text: str) -> bool:
+    def enter_driver_step(self, text: str) -> bool:
         """Take a step of `study.sweep.DRIVER_STEPS` as the phase until a trial runs; return whether it is one."""
         if text == STOPPING_MESSAGE:
             self._phase = STOPPING_PHASE
         elif text in DRIVER_STEPS:
-            self._phase, self._begun = text, len(self._begun_trials())
+            self._phase, self._begun = text, len(self._started_trials())
         return text in DRIVER_STEPS
 
     def phase(self) -> str:
@@ -72,7 +72,7 @@ class StudyProgress:
         trials = list(self._record.trials.values())
         running = {trial.stage for trial in trials if trial.state == "running"}
         if not running and self._phase in DRIVER_STEPS:  # a trial that began and ended between two looks
-            running = {trial.stage for trial in self._begun_trials()[self._begun :][-1:]}
+            running = {trial.stage for trial in self._started_trials()[self._begun :][-1:]}
         if running:
             words = dict.fromkeys(word for stage, word in PHASE_BY_STAGE.items() if stage in running)
             is_ending = self._record.has_search_end_request
@@ -82,7 +82,7 @@ class StudyProgress:
             self._phase = TEST_PHASE
         return self._phase
 
-    def _begun_trials(self) -> list[TrialRecord]:
+    def _started_trials(self) -> list[TrialRecord]:
         return [trial for trial in self._record.trials.values() if trial.state != "waiting"]
 
     def trial_counts(self) -> dict[str, int]:
@@ -91,7 +91,7 @@ class StudyProgress:
         counts["waiting"] += max(0, self._n_planned_trials() - sum(counts.values()))
         return {state: count for state, count in counts.items() if count or state != "interrupted"}
 
-    def changing_numbers(self) -> tuple[object, ...]:
+    def numbers_that_print_line(self) -> tuple[object, ...]:
         """Return the numbers that cause a further plain line when one of them changes."""
         has_pace = self._n_epochs_done() > 0  # from the first epoch on the time to go is shown
         return self.trial_counts(), self.n_enqueued(), self.n_stopping(), self._record.has_search_end_request, has_pace
@@ -292,7 +292,7 @@ class StudyProgress:
     def _n_planned_configurations(self) -> int:
         if self._record.has_search_end_request:
             return self._record.n_configurations_tried
-        return self._record.max_configurations(self._spec.trials)
+        return self._record.max_configurations(self._spec.n_configurations)
 
     def _n_epochs_done(self) -> int:
         return sum(trial.n_epochs for trial in list(self._record.trials.values()))

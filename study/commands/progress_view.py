@@ -41,9 +41,9 @@ class ProgressView:
         A study that is not in the home yet has an empty record: only the step that it is told is shown, and a terminal
         does not keep it.
         """
-        shown = _ShownStudy(self._console, StudyProgress(spec, record), is_there=bool(record.id))
+        shown = _StudyOnConsole(self._console, StudyProgress(spec, record), is_there=bool(record.id))
         if self._quiet:
-            yield shown.take_silently
+            yield shown.drop_text
         elif self._console.is_terminal and not self._console.is_dumb_terminal:
             live = Live(shown.live_line(), console=self._console, auto_refresh=False, transient=not shown.is_there)
             with live, repeat_in_thread(LIVE_INTERVAL_S, lambda: shown.refresh_live_line(live)):
@@ -83,7 +83,7 @@ def repeat_in_thread(interval_s: float, show: Callable[[], None]) -> Iterator[No
         thread.join()
 
 
-class _ShownStudy:
+class _StudyOnConsole:
     """One study on a console."""
 
     def __init__(self, console: Console, progress: StudyProgress, is_there: bool) -> None:
@@ -91,18 +91,18 @@ class _ShownStudy:
         self._console, self._warned = console, set[str]()
         self._printed: object = None
 
-    def take_silently(self, text: str) -> None:
+    def drop_text(self, text: str) -> None:
         """Take a text without showing anything."""
-        self.progress.take_step(text)
+        self.progress.enter_driver_step(text)
 
     def show_unless_step(self, text: str) -> None:
         """Show a text on its own line, unless it is a step."""
-        if not self.progress.take_step(text):
+        if not self.progress.enter_driver_step(text):
             self._print_line(text)
 
     def show_text(self, text: str) -> None:
         """Show any text on its own line."""
-        self.progress.take_step(text)
+        self.progress.enter_driver_step(text)
         self._print_line(text)
 
     def live_line(self) -> Text:
@@ -118,7 +118,7 @@ class _ShownStudy:
 
     def print_if_changed(self) -> None:
         """Show the numbers as a line, if they have changed."""
-        if (numbers := self.progress.changing_numbers()) != self._printed:
+        if (numbers := self.progress.numbers_that_print_line()) != self._printed:
             self._printed = numbers
             self._print(self.progress.progress_line())
             self.show_warnings_once()

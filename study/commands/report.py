@@ -43,7 +43,7 @@ def write_study_report(home: Home, name: str, out: Path | None = None, pdf: bool
 
     beside = compare_with_baseline_training(folder, results)
     page = write_report(results, out or folder.report_folder, pdf, beside=beside)
-    return page, None if out else replace_study_artifacts(home, folder, report_files(folder))
+    return page, None if out else replace_study_artifacts(home, folder, artifact_folder_by_report_file(folder))
 
 
 def watch_report(home: Home, name: str, out: Path | None, tell: Callable[[Path], object]) -> None:
@@ -97,16 +97,16 @@ def rule_pick_rows(home: Home, name: str) -> list[dict[str, object]]:
     return rule_picks_to_dicts(results.spec, judge_rule_picks(results))
 
 
-def report_files(folder: StudyFolder) -> dict[Path, str | None]:
+def artifact_folder_by_report_file(folder: StudyFolder) -> dict[Path, str | None]:
     """Return the files of a study's report, each with the artifact folder that it goes to."""
     files = (path for path in folder.report_folder.rglob("*") if path.is_file())
     return {path: str(path.parent.relative_to(folder.path)) for path in files}
 
 
-def result_files(folder: StudyFolder) -> dict[Path, str | None]:
+def artifact_folder_by_result_file(folder: StudyFolder) -> dict[Path, str | None]:
     """Return the files of a study's report, and its best configuration or model card, which go to no folder."""
     files: dict[Path, str | None] = {file: None for file in (folder.best_file, folder.card_file) if file.exists()}
-    return files | report_files(folder)
+    return files | artifact_folder_by_report_file(folder)
 
 
 def lead_sentences_by_title(results: Results) -> dict[str, tuple[str, ...]]:

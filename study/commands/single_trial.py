@@ -8,7 +8,7 @@ import torch
 
 from study import data
 from study.commands import check_metrics
-from study.commands.own_functions import build_function_trial
+from study.commands.training_functions import build_function_trial
 from study.data.cells import count_cells_of_split
 from study.data.folds import select_fold
 from study.errors import UserError
@@ -102,7 +102,7 @@ class SingleTrial:
         chosen = _trial_device(spec) if device is None else resolve_device(device)
         self._spec, self.group_sizes = spec, dict[str, int]()
         self._trial: Trial | FunctionTrial
-        if spec.function:
+        if spec.training_function:
             self._trial = build_function_trial(Home.locate(), spec, chosen.type, fold)
         else:
             check_metrics.check_study_metrics(spec)
@@ -128,10 +128,12 @@ class SingleTrial:
         except DivergedError as diverged:
             raise UserError(f"the trial diverged: {diverged}") from None
         except Exception as error:
-            if spec.function is None or isinstance(error, UserError):
+            if spec.training_function is None or isinstance(error, UserError):
                 raise
             traceback.print_exception(type(error), error, function_frames(error))
-            raise UserError(f"{function_line(error) or spec.function}: {type(error).__name__}: {error}") from None
+            raise UserError(
+                f"{function_line(error) or spec.training_function}: {type(error).__name__}: {error}"
+            ) from None
 
 
 def _trial_device(spec: StudySpec) -> torch.device:

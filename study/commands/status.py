@@ -91,7 +91,7 @@ def study_status(folder: StudyFolder) -> StudyStatus:
         [DeviceUse(device.facts, device.trials) for device in used_devices(record)],
         record.unusable_nodes,
         changes_on_resume.placement_changes(results),
-        pending_requests_of(folder, record),
+        pending_user_requests(folder, record),
         source.download_summary(folder.name) if source else None,
     )
 
@@ -124,7 +124,7 @@ def study_status_lines(status: StudyStatus) -> list[str]:
     return texts
 
 
-def pending_requests_of(folder: StudyFolder, record: StudyRecord) -> PendingRequests | None:
+def pending_user_requests(folder: StudyFolder, record: StudyRecord) -> PendingRequests | None:
     """Return what users asked of the study and is still to come; None: nothing, or the study is over."""
     if record.state in ("complete", "failed"):
         return None

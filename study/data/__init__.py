@@ -44,15 +44,17 @@ class DatasetModule(Protocol):
 
         build(options)                          in the place of `load` where reading is slow: the splits, kept on disk
         sources(options), or a tuple SOURCES    the files that it needs, each a `Source`
-        places(options)                         the files and folders that `build` reads, if not the whole sources
-        files(options)                          the user's own files that it reads
-        labels(options)                         the labels of each split, without its samples
-        notes(options), reading(options)        sentences on how a user's files are read
-        columns(options), survey(options)       findings about the columns of a user's table
-        encoding(options)                       how the columns of a table become inputs
-        encoded(options, encoding)              the data, encoded as another table is
-        raw(options)                            a table before anything is fitted to its training rows, for folds
-        together(options)                       for folds: a group label of each training and validation sample
+        paths_read_by_build(options)            the files and folders that `build` reads, if not the whole sources
+        load_labels(options)                    the labels of each split, without its samples
+        user_files(options)                     the user's own files that it reads
+        user_file_notes(options)                sentences on what was decided about them by no key
+        describe_reading(options)               lines on how they are read
+        column_findings(options)                findings about the columns of a user's table
+        findings_before_study_file(options)     the same, and all that would refuse it
+        fit_encoding(options)                   how the columns of a table become inputs
+        load_encoded(options, encoding)         the data, encoded as another table is
+        load_raw_table(options)                 a table before anything is fitted to its training rows, for folds
+        fold_groups(options)                    for folds: a group label of each training and validation sample
         FRAME                                   how images become square
 
     This file, saved as `study/data/sets/stripes.py`, is all that `data.name: stripes` needs:
@@ -162,22 +164,25 @@ def load(data: Section) -> Dataset:
     if hasattr(data_set, "load"):
         dataset = data_set.load(options)
     else:
-        places = _call_optional_function(data, "places", None) or sources(data)
+        places = _call_optional_function(data, "paths_read_by_build", None) or sources(data)
         build = partial(data_set.build, options)
         dataset = load_or_build_dataset(str(data["name"]), options, data_set.describe(options), build, places)
     if (count := _fold_count(options)) is None or not len(dataset.splits["train"]):
         return dataset  # of a training function, which divides its samples itself
-    same, raw = _call_optional_function(data, "together", None), _call_optional_function(data, "raw", None)
+    same, raw = (
+        _call_optional_function(data, "fold_groups", None),
+        _call_optional_function(data, "load_raw_table", None),
+    )
     return folds.divide_into_folds(dataset, count, _split_seed(options), same, raw)
 
 
 def load_labels(data: Section) -> Mapping[str, HasLabels] | None:
-    """Read the labels of each split, and no more of the files than that takes; None: its module has no `labels`.
+    """Read the labels of each split, and no more of the files than that takes; None: its module has no `load_labels`.
 
     Raises:
         UserError: a file is missing or damaged.
     """
-    found: Mapping[str, HasLabels] | None = _call_optional_function(data, "labels", None)
+    found: Mapping[str, HasLabels] | None = _call_optional_function(data, "load_labels", None)
     options = _module_and_options(data)[1]
     if found is None or (count := _fold_count(options)) is None or not len(found["train"].target):
         return found
@@ -185,50 +190,50 @@ def load_labels(data: Section) -> Mapping[str, HasLabels] | None:
         *(SplitLabels(found[name].target, found[name].bias) for name in ("train", "val"))
     )
     numbers = holdout.assign_folds(
-        holdout.cell_of_sample(learn), count, _split_seed(options), _call_optional_function(data, "together", None)
+        holdout.cell_of_sample(learn), count, _split_seed(options), _call_optional_function(data, "fold_groups", None)
     )
     parts = {"train": holdout.select_samples(learn, numbers != 0), "val": holdout.select_samples(learn, numbers == 0)}
     return {**parts, **{name: of_split for name, of_split in found.items() if name not in parts}}
 
 
 def user_files(data: Section) -> Sequence[Path]:
-    """Return the user's own files from which a data set is made; none where its module has no `files`."""
-    return _call_optional_function(data, "files", ())
+    """Return the user's own files from which a data set is made; none where its module has no `user_files`."""
+    return _call_optional_function(data, "user_files", ())
 
 
 def user_file_notes(data: Section) -> list[str]:
     """Return sentences on what was decided about the user's files by no key."""
-    return list(_call_optional_function(data, "notes", []))
+    return list(_call_optional_function(data, "user_file_notes", []))
 
 
 def describe_column_reading(data: Section) -> list[str]:
-    """Return lines on how the columns of a user's table are read; none where the module has no `reading`."""
-    return list(_call_optional_function(data, "reading", []))
+    """Return lines on how the columns of a user's table are read; none where the module has no `describe_reading`."""
+    return list(_call_optional_function(data, "describe_reading", []))
 
 
 def column_findings(data: Section) -> list[ColumnFinding]:
-    """Return findings on the columns of a user's table; none where the module has no `columns`."""
-    return list(_call_optional_function(data, "columns", []))
+    """Return findings on the columns of a user's table; none where the module has no `column_findings`."""
+    return list(_call_optional_function(data, "column_findings", []))
 
 
 def findings_before_study_file(data: Section) -> list[ColumnFinding]:
-    """Return findings on a table before it has a study file, with all that refuses it; none without `survey`."""
-    return list(_call_optional_function(data, "survey", []))
+    """Return findings on a table before it has a study file, with all that refuses it."""
+    return list(_call_optional_function(data, "findings_before_study_file", []))
 
 
-def table_encoding(data: Section) -> TableEncoding | None:
+def fit_table_encoding(data: Section) -> TableEncoding | None:
     """Return how the columns of a user's table become inputs; None: the data set's module does not tell.
 
     Raises:
         UserError: a file is missing or damaged.
     """
-    return _call_optional_function(data, "encoding", None)
+    return _call_optional_function(data, "fit_encoding", None)
 
 
 def can_read_new_samples(name: str) -> bool:
     """Return whether a model can be given files like those of a data set: images, or rows whose encoding is kept."""
     module = find_dataset_module(name)
-    return hasattr(module, "encoding") or not hasattr(module, "raw")
+    return hasattr(module, "fit_encoding") or not hasattr(module, "load_raw_table")
 
 
 def load_encoded(data: Section, encoding: TableEncoding) -> tuple[Dataset, FaultsByRow]:
@@ -241,9 +246,9 @@ def load_encoded(data: Section, encoding: TableEncoding) -> tuple[Dataset, Fault
         UserError: its module takes no encoding, or its table has no such columns or values.
     """
     data_set, options = _module_and_options(data)
-    if not hasattr(data_set, "encoded"):
+    if not hasattr(data_set, "load_encoded"):
         raise UserError(f"data.name: {data['name']!r} given, a table is needed, as the model was trained on one")
-    dataset, faults = data_set.encoded(options, encoding)
+    dataset, faults = data_set.load_encoded(options, encoding)
     return dataset, faults
 
 

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from study.data import label_files
 from study.data.dataset import Dataset, Facts, Split, fingerprint_of_splits
-from study.data.source import Source, data_roots, writable_folder
+from study.data.source import Source, data_roots, writable_data_folder
 from study.errors import UserError
 from study.files import temporary_folder_beside
 from study.knobs import Section
@@ -73,12 +73,12 @@ def hash_files(files: Sequence[Path]) -> list[str]:
     return [known.get(name, "") for name in names]
 
 
-def number_equal_files(files: Sequence[Path]) -> NDArray[np.int64] | None:
+def group_equal_files(files: Sequence[Path]) -> NDArray[np.int64] | None:
     """Number files (N,) so that files of equal bytes, and links to one file, have one number; None: all differ.
 
     Files are read only where others have their size.
     """
-    return _number_equal_files(tuple(files), file_states(files))
+    return _group_equal_files_cached(tuple(files), file_states(files))
 
 
 def file_states(files: Iterable[Path]) -> tuple[FileState | None, ...]:
@@ -87,8 +87,10 @@ def file_states(files: Iterable[Path]) -> tuple[FileState | None, ...]:
 
 
 @lru_cache(4)
-def _number_equal_files(files: tuple[Path, ...], states: tuple[FileState | None, ...]) -> NDArray[np.int64] | None:
-    """Cache `number_equal_files` by the states of the files; a command asks several times."""
+def _group_equal_files_cached(
+    files: tuple[Path, ...], states: tuple[FileState | None, ...]
+) -> NDArray[np.int64] | None:
+    """Cache `group_equal_files` by the states of the files; a command asks several times."""
     sizes = [(-1 - number if found is None else found[0]) for number, found in enumerate(states)]
     several = {size for size, count in Counter(sizes).items() if count > 1}
     doubtful = [number for number, size in enumerate(sizes) if size in several]
@@ -98,20 +100,20 @@ def _number_equal_files(files: tuple[Path, ...], states: tuple[FileState | None,
     return np.array(found, np.int64) if len(numbers) < len(files) else None
 
 
-def hash_content(place: Path | Sequence[Path]) -> str:
+def hash_file_or_folder(place: Path | Sequence[Path]) -> str:
     """Hash the content of a file, of a list of files in their order, or of all files under a folder with names.
 
     For a list the hash also tells which of its files exist; what else is in their folders is not looked at, as it may
     be much, behind links. A folder is followed behind links; one that several links lead to counts where it is met
     first. Hidden files do not count.
     """
-    files = list_files(place)
+    files = list_files_at_path(place)
     names = [os.path.relpath(file, place) if isinstance(place, Path) and file != place else "" for file in files]
     lines = [f"{name}\0{digest}\n" for name, digest in zip(names, hash_files(files), strict=True)]
     return hashlib.sha256("".join(lines).encode(errors="surrogateescape")).hexdigest()[:16]
 
 
-def list_files(place: Path | Sequence[Path]) -> list[Path]:
+def list_files_at_path(place: Path | Sequence[Path]) -> list[Path]:
     """List the file itself, the files of the list, or those under the folder that are not hidden, by name."""
     if not isinstance(place, Path):
         return list(place)
@@ -180,7 +182,9 @@ def _hash_file_content(name: str) -> str:
 
 
 def _digest_database() -> sqlite3.Connection:
-    return open_one_table_database(writable_folder() / DIGESTS_FILE, "digests (file TEXT PRIMARY KEY, digest TEXT)", 10)
+    return open_one_table_database(
+        writable_data_folder() / DIGESTS_FILE, "digests (file TEXT PRIMARY KEY, digest TEXT)", 10
+    )
 
 
 def open_one_table_database(place: Path, table: str, timeout: float) -> sqlite3.Connection:
@@ -211,7 +215,7 @@ def _look_up_hashes(states: Mapping[str, FileState]) -> dict[str, str]:
                     known[names[key]] = digest
     except (sqlite3.Error, UserError) as error:  # locked for long, or no folder can be written: read the files
         if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):
-            (writable_folder() / DIGESTS_FILE).unlink(missing_ok=True)  # damaged
+            (writable_data_folder() / DIGESTS_FILE).unlink(missing_ok=True)  # damaged
         return {}
     return known
 
@@ -314,15 +318,15 @@ def load_or_build_dataset(
     key = dict(options) if isinstance(options, Mapping) else asdict(options)
     for option in ("aligned", "folds"):  # say something of the labels and of what trials take, and change no array
         key.pop(option, None)
-    text = json.dumps([CACHE_FORMAT_VERSION, key, shape, list(map(hash_content, found))], sort_keys=True)
+    text = json.dumps([CACHE_FORMAT_VERSION, key, shape, list(map(hash_file_or_folder, found))], sort_keys=True)
     entry = f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
     for folder in data_roots():
         if dataset := _read_cache_entry(folder / PREPARED_FOLDER / entry, facts):
             return dataset
-    place = writable_folder(PREPARED_FOLDER) / entry
+    place = writable_data_folder(PREPARED_FOLDER) / entry
     with _lock_cache_entry(place):
         if not (dataset := _read_cache_entry(place, facts)):  # another process may have built it while this one waited
-            with check_files_unchanged([file for one in found for file in list_files(one)]):
+            with check_files_unchanged([file for one in found for file in list_files_at_path(one)]):
                 splits = build()
             check_splits_fit_facts(name, facts, splits, ", ".join(str(one) for one in found if isinstance(one, Path)))
             _write_cache_entry(place, splits, key)
@@ -338,7 +342,7 @@ def allocate_array_on_disk(shape: tuple[int, ...]) -> NDArray[np.uint8]:
     Raises:
         OSError: there is no room. If that were found out while the array is filled, the system would end the process.
     """
-    folder = writable_folder(PREPARED_FOLDER)
+    folder = writable_data_folder(PREPARED_FOLDER)
     with tempfile.TemporaryFile(dir=folder) as file:
         try:
             os.posix_fallocate(file.fileno(), 0, max(1, math.prod(shape)))

@@ -71,7 +71,7 @@ JPEG_ARCHIVES = (
 )
 
 
-def facts_of_photographs(title: str, classes: int = 10, bias_classes: int | None = None, **others: Any) -> Facts:
+def cifar_normalised_facts(title: str, classes: int = 10, bias_classes: int | None = None, **others: Any) -> Facts:
     """Return the facts of CIFAR's images, or of others that are normalised as these."""
     shown = {"shape": CIFAR_IMAGE_SHAPE, "mean": CIFAR10_PIXEL_MEAN, "deviation": CIFAR10_PIXEL_STD, "title": title}
     return Facts(classes, bias_classes, **{**shown, **others})

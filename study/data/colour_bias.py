@@ -16,8 +16,8 @@ RhoKey = Annotated[
 ColourSeedKey = Annotated[int, Range(low=0), Doc("seed of the split and the colours (corruptions)")]
 """Type of the key `seed`."""
 
-_BACKGROUNDS = "ff0000 00ff00 0000ff e1e100 e100e1 00ffff ff8000 ff0080 8000ff 32ff80"
-BACKGROUND_COLOURS = np.array([[*bytes.fromhex(colour)] for colour in _BACKGROUNDS.split()], np.uint8)
+_BACKGROUND_HEX_COLOURS = "ff0000 00ff00 0000ff e1e100 e100e1 00ffff ff8000 ff0080 8000ff 32ff80"
+BACKGROUND_COLOURS = np.array([[*bytes.fromhex(colour)] for colour in _BACKGROUND_HEX_COLOURS.split()], np.uint8)
 """Background colour of each bias class; class `c`'s own colour has index `c`. The last one is that of FairKL's code."""
 
 UNBIASED_RHO = 0.1

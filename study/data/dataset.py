@@ -188,7 +188,7 @@ def fingerprint_without_fold(fingerprint: str) -> str:
     return fingerprint.partition(": fold ")[0]
 
 
-def name_fold(fingerprint: str, fold: int | None, trains_on_all: bool) -> str:
+def fingerprint_of_fold(fingerprint: str, fold: int | None, trains_on_all: bool) -> str:
     """Return the fingerprint of one fold's data, of one of data with folds; any other as it is.
 
     Args:

@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Callable
 from pathlib import Path
 
-from study.data.source import Source, data_root, writable_folder
+from study.data.source import Source, data_root, writable_data_folder
 from study.errors import UserError
 from study.files import temporary_folder_beside
 
@@ -42,7 +42,7 @@ def find_or_download(source: Source, progress: ProgressCallback = ignore_progres
         if source.url is None:
             raise UserError(source.missing_message())
         path = source.archive or source.path
-        archive = writable_folder(Path(path).parent.as_posix()) / Path(path).name
+        archive = writable_data_folder(Path(path).parent.as_posix()) / Path(path).name
         download_source(source, archive, progress)
     else:
         verify_checksum(source, archive)
@@ -96,7 +96,7 @@ def unpack_archive(archive: Path, path: str) -> Path:
     Raises:
         UserError: the archive is cut short, unsafe, or does not hold `path`.
     """
-    goal = writable_folder(Path(path).parent.as_posix()) / Path(path).name
+    goal = writable_data_folder(Path(path).parent.as_posix()) / Path(path).name
     try:
         with temporary_folder_beside(goal) as part:
             if zipfile.is_zipfile(archive):  # shutil would leave out each file with two dots in its name

@@ -14,7 +14,7 @@ from study.data.dataset import Split, SplitLabels
 from study.data.image_decoding import SquareMode
 from study.data.image_files import (
     IMAGE_SUFFIXES,
-    UNREADABLE_TEXT,
+    UNREADABLE_IMAGES_TEXT,
     ImageSizeKey,
     bad_files_message,
     decode_images,
@@ -46,7 +46,7 @@ class DrawnSplitOptions:
     """
 
     size: ImageSizeKey = 128
-    val: holdout.CutValKey = "unbiased"
+    val: holdout.BiasedOrUnbiasedValKey = "unbiased"
     split_seed: holdout.SplitSeedKey = 0
     train_samples: Annotated[int, Range(low=4)] = 10_000
     eval_samples: Annotated[int, Range(low=4)] = 2_400
@@ -117,7 +117,7 @@ def missing_images_message(listings: Mapping[str, FileListing]) -> str | None:
 def bad_file_messages(listings: Mapping[str, FileListing]) -> list[str]:
     """Write a message each on images that are listed but missing, and on files that are no images by their headers."""
     bad = find_files_without_image_header([file for listing in listings.values() for file in listing.files])
-    messages = (missing_images_message(listings), bad_files_message(UNREADABLE_TEXT, bad) if bad else None)
+    messages = (missing_images_message(listings), bad_files_message(UNREADABLE_IMAGES_TEXT, bad) if bad else None)
     return [message for message in messages if message]
 
 
@@ -141,9 +141,9 @@ def decode_images_of_splits(listings: Mapping[str, FileListing], size: int, fram
 IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 """Mean and deviation of ImageNet's pixels; the papers' code normalises all photographs with them."""
 
-IMAGENET_NOTE = "Of ILSVRC 2012, from image-net.org: a folder per class, named by its WordNet number as n01440764."
-IMAGENET_TRAIN_SOURCE = Source("imagenet/train", note=IMAGENET_NOTE)
-IMAGENET_VAL_SOURCE = Source("imagenet/val", note=IMAGENET_NOTE)
+IMAGENET_HINT = "Of ILSVRC 2012, from image-net.org: a folder per class, named by its WordNet number as n01440764."
+IMAGENET_TRAIN_SOURCE = Source("imagenet/train", note=IMAGENET_HINT)
+IMAGENET_VAL_SOURCE = Source("imagenet/val", note=IMAGENET_HINT)
 
 
 def find_class_folders(parent: Path, classes: Mapping[str, int], all_needed: bool = True) -> list[Path]:
@@ -156,7 +156,7 @@ def find_class_folders(parent: Path, classes: Mapping[str, int], all_needed: boo
     if absent and (all_needed or len(absent) == len(classes)):
         more = f" and {len(absent) - 5} more" if len(absent) > 5 else ""
         raise UserError(
-            f"{parent}: no folder {', '.join(absent[:5])}{more}, {len(classes)} are needed. {IMAGENET_NOTE}"
+            f"{parent}: no folder {', '.join(absent[:5])}{more}, {len(classes)} are needed. {IMAGENET_HINT}"
         )
     return [parent / name for name in classes if name not in absent]
 

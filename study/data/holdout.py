@@ -42,7 +42,7 @@ VAL_KEY_DOC = (
 ValKey = Annotated[ValKind, Doc(VAL_KEY_DOC)]
 """Type of the key `val`."""
 
-CutValKey = Annotated[Literal["biased", "unbiased"], Doc(VAL_KEY_DOC.partition(";")[0])]
+BiasedOrUnbiasedValKey = Annotated[Literal["biased", "unbiased"], Doc(VAL_KEY_DOC.partition(";")[0])]
 """Type of the key `val` for a data set without a validation split of its own."""
 
 Indices = NDArray[np.int64]

@@ -45,7 +45,7 @@ PHOTO_CHECK_IMAGES = 16
 MAX_NAMED_FILES = 5
 """Bad files that a message names; it counts the rest."""
 
-UNREADABLE_TEXT = "not readable as images"
+UNREADABLE_IMAGES_TEXT = "not readable as images"
 """What a message says of files that are no images."""
 
 MAX_REASON_CHARACTERS = 200
@@ -68,7 +68,7 @@ def decode_images(files: Sequence[Path], size: int, frame: SquareMode) -> NDArra
     images, reasons = decode_readable_images(files, size, frame)
     if reasons:
         bad = [f"{files[index]} ({reason})" for index, reason in reasons.items()]
-        raise UserError(bad_files_message(UNREADABLE_TEXT, bad))
+        raise UserError(bad_files_message(UNREADABLE_IMAGES_TEXT, bad))
     return images
 
 

@@ -438,7 +438,7 @@ def encode_classes(
             header.
     """
     listed = _column_to_list(values)
-    texts = {value: _label_text(value) for value in dict.fromkeys(listed)}
+    texts = {value: _label_as_text(value) for value in dict.fromkeys(listed)}
     allowed = list(distinct_classes(texts) if classes is None else classes)
     positions = {name: position for position, name in enumerate(allowed)} | ({"": -1} if gaps else {})
     for value, text in texts.items():  # in the order of the rows
@@ -456,7 +456,7 @@ def encode_classes(
 
 def distinct_classes(values: Iterable[Hashable]) -> list[str]:
     """List the distinct values but the empty one, by value if all are numbers, otherwise by the alphabet."""
-    names = {_label_text(value) for value in set(_column_to_list(values))} - {""}
+    names = {_label_as_text(value) for value in set(_column_to_list(values))} - {""}
     try:
         return sorted(names, key=lambda name: (float(name), name))
     except ValueError:
@@ -503,7 +503,7 @@ def columns_to_numbers(
     return values_of_columns
 
 
-def _label_text(value: Hashable) -> str:
+def _label_as_text(value: Hashable) -> str:
     """Write a label as text, without the mark that `study.text` puts before a cell."""
     return unescape_formula(str(value).strip())
 

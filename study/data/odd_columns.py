@@ -162,7 +162,9 @@ def _sentinel_findings(column: "pd.Series") -> Iterator[ColumnFinding]:
         )
         if mark in SENTINEL_NUMBERS and (is_away or is_below):
             problem = f"is {mark:.0f} in {times} rows, far from all others"
-            yield _finding_with_key(column, problem, "If it means a missing value", MISSING_MARKS_KEY, f"{mark:.0f}")
+            yield _finding_with_remedy_key(
+                column, problem, "If it means a missing value", MISSING_MARKS_KEY, f"{mark:.0f}"
+            )
     others = values[1:]
     is_rare = (
         values[0] == 0
@@ -186,10 +188,10 @@ def _category_code_findings(column: "pd.Series") -> Iterator[ColumnFinding]:
     if is_few and is_whole and values[-1] >= MIN_LARGEST_CATEGORY_CODE and len(np.unique(np.diff(values))) > 1:
         shown = list_few_names([f"{value:g}" for value in values], 3)
         problem = f"has {len(values)} different whole numbers, as codes have: {shown}"
-        yield _finding_with_key(column, problem, "If they are codes", WORD_COLUMNS_KEY, str(column.name))
+        yield _finding_with_remedy_key(column, problem, "If they are codes", WORD_COLUMNS_KEY, str(column.name))
 
 
-def _finding_with_key(column: "pd.Series", problem: str, when: str, key: str, *values: str) -> ColumnFinding:
+def _finding_with_remedy_key(column: "pd.Series", problem: str, when: str, key: str, *values: str) -> ColumnFinding:
     """Make a remark, and name the key that helps if it is true."""
     return ColumnFinding(str(column.name), problem, f"{when}: {key_with_values(key, values)}", "odd", key, values)
 
@@ -218,7 +220,7 @@ def _missing_word_findings(column: "pd.Series") -> Iterator[ColumnFinding]:
     if there := [] if is_numeric(column) else sorted({*column.unique()} & MISSING_WORDS):
         counts = [f"{quoted(word)} ({int((column == word).sum())} rows)" for word in there]
         problem = f"has the words {list_few_names(counts)}"
-        yield _finding_with_key(column, problem, "If they mean a missing value", MISSING_MARKS_KEY, *there)
+        yield _finding_with_remedy_key(column, problem, "If they mean a missing value", MISSING_MARKS_KEY, *there)
 
 
 def _spelling_findings(column: "pd.Series") -> Iterator[ColumnFinding]:
@@ -258,25 +260,25 @@ def find_small_groups(column: str, labels: user_data.TableLabels, folds: int | N
     ]
     names, found = (labels.class_names, labels.bias_names), []
     if few:
-        told = (" with ".join(map(_label_text, names, pair)) for pair, _ in few)
+        told = (" with ".join(map(_class_name_or_number, names, pair)) for pair, _ in few)
         remedy = f"As expected where {column} goes with the class; what is measured on one alone is mostly luck"
         remedy += f"; the {folds} folds judge their rows together" if folds else ""
         what = pluralise(len(few), "cell")
-        problem = f"has {what} of class and {column} {_few_rows_text(told, [count for _, count in few])}"
+        problem = f"has {what} of class and {column} {_small_groups_text(told, [count for _, count in few])}"
         found.append(ColumnFinding(column, problem, remedy, "odd"))
     if small := {code: count for code, count in of_class.items() if count < SMALL_GROUP_ROWS}:
-        told = (_label_text(labels.bias_names, code) for code in small)
+        told = (_class_name_or_number(labels.bias_names, code) for code in small)
         what = pluralise(len(small), "bias class", "bias classes")
         remedy = "What is measured on so few is mostly luck: merge such bias classes in the table"
-        found.append(ColumnFinding(column, f"has {what} {_few_rows_text(told, small.values())}", remedy, "odd"))
+        found.append(ColumnFinding(column, f"has {what} {_small_groups_text(told, small.values())}", remedy, "odd"))
     return found
 
 
-def _label_text(names: Sequence[str] | None, code: int) -> str:
+def _class_name_or_number(names: Sequence[str] | None, code: int) -> str:
     return quoted(names[code]) if names else str(code)
 
 
-def _few_rows_text(names: Iterable[str], counts: Iterable[int]) -> str:
+def _small_groups_text(names: Iterable[str], counts: Iterable[int]) -> str:
     shown = [f"{name} ({pluralise(count, 'row')})" for name, count in zip(names, counts, strict=True)]
     return f"of fewer than {SMALL_GROUP_ROWS} rows: {list_few_names(shown, 4)}"
 
@@ -309,7 +311,7 @@ def find_inputs_one_to_one_with_label(
     ]
 
 
-def numeric_inputs(
+def inputs_as_numbers(
     rows: "pd.DataFrame", features: Sequence[str]
 ) -> tuple[Mapping[str, NDArray[np.float64]], list[str]]:
     """Return the inputs as numbers, NaN where one is missing, and the names of those whose numbers stand for words."""

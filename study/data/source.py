@@ -26,7 +26,7 @@ def data_root() -> Path:
     return there[0] if os.environ.get("STUDY_DATA") else next(usable, there[0])
 
 
-def writable_folder(folder: str = "") -> Path:
+def writable_data_folder(folder: str = "") -> Path:
     """Return this folder in the first of the roots that can be written, created if necessary.
 
     Raises:

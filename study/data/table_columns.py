@@ -195,7 +195,7 @@ class ColumnEncoding:
             texts = given.astype(str).str.strip()
             numbers = (text for text in texts[is_text].unique() if SPACED_NUMBER_PATTERN.fullmatch(text))
             mark = decimal_of_column(numbers) or self.decimal or decimal
-            given = given.where(~is_text, with_decimal_points(texts, mark))
+            given = given.where(~is_text, rewrite_with_decimal_points(texts, mark))
         return pd.to_numeric(given, errors="coerce")
 
     def _encode_numbers(self, column: "pd.Series", decimal: str) -> tuple[NDArray[np.float32], dict[int, CellFault]]:
@@ -286,7 +286,7 @@ def encode_rows(
     return np.concatenate(parts, 1), {row: problems[row] for row in sorted(problems)}
 
 
-def text_dtypes(encoding: TableEncoding) -> dict[str, type[str]]:
+def text_column_dtypes(encoding: TableEncoding) -> dict[str, type[str]]:
     """Return the columns to be read as text: `dtype` of `pandas.read_csv`."""
     return {column.name: str for column in encoding if column.values is not None}
 
@@ -364,14 +364,14 @@ def group_repeated_rows(rows: "pd.DataFrame", features: Sequence[str]) -> NDArra
         The group of each row, (N,); None where no rows are equal, or where they are equal by chance, since a table of
             so few values can have few different rows.
     """
-    group = number_equal_rows(rows, features)
+    group = group_equal_rows(rows, features)
     counts = np.bincount(group)
     is_repeated = len(counts) < len(group)
     is_rare = len(counts) >= MIN_DISTINCT_ROWS and counts.max() <= MAX_EQUAL_ROWS_SHARE * len(group)
     return group if is_repeated and is_rare else None
 
 
-def number_equal_rows(rows: "pd.DataFrame", features: Sequence[str]) -> NDArray[np.int64]:
+def group_equal_rows(rows: "pd.DataFrame", features: Sequence[str]) -> NDArray[np.int64]:
     """Number rows by their inputs, (N,): equal rows have one number."""
     return rows.groupby(list(features), sort=False, dropna=False).ngroup().to_numpy().astype(np.int64)
 
@@ -384,7 +384,7 @@ MAX_CATEGORY_NUMBERS = 10
 RowLocator = Callable[[int], str]
 """Function that writes the place of a row of the file, counted from 0."""
 
-TEXTS_TRIED_FIRST = 40
+TEXTS_MATCHED_FIRST = 40
 """Texts of a column that are tried first, to see quickly that they do not match a pattern."""
 
 MAX_SHOWN_STRAYS = 3
@@ -393,8 +393,8 @@ MAX_SHOWN_STRAYS = 3
 MIN_UNIQUE_SHARE, MIN_UNIQUE_TEXTS = 0.5, 20
 """Share of the rows with different texts, and number of texts, above both of which a column holds names, not kinds."""
 
-_DECORATIONS = re.escape("$€£¥%'\u00a0\u202f _")
-DECORATED_NUMBER_PATTERN = rf"[{_DECORATIONS}]*[+-]?[{_DECORATIONS}]*\d[\d.,{_DECORATIONS}]*"
+_NUMBER_DECORATIONS = re.escape("$€£¥%'\u00a0\u202f _")
+DECORATED_NUMBER_PATTERN = rf"[{_NUMBER_DECORATIONS}]*[+-]?[{_NUMBER_DECORATIONS}]*\d[\d.,{_NUMBER_DECORATIONS}]*"
 """Pattern of numbers that were written for people."""
 
 MONTH_PATTERN = r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
@@ -441,7 +441,7 @@ def parse_numbers(
             continue
         place, kinds = pd.factorize(there.astype(str))  # each text is looked at once
         texts = pd.Series(kinds).astype(str).str.strip()
-        numeric = pd.to_numeric(with_decimal_points(texts, decimal), errors="coerce")
+        numeric = pd.to_numeric(rewrite_with_decimal_points(texts, decimal), errors="coerce")
         plain, parsed = (one.take(place).set_axis(there.index) for one in (texts, numeric))
         if parsed.notna().all():
             found[name] = parsed.astype(np.float64).reindex(rows.index)
@@ -460,7 +460,7 @@ def replace_columns(rows: "pd.DataFrame", columns: Mapping[str, "pd.Series"]) ->
     return pd.concat(parts, axis=1).set_axis(rows.columns, axis=1) if columns else rows
 
 
-def with_decimal_points(texts: "pd.Series", decimal: str) -> "pd.Series":
+def rewrite_with_decimal_points(texts: "pd.Series", decimal: str) -> "pd.Series":
     """Rewrite texts of numbers with a decimal point, see `table_format.to_plain_number`."""
     return (
         texts if decimal == "." else texts.map(lambda text: to_plain_number(text.strip(), decimal), na_action="ignore")
@@ -492,23 +492,23 @@ def _not_categories_finding(
         given = key_with_values(MISSING_MARKS_KEY, marks)
         remedy = f"Mend them, or give {given} if they mean that the value is missing, or {words}"
         return ColumnFinding(name, problem, remedy, "refused", MISSING_MARKS_KEY, marks, may_be_words=True)
-    if date := _first_text_matching(texts, where, DATE_PATTERN):
+    if date := _first_matching_text_if_frequent(texts, where, DATE_PATTERN):
         return leave_out_finding(name, f"holds dates, as {date}", "no input", f"make it a number, or give {words}")
-    if decimal == "," and (point := _first_text_matching(texts, where, r"[+-]?\d[\d.]*")):
+    if decimal == "," and (point := _first_matching_text_if_frequent(texts, where, r"[+-]?\d[\d.]*")):
         problem = f"holds numbers with a point, as {point}, but data.decimal is a comma"
         return ColumnFinding(name, problem, f"Write all numbers of the table in one way, or give {words}")
-    thousands = _first_text_matching(texts, where, r"[+-]?[1-9]\d{0,2}(,\d{3})+")
-    if not thousands and (comma := _first_text_matching(texts, where, r"[+-]?\d+[.,]\d+|[+-]?\d+")):
+    thousands = _first_matching_text_if_frequent(texts, where, r"[+-]?[1-9]\d{0,2}(,\d{3})+")
+    if not thousands and (comma := _first_matching_text_if_frequent(texts, where, r"[+-]?\d+[.,]\d+|[+-]?\d+")):
         problem = f"holds numbers with a decimal comma, as {comma}"
         return ColumnFinding(name, problem, f'Give data.decimal: ",", or {words}', "refused", "data.decimal", (",",))
-    if decimal == "." and (comma := _first_text_matching(texts, where, AMBIGUOUS_COMMA_PATTERN, 1.0)):
+    if decimal == "." and (comma := _first_matching_text_if_frequent(texts, where, AMBIGUOUS_COMMA_PATTERN, 1.0)):
         problem = f"holds numbers whose comma may mark decimals or thousands, as {comma}"
         remedy = f'If decimals, give data.decimal: ",". If thousands, write them without it, or give {words}'
         return ColumnFinding(name, problem, remedy, "refused", "data.decimal", (",",))
-    if money := _first_text_matching(texts, where, DECORATED_NUMBER_PATTERN):
+    if money := _first_matching_text_if_frequent(texts, where, DECORATED_NUMBER_PATTERN):
         remedy = f"Write them without signs of money, per cent and thousands, or give {words}"
         return ColumnFinding(name, f"holds numbers written for people, as {money}", remedy)
-    if measured := _first_text_matching(texts, where, NUMBER_WITH_UNIT_PATTERN):
+    if measured := _first_matching_text_if_frequent(texts, where, NUMBER_WITH_UNIT_PATTERN):
         units = {found.group(1) for text in texts.unique() if (found := re.fullmatch(NUMBER_WITH_UNIT_PATTERN, text))}
         if len(units) < MAX_CATEGORY_NUMBERS < texts.nunique():
             problem = f"holds numbers with a unit, as {measured}"
@@ -520,11 +520,11 @@ def _not_categories_finding(
     return None
 
 
-def _first_text_matching(
+def _first_matching_text_if_frequent(
     texts: "pd.Series", where: RowLocator, pattern: str | re.Pattern[str], share: float = MOSTLY_NUMBERS_SHARE
 ) -> str | None:
     """Return the first text that matches a pattern, with its place; None unless this share of the texts matches."""
-    glance = texts.iloc[:: max(1, len(texts) // TEXTS_TRIED_FIRST)].tolist()
+    glance = texts.iloc[:: max(1, len(texts) // TEXTS_MATCHED_FIRST)].tolist()
     if not any(re.fullmatch(pattern, text) for text in dict.fromkeys(glance)):
         return None
     found = texts.isin([text for text in texts.unique() if re.fullmatch(pattern, text)])

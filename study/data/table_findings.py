@@ -88,7 +88,7 @@ YAML_WORDS = frozenset(["y", "n", "yes", "no", "on", "off", "true", "false", "nu
 """Words that YAML, in one of its versions, does not take for text."""
 
 
-def keys_that_help(findings: Iterable[ColumnFinding]) -> dict[str, tuple[str, ...]]:
+def remedy_values_by_key(findings: Iterable[ColumnFinding]) -> dict[str, tuple[str, ...]]:
     """Collect the keys that help with some findings, each with all its values; skip columns that no key mends."""
     found: dict[str, dict[str, None]] = {}
     for one in findings:
@@ -130,7 +130,7 @@ def findings_message(path: Path, findings: Sequence[ColumnFinding]) -> str:
     """Write all findings as one message."""
     if len(findings) == 1:
         return f"{path}: {findings[0]}"
-    together = "; ".join(key_with_values(key, values) for key, values in keys_that_help(findings).items())
+    together = "; ".join(key_with_values(key, values) for key, values in remedy_values_by_key(findings).items())
     end = [f"What helps with all of them, in one: {together}"] if together else []
     return "\n".join([f"{path}: {len(findings)} things are to be mended or decided:", *format_findings(findings), *end])
 

@@ -147,7 +147,7 @@ def facts_of_labels(labels: TableLabels, shape: tuple[int, ...], splits: Iterabl
     )
 
 
-def decimal_mark(options: UserDataOptions, path: Path) -> str:
+def decimal_mark_of_table(options: UserDataOptions, path: Path) -> str:
     """Return the decimal mark of a user's table; a point where `path` is a folder of classes."""
     known = table_format.format_from_keys(vars(options))
     return "." if path.is_dir() else str(table_format.detect_format(path, known).decimal)
@@ -230,7 +230,9 @@ def read_table_labels(
     columns = split_column_names(options.target, table.columns, path)
     target = _code_columns(table, columns, path)
     if isinstance(options.target_bins, tuple):
-        target, _ = _bin_column(target, options.target_bins, path, decimal_mark(options, path), "target")
+        target, _ = _divide_numbers_into_classes(
+            target, options.target_bins, path, decimal_mark_of_table(options, path), "target"
+        )
     target.check_few_combinations(path)
     found = number_target_finding(table, options, path)
     if is_for_training and found and (target.class_count >= max(3, len(table)) or target.has_single_row_class):
@@ -251,7 +253,7 @@ def read_table_labels(
     bias_columns = split_column_names(options.bias, table.columns, path)
     bias, edges = _code_columns(table, bias_columns, path, options.bias_gaps == "unknown"), None
     if options.bias_bins is not None:
-        bias, edges = _bin_column(bias, options.bias_bins, path, decimal_mark(options, path))
+        bias, edges = _divide_numbers_into_classes(bias, options.bias_bins, path, decimal_mark_of_table(options, path))
     bias.check_few_combinations(path)
     if not bias.class_count:
         raise UserError(
@@ -263,7 +265,7 @@ def read_table_labels(
     return replace(labels, is_bias_combined=several or len(bias_columns) > 1, bias_edges=edges)
 
 
-def renumber_bias_by_class(labels: TableLabels, train: NDArray[np.int64]) -> TableLabels:
+def renumber_bias_classes_by_class(labels: TableLabels, train: NDArray[np.int64]) -> TableLabels:
     """Renumber the bias classes so that each has the number of the class it goes with, where names do not say which.
 
     Names in their order ("eight", "five" beside "c0", "c1") do not; the training rows do. Bias classes are matched one
@@ -441,7 +443,7 @@ def divide_rows_into_splits(
     together = holdout.merge_group_labels(read_group_codes(table, options, path), copies)
     splits = divide_into_splits(holdout.cell_of_sample(labels), names, options, place, together, is_for_training)
     labels = put_positive_class_last(labels, options.positive, path)
-    labels = renumber_bias_by_class(labels, splits["train"])
+    labels = renumber_bias_classes_by_class(labels, splits["train"])
     aligned = _class_of_each_bias_class(labels, splits["train"], options.aligned, path)
     return replace(labels, aligned=aligned), splits, together
 
@@ -535,7 +537,7 @@ def _code_columns(table: "pd.DataFrame", columns: Sequence[str], path: Path, gap
     return _CodedColumns(columns, parts, values)
 
 
-def _bin_column(
+def _divide_numbers_into_classes(
     bias: _CodedColumns, bins: Sequence[float] | Literal["quartiles"], path: Path, decimal: str, key: str = "bias"
 ) -> tuple[_CodedColumns, tuple[float, ...]]:
     """Divide the bias's, or the target's, column of numbers into groups; return those with rows, and all edges."""
@@ -574,7 +576,7 @@ def number_target_finding(table: "pd.DataFrame", options: UserDataOptions, path:
     columns = split_column_names(options.target, table.columns, path)
     if options.target_bins is not None or len(columns) != 1:
         return None
-    texts, decimal = table[columns[0]].astype(str), decimal_mark(options, path)
+    texts, decimal = table[columns[0]].astype(str), decimal_mark_of_table(options, path)
     if not is_measured_number(texts, decimal):
         return None
     values = _parse_finite_numbers([text for text in texts if text not in label_files.MISSING_MARKS], decimal)
@@ -645,7 +647,7 @@ def _read_condition(
     if not options.condition:
         return None
     label_files.check_columns_exist(table.columns, options.condition, path)
-    return label_files.columns_to_numbers(table, options.condition, path, decimal_mark(options, path))
+    return label_files.columns_to_numbers(table, options.condition, path, decimal_mark_of_table(options, path))
 
 
 def put_positive_class_last(labels: TableLabels, positive: str | None, path: Path) -> TableLabels:

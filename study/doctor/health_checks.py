@@ -16,7 +16,7 @@ from typing import Literal, get_args
 
 import psutil
 
-from study import cluster_access, data
+from study import cluster_token, data
 from study.data.source import data_roots
 from study.errors import UserError
 from study.home.folder import HOME_FORMAT_VERSION, Home, check_home_format
@@ -386,7 +386,7 @@ def mlflow_findings(home: Home) -> Iterator[Finding]:
 def ray_findings(home: Home, address: str | None) -> Iterator[Finding]:
     """Yield whether the token's file can be read, and what the cluster at the address answers, if there is one."""
     try:
-        cluster_access.pass_token_to_ray()
+        cluster_token.pass_token_to_ray()
         if address is None:
             message = "no address is given: trials run on this machine, in a Ray of their own"
             yield Finding("Ray", "ok", message)
@@ -401,9 +401,9 @@ def ray_findings(home: Home, address: str | None) -> Iterator[Finding]:
 
 def _check_job_server(address: str) -> Finding:
     """Check a cluster that studies are submitted to."""
-    from study.cluster.head import ClusterHead
+    from study.cluster.dashboard import ClusterDashboard
 
-    head = ClusterHead(address)
+    head = ClusterDashboard(address)
     resources, studies = head.nodes_and_resources(), {job.study for job in head.driver_jobs()}
     message = f"{address}: answers, token accepted, {resources['nodes']} nodes, {len(studies)} studies"
     if not resources["nodes"]:

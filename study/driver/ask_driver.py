@@ -15,7 +15,7 @@ from study.home import lease, ledger
 from study.home.driver_requests import DriverRequest, pending_requests, submit_request
 from study.home.events import ENDED_STATES
 from study.home.folder import Home, StudyFolder
-from study.home.lease import LeaseHolder, Process, ProcessGoneError
+from study.home.lease import LeaseHolder, ProcessGoneError, ProcessIdentity
 from study.home.record import StudyRecord
 from study.ranking import Results
 from study.spec.configuration import are_same_configuration, parse_configuration
@@ -48,9 +48,7 @@ class RequestAnswer:
         return {"name": self.name, "request": self.request.id, **what, "done": self.is_met, "words": self.message}
 
 
-def request_configuration(
-    folder: StudyFolder, assignments: Iterable[str], like: int | None = None, patience: float = DRIVER_ANSWER_TIMEOUT_S
-) -> RequestAnswer:
+def request_configuration(folder: StudyFolder, assignments: Iterable[str], like: int | None = None) -> RequestAnswer:
     """Have the search try a configuration next.
 
     A study that does not run tries it once it is resumed; a search that is over is extended by this configuration.
@@ -58,7 +56,6 @@ def request_configuration(
     Args:
         assignments: `KEY=VALUE`.
         like: the trial whose values the other keys have.
-        patience: seconds to wait for the driver's answer.
 
     Raises:
         UserError: the search cannot have this configuration; or the search is over, while the study still runs.
@@ -81,15 +78,15 @@ def request_configuration(
         if any(are_same_configuration(request.params, params) for request in wanted):
             raise UserError(f"{spec.name}: it is enqueued already")
         to_try = n_configurations_to_try(record) + len(wanted)
-        is_over = record.search_is_over(spec.trials, to_try) or reached_search_limit(spec, record)
+        is_over = record.search_is_over(spec.n_configurations, to_try) or reached_search_limit(spec, record)
         if record.state == "complete" or is_over:
             extend_study.add_trials(folder, spec, "+1")
-    return _send_and_wait(folder, DriverRequest("enqueue", params), patience)
+    return _send_and_wait(folder, DriverRequest("enqueue", params))
 
 
 def _check_search_goes_on(results: Results) -> None:
     """Refuse a study whose search tries nothing further, though some of its trials may still run."""
-    if results.record.state == "complete" or results.record.search_is_over(results.spec.trials):
+    if results.record.state == "complete" or results.record.search_is_over(results.spec.n_configurations):
         searched = results.record.trials_of_stages("baseline", "search", "replicate")
         what = "its search is over"
         if running := sum(trial.state not in ENDED_STATES for trial in searched):
@@ -137,9 +134,7 @@ def _results_of_running_study(folder: StudyFolder) -> Results:
     return Results.load(folder)
 
 
-def _send_and_wait(
-    folder: StudyFolder, request: DriverRequest, patience: float = DRIVER_ANSWER_TIMEOUT_S
-) -> RequestAnswer:
+def _send_and_wait(folder: StudyFolder, request: DriverRequest) -> RequestAnswer:
     """Ask the driver, and wait for its answer.
 
     Raises:
@@ -148,17 +143,17 @@ def _send_and_wait(
     """
     with as_user_error_if_unwritable(folder.requests_folder):
         file = submit_request(folder.requests_folder, request)
-    deadline = time.monotonic() + patience
+    deadline = time.monotonic() + DRIVER_ANSWER_TIMEOUT_S
     while file.exists() and ledger.is_driver_running(folder.ledger_file) and time.monotonic() < deadline:
         time.sleep(0.1)
     record = StudyRecord.load(folder.ledger_file)
     if why := record.request_refusals.get(request.id):
         raise UserError(f"{folder.name}: {why}")
     done = request.id in record.request_refusals
-    return RequestAnswer(folder.name, request, done, _answer_words(folder, request, done))
+    return RequestAnswer(folder.name, request, done, _request_met_text(folder, request, done))
 
 
-def _answer_words(folder: StudyFolder, request: DriverRequest, done: bool) -> str:
+def _request_met_text(folder: StudyFolder, request: DriverRequest, done: bool) -> str:
     what = {
         "enqueue": "the search tries this configuration next",
         "stop": f"trial {request.trial} ends at its next report",
@@ -217,7 +212,7 @@ def _stoppable_lease_holder(name: str, file: Path) -> LeaseHolder:
     if holder.machine != lease.machine_id():
         job = f"As a job of a cluster: study stop {name} --address URL"
         raise UserError(f"{name}: {holder} runs it, not on this machine. {job}")
-    if holder.namespace != Process.current().namespace:
+    if holder.namespace != ProcessIdentity.current().namespace:
         raise UserError(
             f"{name}: {holder} runs it in another container of this machine, whose processes have numbers of their "
             f"own. Stop it there: study stop {name}"

@@ -89,7 +89,7 @@ EXIT_TIMEOUT_S = 30.0
 
 
 class LedgerFollower:
-    """Record of a study, read on from its ledger while a driver appends to it.
+    """Record of a study, read on from its ledger while a driver appends to it; first read when this is made.
 
     Attributes:
         record: what the ledger said at the last look.
@@ -98,6 +98,7 @@ class LedgerFollower:
     def __init__(self, folder: StudyFolder) -> None:
         self.record = StudyRecord()
         self._tail = ledger.LedgerTail(folder.ledger_file)
+        self.read_new_events()
 
     def read_new_events(self) -> None:
         """Read what is new. Errors of the ledger are left to its driver to report."""
@@ -174,13 +175,13 @@ class DriverProcess:
                         break
                     self._taken += 1
                 except KeyboardInterrupt:
-                    self._pass_on_interrupt()
+                    self._forward_interrupt()
         if is_last:
             self._wait_for_exit()
         if isinstance(message, Exception):
             raise message
         if message is DriverEvent.PIPE_CLOSED:
-            raise self._ended_error()
+            raise self._driver_ended_error()
         return message.result if isinstance(message, ResultMessage) else None
 
     def close_pipe(self) -> None:
@@ -219,11 +220,10 @@ class DriverProcess:
             self._followed = None
             if message.is_there:
                 self._followed = LedgerFollower(StudyFolder(self._home.path / message.spec.name))
-                self._followed.read_new_events()
         self._messages.append((message, self._followed.record if self._followed else StudyRecord()))
         self._news.set()
 
-    def _pass_on_interrupt(self) -> None:
+    def _forward_interrupt(self) -> None:
         """Pass on a Ctrl-C. A driver that hears no signals yet has begun nothing, and is killed."""
         self._stops += 1
         with suppress(ProcessLookupError):
@@ -237,7 +237,7 @@ class DriverProcess:
             self._process.kill()
             self._process.wait()
 
-    def _ended_error(self) -> StartInterruptedError | StudyStoppedError:
+    def _driver_ended_error(self) -> StartInterruptedError | StudyStoppedError:
         """Return the error for a driver that has ended without an answer."""
         is_there = self._spec is not None and (self._home.path / self._spec.name).exists()
         if self._stops and not is_there:
@@ -308,7 +308,6 @@ def follow_running_study(view: StudyView, folder: StudyFolder) -> RunEnd:
     if not ledger.is_driver_running(file):
         raise UserError(f"{name}: is not running. Its state: {shell_command('status', name)}")
     spec, followed = folder.load_checked_spec(), LedgerFollower(folder)
-    followed.read_new_events()
     try:
         with view(spec.replace_placement(followed.record.placement), followed.record):
             while ledger.is_driver_running(file):

@@ -1,42 +1,37 @@
 """Run a study from its file to its report: check what it needs, then run one session; or run several in turn."""
 
-import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from study.cluster.log_share import share_study_while_running
-from study.cluster_access import check_cluster_address
-from study.commands import ablate_study, check_metrics, extend_study, final_training
-from study.commands.ablate_study import AblationRequest
-from study.commands.changes_on_resume import placement_on_resume
+from study.commands import check_metrics, extend_study, final_training
 from study.commands.delete import delete_study
-from study.commands.fetch import check_not_running_at_origin
-from study.commands.own_functions import check_and_pickle_function
-from study.commands.report import lead_sentences_by_title
+from study.commands.training_functions import check_and_pickle_function
 from study.driver.interrupt_messages import (
-    STOPPED_RESUMABLE_MESSAGE,
     explain_resume_on_disk_error,
     message_on_interrupt,
 )
-from study.driver.session import RunEnd, StudyView, load_datasets, register_model, run_session, write_study_outputs
+from study.driver.preflight import check_environment, check_trial_fits
+from study.driver.resume import resume_study
+from study.driver.session import (
+    RunEnd,
+    StudyView,
+    load_study_datasets,
+    run_session,
+)
 from study.errors import FunctionRefusedError, StartInterruptedError, StudyStoppedError, UserError
 from study.files import as_user_error_if_unwritable, write_atomically
 from study.home.folder import Home, StudyFolder
-from study.home.ledger import Ledger
 from study.home.record import StudyRecord
 from study.ranking import Results
 from study.spec import StudySpec, load_study
-from study.sweep.own_ray import MAX_FOLDER_CHARACTERS
-from study.sweep.ray_runtime import SharedRay, check_cluster_answers, check_trial_fits_machine, set_ray_variables
+from study.sweep.ray_runtime import SharedRay
 from study.text import flatten_mapping, print_text
 from study.tracking import MlflowTracker
-from study.tracking.connection import require_server_password
 from study.trained.model_files import copy_frozen_weights
-from study.upstream.ray_internals import is_ray_job
-from study.writable_folders import check_shared_memory, ray_socket_folder
 
 
 @dataclass(frozen=True)
@@ -63,7 +58,7 @@ def run_from_file(
         UserError: see `run_new_study`; or the file cannot be used.
     """
     with message_on_interrupt():
-        check_ready(home, address)
+        check_environment(home, address)
         home.check_writable()
         if isinstance(given, StudyFileRequest):
             given = load_study(given.spec, given.assignments, given.profile, given.name)
@@ -84,7 +79,7 @@ def run_new_study(
 
     Args:
         function: the pickled training function of the user's own that the study names, where this process made it.
-        address: of the Ray cluster that its trials run on, see `study.cluster_access`; None: this machine.
+        address: of the Ray cluster that its trials run on, see `study.cluster_addresses`; None: this machine.
         shared: the Ray of several studies, of which this is one; its report is left to `study report` then. None: it
             has a Ray of its own, and its report is written.
 
@@ -97,9 +92,9 @@ def run_new_study(
     """
     with message_on_interrupt():
         home.check_name_is_free(spec.name)
-        _check_trial_fits(home, spec, address)
+        check_trial_fits(home, spec, address)
         check_metrics.check_study_metrics(spec)
-        datasets = load_datasets(spec, view)
+        datasets = load_study_datasets(spec, view)
         check_metrics.check_metrics_of_loaded_data(spec, datasets)
         with message_on_interrupt(made=home.path / spec.name):  # no other study's: the name was free
             folder = home.create_study(spec, check_and_pickle_function(home, spec, function))
@@ -151,159 +146,6 @@ def start_or_resume(
     return resume_study(home, spec.name, view, address=address, shared=shared)
 
 
-def check_ready(home: Home, address: str | None) -> None:
-    """Refuse what no study could run with, before its file is read, which takes PyTorch and seconds.
-
-    Raises:
-        UserError: Ray cannot be loaded in this Python, or has no folder or shared memory; MLflow's server must not be
-            talked to, or the address is no cluster's.
-    """
-    if sys.flags.optimize > 1:
-        raise UserError("python -OO: leaves out what Ray needs to be loaded. Without it, and without PYTHONOPTIMIZE=2")
-    require_server_password(home.tracking_uri)
-    if address is None:
-        check_shared_memory()
-        ray_socket_folder(MAX_FOLDER_CHARACTERS)
-    else:
-        check_cluster_address(address)
-
-
-def _check_trial_fits(home: Home, spec: StudySpec, address: str | None) -> None:
-    """Refuse a trial that no machine has room for, what `check_ready` refuses, and a cluster that does not answer.
-
-    In a job of a cluster, also a home that would end with the job, which runs in a folder of Ray's.
-    """
-    check_ready(home, address)
-    set_ray_variables(address)
-    if address is None:
-        check_trial_fits_machine(spec.resources)
-        return
-    check_cluster_answers(address)
-    if is_ray_job() and not os.environ.get("STUDY_HOME"):
-        raise UserError(
-            "STUDY_HOME: is not set on this cluster. It has to name a folder that all nodes share: set it in the "
-            "environment of the head, or export it where you submit and add --env STUDY_HOME to study submit"
-        )
-
-
-def resume_study(
-    home: Home,
-    name: str,
-    view: StudyView,
-    trials: str | None = None,
-    address: str | None = None,
-    shared: SharedRay | None = None,
-    assignments: Sequence[str] = (),
-    failed: bool = False,
-) -> RunEnd:
-    """Go on with a study that was stopped or whose driver died; for a complete one, bring MLflow up to date.
-
-    Args:
-        trials: how many more configurations the search tries, as `+50`, also if it was complete.
-        address: as for `run_new_study`; it need not be where the study ran before.
-        shared: as for `run_new_study`.
-        assignments: `key=value` of what may change from here on, see `study.commands.changes_on_resume`.
-        failed: let all that failed run again, also if the study was complete.
-
-    Raises:
-        UserError: there is no such study, it is complete and all in MLflow, or has failed and nothing else is left, or
-            it runs; it cannot be extended, has nothing that failed, or what is assigned cannot change.
-        StudyStoppedError, StartInterruptedError: as for `run_new_study`.
-    """
-    with message_on_interrupt(STOPPED_RESUMABLE_MESSAGE.format(name)):
-        folder = home.find_study(name)
-        check_not_running_at_origin(folder)
-        spec, record = folder.load_checked_spec(), StudyRecord.load(folder.ledger_file)
-        told = placement_on_resume(folder, record, assignments)
-        if record.state != "complete" or trials is not None or failed:
-            _check_trial_fits(home, spec.replace_placement(told), address)
-        with explain_resume_on_disk_error(folder):
-            if trials is not None:
-                record = extend_study.add_trials(folder, spec, trials)
-            if failed:
-                record = extend_study.retry_failed(folder, spec)
-        if record.state != "complete" or trials is not None:
-            if extend_study.has_only_failures_left(Results(spec, record)):
-                remedy = extend_study.RETRY_REMEDY.format(name)
-                raise UserError(f"{name}: has failed, and all that is left is what failed. {remedy}")
-            return run_session(home, folder, load_datasets(spec, view), view, address, shared, told)
-        tracker = MlflowTracker(home, folder, spec)
-        is_cut_off = spec.final_seeds is not None and not spec.function and not folder.card_file.exists()
-        datasets = load_datasets(spec, view) if is_cut_off else None
-        is_told = shared is not None or folder.report_page.exists()  # a study of a suite has no report of its own
-        with (
-            share_study_while_running(folder),
-            explain_resume_on_disk_error(folder),
-            closing(Ledger(folder.ledger_file)),
-        ):
-            if not is_cut_off and not tracker.is_behind and not tracker.has_lost_runs() and is_told:
-                again = f". {extend_study.RETRY_REMEDY.format(name)}" if extend_study.failed_trials(record) else ""
-                further = "" if spec.final_seeds else f". To search on: study resume {name} --trials +10"
-                raise UserError(
-                    f"{name}: complete, there is nothing to go on with. Its results: study report {name}{further}. A "
-                    f"file that was changed since is another study: study run FILE --name NEW{again}"
-                )
-            tracker.start_following()
-            results = Results(spec, record)
-            untracked = tracker.finish_writing()
-            if not untracked:
-                files = write_study_outputs(folder, results, datasets)
-                untracked = tracker.log_artifacts(files, lead_sentences_by_title(results))
-            untracked = untracked or register_model(home, folder, results)
-        return RunEnd(folder, spec, record, untracked, tracker.notes, has_run_trials=False)
-
-
-def confirm_study(
-    home: Home,
-    name: str,
-    view: StudyView,
-    top: int | None = None,
-    seeds: int | None = None,
-    rules: bool = False,
-    address: str | None = None,
-) -> RunEnd:
-    """Run the best configurations of a study whose search is over again, on fresh seeds, and the baseline with them.
-
-    Args:
-        top, seeds, rules: see `study.commands.extend_study.add_fresh_seeds`.
-
-    Raises:
-        UserError: see `resume_study`; or nothing would be run, see `study.commands.extend_study.add_fresh_seeds`.
-    """
-    folder, spec = _study_to_continue(home, name, address)
-    datasets = load_datasets(spec, view)
-    with explain_resume_on_disk_error(folder):
-        extend_study.add_fresh_seeds(folder, spec, top, seeds, rules)
-    return run_session(home, folder, datasets, view, address)
-
-
-def _study_to_continue(home: Home, name: str, address: str | None) -> tuple[StudyFolder, StudySpec]:
-    """Return a study of this home that is to run more trials, and its file; raise as `resume_study`."""
-    folder = home.find_study(name)
-    check_not_running_at_origin(folder)
-    spec = folder.load_checked_spec()
-    _check_trial_fits(home, spec.replace_placement(StudyRecord.load(folder.ledger_file).placement), address)
-    return folder, spec
-
-
-def run_ablation(
-    home: Home, name: str, view: StudyView, request: AblationRequest, address: str | None = None
-) -> RunEnd | None:
-    """Run the steps from a study's baseline to its best configuration, each on the same fresh seeds.
-
-    Returns:
-        The end of the run; None: all that is asked for had run.
-
-    Raises:
-        UserError: see `resume_study`; or there is nothing to ablate, see `study.commands.ablate_study.plan_ablation`.
-    """
-    folder, spec = _study_to_continue(home, name, address)
-    datasets = load_datasets(spec, view)
-    with explain_resume_on_disk_error(folder):
-        is_measured = not ablate_study.request_ablation(folder, spec, request)
-    return None if is_measured else run_session(home, folder, datasets, view, address)
-
-
 def train_final(
     home: Home, spec: StudySpec, view: StudyView, address: str | None = None, whole: bool = False
 ) -> RunEnd:
@@ -319,8 +161,8 @@ def train_final(
     if not whole and (trained := _finished_training(home, spec)) is not None:
         return trained
     with message_on_interrupt():
-        _check_trial_fits(home, spec, address)
-        datasets = load_datasets(spec, view)
+        check_trial_fits(home, spec, address)
+        datasets = load_study_datasets(spec, view)
         is_new = not (home.path / spec.name).exists()
         with message_on_interrupt(made=home.path / spec.name):
             folder = final_training.create_or_extend(home, spec, check_and_pickle_function(home, spec))
@@ -339,7 +181,7 @@ def _finished_training(home: Home, spec: StudySpec) -> RunEnd | None:
     existing, record = folder.load_checked_spec(), StudyRecord.load(folder.ledger_file)
     seeds = {*final_training.seeds_of_training(existing, spec, str(home.path)), *(spec.final_seeds or ())}
     missing = seeds - {trial.seed for trial in record.trials_of_stages("final") if trial.state == "complete"}
-    is_cut_off = missing or not folder.report_page.exists() or not (spec.function or folder.card_file.exists())
+    is_cut_off = missing or not folder.report_page.exists() or not (spec.training_function or folder.card_file.exists())
     return None if is_cut_off else RunEnd(folder, existing, record, None, has_run_trials=False)
 
 

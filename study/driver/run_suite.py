@@ -23,7 +23,7 @@ from study.home.record import StudyRecord
 from study.knobs import Section
 from study.ranking import Results
 from study.spec.suite import Suite, SuiteSearch
-from study.spec.yaml_document import dump, read_study_file
+from study.spec.yaml_document import dump_yaml, read_study_file
 from study.sweep.ray_runtime import SharedRay
 from study.text import pluralise, rows_as_markdown, shell_command
 
@@ -60,7 +60,7 @@ def run_suite(
     Args:
         given: the file as the user named it, for messages.
         tell: is told which study comes next.
-        address: of the Ray cluster that trials run on, see `study.cluster_access`; None: this machine.
+        address: of the Ray cluster that trials run on, see `study.cluster_addresses`; None: this machine.
 
     Raises:
         UserError: it began with other settings, the address is no cluster's, or a study cannot start.
@@ -129,10 +129,10 @@ def write_suite_file(home: Home, suite: Suite) -> None:
     with as_user_error_if_unwritable(file.parent, ANOTHER_HOME_REMEDY):
         file.parent.mkdir(parents=True, exist_ok=True)
         write_home_format(home.path)
-        write_atomically(file, dump(suite.to_document()))
+        write_atomically(file, dump_yaml(suite.to_document()))
 
 
-def check_output_file(out: Path | None) -> None:
+def check_tables_output_file(out: Path | None) -> None:
     """Refuse a file that the tables could not be written to.
 
     Raises:
@@ -158,14 +158,14 @@ def check_suite_unchanged(home: Home, suite: Suite) -> None:
     memory = suite_folder(home, suite) / SUITE_FILE
     before = read_study_file(memory).values if memory.is_file() else {}
     specs = (cell.spec for cell in suite.studies)
-    if differing := [*_changed_parts(before, suite.to_document()), *key_differences(home, specs)]:
+    if differing := [*_changed_suite_parts(before, suite.to_document()), *key_differences(home, specs)]:
         raise UserError(
             f"{suite.name}: this suite began in {home.path} with other settings. Run this one under another `name`, or "
             f"give what it began with:\n{format_differences(differing)}"
         )
 
 
-def _changed_parts(before: Mapping[str, Any], given: Mapping[str, Any]) -> Iterator[str]:
+def _changed_suite_parts(before: Mapping[str, Any], given: Mapping[str, Any]) -> Iterator[str]:
     """Yield what the suite had at its beginning and is gone or changed."""
     for key, value in before.items():
         now = given.get(key)
@@ -211,7 +211,10 @@ def plan_suite(home: Home, suite: Suite) -> dict[str, Any]:
                 "data": label,
                 "states": _counts_by_state(here),
                 "searches_left": len(open_ones),
-                "trials_per_search": {"search": spec.trials, "fresh": each.trials["confirm"] + each.trials["rule"]},
+                "trials_per_search": {
+                    "search": spec.n_configurations,
+                    "fresh": each.trials["confirm"] + each.trials["rule"],
+                },
                 "epochs_done": _count_epochs_run(record for record in here if record is not None),
                 "epochs_left": epochs_left,
                 "trial_hours_left": None

@@ -15,7 +15,7 @@ from study.analysis.statistics.next_step import NextStep, evaluate_command, is_b
 from study.cluster.log_share import share_study_while_running
 from study.commands import extend_study, final_training
 from study.commands.export_configurations import export_best
-from study.commands.report import lead_sentences_by_title, result_files
+from study.commands.report import artifact_folder_by_result_file, lead_sentences_by_title
 from study.data import Dataset
 from study.driver.interrupt_messages import (
     STOPPED_RESUMABLE_MESSAGE,
@@ -31,9 +31,9 @@ from study.sweep import LOADING_DATA_STEP, WRITING_REPORT_STEP
 from study.sweep.ray_runtime import SharedRay, start_or_join_ray
 from study.text import print_text, shell_command
 from study.tracking import MlflowTracker
+from study.tracking.mlflow_urls import experiments_page_url, is_mlflow_server
 from study.tracking.registry import register_model_version
 from study.tracking.tracker import MAX_HEAD_START_S
-from study.tracking.tracking_state import experiments_page_url, is_mlflow_server
 from study.trained.model_files import find_model, write_descriptions_and_card
 from study.upstream.ray_internals import is_ray_job
 
@@ -52,7 +52,7 @@ def write_study_outputs(
     """
     if results.spec.final_seeds is None and results.best:
         export_best(folder, results, folder.best_file)
-    if results.spec.final_seeds is not None and datasets is not None and not results.spec.function:
+    if results.spec.final_seeds is not None and datasets is not None and not results.spec.training_function:
         write_descriptions_and_card(folder, results, datasets)
     if report:
         from study.analysis.report.write_report import write_report
@@ -60,9 +60,9 @@ def write_study_outputs(
         beside = final_training.compare_with_baseline_training(folder, results)
         write_report(results, folder.report_folder, beside=beside)
     models = [folder.ensemble_file]
-    for trial in results.record.trials_of_stages("final") if not results.spec.function else ():
+    for trial in results.record.trials_of_stages("final") if not results.spec.training_function else ():
         models += [folder.model_file(trial.number), folder.description_file(trial.number)]
-    return {**{file: "models" for file in models if file.exists()}, **result_files(folder)}
+    return {**{file: "models" for file in models if file.exists()}, **artifact_folder_by_result_file(folder)}
 
 
 def register_model(home: Home, folder: StudyFolder, results: Results) -> str | None:
@@ -103,7 +103,7 @@ def closing_lines(end: RunEnd) -> list[str]:
     """Return how a run ended, its results, where things are and the next command.
 
     In a job of a cluster, whose log is read elsewhere, paths are left out: whoever follows it is told how to get those
-    files, see `study.commands.on_cluster`.
+    files, see `study.commands.remote_studies`.
     """
     folder, spec, record = end.folder, end.spec, end.record
     lines = ["", *summary.summary_lines(summary.summarise(end.results))]
@@ -140,7 +140,7 @@ def _file_lines(end: RunEnd) -> list[str]:
     """Return where on this machine the files of a complete study are."""
     folder, spec = end.folder, end.spec
     lines = [f"report     {folder.report_page}"]
-    if spec.final_seeds is not None and not spec.function:
+    if spec.final_seeds is not None and not spec.training_function:
         lines += [f"models     {folder.model_file(0).parent}", f"card       {folder.card_file}"]
     return [*lines, f"best       {folder.best_file}"] if folder.best_file.exists() else lines
 
@@ -182,7 +182,7 @@ def _failed_trials_lines(end: RunEnd) -> list[str]:
 
     Searched configurations that diverged are left out: they would diverge again.
     """
-    trials = [end.record.trials[number] for number in extend_study.failed_trials(end.record)]
+    trials = [end.record.trials[number] for number in extend_study.failed_trial_numbers(end.record)]
     failed = [trial for trial in trials if trial.state == "failed"]
     mendable = [trial for trial in failed if trial.failure_kind != "DIVERGED" or trial.stage == "baseline"]
     if not mendable:
@@ -202,13 +202,13 @@ def _next_command_lines(end: RunEnd, steps: Sequence[NextStep], has_baseline: bo
     """
     folder, spec = end.folder, end.spec
     if spec.final_seeds is not None:
-        commands = [] if spec.function else [predict_command(spec), evaluate_command(spec)]
+        commands = [] if spec.training_function else [predict_command(spec), evaluate_command(spec)]
         uses = [command for command in commands if command]
         uses += [] if has_baseline else _train_baseline_command(folder, spec)
         return [f"{'      ' if place else 'next: '}{use}" for place, use in enumerate(uses)]
     if spec.varied_data_keys:
         return []
-    uses = [shell_command("train", _what_to_train(folder))]
+    uses = [shell_command("train", _train_command_argument(folder))]
     is_over = is_better_than_baseline(end.results)
     if stays := end.results.reference_as_result:
         uses = [f"{uses[0]}   {stays.name_in_sentence}, which needs no search"]
@@ -224,7 +224,7 @@ def _next_command_lines(end: RunEnd, steps: Sequence[NextStep], has_baseline: bo
     return [*why, *(f"{'or:   ' if place else 'next: '}{use}" for place, use in enumerate(uses))]
 
 
-def _what_to_train(folder: StudyFolder) -> str | Path:
+def _train_command_argument(folder: StudyFolder) -> str | Path:
     """Return what `study train` takes: the study's name, here or on a cluster; its file in a home of another place."""
     is_found = is_ray_job() or folder.path.parent == Home.locate().path
     return folder.name if is_found else _relative_to_working_folder(folder.best_file)
@@ -253,7 +253,7 @@ class StudyView(Protocol):
     def __call__(self, spec: StudySpec, record: StudyRecord) -> AbstractContextManager[Callable[[str], None]]: ...
 
 
-def load_datasets(spec: StudySpec, view: StudyView) -> dict[str, Dataset]:
+def load_study_datasets(spec: StudySpec, view: StudyView) -> dict[str, Dataset]:
     """Load a study's data sets, before anything starts.
 
     Raises:
@@ -292,7 +292,7 @@ def _compute_frozen_features(spec: StudySpec, datasets: Mapping[str, Dataset], t
         return
     said = -FEATURE_PROGRESS_INTERVAL_S
 
-    def on_rows(done: int, total: int) -> None:
+    def on_progress(done: int, total: int) -> None:
         nonlocal said
         if done == total or time.monotonic() - said >= FEATURE_PROGRESS_INTERVAL_S:
             said = time.monotonic()
@@ -300,7 +300,7 @@ def _compute_frozen_features(spec: StudySpec, datasets: Mapping[str, Dataset], t
 
     for model in sections:
         for dataset in datasets.values():
-            features.replace_inputs_with_frozen_features(model, dataset, device, on_rows)
+            features.replace_inputs_with_frozen_features(model, dataset, device, on_progress)
 
 
 def run_session(

@@ -33,7 +33,7 @@ class ProcessGoneError(Exception):
 
 
 @dataclass(frozen=True)
-class Process:
+class ProcessIdentity:
     """A process of this machine, identified beyond its number, which is reused and differs between containers.
 
     Attributes:
@@ -49,12 +49,12 @@ class Process:
     command: str
 
     @classmethod
-    def current(cls) -> "Process":
+    def current(cls) -> "ProcessIdentity":
         """Return this process."""
         return cls.from_pid(os.getpid())
 
     @classmethod
-    def from_pid(cls, pid: int) -> "Process":
+    def from_pid(cls, pid: int) -> "ProcessIdentity":
         """Return the process that has a number at this moment.
 
         Raises:
@@ -78,7 +78,7 @@ class Process:
             ProcessGoneError: it is gone.
             PermissionError: it is another user's.
         """
-        now = Process.from_pid(self.pid)
+        now = ProcessIdentity.from_pid(self.pid)
         if now.started != self.started:
             raise ProcessGoneError(f"process {self.pid} is another one now")
         if now != self:
@@ -133,14 +133,14 @@ class LeaseHolder:
     command: str = ""
 
     @classmethod
-    def this_process(cls) -> "LeaseHolder":
-        mine = asdict(Process.current())
+    def of_this_process(cls) -> "LeaseHolder":
+        mine = asdict(ProcessIdentity.current())
         return cls(uuid.uuid4().hex, machine_id(), platform.node(), since=round(time.time(), 3), **mine)
 
     @property
-    def process(self) -> Process:
+    def process(self) -> ProcessIdentity:
         """The holder as a process of its machine."""
-        return Process(self.pid, self.namespace, self.started, self.command)
+        return ProcessIdentity(self.pid, self.namespace, self.started, self.command)
 
     def __str__(self) -> str:
         return f"process {self.pid} on {self.host}, since {format_time(self.since, UTC)}"
@@ -182,13 +182,13 @@ class Lease:
     """
 
     def __init__(self, path: Path) -> None:
-        self._path, self._mine = path, LeaseHolder.this_process()
+        self._path, self._mine = path, LeaseHolder.of_this_process()
         self._renewed, self.is_lost, self._over = time.monotonic(), False, threading.Event()
         if not self._try_create():
             self._take_over()
         threading.Thread(target=self._renew_until_released, name="lease", daemon=True).start()
 
-    def check(self) -> None:
+    def check_still_held(self) -> None:
         """Check that this process still has the lease; to be called before each write.
 
         Raises:
@@ -248,7 +248,7 @@ class Lease:
         if is_old:  # then another machine may take it at this moment
             time.sleep(TAKEOVER_SETTLE_S)
             self._renew()
-            self.check()
+            self.check_still_held()
 
     @property
     def _file_content(self) -> bytes:

@@ -69,7 +69,7 @@ class Ledger:
         Raises:
             LeaseLostError: another one has the study now.
         """
-        self._lease.check()
+        self._lease.check_still_held()
 
     @property
     def is_taken_over(self) -> bool:
@@ -102,7 +102,7 @@ class Ledger:
             self._file.truncate(self._size)
             raise
         self._size += len(line)
-        self._chain_end.accepts(line)
+        self._chain_end.advance_if_next(line)
         return read_back
 
     @cached_property
@@ -115,7 +115,7 @@ class Ledger:
 
     def close(self) -> None:
         """Let go of the study."""
-        self._awake.end()
+        self._awake.stop()
         self._lease.release()
         self._file.close()
 
@@ -183,7 +183,7 @@ class LedgerTail:
                     return
                 chain = self.chain = chain or LineChainState.after_line(line)
                 try:
-                    if not chain.accepts(line):
+                    if not chain.advance_if_next(line):
                         raise ValueError(chain.why_refused(line))
                     event = decode_entry(line)
                 except (ValueError, RecursionError) as error:
@@ -237,7 +237,7 @@ class SleepDetector:
             asleep, self._asleep = self._asleep, 0.0
         return round(asleep, 3)
 
-    def end(self) -> None:
+    def stop(self) -> None:
         """Stop the thread."""
         self._over.set()
 

@@ -96,7 +96,7 @@ class LineChainState:
         start = b'%b,"chain":"%d %b ' % (event[:-1], self.number, self.before)
         return b'%b%08x"}\n' % (start, crc32(start))
 
-    def accepts(self, line: bytes) -> bool:
+    def advance_if_next(self, line: bytes) -> bool:
         """Return whether a line belongs here; if so, move to the place after it.
 
         Its number is not compared: its check value covers it, and it is right where that of the line before is.
@@ -115,7 +115,7 @@ class LineChainState:
         told = _CHAIN_PATTERN.search(line)
         if told is None:
             return _missing_chain_reason(line)
-        if line.endswith(b"\r\n") and LineChainState(self.number, self.before).accepts(line[:-2] + b"\n"):
+        if line.endswith(b"\r\n") and LineChainState(self.number, self.before).advance_if_next(line[:-2] + b"\n"):
             return (
                 f"the line of event {self.number} ends with CR LF, as an editor or a synchronised folder may have made "
                 "it; it is whole once each line ends with LF alone"

@@ -1,6 +1,7 @@
 """Every contrastive loss as a method: alone, or with a regulariser, a cross entropy, an adversary, or several."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from study.data.dataset import Facts
@@ -26,42 +27,45 @@ LOSSES_OF_TWO_ENCODERS = frozenset({"biased_triplet"})
 """Losses that only a method with two encoders uses."""
 
 ViewCount = Annotated[int, Range(low=1, high=16)]
-ClusterCount = Annotated[int, Range(low=2), SearchRange(3, 20, paper=(10,))]
 
-VIEWS_KNOB = Knob("views", ViewCount, 1, False, "views of each sample in a batch")
-POSITIVES_KNOB = Knob("positives", ViewCount, 1, False, "M of DCL: further views of each sample in its positive term")
-USE_TARGET_KNOB = Knob(
-    "use_target", bool, True, False, "false: the loss without labels, on two views (FSCL-dagger, Eq. 26)"
-)
-CLUSTERS_KNOB = Knob(
-    "clusters", ClusterCount, 10, False, "k-means clusters of the continuous attribute, for losses that need classes"
-)
-CROSS_ENTROPY_KNOB = Knob(
-    "cross_entropy",
-    Literal["none", "plain", "bias_balanced"],
-    "none",
-    False,
-    "cross entropy that is added, on a linear classifier of the features",
-)
-CE_WEIGHT_KNOB = Knob("ce_weight", Annotated[float, Range(low=0.0)], 1.0, False, "weight of the added cross entropy")
+
+@dataclass(frozen=True)
+class ContrastiveOptions:
+    """Keys of a contrastive method besides those of its loss and of what acts against the bias.
+
+    Attributes:
+        positives: M of DCL: further views of each sample in its positive term.
+        views: views of each sample in a batch.
+        use_target: false: the loss without labels, on two views (FSCL-dagger, Eq. 26).
+        clusters: k-means clusters of the continuous attribute, for losses that need classes.
+        cross_entropy: cross entropy that is added, on a linear classifier of the features.
+        ce_weight: weight of the added cross entropy.
+    """
+
+    positives: ViewCount = 1
+    views: ViewCount = 1
+    use_target: bool = True
+    clusters: Annotated[int, Range(low=2), SearchRange(3, 20, paper=(10,))] = 10
+    cross_entropy: Literal["none", "plain", "bias_balanced"] = "none"
+    ce_weight: Annotated[float, Range(low=0.0)] = 1.0
 
 
 def keys(method: Section) -> Iterator[Knob]:
     """Yield the keys of a `method` section that names a contrastive loss."""
-    name = str(method["name"])
+    name, own = str(method["name"]), {knob.key: knob for knob in read_knobs(ContrastiveOptions)}
     yield from read_knobs(losses_by_name()[name])
     if "extra_positives" in parameter_names(name):
-        yield POSITIVES_KNOB
+        yield own["positives"]
     if not needs_two_views(name):
-        yield VIEWS_KNOB
+        yield own["views"]
         if "target" in parameter_names(name) - required_tensors(name):
-            yield USE_TARGET_KNOB
+            yield own["use_target"]
     if name in LOSSES_WITH_CLUSTERS:
-        yield CLUSTERS_KNOB
+        yield own["clusters"]
     yield from debiasing.regulariser_knobs(method)
-    yield CROSS_ENTROPY_KNOB
+    yield own["cross_entropy"]
     if method.get("cross_entropy", "none") != "none":
-        yield CE_WEIGHT_KNOB
+        yield own["ce_weight"]
     yield from debiasing.adversary_knobs(method, has_stage=True)
     yield from balance_knobs(method)
     if using := _keys_that_use_bias(method):

@@ -1,6 +1,6 @@
 """Networks by name: each is a row of `study.models.networks`, or a module of the same form.
 
-It has a dataclass `Options` and two functions of `(options, facts)`: `unsuited` says why a data set does not suit
+It has a dataclass `Options` and two functions of `(options, facts)`: `why_unsuited` says why a data set does not suit
 the network, or returns None; `build` builds an `Encoder`. Here, `build_network` adds the projection head of the
 same section. Other distributions can add networks: see `study.catalogue`.
 """
@@ -14,7 +14,7 @@ from study.catalogue import Catalogue, find_modules, lazy_getattr
 from study.data.dataset import Facts
 from study.errors import UserError
 from study.knobs import Knob, read_knobs, to_options
-from study.models.network_keys import HeadOptions, columns_before_features
+from study.models.network_keys import HeadOptions, n_columns_before_features
 from study.models.networks import NETWORKS
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def _own_networks() -> Mapping[str, Any]:
     return {**find_modules("study.models", "Options", MODULES_WITH_TORCH), **NETWORKS}
 
 
-CATALOGUE = Catalogue("study.models", ("Options", "unsuited", "build"), "study.models", _own_networks)
+CATALOGUE = Catalogue("study.models", ("Options", "why_unsuited", "build"), "study.models", _own_networks)
 
 
 def model_knobs(model: Mapping[str, Any]) -> dict[str, Knob]:
@@ -54,23 +54,23 @@ def model_knobs(model: Mapping[str, Any]) -> dict[str, Knob]:
 
 def why_network_unsuited(model: Mapping[str, Any], facts: Facts) -> str | None:
     """Say why a data set does not suit the network of a `model` section, ready to show; None if it does."""
-    problem = _network_problem(model, facts)
+    problem = _why_unsuited_to_data(model, facts)
     if problem is None:
         return None
     # no code of others for a message
-    others = [name for name in _own_networks() if _network_problem({"name": name}, facts) is None]
+    others = [name for name in _own_networks() if _why_unsuited_to_data({"name": name}, facts) is None]
     if model["name"] in others:
         return f"{model['name']} {problem}"
     return f"{model['name']} {problem}. Networks for this data: {', '.join(others) or 'none'}"
 
 
-def build_encoder(model: Mapping[str, Any], facts: Facts, begins: bool = True) -> "Encoder":
+def build_encoder_without_head(model: Mapping[str, Any], facts: Facts, loads_weights: bool = True) -> "Encoder":
     """Build the encoder of a `model` section for a data set, freshly initialised from torch's generator.
 
     Where the network is frozen it is what is trained on its rows of features (see `facts_of_network_inputs`).
 
     Args:
-        begins: load the weights that the section names, if it names any; False: the caller loads others.
+        loads_weights: load the weights that the section names, if it names any; False: the caller loads others.
 
     Raises:
         UserError: the network is not one for this data; or its weights are not there, or do not fit.
@@ -79,10 +79,10 @@ def build_encoder(model: Mapping[str, Any], facts: Facts, begins: bool = True) -
     if not (is_frozen and facts.is_table) and (problem := why_network_unsuited(model, facts)) is not None:
         raise UserError(f"model.name: {problem}")
     if is_frozen:
-        return _build_on_frozen(model, facts_of_network_inputs(model, facts), begins)
+        return _build_layers_on_frozen(model, facts_of_network_inputs(model, facts), loads_weights)
     module, own = _module_and_options(model)
     encoder: Encoder = module.build(own, facts)
-    if begins and model.get("weights") is not None:
+    if loads_weights and model.get("weights") is not None:
         from study.models import initial_weights
 
         initial_weights.load_weights_into(encoder, model)  # networks that have this key are backbones
@@ -101,20 +101,20 @@ def facts_of_network_inputs(model: Mapping[str, Any], facts: Facts) -> Facts:
     from study.models import frozen_networks
 
     section = frozen_networks.frozen_network_section(model) | {"weights": None}
-    return replace(facts, shape=(_feature_width(tuple(sorted(section.items())), facts.shape),), mean=0.0)
+    return replace(facts, shape=(_feature_row_width(tuple(sorted(section.items())), facts.shape),), mean=0.0)
 
 
 @cache
-def _feature_width(section: tuple[tuple[str, Any], ...], shape: tuple[int, ...]) -> int:
+def _feature_row_width(section: tuple[tuple[str, Any], ...], shape: tuple[int, ...]) -> int:
     """Return the columns of a row of a network's features, including those before the last layer's."""
     import torch
 
-    from study.models.backbone_network import Backbone, build_without_values
+    from study.models.backbone_network import Backbone, build_on_meta_device
 
     model = dict(section)
-    network = build_without_values(partial(build_encoder, model, Facts(2, None, shape)))
+    network = build_on_meta_device(partial(build_encoder_without_head, model, Facts(2, None, shape)))
     if not has_trained_stages(model):
-        return columns_before_features(model) + network.features
+        return n_columns_before_features(model) + network.features
     assert isinstance(network, Backbone)  # no other network has the key
     return network.eval().feature_rows(torch.empty(1, *shape, device="meta")).shape[1]
 
@@ -123,7 +123,7 @@ DEFAULT_IMAGE_SHAPE = (3, 32, 32)
 """Shape of an image for which a network is built whose form does not depend on it."""
 
 
-def facts_without_maps(model: Mapping[str, Any], facts: Facts) -> Facts:
+def facts_of_pooled_features(model: Mapping[str, Any], facts: Facts) -> Facts:
     """Return the facts of the last columns of a frozen network's rows: the maps of trained stages come first."""
     if not model.get("frozen") or not has_trained_stages(model):
         return facts
@@ -131,7 +131,7 @@ def facts_without_maps(model: Mapping[str, Any], facts: Facts) -> Facts:
     return replace(facts, shape=without.shape)
 
 
-def _build_on_frozen(model: Mapping[str, Any], facts: Facts, begins: bool) -> "Encoder":
+def _build_layers_on_frozen(model: Mapping[str, Any], facts: Facts, loads_weights: bool) -> "Encoder":
     """Build what is trained on a frozen network's features."""
     import torch
 
@@ -139,9 +139,11 @@ def _build_on_frozen(model: Mapping[str, Any], facts: Facts, begins: bool) -> "E
     from study.models.frozen_networks import build_layers_on_frozen_network, frozen_network_section
 
     if not has_trained_stages(model):
-        return build_layers_on_frozen_network(model, facts.shape[0] - columns_before_features(model), None)
+        return build_layers_on_frozen_network(model, facts.shape[0] - n_columns_before_features(model), None)
     with torch.random.fork_rng(devices=[]):  # what is trained begins as it does without stages
-        trunk = build_encoder(frozen_network_section(model), replace(facts, shape=DEFAULT_IMAGE_SHAPE), begins)
+        trunk = build_encoder_without_head(
+            frozen_network_section(model), replace(facts, shape=DEFAULT_IMAGE_SHAPE), loads_weights
+        )
     assert isinstance(trunk, Backbone)  # no other network has the key
     return build_layers_on_frozen_network(model, trunk.features, trunk)
 
@@ -159,11 +161,11 @@ def describe_weights(model: Mapping[str, Any]) -> dict[str, str] | None:
     return initial_weights.describe_weights_file(model)
 
 
-def build_network(model: Mapping[str, Any], facts: Facts, begins: bool = True) -> "Network":
-    """Build the encoder of a `model` section with its projection head; arguments and errors as of `build_encoder`."""
+def build_network(model: Mapping[str, Any], facts: Facts, loads_weights: bool = True) -> "Network":
+    """Build the network of a `model` section with its projection head; else as `build_encoder_without_head`."""
     from study.models.encoder import Network
 
-    return Network(build_encoder(model, facts, begins), to_options(HeadOptions, model))
+    return Network(build_encoder_without_head(model, facts, loads_weights), to_options(HeadOptions, model))
 
 
 def _module_and_options(model: Mapping[str, Any]) -> tuple[Any, Any]:
@@ -172,9 +174,9 @@ def _module_and_options(model: Mapping[str, Any]) -> tuple[Any, Any]:
     return module, to_options(module.Options, model)
 
 
-def _network_problem(model: Mapping[str, Any], facts: Facts) -> str | None:
+def _why_unsuited_to_data(model: Mapping[str, Any], facts: Facts) -> str | None:
     if model.get("frozen") and model.get("weights") is None:
         return "cannot be frozen without model.weights: it would know nothing"
     module, own = _module_and_options(model)
-    problem: str | None = module.unsuited(own, facts)
+    problem: str | None = module.why_unsuited(own, facts)
     return problem

@@ -111,7 +111,7 @@ def renormalisation_factors(
     if options.weights is None or options.normalisation == "data":
         return None, None
     name = published_weights.DEFAULT_WEIGHTS_NAME if network_keys.is_weights_file(options.weights) else options.weights
-    wanted = published_weights.find_weights(architecture, name)
+    wanted = published_weights.find_published_weights(architecture, name)
     if facts.shape[0] != len(wanted.mean):
         return None, None
     mean, deviation = (torch.tensor(value, dtype=torch.float64) for value in (wanted.mean, wanted.deviation))
@@ -149,12 +149,12 @@ def build_classifier(architecture: str, weights: str | None, side: int) -> nn.Mo
         net: nn.Module = get_model(architecture, weights=None)
         return net
     if weights is not None and not network_keys.is_weights_file(weights):
-        side = published_weights.find_weights(architecture, weights).min_side
+        side = published_weights.find_published_weights(architecture, weights).min_side
     net = get_model(architecture, weights=None, image_size=side)
     return net
 
 
-def build_without_values(build: Callable[[], ModuleType]) -> ModuleType:
+def build_on_meta_device(build: Callable[[], ModuleType]) -> ModuleType:
     """Build a network without values in its tensors, where its parts allow this."""
     try:
         with torch.device("meta"):
@@ -165,9 +165,9 @@ def build_without_values(build: Callable[[], ModuleType]) -> ModuleType:
 
 
 @cache
-def build_network_outline(architecture: str, weights: str | None, side: int) -> nn.Module:
+def build_meta_network(architecture: str, weights: str | None, side: int) -> nn.Module:
     """Build the network without its last layer and without values, in evaluation mode, to ask about its form."""
-    net = build_without_values(partial(build_classifier, architecture, weights, side)).to("meta")
+    net = build_on_meta_device(partial(build_classifier, architecture, weights, side)).to("meta")
     remove_classifier(net)
     return net.eval()
 
@@ -218,12 +218,12 @@ def _wrong_image_size(architecture: str, weights: str | None, shape: tuple[int, 
     _, height, width = shape
     by_name = weights is not None and not network_keys.is_weights_file(weights)
     name = weights if by_name else published_weights.DEFAULT_WEIGHTS_NAME
-    least = published_weights.find_weights(architecture, name).min_side
+    least = published_weights.find_published_weights(architecture, name).min_side
     any_side = architecture.startswith("vit_") and not by_name
     if min(height, width) < least and not any_side:
         return f"takes images of at least {least} x {least} pixels, not of {height} x {width}"
     try:
-        build_network_outline(architecture, weights, height)(torch.empty(2, *shape, device="meta"))
+        build_meta_network(architecture, weights, height)(torch.empty(2, *shape, device="meta"))
     except (RuntimeError, AssertionError, ValueError) as error:
         reason = (str(error) or type(error).__name__).splitlines()[0]
         return f"cannot take images of {height} x {width} pixels ({reason})"

@@ -11,7 +11,7 @@ from study.knobs import to_options
 from study.models.backbone_network import Backbone, ResNetStages, TrainedStages
 from study.models.efficientnet import EfficientNetStages
 from study.models.encoder import Encoder
-from study.models.network_keys import BackboneOptions, columns_before_features, late_stages_width
+from study.models.network_keys import BackboneOptions, late_stages_width, n_columns_before_features
 from study.models.small_networks import MLP
 
 
@@ -91,9 +91,8 @@ def build_layers_on_frozen_network(
         trunk: the network whose last stages are trained; None: none are.
     """
     layers, stages = to_options(BackboneOptions, model), None
-    if layers.trained_stages != "none":
-        assert trunk is not None
+    if trunk is not None:
         of = EfficientNetStages if trunk.architecture == "efficientnet_lite0" else ResNetStages
         stages = of(trunk, layers.trained_stages, layers.lr_factor)
     width = late_stages_width(model, layers.joined) + last
-    return LayersOnFrozenNetwork(width, layers, columns_before_features(model) + last, stages)
+    return LayersOnFrozenNetwork(width, layers, n_columns_before_features(model) + last, stages)

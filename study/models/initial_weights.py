@@ -12,6 +12,7 @@ from study import files
 from study.data.label_files import find_user_path
 from study.data.source import Source
 from study.errors import UserError
+from study.models import network_keys, published_weights
 from study.text import list_few_names
 
 if TYPE_CHECKING:
@@ -131,9 +132,8 @@ def describe_weights_file(model: Mapping[str, Any]) -> dict[str, str]:
             f"{file}: sha256 is {found}, {source.sha256}... was published: not the file, or damaged. Remove it, then "
             f"run `{source.command}`"
         )
-    from study.models.published_weights import architecture_name, find_weights
-
-    name = find_weights(architecture_name(model), model["weights"]).name if source else model["weights"]
+    architecture, weights = published_weights.architecture_name(model), model["weights"]
+    name = published_weights.find_published_weights(architecture, weights).name if source else weights
     return {"name": name, "file": file.name, "sha256": found}
 
 
@@ -152,12 +152,12 @@ def locate_weights(sections: Iterable[Mapping[str, Any]]) -> dict[str, LocatedFi
     return {key: (str(file.absolute()), file_sha256(file)) for key, file in files_of.items()}
 
 
-def use_located_weights(told: Mapping[str, LocatedFile]) -> None:
+def use_located_weights(located: Mapping[str, LocatedFile]) -> None:
     """Look for weights first where another process found them, then where a user's paths lead.
 
     `load_weights_into` refuses a file whose content has changed since.
     """
-    _located_files.update(told)
+    _located_files.update(located)
 
 
 @contextmanager
@@ -173,9 +173,7 @@ def use_weights_file(model: Mapping[str, Any], file: Path) -> Iterator[None]:
 
 
 def _weights_key(model: Mapping[str, Any]) -> str:
-    from study.models.published_weights import architecture_name
-
-    return f"{architecture_name(model)} {model['weights']}"
+    return f"{published_weights.architecture_name(model)} {model['weights']}"
 
 
 def find_weights_file(model: Mapping[str, Any]) -> tuple[Path, Source | None]:
@@ -184,15 +182,12 @@ def find_weights_file(model: Mapping[str, Any]) -> tuple[Path, Source | None]:
     Raises:
         UserError: the file is not there; says how to get it.
     """
-    from study.models.network_keys import is_weights_file
-    from study.models.published_weights import architecture_name, find_weights
-
     weights = model["weights"]
     told_place = _located_files.get(_weights_key(model))
     elsewhere = Path(told_place[0]) if told_place and os.path.exists(told_place[0]) else None
-    if is_weights_file(weights):
+    if network_keys.is_weights_file(weights):
         return elsewhere or find_user_path(weights, "It is the file of model.weights."), None
-    source = find_weights(architecture_name(model), weights).source
+    source = published_weights.find_published_weights(published_weights.architecture_name(model), weights).source
     path = elsewhere or source.path_or_none()
     if path is None:
         raise UserError(f"model.weights {weights!r}: {source.missing_message()}")

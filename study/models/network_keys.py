@@ -81,7 +81,7 @@ def early_layers_width(model: Mapping[str, Any]) -> int:
     return EARLY_LAYER_MODULES.get(published_weights.architecture_name(model), ("", 0))[1]
 
 
-def columns_before_features(model: Mapping[str, Any]) -> int:
+def n_columns_before_features(model: Mapping[str, Any]) -> int:
     """Return the columns of a row before the features: of early layers and of all known late stages."""
     late = LATE_STAGE_MODULES.get(published_weights.architecture_name(model), ())
     return early_layers_width(model) + sum(width for _, width in late)

@@ -2,7 +2,7 @@
 
 Each is a row of `NETWORKS`: a function that builds it, whose name and docstring are the network's, its keys, and a
 function that says why data do not suit it. Those that need PyTorch are imported where they are built. A network can
-also be a module of this package, or of another distribution, with `Options`, `unsuited` and `build`.
+also be a module of this package, or of another distribution, with `Options`, `why_unsuited` and `build`.
 """
 
 from collections.abc import Callable
@@ -29,12 +29,12 @@ class DeclaredNetwork:
     Attributes:
         build: builds its encoder for data of these facts, with these options.
         Options: its keys.
-        unsuited: says why data do not suit it, ready to show; None if they do.
+        why_unsuited: says why data do not suit it, ready to show; None if they do.
     """
 
     build: "Callable[[Any, Facts], Encoder]"
     Options: type
-    unsuited: Callable[[Any, Facts], str | None]
+    why_unsuited: Callable[[Any, Facts], str | None]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "__doc__", self.build.__doc__)

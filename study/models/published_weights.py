@@ -86,7 +86,7 @@ class PublishedWeights:
             )
         chosen, file = self.name.partition(".")[2], self.url.rsplit("/", 1)[-1]
         hashed = HASHED_FILE_NAME_PATTERN.search(file)
-        by_default = find_weights(self.architecture, DEFAULT_WEIGHTS_NAME).name == self.name
+        by_default = find_published_weights(self.architecture, DEFAULT_WEIGHTS_NAME).name == self.name
         option = "" if by_default else f" --weights {chosen}"
         return Source(
             f"{WEIGHTS_FOLDER}/{file}",
@@ -147,7 +147,7 @@ def weights_names_of(architecture: str) -> list[str]:
 
 
 @cache
-def find_weights(architecture: str, name: str) -> PublishedWeights:
+def find_published_weights(architecture: str, name: str) -> PublishedWeights:
     """Find weights by name: `imagenet`, or another that its library has for this architecture.
 
     Raises:

@@ -1,6 +1,6 @@
 """The papers' tables as data: one file `NAME.yaml` per table in this folder, transcribed as printed.
 
-`table_names()` lists the tables, `load_table(name)` returns one.
+`published_table_names()` lists the tables, `load_published_table(name)` returns one.
 """
 
 import re
@@ -15,10 +15,18 @@ from ruamel.yaml import YAML
 
 from study.errors import UserError, suggest_or_list
 
-__all__ = ["Claim", "Paper", "PrintedCell", "PublishedTable", "TableLine", "load_table", "table_names"]
+__all__ = [
+    "Claim",
+    "Paper",
+    "PrintedCell",
+    "PublishedTable",
+    "TableLine",
+    "load_published_table",
+    "published_table_names",
+]
 
 
-PRINTED_NUMBER = re.compile(r"(-?\d+(?:\.\d+)?)(?: ± (\d+(?:\.\d+)?))?")
+PRINTED_NUMBER_PATTERN = re.compile(r"(-?\d+(?:\.\d+)?)(?: ± (\d+(?:\.\d+)?))?")
 EMPTY_CELL = "-"
 """Content of a cell without a printed number."""
 
@@ -236,7 +244,7 @@ def _parse_printed(printed: str) -> tuple[float | None, float | None]:
     """Parse the number of a cell and the number after ±."""
     if printed == EMPTY_CELL:
         return None, None
-    match = PRINTED_NUMBER.fullmatch(printed)
+    match = PRINTED_NUMBER_PATTERN.fullmatch(printed)
     if match is None:
         raise ValueError(f"{printed!r} is not a cell: allowed are forms as '90.51 ± 1.55', '11.8' or '{EMPTY_CELL}'")
     return float(match[1]), None if match[2] is None else float(match[2])
@@ -245,19 +253,19 @@ def _parse_printed(printed: str) -> tuple[float | None, float | None]:
 TABLES_FOLDER = Path(__file__).parent
 
 
-def table_names() -> list[str]:
+def published_table_names() -> list[str]:
     """List the names of all tables, as `fairkl-table12`."""
     return sorted(path.stem for path in TABLES_FOLDER.glob("*.yaml"))
 
 
 @cache
-def load_table(name: str) -> PublishedTable:
+def load_published_table(name: str) -> PublishedTable:
     """Load the table of this name.
 
     Raises:
         UserError: there is no such table; says which there are.
     """
-    tables = table_names()
+    tables = published_table_names()
     if name not in tables:
         raise UserError(f"{name!r} is not a published table. {suggest_or_list(name, tables, 'There are')}")
     text = (TABLES_FOLDER / f"{name}.yaml").read_text(encoding="utf-8")

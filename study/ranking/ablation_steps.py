@@ -291,10 +291,11 @@ def trials_to_test(results: Results) -> list[TrialRecord]:
     ablation = requested_ablation(results.record)
     if ablation is None:
         return []
-    return [trial for trial in _ablation_and_endpoint_trials(results, ablation) if trial.state == "complete"]
+    return [trial for trial in trials_of_ablation(results, ablation) if trial.state == "complete"]
 
 
-def _ablation_and_endpoint_trials(results: Results, ablation: Ablation) -> list[TrialRecord]:
+def trials_of_ablation(results: Results, ablation: Ablation) -> list[TrialRecord]:
+    """Return the trials of all configurations of an ablation, those of its ends too."""
     return [trial for by_seed in trials_by_configuration(results, ablation).values() for trial in by_seed.values()]
 
 
@@ -303,7 +304,7 @@ def is_ablation_measured(results: Results) -> bool:
     ablation = requested_ablation(results.record)
     if ablation is None or next(missing_trials(results, ablation), None):
         return False
-    ended = (trial.state in ENDED_STATES for trial in _ablation_and_endpoint_trials(results, ablation))
+    ended = (trial.state in ENDED_STATES for trial in trials_of_ablation(results, ablation))
     return all(ended) and all(trial.test_metrics or trial.test_failure for trial in trials_to_test(results))
 
 

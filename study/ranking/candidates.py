@@ -20,7 +20,8 @@ from study.ranking import epochs
 from study.ranking.json_documents import Statement
 from study.spec import StudySpec
 from study.spec.configuration import are_same_configuration
-from study.spec.objective import MetricConstraint, Objective, TrialScore
+from study.spec.constraints import MetricConstraint
+from study.spec.objective import Objective, TrialScore
 from study.spec.reference_models import REFERENCES, ReferenceKind
 from study.text import pluralise
 

@@ -15,7 +15,8 @@ from study.metrics import metric_direction
 from study.metrics.selection_rules import SELECTION_RULES, RequiredLabels, SelectionRule
 from study.ranking.candidates import Candidate, mean_score
 from study.spec import StudySpec
-from study.spec.objective import MetricConstraint, Objective, TrialScore
+from study.spec.constraints import MetricConstraint
+from study.spec.objective import Objective, TrialScore
 from study.spec.schema import ConfirmOptions
 
 

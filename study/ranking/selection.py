@@ -16,7 +16,8 @@ from study.home.record import TrialRecord
 from study.metrics import Direction
 from study.ranking import Candidate, Results
 from study.spec import StudySpec, objective
-from study.spec.objective import MetricConstraint, Objective, TrialScore
+from study.spec.constraints import MetricConstraint
+from study.spec.objective import Objective, TrialScore
 
 
 @dataclass(frozen=True)
@@ -179,5 +180,5 @@ def _no_match_message(spec: StudySpec, goal: Objective, scored: Sequence[tuple[C
     limits = " and ".join(map(str, goal.constraints))
     return (
         f"{spec.name}: none of {len(scored)} complete configurations keeps {limits}. Trial {candidate.trial.number} "
-        f"comes closest ({values_text}): it misses {goal.missed_limits_text(score)}"
+        f"comes closest ({values_text}): it misses {goal.broken_constraints_text(score)}"
     )

@@ -22,7 +22,7 @@ from study.ranking.epochs import LAST_EPOCH_TEXT
 from study.ranking.final_model import ensemble_statistics
 from study.ranking.json_documents import FLATTEN_FIELDS, OMIT_IF_NONE
 from study.spec import StudySpec
-from study.spec.objective import MetricConstraint
+from study.spec.constraints import MetricConstraint
 from study.text import format_parameter, list_few_names, pluralise, shell_command
 
 BEST_ON_TEST_TEXT = "at the epoch that is best on the test split, so too good on average"
@@ -294,21 +294,17 @@ def result_seeds(results: Results) -> dict[str, str]:
 def result_metrics(spec: StudySpec) -> list[str]:
     """Return the metrics of a result on both splits: the study's, the accuracy that goes with a log loss, accuracy."""
     own = [name.split("/")[1] for name in spec.objective.needed_metrics]
-    beside = [] if spec.function else [*(name.replace("log_loss", "accuracy") for name in own), "accuracy"]
+    beside = [] if spec.training_function else [*(name.replace("log_loss", "accuracy") for name in own), "accuracy"]
     return [f"{split}/{name}" for name in dict.fromkeys([*own, *beside]) for split in ("val", "test")]
-
-
-def _study_metrics(spec: StudySpec) -> list[str]:
-    """Return the metrics that the study is about, on the test and the validation split."""
-    return [f"{split}/{name.split('/')[1]}" for name in spec.objective.needed_metrics for split in ("test", "val")]
 
 
 def _metrics_to_print(results: Results, arms: Iterable[ArmSummary | None]) -> list[str]:
     """Return the metrics for people: the study's own, and the leading ones that each arm has."""
     of_each = [arm.metrics for arm in arms if arm]
     known = [name for name in of_each[0] if all(name in metrics for metrics in of_each)] if of_each else []
-    beside = summary_metrics(results.spec.objective.needed_metrics, known, results.record.group_sample_counts.cells)
-    return list(dict.fromkeys([*_study_metrics(results.spec), *beside]))
+    names = results.spec.objective.needed_metrics
+    own = [f"{split}/{name.split('/')[1]}" for name in names for split in ("test", "val")]
+    return list(dict.fromkeys([*own, *summary_metrics(names, known, results.record.group_sample_counts.cells)]))
 
 
 def first_failure(record: StudyRecord, name: str) -> str | None:
@@ -360,8 +356,8 @@ def summary_lines(summary: StudySummary) -> list[str]:
 def _missed_limits_text(summary: StudySummary, arm: ArmSummary) -> str:
     """Return each limit that an arm misses, with its mean there."""
     limits = {limit: arm.metrics[limit.metric].mean for limit in map(MetricConstraint.from_text, summary.constraints)}
-    misses = ((limit, limit.violation_by(value)) for limit, value in limits.items())
-    return " and ".join(limit.miss_text(by) for limit, by in misses if by > 0)
+    misses = ((limit, limit.violation_of(value)) for limit, value in limits.items())
+    return " and ".join(limit.violation_text(by) for limit, by in misses if by > 0)
 
 
 def _reference_lines(references: ReferencesSummary, own: Sequence[str]) -> list[str]:

@@ -94,7 +94,7 @@ def compare_requested_readings(
     Raises:
         UserError: see `run_readings`.
     """
-    paper_table, declared = published.load_table(table), declared_readings(table)
+    paper_table, declared = published.load_published_table(table), declared_readings(table)
     studies = _reading_studies(table, request, readings)
     found = {}
     for reading, name in studies.items():
@@ -115,7 +115,7 @@ def _reading_studies(table: str, request: ReproductionRequest, readings: str) ->
 
     It is the table's own for the reading of the study file, and for readings that need no training of their own.
     """
-    declared = declared_readings(published.load_table(table).name)
+    declared = declared_readings(published.load_published_table(table).name)
     named = [name.strip() for name in readings.split(",") if name.strip()]
     asked = list(declared) if readings == ALL_READINGS else named
     if unknown := [name for name in asked if name not in declared]:
@@ -131,7 +131,7 @@ def _reading_studies(table: str, request: ReproductionRequest, readings: str) ->
 
 
 def _check_table_has_study(table: str) -> None:
-    why_not = published.load_table(table).no_study
+    why_not = published.load_published_table(table).no_study
     if why_not:
         numbers = shell_command("reproduce", table, "--report")
         raise UserError(f"{table}: nothing of it can be run here: {why_not}. Its printed numbers: {numbers}")
@@ -164,7 +164,7 @@ def current_table(home: Home, table: str, request: ReproductionRequest) -> Repro
     Raises:
         UserError: there is no such table, or no study of the given name.
     """
-    paper_table, name = published.load_table(table), request.name or table
+    paper_table, name = published.load_published_table(table), request.name or table
     if paper_table.no_study:
         return reproduction_of_print_alone(paper_table)
     if request.name is None and home.study_or_none(name) is None:

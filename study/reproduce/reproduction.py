@@ -453,7 +453,7 @@ def write_reproduction_of_study(folder: StudyFolder, table: str) -> Reproduction
     Raises:
         UserError: there is no such table, or the folder cannot be written.
     """
-    reproduction = build_reproduction(published.load_table(table), Results.load(folder), load_study(table))
+    reproduction = build_reproduction(published.load_published_table(table), Results.load(folder), load_study(table))
     write_reproduction(reproduction, folder.report_folder)
     return reproduction
 

@@ -39,7 +39,7 @@ def distinct_configurations(configurations: Iterable[Configuration]) -> list[Con
     return list(found.values())
 
 
-EXPORT_FORMAT = 2
+EXPORT_FORMAT_VERSION = 2
 """Version of the form of `origin` in an exported file."""
 
 

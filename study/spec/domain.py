@@ -16,7 +16,7 @@ def is_among_typed_values(value: Value, values: Iterable[Value]) -> bool:
     return any(isinstance(value, bool) == isinstance(other, bool) and value == other for other in values)
 
 
-def _check_size(value: Value) -> Value:
+def _refuse_oversized_integer(value: Value) -> Value:
     """Return a value as it is, before a whole number that is too large would become a float.
 
     Raises:
@@ -38,11 +38,11 @@ def _check_choice(value: Value) -> Value:
             f"{shorten_text(repr(value))} given, allowed is one value: a number, a word, true, false or null. Give "
             "what is a list or a mapping a name of its own, and have what is trained look it up by that"
         )
-    return _check_size(value)
+    return _refuse_oversized_integer(value)
 
 
 FiniteFloat = Annotated[float, Field(allow_inf_nan=False)]
-FiniteNumber = Annotated[int | FiniteFloat, BeforeValidator(_check_size)]
+FiniteNumber = Annotated[int | FiniteFloat, BeforeValidator(_refuse_oversized_integer)]
 ChoiceValue = Annotated[bool | int | FiniteFloat | str | None, BeforeValidator(_check_choice)]
 
 

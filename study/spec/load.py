@@ -13,7 +13,7 @@ from study import methods, metrics
 from study.errors import KEYS_COMMAND, UserError, suggest_or_list
 from study.knobs import Section, Value, read_knobs, to_options
 from study.spec import search_checks
-from study.spec.configuration import EXPORT_FORMAT, configuration_digest, distinct_configurations
+from study.spec.configuration import EXPORT_FORMAT_VERSION, configuration_digest, distinct_configurations
 from study.spec.domain import MAX_GRID_CELLS, Domain
 from study.spec.key_errors import ProblemCollector, quote_value, validate_section, validate_section_as
 from study.spec.paper_readings import ProtocolReading, apply_reading, pop_readings
@@ -52,7 +52,7 @@ from study.training.config import MAX_SEED, MAX_THREADS, TRIAL_SECTIONS, TrainOp
 def check_search_metrics(spec: StudySpec, problems: ProblemCollector) -> None:
     """Check that every metric that is searched by or limited exists on the validation split of all data sets."""
     search = spec.search
-    by_data = [[]] if spec.function else spec.available_metrics
+    by_data = [[]] if spec.training_function else spec.available_metrics
     valid = [f"val/{name}" for name in by_data[0] if all(name in others for others in by_data)]
     searched = [search.metric] if isinstance(search.metric, str) else search.metric
     named: list[tuple[KeyPath, str]] = [(("search", "metric"), name) for name in searched]
@@ -61,7 +61,7 @@ def check_search_metrics(spec: StudySpec, problems: ProblemCollector) -> None:
     for index, limit in enumerate(spec.objective.constraints):
         named.append((("search", "constraints", str(index)), limit.metric))
     _check_directions(spec, searched, problems)
-    if spec.function:
+    if spec.training_function:
         search_checks.check_function_metric_names(dict(named), problems)
         return
     for at, name in named:
@@ -76,7 +76,7 @@ def _check_directions(spec: StudySpec, searched: list[str], problems: ProblemCol
         each = f"allowed is one for each of {len(searched)} metrics: {', '.join(searched)}"
         problems.add_problem(at, f"{given} given, {each}")
         return
-    if unknown := [name for name in searched if spec.function and not spec.direction(name)]:
+    if unknown := [name for name in searched if spec.training_function and not spec.direction(name)]:
         allowed = "max or min" if len(searched) == 1 else f"a list of max and min, for {', '.join(searched)}"
         python = "maximize=True or False" if len(searched) == 1 else "maximize=[True, False, ...]"
         why = f"is missing: whether a higher or a lower value of {', '.join(unknown)} is better is not known"
@@ -110,7 +110,7 @@ def _metric_hint(name: str, valid: list[str]) -> str:
 
 def single_bias_class_fault(spec: StudySpec) -> str | None:
     """Return what is wrong where the bias has only one value and something needs a bias; None: nothing is."""
-    names = None if spec.function else spec.data_facts.bias_names
+    names = None if spec.training_function else spec.data_facts.bias_names
     if not names or len(names) > 1:
         return None
     without = metrics.available_metrics(replace(spec.data_facts, bias_classes=None, bias_names=None), inferred=True)
@@ -276,11 +276,11 @@ def record_origin_changes(document: YamlDocument, changes: Iterable[str]) -> Non
     if not isinstance(origin, dict):
         return
     version = origin.get("format")
-    if version != EXPORT_FORMAT:
+    if version != EXPORT_FORMAT_VERSION:
         raise UserError(
             f"{document.key_location(('origin', 'format'))}: origin.format: {version!r} given, this version of study "
-            f"reads {EXPORT_FORMAT}. Export the configuration again with it, or read this file with the version that "
-            "wrote it"
+            f"reads {EXPORT_FORMAT_VERSION}. Export the configuration again with it, or read this file with the "
+            "version that wrote it"
         )
     unused = origin.get("unused_seed", 0)
     if type(unused) is not int or not 0 <= unused <= MAX_SEED:
@@ -414,7 +414,8 @@ def _check_layout(values: dict[str, Value], problems: ProblemCollector) -> tuple
     assert layout is not None
     if not STUDY_NAME_PATTERN.fullmatch(layout.name):
         problems.add_problem(("name",), f"{layout.name!r} given. A name has {STUDY_NAME_RULE}")
-    train = {"threads": _default_threads(layout.resources.cpu), **layout.train}
+    threads = min(max(int(layout.resources.cpu), 1), MAX_THREADS)  # by default a trial uses all CPU cores that it takes
+    train = {"threads": threads, **layout.train}
     return layout.model_copy(update={"train": train}), values
 
 
@@ -437,11 +438,6 @@ def _build_spec(layout: StudyFileLayout, search: SearchOptions, base: Mapping[st
     epochs = to_options(TrainOptions, base["train"]).epochs
     search = search.model_copy(update={"early_stopping": with_explicit_grace(search.early_stopping, epochs)})
     return StudySpec(layout.name, base, search, layout.resources, final_seeds, cast(ExportOrigin | None, layout.origin))
-
-
-def _default_threads(cpu: float) -> int:
-    """Return `train.threads` where the file does not give it: a trial uses all CPU cores that it takes."""
-    return min(max(int(cpu), 1), MAX_THREADS)
 
 
 def _take_out_enqueue_papers(values: dict[str, Value]) -> tuple[dict[str, Value], bool]:
@@ -511,8 +507,8 @@ def _unsearched_alternatives(file_sections: TrialSections, domains: Mapping[str,
 def _check_budget(spec: StudySpec, problems: ProblemCollector) -> None:
     """Check that the numbers of trials, seeds and epochs fit together."""
     fixed = len(spec.search.enqueue) + (spec.search.baseline is not None)
-    if fixed > spec.trials:
-        message = f"{spec.trials} given, allowed is at least {fixed}: the baseline and what is enqueued"
+    if fixed > spec.n_configurations:
+        message = f"{spec.n_configurations} given, allowed is at least {fixed}: the baseline and what is enqueued"
         problems.add_problem(("search", "trials"), message)
     seeds = list(spec.seeds)
     if seeds[0] != spec.seed or len(set(seeds)) < len(seeds):

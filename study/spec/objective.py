@@ -8,59 +8,12 @@ Values that agree in `SIGNIFICANT_DIGITS` digits are equal: means over seeds dif
 their sums, which must not decide who leads, leaves a front or breaks a limit.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from study.metrics import format_metric
-
-CONSTRAINT_PATTERN = re.compile(r"\s*([\w/]+)\s*(<=|>=)\s*([-+.\deE]+)\s*")
-
-SIGNIFICANT_DIGITS = 12
-
-
-def round_to_significant_digits(value: float) -> float:
-    """Round a value to `SIGNIFICANT_DIGITS` significant digits, which drops the noise of its computation."""
-    return float(f"{value:.{SIGNIFICANT_DIGITS}g}")
-
-
-@dataclass(frozen=True)
-class MetricConstraint:
-    """Limit on one metric, written as `val/equalized_odds <= 0.05`."""
-
-    metric: str
-    comparison: Literal["<=", ">="]
-    limit: float
-
-    @classmethod
-    def from_text(cls, text: str) -> "MetricConstraint":
-        """Read a constraint.
-
-        Raises:
-            ValueError: not of that form.
-        """
-        match = CONSTRAINT_PATTERN.fullmatch(text)
-        try:
-            if match:
-                return cls(match[1], "<=" if match[2] == "<=" else ">=", float(match[3]))
-        except ValueError:
-            pass
-        raise ValueError("allowed is METRIC <= NUMBER or METRIC >= NUMBER, as val/equalized_odds <= 0.05")
-
-    def violation_by(self, value: float) -> float:
-        """Return by how much a value misses the limit; below 0, how much room it leaves."""
-        value = round_to_significant_digits(value)
-        return value - self.limit if self.comparison == "<=" else self.limit - value
-
-    def miss_text(self, violation: float) -> str:
-        """Return the limit with what misses it by so much: `val/equalized_odds <= 0.05 by 0.2 (it has 0.250)`."""
-        value = self.limit + violation if self.comparison == "<=" else self.limit - violation
-        return f"{self} by {violation:.4g} (it has {format_metric(self.metric, value)})"
-
-    def __str__(self) -> str:
-        return f"{self.metric} {self.comparison} {self.limit:g}"
+from study.spec.constraints import MetricConstraint, round_to_significant_digits
 
 
 @dataclass(frozen=True)
@@ -138,24 +91,24 @@ class Objective:
         values = tuple(needed[name] for name in self.metrics)
         turned = (value if mode == "max" else -value for value, mode in zip(values, self.directions, strict=True))
         gains = tuple(map(round_to_significant_digits, turned))
-        return TrialScore(values, gains, tuple(limit.violation_by(needed[limit.metric]) for limit in self.constraints))
+        return TrialScore(values, gains, tuple(limit.violation_of(needed[limit.metric]) for limit in self.constraints))
 
     def broken_constraints(self, *scores: TrialScore) -> list[MetricConstraint]:
         """Return the constraints that at least one of the scores misses."""
         violations = [score.constraint_violations for score in scores]
         return [limit for limit, *by in zip(self.constraints, *violations, strict=True) if max(by, default=0.0) > 0]
 
-    def missed_limits_text(self, score: TrialScore) -> str:
+    def broken_constraints_text(self, score: TrialScore) -> str:
         """Return each constraint that a score misses, with its value."""
         misses = zip(self.constraints, score.constraint_violations, strict=True)
-        return " and ".join(limit.miss_text(by) for limit, by in misses if by > 0)
+        return " and ".join(limit.violation_text(by) for limit, by in misses if by > 0)
 
     def ranking_order(self, scores: Sequence[TrialScore]) -> list[int]:
         """Return positions of scores, the best first: by fronts of constrained domination, then by the first metric.
 
         Ties keep their order.
         """
-        fronts = _front_number_of_scores(scores)
+        fronts = _front_numbers(scores)
         return sorted(range(len(scores)), key=lambda place: (fronts[place], -scores[place].values_to_maximise[0]))
 
     @property
@@ -186,7 +139,7 @@ def front_positions(scores: Sequence[TrialScore]) -> list[int]:
     """Return positions of the scores that no other dominates."""
     if not scores:
         return []
-    fronts = _front_number_of_scores(scores)
+    fronts = _front_numbers(scores)
     least = min(fronts)
     first = [place for place, rank in enumerate(fronts) if rank == least]
     if scores[0].has_single_metric and scores[first[0]].total_violation == 0:
@@ -195,7 +148,7 @@ def front_positions(scores: Sequence[TrialScore]) -> list[int]:
     return first
 
 
-def _front_number_of_scores(scores: Sequence[TrialScore]) -> Sequence[float]:
+def _front_numbers(scores: Sequence[TrialScore]) -> Sequence[float]:
     """Return the front of each score, 0 the best; those that miss a constraint come last, by how much they do."""
     if not scores or scores[0].has_single_metric:  # with one metric the front follows from the constraints alone
         return [score.total_violation for score in scores]

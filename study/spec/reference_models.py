@@ -44,7 +44,7 @@ def requested_reference_names(spec: "StudySpec") -> Iterator[str]:
     There are none for a function, for a final training, and where trials differ in their data.
     """
     asked = spec.search.references
-    if asked is False or spec.function or spec.final_seeds is not None or spec.varied_data_keys:
+    if asked is False or spec.training_function or spec.final_seeds is not None or spec.varied_data_keys:
         return
     names: Collection[str] = REFERENCES if isinstance(asked, bool | str) else asked
     of_features = fits_references_to_frozen_features(spec)
@@ -67,7 +67,7 @@ def check_references(spec: "StudySpec", problems: ProblemCollector) -> None:
         at = ("search", "references", str(place))
         if name not in REFERENCES:
             problems.add_problem(at, f"{name!r} given. {suggest_or_list(name, REFERENCES)}")
-        elif spec.function:
+        elif spec.training_function:
             problems.add_problem(at, f"{name!r} given, but a function of your own trains, whose data are its own")
         elif spec.varied_data_keys:
             keys = ", ".join(spec.varied_data_keys)

@@ -9,8 +9,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, JsonValue, SkipVali
 from study.knobs import MAX_INTEGER, Scalar, Section, Value
 from study.metrics import Direction
 from study.metrics.selection_rules import SELECTION_RULES
+from study.spec.constraints import MetricConstraint
 from study.spec.domain import Domain
-from study.spec.objective import MetricConstraint
 from study.spec.section_models import StrictModel
 
 SECONDS_PER_UNIT = {"s": 1, "m": 60, "h": 3600, "d": 86400}

@@ -21,7 +21,7 @@ from study.models.network_keys import EARLY_LAYER_MODULES, early_layers_width
 from study.spec.configuration import are_same_configuration, distinct_configurations
 from study.spec.domain import MAX_GRID_CELLS, Domain, grid_values_of_domain, last_grid_value
 from study.spec.key_errors import ProblemCollector, TrialProblemCollector, fault_of_value, format_params
-from study.spec.sampler_capabilities import SAMPLER_CAPABILITIES, SamplerCapabilities
+from study.spec.sampler_capabilities import SAMPLER_CAPABILITIES
 from study.spec.schema import DEFAULT_CONFIRM_FRONT, EarlyStoppingOptions, SearchOptions, TrialResources
 from study.spec.space import SearchSpace, count_grid_cells
 from study.spec.trial_sections import NAME_CATALOGUES, DomainsByKey, SectionForms, TrialSections, valid_section_names
@@ -68,7 +68,7 @@ def sampler_problems(search: SearchOptions, space: SearchSpace) -> list[tuple[Ke
     faults: list[tuple[KeyPath, str]] = []
     name, can = search.sampler, SAMPLER_CAPABILITIES[search.sampler]
     if can.needs_every_key:
-        others = _capable_samplers_text(lambda other: not other.needs_every_key)
+        others = ", ".join(other for other, declared in SAMPLER_CAPABILITIES.items() if not declared.needs_every_key)
         message = f"is not in every trial, as {name} needs it. Allowed: {others}"
         faults += [(("search", "space", key), message) for key in space.conditional_keys()]
     faults += _range_problems(search, space)
@@ -78,11 +78,6 @@ def sampler_problems(search: SearchOptions, space: SearchSpace) -> list[tuple[Ke
         if not endless and count_grid_cells(space) > MAX_GRID_CELLS:
             faults.append((("search", "space"), f"has more than {MAX_GRID_CELLS} cells, allowed is at most that many"))
     return faults
-
-
-def _capable_samplers_text(can: Callable[[SamplerCapabilities], bool]) -> str:
-    """Return the samplers that can do something, for a message."""
-    return ", ".join(name for name, declared in SAMPLER_CAPABILITIES.items() if can(declared))
 
 
 def _range_problems(search: SearchOptions, space: SearchSpace) -> Iterator[tuple[KeyPath, str]]:
@@ -163,7 +158,11 @@ def check_possible_trials(
     """
     own = sections.complete_sections_of_trial({})
     seen: set[str | tuple[KeyPath, str]] = {why for _, why in all_trial_faults(own, describe(own["data"]))}
-    searched = ((("search", "space"), params) for case in space.cases() for params in _extreme_trials(space, case))
+    searched = (
+        (("search", "space"), params)
+        for case in space.combinations_of_deciding_keys()
+        for params in _extreme_trials(space, case)
+    )
     for at, params in [*configurations.items(), *searched]:
         trial = sections.complete_sections_of_trial(params)
         for (section, name), why in all_trial_faults(trial, describe(trial["data"])):
@@ -305,7 +304,7 @@ def combine_deciding_keys(space: SearchSpace, problems: ProblemCollector) -> lis
 
     It checks that they are few enough, and that each key is in one of them.
     """
-    cases = list(islice(space.cases(), MAX_NAME_COMBINATIONS + 1))
+    cases = list(islice(space.combinations_of_deciding_keys(), MAX_NAME_COMBINATIONS + 1))
     if len(cases) > MAX_NAME_COMBINATIONS:
         of = ", ".join(sorted(space.deciding_keys))
         message = f"more than {MAX_NAME_COMBINATIONS} combinations of {of}. Write several studies"
@@ -420,7 +419,7 @@ def incompatible_sections_faults(
         yield from _shape_faults(sections, facts)
     wish = methods.method_needs(method).views_key
     if wish and not augment.has_random_views(augmentation):
-        names = filter(augment.has_random_views, augment.augmentation_names())
+        names = filter(augment.has_random_views, augment.AUGMENTATION_CHECKS)
         random = [other for other in names if not augment.why_augmentation_unsuited(other, facts)]
         why = f"{augmentation!r} given, method.{wish} {method[wish]!r} needs views that differ. "
         yield ("train", "augmentation"), f"{why}Allowed: {', '.join(random)}"

@@ -50,19 +50,19 @@ class SearchSpace:
         there = [key for key in self.domains if key in params and self.applies_to(key, params)]
         return [f"{key} {params[key]}" for key in there if not self.domains[key].contains(params[key])]
 
-    def cases(self) -> Iterator[dict[str, Scalar]]:
+    def combinations_of_deciding_keys(self) -> Iterator[dict[str, Scalar]]:
         """Yield every combination of values that trials can have for the `deciding_keys`."""
         deciding = [(key, of.boundary_values()) for key, of in self.domains.items() if key in self.deciding_keys]
         return iterate_completed_params(deciding, self, {})
 
     def conditional_keys(self) -> list[str]:
         """Return the keys that only some trials are given."""
-        cases = list(self.cases())
+        cases = list(self.combinations_of_deciding_keys())
         return [key for key in self.domains if not all(self.applies_to(key, case) for case in cases)]
 
     def condition_of_key(self, key: str) -> dict[str, list[Scalar]]:
         """Return where a key is searched: for each of the `deciding_keys` that matters, the values that allow it."""
-        cases = list(self.cases())
+        cases = list(self.combinations_of_deciding_keys())
         with_it = [case for case in cases if self.applies_to(key, case)]
         narrowed = {}
         for other in (candidate for candidate in self.domains if candidate in self.deciding_keys and candidate != key):

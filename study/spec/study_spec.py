@@ -15,12 +15,13 @@ from study.files import FileDigest
 from study.knobs import Params, Scalar, Section, Value, to_options
 from study.methods import OWN_FUNCTION_NAME, method_needs
 from study.metrics import METRICS, Direction, available_metrics, metric_direction
-from study.spec.objective import MetricConstraint, Objective
+from study.spec.constraints import MetricConstraint
+from study.spec.objective import Objective
 from study.spec.schema import ExportOrigin, SearchOptions, TrialResources
 from study.spec.space import SearchSpace, make_search_space
 from study.spec.stage_seeds import search_seeds
 from study.spec.trial_sections import TrialSections
-from study.spec.yaml_document import dump, dump_folded, mapping_or_empty
+from study.spec.yaml_document import dump_yaml, dump_yaml_folded, mapping_or_empty
 from study.text import format_parameter
 from study.training.config import FUNCTION_TRAIN_KEYS, TRIAL_SECTIONS, TrainOptions, TrialConfig
 from study.training.function_loading import PICKLE_PREFIX
@@ -90,7 +91,7 @@ class StudySpec:
         asks here.
         """
         name = metric.split("/")[-1]
-        known = metric_direction(name) if not self.function or name in METRICS else None
+        known = metric_direction(name) if not self.training_function or name in METRICS else None
         return self.search.directions.get(name) or known
 
     @cached_property
@@ -131,7 +132,7 @@ class StudySpec:
         return any(params != self.search.baseline for params in self.incumbents)
 
     @property
-    def trials(self) -> int:
+    def n_configurations(self) -> int:
         """Number of configurations that the search tries, the baseline and the enqueued ones among them."""
         assert self.search.trials is not None  # filled in when the file was read
         return self.search.trials
@@ -163,7 +164,7 @@ class StudySpec:
         return {}
 
     @property
-    def function(self) -> str | None:
+    def training_function(self) -> str | None:
         """Training function of the user's own that its trials run, None where they train a method."""
         method = self.base["method"]
         return str(method["function"]) if method["name"] == OWN_FUNCTION_NAME else None
@@ -176,13 +177,13 @@ class StudySpec:
             f"{section}.{key}": value
             for section, values in self.base.items()
             for key, value in values.items()
-            if not self.function or section == "method" or f"{section}.{key}" in given
+            if not self.training_function or section == "method" or f"{section}.{key}" in given
         }
 
     @property
     def is_function_pickled(self) -> bool:
         """Whether that function lies in the study's folder, and not in a module."""
-        return bool(self.function and self.function.startswith(PICKLE_PREFIX))
+        return bool(self.training_function and self.training_function.startswith(PICKLE_PREFIX))
 
     @property
     def available_metrics(self) -> list[list[str]]:
@@ -190,7 +191,7 @@ class StudySpec:
 
         For a function these are the ones that it must yield.
         """
-        if self.function:
+        if self.training_function:
             return [[name.removeprefix("val/") for name in self.objective.needed_metrics]]
         inferred = self.train.inferred_groups != "none"
         on_val = (self.facts_of_data(section).facts_of_split("val") for section in self.data_sections)
@@ -258,7 +259,7 @@ class StudySpec:
     @property
     def _decides_by_scores(self) -> bool:
         """Whether the scores of a model of this software decide its class, without the sample's bias label."""
-        return not self.function and not method_needs(self.base["method"]).bias_to_predict
+        return not self.training_function and not method_needs(self.base["method"]).bias_to_predict
 
     @property
     def folds(self) -> int | None:
@@ -357,7 +358,7 @@ class StudySpec:
         """Parameters that decide what trials are like: of the search's cases and of the given configurations."""
         search = self.search
         given = [*([search.baseline] if search.baseline is not None else []), *search.enqueue]
-        return [*self.space.cases(), *given]
+        return [*self.space.combinations_of_deciding_keys(), *given]
 
     def trial_document(self, params: Params) -> Mapping[str, Section]:
         """Return the complete sections of the trial with these parameters."""
@@ -413,7 +414,7 @@ class StudySpec:
     def to_yaml(self) -> str:
         """Return the resolved study file as text; that of an exported configuration in few lines."""
         document = self.to_document()
-        return dump(document) if self.origin is None else dump_folded(document, blocks=("origin",))
+        return dump_yaml(document) if self.origin is None else dump_yaml_folded(document, blocks=("origin",))
 
     @cached_property
     def hash(self) -> str:

@@ -129,7 +129,7 @@ def _method_knobs(name: str, values: frozenset[tuple[str, Value]]) -> Mapping[st
 @cache
 def train_knobs() -> Mapping[str, Knob]:
     """Return the knobs of the `train` section, by key."""
-    augmentations = literal_type_of_names(augment.augmentation_names())
+    augmentations = literal_type_of_names(augment.AUGMENTATION_CHECKS)
     declared = {knob.key: knob for knob in read_knobs(TrainOptions)}
     return declared | {"augmentation": replace(declared["augmentation"], type=augmentations)}
 

@@ -263,12 +263,12 @@ def _parse_override_value(text: str) -> Value:
     if text in PLAIN_YAML_SIGNS or text == r"\t":  # a tab as messages quote it
         return text.replace(r"\t", "\t")
     words = [word.strip() for word in text[1:-1].split(",")] if LIST_OF_WORDS_PATTERN.fullmatch(text) else []
-    if any(map(_is_yaml_mark, words)):
-        return [word if _is_yaml_mark(word) else _parse_override_value(word) for word in words]
+    if any(map(_is_yaml_special_text, words)):
+        return [word if _is_yaml_special_text(word) else _parse_override_value(word) for word in words]
     return copy.deepcopy(_load_yaml(text)[0])
 
 
-def _is_yaml_mark(word: str) -> bool:
+def _is_yaml_special_text(word: str) -> bool:
     return bool(word) and ({*word} <= PLAIN_YAML_SIGNS or word[0] in "#*%@&!|>`")
 
 
@@ -291,12 +291,12 @@ def apply_profile(document: YamlDocument, profile: str | None) -> None:
         document.override_key(key, value, document.key_location(("profiles", profile, key)))
 
 
-def dump(values: Section) -> str:
+def dump_yaml(values: Section) -> str:
     """Return nested plain values as YAML text, one section per block."""
     return _to_yaml(values, is_flow=False)
 
 
-def dump_folded(values: Section, blocks: Container[str] = ()) -> str:
+def dump_yaml_folded(values: Section, blocks: Container[str] = ()) -> str:
     """Return nested plain values as YAML text in few lines: a value of several is in flow style.
 
     Args:
@@ -305,9 +305,9 @@ def dump_folded(values: Section, blocks: Container[str] = ()) -> str:
     lines = []
     for key, value in values.items():
         if key in blocks and isinstance(value, Mapping):
-            lines += [f"{key}:", *(f"  {line}" for line in dump_folded(value).splitlines())]
+            lines += [f"{key}:", *(f"  {line}" for line in dump_yaml_folded(value).splitlines())]
         else:
-            first, *more = dump_flow({key: value}, FOLDED_WIDTH).removeprefix("{").removesuffix("}").split("\n")
+            first, *more = dump_yaml_flow({key: value}, FOLDED_WIDTH).removeprefix("{").removesuffix("}").split("\n")
             lines += [first, *(f"  {line}" for line in more)]
     return "".join(f"{line}\n" for line in lines)
 
@@ -316,7 +316,7 @@ FOLDED_WIDTH, UNBROKEN_WIDTH = 100, 4096
 """Characters after which a line of a folded value ends, and so many that none is broken."""
 
 
-def dump_flow(values: Section, width: int = UNBROKEN_WIDTH) -> str:
+def dump_yaml_flow(values: Section, width: int = UNBROKEN_WIDTH) -> str:
     """Return nested plain values as YAML text in flow style, `{key: value}`, with lines of about `width` characters."""
     return _to_yaml(values, is_flow=True, width=width).strip()
 
@@ -334,7 +334,7 @@ def edit_yaml(text: str, width: int = UNBROKEN_WIDTH) -> Iterator[tuple[Commente
     yaml.dump(tree, stream)
 
 
-class _Representer(SafeRepresenter):
+class _YamlRepresenter(SafeRepresenter):
     """Quotes the texts that are read as something else where nothing is around them: `?x`, `:x`, a line separator."""
 
     def represent_text(self, text: str) -> ScalarNode:
@@ -342,12 +342,12 @@ class _Representer(SafeRepresenter):
         return self.represent_scalar("tag:yaml.org,2002:str", text, style='"' if is_risky else None)
 
 
-_Representer.add_representer(str, _Representer.represent_text)
+_YamlRepresenter.add_representer(str, _YamlRepresenter.represent_text)
 
 
 def _to_yaml(values: Section, *, is_flow: bool, width: int | None = None) -> str:
     yaml = YAML(typ="safe", pure=True)
-    yaml.Representer = _Representer
+    yaml.Representer = _YamlRepresenter
     yaml.default_flow_style, yaml.allow_unicode = is_flow, True
     if width is not None:
         yaml.width = width
@@ -365,7 +365,7 @@ class _YamlError(Exception):
         self.line = line
 
 
-class _Constructor(RoundTripConstructor):
+class _YamlConstructor(RoundTripConstructor):
     """Names the line of a value that cannot be read: a date in month 13, a number without digits, half a character.
 
     JSON writes a character beyond 16 bits as two halves, which are put together here.
@@ -394,7 +394,7 @@ def _load_yaml(text: str) -> tuple[Value, dict[KeyPath, int] | None]:
     """
     try:
         yaml = YAML(typ="rt", pure=True)
-        yaml.Constructor = _Constructor
+        yaml.Constructor = _YamlConstructor
         tree = yaml.load(text)
     except MarkedYAMLError as error:
         mark, begun = error.problem_mark, error.context_mark

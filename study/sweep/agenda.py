@@ -71,7 +71,11 @@ class StagesAfterSearch:
 
     def next_trial(self) -> NextTrial | None:
         """Return the next trial to decide on; None: there is none, as far as is known."""
-        return self._next_confirm() or next_ablation_trial(self._results) or next_final_trial(self._spec, self._record)
+        return (
+            self._next_confirm_trial()
+            or next_ablation_trial(self._results)
+            or next_final_trial(self._spec, self._record)
+        )
 
     def trials_to_test(self) -> list[TrialRecord]:
         """Return the trials with whose models the test split is to be read.
@@ -93,11 +97,11 @@ class StagesAfterSearch:
         newest = (trial for stage in stages for trial in reversed(list(self._record.trials_of_stages(stage))))
         return any(trial.state not in ENDED_STATES for trial in newest)
 
-    def _next_confirm(self) -> NextTrial | None:
+    def _next_confirm_trial(self) -> NextTrial | None:
         """Return the next repeat: of the baseline (even while the search runs), of the best, of the rules' picks."""
         results = self._results
         best = results.confirmation.trials_to_confirm(top=not self.has_running_trial("baseline", "search", "replicate"))
-        return next_repeat(results, "confirm", best, "confirm") or next_repeat(
+        return next_fresh_seed_trial(results, "confirm", best, "confirm") or next_fresh_seed_trial(
             results, "rule", self._rule_picks(), "confirm", "rule"
         )
 
@@ -110,7 +114,9 @@ class StagesAfterSearch:
         return self._picked or []
 
 
-def next_repeat(results: Results, stage: Stage, chosen: Iterable[TrialRecord], *counted: Stage) -> NextTrial | None:
+def next_fresh_seed_trial(
+    results: Results, stage: Stage, chosen: Iterable[TrialRecord], *counted: Stage
+) -> NextTrial | None:
     """Return the first fresh seed that a chosen configuration lacks in the `counted` stages; None: it lacks none."""
     have = {(trial.repeated_trial, trial.seed) for trial in results.record.trials_of_stages(*counted)}
     seeds = results.confirmation.seeds

@@ -31,7 +31,7 @@ from study.sweep.agenda import Agenda, NewFoldsJoined, StudyCannotContinueError
 from study.sweep.early_stopping import EarlyStopping
 from study.sweep.fair_share import ClusterShare, new_peer
 from study.sweep.own_ray import RayProcesses, RayStartError
-from study.sweep.ray_runtime import JoinedCluster, RayStarter, TrialSlots, count_gpus, discard_text, start_or_join_ray
+from study.sweep.ray_runtime import JoinedCluster, RayStarter, TrialSlots, count_gpus, ignore_text, start_or_join_ray
 from study.sweep.reference_process import ReferenceFitter
 from study.sweep.stop_on_signals import stop_study_on_signals
 from study.sweep.tune_adapters import RequestInbox
@@ -123,7 +123,7 @@ def _measure_ensemble(folder: StudyFolder, datasets: Mapping[str, Dataset], agen
     Args:
         datasets: as they were trained on.
     """
-    from study.sweep.seed_ensemble import measure_ensemble  # imports PyTorch
+    from study.sweep.ensemble_metrics import measure_ensemble  # imports PyTorch
 
     (dataset,) = datasets.values()
     if measured := measure_ensemble(folder, agenda.spec, dataset, agenda.record):
@@ -179,7 +179,7 @@ def drive_study(
     ledger: Ledger,
     record: StudyRecord,
     address: str | None = None,
-    tell: Callable[[str], None] = discard_text,
+    tell: Callable[[str], None] = ignore_text,
     start_ray: RayStarter = start_or_join_ray,
 ) -> None:
     """Run a study, or resume one, until it is complete or stopped.
@@ -206,7 +206,10 @@ def drive_study(
     record.close_dead_session(ledger)
     trained = datasets if spec.final_seeds is None else {key: select_fold(of, None) for key, of in datasets.items()}
     check_data_unchanged(spec, trained, record)
-    function = _function_files(spec, folder)
+    where = (
+        function_loading.function_import_folder(spec.training_function, folder.path) if spec.training_function else ""
+    )
+    function = function_loading.function_source_files(spec.training_function, where) if spec.training_function else []
     changed = any((before.function or function) != function for before in record.sessions[-1:])
     opened = SessionOpened(
         **collect_provenance(),
@@ -298,14 +301,6 @@ def check_initial_weights(spec: StudySpec, record: StudyRecord) -> list[FileDige
     return now
 
 
-def _function_files(spec: StudySpec, folder: StudyFolder) -> list[FileDigest]:
-    """Return the file of the user's training function; empty without one."""
-    if not spec.function:
-        return []
-    place = function_loading.function_import_folder(spec.function, folder.path)
-    return function_loading.function_source_files(spec.function, place)
-
-
 def _remove_stale_checkpoints(folder: StudyFolder, record: StudyRecord) -> None:
     """Remove checkpoints that no trial will go on from, and partly written weights; killed processes leave some."""
     open_trials = (trial for trial in record.trials.values() if trial.state not in ENDED_STATES)
@@ -337,7 +332,7 @@ def _run_tune(
 
     from study.sweep import tune_adapters
     from study.sweep.nodes import TrialNodes, placement_group_of_config
-    from study.sweep.own_ray import run_job
+    from study.sweep.own_ray import run_job_in_ray_worker
 
     spec = agenda.spec
     places = locate_weights(spec.model_sections)
@@ -349,7 +344,7 @@ def _run_tune(
         with suppress(tune_adapters.StudyOverSignal):
             given = replace_inputs_with_features(spec, datasets, places, tell, lambda: agenda.stopping is not None)
     shared = {key: ray.put(dataset) for key, dataset in given.items()}
-    work = tune.with_parameters(run_job, datasets=shared, weights=places)
+    work = tune.with_parameters(run_job_in_ray_worker, datasets=shared, weights=places)
     slots = TrialSlots(nodes.available_resources, spec.resources, spec.search.concurrency, grows=not is_own)
 
     share = None if is_own else _join_cluster_sharing(agenda, folder, nodes, slots)
@@ -404,11 +399,11 @@ def replace_inputs_with_features(
     import ray
     import torch
 
-    from study.sweep.own_ray import compute_features
+    from study.sweep.own_ray import compute_features_in_ray_task
     from study.sweep.tune_adapters import StudyOverSignal
     from study.training import features
 
-    compute: Any = ray.remote(num_cpus=spec.resources.cpu, num_gpus=spec.resources.gpu)(compute_features)
+    compute: Any = ray.remote(num_cpus=spec.resources.cpu, num_gpus=spec.resources.gpu)(compute_features_in_ray_task)
 
     def by_a_task(model: Section, dataset: Dataset) -> features.FeaturesBySplit:
         tell("features of the pictures, computed once and kept: by one task of the cluster")
@@ -435,7 +430,7 @@ def replace_inputs_with_features(
     found = {} if len(frozen) == len(spec.model_sections) else dict(datasets)
     replace_inputs = partial(features.replace_inputs_with_frozen_features, device=torch.device("cpu"))
     for model, (key, dataset) in product(frozen, datasets.items()):
-        replaced = replace_inputs(model, dataset, elsewhere=partial(by_a_task, model))
+        replaced = replace_inputs(model, dataset, compute_elsewhere=partial(by_a_task, model))
         found[features.data_key_with_features(model, key)] = replaced
     return found
 

@@ -72,7 +72,11 @@ class TrialFailure:
         if self.kind != "OOM" or self.needs_whole_gpu:
             return self
         fewer = ["fewer trials at once: --set search.concurrency=N"] if others else []
-        less = "a function that holds less" if spec.function else "a smaller train.batch_size, or train.micro_batch"
+        less = (
+            "a function that holds less"
+            if spec.training_function
+            else "a smaller train.batch_size, or train.micro_batch"
+        )
         return replace(self, reason=f"{self.reason}. Remedy: {'; or '.join([*fewer, less])}")
 
 
@@ -131,7 +135,7 @@ class TrialFailedError(Exception):
 
 
 JobError = NoDeviceError | OSError | TrialFailedError
-"""Error that ended a job, as the driver is told it, see `study.sweep.job_course.error_for_driver`."""
+"""Error that ended a job, as the driver is told it, see `study.sweep.job_execution.error_for_driver`."""
 
 
 def failure_of_error(error: BaseException) -> TrialFailure:

@@ -32,7 +32,7 @@ import psutil
 import safetensors.numpy  # noqa: F401 (as it is imported for each trial)
 import torch
 
-from study.sweep import job_course
+from study.sweep import job_execution
 from study.sweep.failures import JobError
 from study.sweep.fresh_process import (
     CONTINUE_ANSWER,
@@ -49,7 +49,7 @@ from study.training.config import TrialConfig
 from study.training.function_loading import TrainingFunction
 from study.training.function_trial import FunctionTrial, load_function_with_seed
 from study.upstream.child_process import end_with_parent
-from study.upstream.scratch import remove_left_scratch_folders
+from study.upstream.scratch import remove_abandoned_scratch_folders
 
 MAXRSS_UNIT_BYTES = 1 if sys.platform == "darwin" else 1024
 """Bytes in the unit of getrusage(2)."""
@@ -163,7 +163,7 @@ class ForkServerLoop:
         _redirect_output(output)
         job = self.task.job
         assert job.function is not None
-        job_course.log_mlflow_into_trial_folder(job)
+        job_execution.log_mlflow_into_trial_folder(job)
         before = _state_shared_by_forks(job)
         try:
             function = load_function_with_seed(str(json.loads(job.sections_json)["method"]["function"]), job.function)
@@ -236,7 +236,7 @@ def _uses_torch(function: TrainingFunction) -> bool:
 
 def _state_shared_by_forks(job: JobPayload) -> tuple[str, int, list[Path]]:
     """Return what forks of this process would share: working folder, number of open files, runs of MLflow."""
-    runs = sorted(job.own_runs.rglob("*")) if job.own_runs is not None else []
+    runs = sorted(job.mlflow_folder.rglob("*")) if job.mlflow_folder is not None else []
     return os.getcwd(), psutil.Process().num_fds(), runs
 
 
@@ -304,18 +304,18 @@ def _run_trial(files: TrialFiles, task: ForkTask, function: TrainingFunction | N
         faulthandler.enable()
         os.chdir(task.folder)
         config = TrialConfig.from_document(json.loads(job.sections_json))
-        job_course.log_mlflow_into_trial_folder(job)
-        job_course.prepare_process(job, config, task.try_gpu)
+        job_execution.log_mlflow_into_trial_folder(job)
+        job_execution.prepare_process(job, config, task.try_gpu)
         assert job.function is not None
         trial = FunctionTrial(config, job.function, job.required_metrics, job.device, function, job.fold)
-        job_course.run_trial_job(lambda: trial, job, listener)
+        job_execution.run_trial_job(lambda: trial, job, listener)
     except TrialStopped:
         is_told = False
     except BaseException as raised:
         is_told = not ended_by  # the function may have turned `TrialStopped` into another error
-        error = job_course.error_for_driver(raised, job.device, memory) if is_told else None
+        error = job_execution.error_for_driver(raised, job.device, memory) if is_told else None
     if ended_by:
-        remove_left_scratch_folders()  # the signal may have come while the folder of this trial was removed
+        remove_abandoned_scratch_folders()  # the signal may have come while the folder of this trial was removed
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     with suppress(TrialStopped):
         if is_told:

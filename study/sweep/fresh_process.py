@@ -21,7 +21,7 @@ from study.sweep.failures import JobError, TrialFailedError, TrialFailure
 from study.sweep.host_memory import MemoryLimit
 from study.sweep.job_payload import JobPayload, JobReport, ReportListener
 from study.upstream.child_process import python_command
-from study.upstream.scratch import remove_left_scratch_folders
+from study.upstream.scratch import remove_abandoned_scratch_folders
 
 RUN_TRIAL_COMMAND, END_TRIAL_COMMAND = b"g", b"e"
 """Bytes that tell the server to run a trial, and to end it."""
@@ -145,9 +145,9 @@ def run_job_in_fresh_process(job: JobPayload, listener: ReportListener) -> None:
     """Run a job of a training function in a process of its own, which is gone afterwards with all that it started.
 
     Raises:
-        NoDeviceError, OSError, TrialFailedError: see `study.sweep.job_course.error_for_driver`.
+        NoDeviceError, OSError, TrialFailedError: see `study.sweep.job_execution.error_for_driver`.
     """
-    with _keep_output_tail(job.output) as output:
+    with _keep_output_tail(job.output_file) as output:
         try:
             if not _run_on_server(_fork_server_for(job), job, listener, output):
                 _fork_server_for(job, fresh=True)
@@ -156,7 +156,7 @@ def run_job_in_fresh_process(job: JobPayload, listener: ReportListener) -> None:
             _fork_servers.clear()
             raise TrialFailedError(TrialFailure("PREEMPTED", "the process that starts its own has ended"), "") from None
         except TrialFailedError:
-            remove_left_scratch_folders()  # a process that was ended leaves its folder
+            remove_abandoned_scratch_folders()  # a process that was ended leaves its folder
             raise
 
 
@@ -230,7 +230,7 @@ def _process_died_error(status: int, held: int, memory: MemoryLimit) -> TrialFai
     """
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
-        if number == signal.SIGKILL and (cause := memory.memory_death_reason(memory.kills_since_start() > 0, held)):
+        if number == signal.SIGKILL and (cause := memory.oom_death_text(memory.kills_since_start() > 0, held)):
             return TrialFailedError(TrialFailure("OOM", cause), cause)
         name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
         why = TrialFailure("PREEMPTED", f"its process was ended by {name}")

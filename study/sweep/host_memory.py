@@ -32,13 +32,13 @@ class MemoryLimit:
 
     Attributes:
         limit_bytes: bytes for all processes of its control group, or of the machine.
-        counter: the file with the count; None: the system has none.
-        kills: the count when this was made.
+        oom_counter_file: the file with the count; None: the system has none.
+        oom_kills_at_start: the count when this was made.
     """
 
     limit_bytes: int
-    counter: str | None = None
-    kills: int = 0
+    oom_counter_file: str | None = None
+    oom_kills_at_start: int = 0
 
     @classmethod
     def of_this_process(cls) -> "MemoryLimit":
@@ -49,9 +49,13 @@ class MemoryLimit:
 
     def kills_since_start(self) -> int:
         """Return how many processes were ended since, as counted on this machine."""
-        return 0 if self.counter is None else (cgroup.read_oom_kill_count(self.counter) or 0) - self.kills
+        return (
+            0
+            if self.oom_counter_file is None
+            else (cgroup.read_oom_kill_count(self.oom_counter_file) or 0) - self.oom_kills_at_start
+        )
 
-    def memory_death_reason(self, is_counted: bool, held: int) -> str | None:
+    def oom_death_text(self, is_counted: bool, held: int) -> str | None:
         """Return why a process of this machine that vanished since was ended by memory; None: nothing says so.
 
         Args:
@@ -84,7 +88,7 @@ class _WatchedProcess:
     host: str
     pid: int
     memory: MemoryLimit
-    machine: str = ""
+    node_id: str = ""
     held_bytes: int = 0
 
 
@@ -121,9 +125,9 @@ class OomDetector:
             if process.host != self._here:
                 continue
             process.held_bytes = _resident_bytes(process.pid) or process.held_bytes
-            counter = process.memory.counter
+            counter = process.memory.oom_counter_file
             if counter and now - self._old.get(counter, (-MAX_KILL_COUNT_AGE_S, 0, 0))[0] >= MAX_KILL_COUNT_AGE_S:
-                before = self._old.get(counter, (0.0, process.memory.kills, 0))[1]
+                before = self._old.get(counter, (0.0, process.memory.oom_kills_at_start, 0))[1]
                 self._old[counter] = now, cgroup.read_oom_kill_count(counter) or 0, before
 
     def find_oom_cause(self, name: str, hosts: set[str]) -> str | None:
@@ -135,17 +139,17 @@ class OomDetector:
         process = self._processes.pop(name, self._unknown if hosts == {self._here} else None)
         if process is None:
             return None
-        return process.memory.memory_death_reason(self._was_killed(process), process.held_bytes)
+        return process.memory.oom_death_text(self._was_oom_killed(process), process.held_bytes)
 
-    def _was_killed(self, process: _WatchedProcess) -> bool:
-        counter = process.memory.counter
+    def _was_oom_killed(self, process: _WatchedProcess) -> bool:
+        counter = process.memory.oom_counter_file
         if counter is None:
             return False
         is_here = process.host == self._here
-        count = (cgroup.read_oom_kill_count(counter) if is_here else self._ask(process.machine, counter)) or 0
+        count = (cgroup.read_oom_kill_count(counter) if is_here else self._ask(process.node_id, counter)) or 0
         place = (process.host, counter)
         old = self._old[counter][2] if is_here and counter in self._old else 0
-        explained = max(process.memory.kills, old, self._explained.get(place, 0))
+        explained = max(process.memory.oom_kills_at_start, old, self._explained.get(place, 0))
         if count <= explained:
             return False
         self._explained[place] = explained + 1

@@ -18,48 +18,48 @@ class JobPayload:
     Attributes:
         kind: `train` a trial; `test`: load a trained one and read the test split; `release` the process.
         trial: its number.
-        run: how often it was begun before.
-        reported_epochs: number of epochs in the ledger.
+        n_earlier_starts: how often it was begun before.
+        n_reported_epochs: number of epochs in the ledger.
         sections_json: its complete sections, as JSON.
         device: `cpu` or `cuda`, as the study asks.
-        gpu: its share of a GPU.
-        alone: whether it gets a GPU to itself, as it ran out of memory beside others.
-        whole: whether no other trial has a share of its GPU.
-        checkpoint: file of the state to go on from and to write.
-        model: file of the weights to write or to read; None: neither.
+        gpu_share: its share of a GPU.
+        gets_gpu_alone: whether it gets a GPU to itself, as it ran out of memory beside others.
+        has_whole_gpu: whether no other trial has a share of its GPU.
+        checkpoint_file: file of the state to go on from and to write.
+        model_file: file of the weights to write or to read; None: neither.
         objective_json: the study's objective as JSON, where it chooses the epoch whose weights are taken; None: the
             last.
         function: where the user's training function is found; None: there is none.
         required_metrics: metrics that the function must yield.
-        fresh: whether the function runs in a process of its own.
-        output: the file that gets what it prints there.
-        own_runs: the folder in which MLflow keeps the runs that the function logs.
+        in_fresh_process: whether the function runs in a process of its own.
+        output_file: the file that gets what it prints there.
+        mlflow_folder: the folder in which MLflow keeps the runs that the function logs.
         driver_folder: the driver's working folder, which Ray puts first in the module path; None: it was removed.
-        is_judged: whether the predictions for the samples of its fold are sent.
-        is_of_ensemble: whether what its network says of each sample is kept beside the weights.
+        sends_fold_predictions: whether the predictions for the samples of its fold are sent.
+        keeps_log_probabilities: whether what its network says of each sample is kept beside the weights.
         fold: on which it is validated, see `study.data.folds.select_fold`.
     """
 
     kind: Literal["train", "test", "release"]
     trial: int
-    run: int
-    reported_epochs: int
+    n_earlier_starts: int
+    n_reported_epochs: int
     sections_json: str
     device: str
-    gpu: float
-    alone: bool
-    whole: bool
-    checkpoint: Path
-    model: Path | None
+    gpu_share: float
+    gets_gpu_alone: bool
+    has_whole_gpu: bool
+    checkpoint_file: Path
+    model_file: Path | None
     objective_json: str | None
     function: str | None
     required_metrics: Sequence[str]
-    fresh: bool = False
-    output: Path | None = None
-    own_runs: Path | None = None
+    in_fresh_process: bool = False
+    output_file: Path | None = None
+    mlflow_folder: Path | None = None
     fold: int | None = None
-    is_judged: bool = False
-    is_of_ensemble: bool = False
+    sends_fold_predictions: bool = False
+    keeps_log_probabilities: bool = False
     driver_folder: str | None = None
 
     def __deepcopy__(self, memo: dict[int, Value]) -> "JobPayload":

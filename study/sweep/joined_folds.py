@@ -2,10 +2,10 @@
 
 The metric of all samples together is the configuration's value: counts of small groups are pooled, not averaged over
 folds. Its standard error is a bootstrap: samples are drawn with replacement within their cell of class and bias class
-or, where a cell has few samples, within all such cells of one kind (`study.training.counts.kinds_of_cells`). Samples
-that have to stay in one fold are drawn together, and so are repeats where there are several. The metric is computed
-anew for each draw. The draws are the same for all configurations of a study, so that the error of a difference follows
-from two lists of draws.
+or, where a cell has few samples, within all such cells of one kind (`study.training.cell_statistics.kinds_of_cells`).
+Samples that have to stay in one fold are drawn together, and so are repeats where there are several. The metric is
+computed anew for each draw. The draws are the same for all configurations of a study, so that the error of a difference
+follows from two lists of draws.
 """
 
 import base64
@@ -26,7 +26,7 @@ from study.home.record import StudyRecord, TrialRecord
 from study.ranking import Results
 from study.spec import StudySpec
 from study.training import metrics
-from study.training.counts import kinds_of_cells
+from study.training.cell_statistics import kinds_of_cells
 from study.training.standard_errors import STANDARD_ERROR_FUNCTIONS
 
 N_BOOTSTRAP_DRAWS = 200
@@ -42,7 +42,7 @@ SMALL_CELL_SAMPLES = 10
 """Number of samples, or groups that stay together, below which a cell is drawn with the other cells of its kind: a
 sample that is alone in its cell would be in every draw, and its luck in no error."""
 
-SCORE_METRICS = ("top5_accuracy", "auc")
+ALL_SCORES_METRICS = ("top5_accuracy", "auc")
 """Metrics that need all scores of a sample; only that of its class is kept."""
 
 
@@ -213,7 +213,7 @@ class FoldJoiner:
     def _mean_metrics(self, repeats: Sequence[FoldPredictions], rows: NDArray[np.int64]) -> dict[str, float]:
         """Return the mean over repeats of each metric on these samples, nan where it has no value.
 
-        Metrics of `SCORE_METRICS` are left out where there are three classes or more.
+        Metrics of `ALL_SCORES_METRICS` are left out where there are three classes or more.
         """
         found, chosen = dict[str, list[float]](), torch.from_numpy(rows)
         bias, target = None if self._bias is None else self._bias[chosen], self._target[chosen]
@@ -222,7 +222,7 @@ class FoldJoiner:
             predicted = torch.from_numpy(verdict.classes[rows])
             values = metrics.compute_metrics(scores, predicted, target, bias, self._facts)
             for name, value in values.items():
-                if self._facts.classes == 2 or name not in SCORE_METRICS:
+                if self._facts.classes == 2 or name not in ALL_SCORES_METRICS:
                     found.setdefault(f"val/{name}", []).append(float(value))
         return {name: float(np.mean(values)) for name, values in found.items()}
 

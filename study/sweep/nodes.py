@@ -87,7 +87,8 @@ class TrialNodes:
         if kind := resources.accelerator:
             resource = f"{ACCELERATOR_RESOURCE_PREFIX}{kind}"
             is_declared = any(resource in node["Resources"] for node in self._living_nodes())
-            if is_declared or not self._has_labelled_node(kind):
+            is_labelled = any(node.get("Labels", {}).get(GPU_TYPE_LABEL) == kind for node in self._living_nodes())
+            if is_declared or not is_labelled:
                 bundle[resource] = ACCELERATOR_RESOURCE_AMOUNT
             else:
                 labels[GPU_TYPE_LABEL] = kind
@@ -145,9 +146,6 @@ class TrialNodes:
 
     def _living_nodes(self) -> list[RayNode]:
         return [node for node in self._there() if node["Alive"]]
-
-    def _has_labelled_node(self, kind: str) -> bool:
-        return any(node.get("Labels", {}).get(GPU_TYPE_LABEL) == kind for node in self._living_nodes())
 
     def _fits_node(self, node: RayNode) -> bool:
         resources, has = self._resources, node["Resources"]

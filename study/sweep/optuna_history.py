@@ -74,7 +74,9 @@ class OptunaHistory:
         state = OptunaTrialState.COMPLETE if score else OptunaTrialState.PRUNED if pruned else OptunaTrialState.FAIL
         one = len(self.directions) == 1  # with several metrics Optuna knows no intermediate values
         course = {epoch: score.values[0] for epoch, score in end.score_by_epoch} if one else None
-        values, limits = (score.values, self._constraint_violations(score)) if score else (None, None)
+        # below 0 where one is kept: a Gaussian process learns from the room left how far it may go, for each on its own
+        limits = dict(zip(self._constraints, score.constraint_violations, strict=True)) if score else None
+        values = score.values if score else None
         make = partial(create_trial, state=state, values=values, intermediate_values=course, constraints=limits)
         trial = self._store_trial(end.number, self.trials[end.number].params, make)
         if score or pruned:
@@ -95,13 +97,6 @@ class OptunaHistory:
         ended = islice(reversed(self._ended.values()), newest) if pruned else self._complete[-newest:]
         seen = [*(trial for _, trial in ranked), *ended, *self._running.values()]
         return sorted({trial.number: trial for trial in seen}.values(), key=lambda trial: trial.number)
-
-    def _constraint_violations(self, score: TrialScore) -> dict[str, float]:
-        """Return by how much each constraint is missed, below 0 where it is kept.
-
-        A Gaussian process learns from the room that is left how far it may go, for each constraint on its own.
-        """
-        return dict(zip(self._constraints, score.constraint_violations, strict=True))
 
     def _store_trial(self, number: int, params: Params, make: Callable[..., FrozenTrial]) -> FrozenTrial:
         trial = make(params=dict(params), distributions={key: self.distributions[key] for key in params})

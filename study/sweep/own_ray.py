@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 import psutil
 
-from study.cluster_access import LOOPBACK, use_new_token
+from study.cluster_addresses import LOOPBACK
+from study.cluster_token import use_new_token
 from study.errors import StartInterruptedError
 from study.files import lock_file
 from study.sweep.host_memory import MemoryLimit
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
     from study.training.features import FeaturesBySplit
 
 
-def run_job(
+def run_job_in_ray_worker(
     config: "TuneConfig", *, datasets: Mapping[str, "ObjectRef"], weights: Mapping[str, tuple[str, str]]
 ) -> None:
     """Run a job, see `study.sweep.worker.run_job`; only the workers import PyTorch for it, not the driver."""
@@ -61,7 +62,9 @@ def run_job(
     worker.run_job(config, datasets=datasets, weights=weights)
 
 
-def compute_features(model: "Section", dataset: "Dataset", weights: Mapping[str, tuple[str, str]]) -> "FeaturesBySplit":
+def compute_features_in_ray_task(
+    model: "Section", dataset: "Dataset", weights: Mapping[str, tuple[str, str]]
+) -> "FeaturesBySplit":
     """Compute features in a task of Ray's, on a GPU where Ray gave it one."""
     from study.models import initial_weights
     from study.training import features
@@ -127,9 +130,8 @@ class RayProcesses:
                 return f"Ray's {name} {how}"
         return None
 
-    def describe_missing_process(self) -> str | None:
-        """Return which of them has ended, as `describe_ended_process`: what has ended does not come back."""
-        return self.describe_ended_process()
+    describe_missing_process = describe_ended_process
+    """Of a Ray of one's own: what has ended does not come back."""
 
     def last_log_lines(self) -> str:
         """Return the last lines that they wrote to their logs of errors."""

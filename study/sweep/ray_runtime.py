@@ -18,15 +18,8 @@ from typing import Any
 import psutil
 from packaging.requirements import Requirement
 
-from study.cluster_access import (
-    HOST_PORT_PATTERN,
-    check_cluster_address,
-    check_cluster_token,
-    find_token,
-    is_loopback,
-    pass_token_to_ray,
-    token_refused_error,
-)
+from study.cluster_addresses import HOST_PORT_PATTERN, check_cluster_address, check_cluster_token, is_loopback
+from study.cluster_token import find_token, pass_token_to_ray, token_refused_error
 from study.errors import UserError
 from study.files import as_user_error_if_unwritable
 from study.spec.schema import TrialResources
@@ -213,7 +206,7 @@ def count_gpus() -> int:
     return len(visible) if all(name.startswith("MIG-") for name in visible) else torch.cuda.device_count()
 
 
-def discard_text(text: str) -> None:
+def ignore_text(text: str) -> None:
     """Ignore a text."""
 
 
@@ -233,7 +226,7 @@ def start_or_join_ray(
     address: str | None,
     home: Path | None,
     gpus: int | None = None,
-    tell: Callable[[str], None] = discard_text,
+    tell: Callable[[str], None] = ignore_text,
     stopping: Callable[[], bool] = bool,
 ) -> Iterator[RayProcesses | JoinedCluster]:
     """Provide Ray until the block is left: that of the cluster at an address, else one of its own.

@@ -185,7 +185,7 @@ def _iterate_split_rows(spec: StudySpec, dataset: data.Dataset, tests: bool) -> 
     for fold in range(spec.folds) if spec.folds else (None,):
         part = dataset if fold is None else select_fold(dataset, fold)
         part = reduce_to_data_share(replace_inputs_with_frozen_features(model, part, torch.device("cpu")), share)
-        facts = models.facts_without_maps(model, part.facts)
+        facts = models.facts_of_pooled_features(model, part.facts)
         judged = {split: part.splits[split] for split in ("val", *(["test"] if tests else []))}
         yield {
             "train": ReferenceRows.for_fitting(part.splits["train"], facts, spec.seed),

@@ -64,9 +64,9 @@ class OptunaStrategy(SearchStrategy):
     MAX_SUGGESTION_ATTEMPTS = 5
 
     def suggest_params(self, number: int) -> dict[str, Scalar]:
-        seen = self._seen_trials()
+        history = self._history_for_sampler()
         for attempt in range(self.MAX_SUGGESTION_ATTEMPTS):
-            params = self._draw_params(number, self._seed_of_attempt(number, attempt), seen)
+            params = self._draw_params(number, self._seed_of_attempt(number, attempt), history)
             if not self._history.has_params(params):
                 break
         return params
@@ -84,7 +84,7 @@ class OptunaStrategy(SearchStrategy):
     def _make_sampler(self, seed: int) -> BaseSampler:
         """Return a new sampler of Optuna's."""
 
-    def _seen_trials(self) -> Sequence[FrozenTrial]:
+    def _history_for_sampler(self) -> Sequence[FrozenTrial]:
         """Return the trials that the sampler sees."""
         return ()
 
@@ -151,7 +151,7 @@ class TPEStrategy(OptunaStrategy):
     keeps away from those that run.
     """
 
-    BEST_TRIALS_SEEN, NEWEST_TRIALS_SEEN = 100, 200
+    MAX_BEST_HISTORY_TRIALS, MAX_NEWEST_HISTORY_TRIALS = 100, 200
 
     def _make_sampler(self, seed: int) -> BaseSampler:
         with ignore_experimental_warnings():
@@ -159,20 +159,20 @@ class TPEStrategy(OptunaStrategy):
                 seed=seed, multivariate=True, group=bool(self._space.conditional_keys()), constant_liar=True
             )
 
-    def _seen_trials(self) -> Sequence[FrozenTrial]:
-        return self._history.select_trials(self.BEST_TRIALS_SEEN, self.NEWEST_TRIALS_SEEN, pruned=True)
+    def _history_for_sampler(self) -> Sequence[FrozenTrial]:
+        return self._history.select_trials(self.MAX_BEST_HISTORY_TRIALS, self.MAX_NEWEST_HISTORY_TRIALS, pruned=True)
 
 
 class GPStrategy(OptunaStrategy):
     """Gaussian process, which draws where it expects the most improvement, from the best and newest complete trials."""
 
-    BEST_TRIALS_SEEN, NEWEST_TRIALS_SEEN = 50, 50
+    MAX_BEST_HISTORY_TRIALS, MAX_NEWEST_HISTORY_TRIALS = 50, 50
 
     def _make_sampler(self, seed: int) -> BaseSampler:
         return GPSampler(seed=seed, warn_independent_sampling=False)
 
-    def _seen_trials(self) -> Sequence[FrozenTrial]:
-        return self._history.select_trials(self.BEST_TRIALS_SEEN, self.NEWEST_TRIALS_SEEN, pruned=False)
+    def _history_for_sampler(self) -> Sequence[FrozenTrial]:
+        return self._history.select_trials(self.MAX_BEST_HISTORY_TRIALS, self.MAX_NEWEST_HISTORY_TRIALS, pruned=False)
 
 
 STRATEGIES: Mapping[SamplerName, type[SearchStrategy]] = {

@@ -162,7 +162,7 @@ class SearchStage:
     @property
     def end_reason(self) -> str | None:
         """Why no further configuration is tried, None if one is."""
-        if self._decided >= self.record.max_configurations(self.spec.trials):
+        if self._decided >= self.record.max_configurations(self.spec.n_configurations):
             return "trials"
         if self.record.has_search_end_request:
             return "a user"
@@ -232,11 +232,6 @@ class SearchStage:
         self.to_prune[trial.number] = prune
         return prune
 
-    def _leader_trial(self, trial: TrialRecord) -> TrialRecord:
-        if trial.stage != "replicate" or trial.repeated_trial is None:
-            return trial
-        return self.record.trials[trial.repeated_trial]
-
     def _score_of_reports(self, number: int, reports: Sequence[EpochMetrics]) -> TrialScore | None:
         """Return the score that a trial would have had it ended after its last report.
 
@@ -254,7 +249,9 @@ class SearchStage:
         """Note that a trial has ended, and score its configuration once all its trials have."""
         self._ended.add(trial.number)
         self._choices.pop(trial.number, None)
-        leader = self._leader_trial(trial)
+        leader = trial
+        if trial.stage == "replicate" and trial.repeated_trial is not None:
+            leader = self.record.trials[trial.repeated_trial]
         if leader.stage not in ("baseline", "search") or leader.number not in self._ended:
             return
         seeds = [leader, *self.record.repeat_trials(leader.number, "replicate")]

@@ -4,7 +4,7 @@ import json
 import os
 import statistics
 import time
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, replace
@@ -104,13 +104,12 @@ class HangDetector:
     def __init__(self, limit: float | None, record: StudyRecord, last: int) -> None:
         self._limit, self._last = limit, last
         self._now, self._looked = 0.0, time.monotonic()
-        self._heard: dict[str, tuple[float, bool]] = {}
-        self._kinds: dict[str, str] = {}
-        self._epochs: dict[str, deque[float]] = {}
+        self._heard: dict[str, tuple[float, bool, str]] = {}  # when, whether what follows is unusual, kind of device
+        self._epochs: dict[str, deque[float]] = defaultdict(lambda: deque(maxlen=MEDIAN_EPOCH_COUNT))
         for trial in record.trials.values():
             for report in trial.reports:
                 if (seconds := report.get("time/epoch")) is not None:
-                    self._note_epoch_seconds(trial.device.get("name", ""), seconds)
+                    self._epochs[trial.device.get("name", "")].append(seconds)
 
     def note_report(self, name: str, epoch: int | None = None, seconds: float | None = None, kind: str = "") -> None:
         """Note that a trial has reported: an epoch and the seconds that it took, or its start (None).
@@ -119,31 +118,26 @@ class HangDetector:
             kind: name of the device that it runs on.
         """
         self._advance_running_clock()
-        self._heard[name] = self._now, epoch is None or epoch + 1 == self._last
-        self._kinds[name] = kind
+        self._heard[name] = self._now, epoch is None or epoch + 1 == self._last, kind
         if seconds is not None:
-            self._note_epoch_seconds(kind, seconds)
+            self._epochs[kind].append(seconds)
 
     def find_hanging_trials(self, running: Iterable[str]) -> list[str]:
         """Return the running trials that have not reported for too long; each is returned once."""
         self._advance_running_clock()
-        self._heard = {name: self._heard.get(name, (self._now, True)) for name in running}
-        self._kinds = {name: kind for name, kind in self._kinds.items() if name in self._heard}
-        usual = {kind: self._hang_seconds(kind) for kind in {"", *self._kinds.values()}}
+        self._heard = {name: self._heard.get(name, (self._now, True, "")) for name in running}
+        usual = {kind: self._hang_seconds(kind) for kind in {kind for _, _, kind in self._heard.values()}}
         hanging = [
             name
-            for name, (at, slow) in self._heard.items()
-            if self._now - at > self._allowed_silence_s(usual[self._kinds.get(name, "")], slow)
+            for name, (at, slow, kind) in self._heard.items()
+            if self._now - at > self._allowed_silence_s(usual[kind], slow)
         ]
-        self._heard |= {name: (float("inf"), True) for name in hanging}
+        self._heard |= {name: (float("inf"), True, "") for name in hanging}
         return hanging
 
     def _advance_running_clock(self) -> None:
         now = time.monotonic()
         self._now, self._looked = self._now + min(now - self._looked, MAX_COUNTED_GAP_S), now
-
-    def _note_epoch_seconds(self, kind: str, seconds: float) -> None:
-        self._epochs.setdefault(kind, deque(maxlen=MEDIAN_EPOCH_COUNT)).append(seconds)
 
     def _hang_seconds(self, kind: str) -> float:
         """Return the seconds without a report after which a trial on a kind of device hangs."""
@@ -202,7 +196,7 @@ class JobSearcher(Searcher):
     ) -> None:
         super().__init__()
         self._agenda, self._spec, self._folder, self._nodes = agenda, agenda.spec, folder, nodes
-        function = agenda.spec.function
+        function = agenda.spec.training_function
         self._function = function_loading.function_import_folder(function, folder.path) if function else None
         self._slots, self._share = slots, share
         self._working_folder: str | None = None
@@ -242,25 +236,26 @@ class JobSearcher(Searcher):
         return JobPayload(
             kind=job.kind,
             trial=trial.number,
-            run=trial.attempt,
-            reported_epochs=trial.n_epochs,
+            n_earlier_starts=trial.attempt,
+            n_reported_epochs=trial.n_epochs,
             sections_json=json.dumps(document),
             device=self._spec.resources.device,
-            gpu=self._spec.resources.gpu,
-            alone=trial.needs_gpu_alone,
-            whole=trial.needs_gpu_alone or self._spec.resources.gpu == 1,
-            checkpoint=folder.checkpoint_file(trial.number),
-            model=folder.model_file(trial.number) if job.needs_model_file else None,
+            gpu_share=self._spec.resources.gpu,
+            gets_gpu_alone=trial.needs_gpu_alone,
+            has_whole_gpu=trial.needs_gpu_alone or self._spec.resources.gpu == 1,
+            checkpoint_file=folder.checkpoint_file(trial.number),
+            model_file=folder.model_file(trial.number) if job.needs_model_file else None,
             objective_json=json.dumps(asdict(goal)) if job.needs_chosen_weights(self._spec) else None,
             function=self._function,
             required_metrics=[] if self._spec.train.with_val else goal.needed_metrics,
-            fresh=self._function is not None and function_loading.needs_process_per_trial(document["method"]),
-            output=folder.output_file(trial.number),
-            own_runs=folder.trial_mlflow_folder(trial.number),
+            in_fresh_process=self._function is not None
+            and function_loading.needs_process_per_trial(document["method"]),
+            output_file=folder.output_file(trial.number),
+            mlflow_folder=folder.trial_mlflow_folder(trial.number),
             fold=trial.fold,
             driver_folder=self._working_folder,
-            is_judged=trial.fold is not None and trial.stage == "confirm" and self._function is None,
-            is_of_ensemble=trial.stage == "final" and self._spec.makes_ensemble,
+            sends_fold_predictions=trial.fold is not None and trial.stage == "confirm" and self._function is None,
+            keeps_log_probabilities=trial.stage == "final" and self._spec.makes_ensemble,
         )
 
     def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
@@ -386,7 +381,7 @@ class ReportingScheduler(FIFOScheduler):
             self._tell(f"warning: trial {number}: {large}")
         epoch, seconds, kind = result.get("epoch"), metrics.get("time/epoch"), device.get("name", "")
         self._watch.note_report(trial.trial_id, epoch, seconds, kind)
-        if agenda.stopping or job.run != record.attempt:
+        if agenda.stopping or job.n_earlier_starts != record.attempt:
             return str(TrialScheduler.STOP)
         goes_on = True
         if "diverged" in result:
@@ -411,8 +406,14 @@ class ReportingScheduler(FIFOScheduler):
         """Note the start of a trial that begins at epoch 1 in a known process, which does not report its start."""
         process = self._actors[trial.trial_id] = actor_id_of_trial(trial)
         job, worker = _payload_of_tune_trial(trial), self._workers.get(process)
-        current = job.run == self._agenda.record.trials[job.trial].attempt and not self._agenda.stopping
-        if job.kind == "train" and not job.reported_epochs and worker and current and trial.trial_id not in self._begun:
+        current = job.n_earlier_starts == self._agenda.record.trials[job.trial].attempt and not self._agenda.stopping
+        if (
+            job.kind == "train"
+            and not job.n_reported_epochs
+            and worker
+            and current
+            and trial.trial_id not in self._begun
+        ):
             self._begun.add(trial.trial_id)
             self._agenda.record_trial_start(job.trial, worker.host_and_pid, device=worker.device)
 
@@ -420,7 +421,7 @@ class ReportingScheduler(FIFOScheduler):
         """Fail a trial whose function returned before its last epoch; the agenda knows of every other end already."""
         job, agenda = _payload_of_tune_trial(trial), self._agenda
         record = agenda.record.trials[job.trial]
-        current = job.run == record.attempt and not agenda.stopping
+        current = job.n_earlier_starts == record.attempt and not agenda.stopping
         if job.kind == "train" and record.state == "running" and current:
             agenda.record_trial_failure(job.trial, TrialFailure("BUG", "ended before its last epoch"))
 
@@ -439,7 +440,7 @@ class ReportingScheduler(FIFOScheduler):
             self._exclude_node(broken.machine, broken.host, broken.reason)
         if problem := find_disk_error(error):
             raise StudyCannotContinueError(problem, self._folder.path) from error
-        if self._agenda.stopping or job.run != self._agenda.record.trials[number].attempt:
+        if self._agenda.stopping or job.n_earlier_starts != self._agenda.record.trials[number].attempt:
             return
         running = sum(trial.state == "running" for trial in self._agenda.record.trials.values())
         cause = self._failure_of_error(trial, error).with_memory_remedy(self._agenda.spec, others=running > 1)

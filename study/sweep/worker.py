@@ -49,9 +49,9 @@ def run_job(config: TuneConfig, *, datasets: Mapping[str, ObjectRef], weights: M
     job = config["job"]
     if job.kind == "release":
         raise WorkerReleasedError
-    listener, memory = TuneListener(job.reported_epochs), MemoryLimit.of_this_process()
+    listener, memory = TuneListener(job.n_reported_epochs), MemoryLimit.of_this_process()
     try:
-        if job.fresh:
+        if job.in_fresh_process:
             run_job_in_fresh_process(job, listener)
         else:
             _run_in_this_process(job, datasets, weights, listener)
@@ -62,25 +62,22 @@ def run_job(config: TuneConfig, *, datasets: Mapping[str, ObjectRef], weights: M
             raise NodeUnusableError(machine, socket.gethostname(), str(told)) from None
         raise told from None
     finally:
-        if not job.fresh:
-            _free_gpu_memory()
+        if not job.in_fresh_process:  # the process stays for other trials
+            from study.training.device import free_gpu_memory
+
+            with suppress(
+                RuntimeError
+            ):  # from a GPU that has failed; the error that ended the trial must not be hidden
+                free_gpu_memory()
         listener.is_over.set()
 
 
 def _error_for_driver(error: Exception, job: JobPayload, memory: MemoryLimit) -> JobError:
     if isinstance(error, NoDeviceError | TrialFailedError):  # of a fresh process, where PyTorch is not needed here
         return error
-    from study.sweep import job_course
+    from study.sweep import job_execution
 
-    return job_course.error_for_driver(error, job.device, memory)
-
-
-def _free_gpu_memory() -> None:
-    """Free the GPU's memory: the process stays for other trials."""
-    from study.training.device import free_gpu_memory
-
-    with suppress(RuntimeError):  # from a GPU that has failed; the error that ended the trial must not be hidden
-        free_gpu_memory()
+    return job_execution.error_for_driver(error, job.device, memory)
 
 
 def _run_in_this_process(
@@ -90,25 +87,27 @@ def _run_in_this_process(
     listener: ReportListener,
 ) -> None:
     """Run a job in this process."""
-    from study.sweep import job_course
+    from study.sweep import job_execution
     from study.training import features
     from study.training.function_trial import FunctionTrial
     from study.training.trial import Trial
 
     initial_weights.use_located_weights(weights)
     config = TrialConfig.from_document(json.loads(job.sections_json))
-    job_course.prepare_process(job, config)
+    job_execution.prepare_process(job, config)
     if job.function is None:
         _move_to_end_of_path(job.driver_folder)
         key = data.section_key(config.data)
         given = datasets.get(features.data_key_with_features(config.model, key)) or datasets[key]
         dataset = select_fold(ray.get(given), job.fold)
-        job_course.run_trial_job(partial(Trial, config, dataset, job.device, begins=job.kind != "test"), job, listener)
+        job_execution.run_trial_job(
+            partial(Trial, config, dataset, job.device, loads_weights=job.kind != "test"), job, listener
+        )
         return
-    job_course.log_mlflow_into_trial_folder(job)
+    job_execution.log_mlflow_into_trial_folder(job)
     trial = FunctionTrial(config, job.function, job.required_metrics, job.device, fold=job.fold)
     try:
-        job_course.run_trial_job(lambda: trial, job, listener)
+        job_execution.run_trial_job(lambda: trial, job, listener)
     finally:
         trial.unload_function()
 

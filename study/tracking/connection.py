@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 from urllib.parse import urlsplit
 
-from study.cluster_access import is_loopback
+from study.cluster_addresses import is_loopback
 from study.errors import UserError, disk_remedy, find_disk_error
 from study.home.folder import Home, sqlite_path, sqlite_uri
 from study.text import redact_credentials

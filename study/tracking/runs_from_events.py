@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
 
 from study import data, ranking
-from study.data.dataset import DatasetSummary, name_fold
+from study.data.dataset import DatasetSummary, fingerprint_of_fold
 from study.errors import error_message
 from study.home import events
 from study.home.events import ENDED_STATES, Event, StudyOutcome, TrialOutcome
@@ -29,7 +29,7 @@ from study.spec import StudySpec
 from study.spec.reference_models import REFERENCES
 from study.spec.yaml_document import mapping_or_empty
 from study.text import escape_control, escape_markdown
-from study.tracking import own_runs, run_store
+from study.tracking import mlflow_runs, runs_of_functions
 from study.tracking.saved_views import ALL_FOLDS_PREFIX, BROKEN_LIMITS_TAG, RESULT_TAG, shown_metrics
 from study.tracking.tracking_state import STUDY_RUN_KEY, TrackingState
 
@@ -50,7 +50,7 @@ def study_params(spec: StudySpec) -> dict[str, str]:
     flat = {f"search.{name}": value for name, value in _flatten_search(document["search"])}
     resources = {f"resources.{name}": value for name, value in document["resources"].items()}
     every = {**fixed, **flat, **resources}
-    return {name: run_store.truncate_value(value) for name, value in every.items() if value not in (None, {}, [])}
+    return {name: mlflow_runs.truncate_value(value) for name, value in every.items() if value not in (None, {}, [])}
 
 
 NESTED_SEARCH_SECTIONS = ("early_stopping", "confirm", "baseline")
@@ -70,7 +70,7 @@ def trial_params(spec: StudySpec, params: Params, document: Mapping[str, Section
     ruled_out = {key for key, domain in spec.search.space.items() if domain.is_ruled_out_by(params)}
     searched = {*spec.search.space, "train.seed"} - ruled_out
     return {
-        f"{section}.{name}": run_store.truncate_value(value)
+        f"{section}.{name}": mlflow_runs.truncate_value(value)
         for section, keys in document.items()
         for name, value in keys.items()
         if f"{section}.{name}" in searched or name not in spec.base[section] or value != spec.base[section][name]
@@ -83,7 +83,7 @@ def _flatten_search(search: Section) -> list[tuple[str, Value]]:
     for name, value in search.items():
         if name == "space":
             domains = mapping_or_empty(value).items()
-            flat += [(f"space.{key}", _domain_text(mapping_or_empty(domain))) for key, domain in domains]
+            flat += [(f"space.{key}", _domain_in_words(mapping_or_empty(domain))) for key, domain in domains]
         elif name in NESTED_SEARCH_SECTIONS and isinstance(value, Mapping):
             flat += [(f"{name}.{key}", part) for key, part in value.items()]
         else:
@@ -91,13 +91,13 @@ def _flatten_search(search: Section) -> list[tuple[str, Value]]:
     return flat
 
 
-def _domain_text(domain: Section) -> str:
+def _domain_in_words(domain: Section) -> str:
     if "choices" in domain and len(domain) == 1:
         return f"one of {', '.join(text_list(domain, 'choices'))}"
     return ", ".join(f"{key} {value}" for key, value in domain.items())
 
 
-def study_description(
+def study_run_note(
     results: Results, parts: Mapping[str, Sequence[str]] | None = None, links: Mapping[str, str] | None = None
 ) -> str:
     """Return what the study is, on which data, and what came of it.
@@ -120,7 +120,7 @@ def study_description(
         text += [f"- {escape_markdown(line)}" for line in summary_lines(summarise(results))]
     if links:
         text.append(" · ".join(f"[{escape_markdown(name)}]({address})" for name, address in links.items()))
-    return run_store.truncate_value("\n\n".join(text))
+    return mlflow_runs.truncate_value("\n\n".join(text))
 
 
 STAGE_NOTES: Mapping[events.Stage, str] = {
@@ -167,14 +167,16 @@ def inherited_tags(spec: StudySpec, record: StudyRecord, trial: TrialRecord | No
                 tags[f"study.{key}"] = str(value)
         if session.data:
             fold = trial.fold if trial else None
-            tags["study.data"] = name_fold(session.data, fold, trains_on_all=spec.final_seeds is not None)
+            tags["study.data"] = fingerprint_of_fold(session.data, fold, trains_on_all=spec.final_seeds is not None)
         for key, files in (("weights", session.weights), ("function", session.function)):
             if files:
                 tags[f"study.{key}"] = "; ".join(map("{0[name]}: {0[file]}, sha256 {0[sha256]}".format, files))
         tags |= {f"version.{key}": value for key, value in (session.libraries or {}).items()}
         tags["mlflow.user"] = session.owner  # shown in the UI's column of users
     if groups := group_names.group_legend(record.group_sample_counts.classes, record.group_sample_counts.biases):
-        tags["study.groups"] = run_store.truncate_value("; ".join(f"{name}: {words}" for name, words in groups.items()))
+        tags["study.groups"] = mlflow_runs.truncate_value(
+            "; ".join(f"{name}: {words}" for name, words in groups.items())
+        )
     source = f"study {session.version}" if session and session.version else "study"
     tags |= {"mlflow.source.name": source, "mlflow.source.type": "LOCAL"}  # shown in the UI's column of sources
     return tags | ({"mlflow.source.git.commit": session.commit} if session and session.commit else {})
@@ -185,7 +187,7 @@ RUN_STATUS = {"complete": "FINISHED", "pruned": "KILLED", "failed": "FAILED", "i
 BEST_RUN_PREFIX = "★ "
 """Prefix of the names of the best configuration's runs."""
 
-END_TAGS = ("pruned_by", "interrupted", "failure", "failure_kind", "test_failure")
+TAGS_REMOVED_ON_RERUN = ("pruned_by", "interrupted", "failure", "failure_kind", "test_failure")
 """Tags that are removed when a trial runs again."""
 
 
@@ -209,9 +211,9 @@ class EventTranslator:
     ) -> None:
         self._above = {"mlflow.parentRunId": above} if above else {}
         self._spec, self._progress, self.record, self._own_runs = spec, progress, record, own_runs
-        self._changes: dict[str, run_store.RunUpdate] = {}
+        self._changes: dict[str, mlflow_runs.RunUpdate] = {}
 
-    def translate(self, entries: Iterable[Entry]) -> list[run_store.RunUpdate]:
+    def translate(self, entries: Iterable[Entry]) -> list[mlflow_runs.RunUpdate]:
         """Return what these events change, one change per run."""
         self._changes = {}
         for entry in entries:
@@ -275,43 +277,43 @@ class EventTranslator:
             case _:
                 assert_never(event)
 
-    def _update_of(self, key: str) -> run_store.RunUpdate:
-        return self._changes.setdefault(key, run_store.RunUpdate(key))
+    def _pending_update(self, key: str) -> mlflow_runs.RunUpdate:
+        return self._changes.setdefault(key, mlflow_runs.RunUpdate(key))
 
     def _set_tags(self, key: str, tags: Mapping[str, object]) -> None:
-        change = self._update_of(key)
-        change.tags |= {name: run_store.truncate_value(value) for name, value in tags.items()}
+        change = self._pending_update(key)
+        change.tags |= {name: mlflow_runs.truncate_value(value) for name, value in tags.items()}
         change.removed_tags -= tags.keys()
 
     def _remove_tags(self, key: str, names: Iterable[str]) -> None:
-        change = self._update_of(key)
+        change = self._pending_update(key)
         change.removed_tags |= set(names)
         change.tags = {name: value for name, value in change.tags.items() if name not in change.removed_tags}
 
     def _on_created(self, event: events.StudyCreated) -> None:
-        change = self._update_of(STUDY_RUN_KEY)
-        change.name, change.start_ms = self._spec.name, run_store.to_milliseconds(event.time)
+        change = self._pending_update(STUDY_RUN_KEY)
+        change.name, change.start_ms = self._spec.name, mlflow_runs.to_milliseconds(event.time)
         change.params |= study_params(self._spec)
         tags = {"study.kind": "study", "study.hash": self._spec.hash}
         self._set_tags(STUDY_RUN_KEY, {**tags, **inherited_tags(self._spec, self.record)})
 
     def _on_opened(self, event: events.SessionOpened) -> None:
         tags = {**inherited_tags(self._spec, self.record), **self._above, "study.node": event.node or ""}
-        self._set_tags(STUDY_RUN_KEY, {**tags, run_store.NOTE_TAG: study_description(Results(self._spec, self.record))})
+        self._set_tags(STUDY_RUN_KEY, {**tags, mlflow_runs.NOTE_TAG: study_run_note(Results(self._spec, self.record))})
         self._remove_tags(STUDY_RUN_KEY, [EXCLUDED_NODES_TAG])
-        self._update_of(STUDY_RUN_KEY).dataset_inputs = self._dataset_inputs()
+        self._pending_update(STUDY_RUN_KEY).dataset_inputs = self._dataset_inputs()
         self._begin_run(STUDY_RUN_KEY)
         self._progress.attached = False  # this session will write new files
 
     def _on_reference_fitted(self, event: events.ReferenceFitted) -> None:
         """Give a reference a run of its own, which ends as it begins."""
-        key = run_store.reference_run_key(event.name)
-        change = self._update_of(key)
+        key = mlflow_runs.reference_run_key(event.name)
+        change = self._pending_update(key)
         change.parent = STUDY_RUN_KEY
         change.name = _reference_run_name(event.name)
-        change.start_ms = run_store.to_milliseconds(event.time - (event.seconds or 0.0))
+        change.start_ms = mlflow_runs.to_milliseconds(event.time - (event.seconds or 0.0))
         change.dataset_inputs = self._dataset_inputs()
-        tags = {"study.kind": "reference", "study.stage": "reference", run_store.REFERENCE_TAG: event.name}
+        tags = {"study.kind": "reference", "study.stage": "reference", mlflow_runs.REFERENCE_TAG: event.name}
         self._set_tags(key, {**inherited_tags(self._spec, self.record), **tags})
         there, gone = ({"failure": event.reason}, RESULT_TAG) if event.reason else ({RESULT_TAG: "true"}, "failure")
         self._set_tags(key, there)
@@ -321,9 +323,9 @@ class EventTranslator:
 
     def _on_trial_decided(self, event: events.TrialDecided) -> None:
         key, stage = str(event.trial), event.stage
-        change = self._update_of(key)
+        change = self._pending_update(key)
         change.parent = str(event.repeats) if stage == "replicate" else STUDY_RUN_KEY
-        change.name, change.start_ms = self._run_name(event.trial), run_store.to_milliseconds(event.time)
+        change.name, change.start_ms = self._run_name(event.trial), mlflow_runs.to_milliseconds(event.time)
         tags: dict[str, object] = {"study.kind": "trial", "study.trial": key, "study.stage": stage}
         if event.fold is not None:
             tags["study.fold"] = event.fold
@@ -338,18 +340,18 @@ class EventTranslator:
         if stage == "ablation":
             tags["study.moved"] = self._ablation_step_text(event.params)
         given = ", ".join(f"{key} = {self._spec.label_with_name(key, value)}" for key, value in event.params.items())
-        tags[run_store.NOTE_TAG] = "\n\n".join(filter(None, (STAGE_NOTES[stage].format(of), escape_markdown(given))))
+        tags[mlflow_runs.NOTE_TAG] = "\n\n".join(filter(None, (STAGE_NOTES[stage].format(of), escape_markdown(given))))
         self._set_tags(key, {**inherited_tags(self._spec, self.record, self.record.trials[event.trial]), **tags})
         own = {"train.seed": event.seed, "train.epochs": self._spec.epochs}
         document = self._spec.trial_document({**event.params, **own})
         change.params |= trial_params(self._spec, event.params, document)
         if told := self._data_sets().get(data.section_key(document["data"])):
-            change.dataset_inputs = [run_store.to_dataset_input(document["data"], told)]
+            change.dataset_inputs = [mlflow_runs.to_dataset_input(document["data"], told)]
         if key not in self._progress.open:
             self._progress.open.append(key)
 
     def _dataset_inputs(self) -> "list[DatasetInput]":
-        return [run_store.to_dataset_input(json.loads(key), told) for key, told in self._data_sets().items()]
+        return [mlflow_runs.to_dataset_input(json.loads(key), told) for key, told in self._data_sets().items()]
 
     def _data_sets(self) -> Mapping[str, DatasetSummary]:
         """Return the data sets that the last driver wrote, by `study.data.section_key`; empty if it is an old one."""
@@ -379,7 +381,7 @@ class EventTranslator:
         self._set_tags(key, {"study.node": event.node or "", **device_tags(event.device or {})})
         if key not in self._progress.open:  # cut off by a stop, running again
             self._begin_run(key)
-            self._remove_tags(key, END_TAGS)
+            self._remove_tags(key, TAGS_REMOVED_ON_RERUN)
             self._set_tags(key, inherited_tags(self._spec, self.record, self.record.trials[event.trial]))
             self._progress.open.append(key)
 
@@ -398,12 +400,12 @@ class EventTranslator:
             self._set_tags(key, {"failure": event.reason or ""} | ({"failure_kind": event.kind} if event.kind else {}))
         self._end_run(key, event.time, event.state)
         self._add_chosen_epoch_metrics(trial, event.time)
-        self._tag_broken_limits(trial)
+        self._tag_broken_constraints(trial)
         if event.state == "complete" or (event.state == "pruned" and trial.stage != "replicate"):
             # what failed may run again, and with it the other seeds of its configuration
             self._progress.epochs.pop(key, None)
         self._add_seed_statistics(trial, event.time)
-        if self._spec.function and self._own_runs:
+        if self._spec.training_function and self._own_runs:
             self._add_own_runs(self._own_runs(event.trial), event)
 
     def _on_folds_joined(self, event: events.FoldsJoined) -> None:
@@ -417,8 +419,8 @@ class EventTranslator:
     def _add_own_runs(self, folder: Path, event: events.TrialEnded) -> None:
         """Add the runs that the trial's function logged; if they cannot be read, tag the trial's run with why."""
         try:
-            status, end = RUN_STATUS[event.state], run_store.to_milliseconds(event.time)
-            found = own_runs.read_runs_logged_by_function(folder, event.trial, status, end)
+            status, end = RUN_STATUS[event.state], mlflow_runs.to_milliseconds(event.time)
+            found = runs_of_functions.read_runs_logged_by_function(folder, event.trial, status, end)
         except Exception as error:  # whatever MLflow makes of files that were cut off
             self._set_tags(str(event.trial), {"study.own_runs_unread": escape_control(error_message(error))})
             return
@@ -435,7 +437,7 @@ class EventTranslator:
         chosen = {f"chosen/{name}": values[name] for name in values if name == "epoch" or name.startswith("val/")}
         self._add_metrics(str(trial.number), chosen, time, trial.n_epochs)
 
-    def _tag_broken_limits(self, trial: TrialRecord) -> None:
+    def _tag_broken_constraints(self, trial: TrialRecord) -> None:
         """Tag a complete trial with the limits that it breaks, as MLflow's order of runs knows none."""
         if broken := trial_broken_limits(self._spec.objective, trial):
             self._set_tags(str(trial.number), {BROKEN_LIMITS_TAG: ", ".join(map(str, broken))})
@@ -471,7 +473,7 @@ class EventTranslator:
         if self._spec.objective.has_several_metrics:
             self._tag_runs("study.front", [found for found, _ in results.front])
             self._set_tags(STUDY_RUN_KEY, {"study.chosen_by": self._spec.objective.front_choice_text})
-        self._set_tags(STUDY_RUN_KEY, {run_store.NOTE_TAG: study_description(results)})
+        self._set_tags(STUDY_RUN_KEY, {mlflow_runs.NOTE_TAG: study_run_note(results)})
         self._end_run(STUDY_RUN_KEY, event.time, event.state)
 
     def _add_results(self, found: Results, time: float) -> None:
@@ -510,25 +512,25 @@ class EventTranslator:
         if "final" in arms:
             self._set_tags(STUDY_RUN_KEY, {RESULT_TAG: "true"})
         for who, note in RESULT_NOTES.items():
-            key, arm = run_store.result_run_key(who), arms.get(who)
+            key, arm = mlflow_runs.result_run_key(who), arms.get(who)
             is_there = key in self._progress.runs or key in self._changes
             if arm is None or (who == "best" and arm.reference):
                 if is_there:
                     self._remove_tags(key, [RESULT_TAG])
                 continue
-            change = self._update_of(key)
+            change = self._pending_update(key)
             change.dataset_inputs = self._dataset_inputs()
             name = self._result_run_name(who, arm, arms.get("baseline"))
             if is_there:
                 change.new_name = name
             else:
-                change.parent, change.name, change.start_ms = STUDY_RUN_KEY, name, run_store.to_milliseconds(time)
+                change.parent, change.name, change.start_ms = STUDY_RUN_KEY, name, mlflow_runs.to_milliseconds(time)
             seeds = f"seed{'s' * (len(arm.seeds) > 1)} {', '.join(map(str, arm.seeds))}"
             given = ", ".join(
                 f"{key} = {self._spec.label_with_name(key, value)}" for key, value in (arm.params or {}).items()
             )
-            tags = {"study.kind": "result", run_store.RESULT_ARM_TAG: who, RESULT_TAG: "true"}
-            tags[run_store.NOTE_TAG] = "\n\n".join(filter(None, (f"{note}, on {seeds}.", escape_markdown(given))))
+            tags = {"study.kind": "result", mlflow_runs.RESULT_ARM_TAG: who, RESULT_TAG: "true"}
+            tags[mlflow_runs.NOTE_TAG] = "\n\n".join(filter(None, (f"{note}, on {seeds}.", escape_markdown(given))))
             self._set_tags(key, {**inherited_tags(self._spec, self.record), **tags})
             own = _metrics_of_arm(news if is_there else values, who)
             self._add_metrics(key, own, time, 0)
@@ -544,9 +546,9 @@ class EventTranslator:
     def _mark_best_reference(self, best: str | None) -> None:
         """Tag the run of the reference that is the study's result, and put the star before its name."""
         for name in self.record.reference_events:
-            key, is_best = run_store.reference_run_key(name), name == best
+            key, is_best = mlflow_runs.reference_run_key(name), name == best
             self._set_tags(key, {"study.best": "true"}) if is_best else self._remove_tags(key, ["study.best"])
-            self._update_of(key).new_name = (BEST_RUN_PREFIX if is_best else "") + _reference_run_name(name)
+            self._pending_update(key).new_name = (BEST_RUN_PREFIX if is_best else "") + _reference_run_name(name)
 
     def _tag_runs(self, tag: str, candidates: Iterable[Candidate], sign: str = "") -> None:
         """Tag the runs of configurations and put a sign before their names; take both from those of earlier ones."""
@@ -556,17 +558,17 @@ class EventTranslator:
         for key in dict.fromkeys([*self._progress.marked.get(tag, ()), *runs]):
             self._set_tags(key, {tag: "true"}) if key in runs else self._remove_tags(key, [tag])
             if sign:
-                self._update_of(key).new_name = (sign if key in runs else "") + self._run_name(int(key))
+                self._pending_update(key).new_name = (sign if key in runs else "") + self._run_name(int(key))
         self._progress.marked[tag] = runs
 
     def _end_run(self, key: str, time: float, state: TrialOutcome | StudyOutcome) -> None:
-        change = self._update_of(key)
-        change.status, change.end_ms = RUN_STATUS[state], run_store.to_milliseconds(time)
+        change = self._pending_update(key)
+        change.status, change.end_ms = RUN_STATUS[state], mlflow_runs.to_milliseconds(time)
         if key in self._progress.open:
             self._progress.open.remove(key)
 
     def _begin_run(self, key: str) -> None:
-        change = self._update_of(key)
+        change = self._pending_update(key)
         change.status, change.end_ms = "RUNNING", None
 
     def _add_metrics(self, key: str, metrics: Mapping[str, float | None], time: float, step: int) -> None:
@@ -574,7 +576,7 @@ class EventTranslator:
 
         Of a study's run the best or the final training is before the baseline.
         """
-        at, own = run_store.to_milliseconds(time), self._spec.objective.needed_metrics
+        at, own = mlflow_runs.to_milliseconds(time), self._spec.objective.needed_metrics
         measures = {name.rpartition("/")[2] for name in own}
 
         def place(name: str) -> tuple[bool, ...]:
@@ -583,7 +585,7 @@ class EventTranslator:
 
         names = sorted(metrics, key=place)
         points = ((name, value) for name in names if (value := metrics[name]) is not None)
-        self._update_of(key).metric_values += (run_store.MetricValue(*point, at, step) for point in points)
+        self._pending_update(key).metric_values += (mlflow_runs.MetricValue(*point, at, step) for point in points)
 
 
 def _reference_run_name(name: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from study.spec import StudySpec
-from study.tracking.tracking_state import FINAL_VIEW_KEY, RESULTS_VIEW_KEY, SEARCH_VIEW_KEY, view_url
+from study.tracking.mlflow_urls import FINAL_VIEW_KEY, RESULTS_VIEW_KEY, SEARCH_VIEW_KEY, view_url
 
 BROKEN_LIMITS_TAG = "study.broken_limits"
 """Tag of a complete trial that breaks limits of the study."""
@@ -114,13 +114,13 @@ def experiment_description(spec: StudySpec, experiment: str) -> str:
 
 def judges_folds_together(spec: StudySpec) -> bool:
     """Return whether what a configuration is worth on all folds is the value of their samples together, not a mean."""
-    return spec.folds is not None and spec.function is None and len(spec.data_sections) == 1
+    return spec.folds is not None and spec.training_function is None and len(spec.data_sections) == 1
 
 
 def shown_metrics(spec: StudySpec) -> list[str]:
     """Return the study's validation metrics that views show, and the accuracy beside a log loss."""
     needed = spec.objective.needed_metrics
-    accuracies = [] if spec.function else [name.replace("log_loss", "accuracy") for name in needed]
+    accuracies = [] if spec.training_function else [name.replace("log_loss", "accuracy") for name in needed]
     return list(dict.fromkeys([*needed, *accuracies]))
 
 
@@ -135,7 +135,7 @@ def _views(spec: StudySpec) -> dict[str, _View]:
     fresh = _metric_columns(f"{ALL_FOLDS_PREFIX}{name}" for name in names) if judges_folds_together(spec) else val
     on_test = [f"test/{name.split('/')[1]}" for name in names]
     test = _metric_columns(on_test[: len(spec.objective.metrics)])
-    final_test = _metric_columns(dict.fromkeys([*on_test, *([] if spec.function else ["test/accuracy"])]))
+    final_test = _metric_columns(dict.fromkeys([*on_test, *([] if spec.training_function else ["test/accuracy"])]))
     partial = {key for key in spec.space.conditional_keys() if key.startswith("method.")}
     keys, of_one_method = (
         [f"params.`{key}`" for key in spec.search.space if (key in partial) == is_partial]
@@ -172,13 +172,15 @@ def _result_columns(spec: StudySpec) -> list[str]:
     names = [name.split("/")[1] for name in shown_metrics(spec)]
     n_needed = len(spec.objective.needed_metrics)
     own, beside = names[:n_needed], names[n_needed:]
-    has_finals_without_val = spec.folds is not None and spec.function is None and spec.base["data"].get("test_share", 1)
+    has_finals_without_val = (
+        spec.folds is not None and spec.training_function is None and spec.base["data"].get("test_share", 1)
+    )
     if has_finals_without_val:
         columns = [f"{split}/{name}" for split in ("test", "val") for name in names]
     else:
         columns = [f"{split}/{name}" for name in own for split in ("val", "test")]
         columns += [f"{split}/{name}" for name in beside for split in ("test", "val")]
-    return list(dict.fromkeys([*columns, *([] if spec.function else ["test/accuracy"])]))
+    return list(dict.fromkeys([*columns, *([] if spec.training_function else ["test/accuracy"])]))
 
 
 def _metric_columns(names: Iterable[str]) -> list[str]:

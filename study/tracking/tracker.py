@@ -20,7 +20,7 @@ from study.tracking.connection import format_mlflow_error
 from study.tracking.tracking_state import STUDY_RUN_KEY, TrackingState
 
 if TYPE_CHECKING:
-    from study.tracking.writer import LedgerToMlflowWriter
+    from study.tracking.ledger_to_mlflow import LedgerToMlflowWriter
 
 BATCH_INTERVAL_S = 2.0
 """Seconds between two looks at the ledger: each that finds something costs about 10 ms, however little it is."""
@@ -194,7 +194,7 @@ class MlflowTracker:
     def _write_batch(self, to_the_end: bool) -> bool:
         """Write some events; return whether to go on at once, as there may be many more or this is the end."""
         writer = self._connect_writer()
-        from study.tracking.writer import EVENTS_PER_BATCH
+        from study.tracking.ledger_to_mlflow import EVENTS_PER_BATCH
 
         if self._given_up.is_set():  # while MLflow was opened: another driver may be writing the same events
             return False
@@ -206,7 +206,7 @@ class MlflowTracker:
 
     def _connect_writer(self) -> "LedgerToMlflowWriter":
         if self._writer is None:
-            from study.tracking.writer import LedgerToMlflowWriter
+            from study.tracking.ledger_to_mlflow import LedgerToMlflowWriter
 
             self._writer = LedgerToMlflowWriter(self._home, self._folder, self._spec, self._since)
             self.notes += self._writer.notes

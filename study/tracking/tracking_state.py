@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import quote
 
-from study.cluster_access import MLFLOW_TRAINING_MODE, mlflow_experiments_page
 from study.files import read_json, write_atomically
 from study.home.folder import Home, StudyFolder, sqlite_path
 from study.home.ledger import LedgerTail
@@ -17,10 +15,6 @@ from study.tracking.connection import correct_artifact_locations, format_mlflow_
 
 STUDY_RUN_KEY = "study"
 """Key of the study's own run; those of its trials are their numbers, as text."""
-
-RESULTS_VIEW_KEY, SEARCH_VIEW_KEY, FINAL_VIEW_KEY = "results", "study", "final"
-"""Keys of the views of an experiment that links open: a row per result, the trials of a search, those of final
-trainings."""
 
 
 @dataclass
@@ -104,38 +98,3 @@ def replace_study_artifacts(home: Home, folder: StudyFolder, files: Mapping[Path
     except Exception as error:  # whatever MLflow, its database or the network raise
         return format_mlflow_error(error, home.tracking_uri)
     return None
-
-
-# The UI opens in a mode for language models; addresses ask for that for training, after the `#`.
-# `tests/tracking/test_pages.py` says what of MLflow this depends on.
-
-
-def experiments_page_url(uri: str) -> str:
-    """Return the address of a server's list of experiments, without a password that may be in the server's address."""
-    return mlflow_experiments_page(redact_credentials(uri))
-
-
-def run_page_url(uri: str, experiment: str, run_id: str, artifact: str = "") -> str:
-    """Return the address of a run, or of one of its artifacts, as `report/report.html`.
-
-    Args:
-        uri: of the server; empty: the server that the link itself is read on.
-    """
-    server = f"{redact_credentials(uri).rstrip('/')}/" if uri else ""
-    page = f"{server}#/experiments/{experiment}/runs/{run_id}"
-    return f"{page}{f'/artifacts/{quote(artifact)}' if artifact else ''}?{MLFLOW_TRAINING_MODE}"
-
-
-def trials_page_url(experiment: str, is_final: bool) -> str:
-    """Return the address, on the server that shows the link, of an experiment's search, or of its final trainings."""
-    return view_url(experiment, FINAL_VIEW_KEY if is_final else SEARCH_VIEW_KEY)
-
-
-def view_url(experiment: str, key: str) -> str:
-    """Return the address, on the server that shows the link, of a view of an experiment."""
-    return f"#/experiments/{experiment}/runs?viewStateShareKey={key}&{MLFLOW_TRAINING_MODE}"
-
-
-def is_mlflow_server(uri: str) -> bool:
-    """Return whether an MLflow has pages: a server, not a database."""
-    return uri.startswith(("http://", "https://"))

@@ -18,7 +18,7 @@ from study.files import safe_path_below
 from study.methods import Method
 from study.models import initial_weights
 from study.trained.description import ModelDescription
-from study.training import ensemble, features
+from study.training import ensemble_probabilities, features
 from study.training.device import DeviceSplit, resolve_device
 from study.training.evaluation import SplitEvaluator, build_networks, modules_that_predict
 
@@ -35,7 +35,7 @@ def cpu_name() -> str:
     return platform.processor() or platform.machine()
 
 
-def _size_text(what: str, count: int, others: int, file: Path) -> str:
+def _model_size_text(what: str, count: int, others: int, file: Path) -> str:
     """Say how large a network is.
 
     Args:
@@ -77,14 +77,14 @@ class TrainedClassifier:
                 if description.frozen is not None:
                     self._frozen = features.build_frozen_backbone(config.model, self.facts, self.device)
                     file, _ = initial_weights.find_weights_file(config.model)
-                    self._sizes.append(_size_text("Frozen network", _count_parameters(self._frozen), 0, file))
-                self._members = [build_networks(config, self._seen, begins=False) for _ in states]
+                    self._sizes.append(_model_size_text("Frozen network", _count_parameters(self._frozen), 0, file))
+                self._members = [build_networks(config, self._seen, loads_weights=False) for _ in states]
                 for modules, state in zip(self._members, states, strict=True):
                     modules.load_state_dict(dict(state))
                 each = "Trained" if len(states) == 1 else f"Trained: {len(states)} networks, each"
                 count = _count_parameters(*modules_that_predict(self._members[0]))
                 others = _count_parameters(self._members[0]) - count
-                self._sizes.append(_size_text(each, count, others, safe_path_below(folder, description.weights)))
+                self._sizes.append(_model_size_text(each, count, others, safe_path_below(folder, description.weights)))
             except (UserError, LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
                 why = " ".join(str(error).split())[:200] or type(error).__name__
                 message = f"{folder / description.weights}: does not fit this version of study: {why}"
@@ -158,7 +158,7 @@ class TrainedClassifier:
         evaluators = [SplitEvaluator(modules, resident, self._seen, self._train) for modules in self._members]
         if len(evaluators) == 1:
             return evaluators[0].class_scores("encoder", evaluators[0].compute_features("given"))
-        return ensemble.mean_log_probabilities([each.log_probabilities("given") for each in evaluators])
+        return ensemble_probabilities.mean_log_probabilities([each.log_probabilities("given") for each in evaluators])
 
     def _check_inputs(self, inputs: NDArray[np.generic]) -> None:
         if self._method.equalizes_odds:

@@ -39,7 +39,7 @@ from study.text import list_few_names, quoted
 from study.trained import ModelDescription
 from study.trained.classifier import load_model_weights
 from study.trained.model_files import test_split_fingerprint
-from study.training import ensemble
+from study.training import ensemble_probabilities
 from study.training.config import TrialConfig
 from study.training.device import resolve_device
 from study.training.diverged import DivergedError
@@ -148,7 +148,7 @@ def evaluate_model(
     place = str(resolve_device(device))
     noted = _note_test_reading(home, description) if is_own and split == "test" else nullcontext()
     with description.use_frozen_network(model.parent), noted:
-        trial = Trial(config, dataset, place, begins=False)
+        trial = Trial(config, dataset, place, loads_weights=False)
         try:
             measured = finite_metrics(_metrics_of_networks(trial, split, weights))
             groups, classes = _worst_group(trial, split, measured), _lowest_class_sentences(trial, split, measured)
@@ -167,7 +167,7 @@ def _metrics_of_networks(trial: Trial, split: str, weights: Sequence[Path]) -> d
     for path in weights:
         trial.load_model(path)
         told.append(trial.evaluate.log_probabilities(split))
-    return trial.evaluate.metrics_of_scores(split, ensemble.mean_log_probabilities(told))
+    return trial.evaluate.metrics_of_scores(split, ensemble_probabilities.mean_log_probabilities(told))
 
 
 def group_metrics_in_words(model: Path, metrics: Iterable[str]) -> dict[str, str]:
@@ -238,7 +238,7 @@ def _worst_group(trial: Trial, split: str, measured: Mapping[str, float | None])
     """Return the groups that the model serves worst, by the counts of this evaluation."""
     facts, cells = trial.dataset.facts.facts_of_split(split), trial.evaluate.counts[split]
     right, samples = cells.accuracy_statistics.sums.tolist(), _group_sizes(trial, split)
-    unknown = int(cells.table[:, -1].sum()) if facts.bias_classes else None
+    unknown = int(cells.output_counts[:, -1].sum()) if facts.bias_classes else None
     against = conflicting_group_sizes(samples, facts.aligned), measured.get(f"{split}/conflicting_accuracy")
     found = GroupCounts(split, samples, right, unknown, measured[f"{split}/accuracy"], None, *against)
     return find_worst_group(found, facts.class_names, facts.bias_names)

@@ -204,7 +204,7 @@ def _why_seed(spec: StudySpec, trial: TrialRecord, dataset: Dataset) -> str:
     metric = spec.metric + (f" ({escape_markdown(words)})" if words else "")
     score = ranking.mean_score(spec.objective, [trial])
     if score and score.total_violation > 0:
-        missed = spec.objective.missed_limits_text(score)
+        missed = spec.objective.broken_constraints_text(score)
         return f"the one of them that comes closest to the limits: it misses {escape_markdown(missed)}"
     limits = escape_markdown(" and ".join(spec.search.constraints))
     return f"the best {f'of those that keep {limits}' if limits else 'of them'} by {metric}"

@@ -113,7 +113,7 @@ def _table_encoding(section: Mapping[str, Any], dataset: Dataset) -> TableEncodi
     None for other data, and where the table is no longer what was trained on.
     """
     try:
-        encoding = data.table_encoding(section)
+        encoding = data.fit_table_encoding(section)
         if encoding is None:
             return None
         again = data.load_encoded(section, encoding)[0]

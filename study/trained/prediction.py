@@ -64,7 +64,7 @@ def _predict_table(classifier: TrainedClassifier, paths: Sequence[Path]) -> Pred
         raise UserError(f"{given}: the model takes the rows of one table ({' or '.join(TABLE_SUFFIXES)})")
     encoding, section = _encoding_of_classifier(classifier), classifier.description.config["data"]
     known = table_format.format_from_keys(section)
-    frame = label_files.read_user_table(paths[0], section, table_columns.text_dtypes(encoding))
+    frame = label_files.read_user_table(paths[0], section, table_columns.text_column_dtypes(encoding))
     header = label_files.read_header(paths[0], known)
     table_columns.check_header(header, [column.name for column in encoding], paths[0])
     return predict_rows(classifier, frame, str(paths[0]), table_format.detect_format(paths[0], known).decimal)

@@ -46,7 +46,7 @@ def infer_bias_classes(model: Section, dataset: Dataset, split: str, device: tor
         dataset: rows of its features.
     """
     columns, train = early_layers_width(model), dataset.splits["train"]
-    width = models.facts_without_maps(model, dataset.facts).shape[0]
+    width = models.facts_of_pooled_features(model, dataset.facts).shape[0]
     inputs = train.sample_inputs[:, -width:]
     rows, target = _float_tensor(inputs[:, :columns], device), torch.from_numpy(train.target).to(device)
     centre, scale = rows.mean(0), rows.std(0).clamp(min=1e-6)

@@ -219,19 +219,19 @@ def _check_gpu(index: int) -> None:
     try:
         called = gpu_name(index)
         if not has_gpu_code_for(index):
-            raise NoDeviceError(f"{called}: {_no_code_text(index)}")
+            raise NoDeviceError(f"{called}: {_no_gpu_code_text(index)}")
         ones = torch.ones((TRIAL_MATRIX_ROWS, TRIAL_MATRIX_ROWS), device=torch.device(CUDA_DEVICE, index))
         ones @ ones
         torch.cuda.synchronize(index)
     except RuntimeError as error:
-        raise _first_use_error(called, index, error) from None
+        raise _translate_first_use_error(called, index, error) from None
 
 
-def _first_use_error(called: str, index: int, error: RuntimeError) -> NoDeviceError:
+def _translate_first_use_error(called: str, index: int, error: RuntimeError) -> NoDeviceError:
     """Translate an error of a card's first use into its cause and the remedy."""
     text = " ".join(str(error).split())
     if "no kernel image" in text:
-        return NoDeviceError(f"{called}: {_no_code_text(index)}")
+        return NoDeviceError(f"{called}: {_no_gpu_code_text(index)}")
     sign = find_gpu_error_pattern(text)
     if isinstance(error, torch.OutOfMemoryError) or (sign and sign.meaning == "memory"):
         told = f"another process holds its memory{_gpu_memory_text(index)}"
@@ -240,7 +240,7 @@ def _first_use_error(called: str, index: int, error: RuntimeError) -> NoDeviceEr
     return NoDeviceError(f"{called}: {why}")
 
 
-def _no_code_text(index: int) -> str:
+def _no_gpu_code_text(index: int) -> str:
     major, minor = torch.cuda.get_device_capability(index)
     return (
         f"this torch (CUDA {torch.version.cuda}) has no code for its compute capability {major}.{minor}, but for "
@@ -393,9 +393,9 @@ class DeviceSplit:
 
     def _select_inputs(self, index: Tensor) -> Tensor:
         """Return the inputs at these positions, as they are stored, on the device."""
-        return self.inputs[self._input_row(index)]
+        return self.inputs[self._input_rows_of_samples(index)]
 
-    def _input_row(self, index: Tensor) -> Tensor:
+    def _input_rows_of_samples(self, index: Tensor) -> Tensor:
         """Return where in `inputs` the samples at these positions are."""
         return index if self._rows is None else self._rows[index]
 
@@ -539,7 +539,7 @@ def peak_memory_mib(device: torch.device) -> float:
 
 MALLOPT_TRIM_THRESHOLD, MALLOPT_MMAP_THRESHOLD = -1, -3
 """Parameters of glibc's `mallopt` with these names (malloc.h)."""
-MAX_KEPT_BYTES = 2**30
+MAX_KEPT_FREED_BYTES = 2**30
 
 
 def keep_freed_memory() -> None:
@@ -551,5 +551,5 @@ def keep_freed_memory() -> None:
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
     if mallopt is not None:
-        mallopt(MALLOPT_TRIM_THRESHOLD, MAX_KEPT_BYTES)
-        mallopt(MALLOPT_MMAP_THRESHOLD, MAX_KEPT_BYTES)
+        mallopt(MALLOPT_TRIM_THRESHOLD, MAX_KEPT_FREED_BYTES)
+        mallopt(MALLOPT_MMAP_THRESHOLD, MAX_KEPT_FREED_BYTES)

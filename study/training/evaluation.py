@@ -16,18 +16,18 @@ from study.methods.debiasing import EARLY_LAYERS_SOURCE
 from study.metrics import is_standard_error
 from study.training import augment, metrics, probes
 from study.training.augment import augmented_shape, resize_for_evaluation
+from study.training.cell_statistics import PredictionCounts, log_loss_of_samples
 from study.training.config import TrainOptions, TrialConfig
-from study.training.counts import PredictionCounts, log_losses
 from study.training.device import DeviceSplit
 from study.training.diverged import check_features_are_finite
 
 
-def build_networks(config: TrialConfig, facts: Facts, begins: bool = True) -> nn.ModuleDict:
+def build_networks(config: TrialConfig, facts: Facts, loads_weights: bool = True) -> nn.ModuleDict:
     """Build the networks of a trial, freshly initialised from `train.seed`.
 
     Args:
         facts: of the data set.
-        begins: load the weights that `model.weights` names; False: the caller loads others.
+        loads_weights: load the weights that `model.weights` names; False: the caller loads others.
 
     Returns:
         `method`: the method with its networks; `probes`: a linear probe for each of its encoders, by name.
@@ -37,7 +37,9 @@ def build_networks(config: TrialConfig, facts: Facts, begins: bool = True) -> nn
     if config.method.get("bias_source") == EARLY_LAYERS_SOURCE:
         trained = replace(trained, bias_classes=facts.classes)  # a sample's bias is the class that it looks like
     seen = replace(trained, shape=augment.augmented_shape(config.train.augmentation, facts.shape, config.train))
-    method = methods.build_method(config.method, trained, lambda: models.build_network(config.model, seen, begins))
+    method = methods.build_method(
+        config.method, trained, lambda: models.build_network(config.model, seen, loads_weights)
+    )
     encoders = method.encoders().items()
     probes = nn.ModuleDict({name: nn.Linear(encoder.features, facts.classes) for name, encoder in encoders})
     return nn.ModuleDict({"method": method, "probes": probes})
@@ -74,7 +76,7 @@ def evaluation_batch_size(options: TrainOptions, views: int, shape: tuple[int, .
     return max(2, min(MAX_BATCH_SAMPLES, max(pixels, MIN_BATCH_PIXELS) // math.prod(evaluated)))
 
 
-def _drop_unknown_errors(values: Mapping[str, float]) -> dict[str, float]:
+def _drop_nan_standard_errors(values: Mapping[str, float]) -> dict[str, float]:
     """Return metrics without the standard errors that are not known, NaN."""
     return {name: value for name, value in values.items() if not (math.isnan(value) and is_standard_error(name))}
 
@@ -139,7 +141,7 @@ class SplitEvaluator:
                 of_encoder |= self._final_probe_metrics(split, name, features)
             values |= {f"{prefix}{metric}": value for metric, value in of_encoder.items()}
         told = torch.stack([value.double() for value in values.values()]).tolist()
-        return _drop_unknown_errors(dict(zip(values, told, strict=True)))
+        return _drop_nan_standard_errors(dict(zip(values, told, strict=True)))
 
     @torch.no_grad()
     def compute_features(self, split: str, encoder: str = "encoder") -> Tensor:
@@ -179,7 +181,7 @@ class SplitEvaluator:
     def predictions_and_losses(self, split: str) -> tuple[Tensor, Tensor]:
         """Return the predicted class of each sample, as in its metrics, and -log p of its own class, each (N,)."""
         scores = self.class_scores("encoder", self.compute_features(split))
-        return self._predict_classes(split, "encoder", scores), log_losses(scores, self._splits[split].target)
+        return self._predict_classes(split, "encoder", scores), log_loss_of_samples(scores, self._splits[split].target)
 
     def log_probabilities(self, split: str) -> Tensor:
         """Return log p of each class, (N, classes) float32, in nats: p is the softmax of the scores.
@@ -198,7 +200,7 @@ class SplitEvaluator:
         data, facts, predicted = self._splits[split], self._facts.facts_of_split(split), scores.argmax(1)
         self.counts[split] = PredictionCounts.from_predictions(predicted, data.target, data.bias, facts)
         values = self._split_metrics(split, scores, predicted, errors=split != "train")
-        return _drop_unknown_errors({f"{split}/{name}": float(value) for name, value in values.items()})
+        return _drop_nan_standard_errors({f"{split}/{name}": float(value) for name, value in values.items()})
 
     def _predict_classes(self, split: str, encoder: str, scores: Tensor) -> Tensor:
         """Predict classes (N,): of the highest score, or by thresholds that equalize odds on the training split."""

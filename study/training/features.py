@@ -22,13 +22,13 @@ from numpy.typing import NDArray
 
 from study import models
 from study.data.cache import PREPARED_FOLDER, load_or_build_dataset, open_one_table_database
-from study.data.dataset import Dataset, Facts, FoldAssignment, Split
+from study.data.dataset import Dataset, Facts, Split
 from study.data.folds import select_fold
-from study.data.source import writable_folder
+from study.data.source import writable_data_folder
 from study.models import published_weights
 from study.models.backbone_network import Backbone
 from study.models.frozen_networks import frozen_network_section
-from study.models.network_keys import columns_before_features
+from study.models.network_keys import n_columns_before_features
 from study.training.device import DeviceSplit, keep_freed_memory
 
 FEATURE_BATCH_IMAGES = 64
@@ -60,8 +60,8 @@ def replace_inputs_with_frozen_features(
     model: Mapping[str, Any],
     dataset: Dataset,
     device: torch.device,
-    on_rows: FeatureProgressCallback = lambda done, total: None,
-    elsewhere: Callable[[Dataset], FeaturesBySplit] | None = None,
+    on_progress: FeatureProgressCallback = lambda done, total: None,
+    compute_elsewhere: Callable[[Dataset], FeaturesBySplit] | None = None,
 ) -> Dataset:
     """Replace the inputs of a data set by a frozen network's features, float16 (N, E + L + F).
 
@@ -69,19 +69,30 @@ def replace_inputs_with_frozen_features(
     frozen, or where it has these features already. The state of torch's generators stays as it is.
 
     Args:
-        on_rows: is called while they are computed.
-        elsewhere: computes them where none are kept on this machine; None: this process does.
+        on_progress: is called while they are computed.
+        compute_elsewhere: computes them where none are kept on this machine; None: this process does.
 
     Raises:
         UserError: the weights are not there or do not fit, or no folder for data can be written.
     """
     if not model.get("frozen") or dataset.facts.is_table:
         return dataset
-    if dataset.folds is not None:
-        return _replace_fold_inputs_with_features(model, dataset, dataset.folds, device, on_rows, elsewhere)
+    if dataset.folds is not None:  # the features of all samples are kept once, each fold is a view
+        of_all = replace(select_fold(dataset, None), folds=None)
+        whole = replace_inputs_with_frozen_features(model, of_all, device, on_progress, compute_elsewhere)
+        folds = replace(dataset.folds, non_test_samples=whole.splits["train"])
+        parts = {name: "train" if name == "val" else name for name in dataset.splits}
+        splits = {name: replace(dataset.splits[name], inputs=whole.splits[parts[name]].inputs) for name in parts}
+        facts = replace(whole.facts, splits=tuple(splits))
+        named = f"{whole.fingerprint}, {dataset.fingerprint}"
+        return replace(whole, facts=facts, splits=splits, stored_fingerprint=named, folds=folds)
 
     def build() -> dict[str, Split]:
-        inputs = elsewhere(dataset) if elsewhere else load_or_compute_features(model, dataset, device, on_rows)
+        inputs = (
+            compute_elsewhere(dataset)
+            if compute_elsewhere
+            else load_or_compute_features(model, dataset, device, on_progress)
+        )
         return {name: replace(split, inputs=inputs[name], rows=None) for name, split in dataset.splits.items()}
 
     options = {"network": _feature_network_key(model, dataset.facts), "data": dataset.fingerprint}
@@ -89,7 +100,7 @@ def replace_inputs_with_frozen_features(
 
 
 def load_or_compute_features(
-    model: Mapping[str, Any], dataset: Dataset, device: torch.device, on_rows: FeatureProgressCallback
+    model: Mapping[str, Any], dataset: Dataset, device: torch.device, on_progress: FeatureProgressCallback
 ) -> FeaturesBySplit:
     """Read the features of a data set's images that are kept, and compute and keep the others.
 
@@ -106,21 +117,21 @@ def load_or_compute_features(
             found = inputs[name] = np.empty((len(keys), width), np.float16)
             lacking = [at for at, key in enumerate(keys) if not _read_stored_row(database, key, found[at])]
             done += len(keys) - len(lacking)
-            on_rows(done, total)
+            on_progress(done, total)
             if lacking:
                 encoder = encoder or build_frozen_backbone(model, facts, device)
                 for places, rows in compute_feature_batches(encoder, split.sample_inputs, lacking, facts, device):
                     found[places] = rows
                     _store_rows(database, ((keys[at], found[at].tobytes()) for at in places))
                     done += len(places)
-                    on_rows(done, total)
+                    on_progress(done, total)
     return inputs
 
 
 def _open_feature_store(network: Mapping[str, Any]) -> sqlite3.Connection:
     """Open the file with the rows of features by images' content; `network`: all that a row depends on besides."""
     name = hashlib.sha256(json.dumps(network, sort_keys=True).encode()).hexdigest()[:16]
-    place: Path = writable_folder(os.path.join(PREPARED_FOLDER, FEATURE_STORES_FOLDER)) / f"{name}.sqlite"
+    place: Path = writable_data_folder(os.path.join(PREPARED_FOLDER, FEATURE_STORES_FOLDER)) / f"{name}.sqlite"
     return open_one_table_database(place, "rows (picture BLOB PRIMARY KEY, row BLOB)", 60)
 
 
@@ -128,27 +139,8 @@ def _feature_network_key(model: Mapping[str, Any], facts: Facts) -> dict[str, An
     """Return all that features depend on besides the images."""
     section, begun = frozen_network_section(model), models.describe_weights(model)
     assert begun is not None  # a frozen network has weights
-    network = {**section, "beside": columns_before_features(section), "weights": begun["sha256"]}
+    network = {**section, "beside": n_columns_before_features(section), "weights": begun["sha256"]}
     return network | {"mean": facts.mean, "deviation": facts.deviation}
-
-
-def _replace_fold_inputs_with_features(
-    model: Mapping[str, Any],
-    dataset: Dataset,
-    folds: FoldAssignment,
-    device: torch.device,
-    on_rows: FeatureProgressCallback,
-    elsewhere: Callable[[Dataset], FeaturesBySplit] | None,
-) -> Dataset:
-    """Replace the inputs of a data set with folds; the features of all samples are kept once, each fold is a view."""
-    of_all = replace(select_fold(dataset, None), folds=None)
-    whole = replace_inputs_with_frozen_features(model, of_all, device, on_rows, elsewhere)
-    folds = replace(folds, non_test_samples=whole.splits["train"])
-    parts = {name: "train" if name == "val" else name for name in dataset.splits}
-    splits = {name: replace(dataset.splits[name], inputs=whole.splits[parts[name]].inputs) for name in parts}
-    facts = replace(whole.facts, splits=tuple(splits))
-    named = f"{whole.fingerprint}, {dataset.fingerprint}"
-    return replace(whole, facts=facts, splits=splits, stored_fingerprint=named, folds=folds)
 
 
 def describe_feature_cost(model: Mapping[str, Any], facts: Facts, pictures: int, device: torch.device) -> str:
@@ -184,7 +176,7 @@ def build_frozen_backbone(model: Mapping[str, Any], facts: Facts, device: torch.
     """
     if device.type == "cpu":
         keep_freed_memory()  # each batch needs the same large tensors
-    encoder = models.build_encoder(frozen_network_section(model), facts).to(device)
+    encoder = models.build_encoder_without_head(frozen_network_section(model), facts).to(device)
     encoder = encoder.to(memory_format=torch.channels_last)
     assert isinstance(encoder, Backbone)  # no other network has the key
     return encoder.eval()

@@ -3,7 +3,7 @@
 import hashlib
 import warnings
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
@@ -97,7 +97,9 @@ class CudaGraphStep:
         """Return the step's loss times its samples; the tensor is written anew by the next call."""
         if len(batch.index) != self._size or self._is_plain:
             return self._step(batch)
-        self._discard_if_changed(self._method.cuda_graph_key())
+        if (key := self._method.cuda_graph_key()) != self._recording:  # the step's operations have changed
+            self._warm, self._recording = 0, key
+            self._graph = self._batch = self._value = None
         if self._warm < CUDA_GRAPH_WARM_UP_BATCHES:
             self._warm += 1
             return self._run_on_side_stream(batch)
@@ -107,12 +109,6 @@ class CudaGraphStep:
             ours.copy_(theirs, non_blocking=True)
         self._graph.replay()
         return self._value
-
-    def _discard_if_changed(self, recording: Hashable) -> None:
-        """Discard the graph if the step's operations have changed."""
-        if recording != self._recording:
-            self._warm, self._recording = 0, recording
-            self._graph = self._batch = self._value = None
 
     def _run_on_side_stream(self, batch: Batch) -> Tensor:
         here = torch.cuda.current_stream(self._stream.device)
@@ -204,12 +200,12 @@ class StreamedSplit(DeviceSplit):
     def _start_copy_to_device(self, index: Tensor) -> tuple[Tensor, torch.cuda.Event | None]:
         """Start to copy inputs at these positions (B,) on the host to the device; return also the event of arrival."""
         if self._stream is None:
-            return self.inputs[self._input_row(index)], None
+            return self.inputs[self._input_rows_of_samples(index)], None
         while len(self._used) > MAX_STEPS_AHEAD:
             self._used.popleft().synchronize()
         shape = (len(index), *self.inputs.shape[1:])
         pinned = torch.empty(shape, dtype=self.inputs.dtype, pin_memory=True)
-        torch.index_select(self.inputs, 0, self._input_row(index), out=pinned)
+        torch.index_select(self.inputs, 0, self._input_rows_of_samples(index), out=pinned)
         with torch.cuda.stream(self._stream):
             return pinned.to(self.device, non_blocking=True), self._stream.record_event()
 
@@ -284,17 +280,18 @@ class TrainingLoop:
         config: what to train.
         dataset: its data; it is read, never written.
         device: one that works; by default a GPU if one works, see `study.training.device.best_available_device`.
-        begins: the networks begin from the weights that `model.weights` names, if it names any; False: `load_model`
-            follows.
+        loads_weights: load the weights that `model.weights` names, if it names any; False: `load_model` follows.
 
     Attributes:
         dataset: what it trains on and is evaluated on.
         evaluate: `evaluate(split, final=False)` computes the metrics of a split with the networks as they are.
     """
 
-    def __init__(self, config: TrialConfig, dataset: Dataset, device: str | None = None, begins: bool = True) -> None:
+    def __init__(
+        self, config: TrialConfig, dataset: Dataset, device: str | None = None, loads_weights: bool = True
+    ) -> None:
         self.config, self.options = config, config.train
-        self._weights = models.describe_weights(config.model) if begins else None
+        self._weights = models.describe_weights(config.model) if loads_weights else None
         self.device = torch.device(device) if device else best_available_device()
         dataset = features.replace_inputs_with_frozen_features(config.model, dataset, self.device)
         self._apart = reduce_to_data_share(dataset, self.options.data_share)
@@ -305,7 +302,7 @@ class TrainingLoop:
             keep_freed_memory()
         torch.backends.cudnn.benchmark = not torch.are_deterministic_algorithms_enabled()  # shapes are few
         facts = dataset.facts.facts_of_split("train")
-        self._networks = build_networks(config, dataset.facts, begins)
+        self._networks = build_networks(config, dataset.facts, loads_weights)
         self.method, self.probes = cast(Method, self._networks["method"]), cast(nn.ModuleDict, self._networks["probes"])
         optimization.use_micro_batches(self.method, self.options)
         self._networks.to(self.device).to(memory_format=torch.channels_last)
@@ -338,17 +335,17 @@ class TrainingLoop:
             OSError: `resume` cannot be written.
         """
         if self.method.fits is not None:
-            return self._fit_at_once(self.method.fits)
+            return self._fit_in_one_epoch(self.method.fits)
         return self._remaining_epochs(self._make_or_restore_state(resume, pause, choice))
 
-    def _fit_at_once(self, name: str) -> Iterator[dict[str, float]]:
+    def _fit_in_one_epoch(self, name: str) -> Iterator[dict[str, float]]:
         """Yield the one epoch of a model that is fitted at once, to the training split as it is."""
         from study.methods.fitted import ReferenceMethod
         from study.training import reference_fitting  # scikit-learn, which no other trial needs
 
         train, clock = self.dataset.splits["train"], EpochProfiler(self.device)
         with clock.phase("training"):
-            facts = models.facts_without_maps(self.config.model, self.dataset.facts)
+            facts = models.facts_of_pooled_features(self.config.model, self.dataset.facts)
             rows = reference_fitting.ReferenceRows.for_fitting(train, facts, self.options.seed)
             model = reference_fitting.fit_reference(name, rows, self.options.seed)
         cast(ReferenceMethod, self.method).classifier.set_sklearn_model(model)
@@ -552,10 +549,10 @@ class TrainingLoop:
             if len(index) >= min(least, len(train)):
                 yield index, on_host
 
-    def views_of_samples(self, index: Tensor, chance: torch.Generator) -> Tensor:
+    def views_of_samples(self, index: Tensor, generator: torch.Generator) -> Tensor:
         """Return the views of the samples as the network sees them, (V, B, ...)."""
         train = self._splits["train"]
-        return train.normalise_pixels(self._augmentation(train.pixels_of_samples(index), chance, self.method.views))
+        return train.normalise_pixels(self._augmentation(train.pixels_of_samples(index), generator, self.method.views))
 
     def _probe_loss(self, features: dict[str, Tensor], labels: BatchLabels) -> Tensor | float:
         """Sum the losses of the probes that learn online and are looked at, on features that pass no gradient on."""

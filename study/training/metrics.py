@@ -13,7 +13,7 @@ from torch import Tensor
 
 from study.data.dataset import Facts
 from study.metrics import CELLS_BY_GROUP_METRIC, METRICS, available_metrics, is_smallest_of_many
-from study.training.counts import PredictionCounts, min_without_nan, range_without_nan
+from study.training.cell_statistics import PredictionCounts, min_without_nan, range_without_nan
 from study.training.standard_errors import STANDARD_ERROR_FUNCTIONS
 
 

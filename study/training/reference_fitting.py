@@ -22,7 +22,7 @@ from study.data import holdout
 from study.data.dataset import Facts, Split
 from study.methods.fitted import score_classes
 from study.training import metrics
-from study.training.counts import log_losses
+from study.training.cell_statistics import log_loss_of_samples
 
 MAX_LOGISTIC_ITERATIONS = {"rows": 2000, "images": 200}
 """Maximum number of steps of a logistic regression, of rows and of pixels."""
@@ -65,14 +65,14 @@ class ReferenceRows:
         return replace(self, inputs=self.inputs[index], target=self.target[index], bias=bias)
 
     @property
-    def are_images(self) -> bool:
+    def come_from_images(self) -> bool:
         """Whether they are images, or features of images."""
         return self.inputs.dtype == np.float32
 
     @property
     def unfitted_logistic_regression(self) -> LogisticRegression:
         """Logistic regression to fit to them, without weights yet."""
-        return LogisticRegression(max_iter=MAX_LOGISTIC_ITERATIONS["images" if self.are_images else "rows"])
+        return LogisticRegression(max_iter=MAX_LOGISTIC_ITERATIONS["images" if self.come_from_images else "rows"])
 
 
 def draw_row_positions(places: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
@@ -214,7 +214,7 @@ def predictions_and_losses(
     The second is None where the model does not rank classes.
     """
     ranking, target = _class_scores(model, rows), torch.as_tensor(np.asarray(rows.target))
-    losses = None if ranking is None else log_losses(ranking, target).float().numpy()
+    losses = None if ranking is None else log_loss_of_samples(ranking, target).float().numpy()
     return _predict_classes(model, rows, seed), losses
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 import torch
 from torch import Tensor
 
-from study.training.counts import CellStatistics, PredictionCounts
+from study.training.cell_statistics import CellStatistics, PredictionCounts
 
 
 def binomial_error(right: Tensor, samples: Tensor) -> Tensor:

@@ -63,7 +63,7 @@ class StandInNetwork:
         """
         config = self.config
         with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-            features = models.build_encoder(config.model, self.dataset.facts, False).features
+            features = models.build_encoder_without_head(config.model, self.dataset.facts, False).features
             classes = self.dataset.facts.classes
             facts = Facts(classes, None, (features if self.keeps_features else classes,), splits=self.splits)
             key: dict[str, Value] = {"model": dict(config.model), "train": asdict(config.train), "device": device.type}
@@ -119,7 +119,7 @@ def _keep_some_bias_labels(labels: BatchLabels, config: TrialConfig, dataset: Da
     source, train, facts = to_options(BiasSourceOptions, config.method), dataset.splits["train"], dataset.facts
     if labels.bias is None or train.bias is None or facts.bias_classes is None:
         raise UserError("method.bias_source: some_labels needs bias labels, the data have none")
-    kept = _draw_samples_with_bias(train.bias, source.known_bias, config.train.seed)
+    kept = _draw_samples_keeping_bias(train.bias, source.known_bias, config.train.seed)
     some_bias = labels.bias.where(to_device(kept, labels.bias.device), UNKNOWN_LABEL)
     if source.unknown_bias == "sup_con" or kept.all():
         return replace(labels, bias=some_bias)
@@ -150,7 +150,7 @@ def _add_bias_model_features(labels: BatchLabels, config: TrialConfig, dataset: 
     return replace(labels, bias=None, bias_features=to_device(network.load_or_train(device)["train"].inputs, device))
 
 
-def _draw_samples_with_bias(bias: NDArray[np.int64], share: float, seed: int) -> NDArray[np.bool_]:
+def _draw_samples_keeping_bias(bias: NDArray[np.int64], share: float, seed: int) -> NDArray[np.bool_]:
     """Draw which samples keep their bias, (N,): this share of those that have one."""
     labelled = np.flatnonzero(bias != UNKNOWN_LABEL)
     count = round(share * len(labelled))
@@ -177,7 +177,7 @@ STAND_IN_LEARNING_RATE = 0.001
 
 STAND_IN_SEED = 0
 
-GROUP_MODELS: Mapping[str, tuple[Section, int]] = {
+INFERRED_GROUP_MODELS: Mapping[str, tuple[Section, int]] = {
     "early": (PLAIN_METHOD_SECTION, 8),
     "gce": ({"name": "generalized_cross_entropy", "q": 0.7}, 12),
 }
@@ -210,7 +210,7 @@ def infer_groups(config: TrialConfig, dataset: Dataset, device: torch.device) ->
     judged = tuple(name for name in dataset.splits if name != "train")
     if own.inferred_groups == EARLY_LAYERS_SOURCE:
         return {name: infer_bias_classes(config.model, dataset, name, device) for name in judged}
-    method, epochs = GROUP_MODELS[own.inferred_groups]
+    method, epochs = INFERRED_GROUP_MODELS[own.inferred_groups]
     train = _stand_in_train_options(config, own.bias_model_epochs or epochs, STAND_IN_LEARNING_RATE, STAND_IN_SEED)
     splits = {name: replace(split, bias=None, condition=None) for name, split in dataset.splits.items()}
     facts = replace(dataset.facts, bias_classes=None, condition=None)

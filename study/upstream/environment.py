@@ -1,6 +1,6 @@
 """The environment variables that configure Ray and MLflow: each with its value, for whom it is, and why.
 
-Addresses, tokens, passwords and time limits are set where they are known: `study/cluster_access.py`, `study/tracking/
+Addresses, tokens, passwords and time limits are set where they are known: `study/cluster_token.py`, `study/tracking/
 connection.py`, `study/cluster/local.py`. `cluster/mlflow_server.py` and `cluster/Dockerfile`, which run without this
 package, write theirs themselves; `tests/upstream/test_environment.py` checks them against this table.
 """
@@ -25,7 +25,7 @@ class ProcessKind(Enum):
     MLFLOW_SERVER = "MLflow's server"
 
 
-class Variable(NamedTuple):
+class EnvironmentVariable(NamedTuple):
     """A variable, its value, the parts that get it, and why."""
 
     variable: str
@@ -34,16 +34,19 @@ class Variable(NamedTuple):
     reason: str
 
 
-def _kinds(*parts: ProcessKind) -> frozenset[ProcessKind]:
+def _process_kinds(*parts: ProcessKind) -> frozenset[ProcessKind]:
     return frozenset(parts)
 
 
-_TRIALS = _kinds(ProcessKind.DRIVER, ProcessKind.NODE, ProcessKind.LOCAL_NODE)
-_DRIVER = _kinds(ProcessKind.DRIVER)
-_LOOPBACK = _kinds(ProcessKind.OWN_RAY, ProcessKind.LOCAL_NODE)
-_OWN_RAY = _kinds(ProcessKind.OWN_RAY)
-_MLFLOW_CLIENTS, _MLFLOW_SERVERS = _kinds(ProcessKind.MLFLOW_CLIENT), _kinds(ProcessKind.MLFLOW_SERVER)
-_MLFLOW = _MLFLOW_CLIENTS | _MLFLOW_SERVERS
+_TRIAL_PROCESSES = _process_kinds(ProcessKind.DRIVER, ProcessKind.NODE, ProcessKind.LOCAL_NODE)
+_DRIVER_PROCESSES = _process_kinds(ProcessKind.DRIVER)
+_LOOPBACK_PROCESSES = _process_kinds(ProcessKind.OWN_RAY, ProcessKind.LOCAL_NODE)
+_OWN_RAY_PROCESSES = _process_kinds(ProcessKind.OWN_RAY)
+_MLFLOW_CLIENT_PROCESSES, _MLFLOW_SERVER_PROCESSES = (
+    _process_kinds(ProcessKind.MLFLOW_CLIENT),
+    _process_kinds(ProcessKind.MLFLOW_SERVER),
+)
+_MLFLOW_PROCESSES = _MLFLOW_CLIENT_PROCESSES | _MLFLOW_SERVER_PROCESSES
 
 UV_HOOK_VARIABLE = "RAY_ENABLE_UV_RUN_RUNTIME_ENV"
 """Variable that Ray reads when it is imported, and for which it has a constant."""
@@ -59,54 +62,114 @@ KEEP_LOOPBACK_VARIABLES = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
 address."""
 
 VARIABLE_SETTINGS = (
-    Variable(UV_HOOK_VARIABLE, "0", _TRIALS, "else workers of `uv run` first build an environment"),
-    Variable("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "1", _TRIALS, "a trial without GPU must see none"),
-    Variable("RAY_USAGE_STATS_ENABLED", "0", _TRIALS, "nothing is sent to anybody"),
-    *(Variable(name, value, _LOOPBACK, "all keep to 127.0.0.1") for name, value in KEEP_LOOPBACK_VARIABLES.items()),
-    Variable("RAY_gcs_server_port_wait_time_s", "600", _LOOPBACK, "a busy machine takes longer than 30 s"),
-    Variable("RAY_gcs_rpc_server_connect_timeout_s", "600", _LOOPBACK, "longer than 5 s"),
-    Variable(RECONNECT_TIMEOUT_VARIABLE, "600", _OWN_RAY, "whether it lives is watched, see study.sweep.driver"),
-    Variable(
-        "RAY_raylet_start_wait_time_s", "60", _OWN_RAY, "longer than 30 s; a node that has ended is waited for, too"
+    EnvironmentVariable(UV_HOOK_VARIABLE, "0", _TRIAL_PROCESSES, "else workers of `uv run` first build an environment"),
+    EnvironmentVariable(
+        "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "1", _TRIAL_PROCESSES, "a trial without GPU must see none"
     ),
-    Variable("RAY_worker_register_timeout_seconds", "600", _LOOPBACK, "longer than 60 s: a process imports Ray first"),
-    Variable("RAY_agent_register_timeout_ms", "600000", _LOOPBACK, "longer than 30 s, the same"),
-    Variable("RAY_health_check_timeout_ms", "60000", _LOOPBACK, "longer than 10 s: a starved node answers late"),
-    Variable("RAY_health_check_failure_threshold", "3", _LOOPBACK, "a killed one refuses at once, every 3 s"),
-    Variable(
-        "RAY_task_events_report_interval_ms", "0", _OWN_RAY, "nobody asks it for the course of each call of a process"
+    EnvironmentVariable("RAY_USAGE_STATS_ENABLED", "0", _TRIAL_PROCESSES, "nothing is sent to anybody"),
+    *(
+        EnvironmentVariable(name, value, _LOOPBACK_PROCESSES, "all keep to 127.0.0.1")
+        for name, value in KEEP_LOOPBACK_VARIABLES.items()
     ),
-    Variable(
-        "RAY_prestart_worker_first_driver", "0", _OWN_RAY, "Tune takes none of the processes that would be started"
+    EnvironmentVariable(
+        "RAY_gcs_server_port_wait_time_s", "600", _LOOPBACK_PROCESSES, "a busy machine takes longer than 30 s"
     ),
-    Variable(
-        "RAY_JOB_STOP_WAIT_TIME_S", "120", _kinds(ProcessKind.LOCAL_NODE), "else Ray kills a stopped driver after 3 s"
+    EnvironmentVariable("RAY_gcs_rpc_server_connect_timeout_s", "600", _LOOPBACK_PROCESSES, "longer than 5 s"),
+    EnvironmentVariable(
+        RECONNECT_TIMEOUT_VARIABLE, "600", _OWN_RAY_PROCESSES, "whether it lives is watched, see study.sweep.driver"
     ),
-    Variable("RAY_JOB_STOP_WAIT_TIME_S", "60", _kinds(ProcessKind.NODE), "the same; MLflow shares no cores with it"),
-    Variable("RAY_AIR_NEW_OUTPUT", "0", _DRIVER, "its banner is printed whatever the verbosity"),
-    Variable("TUNE_DISABLE_AUTO_CALLBACK_LOGGERS", "1", _DRIVER, "the ledger is the log"),
-    Variable("TUNE_DISABLE_SIGINT_HANDLER", "1", _DRIVER, "stopping is the agenda's"),
-    Variable("TUNE_PRINT_ALL_TRIAL_ERRORS", "0", _DRIVER, "a failed trial's traceback goes into the study's folder"),
-    Variable("TUNE_GLOBAL_CHECKPOINT_S", "3600", _DRIVER, "nobody reads Tune's snapshots"),
-    Variable("TUNE_DISABLE_STRICT_METRIC_CHECKING", "1", _DRIVER, "Tune knows none of the metrics"),
-    Variable("TUNE_MAX_PENDING_TRIALS_PG", "10000", _DRIVER, "the searcher says how many trials there are at once"),
-    Variable(
-        "TUNE_FUNCTION_THREAD_TIMEOUT_S", "660", _kinds(ProcessKind.TRIAL), "longer than study.sweep.worker waits"
+    EnvironmentVariable(
+        "RAY_raylet_start_wait_time_s",
+        "60",
+        _OWN_RAY_PROCESSES,
+        "longer than 30 s; a node that has ended is waited for, too",
     ),
-    Variable(FILE_STORE_VARIABLE, "true", _kinds(ProcessKind.FUNCTION), "its own runs go into a folder of the trial's"),
-    Variable("MLFLOW_DISABLE_TELEMETRY", "true", _MLFLOW, "nothing is sent to anybody"),
-    Variable(
-        "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true", _MLFLOW_CLIENTS, "it prints two lines for each run that ends"
+    EnvironmentVariable(
+        "RAY_worker_register_timeout_seconds",
+        "600",
+        _LOOPBACK_PROCESSES,
+        "longer than 60 s: a process imports Ray first",
     ),
-    Variable(
-        "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false", _MLFLOW_CLIENTS, "its bars would cross the study's own lines"
+    EnvironmentVariable("RAY_agent_register_timeout_ms", "600000", _LOOPBACK_PROCESSES, "longer than 30 s, the same"),
+    EnvironmentVariable(
+        "RAY_health_check_timeout_ms", "60000", _LOOPBACK_PROCESSES, "longer than 10 s: a starved node answers late"
     ),
-    Variable("MLFLOW_SQLALCHEMYSTORE_POOL_RECYCLE", "1", _MLFLOW_CLIENTS, "a database may be made anew meanwhile"),
-    Variable(
-        "MLFLOW_UV_AUTO_DETECT", "false", _MLFLOW_CLIENTS, "else a model is given the uv.lock of the current folder"
+    EnvironmentVariable(
+        "RAY_health_check_failure_threshold", "3", _LOOPBACK_PROCESSES, "a killed one refuses at once, every 3 s"
     ),
-    Variable(
-        "MLFLOW_SERVER_ENABLE_JOB_EXECUTION", "false", _MLFLOW_SERVERS, "eight helper processes that nothing here uses"
+    EnvironmentVariable(
+        "RAY_task_events_report_interval_ms",
+        "0",
+        _OWN_RAY_PROCESSES,
+        "nobody asks it for the course of each call of a process",
+    ),
+    EnvironmentVariable(
+        "RAY_prestart_worker_first_driver",
+        "0",
+        _OWN_RAY_PROCESSES,
+        "Tune takes none of the processes that would be started",
+    ),
+    EnvironmentVariable(
+        "RAY_JOB_STOP_WAIT_TIME_S",
+        "120",
+        _process_kinds(ProcessKind.LOCAL_NODE),
+        "else Ray kills a stopped driver after 3 s",
+    ),
+    EnvironmentVariable(
+        "RAY_JOB_STOP_WAIT_TIME_S", "60", _process_kinds(ProcessKind.NODE), "the same; MLflow shares no cores with it"
+    ),
+    EnvironmentVariable("RAY_AIR_NEW_OUTPUT", "0", _DRIVER_PROCESSES, "its banner is printed whatever the verbosity"),
+    EnvironmentVariable("TUNE_DISABLE_AUTO_CALLBACK_LOGGERS", "1", _DRIVER_PROCESSES, "the ledger is the log"),
+    EnvironmentVariable("TUNE_DISABLE_SIGINT_HANDLER", "1", _DRIVER_PROCESSES, "stopping is the agenda's"),
+    EnvironmentVariable(
+        "TUNE_PRINT_ALL_TRIAL_ERRORS", "0", _DRIVER_PROCESSES, "a failed trial's traceback goes into the study's folder"
+    ),
+    EnvironmentVariable("TUNE_GLOBAL_CHECKPOINT_S", "3600", _DRIVER_PROCESSES, "nobody reads Tune's snapshots"),
+    EnvironmentVariable(
+        "TUNE_DISABLE_STRICT_METRIC_CHECKING", "1", _DRIVER_PROCESSES, "Tune knows none of the metrics"
+    ),
+    EnvironmentVariable(
+        "TUNE_MAX_PENDING_TRIALS_PG", "10000", _DRIVER_PROCESSES, "the searcher says how many trials there are at once"
+    ),
+    EnvironmentVariable(
+        "TUNE_FUNCTION_THREAD_TIMEOUT_S",
+        "660",
+        _process_kinds(ProcessKind.TRIAL),
+        "longer than study.sweep.worker waits",
+    ),
+    EnvironmentVariable(
+        FILE_STORE_VARIABLE,
+        "true",
+        _process_kinds(ProcessKind.FUNCTION),
+        "its own runs go into a folder of the trial's",
+    ),
+    EnvironmentVariable("MLFLOW_DISABLE_TELEMETRY", "true", _MLFLOW_PROCESSES, "nothing is sent to anybody"),
+    EnvironmentVariable(
+        "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT",
+        "true",
+        _MLFLOW_CLIENT_PROCESSES,
+        "it prints two lines for each run that ends",
+    ),
+    EnvironmentVariable(
+        "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR",
+        "false",
+        _MLFLOW_CLIENT_PROCESSES,
+        "its bars would cross the study's own lines",
+    ),
+    EnvironmentVariable(
+        "MLFLOW_SQLALCHEMYSTORE_POOL_RECYCLE", "1", _MLFLOW_CLIENT_PROCESSES, "a database may be made anew meanwhile"
+    ),
+    EnvironmentVariable(
+        "MLFLOW_UV_AUTO_DETECT",
+        "false",
+        _MLFLOW_CLIENT_PROCESSES,
+        "else a model is given the uv.lock of the current folder",
+    ),
+    EnvironmentVariable(
+        "MLFLOW_SERVER_ENABLE_JOB_EXECUTION",
+        "false",
+        _MLFLOW_SERVER_PROCESSES,
+        "eight helper processes that nothing here uses",
     ),
 )
 

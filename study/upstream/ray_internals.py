@@ -24,8 +24,8 @@ from typing import Any, TypeVar
 from study.upstream.environment import KEEP_LOOPBACK_VARIABLES
 
 DASHBOARD_NODES_PATH = "/nodes?view=summary&nocache=1"
-"""Path at which the head's dashboard answers with its nodes, see `study.cluster.head`; its cache would give the answer
-to the question before."""
+"""Path at which the head's dashboard answers with its nodes, see `study.cluster.dashboard`; its cache would give
+the answer to the question before."""
 
 DASHBOARD_LOG_FILE_PATH = "/api/v0/logs/file"
 """Path at which the head's dashboard serves a file below a node's logs to whoever has the token; it follows links."""

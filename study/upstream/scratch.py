@@ -36,13 +36,13 @@ CLEAN_UP_TIMEOUT_S, KILL_TIMEOUT_S = 6.0, 10.0
 @contextmanager
 def make_scratch_folder(prefix: str, place: str | None = None) -> Iterator[Path]:
     """Yield an empty folder of mode 0700 with `LOCK_FILE` in it, and remove it after the block; see also
-    `remove_left_scratch_folders`.
+    `remove_abandoned_scratch_folders`.
 
     Args:
         prefix: `RUN_FOLDER_PREFIX` or `TRIAL_FOLDER_PREFIX`.
         place: in which it is made; None: the system's temporary folder.
     """
-    remove_left_scratch_folders()
+    remove_abandoned_scratch_folders()
     folder, held = _make_locked_scratch_folder(prefix, place)
     with held:
         try:
@@ -51,7 +51,7 @@ def make_scratch_folder(prefix: str, place: str | None = None) -> Iterator[Path]
             _remove_scratch_folder(folder)
 
 
-def remove_left_scratch_folders() -> list[Path]:
+def remove_abandoned_scratch_folders() -> list[Path]:
     """Remove what killed processes of this user left in `writable_folders.temporary_folders`; return the folders.
 
     Processes that were to live and die with such a folder are ended. The system releases the lock of a process when it
@@ -65,7 +65,7 @@ def remove_left_scratch_folders() -> list[Path]:
         for prefix in (RUN_FOLDER_PREFIX, TRIAL_FOLDER_PREFIX)
         for path in Path(place).glob(f"{prefix}*")
     ]
-    return [path for path in found if _remove_if_left(path)]
+    return [path for path in found if _remove_if_abandoned(path)]
 
 
 def _make_locked_scratch_folder(prefix: str, place: str | None) -> tuple[Path, IO[str]]:
@@ -78,7 +78,7 @@ def _make_locked_scratch_folder(prefix: str, place: str | None) -> tuple[Path, I
                 return folder, held
 
 
-def _remove_if_left(folder: Path) -> bool:
+def _remove_if_abandoned(folder: Path) -> bool:
     """Remove a folder that a killed process left, and return True; leave all others, as those in use."""
     with suppress(OSError):
         if folder.is_symlink() or folder.stat().st_uid != os.getuid():

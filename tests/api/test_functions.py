@@ -11,7 +11,7 @@ from pages import GUIDE, blocks
 import study
 from study.api import run_study
 from study.api.run_study import build_function_study, function_reference, to_domain
-from study.commands import own_functions as functions
+from study.commands import training_functions as functions
 from study.home.folder import Home
 from study.spec import StudySpec
 from study.training.function_loading import PICKLE_PREFIX, load_function
@@ -87,7 +87,7 @@ def test_the_study_has_all_that_was_given() -> None:
         own_functions.train, fixed={"batch": 32}, baseline={"rate": 0.5}, assignments=["search.trials=7"]
     )
     assert content is None
-    assert (spec.name, spec.epochs, spec.trials, spec.metric) == ("mine", 3, 7, "val/accuracy")
+    assert (spec.name, spec.epochs, spec.n_configurations, spec.metric) == ("mine", 3, 7, "val/accuracy")
     assert spec.search.baseline == {"method.rate": 0.5}
     assert spec.base["method"]["batch"] == 32
 
@@ -207,8 +207,8 @@ def test_a_pickled_function_is_in_its_studys_folder_and_goes_to_studies_made_fro
     folder = home.create_study(spec, functions.check_and_pickle_function(home, spec, content))
     assert (folder.path / "function.pkl").stat().st_mode & 0o777 == 0o600
     assert functions.check_and_pickle_function(home, spec) == content
-    assert spec.function is not None
-    assert spec.function.startswith(PICKLE_PREFIX)
+    assert spec.training_function is not None
+    assert spec.training_function.startswith(PICKLE_PREFIX)
     first = next(functions.build_function_trial(home, spec, "cpu").train_epochs())
     assert first["val/accuracy"] == 0.35
     with pytest.raises(study.UserError, match=r"no study in .* has this function, which was defined in a notebook"):

@@ -48,7 +48,7 @@ def told(what: str, files: list[Path]) -> str:
     from study.data import cache
 
     began = time.perf_counter()
-    stamp = cache.hash_content(files)
+    stamp = cache.hash_file_or_folder(files)
     print(f"{what:<17} {time.perf_counter() - began:6.3f} s")
     return stamp
 

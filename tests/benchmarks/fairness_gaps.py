@@ -52,7 +52,7 @@ GAPS = {
     "positives": "demographic_parity",
 }
 OURS = "WCL (E_d)"
-TABLE = published.load_table("wcl-table3")
+TABLE = published.load_published_table("wcl-table3")
 
 Figures = dict[str, float]
 Trials = Mapping[tuple[str, str, str], Mapping[int, Sequence[Figures]]]

@@ -159,7 +159,7 @@ def table(name: str, rows: Sequence[str], variant: Variant, splits: int, epochs:
     """Print a line per row as it is measured."""
     head = f"{'':<10} {'accuracy':>13} {'paper':>6} {'off':>6}  {'acc. parity':>15} {'Eq. 6 gap':>15} {'paper':>6}"
     print(f"{head}  {'online probe':>13}")
-    paper = published.load_table("wcl-table3")
+    paper = published.load_published_table("wcl-table3")
     for row in rows:
         started = time.perf_counter()
         found = [best(name, row, variant, seed, epochs) for seed in range(splits)]

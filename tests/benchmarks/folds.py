@@ -39,7 +39,7 @@ from study.data.dataset import Split
 from study.data.folds import select_fold
 from study.spec import load_study
 from study.sweep.joined_folds import bootstrap_strata
-from study.training.counts import CellStatistics, kinds_of_cells
+from study.training.cell_statistics import CellStatistics, kinds_of_cells
 from study.training.trial import Trial
 
 FILE = Path(__file__).with_suffix(".jsonl")

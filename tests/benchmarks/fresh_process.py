@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from study.sweep import job_course
+from study.sweep import job_execution
 from study.sweep.fresh_process import run_job_in_fresh_process
 from study.sweep.job_payload import JobPayload, JobReport
 from study.training.config import TrainOptions, TrialConfig
@@ -40,9 +40,13 @@ def job(folder: Path, device: str) -> JobPayload:
     method = {"name": "own_function", "function": "an_empty_function:empty", "device": device}
     config = TrialConfig({"name": "none"}, {"name": "none"}, method, TrainOptions(epochs=1))
     gpu = 1.0 if device == "cuda" else 0.0
-    where = {"checkpoint": folder / "state", "output": folder / "output", "own_runs": folder / "own_runs"}
+    where = {
+        "checkpoint_file": folder / "state",
+        "output_file": folder / "output",
+        "mlflow_folder": folder / "own_runs",
+    }
     rest: dict[str, Any] = {
-        "model": None,
+        "model_file": None,
         "objective_json": None,
         "function": str(folder),
         "required_metrics": ("val/accuracy",),
@@ -50,14 +54,14 @@ def job(folder: Path, device: str) -> JobPayload:
     return JobPayload(
         kind="train",
         trial=0,
-        run=0,
-        reported_epochs=0,
+        n_earlier_starts=0,
+        n_reported_epochs=0,
         sections_json=json.dumps(config.to_document()),
         device=device,
-        gpu=gpu,
-        alone=False,
-        whole=True,
-        fresh=True,
+        gpu_share=gpu,
+        gets_gpu_alone=False,
+        has_whole_gpu=True,
+        in_fresh_process=True,
         **where,  # type: ignore[arg-type]
         **rest,
     )
@@ -66,9 +70,9 @@ def job(folder: Path, device: str) -> JobPayload:
 def in_this_process(given: JobPayload) -> None:
     """As trials run that share one."""
     config = TrialConfig.from_document(json.loads(given.sections_json))
-    job_course.prepare_process(given, config)
+    job_execution.prepare_process(given, config)
     trial = FunctionTrial(config, str(given.function), given.required_metrics, given.device)
-    job_course.run_trial_job(lambda: trial, given, hear_nothing)
+    job_execution.run_trial_job(lambda: trial, given, hear_nothing)
     trial.unload_function()
 
 

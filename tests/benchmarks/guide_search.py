@@ -27,7 +27,7 @@ WITHOUT = {
     "SIMILAR_QUESTION_WEIGHT": 0.0,
     "SECTION_WEIGHT": 0.0,
     "EVERYDAY_WORD_FACTOR": 0.0,
-    "LATE_PASSAGE_FACTOR": 1.0,
+    "LOW_PRIORITY_FACTOR": 1.0,
     "RARITY_POWER": 0.0,
 }
 """The value of each weight with which it counts nothing."""
@@ -85,7 +85,7 @@ def answering_places(ranked: dict[str, list[guide.Passage]], lines: Sequence[int
 def shown_texts(question: str, found: list[guide.Passage], lines: Sequence[int]) -> list[str]:
     """Return heading and excerpt of each section that is shown; none where no passage was found."""
     return [
-        f"{best.guide_section.heading}\n{guide.passage_excerpt(best, question.split(), found, most)}"
+        f"{best.guide_section.heading}\n{guide.passage_with_context(best, question.split(), found, most)}"
         for best, most in zip(guide.first_passage_of_sections(found), lines, strict=False)
     ]
 

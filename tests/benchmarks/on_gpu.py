@@ -182,7 +182,7 @@ def cells(there: There) -> Iterator[str]:
         of = [one for job, one in there if (job.row, job.column) == (row, column) and "seconds" in one]
         if not of:
             continue
-        table = published.load_table("fairkl-table12" if there[0][0].part == "table12" else "fairkl-table8")
+        table = published.load_published_table("fairkl-table12" if there[0][0].part == "table12" else "fairkl-table8")
         labels = [line.label for line in table.columns]
         printed = table.printed_cell(row, column).printed if column in labels else ""
         ours = [spread([100 * one[metric] for one in of if metric in one]) for metric in metrics]

@@ -64,7 +64,7 @@ def study(trials: int, reports: int, seconds: float, tracking: str, slots: int, 
             extra = {f"train/figure_{number}": 0.5 for number in range(METRICS - 1)}
             worker.report_metrics({"val/accuracy": value(config, report), **extra}, report)
 
-    own_ray.run_job = job  # type: ignore[assignment]
+    own_ray.run_job_in_ray_worker = job  # type: ignore[assignment]
     space = ", ".join(f"{key}: {{low: {low}, high: {high}}}" for key, (low, high) in SPACE.items())
     given = [f"search.space={{{space}}}", f"search.trials={trials}", "search.baseline=null", "search.confirm={top: 0}"]
     given.append("search.sampler=tpe")

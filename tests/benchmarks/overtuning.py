@@ -42,7 +42,7 @@ from study import data
 from study.data import Dataset
 from study.spec import StudySpec, load_study
 from study.spec.configuration import are_same_configuration
-from study.training.counts import CellStatistics
+from study.training.cell_statistics import CellStatistics
 from study.training.standard_errors import binomial_error
 from study.training.trial import Trial
 

@@ -9,8 +9,8 @@ without the bias among the inputs. Each is fitted on four of five folds in turn;
 folds together, or of one fold. Regret is in points of accuracy over all cells, and of recall of the worst class, on
 6,000 new rows that have each pair of class and bias class as often.
 
-Printed are the mean regrets by each metric and by each `CLASS_PRIOR_SAMPLES` of `study.training.counts`, and what a
-search loses whose configurations run on one fold each, in turn, and whose best 3 or 5 are judged on all folds.
+Printed are the mean regrets by each metric and by each `CLASS_PRIOR_SAMPLES` of `study.training.cell_statistics`, and
+what a search loses whose configurations run on one fold each, in turn, and whose best 3 or 5 are judged on all folds.
 """
 
 import argparse
@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
 from study.data import Facts
-from study.training.counts import CellStatistics, kinds_of_cells
+from study.training.cell_statistics import CellStatistics, kinds_of_cells
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.int64]
@@ -169,7 +169,7 @@ def values(of: Fitted, rows: NDArray[np.bool_]) -> Iterator[tuple[str, Array]]:
     losses = [of.cells(one, rows, is_loss=True) for one in of.losses]
     accuracies = [of.cells(one, rows, is_loss=False) for one in of.right]
     for shrinkage in SHRINKAGES:
-        with patch("study.training.counts.CLASS_PRIOR_SAMPLES", shrinkage):
+        with patch("study.training.cell_statistics.CLASS_PRIOR_SAMPLES", shrinkage):
             name = f"class shrinkage {shrinkage:g}" if shrinkage < 1e9 else "no effect of classes"
             for word, cells in (("log loss", losses), ("accuracy", accuracies)):
                 anew = [CellStatistics(one.sums, one.samples, one.kind_of_cell, one.squares) for one in cells]

@@ -151,7 +151,9 @@ def main() -> None:
     parser.add_argument("--causes", type=Path, default=causes.FILE)
     given = parser.parse_args()
     home, named = Home(given.home), dict(text.split("=") for text in given.studies)
-    tables = [name for name in published.table_names() if name in shipped_study_files() and declared_readings(name)]
+    tables = [
+        name for name in published.published_table_names() if name in shipped_study_files() and declared_readings(name)
+    ]
     there = [measured(home, table, named.get(table)) for table in tables]
     text = "\n\n".join(page([one for one in there if one], given.causes))
     PAGE.write_text(f"{text}\n", encoding="utf-8")

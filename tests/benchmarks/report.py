@@ -111,7 +111,7 @@ def write(path: Path, trials: int, epochs: int) -> None:
     with open(path, "wb") as file:
         for event in events(trials, epochs):
             line = chain.complete_line(encode_entry(event))
-            chain.accepts(line)
+            chain.advance_if_next(line)
             file.write(line)
 
 
@@ -130,7 +130,7 @@ def read_back(runs: int, epochs: int, trials: int) -> None:
 
     from study.home.folder import Home
     from study.home.record import StudyRecord
-    from study.tracking.writer import LedgerToMlflowWriter
+    from study.tracking.ledger_to_mlflow import LedgerToMlflowWriter
 
     os.environ.pop("MLFLOW_TRACKING_URI", None)
     with tempfile.TemporaryDirectory() as path:

@@ -49,7 +49,7 @@ from study.data.dataset import Dataset, Facts, Split
 from study.spec import StudySpec, load_study
 from study.sweep.search_stage import UntriedSuggestions
 from study.training import metrics
-from study.training.counts import CellStatistics, PredictionCounts, kinds_of_cells
+from study.training.cell_statistics import CellStatistics, PredictionCounts, kinds_of_cells
 from study.training.diverged import DivergedError
 from study.training.trial import Trial
 

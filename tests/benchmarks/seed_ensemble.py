@@ -35,7 +35,7 @@ from study.data.folds import select_fold
 from study.spec import load_study
 from study.training import features
 from study.training.config import TrialConfig
-from study.training.ensemble import mean_log_probabilities
+from study.training.ensemble_probabilities import mean_log_probabilities
 from study.training.metrics import compute_metrics
 from study.training.trial import Trial
 

@@ -74,7 +74,7 @@ def follow(home: Home, trials: int, rate: float) -> str:
 
 def measure(home: Home, where: str, trials: int, reports: int) -> str:
     """One row of the table."""
-    from study.tracking.writer import LedgerToMlflowWriter
+    from study.tracking.ledger_to_mlflow import LedgerToMlflowWriter
 
     spec = quickstart(f"train.epochs={reports}", "search.early_stopping={}", f"name=drain-{trials}-{reports}")
     folder = make(home, spec, trials, reports)

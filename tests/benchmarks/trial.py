@@ -100,7 +100,7 @@ def plain(network: str, of: Dataset) -> float:
     """Images a second of the plain way, in its second epoch."""
     torch.manual_seed(0)
     options = config(network)
-    encoder = models.build_encoder(options.model, of.facts).to(DEVICE)
+    encoder = models.build_encoder_without_head(options.model, of.facts).to(DEVICE)
     probe = nn.Linear(encoder.features, of.facts.classes).to(DEVICE)
     optimizer, beside = torch.optim.Adam(encoder.parameters()), torch.optim.Adam(probe.parameters())
     workers = (os.cpu_count() or 1) if CUDA else 1
@@ -134,7 +134,7 @@ def ours(network: str, of: Dataset, **train: Any) -> dict[str, float]:
 
 def multiply_adds(network: str, of: Dataset) -> float:
     """Of one image forward."""
-    encoder = models.build_encoder(config(network).model, of.facts).eval()
+    encoder = models.build_encoder_without_head(config(network).model, of.facts).eval()
     count = 0
 
     def add(module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:

@@ -11,7 +11,7 @@ from answers import answer
 from elsewhere import SPEC, THERE, URL, Jobs, as_it_is_there, replaced
 from helpers import quickstart
 
-from study.commands import on_cluster
+from study.commands import remote_studies
 from study.commands.export_configurations import export_best
 from study.commands.final_training import final_training_spec
 from study.errors import StudyNotFoundError, StudyStoppedError, UserError
@@ -221,7 +221,7 @@ def test_a_training_that_is_there_goes_on_with_its_seeds(
     cluster: type[Jobs], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     trained = Home(tmp_path / "elsewhere").create_study(final_training_spec(quickstart(), [6, 7], "mine"))
-    monkeypatch.setattr(on_cluster, "fetch_local_copy", lambda jobs, name: trained)
+    monkeypatch.setattr(remote_studies, "fetch_local_copy", lambda jobs, name: trained)
     assert typed("train", "quickstart", "--name", "mine", *THERE)[0] == 0
     command = cluster.started[-1][1]
     assert command[command.index("--seeds") + 1] == "6,7"

@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 from serving import Silent, serving
 
-from study.cluster.head import ClusterHead, RemoteFileNotFoundError
+from study.cluster.dashboard import ClusterDashboard, RemoteFileNotFoundError
 from study.upstream import ray_internals
 
 HELD = {"empty": b"", "whole": b"a file"}
@@ -16,7 +16,7 @@ HELD = {"empty": b"", "whole": b"a file"}
 
 
 @pytest.fixture
-def head(monkeypatch: pytest.MonkeyPatch) -> Iterator[ClusterHead]:
+def head(monkeypatch: pytest.MonkeyPatch) -> Iterator[ClusterDashboard]:
     monkeypatch.delenv("RAY_AUTH_MODE", raising=False)
 
     class Dashboard(Silent):
@@ -30,11 +30,11 @@ def head(monkeypatch: pytest.MonkeyPatch) -> Iterator[ClusterHead]:
             self.tell(body)
 
     with serving(Dashboard) as address:
-        yield ClusterHead(address)
+        yield ClusterDashboard(address)
 
 
 @pytest.mark.slow
-def test_of_an_empty_answer_the_list_of_files_is_asked(head: ClusterHead) -> None:
+def test_of_an_empty_answer_the_list_of_files_is_asked(head: ClusterDashboard) -> None:
     with pytest.raises(RemoteFileNotFoundError), closing(head.read_log_file("node", "missing")) as blocks:
         next(blocks)
     assert b"".join(head.read_log_file("node", "empty")) == b""

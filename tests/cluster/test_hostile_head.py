@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from serving import Silent, serving
 
-from study.commands.on_cluster import RemoteStudies
+from study.commands.remote_studies import RemoteStudies
 from study.errors import UserError
 from study.home.folder import HOME_FORMAT_VERSION, Home
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from study.cluster.head import summarise_nodes
+from study.cluster.dashboard import summarise_nodes
 
 CPUS = "1.0/1.0 CPU (1.0 used of 1.0 reserved in placement groups)\n0B/13.54GiB memory\n0B/5.80GiB object_store_memory"
 IDLE = "0.0/1.0 CPU\n0B/13.02GiB memory\n0B/5.58GiB object_store_memory"

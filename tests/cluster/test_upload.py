@@ -23,7 +23,7 @@ def test_the_code_the_study_files_and_the_study_and_nothing_else() -> None:
     assert names == {"study", "search_spaces", SUBMITTED_STUDY_FILE}
     assert suffixes == {".py", ".yaml", ".j2"}
     assert not hidden
-    assert (again.hash, again.trials) == (spec.hash, 7)
+    assert (again.hash, again.n_configurations) == (spec.hash, 7)
     assert files > 200
     assert taken < 5_000_000
     assert not folder.exists()

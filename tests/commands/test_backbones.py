@@ -12,7 +12,7 @@ from helpers import quickstart, record
 from serving import Silent, serving
 
 from study.cli import app
-from study.commands import backbones
+from study.commands import network_weights
 from study.commands.plan import plan_study
 from study.driver import run
 from study.errors import UserError
@@ -38,7 +38,7 @@ def url(tmp_path: Path) -> Iterator[str]:
 
 
 def test_every_architecture_has_weights_whose_file_can_be_checked(root: Path) -> None:
-    rows = backbones.list_weights()
+    rows = network_weights.list_weights()
     assert {row.architecture for row in rows} == {
         *published_weights.PACKAGED_WEIGHTS,
         *published_weights.list_architectures(),
@@ -46,12 +46,12 @@ def test_every_architecture_has_weights_whose_file_can_be_checked(root: Path) ->
     assert len({row.architecture for row in rows if row.default}) == sum(row.default for row in rows)
     assert not any(row.there for row in rows if row.architecture not in published_weights.PACKAGED_WEIGHTS)
     for row in rows:
-        source = published_weights.find_weights(row.architecture, row.weights).source
+        source = published_weights.find_published_weights(row.architecture, row.weights).source
         assert source.sha256 is not None
         assert len(source.sha256) >= 8
         option = "" if row.default else f" --weights {row.weights}"
         assert source.command == f"study models prepare {row.architecture}{option}"
-    shown = backbones.weights_table(rows)
+    shown = network_weights.weights_table(rows)
     assert "\nresnet50             IMAGENET1K_V2        98    224      1  missing" in shown
     assert str(in_data_folder(root)) in shown
 
@@ -66,15 +66,15 @@ def test_prepare_fetches_once_checks_and_says_what_to_write(
     place = in_data_folder(root) / file.name
     assert place.read_bytes() == file.read_bytes()
     file.unlink()
-    assert backbones.prepare_weights(SMALL).path == str(place)
+    assert network_weights.prepare_weights(SMALL).path == str(place)
     place.write_bytes(b"other")
     with pytest.raises(
         UserError, match=rf"not the file, or damaged\. Remove it, then run `study models prepare {SMALL}`"
     ):
-        backbones.prepare_weights(SMALL)
+        network_weights.prepare_weights(SMALL)
     place.unlink()
     with pytest.raises(UserError, match=f"404 File not found. Try again, or put that file at {place} yourself"):
-        backbones.prepare_weights(SMALL)
+        network_weights.prepare_weights(SMALL)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_prepare_fetches_once_checks_and_says_what_to_write(
 )
 def test_what_is_not_published_is_refused(root: Path, network: str, weights: str, message: str) -> None:
     with pytest.raises(UserError, match=message):
-        backbones.prepare_weights(network, weights)
+        network_weights.prepare_weights(network, weights)
 
 
 def begins(*more: str) -> StudySpec:

@@ -7,7 +7,7 @@ from helpers import Told, quickstart, record
 
 from study.analysis.report import result_sentences
 from study.cluster.job_client import DriverJob
-from study.commands import on_cluster as there
+from study.commands import remote_studies as there
 from study.commands.progress import StudyProgress
 from study.commands.status import StudyStatus
 from study.ranking import Results

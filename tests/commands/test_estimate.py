@@ -119,8 +119,8 @@ def test_on_a_busy_machine_trials_at_once_are_slower_than_one_alone() -> None:
     assert pace.slowdown(1.0, 2, 2.0) == pytest.approx(3.0 / 2.5)
     assert pace.slowdown(1.0, 2, 64.0) == 1.0
     assert cost.EpochPace(1.0, "by hand", ()).slowdown(1.0, 2, 2.0) == 1.0
-    assert pace.slowdown_of_one(2.0) == 2.5
-    assert pace.slowdown_of_one(64.0) == 1.0
+    assert pace.slowdown_of_single_process(2.0) == 2.5
+    assert pace.slowdown_of_single_process(64.0) == 1.0
 
 
 def test_a_start_takes_longer_on_a_busy_machine() -> None:

@@ -13,7 +13,7 @@ from study.analysis.report.page import page_to_markdown
 from study.analysis.report.result_sentences import ResultParameters, lead_statements
 from study.analysis.report.sections import build_report_page
 from study.commands.export_configurations import export_best
-from study.commands.final_training import default_seeds, final_training_spec
+from study.commands.final_training import default_final_seeds, final_training_spec
 from study.commands.plan import plan_study, plan_text
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
@@ -84,7 +84,7 @@ def test_what_a_study_of_large_seeds_exports_can_be_trained(tmp_path: Path) -> N
     folder = Home(tmp_path / "home").create_study(spec)
     write_ledger(folder.ledger_file, Told("search", [0.6], params=PARAMS[2], seed=3735928559))
     export_best(folder, Results(spec, StudyRecord.load(folder.ledger_file)), tmp_path / "best.yaml")
-    seeds = default_seeds(Home(tmp_path / "home"), best := load_study(str(tmp_path / "best.yaml")))
+    seeds = default_final_seeds(Home(tmp_path / "home"), best := load_study(str(tmp_path / "best.yaml")))
     assert final_training_spec(best, seeds).final_seeds == (3735928563, 3735928564, 3735928565)
 
 

@@ -79,7 +79,7 @@ def test_where_fewer_are_complete_than_are_usually_confirmed_all_are(tmp_path: P
     results = Results.load(folder)
     complete = len(results.ranked_by_search_value)
     assert 0 < complete < extend_study.DEFAULT_TOP
-    assert extend_study.confirm_event(results, None, None, False).top == complete
+    assert extend_study.make_confirm_event(results, None, None, False).top == complete
 
 
 def test_the_hours_after_a_drivers_death_are_nobodys_work(tmp_path: Path) -> None:
@@ -168,7 +168,7 @@ def test_more_trials_count_from_those_that_there_are_once_a_user_ended_the_searc
 
 def test_a_grid_that_was_ended_goes_on_to_its_last_cell_and_no_further(tmp_path: Path) -> None:
     folder = ended_by_a_user(tmp_path, GRID, dies=False)
-    assert extend_study.add_trials(folder, GRID, "+100").extended_n_configurations == GRID.trials
+    assert extend_study.add_trials(folder, GRID, "+100").extended_n_configurations == GRID.n_configurations
     record = Course(folder.ledger_file, GRID).play().record
     searched_values = [trial.params["method.lambda"] for trial in record.trials_of_stages("search")]
     assert sorted(searched_values) == [0.1, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0]

@@ -14,7 +14,7 @@ from study.analysis.statistics.compare_studies import printed_comparison
 from study.commands.final_training import (
     compare_with_baseline_training,
     create_or_extend,
-    default_seeds,
+    default_final_seeds,
     export_baseline_spec,
     final_training_spec,
     is_baseline_training,
@@ -35,7 +35,7 @@ from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
 from study.ranking import Results, summary
-from study.spec.configuration import EXPORT_FORMAT, configuration_digest
+from study.spec.configuration import EXPORT_FORMAT_VERSION, configuration_digest
 
 SPEC = quickstart()
 
@@ -84,12 +84,14 @@ def test_with_folds_nobody_asked_for_the_validation_split() -> None:
     """So its card names no change, and the file in its folder is as it was exported."""
     folds = quickstart("data.folds=3", "data.val=biased")
     exported = replace(
-        folds, origin={"format": EXPORT_FORMAT, "study": "mine", "digest": configuration_digest(folds.base)}
+        folds, origin={"format": EXPORT_FORMAT_VERSION, "study": "mine", "digest": configuration_digest(folds.base)}
     )
     final = final_training_spec(exported, [0])
     assert final.base["train"]["with_val"]
     assert final.origin == {**exported.origin, "digest": configuration_digest(final.base)}
-    changed = replace(exported, origin={"format": EXPORT_FORMAT, "study": "mine", "changed": ["train.epochs=3"]})
+    changed = replace(
+        exported, origin={"format": EXPORT_FORMAT_VERSION, "study": "mine", "changed": ["train.epochs=3"]}
+    )
     assert final_training_spec(changed, [0]).origin == changed.origin
 
 
@@ -98,17 +100,17 @@ def test_with_folds_nobody_asked_for_the_validation_split() -> None:
     [(None, [0, 1, 2]), ({"study": "mine"}, [0, 1, 2]), ({"study": "mine", "unused_seed": 6}, [6, 7, 8])],
 )
 def test_without_seeds_it_takes_three_that_the_study_did_not_use(home: Home, origin: Any, seeds: list[int]) -> None:
-    assert default_seeds(home, replace(SPEC, origin=origin)) == seeds
+    assert default_final_seeds(home, replace(SPEC, origin=origin)) == seeds
 
 
 def test_seeds_that_the_study_used_since_are_not_taken(home: Home) -> None:
     folder = home.create_study(replace(SPEC, name="mine"))
     write_ledger(folder.ledger_file, Told("baseline", [0.5], seed=0), Told("confirm", [0.5], seed=11, repeats=0))
     identity = StudyRecord.load(folder.ledger_file).id
-    assert default_seeds(home, replace(SPEC, origin={"study": "mine", "unused_seed": 4})) == [12, 13, 14]
-    assert default_seeds(home, replace(SPEC, origin={"study": "mine", "study_id": identity})) == [12, 13, 14]
+    assert default_final_seeds(home, replace(SPEC, origin={"study": "mine", "unused_seed": 4})) == [12, 13, 14]
+    assert default_final_seeds(home, replace(SPEC, origin={"study": "mine", "study_id": identity})) == [12, 13, 14]
     deleted = {"study": "mine", "study_id": "0" * 32, "unused_seed": 4}  # another study has its name now
-    assert default_seeds(home, replace(SPEC, origin=deleted)) == [4, 5, 6]
+    assert default_final_seeds(home, replace(SPEC, origin=deleted)) == [4, 5, 6]
 
 
 def test_without_seeds_it_goes_on_with_a_training_that_is_there_or_takes_the_seeds_of_what_it_is_compared_with(
@@ -116,15 +118,15 @@ def test_without_seeds_it_goes_on_with_a_training_that_is_there_or_takes_the_see
 ) -> None:
     best = replace(SPEC, origin={"study": "mine", "study_id": "1" * 32, "unused_seed": 4})
     baseline = replace(best, origin={**(best.origin or {}), "baseline": True})
-    assert default_seeds(home, best) == [4, 5, 6]
+    assert default_final_seeds(home, best) == [4, 5, 6]
     home.create_study(final_training_spec(best, [0, 8]))
-    assert default_seeds(home, best) == [0, 8], "it goes on, whatever its seeds are"
-    assert default_seeds(home, baseline) == [4, 5, 6], "the search may have seen seed 0"
+    assert default_final_seeds(home, best) == [0, 8], "it goes on, whatever its seeds are"
+    assert default_final_seeds(home, baseline) == [4, 5, 6], "the search may have seen seed 0"
     home.create_study(final_training_spec(best, [8, 9], "second"))
-    assert default_seeds(home, baseline) == [8, 9]
-    assert default_seeds(home, replace(baseline, base=quickstart("train.epochs=11").base)) == [4, 5, 6]
+    assert default_final_seeds(home, baseline) == [8, 9]
+    assert default_final_seeds(home, replace(baseline, base=quickstart("train.epochs=11").base)) == [4, 5, 6]
     for other in ({"study": "other", "unused_seed": 7}, {"study": "mine", "study_id": "2" * 32, "unused_seed": 7}):
-        assert default_seeds(home, replace(best, origin=other), "third") == [7, 8, 9]
+        assert default_final_seeds(home, replace(best, origin=other), "third") == [7, 8, 9]
 
 
 def test_what_is_fitted_at_once_takes_one_seed_and_leaves_the_baseline_three(home: Home) -> None:
@@ -133,11 +135,11 @@ def test_what_is_fitted_at_once_takes_one_seed_and_leaves_the_baseline_three(hom
     baseline = replace(one_epoch, origin={**origin, "baseline": True})
     method = {"name": "reference", "model": "logistic_regression"}
     fitted = replace(one_epoch, base={**one_epoch.base, "method": method}, origin=origin)
-    assert default_seeds(home, fitted) == [4]
+    assert default_final_seeds(home, fitted) == [4]
     home.create_study(final_training_spec(fitted, [4]))
-    assert default_seeds(home, baseline) == [4, 5, 6]
+    assert default_final_seeds(home, baseline) == [4, 5, 6]
     home.create_study(final_training_spec(baseline, [7, 8]))
-    assert default_seeds(home, fitted, "second") == [7], "the two can be compared on it"
+    assert default_final_seeds(home, fitted, "second") == [7], "the two can be compared on it"
 
 
 def test_the_baseline_of_a_file_takes_the_seeds_behind_those_of_its_study(home: Home) -> None:
@@ -145,7 +147,7 @@ def test_the_baseline_of_a_file_takes_the_seeds_behind_those_of_its_study(home: 
         home.create_study(SPEC).ledger_file, Told("baseline", [0.5], seed=0), Told("confirm", [0.5], seed=11, repeats=0)
     )
     for name in ("quickstart", str(home.find_study("quickstart").spec_file)):
-        assert default_seeds(home, export_baseline_spec(home, name)) == [12, 13, 14]
+        assert default_final_seeds(home, export_baseline_spec(home, name)) == [12, 13, 14]
 
 
 def test_it_is_named_after_the_study_that_found_it() -> None:

@@ -12,7 +12,7 @@ from study.commands.guide import (
     _read_everyday_words,
     first_passage_of_sections,
     guide_text,
-    passage_excerpt,
+    passage_with_context,
     read_pages,
     search_passages,
     split_passages,
@@ -85,7 +85,7 @@ def test_passages_of_equal_text_and_sections_of_equal_heading_are_told_apart() -
     ]
     assert len(set(every)) == 5
     assert len(first_passage_of_sections(search_passages(["equal"], every))) == 2
-    assert "First" not in passage_excerpt(every[4], ["equal"], search_passages(["equal"], every), 16)
+    assert "First" not in passage_with_context(every[4], ["equal"], search_passages(["equal"], every), 16)
 
 
 BESIDE = """# Page
@@ -220,11 +220,11 @@ Announced by a long list:
 def test_what_is_longer_than_its_lines_is_cut_and_what_announces_is_shown_with_what_it_announces() -> None:
     every = list(split_passages("page", LONG))
     (commands,) = (one for one in every if one.text.startswith("```"))
-    shown = passage_excerpt(commands, ["commands"], search_passages(["commands"], every), 5)
+    shown = passage_with_context(commands, ["commands"], search_passages(["commands"], every), 5)
     assert shown == "```sh\nstudy run commands\nstudy two\n...\n```"
-    assert passage_excerpt(every[0], ["words"], [every[0]], 2) == "Words before the commands."
-    assert passage_excerpt(every[2], ["announced"], [every[2]], 4) == "Announced by these:\n\n- one\n- two"
-    assert passage_excerpt(every[4], ["announced"], [every[4], every[-1]], 4).endswith("list:\n\n- 5")
+    assert passage_with_context(every[0], ["words"], [every[0]], 2) == "Words before the commands."
+    assert passage_with_context(every[2], ["announced"], [every[2]], 4) == "Announced by these:\n\n- one\n- two"
+    assert passage_with_context(every[4], ["announced"], [every[4], every[-1]], 4).endswith("list:\n\n- 5")
 
 
 @pytest.mark.slow

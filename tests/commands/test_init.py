@@ -19,7 +19,7 @@ from pictures import picture
 from PIL import Image
 
 from study import methods, models
-from study.commands import backbones
+from study.commands import network_weights
 from study.commands import single_trial as one_trial
 from study.commands.init import InitOptions, write_study_file
 from study.commands.init_answers import AnswerSource
@@ -46,7 +46,7 @@ def test_a_file_for_a_data_set_says_what_is_what_and_where_its_schema_is() -> No
     own = {"method.alpha", "method.lambda", "method.epsilon", "method.temperature"}
     assert spec.search.space.keys() == own | {"train.learning_rate"}
     assert spec.search.baseline == {"method.alpha": 1.0, "method.lambda": 0.0, "method.epsilon": 0.0}
-    assert (spec.metric, spec.trials) == ("val/shrunk_unbiased_log_loss", 24)
+    assert (spec.metric, spec.n_configurations) == ("val/shrunk_unbiased_log_loss", 24)
     assert spec.resources.gpu == 0
     assert spec.search.enqueue[0] == {
         "method.alpha": 0.0013,
@@ -70,7 +70,7 @@ def test_a_draft_tries_few_configurations_where_few_validation_samples_conflict(
         (of(data="people.csv", target="paid", bias="group"), 16),
     ):
         write_study_file(flags, None, True, nobody())
-        assert load_study("mine.yaml").trials == trials, flags
+        assert load_study("mine.yaml").n_configurations == trials, flags
 
 
 @pytest.mark.slow
@@ -85,7 +85,7 @@ def test_a_file_for_any_methods_can_be_planned_and_is_right_for_editors(gpu: boo
         spec = load_study("mine.yaml", profile="cpu" if gpu else "gpu")
         searched = spec.search.space.get("method.name")
         assert {spec.base["method"]["name"]} | set(searched.choices if searched else []) == set(chosen)
-        assert spec.trials == 5
+        assert spec.n_configurations == 5
         assert list(validator.iter_errors(read_study_file(path).values)) == []
 
 
@@ -182,7 +182,7 @@ def test_what_cannot_be_used_is_asked_again() -> None:
     assert said == ["not found", "the column 'image'", "no column 'kin'", "wren", "a small one from random weights"]
     assert told[-1].startswith("method: sup_con, as you said")
     spec = load_study("mine.yaml")
-    assert spec.trials == 3
+    assert spec.n_configurations == 3
     assert (spec.base["data"]["target"], spec.base["data"]["bias"]) == ("kind", "place")
 
 
@@ -215,7 +215,7 @@ def test_in_a_terminal_it_asks_and_without_one_it_does_not(folder: Path) -> None
     os.close(terminal)
     assert done.returncode == 0, done.stderr
     assert done.stdout.endswith("mine.yaml: what would run: study plan mine.yaml\n")
-    assert load_study("mine.yaml").trials == 7
+    assert load_study("mine.yaml").n_configurations == 7
     quiet = subprocess.run([*command, "--force"], stdin=subprocess.DEVNULL, **kept)  # type: ignore[call-overload]
     assert quiet.returncode == 2
     assert quiet.stderr.startswith("error: --data is missing")
@@ -366,7 +366,7 @@ def test_where_no_pretrained_network_is_here_init_says_how_to_get_one_and_asks_w
         fetched.append(name)
         raise UserError("no way out: put resnet18.pth there")
 
-    monkeypatch.setattr(backbones, "prepare_weights", fetch)
+    monkeypatch.setattr(network_weights, "prepare_weights", fetch)
     answers, told = {"none": "none", "fetch": "fetch"}, []
 
     def ask(question: str, default: str | None) -> str:
@@ -383,7 +383,10 @@ def test_where_no_pretrained_network_is_here_init_says_how_to_get_one_and_asks_w
 
 
 def test_a_file_of_weights_is_taken_for_the_network_that_it_fits(folder: Path) -> None:
-    torch.save(models.build_encoder({"name": "resnet18"}, Facts(2, None, (3, 64, 64))).net.state_dict(), "mine.pth")
+    torch.save(
+        models.build_encoder_without_head({"name": "resnet18"}, Facts(2, None, (3, 64, 64))).net.state_dict(),
+        "mine.pth",
+    )
     spec, _ = drafted(replace(shots(folder), weights="mine.pth"))
     assert (spec.base["model"]["name"], spec.base["model"]["weights"]) == ("resnet18", "mine.pth")
     torch.save({"weight": torch.ones(2)}, "other.pth")

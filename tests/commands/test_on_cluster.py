@@ -9,13 +9,13 @@ import pytest
 from heads import TOKEN, StandIn, job, stand_in
 from helpers import Told, append_event, quickstart, write_ledger
 
+from study.cluster.dashboard import DashboardUnreachableError, dashboard_unreachable_error
 from study.cluster.driver_job import DriverJob
-from study.cluster.head import DashboardUnreachableError, unreachable_error
 from study.cluster.log_share import StudyLogShare
-from study.cluster_access import MIN_TOKEN_CHARACTERS
+from study.cluster_token import MIN_TOKEN_CHARACTERS
 from study.commands import fetch as fetching
 from study.commands.final_training import final_training_spec, find_model_files
-from study.commands.on_cluster import RemoteStudies, driver_end_lines, export_from_cluster
+from study.commands.remote_studies import RemoteStudies, driver_end_lines, export_from_cluster
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder, read_fetch_origin
 from study.spec import StudySpec, load_study
@@ -93,7 +93,7 @@ def test_a_study_is_fetched_and_then_what_is_new(there: There) -> None:
     assert "models: 1 new, 1 in all" in fetching.fetch_outcome_lines(done)
     assert "models: 0 new, 1 in all" in fetching.fetch_outcome_lines(there.fetch(models=True))
     assert there.fetch().files == []
-    assert (done.origin.was_running, done.own) == (False, 0)
+    assert (done.origin.was_running, done.n_own_events) == (False, 0)
 
 
 @pytest.mark.parametrize(
@@ -174,16 +174,16 @@ def test_a_final_training_there_has_chosen_nothing(there: There) -> None:
 
 def test_an_address_of_the_shell_whose_cluster_is_down_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     address = "http://127.0.0.1:1"
-    assert "STUDY_ADDRESS" not in str(unreachable_error(address))
+    assert "STUDY_ADDRESS" not in str(dashboard_unreachable_error(address))
     monkeypatch.setenv("STUDY_ADDRESS", address)
-    assert str(unreachable_error(address)).endswith("if its cluster is down: unset STUDY_ADDRESS")
+    assert str(dashboard_unreachable_error(address)).endswith("if its cluster is down: unset STUDY_ADDRESS")
 
 
 def test_what_went_on_here_is_not_lost(there: There) -> None:
     there.add(there.study)
     folder = there.fetch().folder
     there.add(folder, "failed")
-    assert there.fetch().own == 1
+    assert there.fetch().n_own_events == 1
     there.add(there.study, "failed")
     there.add(there.study)
     before = folder.ledger_file.read_bytes()

@@ -23,7 +23,7 @@ from optuna.storages.journal import JournalFileBackend
 from optuna.trial import TrialState
 from servers import free_port
 
-from study.commands.optuna_page import import_best_trials
+from study.commands.optuna_exchange import import_best_trials
 from study.errors import UserError
 from study.home.folder import Home
 from study.ranking.as_optuna import LedgerStorage, best_trials

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from study.commands.own_functions import accepted_arguments
+from study.commands.training_functions import accepted_arguments
 from study.errors import UserError
 
 MINE = """

@@ -226,14 +226,14 @@ def test_steps_of_the_driver_are_phases_until_a_trial_runs() -> None:
     found = record(Told("baseline", [0.1] * 4))
     progress = StudyProgress(SPEC, found)
     assert progress.phase() == "starting Ray"
-    progress.take_step("starting the first trials")
+    progress.enter_driver_step("starting the first trials")
     assert progress.phase() == "starting the first trials"
-    progress.take_step("starting Ray takes long")
+    progress.enter_driver_step("starting Ray takes long")
     assert progress.phase() == "starting the first trials", "anything else is a line of its own"
     found.apply_entry({"event": "trial", "trial": 1, "stage": "search", "params": {}, "seed": 0, "time": 1.0})
     found.apply_entry({"event": "started", "trial": 1, "time": 1.0})
     assert progress.phase() == "searching"
-    progress.take_step("writing the report")
+    progress.enter_driver_step("writing the report")
     found.apply_entry({"event": "ended", "trial": 1, "state": "complete", "time": 2.0})
     assert progress.phase() == "writing the report"
     assert re.match(r"\d:\d\d  writing the report: ", progress.progress_line())
@@ -268,7 +268,10 @@ def test_the_time_to_go_is_told_from_the_first_epoch_on_and_is_that_of_status() 
     assert StudyProgress(SPEC, begun).pace() is None
     assert StudyProgress(SPEC, begun).progress_line().endswith("1 running; no epoch has ended yet")
     assert "no epoch" not in StudyProgress(SPEC, record()).progress_line(), "nothing runs"
-    assert StudyProgress(SPEC, begun).changing_numbers() != StudyProgress(SPEC, first_epoch).changing_numbers()
+    assert (
+        StudyProgress(SPEC, begun).numbers_that_print_line()
+        != StudyProgress(SPEC, first_epoch).numbers_that_print_line()
+    )
     assert StudyProgress(SPEC, first_epoch).pace() == StudyPace(60.0, 8 * 4 - 1)
     assert StudyProgress(SPEC, first_epoch).progress_line().endswith("about 0:31 to go")
 
@@ -348,8 +351,8 @@ def test_quiet_shows_nothing() -> None:
 def test_trials_that_were_over_before_anybody_looked_end_a_step_too() -> None:
     found = record(Told("baseline", [0.1] * 4))
     progress = StudyProgress(SPEC, found)
-    progress.take_step("starting the first trials")
+    progress.enter_driver_step("starting the first trials")
     found.trials.update(record(Told("baseline", [0.1] * 4), Told("search", [0.2] * 4)).trials)
     assert progress.phase() == "searching"
-    progress.take_step("writing the report")
+    progress.enter_driver_step("writing the report")
     assert progress.phase() == "writing the report"

@@ -254,7 +254,7 @@ def test_what_users_asked_for_is_said_until_it_is_done(tmp_path: Path) -> None:
     ledger.append(TrialStopRequested(request="c", trial=1))
     ledger.append(SearchEndRequested(request="d"))
     record = StudyRecord.load_without_closing(folder.ledger_file)
-    asked = status.pending_requests_of(folder, record)
+    asked = status.pending_user_requests(folder, record)
     assert asked == status.PendingRequests(ending=True, stopping=[1], enqueued=0, unanswered=1)
     assert list(status.pending_request_lines(asked)) == [
         "ending    a user ended the search; what runs of it goes on, then the study does",

@@ -63,7 +63,7 @@ def test_a_damaged_file_is_said(root: Path) -> None:
 
 
 def test_a_data_set_that_does_not_tell_its_labels(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(data.find_dataset_module("biased_digits"), "labels")
+    monkeypatch.delattr(data.find_dataset_module("biased_digits"), "load_labels")
     assert "does not tell its labels" in cells.count_cells_of_dataset({"name": "biased_digits"}).unknown
 
 

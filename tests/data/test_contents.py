@@ -11,7 +11,7 @@ import pytest
 from image_folders import load, rows, write
 
 from study.data import cache
-from study.data.cache import hash_content, hash_files
+from study.data.cache import hash_file_or_folder, hash_files
 from study.errors import UserError
 
 
@@ -127,8 +127,8 @@ def test_hidden_files_of_a_folder_do_not_count(workplace):
     folder = workplace / "photos"
     folder.mkdir()
     (folder / "a.png").write_text("a")
-    before = hash_content(folder)
+    before = hash_file_or_folder(folder)
     for name in (".DS_Store", "__MACOSX/._a.png", ".ipynb_checkpoints/a.png"):
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text("x")
-    assert hash_content(folder) == before
+    assert hash_file_or_folder(folder) == before

@@ -8,7 +8,7 @@ from image_folders import load, rows, write
 from pictures import picture
 
 from study import data
-from study.commands.init import check_data, likely_table_name, table_name_check
+from study.commands.init import check_data_answer, likely_label_table_name, table_name_check
 from study.data import file_lists
 from study.data.label_files import find_file_on_disk
 from study.errors import UserError
@@ -76,7 +76,7 @@ def test_one_file_under_two_spellings_is_refused(workplace):
 def test_a_hidden_table_is_not_offered(tmp_path):
     for name in ("birds.csv", "._birds.csv", ".labels.csv"):
         (tmp_path / name).write_text("file,target")
-    assert likely_table_name(tmp_path) == "birds.csv"
+    assert likely_label_table_name(tmp_path) == "birds.csv"
     with pytest.raises(UserError, match=r"Tables there: birds\.csv$"):
         table_name_check(tmp_path)("labels.csv")
 
@@ -108,6 +108,6 @@ def test_a_class_or_a_path_whose_name_is_no_utf8_is_refused_by_name(workplace):
         data.describe({"name": "image_folder", "path": "mine", "size": 4, "labels": "folders"})
     (workplace / LATIN).mkdir()
     with pytest.raises(UserError, match="its name is not in UTF-8"):
-        check_data(LATIN)
+        check_data_answer(LATIN)
     with pytest.raises(UserError, match="its name is not in UTF-8"):
         table_name_check(workplace)(f"{LATIN}.csv")

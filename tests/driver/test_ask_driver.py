@@ -196,7 +196,7 @@ def test_a_search_that_its_time_had_ended_goes_on_with_what_is_enqueued(tmp_path
     """Its driver died in the stage after it, before it could write what ended the search."""
     folder = Home(tmp_path / "home").create_study(quickstart("name=mine", "search.time=0.0001", "search.trials=50"))
     write_ledger(folder.ledger_file, Told("search", [0.4], params=PARAMS), Told("confirm", [], "running", repeats=0))
-    ask_driver.request_configuration(folder, TYPED, patience=0)
+    ask_driver.request_configuration(folder, TYPED)
     assert StudyRecord.load(folder.ledger_file).extended_n_configurations == 1 + 1
 
 

@@ -15,7 +15,7 @@ from limits import full_disk
 
 from study import data
 from study.commands.final_training import final_training_spec
-from study.driver import run
+from study.driver import resume, run
 from study.errors import StartInterruptedError, StudyStoppedError, UserError
 from study.home.folder import Home, write_home_format
 from study.sweep import STARTING_TRIALS_STEP
@@ -28,8 +28,8 @@ def no_word(text: str) -> None:
 
 
 COMMANDS: dict[str, Callable[[Home], object]] = {
-    "resume": lambda home: run.resume_study(home, SPEC.name, lambda *_: nullcontext(no_word)),
-    "more trials": lambda home: run.resume_study(home, SPEC.name, lambda *_: nullcontext(no_word), "+5"),
+    "resume": lambda home: resume.resume_study(home, SPEC.name, lambda *_: nullcontext(no_word)),
+    "more trials": lambda home: resume.resume_study(home, SPEC.name, lambda *_: nullcontext(no_word), "+5"),
 }
 
 
@@ -61,7 +61,7 @@ def test_a_study_whose_folder_is_moved_while_it_runs_says_so(tmp_path: Path) -> 
             folder.path.rename(tmp_path / "moved")
 
     with pytest.raises(StudyStoppedError) as stopped:
-        run.resume_study(home, folder.name, lambda *_: nullcontext(moves_it))
+        resume.resume_study(home, folder.name, lambda *_: nullcontext(moves_it))
     assert str(stopped.value).endswith(f". {folder.path} was moved or removed while the study ran")
 
 
@@ -137,7 +137,7 @@ def test_a_signal_before_anything_of_a_session_is_kept_is_told_as_a_stop(
     with pytest.raises(
         StartInterruptedError, match=r"^stopped\. Nothing is lost; then go on with it: study resume quickstart$"
     ):
-        run.resume_study(home, SPEC.name, lambda *_: nullcontext(no_word))
+        resume.resume_study(home, SPEC.name, lambda *_: nullcontext(no_word))
 
 
 @pytest.mark.slow
@@ -149,12 +149,12 @@ def test_a_study_that_was_stopped_before_its_report_gets_it_when_it_is_resumed(
     write_ledger(folder.ledger_file, Told("baseline", [0.5]), Told("search", [0.7]))
     append_event(folder.ledger_file, "closed", state="complete")
     shutil.copy(empty_database, home.database_file)
-    end = run.resume_study(home, SPEC.name, lambda *_: nullcontext(no_word))
+    end = resume.resume_study(home, SPEC.name, lambda *_: nullcontext(no_word))
     assert (end.record.state, end.untracked_reason, end.has_run_trials) == ("complete", None, False)
     assert folder.report_page.exists()
     assert folder.best_file.exists()
     with pytest.raises(UserError, match="there is nothing to go on with"):
-        run.resume_study(home, SPEC.name, lambda *_: nullcontext(no_word))
+        resume.resume_study(home, SPEC.name, lambda *_: nullcontext(no_word))
 
 
 def without_the_measured_time(card: str) -> str:
@@ -172,11 +172,11 @@ def test_a_final_training_without_its_card_gets_it_when_it_is_resumed(tmp_path: 
     shutil.copy(empty_database, home.database_file)
     card = without_the_measured_time(folder.card_file.read_text())
     folder.card_file.unlink()
-    end = run.resume_study(home, folder.name, lambda *_: nullcontext(no_word))
+    end = resume.resume_study(home, folder.name, lambda *_: nullcontext(no_word))
     assert (end.record.state, end.untracked_reason) == ("complete", None)
     assert without_the_measured_time(folder.card_file.read_text()) == card
     with pytest.raises(UserError, match="there is nothing to go on with"):
-        run.resume_study(home, folder.name, lambda *_: nullcontext(no_word))
+        resume.resume_study(home, folder.name, lambda *_: nullcontext(no_word))
 
 
 @pytest.mark.slow
@@ -198,7 +198,7 @@ def test_a_final_training_that_is_complete_is_answered_without_a_driver(
 
     with pytest.raises(UserError, match="with another configuration"):
         run.train_final(home, final_training_spec(SPEC, [0, 1], folder.name, False), lambda *_: nullcontext(no_word))
-    run.resume_study(home, folder.name, lambda *_: nullcontext(no_word))
+    resume.resume_study(home, folder.name, lambda *_: nullcontext(no_word))
     monkeypatch.setattr("study.sweep.driver.drive_study", begins)
     ledger, trained = folder.ledger_file.read_bytes(), spec.final_seeds or ()
     for seeds in (trained, trained[:1]):

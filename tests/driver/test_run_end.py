@@ -15,7 +15,7 @@ from study.analysis.statistics.next_step import predict_command
 from study.cli.options import show_run_end
 from study.commands.export_configurations import export_best
 from study.commands.final_training import final_training_spec
-from study.driver import run
+from study.driver import resume
 from study.driver.session import RunEnd, closing_lines
 from study.errors import StudyStoppedError, UserError
 from study.home.folder import Home
@@ -204,7 +204,7 @@ def test_a_study_that_failed_says_how_what_failed_runs_again(
     assert not any(line.startswith("go on with it") for line in shown)
     if limit == 1:
         with pytest.raises(UserError, match=r"has failed, and all that is left is what failed. .* --failed"):
-            run.resume_study(Home(tmp_path), "quickstart", lambda *_: nullcontext(str))
+            resume.resume_study(Home(tmp_path), "quickstart", lambda *_: nullcontext(str))
 
 
 def test_what_failed_waits_for_the_driver_where_it_is_to_run_again(
@@ -217,7 +217,7 @@ def test_what_failed_waits_for_the_driver_where_it_is_to_run_again(
         raise StudyStoppedError("far enough")
 
     monkeypatch.setenv("STUDY_HOME", str(tmp_path))
-    monkeypatch.setattr(run, "run_session", session)
+    monkeypatch.setattr(resume, "run_session", session)
     assert answer("resume", "quickstart", "--failed").err == "error: far enough\n"
     assert states == ["waiting"]
 

@@ -16,7 +16,7 @@ from helpers import ROOT, quickstart
 from study.driver.ask_driver import stop_driver
 from study.errors import UserError
 from study.home.folder import Home
-from study.home.lease import Process, ProcessGoneError
+from study.home.lease import ProcessGoneError, ProcessIdentity
 from study.home.ledger import Ledger, is_driver_running
 
 DRIVER = """
@@ -93,7 +93,7 @@ def test_no_other_process_is_ended(home: Home, bystander: "subprocess.Popen[byte
     ledger = home.find_study("mine").ledger_file
     held, lease = Ledger(ledger), ledger.with_name("lease.json")
     mine = json.loads(lease.read_text())
-    lease.write_text(json.dumps(mine | changed(asdict(Process.from_pid(bystander.pid)), wrong)))
+    lease.write_text(json.dumps(mine | changed(asdict(ProcessIdentity.from_pid(bystander.pid)), wrong)))
     with pytest.raises(UserError, match=told):
         stop_driver(home, "mine")
     held.close()
@@ -122,7 +122,7 @@ def test_a_damaged_lease_ends_nobody(home: Home, damage: dict[str, Any]) -> None
 
 
 def test_a_process_that_has_ended_gets_no_signal(bystander: "subprocess.Popen[bytes]") -> None:
-    process = Process.from_pid(bystander.pid)
+    process = ProcessIdentity.from_pid(bystander.pid)
     os.kill(bystander.pid, signal.SIGKILL)
     os.waitid(os.P_PID, bystander.pid, os.WEXITED | os.WNOWAIT)  # a zombie until its parent asks
     with pytest.raises(ProcessGoneError, match="has ended"):

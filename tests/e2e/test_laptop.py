@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 import pytest
 from command import Command
 
-from study.cluster.head import ClusterHead, NodeNotFoundError, RemoteFileNotFoundError
+from study.cluster.dashboard import ClusterDashboard, NodeNotFoundError, RemoteFileNotFoundError
 from study.cluster.local import LocalCluster
 from study.home.folder import Home
 from study.upstream import ray_internals
@@ -112,7 +112,7 @@ def test_a_study_is_submitted_read_and_fetched(laptop: Laptop, monkeypatch: pyte
 
     for name, value in laptop.shell.items():
         monkeypatch.setenv(name, value)
-    head = ClusterHead(laptop.url)
+    head = ClusterDashboard(laptop.url)
     (job,) = head.driver_jobs()
     assert job.node is not None
     for _ in range(20):  # now and then Ray's answer is empty

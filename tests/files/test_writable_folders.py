@@ -10,7 +10,7 @@ import pytest
 from helpers import ROOT
 
 from study import writable_folders
-from study.data.source import data_root, data_roots, writable_folder
+from study.data.source import data_root, data_roots, writable_data_folder
 from study.errors import UserError
 
 NOWHERE = "/dev/null/home"
@@ -38,14 +38,14 @@ def test_why_a_folder_cannot_be_written_is_known_before(tmp_path: Path) -> None:
 
 def test_data_go_below_the_home_of_studies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mine = tmp_path / "studies" / ".cache" / "study"
-    assert data_root() == writable_folder() == mine
+    assert data_root() == writable_data_folder() == mine
     monkeypatch.setenv("STUDY_DATA", str(tmp_path / "file" / "x"))
     (tmp_path / "file").touch()
     assert data_roots() == [tmp_path / "file" / "x", Path(NOWHERE, ".cache", "study"), mine]
-    assert writable_folder() == mine
+    assert writable_data_folder() == mine
     monkeypatch.setenv("STUDY_HOME", "/dev/null/studies")
     with pytest.raises(UserError, match=r"no folder for data can be written \(.*Not a directory.*Set STUDY_DATA"):
-        writable_folder()
+        writable_data_folder()
 
 
 def test_caches_of_libraries_go_there_too_and_what_is_set_stays(

@@ -55,7 +55,7 @@ def test_every_yaml_block_is_a_study_file_or_says_what_it_is_part_of() -> None:
 def test_the_study_file_of_a_function_of_ones_own_loads(tmp_path: Path) -> None:
     (block,) = (block for block in YAML if block.kind == "own function")
     (tmp_path / "own.yaml").write_text(block.text)
-    assert load_study(str(tmp_path / "own.yaml")).function == "my_module:train"
+    assert load_study(str(tmp_path / "own.yaml")).training_function == "my_module:train"
 
 
 def test_the_suite_loads(tmp_path: Path) -> None:

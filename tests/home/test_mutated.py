@@ -20,7 +20,7 @@ from study.driver import ask_driver
 from study.home import lease, ledger
 from study.home.events import ModelEvaluated, RunLost, SessionClosed
 from study.home.folder import Home, StudyFolder
-from study.home.lease import LeaseHolder, Process
+from study.home.lease import LeaseHolder, ProcessIdentity
 from study.home.ledger import Ledger, read_entries
 from study.home.ledger_line import Entry, LineChainState
 
@@ -121,7 +121,7 @@ def chained(events: list[Entry]) -> bytes:
     chain, lines = LineChainState(), []
     for event in events:
         lines.append(chain.complete_line(json.dumps(event).encode()))
-        chain.accepts(lines[-1])
+        chain.advance_if_next(lines[-1])
     return b"".join(lines)
 
 
@@ -145,7 +145,7 @@ def driver(folder: StudyFolder, answers: None, monkeypatch: pytest.MonkeyPatch) 
         monkeypatch.setattr(ask_driver, "STOP_TIMEOUT_S", 0.0)
         monkeypatch.setattr(ledger, "LOCK_TIMEOUT_S", 0.05)
         answer("resume", "mine")  # imports MLflow
-        yield LeaseHolder("one", lease.machine_id(), "here", since=1.0, **asdict(Process.from_pid(process.pid)))
+        yield LeaseHolder("one", lease.machine_id(), "here", since=1.0, **asdict(ProcessIdentity.from_pid(process.pid)))
         assert process.poll() is None
         process.kill()
     (folder.path / "lease.json").unlink(missing_ok=True)

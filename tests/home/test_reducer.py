@@ -14,7 +14,7 @@ from study.home.events import ENDED_STATES, SessionClosed
 from study.home.ledger import Ledger, LedgerTail, read_entries
 from study.home.ledger_line import Entry
 from study.home.record import StudyRecord
-from study.tracking.run_store import RunUpdate
+from study.tracking.mlflow_runs import RunUpdate
 from study.tracking.runs_from_events import RUN_STATUS, EventTranslator
 from study.tracking.tracking_state import TrackingState
 

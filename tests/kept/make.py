@@ -21,7 +21,7 @@ import yaml
 import study
 from study.api.notebook import create_progress_view
 from study.commands.ablate_study import AblationRequest as Ablation
-from study.driver.run import run_ablation
+from study.driver.resume import run_ablation
 from study.home.driver_requests import DriverRequest, submit_request
 from study.home.events import entry_to_event
 from study.home.folder import Home, StudyFolder

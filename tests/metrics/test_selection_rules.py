@@ -5,7 +5,7 @@ import pytest
 from study.data.dataset import Facts
 from study.metrics import METRICS
 from study.metrics.selection_rules import SELECTION_RULES, SelectionRule
-from study.spec.objective import MetricConstraint
+from study.spec.constraints import MetricConstraint
 
 
 @pytest.mark.parametrize("rule", SELECTION_RULES, ids=lambda rule: rule.name)

@@ -54,7 +54,7 @@ def test_a_file_becomes_the_encoder_whatever_its_classes_and_its_form(form: str,
         within = {"state_dict": {f"module.{name}": tensor for name, tensor in state.items()}, "epoch": 3}
         nested = {"net": within, "optimizer": {"state": {}, "lr": 0.1}}
         torch.save(nested if form == "nested" else state, file)
-    encoder = models.build_encoder(section(file), PHOTOS)
+    encoder = models.build_encoder_without_head(section(file), PHOTOS)
     assert encoder.features == 1024
     assert same(encoder.net, source)
     told = models.describe_weights(section(file))
@@ -67,7 +67,7 @@ def test_without_weights_nothing_is_told_or_changed() -> None:
     torch.manual_seed(0)
     plain = get_model(SMALL)
     torch.manual_seed(0)
-    encoder = models.build_encoder({"name": "torchvision", "architecture": SMALL}, PHOTOS)
+    encoder = models.build_encoder_without_head({"name": "torchvision", "architecture": SMALL}, PHOTOS)
     assert same(encoder.net, plain)
     assert encoder(images()).shape == (4, 1024)
 
@@ -78,7 +78,7 @@ def test_what_does_not_fit_is_named(tmp_path: Path) -> None:
         del state[name]
     save_file(state, tmp_path / "mine.safetensors")
     with pytest.raises(UserError) as error:
-        models.build_encoder(section(tmp_path / "mine.safetensors"), PHOTOS)
+        models.build_encoder_without_head(section(tmp_path / "mine.safetensors"), PHOTOS)
     message = str(error.value)
     assert re.search(rf"does not fit {SMALL}\. .* Missing key\(s\) in state_dict: \"stage4\.", message)
     assert len(message) < 700
@@ -105,7 +105,7 @@ def test_a_file_that_is_not_weights_is_refused_and_no_code_of_it_runs(
         ("none.pth", "not found"),
     ):
         with pytest.raises(UserError, match=message):
-            models.build_encoder(section(tmp_path / file), PHOTOS)
+            models.build_encoder_without_head(section(tmp_path / file), PHOTOS)
     assert capsys.readouterr().out == ""
 
 
@@ -118,10 +118,10 @@ def test_published_weights_see_pixels_as_they_were_published_for(root: Path, mon
     mean, deviation = (torch.tensor(value)[:, None, None] for value in ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)))
     wanted = source.eval()((pixels - mean) / deviation)
     as_given = (pixels - PHOTOS.mean) / PHOTOS.deviation
-    encoder = models.build_encoder(section("imagenet"), PHOTOS).eval()
+    encoder = models.build_encoder_without_head(section("imagenet"), PHOTOS).eval()
     torch.testing.assert_close(encoder(as_given), wanted)
     assert not any("scale" in name or "shift" in name for name in encoder.state_dict())
-    plain = models.build_encoder(section("imagenet", normalisation="data"), PHOTOS).eval()
+    plain = models.build_encoder_without_head(section("imagenet", normalisation="data"), PHOTOS).eval()
     assert torch.equal(plain(as_given), source(as_given))
     told = models.describe_weights(section("imagenet"))
     assert told is not None
@@ -136,13 +136,13 @@ def test_published_weights_that_are_missing_or_damaged_say_the_command(
     content = file.read_bytes()
     file.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
     with pytest.raises(UserError, match=rf"or damaged\. Remove it, then run `study models prepare {SMALL}`"):
-        models.build_encoder(section("imagenet"), PHOTOS)
+        models.build_encoder_without_head(section("imagenet"), PHOTOS)
     file.unlink()
     message = rf"`study models prepare {SMALL}` downloads it; without a network, put the file of http\S+ at {file}"
     with pytest.raises(UserError, match=message):
         models.describe_weights(section("imagenet"))
     assert models.why_network_unsuited(section("imagenet"), PHOTOS) is None  # a study can be planned without the file
-    assert models.build_encoder(section("imagenet"), PHOTOS, False).features == 1024
+    assert models.build_encoder_without_head(section("imagenet"), PHOTOS, False).features == 1024
 
 
 @pytest.mark.parametrize(

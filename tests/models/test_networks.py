@@ -51,7 +51,7 @@ cases = pytest.mark.parametrize(
 
 def seeded(model: dict[str, Any], facts: Facts, seed: int = 0) -> models.Encoder:
     torch.manual_seed(seed)
-    return models.build_encoder(model, facts)
+    return models.build_encoder_without_head(model, facts)
 
 
 def samples(facts: Facts, count: int = 4) -> Tensor:
@@ -129,7 +129,7 @@ def wrong() -> Iterator[tuple[dict[str, Any], Facts, str]]:
 @pytest.mark.parametrize(("model", "facts", "message"), list(wrong()))
 def test_data_of_another_kind_is_refused_in_words(model: dict[str, Any], facts: Facts, message: str) -> None:
     with pytest.raises(UserError, match=f"^model.name: {model['name']} .*{message}"):
-        models.build_encoder(model, facts)
+        models.build_encoder_without_head(model, facts)
     assert str(models.why_network_unsuited(model, facts)).startswith(model["name"])
 
 
@@ -168,7 +168,9 @@ def test_mlp_normalises_after_its_relu() -> None:
 @pytest.mark.parametrize(("name", "count"), [("resnet18", 11_689_512), ("resnet50", 25_557_032)])
 def test_resnets_are_torchvisions(name: str, count: int) -> None:
     with torch.device("meta"):
-        encoder, small = (models.build_encoder({"name": name, "stem": stem}, FACES) for stem in ("imagenet", "cifar"))
+        encoder, small = (
+            models.build_encoder_without_head({"name": name, "stem": stem}, FACES) for stem in ("imagenet", "cifar")
+        )
     assert parameters(encoder) + encoder.features * 1000 + 1000 == count  # as torchvision lists them
     assert parameters(encoder) - parameters(small) == 64 * 3 * (49 - 9)
 

@@ -38,7 +38,7 @@ def test_it_learns_digits_of_32_pixels_in_a_few_epochs() -> None:
 
 def built(height: int, width: int | None = None) -> Encoder:
     torch.manual_seed(0)
-    return models.build_encoder(MODEL, Facts(10, 10, (3, height, width or height)))
+    return models.build_encoder_without_head(MODEL, Facts(10, 10, (3, height, width or height)))
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,9 @@ def behind(prefix: str, net: nn.Module) -> dict[str, torch.Tensor]:
 
 
 def begun(file: Path) -> dict[str, torch.Tensor]:
-    made: Any = models.build_encoder({"name": "torchvision", "architecture": SMALL, "weights": str(file)}, PHOTOS)
+    made: Any = models.build_encoder_without_head(
+        {"name": "torchvision", "architecture": SMALL, "weights": str(file)}, PHOTOS
+    )
     return dict(made.net.state_dict())
 
 

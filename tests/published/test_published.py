@@ -9,7 +9,7 @@ from paper_texts import in_order, nearby, needs_texts, numbers, paper_text, plac
 
 from study.errors import UserError
 from study.metrics import METRICS, metric_direction
-from study.published import PublishedTable, load_table, table_names
+from study.published import PublishedTable, load_published_table, published_table_names
 
 MEASURED = re.compile(r"[a-z_0-9]+/(?:biased_encoder_)?(?:(?:lbfgs|knn|mlp)_)?(?P<metric>\w+)")
 
@@ -68,7 +68,7 @@ def test_a_file_that_is_wrong_is_refused(change: dict[str, Any], message: str) -
         PublishedTable.model_validate(EXAMPLE | change)
 
 
-@pytest.mark.parametrize("name", table_names())
+@pytest.mark.parametrize("name", published_table_names())
 def test_a_table_has_a_cell_for_each_of_its_labels_and_claims_of_one_form(name: str) -> None:
     of = table(name)
     for lines in (of.rows, of.columns):
@@ -84,10 +84,10 @@ def test_a_table_has_a_cell_for_each_of_its_labels_and_claims_of_one_form(name: 
 
 def test_an_unknown_table_is_one_message_with_the_nearest_name() -> None:
     with pytest.raises(UserError, match="Did you mean 'fairkl-table12'"):
-        load_table("fairkl-tabel12")
+        load_published_table("fairkl-tabel12")
 
 
-@pytest.mark.parametrize("name", table_names())
+@pytest.mark.parametrize("name", published_table_names())
 def test_a_table_names_itself_its_paper_and_metrics_that_there_are(name: str) -> None:
     of = table(name)
     assert of.name == name
@@ -96,7 +96,7 @@ def test_a_table_names_itself_its_paper_and_metrics_that_there_are(name: str) ->
         assert mode(of.metric_of(row, column)) in ("max", "min")
 
 
-@pytest.mark.parametrize("name", table_names())
+@pytest.mark.parametrize("name", published_table_names())
 def test_no_trial_belongs_to_two_cells_of_one_metric(name: str) -> None:
     of = table(name)
     known = [(place, of.trial_keys_of(*place), of.metric_of(*place)) for place in places(of)]
@@ -106,7 +106,7 @@ def test_no_trial_belongs_to_two_cells_of_one_metric(name: str) -> None:
         assert metric != other_metric or differ, f"{place} and {other_place}"
 
 
-@pytest.mark.parametrize("name", table_names())
+@pytest.mark.parametrize("name", published_table_names())
 def test_the_printed_numbers_show_what_is_claimed(name: str) -> None:
     of = table(name)
     for claim in of.claims:
@@ -129,7 +129,7 @@ def holds(of: PublishedTable, claim: Any, values: list[float]) -> bool:
 
 
 @needs_texts
-@pytest.mark.parametrize("name", table_names())
+@pytest.mark.parametrize("name", published_table_names())
 def test_the_numbers_of_every_row_are_in_the_papers_text_beside_the_caption(name: str) -> None:
     """The rows in their order, each row's numbers and spreads without another number between them."""
     of = table(name)

@@ -3,10 +3,10 @@
 import pytest
 from paper_texts import in_order, nearby, needs_texts, numbers, paper_text, places, table
 
-from study.published import table_names
+from study.published import published_table_names
 
-CCLK = [name for name in table_names() if name.startswith("cclk-")]
-FSCL = [name for name in table_names() if name.startswith("fscl-")]
+CCLK = [name for name in published_table_names() if name.startswith("cclk-")]
+FSCL = [name for name in published_table_names() if name.startswith("fscl-")]
 
 
 def test_a_colour_error_is_in_the_unit_of_our_metric() -> None:

@@ -15,7 +15,8 @@ from study.home.record import EpochMetrics, TrialRecord
 from study.ranking import Results, SeedStatistics, epochs
 from study.ranking.epochs import LAST_EPOCH_TEXT, BestEpochTracker, scores_by_epoch
 from study.ranking.summary import BEST_ON_TEST_TEXT, metrics_at_other_epochs
-from study.spec.objective import MetricConstraint, Objective
+from study.spec.constraints import MetricConstraint
+from study.spec.objective import Objective
 
 UP = Objective(("val/accuracy",), ("max",), (), 1)
 NUMBERS = st.floats(-1, 1) | st.sampled_from([0.0, 0.25, 0.5])

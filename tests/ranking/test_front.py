@@ -13,7 +13,7 @@ from study.home.record import StudyRecord
 from study.ranking import Results
 from study.ranking.selection import CandidateSelection, select_candidates
 from study.spec import StudySpec
-from study.spec.objective import SIGNIFICANT_DIGITS
+from study.spec.constraints import SIGNIFICANT_DIGITS
 
 GAP = "val/equalized_odds"
 TWO = f"search.metric=[val/accuracy, {GAP}]"

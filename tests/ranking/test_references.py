@@ -214,8 +214,9 @@ def test_on_test_the_result_stands_beside_both() -> None:
     """That it is worse there than what it was chosen over is said."""
     results = Results(*REFERENCED["wins, worse on test"])
     on_test = only(ReferenceOnTest, results)
-    assert (on_test.metrics, [arm.trial_number for arm in on_test.arms]) == (["test/accuracy"], [0, 1])
-    assert on_test.reference == results.reference_as_result
+    reference, *others = on_test.arms
+    assert (on_test.metrics, [arm.trial_number for arm in others]) == (["test/accuracy"], [0, 1])
+    assert (reference.is_reference, reference.label) == (True, results.reference_as_result.name_in_sentence)
     assert str(on_test).endswith("60.0% for logistic regression, 90.0% for the baseline and 90.0% for trial 1.")
 
 

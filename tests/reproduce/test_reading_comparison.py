@@ -137,7 +137,7 @@ def test_readings_that_are_not_there_are_refused(home: Home, table: str, reading
 
 def drawn(random: np.random.Generator, follows: float, noise: float = 0.05) -> CellsByPlace:
     """Cells of the table whose true values follow the print's by a share, and chance on each seed."""
-    table, cells = published.load_table(TABLE), {}
+    table, cells = published.load_published_table(TABLE), {}
     for place in list_cell_places(table):
         printed = table.printed_cell(*place).value
         assert printed is not None
@@ -147,7 +147,7 @@ def drawn(random: np.random.Generator, follows: float, noise: float = 0.05) -> C
 
 
 def simulated(random: np.random.Generator, *follows: float, noise: float = 0.05) -> ReadingComparison:
-    table, full, declared = published.load_table(TABLE), load_study(TABLE), declared_readings(TABLE)
+    table, full, declared = published.load_published_table(TABLE), load_study(TABLE), declared_readings(TABLE)
     declared = {name: declared[name] for name in BOTH.split(",")}
     empty = build_reproduction(table, Results(full, StudyRecord()), full)
     shares = zip(declared, follows, strict=True)
@@ -177,7 +177,7 @@ def test_the_reading_that_follows_the_print_is_found() -> None:
 
 
 def test_only_pairs_that_the_print_tells_apart_and_all_readings_have_are_compared() -> None:
-    table = published.load_table(TABLE)
+    table = published.load_published_table(TABLE)
     whole = drawn(np.random.default_rng(0), 1.0)
     pairs = ordered_pairs(table, "row", [whole], SEEDS)
     assert all(more[0] == less[0] for more, less in pairs)

@@ -169,12 +169,12 @@ def test_data_that_a_user_must_bring_are_a_reason_of_their_own(begin: Begin) -> 
 
 def test_a_printed_spread_of_unknown_count_stands_behind_the_number() -> None:
     """The mean squared error of colours is in the printed unit, 0 to 255 squared."""
-    table = published.load_table("cclk-table3")
+    table = published.load_published_table("cclk-table3")
     entry = paper_entry(table, ("InfoNCE", "MSE"))
     assert entry.statistics is not None
     assert entry.statistics.mean == pytest.approx(48.8)
     assert (entry.statistics.standard_deviation, entry.remark) == (None, "± 4.5")
-    known = paper_entry(published.load_table("fairkl-table12"), (ROW, GOOD)).statistics
+    known = paper_entry(published.load_published_table("fairkl-table12"), (ROW, GOOD)).statistics
     assert known is not None
     assert (known.standard_deviation, known.count) == (pytest.approx(0.0143), 3)
 

@@ -57,7 +57,7 @@ def test_a_configuration_runs_on_the_seeds_that_were_asked_for(
         run_reproduction(home, TABLE, ReproductionRequest(profile="cpu", seeds="11,13"), unseen)
 
 
-@pytest.mark.parametrize("table", published.table_names())
+@pytest.mark.parametrize("table", published.published_table_names())
 def test_a_table_of_which_nothing_has_begun_is_the_papers(
     home: Home, table: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -66,7 +66,7 @@ def test_a_table_of_which_nothing_has_begun_is_the_papers(
     monkeypatch.setenv("HOME", str(home.path))
     reproduction = current_table(home, table, ReproductionRequest())
     assert all(cell["last_epoch"] is None and cell["missing"] for cell in reproduction_to_dict(reproduction)["cells"])
-    of = published.load_table(table)
+    of = published.load_published_table(table)
     assert (of.no_study or "no trial has run yet") in " ".join(reproduction.last_epoch_grid.notes)
     assert home.list_studies() == []
 

@@ -15,7 +15,7 @@ from study.spec import StudySpec, load_study
 
 FOLDER = ROOT / "search_spaces"
 ALL = sorted(path.stem for path in FOLDER.glob("*.yaml"))
-RUN = [name for name in published.table_names() if not published.load_table(name).no_study]
+RUN = [name for name in published.published_table_names() if not published.load_published_table(name).no_study]
 OWN = {"fscl-digits": 5, "fairkl-epsilon-digits": 5}
 """Seeds of sweeps of our own, cheap enough for more than three."""
 OVER_SPLITS = {"wcl-table3": 5}
@@ -56,7 +56,7 @@ def counts(table: PublishedTable, spec: StudySpec) -> Counter[tuple[str, str]]:
 @pytest.mark.parametrize("name", RUN)
 def test_the_whole_study_has_every_cell_that_the_project_can_have(name: str) -> None:
     """Each is one configuration: its spread is over seeds."""
-    table, spec = published.load_table(name), load_study(name)
+    table, spec = published.load_published_table(name), load_study(name)
     found = counts(table, spec)
     assert spec.name == name
     assert found
@@ -68,7 +68,7 @@ def test_the_whole_study_has_every_cell_that_the_project_can_have(name: str) -> 
 
 @pytest.mark.parametrize(("name", "profile"), [(name, one) for name in RUN for one in profiles(name)])
 def test_a_profile_has_some_of_the_cells_and_nothing_else(name: str, profile: str) -> None:
-    table, spec = published.load_table(name), load_study(name, profile=profile)
+    table, spec = published.load_published_table(name), load_study(name, profile=profile)
     found = counts(table, spec)
     assert max(found.values()) >= 1
     whole = load_study(name)
@@ -77,8 +77,8 @@ def test_a_profile_has_some_of_the_cells_and_nothing_else(name: str, profile: st
 
 
 def test_a_table_has_a_study_file_or_says_why_not() -> None:
-    assert [name for name in published.table_names() if name not in ALL] == ["dcl-table2"]
-    assert set(RUN) == set(published.table_names()) & set(ALL)
+    assert [name for name in published.published_table_names() if name not in ALL] == ["dcl-table2"]
+    assert set(RUN) == set(published.published_table_names()) & set(ALL)
 
 
 @pytest.mark.parametrize(

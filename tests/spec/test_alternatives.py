@@ -166,7 +166,10 @@ def test_a_method_must_suit_all_data_that_it_meets() -> None:
     assert "search.space.data.name: with data.name 'compas': small_conv_net takes images" in refused(sets)
     both = "model.name: {choices: [mlp], when: {data.name: [compas]}}"
     spec = searching(f"{{data.name: {{choices: [biased_digits, compas]}}, {both}}}")
-    assert [spec.trial_document(case)["model"]["name"] for case in spec.space.cases()] == ["small_conv_net", "mlp"]
+    assert [spec.trial_document(case)["model"]["name"] for case in spec.space.combinations_of_deciding_keys()] == [
+        "small_conv_net",
+        "mlp",
+    ]
 
 
 SWITCHES = {

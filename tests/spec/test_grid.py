@@ -125,6 +125,6 @@ def own(tmp_path: Path, sampler: str, domain: str) -> StudySpec:
 def test_a_search_tries_each_configuration_of_a_small_space_once(baseline: str, expected: int) -> None:
     cells = "search.space={method.lambda: {low: 0, high: 1, step: 0.5}, method.epsilon: {choices: [0.0, 0.1]}}"
     given = (cells, f"search.baseline={baseline}", "search.trials=null")
-    assert quickstart("search.sampler=grid", *given).trials == expected
-    assert quickstart("search.sampler=random", *given).trials == expected
-    assert quickstart("search.sampler=grid", *given[:2], "search.trials=3").trials == 3
+    assert quickstart("search.sampler=grid", *given).n_configurations == expected
+    assert quickstart("search.sampler=random", *given).n_configurations == expected
+    assert quickstart("search.sampler=grid", *given[:2], "search.trials=3").n_configurations == 3

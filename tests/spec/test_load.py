@@ -8,12 +8,12 @@ from helpers import QUICKSTART, quickstart, refused
 from study import published
 from study.errors import UserError
 from study.spec import load_study
-from study.spec.yaml_document import dump, find_study_file, read_study_file, shipped_study_files
+from study.spec.yaml_document import dump_yaml, find_study_file, read_study_file, shipped_study_files
 
 SPEC = quickstart()
 
 
-@pytest.mark.parametrize("name", sorted(shipped_study_files().keys() - published.table_names()))
+@pytest.mark.parametrize("name", sorted(shipped_study_files().keys() - published.published_table_names()))
 def test_every_shipped_file_is_a_study_of_its_own_name(name: str) -> None:
     """Those of the papers' tables are loaded in tests/reproduce."""
     assert load_study(name).name == name
@@ -169,7 +169,7 @@ def test_of_many_faults_the_first_are_told_and_the_others_counted(tmp_path: Path
     keys = values["search"]["space"] if section == "search.space" else values[section]
     keys |= {f"method.x{number}" if section == "search.space" else f"x{number}": 1 for number in range(count)}
     path = tmp_path / "many.yaml"
-    path.write_text(dump(values))
+    path.write_text(dump_yaml(values))
     with pytest.raises(UserError) as caught:
         load_study(str(path))
     lines = str(caught.value).splitlines()

@@ -34,7 +34,7 @@ def read(path: Path, *assignments: str) -> StudySpec:
 
 def test_the_sections_are_filled_in_and_the_resolved_file_is_the_same_study(tmp_path: Path) -> None:
     spec = read(own(tmp_path, {"batch": 32, "name": "own_function", "layers": [1, 2]}))
-    assert spec.function == "own_functions:train"
+    assert spec.training_function == "own_functions:train"
     assert (spec.base["data"], spec.base["model"]) == ({"name": "none", "folds": None}, {"name": "none"})
     assert spec.available_metrics == [["auc"]]
     assert spec.trial_document({"method.rate": 0.5})["method"] == {

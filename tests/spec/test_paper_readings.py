@@ -90,7 +90,7 @@ def test_each_reading_of_a_shipped_file_is_a_study_that_differs_from_the_others(
     assert len({load_study(name, reading=reading).hash for reading in trained}) == len(trained)
     read = [each for each in declared.values() if not (each.taken or has_own_trials(each))]
     assert len({(*each.metrics.items(), each.epoch) for each in read}) == len(read)
-    table = published.load_table(name) if declared else None
+    table = published.load_published_table(name) if declared else None
     for of in declared.values():
         assert table is not None
         assert of.metrics.keys() <= {table.metric_of(*place) for place in list_cell_places(table)}

@@ -75,7 +75,7 @@ def test_nothing_is_left_to_a_default() -> None:
     spec = quickstart("search.baseline=null", LABELLED, f"search.space={searched}")
     written = spec.to_document()["search"]["alternatives"]["method"]
     assert written.keys() == {"sup_con", "with_ce"}
-    for case in spec.space.cases():
+    for case in spec.space.combinations_of_deciding_keys():
         own = written[case["method.name"]]
         given = {key.split(".")[1]: value for key, value in case.items() if key != "method.name"}
         section = spec.trial_document(case)["method"]

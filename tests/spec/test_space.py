@@ -43,7 +43,7 @@ def test_conditions_come_first_and_nest() -> None:
 
 
 def test_every_combination_that_a_trial_can_have_is_a_case() -> None:
-    cases = list(searching(NESTED).space.cases())
+    cases = list(searching(NESTED).space.combinations_of_deciding_keys())
     assert cases[0] == {"train.optimizer": "adam"}
     assert len(cases) == 1 + 3
 

@@ -56,7 +56,7 @@ def test_each_search_is_a_study_of_equal_budget(load: Callable[..., Suite]) -> N
         assert (spec.epochs, spec.search.baseline, spec.search.sampler) == (2, None, "random")
         assert (spec.search.confirm.top, spec.search.confirm.seeds) == (0, 2)
         assert spec.search.confirm.rules == ["accuracy", "unbiased_accuracy"]
-        assert spec.trials == (3 if cell.method == "weighted" else 1)
+        assert spec.n_configurations == (3 if cell.method == "weighted" else 1)
         assert spec.base["model"]["width"] == 4
         assert spec.base["train"]["weight_decay"] == (0.0001 if cell.method == "plain" else 0.0)
         assert spec.base["data"]["rho"] == {"rho_80": 0.8, "rho_95": 0.95}[cell.data]

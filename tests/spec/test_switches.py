@@ -13,7 +13,7 @@ def test_a_key_that_others_depend_on_brings_them_along() -> None:
     spec = quickstart(
         *space("{method.cross_entropy: {choices: [none, plain]}, method.ce_weight: {low: 0.5, high: 2.0}}")
     )
-    without, with_it = list(spec.space.cases())
+    without, with_it = list(spec.space.combinations_of_deciding_keys())
     assert "ce_weight" not in spec.trial_document(without)["method"]
     assert spec.trial_document(with_it)["method"]["ce_weight"] == 1.0
     assert spec.trial_document({**with_it, "method.ce_weight": 0.5})["method"]["ce_weight"] == 0.5
@@ -25,12 +25,12 @@ def test_one_that_depends_on_another_comes_after_it() -> None:
     text = f"{{{unknown}, method.bias_source: {{choices: [labels, some_labels]}}}}"
     spec = quickstart(*space(text, "method.name=fair_sup_con"))
     assert list(spec.space.domains) == ["method.bias_source", "method.unknown_bias"]
-    assert list(spec.space.cases()) == [
+    assert list(spec.space.combinations_of_deciding_keys()) == [
         {"method.bias_source": "labels"},
         {"method.bias_source": "some_labels", "method.unknown_bias": "pseudo_labels"},
         {"method.bias_source": "some_labels", "method.unknown_bias": "sup_con"},
     ]
-    forms = [spec.trial_document(case)["method"].keys() for case in spec.space.cases()]
+    forms = [spec.trial_document(case)["method"].keys() for case in spec.space.combinations_of_deciding_keys()]
     assert [{"known_bias", "bias_epochs"} & form for form in forms] == [
         set(),
         {"known_bias", "bias_epochs"},
@@ -41,7 +41,10 @@ def test_one_that_depends_on_another_comes_after_it() -> None:
 def test_a_value_for_a_key_that_only_some_trials_have_stands_in_the_section() -> None:
     searched = "{method.regulariser: {choices: [none, fair_kl, end]}}"
     spec = quickstart(*space(searched, "method.kld=0.5"))
-    found = {case["method.regulariser"]: spec.trial_document(case)["method"] for case in spec.space.cases()}
+    found = {
+        case["method.regulariser"]: spec.trial_document(case)["method"]
+        for case in spec.space.combinations_of_deciding_keys()
+    }
     assert found["fair_kl"]["kld"] == 0.5
     assert "kld" not in found["end"]
     assert "kld" not in spec.trial_document({})["method"]

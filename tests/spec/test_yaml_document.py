@@ -14,9 +14,9 @@ from study.spec.yaml_document import (
     YamlDocument,
     apply_overrides,
     apply_profile,
-    dump,
-    dump_flow,
-    dump_folded,
+    dump_yaml,
+    dump_yaml_flow,
+    dump_yaml_folded,
     read_study_file,
 )
 
@@ -78,7 +78,7 @@ def test_an_emoji_is_read_as_json_writes_it_and_half_of_one_is_refused(file: Pat
 @pytest.mark.parametrize(
     "text", ["??", "?x", "? x", ":x", ":", "a\x85b", "\u2028", "a\nb", "\n", "\t", "x" * 200 + "? y"]
 )
-@pytest.mark.parametrize("write", [dump, dump_flow, dump_folded])
+@pytest.mark.parametrize("write", [dump_yaml, dump_yaml_flow, dump_yaml_folded])
 def test_every_text_is_read_as_it_was_written(file: Path, text: str, write: Callable[[Section], str]) -> None:
     """As `missing_marks: ["??"]`, and names of columns."""
     values = {"a": text, "b": [text, "c"], "d": {text: [1], "e": {"f": text}}}
@@ -285,5 +285,5 @@ PLAIN = st.recursive(
 @given(st.dictionaries(KEYS, PLAIN, max_size=4))
 def test_what_is_dumped_is_read_back(values: dict[str, object]) -> None:
     document = YamlDocument("memory", {})
-    apply_overrides(document, [f"all={dump(values)}"])
+    apply_overrides(document, [f"all={dump_yaml(values)}"])
     assert document.values["all"] == values

@@ -29,7 +29,7 @@ def publish(monkeypatch: pytest.MonkeyPatch, net: nn.Module, architecture: str, 
     torch.save(net.state_dict(), folder / "new.pth")
     digits = hashlib.sha256((folder / "new.pth").read_bytes()).hexdigest()[:8]
     file = (folder / "new.pth").rename(folder / f"{architecture}-{digits}.pth")
-    found = published_weights.find_weights(architecture, "imagenet")
+    found = published_weights.find_published_weights(architecture, "imagenet")
     made = PublishedWeights(
         architecture,
         found.name,
@@ -40,7 +40,7 @@ def publish(monkeypatch: pytest.MonkeyPatch, net: nn.Module, architecture: str, 
         (0.229, 0.224, 0.225),
         1.0,
     )
-    monkeypatch.setattr(published_weights, "find_weights", lambda *_: made)
+    monkeypatch.setattr(published_weights, "find_published_weights", lambda *_: made)
     return file
 
 

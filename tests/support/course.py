@@ -149,10 +149,11 @@ def payload(**fields: Any) -> JobPayload:
     job: dict[str, Any] = {
         "kind": "train",
         "trial": 0,
-        "run": 0,
-        "reported_epochs": 0,
+        "n_earlier_starts": 0,
+        "n_reported_epochs": 0,
         "sections_json": "{}",
         "device": "cpu",
     }
-    job |= {"gpu": 0.0, "alone": False, "whole": False, "checkpoint": Path("checkpoint"), "model": None}
+    job |= {"gpu_share": 0.0, "gets_gpu_alone": False, "has_whole_gpu": False}
+    job |= {"checkpoint_file": Path("checkpoint"), "model_file": None}
     return JobPayload(**job | {"objective_json": None, "function": None, "required_metrics": ()} | fields)

@@ -16,7 +16,7 @@ from study import cli
 from study.analysis.figures import FIGURES
 from study.api.run_study import build_function_study
 from study.commands.progress_view import ProgressView
-from study.driver import run
+from study.driver import resume, run
 from study.errors import StudyStoppedError, UserError
 from study.home.folder import ANOTHER_HOME_REMEDY, Home
 
@@ -50,7 +50,7 @@ def study(home: Home) -> str:
     try:
         spec, function = build_function_study(train, assignments=changes, **given)
         there = [folder.name for folder in home.list_studies()]
-        end = run.resume_study(home, NAME, VIEW) if there else run.run_new_study(home, spec, VIEW, function=function)
+        end = resume.resume_study(home, NAME, VIEW) if there else run.run_new_study(home, spec, VIEW, function=function)
     except UserError as error:
         if "there is nothing to go on with" in str(error):
             return "complete"

@@ -13,7 +13,7 @@ from helpers import Told, quickstart, write_ledger
 from study.cluster import job_client
 from study.cluster.driver_job import DriverJob
 from study.cluster.job_client import SubmissionResult
-from study.commands import on_cluster
+from study.commands import remote_studies
 from study.home.events import SessionClosed
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
@@ -92,7 +92,7 @@ def replaced(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> type[Jobs]:
     monkeypatch.setattr(Jobs, "started", [], raising=False)
     monkeypatch.setattr(Jobs, "forgotten", [], raising=False)
     folder = cache(as_it_is_there)
-    monkeypatch.setattr(on_cluster, "fetch_local_copy", lambda jobs, name: folder(tmp_path / "there"))
+    monkeypatch.setattr(remote_studies, "fetch_local_copy", lambda jobs, name: folder(tmp_path / "there"))
     monkeypatch.setenv("STUDY_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("STUDY_OWNER", "somebody")
     return Jobs

@@ -20,9 +20,9 @@ from study.home.ledger import Ledger
 from study.home.record import StudyRecord
 from study.ranking import Results
 from study.spec import StudySpec, load_study
-from study.sweep.seed_ensemble import measure_ensemble
+from study.sweep.ensemble_metrics import measure_ensemble
 from study.trained.model_files import write_descriptions_and_card
-from study.training import ensemble
+from study.training import ensemble_probabilities
 from study.training.trial import Trial
 
 TABLE = """
@@ -81,9 +81,9 @@ def train_study(home: Home, spec: StudySpec) -> StudyFolder:
             ledger.append(EpochReported(trial=number, epoch=epoch, metrics=metrics))
         trial.save_model(found.model_file(number))
         for split in {"val", "test"} & trial.dataset.splits.keys():
-            told = ensemble.log_probabilities_file(found.model_file(number), split)
+            told = ensemble_probabilities.log_probabilities_file(found.model_file(number), split)
             groups = trial.inferred_groups_by_split.get(split)
-            ensemble.write_log_probabilities(told, trial.evaluate.log_probabilities(split), groups)
+            ensemble_probabilities.write_log_probabilities(told, trial.evaluate.log_probabilities(split), groups)
         ledger.append(TrialEnded(trial=number, state="complete"))
         if "test" in trial.dataset.splits:
             ledger.append(TrialTested(trial=number, metrics=trial.evaluate("test", final=True)))

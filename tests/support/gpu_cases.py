@@ -146,7 +146,7 @@ def _networks() -> Iterator[Case]:
 
 
 def _augmentations() -> Iterator[Case]:
-    for name in augment.augmentation_names():
+    for name in augment.AUGMENTATION_CHECKS:
         for facts in ("images", "table"):
             if augment.why_augmentation_unsuited(name, FACTS[facts]) is None:
                 options = {"augmentation": name, "precision": "bfloat16"}

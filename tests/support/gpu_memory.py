@@ -23,7 +23,7 @@ def shipped() -> list[str]:
     from study.spec.yaml_document import shipped_files_folder
 
     names = sorted(path.stem for path in shipped_files_folder().glob("*.yaml"))
-    return [name for name in names if not load_study(name).function]
+    return [name for name in names if not load_study(name).training_function]
 
 
 def peaks(name: str) -> Peaks:

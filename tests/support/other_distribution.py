@@ -59,7 +59,7 @@ class Average(Encoder):
         return self.layer(images.mean((2, 3)))
 
 
-def unsuited(options, facts):
+def why_unsuited(options, facts):
     """Images."""
     return "takes images" if facts.is_table else None
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from helpers import ROOT
 
-from study.published import PublishedTable, load_table
+from study.published import PublishedTable, load_published_table
 
 PAPERS = Path(os.environ.get("STUDY_PAPERS", ROOT.parent / "shared" / "papers"))
 TEXTS = {
@@ -29,7 +29,7 @@ needs_texts = pytest.mark.skipif(not PAPERS.is_dir(), reason="the papers' texts 
 
 @cache
 def table(name: str) -> PublishedTable:
-    return load_table(name)
+    return load_published_table(name)
 
 
 def places(of: PublishedTable) -> list[tuple[str, str]]:

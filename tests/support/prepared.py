@@ -27,7 +27,7 @@ from study.upstream.environment import ProcessKind, variables_of_processes
 IMPORTS = [
     "study.sweep.worker",
     "study.sweep.tune_adapters",
-    "study.tracking.writer",
+    "study.tracking.ledger_to_mlflow",
     "study.analysis.report.write_report",
     "study.driver.run",
 ]

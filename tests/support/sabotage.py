@@ -63,7 +63,7 @@ def happens(fault: str, trial: Any) -> None:
 
 def sabotaged(config: Mapping[str, Any], **given: Any) -> None:
     """What a worker runs instead of `run_job`."""
-    from study.sweep import job_course, worker
+    from study.sweep import job_execution, worker
     from study.training.trial import Trial
 
     job, plain = config["job"], Trial.train_epochs
@@ -74,10 +74,10 @@ def sabotaged(config: Mapping[str, Any], **given: Any) -> None:
             yield metrics
             time.sleep(SABOTAGE.get("slow", 0))
             always = str(fault).endswith("always")
-            if fault and count == (1 if always else 2) and (always or job.run == 0):
+            if fault and count == (1 if always else 2) and (always or job.n_earlier_starts == 0):
                 happens(fault.removesuffix(" always"), self)
 
-    job_course.MIN_PAUSE_PER_WRITE_TIME = 0.0
+    job_execution.MIN_PAUSE_PER_WRITE_TIME = 0.0
     Trial.train_epochs = run  # type: ignore[method-assign]
     try:
         worker.run_job(config, **given)  # the plain one: only the driver's module was changed
@@ -89,7 +89,7 @@ if __name__ == "__main__":
     from study import cli
     from study.sweep import own_ray
 
-    own_ray.run_job = sabotaged
+    own_ray.run_job_in_ray_worker = sabotaged
     if "driver" in SABOTAGE:
         from study.driver import session
 

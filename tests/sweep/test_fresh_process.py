@@ -70,10 +70,10 @@ class Functions:
             sections_json=json.dumps(document),
             function=self.where,
             required_metrics=("val/accuracy",),
-            checkpoint=self.folder / "trial.pt",
-            fresh=True,
-            output=self.output,
-            own_runs=self.folder / "own_runs",
+            checkpoint_file=self.folder / "trial.pt",
+            in_fresh_process=True,
+            output_file=self.output,
+            mlflow_folder=self.folder / "own_runs",
         )
 
     def run(self, name: str, epochs: int = 2, stop: int = 0, **config: Any) -> Heard:
@@ -432,7 +432,7 @@ def test_what_optimizers_import_is_there_where_the_module_names_pytorch(imported
 def test_a_function_that_yields_nothing_of_the_test_split_costs_no_process(functions: Any, tmp_path: Path) -> None:
     """It is told, not raised: Tune would end the process that waits, and starting another one takes seconds."""
     mine = functions("def valued(config):\n    yield {'val/accuracy': 0.5}\n")
-    job = replace(mine.job("valued", 1), model=tmp_path / "valued.safetensors")
+    job = replace(mine.job("valued", 1), model_file=tmp_path / "valued.safetensors")
     run_job_in_fresh_process(job, Heard())
     heard = Heard()
     run_job_in_fresh_process(replace(job, kind="test"), heard)

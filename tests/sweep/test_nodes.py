@@ -7,7 +7,7 @@ import torch
 
 from study.errors import UserError
 from study.spec.schema import TrialResources
-from study.sweep import job_course, nodes
+from study.sweep import job_execution, nodes
 from study.sweep.nodes import NoNodeLeftError, TrialNodes
 from study.training.gpu_errors import GpuMemoryFullError, NoDeviceError
 
@@ -107,8 +107,8 @@ def test_a_card_that_trials_fill_is_no_fault_of_its_node(
     def try_cards() -> None:
         raise problem
 
-    monkeypatch.setattr(job_course, "check_visible_gpus", try_cards)
-    job_course.try_gpu_once.cache_clear()
+    monkeypatch.setattr(job_execution, "check_visible_gpus", try_cards)
+    job_execution.try_gpu_once.cache_clear()
     with pytest.raises(raised, match=str(problem)):
-        job_course.try_gpu_once(whole)
-    job_course.try_gpu_once.cache_clear()
+        job_execution.try_gpu_once(whole)
+    job_execution.try_gpu_once.cache_clear()

@@ -207,7 +207,7 @@ def test_what_a_driver_leaves_without_its_guard_the_next_removes() -> None:
         guard_of(started).kill()
         killed.kill()
         killed.wait()
-        clear = "from study.upstream.scratch import remove_left_scratch_folders; print(*remove_left_scratch_folders())"
+        clear = "from study.upstream import scratch; print(*scratch.remove_abandoned_scratch_folders())"
         settings = {**os.environ, "TMPDIR": str(folder.parent)}
         done = subprocess.run([sys.executable, "-c", clear], env=settings, capture_output=True, text=True, timeout=100)
         assert done.stdout.split() == [str(folder)], done.stderr

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from study.sweep import ray_runtime
-from study.sweep.ray_runtime import SharedRay, discard_text
+from study.sweep.ray_runtime import SharedRay, ignore_text
 
 
 class Ray:
@@ -37,7 +37,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def use(shared: SharedRay, address: str | None = None) -> Any:
-    with shared(address, None, None, discard_text, bool) as ray:
+    with shared(address, None, None, ignore_text, bool) as ray:
         return ray
 
 

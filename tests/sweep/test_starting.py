@@ -58,7 +58,7 @@ def job(config, **_):
         time.sleep(0.1)  # the second process has its data by now, and on a busy machine no trial yet
     worker.report_metrics({"val/accuracy": 0.5}, 1)
 
-own_ray.run_job = job
+own_ray.run_job_in_ray_worker = job
 if slots > 2:
     driver.TrialSlots = lambda *_, **__: lambda: slots
     tune_adapters.FREE_PROCESS_WAIT_S = 5.0

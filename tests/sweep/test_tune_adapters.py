@@ -83,9 +83,9 @@ def test_a_process_that_the_kernel_ended_for_memory_ran_out_of_it(
     file.write_bytes(cloudpickle.dumps(exceptions.ActorDiedError()))
     for run in range(2):
         assert isinstance(course.agenda.next_job(), TrialJob)
-        scheduler, trial = ReportingScheduler(course.agenda, folder), of_tune(error=str(file), run=run)
+        scheduler, trial = ReportingScheduler(course.agenda, folder), of_tune(error=str(file), n_earlier_starts=run)
         killed(counter, run)
-        memory = json.dumps({"limit_bytes": 4 * 2**30, "counter": str(counter), "kills": run})
+        memory = json.dumps({"limit_bytes": 4 * 2**30, "oom_counter_file": str(counter), "oom_kills_at_start": run})
         told = {"node": f"{socket.gethostname()}:1", "machine": "near", "behind": 0, "memory": memory}
         scheduler.on_trial_result(None, trial, told)
         killed(counter, run + 1)
@@ -146,7 +146,7 @@ def test_a_node_whose_gpu_fails_is_named_and_its_trial_runs_elsewhere(
     with pytest.raises(
         StudyCannotContinueError, match=r"no node is left that trials can run on: host: its .*; other: no kernel"
     ):
-        scheduler.on_trial_error(None, of_tune(error=str(file), run=1))
+        scheduler.on_trial_error(None, of_tune(error=str(file), n_earlier_starts=1))
     assert course.record.trials[0].state == "waiting"
 
 
@@ -200,7 +200,7 @@ def test_a_trial_that_has_no_metrics_of_the_test_split_is_untested(
             course.agenda.record_epoch(job.trial.number, epoch, {"val/accuracy": 0.5})
     assert isinstance(job, TrialJob)
     scheduler = ReportingScheduler(course.agenda, Home(tmp_path / "home").create_study(course.spec))
-    trial = of_tune(kind=job.kind, trial=job.trial.number, run=job.trial.attempt, reported_epochs=4)
+    trial = of_tune(kind=job.kind, trial=job.trial.number, n_earlier_starts=job.trial.attempt, n_reported_epochs=4)
     scheduler.on_trial_result(None, trial, result)
     course.ledger.close()
     assert (job.trial.test_metrics, job.trial.test_failure) == ({}, told)

@@ -68,7 +68,7 @@ def job(config, **_):
             time.sleep(1)
         listener.is_over.set()
 
-own_ray.run_job = job
+own_ray.run_job_in_ray_worker = job
 spec = load_study("quickstart", [
     "search.sampler=random", "search.trials=3", "search.baseline=null", "search.confirm={top: 0}",
     "search.early_stopping={}", "train.epochs=1", "search.concurrency=1",

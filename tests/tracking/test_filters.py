@@ -17,8 +17,8 @@ from study.home.events import (
 )
 from study.home.folder import Home
 from study.home.ledger import Ledger
+from study.tracking.ledger_to_mlflow import LedgerToMlflowWriter
 from study.tracking.runs_from_events import BEST_RUN_PREFIX
-from study.tracking.writer import LedgerToMlflowWriter
 
 PARAMS = {"method.alpha": 1.0, "method.lambda": 0.0, "method.epsilon": 0.0}
 SPEC = quickstart("search.confirm={top: 1, seeds: 2}")

@@ -22,9 +22,9 @@ from study.home.folder import Home
 from study.home.ledger import Ledger, read_entries
 from study.home.record import TrialRecord
 from study.ranking import Results
+from study.tracking.ledger_to_mlflow import LedgerToMlflowWriter
 from study.tracking.runs_from_events import BEST_RUN_PREFIX
 from study.tracking.saved_views import saved_view_tags
-from study.tracking.writer import LedgerToMlflowWriter
 
 SPEC = folded("search.margin=0")
 

@@ -15,7 +15,7 @@ from servers import MlflowServer
 from tracked_study import SPEC, STATUS, append_second_session, make_home, make_study
 
 from study.commands.report import lead_sentences_by_title
-from study.driver import run as running
+from study.driver import resume
 from study.driver.session import RunEnd, closing_lines, write_study_outputs
 from study.errors import StudyStoppedError, UserError
 from study.home.events import ModelEvaluated, SessionClosed
@@ -37,7 +37,7 @@ OTHERS = "those of other studies with: study resume NAME"
 
 def resumed(home: Home, folder: StudyFolder) -> RunEnd:
     """The end of `study resume`."""
-    return running.resume_study(home, folder.name, view=None)  # type: ignore[arg-type]  # nothing runs
+    return resume.resume_study(home, folder.name, view=None)  # type: ignore[arg-type]  # nothing runs
 
 
 def again(home: Home, folder: StudyFolder) -> list[str]:

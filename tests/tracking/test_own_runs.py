@@ -7,8 +7,8 @@ import pytest
 from helpers import quickstart
 from mlflow import MlflowClient
 
-from study.tracking.own_runs import read_runs_logged_by_function
-from study.tracking.run_store import OWN_RUN_TAG, MlflowRunStore, RunUpdate
+from study.tracking.mlflow_runs import OWN_RUN_TAG, MlflowRunStore, RunUpdate
+from study.tracking.runs_of_functions import read_runs_logged_by_function
 
 END = 2_000_000_000_000
 

@@ -10,7 +10,7 @@ from packaging.version import Version
 from study.commands import mlflow_ui
 from study.errors import UserError
 from study.home.folder import Home
-from study.tracking.tracking_state import experiments_page_url, run_page_url
+from study.tracking.mlflow_urls import experiments_page_url, run_page_url
 
 MODE = "workflowType=machine_learning"
 MLFLOW = Version(mlflow.__version__).release

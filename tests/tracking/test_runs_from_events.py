@@ -14,7 +14,7 @@ from study.api.run_study import build_function_study
 from study.home.ledger_line import Entry
 from study.home.record import StudyRecord
 from study.spec import StudySpec
-from study.tracking.run_store import RunUpdate, _run_key_of_tags
+from study.tracking.mlflow_runs import RunUpdate, _run_key_of_tags
 from study.tracking.runs_from_events import BEST_RUN_PREFIX, EventTranslator, study_params
 from study.tracking.tracking_state import STUDY_RUN_KEY, TrackingState
 

@@ -26,13 +26,13 @@ from study.home.events import (
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger, read_entries
 from study.spec import load_study
+from study.tracking import ledger_to_mlflow as writing
 from study.tracking import remove_study_runs
-from study.tracking import writer as writing
-from study.tracking.run_store import MlflowRunStore, to_dataset_input
+from study.tracking.ledger_to_mlflow import LedgerToMlflowWriter
+from study.tracking.mlflow_runs import MlflowRunStore, to_dataset_input
 from study.tracking.runs_from_events import BEST_RUN_PREFIX
 from study.tracking.saved_views import RERUN_STAGES, SEARCH_STAGES, saved_view_tags
 from study.tracking.tracking_state import TrackingState
-from study.tracking.writer import LedgerToMlflowWriter
 
 
 @pytest.fixture(scope="module")

@@ -22,12 +22,12 @@ from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
 from study.ranking import Results, statistics_by_metric
 from study.ranking.final_model import best_seed_trial, trials_of_model
-from study.sweep.seed_ensemble import measure_ensemble
+from study.sweep.ensemble_metrics import measure_ensemble
 from study.trained import ModelDescription, TrainedClassifier
 from study.trained.evaluate import evaluate_model
 from study.trained.model_card import described_model, model_card
 from study.trained.model_files import find_model
-from study.training import ensemble
+from study.training import ensemble_probabilities
 
 FINAL = final_training_spec(quickstart(), [0, 1])
 
@@ -45,7 +45,7 @@ def measured(folder: StudyFolder) -> dict[str, float | None]:
 @given(st.lists(st.lists(st.floats(-700, 700), min_size=3, max_size=3), min_size=1, max_size=6))
 def test_the_mean_is_of_probabilities_however_small_they_are(scores: list[list[float]]) -> None:
     each = [torch.tensor([row], dtype=torch.float64).log_softmax(1) for row in scores]
-    found = ensemble.mean_log_probabilities(each)
+    found = ensemble_probabilities.mean_log_probabilities(each)
     expected = np.mean([one.exp().numpy() for one in each], 0)
     assert torch.isfinite(found).all()
     np.testing.assert_allclose(found.exp().numpy(), expected, rtol=1e-9, atol=1e-300)
@@ -237,9 +237,9 @@ class TestMeasuring:
             for split in ("val", "test"):
                 scores = torch.zeros(len(dataset.splits[split]), 10)
                 scores[torch.arange(len(scores)), torch.from_numpy(dataset.splits[split].target)] = 1 - number
-                path = ensemble.log_probabilities_file(place.model_file(number), split)
+                path = ensemble_probabilities.log_probabilities_file(place.model_file(number), split)
                 path.parent.mkdir(exist_ok=True)
-                ensemble.write_log_probabilities(path, scores.log_softmax(1))
+                ensemble_probabilities.write_log_probabilities(path, scores.log_softmax(1))
         return place
 
     def test_two_seeds_are_measured_once(self, place: StudyFolder, dataset: data.Dataset) -> None:
@@ -254,7 +254,7 @@ class TestMeasuring:
     def test_a_split_that_was_read_later_is_measured_then(self, place: StudyFolder, dataset: data.Dataset) -> None:
         """Of a training that was stopped before the last of its models had read the test split."""
         told, path = record(*TESTED), place.model_file(1)
-        late = ensemble.log_probabilities_file(path, "test")
+        late = ensemble_probabilities.log_probabilities_file(path, "test")
         late.rename(late.with_suffix(".later"))
         before = measure_ensemble(place, FINAL, dataset, told)
         assert before is not None
@@ -273,13 +273,13 @@ class TestMeasuring:
     def test_a_split_of_which_a_network_said_nothing_is_left_out(
         self, place: StudyFolder, dataset: data.Dataset, fault: str
     ) -> None:
-        path = ensemble.log_probabilities_file(place.model_file(1), "test")
+        path = ensemble_probabilities.log_probabilities_file(place.model_file(1), "test")
         if fault == "missing":
             path.unlink()
         elif fault == "cut":
             path.write_bytes(path.read_bytes()[:100])
         else:
-            ensemble.write_log_probabilities(path, torch.zeros(3, 10))
+            ensemble_probabilities.write_log_probabilities(path, torch.zeros(3, 10))
         found = measure_ensemble(place, FINAL, dataset, record(*TESTED))
         assert found is not None
         assert {name.split("/")[0] for name in found.metrics} == {"val"}
@@ -289,7 +289,7 @@ class TestMeasuring:
     ) -> None:
         for number in (0, 1):
             for split in ("val", "test"):
-                ensemble.log_probabilities_file(place.model_file(number), split).unlink()
+                ensemble_probabilities.log_probabilities_file(place.model_file(number), split).unlink()
         assert measure_ensemble(place, FINAL, dataset, record(*TESTED)) is None
         whole = final_training_spec(quickstart(), [0, 1], with_val=True)
         assert measure_ensemble(place, whole, dataset, record(*TESTED)) == EnsembleMeasured((0, 1), {})
@@ -300,10 +300,10 @@ class TestMeasuring:
     ) -> None:
         target = torch.from_numpy(dataset.splits["val"].target)
         for number in (0, 1):
-            path = ensemble.log_probabilities_file(place.model_file(number), "val")
-            told, groups = ensemble.read_log_probabilities(path), target if are_same else target + number
+            path = ensemble_probabilities.log_probabilities_file(place.model_file(number), "val")
+            told, groups = ensemble_probabilities.read_log_probabilities(path), target if are_same else target + number
             assert told is not None
-            ensemble.write_log_probabilities(path, told.log_probabilities, groups % 10)
+            ensemble_probabilities.write_log_probabilities(path, told.log_probabilities, groups % 10)
         found = measure_ensemble(place, FINAL, dataset, record(*TESTED))
         assert found is not None
         assert ("val/inferred_unbiased_accuracy" in found.metrics) is are_same

@@ -151,10 +151,11 @@ def test_the_worst_group_is_one_line_and_the_card_says_which_are_too_small_to_te
 ) -> None:
     """98 groups of 1 to 4 digits: what one of them says is luck."""
     picture(here / "0.png")
-    assert "Groups of fewer than 10 samples are too small to judge" in folder.card_file.read_text()
+    said = "none of the 98 groups has 10 samples or more, too few to judge one by one"
+    assert said in folder.card_file.read_text()
     (line,) = predict(folder, "0.png").stderr.splitlines()
-    assert "each of the 88 groups that conflict with the bias has fewer than 10 samples" in line
-    assert len(line) < 200
+    assert said in line
+    assert len(line) < 220
 
 
 @pytest.mark.slow

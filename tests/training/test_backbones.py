@@ -91,6 +91,6 @@ def test_a_trained_model_needs_no_weights_file(weights: Path, tmp_path: Path) ->
     models.initial_weights._cached_sha256.cache_clear()
     with pytest.raises(UserError, match="not found"):
         Trial(told(weights), digits(), "cpu")
-    fresh = Trial(told(weights), digits(), "cpu", begins=False)
+    fresh = Trial(told(weights), digits(), "cpu", loads_weights=False)
     fresh.load_model(tmp_path / "one.safetensors")
     assert fresh.evaluate("val") == measured

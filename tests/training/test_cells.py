@@ -15,8 +15,8 @@ from study.data import Facts
 from study.metrics import METRICS, is_smallest_of_many
 from study.metrics.selection_rules import SELECTION_RULES
 from study.training import metrics
-from study.training.counts import CELL_PRIOR_SAMPLES, CLASS_PRIOR_SAMPLES, CellStatistics
-from study.training.counts import kinds_of_cells as alike
+from study.training.cell_statistics import CELL_PRIOR_SAMPLES, CLASS_PRIOR_SAMPLES, CellStatistics
+from study.training.cell_statistics import kinds_of_cells as alike
 from study.training.standard_errors import STANDARD_ERROR_FUNCTIONS
 
 Table = list[list[tuple[int, int]]]
@@ -99,7 +99,7 @@ def test_without_what_sets_classes_apart_a_kind_has_one_prior(drawn: tuple[Table
     """The prior of a cell is then the mean of its kind, each cell weighing samples / (samples + k)."""
     table, of = drawn
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("study.training.counts.CLASS_PRIOR_SAMPLES", 1e12)
+        patch.setattr("study.training.cell_statistics.CLASS_PRIOR_SAMPLES", 1e12)
         found = cells(table, of).shrunk_values
     for places in kinds(of):
         weight = sum(table[y][s][1] / (table[y][s][1] + CELL_PRIOR_SAMPLES) for y, s in places)

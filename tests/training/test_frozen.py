@@ -31,7 +31,7 @@ from study.files import sha256_of_file
 from study.models import frozen_networks, initial_weights
 from study.models.backbone_network import Backbone
 from study.models.efficientnet import EfficientNetLite0
-from study.models.network_keys import EARLY_LAYER_MODULES, columns_before_features
+from study.models.network_keys import EARLY_LAYER_MODULES, n_columns_before_features
 from study.spec.search_checks import all_trial_faults
 from study.trained.classifier import TrainedClassifier
 from study.trained.description import ModelDescription
@@ -184,11 +184,11 @@ def test_maps_are_kept_before_the_rows_of_the_whole_network_and_stages_begin_whe
     dataset = pictures()
     plain, partly = (features.replace_inputs_with_frozen_features(model, dataset, CPU) for model in (MODEL, PARTLY))
     assert partly.facts.shape == (112 * 2 * 2 + 2024,)
-    assert models.facts_without_maps(PARTLY, partly.facts) == plain.facts
+    assert models.facts_of_pooled_features(PARTLY, partly.facts) == plain.facts
     for name, split in plain.splits.items():
         assert np.array_equal(split.inputs, partly.splits[name].inputs[:, -2024:])
     one, other = (
-        models.build_encoder({**model, "joined": 3}, of.facts).eval()(
+        models.build_encoder_without_head({**model, "joined": 3}, of.facts).eval()(
             torch.from_numpy(of.splits["train"].inputs.copy())
         )
         for model, of in ((MODEL, plain), (PARTLY, partly))
@@ -217,7 +217,7 @@ def test_the_last_stages_of_a_resnet_begin_where_it_is_and_are_trained(
     found = features.replace_inputs_with_frozen_features(model, dataset, CPU)
     assert found.facts.shape == (maps + EARLY_LAYER_MODULES[architecture][1] + width,)
     kept = torch.from_numpy(found.splits["train"].inputs.copy())
-    begun = models.build_encoder(model, found.facts).eval()
+    begun = models.build_encoder_without_head(model, found.facts).eval()
     assert torch.allclose(begun(kept), kept[:, -width:].float(), rtol=0.01, atol=0.02)
     own = replace(trial_config(learning_rate=0.001, epochs=1), model=model)
     trial = Trial(own, dataset, "cpu")
@@ -392,7 +392,7 @@ def rows(early_sees_it: float, count: int = 600, tells: float = 2.0) -> Dataset:
     """Rows of features of three classes without bias labels, whose bias, put into `hidden`, is the class's own in nine
     of ten samples. The last features tell the bias better than the class."""
     random, splits = np.random.default_rng(0), {}
-    facts = Facts(3, None, (columns_before_features(MODEL) + 30,))
+    facts = Facts(3, None, (n_columns_before_features(MODEL) + 30,))
     for name in facts.splits:
         target, any_class = random.integers(0, 3, (2, count))
         bias = np.where((random.random(count) < 0.9) & (name != "test"), target, any_class)

@@ -21,7 +21,7 @@ from sklearn.metrics import accuracy_score, log_loss, recall_score, roc_auc_scor
 from study.data import Facts
 from study.metrics import MAX_GROUP_METRICS, searchable_metrics
 from study.training import metrics
-from study.training.counts import CELL_PRIOR_SAMPLES, CLASS_PRIOR_SAMPLES
+from study.training.cell_statistics import CELL_PRIOR_SAMPLES, CLASS_PRIOR_SAMPLES
 
 HERE = Path(__file__).parent / "golden"
 FULL = Path(os.environ.get("STUDY_GOLDEN", HERE.parents[2].parent / "shared" / "golden"))

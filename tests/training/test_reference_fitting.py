@@ -150,7 +150,7 @@ def test_a_trial_fits_it_keeps_it_and_reads_it_back(name: str, classes: int, tmp
     expected = measure_reference(fit_reference(name, rows["train"], 0), {"val": rows["val"]}, 0)
     assert {key: reported.get(key, math.nan) for key in expected} == pytest.approx(expected, abs=1e-6, nan_ok=True)
     trial.save_model(tmp_path / "model.safetensors")
-    again = Trial(config, dataset, "cpu", begins=False)
+    again = Trial(config, dataset, "cpu", loads_weights=False)
     again.load_model(tmp_path / "model.safetensors")
     assert again.evaluate("val", final=True) == pytest.approx(
         {key: value for key, value in reported.items() if key.startswith("val/")}, abs=EXACT, nan_ok=True

@@ -127,7 +127,7 @@ def test_the_probes_of_the_last_epoch_are_fitted_once(
     *_, last = trial.train_epochs()
     assert sorted(fitted) == ["knn", "lbfgs", "mlp"]
     trial.save_model(tmp_path / "model.safetensors")
-    again = Trial(settings, data, "cpu", begins=False)
+    again = Trial(settings, data, "cpu", loads_weights=False)
     again.load_model(tmp_path / "model.safetensors")
     assert again.evaluate("test", final=True).items() <= last.items()
     assert sorted(fitted) == ["knn", "knn", "lbfgs", "mlp"]
@@ -137,7 +137,7 @@ def test_the_probes_of_the_last_epoch_are_fitted_once(
     for weights, of in (("other", data), ("model", few(dataset, 200))):
         (tmp_path / "mixed.safetensors").write_bytes((tmp_path / f"{weights}.safetensors").read_bytes())
         (tmp_path / "mixed.probes.safetensors").write_bytes((tmp_path / "model.probes.safetensors").read_bytes())
-        mixed = Trial(config("train.final=[lbfgs]"), of, "cpu", begins=False)
+        mixed = Trial(config("train.final=[lbfgs]"), of, "cpu", loads_weights=False)
         mixed.load_model(tmp_path / "mixed.safetensors")
         fitted.clear()
         mixed.evaluate("test", final=True)

@@ -18,7 +18,7 @@ from study.upstream.scratch import (
     RUN_FOLDER_PREFIX,
     SCRATCH_FOLDER_VARIABLE,
     make_scratch_folder,
-    remove_left_scratch_folders,
+    remove_abandoned_scratch_folders,
 )
 
 HOLDS = """
@@ -104,10 +104,10 @@ def test_what_a_killed_process_started_is_ended_and_nothing_else(place: Path) ->
         waits(kept) as used,
         waits(place) as other,
     ):
-        assert left not in remove_left_scratch_folders()
+        assert left not in remove_abandoned_scratch_folders()
         killed.kill()
         killed.wait()
-        assert left in remove_left_scratch_folders()
+        assert left in remove_abandoned_scratch_folders()
         lost.wait(timeout=100)
         assert used.poll() is None
         assert other.poll() is None
@@ -123,7 +123,7 @@ def test_one_that_is_taken_for_left_before_it_is_locked_is_made_again(
     def slow(**given: str) -> str:
         made.append(plain(**given))
         if len(made) < 3:
-            assert Path(made[-1]) in remove_left_scratch_folders()
+            assert Path(made[-1]) in remove_abandoned_scratch_folders()
         return made[-1]
 
     monkeypatch.setattr(tempfile, "mkdtemp", slow)

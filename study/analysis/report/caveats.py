@@ -2,11 +2,11 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import chain
+from itertools import chain, starmap
 from typing import Literal
 
 from study.analysis.report.conclusions import BaselineMissing, has_single_configuration
-from study.analysis.report.reference_sentences import unfitted_reference_statements
+from study.analysis.report.reference_sentences import ReferenceNotFitted
 from study.analysis.statistics import formatting
 from study.analysis.statistics.debiasing_metrics import cells_of_arm, statistics_with_error
 from study.home.record import StudyRecord
@@ -127,7 +127,7 @@ class NoIntervalOfValue(Statement):
 
 def _intervals_left_out(results: Results, arm: Arm) -> Iterator[NoIntervalOfValue]:
     spec, record = results.spec, results.record
-    for name in () if spec.function else spec.objective.metrics:
+    for name in () if spec.training_function else spec.objective.metrics:
         found, cells = statistics_with_error(record, arm, name), cells_of_arm(record, arm, "val") or ()
         if found and found.confidence_interval() is None:
             facts, sizes = spec.facts_of_data(spec.data_sections[0]), {size for row in cells for size in row}
@@ -193,7 +193,7 @@ def caveat_statements(results: Results) -> Iterator[Statement]:
         yield Remark(
             "The test split was read in each epoch of every trial (train.report_test). Nothing was chosen by it."
         )
-    yield from unfitted_reference_statements(results)
+    yield from starmap(ReferenceNotFitted, results.failed_references.items())
     for why in dict.fromkeys(trial.test_failure for trial in trials if trial.test_failure):
         yield CouldNotReadTestSplit([trial.number for trial in trials if trial.test_failure == why], why)
     if final and not final.knows_no_seed and len(final.trials) < 2:

@@ -198,7 +198,7 @@ def incumbent_stays(results: Results) -> Iterator[IncumbentStays]:
     count, against = (
         n_samples_of_accuracy(results.record, leading, "val", name) for name in ("accuracy", "conflicting_accuracy")
     )
-    papers = [] if spec.function else paper_configurations(spec.space, spec.sections)
+    papers = [] if spec.training_function else paper_configurations(spec.space, spec.sections)
     is_papers = any(are_same_configuration(held.incumbent.trial.params, each) for each in papers)
     yield IncumbentStays(lead, leading, incumbent, chosen, held.margin, count, against, is_papers)
 
@@ -258,7 +258,7 @@ class SuspiciousResult(Statement):
 
 def suspicious_result_statements(results: Results, arm: Arm) -> Iterator[InputTellsClass | SuspiciousResult]:
     """Yield which inputs of the user's table tell the class alone, and what a result near to 100% may come from."""
-    if results.spec.function or results.spec.base["data"]["name"] != "table":
+    if results.spec.training_function or results.spec.base["data"]["name"] != "table":
         return
     datasets = results.record.sessions[-1].datasets or {} if results.record.sessions else {}
     telling = list(dict.fromkeys(one for of in datasets.values() for one in of.get("telling", ())))
@@ -537,7 +537,7 @@ class SampleErrorUnknown(Statement):
 def sample_error_statements(results: Results) -> Iterator[SampleErrorUnknown]:
     """Yield that the error of its samples is not known, of a training function's result."""
     arm, name = results.final_arm or results.baseline_and_best_arms[1], results.spec.metric
-    value = arm.metric_statistics(name) if arm and results.spec.function else None
+    value = arm.metric_statistics(name) if arm and results.spec.training_function else None
     if value and value.split_error is None:
         yield SampleErrorUnknown(name)
 
@@ -592,9 +592,9 @@ def _debiasing_not_needed(results: Results, reference: Arm, best: Arm) -> Iterat
         yield DebiasingNotNeeded(split, aligned.mean, conflicting.mean, best.spread_over(spec.metric))
 
 
-def _value_text(arm: Arm, name: str | None = None) -> str:
-    """Return a metric of an arm, by default the study's, and the seeds behind it."""
-    name = name or arm.spec.metric
+def _value_text(arm: Arm) -> str:
+    """Return the study's metric of an arm, and the seeds behind it."""
+    name = arm.spec.metric
     where = "" if arm.knows_no_seed else f" on {formatting.folds_and_seeds_text(arm, name)}"
     return f"{name} {formatting.format_arm_mean(arm, name)}{where}"
 

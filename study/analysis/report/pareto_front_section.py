@@ -54,7 +54,7 @@ class ConfigurationsOnFront(Statement):
         where = _judged_by_text(self.spec, self.front, self.judged)
         if self.verdict == "none keeps the limits":
             limits = " and ".join(map(str, spec.objective.constraints))
-            missed = spec.objective.missed_limits_text(self.chosen[1])
+            missed = spec.objective.broken_constraints_text(self.chosen[1])
             return (
                 f"Of {where} none keeps {limits}, so that there is no front. {sentence_case(chosen)} comes closest: it "
                 f"misses {missed}."

@@ -103,26 +103,27 @@ class ReferenceStays(Statement):
             return f"{who} is as good ({measured})"
         if spec.is_better(own.mean, value):
             means = {each: arm.metric_statistics(each.metric) for each in spec.objective.constraints}
-            broken = [str(each) for each, of in means.items() if of and each.violation_by(of.mean) > 0]
+            broken = [str(each) for each, of in means.items() if of and each.violation_of(of.mean) > 0]
             return f"{who} is better ({measured}), and misses {' and '.join(broken)}"
         though = ", which may be luck" if self.is_clear_against(arm) is False else ""
         return f"{who} is {gap} worse ({measured}){though}"
 
 
 class ReferenceOnTest(Statement):
-    """A reference that is the result, beside configurations on the test split, by the metrics that all of them have."""
+    """A reference that is the result, beside configurations on the test split, by the metrics that all of them have.
+
+    Attributes:
+        arms: the reference first.
+    """
 
     metrics: Sequence[str]
-    reference: FittedReference
     arms: Sequence[Arm]
 
     def __str__(self) -> str:
         told = []
         for name in self.metrics:
-            others = [f"{formatting.format_arm_mean(arm, name)} for {arm.label_in_sentence}" for arm in self.arms]
-            value = formatting.format_metric_value(name, self.reference.metrics[name])
-            own = f"{value} for {self.reference.name_in_sentence}"
-            told.append(f"{name} is {formatting.join_with_and([own, *others])}")
+            values = (f"{formatting.format_arm_mean(arm, name)} for {arm.label_in_sentence}" for arm in self.arms)
+            told.append(f"{name} is {formatting.join_with_and(values)}")
         return f"On the test split, which was not used to choose, {'; '.join(told)}."
 
 
@@ -240,10 +241,10 @@ def reference_statements(results: Results) -> Iterator[Statement]:
         leading = to_arm(spec, lead.candidate).label_in_sentence if lead else ""
         said = ReferenceStays(stays, arm, baseline, lead, leading, held.margin if held else 0.0)
         yield said
-        tests = [f"test/{name.split('/')[1]}" for name in spec.objective.metrics]
-        measured = [name for name in tests if stays.metrics.get(name) is not None]
-        if known := [name for name in measured if all(each.metric_statistics(name) for each in said.arms)]:
-            yield ReferenceOnTest(known, stays, said.arms)
+        arms = [to_arm(spec, stays), *said.arms]
+        tests = (f"test/{name.split('/')[1]}" for name in spec.objective.metrics)
+        if known := [name for name in tests if all(each.metric_statistics(name) for each in arms)]:
+            yield ReferenceOnTest(known, arms)
     elif best := results.best_reference:
         for split in ("val", "test"):
             names = [f"{split}/{name.split('/')[1]}" for name in spec.objective.metrics]
@@ -298,11 +299,6 @@ class ReferenceNotFitted(Statement):
 
     def __str__(self) -> str:
         return f"The reference {self.reference} could not be fitted: {self.why}"
-
-
-def unfitted_reference_statements(results: Results) -> Iterator[ReferenceNotFitted]:
-    """Yield each reference that could not be fitted."""
-    yield from (ReferenceNotFitted(name, why) for name, why in results.failed_references.items())
 
 
 def references_table(results: Results, metrics: list[str]) -> "pd.DataFrame":

@@ -314,7 +314,7 @@ class TrialsNotAllStarted(Statement):
 def _trials_not_started(results: Results) -> Iterator[TrialsNotAllStarted]:
     """Yield how many of the planned trials were started, where not all were."""
     spec, record = results.spec, results.record
-    planned = record.max_configurations(spec.trials)
+    planned = record.max_configurations(spec.n_configurations)
     if spec.final_seeds is not None or not 0 < record.n_configurations_tried < planned:
         return
     ended_by = "every configuration of the space" if is_space_exhausted(results) else record.search_ended_by
@@ -396,8 +396,7 @@ class StudyCost(Statement):
     gpu_hours: float
 
     def __str__(self) -> str:
-        kinds = [f"{self.pruned} pruned"] if self.pruned else []
-        searched = pluralise(self.configurations, "configuration") + "".join(f" ({each})" for each in kinds)
+        searched = pluralise(self.configurations, "configuration") + f" ({self.pruned} pruned)" * (self.pruned > 0)
         other = pluralise(self.further, "further trial") + " on other seeds"
         if not self.configurations:
             other = pluralise(self.further, "final training", "final trainings")
@@ -475,7 +474,7 @@ def _next_step_statements(results: Results) -> Iterator[Statement]:
             purpose = "fit it once more and keep the model" if results.reference_as_result else TRAIN_PURPOSE
             first = "Or, to" if step.command else "To"
             yield SuggestedCommand(shell_command("train", results.spec.name), f"{first} {purpose}")
-    if results.final_trials and not results.spec.function:
+    if results.final_trials and not results.spec.training_function:
         if predict := predict_command(results.spec):
             yield SuggestedCommand(predict, "To classify new samples with it")
         else:

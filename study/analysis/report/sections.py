@@ -37,7 +37,7 @@ from study.home.events import event_to_entry
 from study.home.provenance import device_text, used_devices
 from study.metrics import find_metric, is_standard_error
 from study.ranking import Results, epochs
-from study.ranking.ablation_steps import Ablation, includes_choosing_seed, requested_ablation, trials_by_configuration
+from study.ranking.ablation_steps import Ablation, includes_choosing_seed, requested_ablation, trials_of_ablation
 from study.ranking.difference import Arm, Difference, metrics_of_both_splits
 from study.ranking.json_documents import Statement
 from study.spec import StudySpec
@@ -126,10 +126,8 @@ def _ablation_method_sentences(results: Results, ablation: Ablation) -> Iterator
     best, before = results.best, ablation.best_configuration_trial.number
     if best and best.trial.number != before:
         yield f"Trial {best.trial.number} leads now; trial {before} did when this was asked for."
-    by_configuration = trials_by_configuration(results, ablation).values()
-    trials = [trial for by_seed in by_configuration for trial in by_seed.values()]
     planned = len(ablation.configurations) * len(ablation.seeds)
-    if short := planned - sum(trial.state == "complete" for trial in trials):
+    if short := planned - sum(trial.state == "complete" for trial in trials_of_ablation(results, ablation)):
         yield f"{pluralise(short, 'trial')} of {planned} {'is' if short == 1 else 'are'} not complete."
 
 
@@ -224,7 +222,7 @@ def _rungs_text(spec: StudySpec) -> str:
 
 def _metric_meanings(spec: StudySpec) -> Iterator[str]:
     """Yield what each of the study's metrics is, in words; nothing of a function's own."""
-    for name in () if spec.function else spec.objective.metrics:
+    for name in () if spec.training_function else spec.objective.metrics:
         if metric := find_metric(name):
             yield f"{name}: {metric.description}{' Smaller is better.' * (metric.better == 'min')}"
 
@@ -234,7 +232,7 @@ def summary_note(results: Results) -> str:
     spec = results.spec
     at_epoch = epochs.chosen_epoch_text(spec.objective)
     note = f"Mean ± sample standard deviation over the seeds in the last column, {at_epoch}."
-    same = "" if spec.function else " All seeds use the same data and splits."
+    same = "" if spec.training_function else " All seeds use the same data and splits."
     if spec.final_seeds is not None:
         is_fitted_once = results.final_arm is not None and results.final_arm.knows_no_seed
         return "It was fitted once: no spread over seeds is known of it." if is_fitted_once else note + same
@@ -408,7 +406,7 @@ def _settings_values(results: Results) -> dict[str, str]:
         return settings | {"metric": metric}
     confirm = results.confirmation.settings
     settings["metric"] = metric
-    settings["search"] = f"{pluralise(spec.trials, 'trial')}, sampler {search.sampler}, seed {search.seed}"
+    settings["search"] = f"{pluralise(spec.n_configurations, 'trial')}, sampler {search.sampler}, seed {search.seed}"
     if goal.has_several_metrics:
         settings["choice of the front"] = goal.front_choice_text
     if spec.margin_rule:

@@ -7,7 +7,7 @@ from study.analysis.statistics import formatting
 from study.ranking import FittedReference, Results, SeedStatistics
 from study.ranking.difference import Arm, Difference, to_arm
 from study.ranking.json_documents import Statement
-from study.spec.objective import MetricConstraint
+from study.spec.constraints import MetricConstraint
 from study.text import sentence_case, shell_command
 
 ArmMeans = Sequence[tuple[Arm, SeedStatistics]]
@@ -40,7 +40,7 @@ def limit_statements(results: Results) -> Iterator[LimitCheck]:
     compared = [arm for arm in results.baseline_and_result_arms if arm and results.spec.final_seeds is None]
     for limit in results.spec.objective.constraints:
         if means := [(arm, spread) for arm in compared if (spread := arm.metric_statistics(limit.metric))]:
-            broken = [(arm, spread) for arm, spread in means if limit.violation_by(spread.mean) > 0]
+            broken = [(arm, spread) for arm, spread in means if limit.violation_of(spread.mean) > 0]
             yield LimitCheck(limit, broken, [pair for pair in means if pair not in broken])
 
 
@@ -189,7 +189,7 @@ def trade_off_statements(results: Results) -> Iterator[AccuracyTradeOff | Refere
     accuracy follows, where the best costs much. Empty where nothing changed, or the study's own metrics say it all.
     """
     reference, best = results.baseline_and_result_arms
-    if results.spec.function or results.spec.final_seeds is not None or best is None or reference is None:
+    if results.spec.training_function or results.spec.final_seeds is not None or best is None or reference is None:
         return
     split = "test" if all(arm.metric_statistics("test/accuracy") for arm in (best, reference)) else "val"
     told = {name.split("/")[1] for name in results.spec.objective.metrics}

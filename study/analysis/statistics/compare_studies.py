@@ -14,7 +14,7 @@ from study.ranking.difference import Arm, Difference, to_arm
 from study.ranking.json_documents import FLATTEN_FIELDS
 from study.ranking.summary import ArmSummary, StudySummary, summarise
 from study.spec import StudySpec
-from study.spec.objective import MetricConstraint
+from study.spec.constraints import MetricConstraint
 from study.spec.reference_models import REFERENCES
 from study.spec.section_models import default_as_in_file
 from study.spec.trial_sections import section_knobs
@@ -277,7 +277,7 @@ def _best_trial_text(told: StudySummary) -> str:
     if best.reference:
         return f"none: {REFERENCES[best.reference].description}"
     limits = [MetricConstraint.from_text(text) for text in told.constraints]
-    broken = [str(each) for each in limits if (of := best.metrics.get(each.metric)) and each.violation_by(of.mean) > 0]
+    broken = [str(each) for each in limits if (of := best.metrics.get(each.metric)) and each.violation_of(of.mean) > 0]
     breaks = f", breaks {' and '.join(broken)}" if broken else ""
     return f"{best.trial}{' (baseline)' * bool(baseline and baseline.trial == best.trial)}{breaks}"
 

@@ -259,11 +259,9 @@ def compared_by_text(spec: StudySpec) -> str:
 
 
 METRICS_IN_WORDS = {
-    "unbiased_accuracy": "accuracy with each group weighing alike",
-    "shrunk_unbiased_accuracy": "accuracy with each group weighing alike",
+    **dict.fromkeys(("unbiased_accuracy", "shrunk_unbiased_accuracy"), "accuracy with each group weighing alike"),
     "inferred_unbiased_accuracy": "accuracy with each inferred group weighing alike",
-    "unbiased_log_loss": "log loss with each group weighing alike",
-    "shrunk_unbiased_log_loss": "log loss with each group weighing alike",
+    **dict.fromkeys(("unbiased_log_loss", "shrunk_unbiased_log_loss"), "log loss with each group weighing alike"),
     "inferred_unbiased_log_loss": "log loss with each inferred group weighing alike",
     "balanced_log_loss": "log loss with each class weighing alike",
     "auc": "area under the ROC curve",

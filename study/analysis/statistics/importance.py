@@ -169,7 +169,7 @@ class ParameterAxis:
 
     def design_columns(self, trials: Iterable[Params]) -> Array:
         """Return (N, columns) from the trials' parameters; 0 where a trial has no value or a foreign one."""
-        coordinates = [self._coordinate(params.get(self.key), self.key in params) for params in trials]
+        coordinates = [self._coordinate(params[self.key]) if self.key in params else math.nan for params in trials]
         places = np.array(coordinates, dtype=float)
         known = np.isfinite(places)
         found = np.zeros((len(places), self.n_columns))
@@ -182,22 +182,20 @@ class ParameterAxis:
             found[known] = vander * np.sqrt(2 * degrees + 1)
         return found
 
-    def _coordinate(self, value: Scalar, given: bool) -> float:
+    def _coordinate(self, value: Scalar) -> float:
         """Return where a value lies, between 0 and 1; NaN for a value that has no place."""
         from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
         from study.spec.domain import is_among_typed_values
         from study.spec.optuna_distributions import unit_coordinate_of_value
 
-        if not given:
-            return float("nan")
         if isinstance(self._distribution, CategoricalDistribution):
             choices = self._distribution.choices
             at = next((place for place, choice in enumerate(choices) if is_among_typed_values(value, [choice])), None)
-            return float("nan") if at is None else (at + 0.5) / self.n_levels
+            return math.nan if at is None else (at + 0.5) / self.n_levels
         assert isinstance(self._distribution, FloatDistribution | IntDistribution)
         if not isinstance(value, int | float) or (self._distribution.log and value <= 0):
-            return float("nan")
+            return math.nan
         return float(np.clip(unit_coordinate_of_value(self._distribution, value), 0.0, 1.0 - 1e-12))
 
 

@@ -37,7 +37,7 @@ from study.ranking import FittedReference, Results
 from study.ranking.difference import CONFIDENCE_LEVEL, Arm, Difference, find_root, selection_adjusted_t, to_arm
 from study.ranking.json_documents import Statement
 from study.spec import StudySpec, objective
-from study.spec.objective import MetricConstraint
+from study.spec.constraints import MetricConstraint
 from study.spec.sampler_capabilities import SAMPLER_CAPABILITIES
 from study.spec.search_checks import count_configurations
 from study.text import pluralise, sentence_case, shell_command

@@ -81,7 +81,7 @@ def _values_by_rule(suite: Suite, cell: SuiteSearch, study: Results | None) -> M
         reason = FAILED if failed else NOT_YET
         possible = {rule: suite.is_available(rule, (cell.method, cell.data)) for rule in suite.rules}
         return {rule: reason if possible[rule] else LACKS_RULE_NEEDS for rule in suite.rules}
-    if study.record.max_configurations(study.spec.trials) != study.spec.trials:
+    if study.record.max_configurations(study.spec.n_configurations) != study.spec.n_configurations:
         return dict.fromkeys(suite.rules, BEYOND_BUDGET)
     picked = {pick.rule.name: pick for pick in study.rule_picks}
     found: dict[str, dict[int, float] | str] = {}

@@ -51,7 +51,7 @@ def suite_state_note(suite: Suite, states: Mapping[str, int]) -> str:
 def suite_notes(suite: Suite) -> list[str]:
     """Return how the tables are read, and what holds for all of them: budget, splits, averages."""
     spec = suite.studies[0].spec
-    trials = max(cell.spec.trials for cell in suite.studies)
+    trials = max(cell.spec.n_configurations for cell in suite.studies)
     stopping = RungSchedule(spec.search.early_stopping, spec.epochs).describe_in_words
     lines = [
         *_reading_notes(suite),

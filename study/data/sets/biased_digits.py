@@ -34,7 +34,7 @@ class Options:
 
     rho: colour_bias.RhoKey = 0.95
     seed: colour_bias.ColourSeedKey = 0
-    val: holdout.CutValKey = "unbiased"
+    val: holdout.BiasedOrUnbiasedValKey = "unbiased"
     val_share: Annotated[float, Range(above=0.0, high=0.5)] = 0.2
     folds: holdout.FoldsKey = None
 
@@ -44,7 +44,7 @@ def describe(options: Options) -> Facts:
     return Facts(classes=10, bias_classes=10, shape=(3, 8, 8), condition=3, aligned=tuple(range(10)))
 
 
-def labels(options: Options) -> Mapping[str, HasLabels]:
+def load_labels(options: Options) -> Mapping[str, HasLabels]:
     """Return digits and colours of each split; so few pixels take no time."""
     return load(options).splits
 

@@ -21,7 +21,7 @@ class Options:
     rho: colour_bias.RhoKey = 0.99
     seed: colour_bias.ColourSeedKey = 0
     val_share: holdout.ValShareKey = 0.1
-    val: holdout.CutValKey = "unbiased"
+    val: holdout.BiasedOrUnbiasedValKey = "unbiased"
     folds: holdout.FoldsKey = None
 
 
@@ -35,7 +35,7 @@ def sources(options: Options) -> tuple[Source, ...]:
     return mnist.mnist_sources()
 
 
-def labels(options: Options) -> dict[str, SplitLabels]:
+def load_labels(options: Options) -> dict[str, SplitLabels]:
     """Return the digits and colours of each split; no images are read."""
     return {name: SplitLabels(part.target, part.colours) for name, part in _choose_splits(options).items()}
 

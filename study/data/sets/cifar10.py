@@ -39,7 +39,7 @@ def is_jpeg_copy(source: SourceKey) -> bool:
 
 def describe(options: Options) -> Facts:
     """Return the facts: ten classes, no bias labels."""
-    return cifar.facts_of_photographs("CIFAR-10 (JPEG, q75)" if is_jpeg_copy(options.source) else "CIFAR-10")
+    return cifar.cifar_normalised_facts("CIFAR-10 (JPEG, q75)" if is_jpeg_copy(options.source) else "CIFAR-10")
 
 
 def sources(options: Options) -> tuple[Source, ...]:
@@ -59,7 +59,7 @@ def read_train_and_test(kind: SourceKey) -> dict[str, cifar.ImagesAndClasses]:
     return {split: cifar.read_batch_files(folder, batches, b"labels", 10) for split, batches in names.items()}
 
 
-def labels(options: Options) -> dict[str, SplitLabels]:
+def load_labels(options: Options) -> dict[str, SplitLabels]:
     """Return the classes of each split; no image is decoded."""
     if is_jpeg_copy(options.source):
         train, test = (SplitLabels(cifar.read_jpeg_classes(archive.find())) for archive in cifar.JPEG_ARCHIVES)

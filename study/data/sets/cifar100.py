@@ -19,7 +19,7 @@ class Options:
 
 def describe(options: Options) -> Facts:
     """Return the facts: a hundred classes (CIFAR's fine labels), no bias labels."""
-    return cifar.facts_of_photographs("CIFAR-100", 100)
+    return cifar.cifar_normalised_facts("CIFAR-100", 100)
 
 
 def build(options: Options) -> dict[str, Split]:
@@ -30,5 +30,5 @@ def build(options: Options) -> dict[str, Split]:
     return holdout.add_held_out_val(whole, options.val_share, options.split_seed)
 
 
-labels = build
+load_labels = build
 """The files hold classes and images together."""

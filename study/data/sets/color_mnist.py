@@ -13,8 +13,8 @@ from study.data import colour_bias, holdout, mnist
 from study.data.dataset import Facts, Split, SplitLabels
 from study.data.source import Source
 
-_PALETTE = "1f77b4 ff7f0e 2ca02c d62728 9467bd 8c564b e377c2 7f7f7f bcbd22 17becf"
-PALETTE_COLOURS = np.array([[*bytes.fromhex(colour)] for colour in _PALETTE.split()], np.int64)
+_PALETTE_HEX_COLOURS = "1f77b4 ff7f0e 2ca02c d62728 9467bd 8c564b e377c2 7f7f7f bcbd22 17becf"
+PALETTE_COLOURS = np.array([[*bytes.fromhex(colour)] for colour in _PALETTE_HEX_COLOURS.split()], np.int64)
 """Colours that the noise is added to, of 0 to 255; a sample's bias class is its index here."""
 
 COLOUR_NOISE_STD = 40.0
@@ -31,7 +31,7 @@ class Options:
 
     seed: colour_bias.ColourSeedKey = 0
     val_share: holdout.ValShareKey = 0.1
-    val: holdout.CutValKey = "biased"
+    val: holdout.BiasedOrUnbiasedValKey = "biased"
     folds: holdout.FoldsKey = None
 
 
@@ -75,7 +75,7 @@ def build(options: Options) -> dict[str, Split]:
     return {"train": holdout.select_samples(whole["train"], kept), "val": val, "test": whole["test"]}
 
 
-def labels(options: Options) -> dict[str, SplitLabels]:
+def load_labels(options: Options) -> dict[str, SplitLabels]:
     """Return the digits and palette colours of each split; no images are read."""
     digits = {file: mnist.read_digits(file) for file in ("train", "test")}
     colours = {

@@ -270,13 +270,13 @@ class Options:
     source: cifar10.SourceKey = "auto"
     seed: colour_bias.ColourSeedKey = 0
     val_share: holdout.ValShareKey = 0.1
-    val: holdout.CutValKey = "unbiased"
+    val: holdout.BiasedOrUnbiasedValKey = "unbiased"
 
 
 def describe(options: Options) -> Facts:
     """Return the facts: ten classes, ten corruptions."""
     title = "Corrupted CIFAR-10 (from JPEG, q75)" if cifar10.is_jpeg_copy(options.source) else "Corrupted CIFAR-10"
-    return cifar.facts_of_photographs(title, bias_classes=10, aligned=tuple(range(10)))
+    return cifar.cifar_normalised_facts(title, bias_classes=10, aligned=tuple(range(10)))
 
 
 def sources(options: Options) -> tuple[Source, ...]:
@@ -284,9 +284,9 @@ def sources(options: Options) -> tuple[Source, ...]:
     return cifar10.sources(_cifar10_options(options))
 
 
-def labels(options: Options) -> dict[str, SplitLabels]:
+def load_labels(options: Options) -> dict[str, SplitLabels]:
     """Return the classes and corruptions of each split; no image is decoded."""
-    plain = cifar10.labels(_cifar10_options(options)).items()
+    plain = cifar10.load_labels(_cifar10_options(options)).items()
     return {name: SplitLabels(one.target, _draw_corruptions(options, name, one.target)[0]) for name, one in plain}
 
 

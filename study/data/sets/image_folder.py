@@ -71,22 +71,22 @@ def load(options: Options) -> Dataset:
         )
 
 
-def labels(options: Options) -> dict[str, FileListing]:
+def load_labels(options: Options) -> dict[str, FileListing]:
     """List the files of each split with their labels."""
     return _read_folder(options).splits
 
 
-def together(options: Options) -> NDArray[np.int64] | None:
+def fold_groups(options: Options) -> NDArray[np.int64] | None:
     """Return a group label of each training and validation image, in this order: a group stays in one fold."""
-    return _read_folder(options).together
+    return _read_folder(options).fold_groups
 
 
-def files(options: Options) -> list[Path]:
+def user_files(options: Options) -> list[Path]:
     """List the table, the file of conditions and the images."""
     return [*_table_files(options), *_read_folder(options).images]
 
 
-def training_count_and_side(options: Options) -> tuple[int, int | None]:
+def training_image_count_and_side(options: Options) -> tuple[int, int | None]:
     """Return the number of training images, and the usual shorter side of all in pixels, None if none can be read."""
     found = _read_folder(options)
     return len(found.splits["train"]), median_image_side(found.images)
@@ -126,7 +126,7 @@ def list_images_with_folder_class(folder: Path) -> list[tuple[str, str]]:
     """
     in_splits = bool(_split_folders(folder))
     found = []
-    for file in cache.list_files(folder):
+    for file in cache.list_files_at_path(folder):
         name = file.relative_to(folder)
         if file.suffix.lower() not in IMAGE_SUFFIXES:
             continue
@@ -161,36 +161,36 @@ def _read_table(options: Options, folder: Path, path: Path) -> "pd.DataFrame":
     return label_files.read_label_table(path, needed, options.missing_marks, known)
 
 
-def reading(options: Options) -> list[str]:
+def describe_reading(options: Options) -> list[str]:
     """Describe how the table of labels is read, where that is not as any CSV."""
     if options.labels == CLASS_FROM_FOLDERS:
         return []
     return table_format.describe_format(_table_files(options)[0], table_format.format_from_keys(vars(options)))
 
 
-def notes(options: Options) -> list[str]:
+def user_file_notes(options: Options) -> list[str]:
     """Say what was decided about the files by no key, and which images are listed but missing, or are none."""
     found = _read_folder(options)
     others = list[Path]()
     if options.labels == CLASS_FROM_FOLDERS:
         folder = label_files.find_user_path(options.path)
-        below = (file for file in cache.list_files(folder) if file.parent != folder)
+        below = (file for file in cache.list_files_at_path(folder) if file.parent != folder)
         others = [file for file in below if file.suffix.lower() not in (*IMAGE_SUFFIXES, *CLUTTER_SUFFIXES)]
     if others:
         endings = ", ".join(sorted({quoted(file.suffix) for file in others}))
         count = f"{pluralise(len(others), 'file')} in folders of classes"
-        found.notes.append(f"{count}, whose ending ({endings}) is none of an image, left out, as {others[0]}")
-    return [*found.notes, *file_lists.bad_file_messages(found.splits)]
+        found.file_notes.append(f"{count}, whose ending ({endings}) is none of an image, left out, as {others[0]}")
+    return [*found.file_notes, *file_lists.bad_file_messages(found.splits)]
 
 
 @dataclass(frozen=True)
 class _FolderContents:
-    """What the files say; `together`: see the function of that name."""
+    """What the files say; `fold_groups`: see the function of that name."""
 
     facts: Facts
     splits: dict[str, FileListing]
-    notes: list[str]
-    together: NDArray[np.int64] | None
+    file_notes: list[str]
+    fold_groups: NDArray[np.int64] | None
 
     @property
     def images(self) -> list[Path]:
@@ -213,7 +213,7 @@ def _read_folder(options: Options) -> _FolderContents:
     labels = user_data.read_table_labels(table, path, options, names)
     files, by_folder = _image_paths_and_splits(folder, names)
     _check_files_differ(files, names, path, options.file)
-    copies = cache.number_equal_files(files)
+    copies = cache.group_equal_files(files)
     labels, splits, same = user_data.divide_rows_into_splits(table, path, options, labels, copies, by_folder)
     found = user_data.group_notes(options.group, table[options.group].tolist(), splits) if options.group else []
     if copies is not None:

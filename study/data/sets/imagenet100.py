@@ -17,12 +17,12 @@ from study.data.source import Source
 from study.errors import UserError
 
 CLASS_COUNT = 100
-CLASS_LIST_NOTE = (
+CLASS_LIST_HINT = (
     "A text file of 100 WordNet numbers, one per line, is needed: a paper's list is in its authors' repository."
 )
-VECTORS_NOTE = (
+CONDITION_VECTORS_HINT = (
     "In the CCL-K paper these are 512 features of each image by CLIP (github.com/openai/CLIP), which nobody "
-    f"distributes: compute them from the images. {conditions.FILE_REQUIREMENT}, with keys as "
+    f"distributes: compute them from the images. {conditions.CONDITION_FILE_FORM}, with keys as "
     "train/n01440764/n01440764_10026.JPEG."
 )
 
@@ -61,7 +61,7 @@ def sources(options: Options) -> tuple[Source, ...]:
     return file_lists.IMAGENET_TRAIN_SOURCE, file_lists.IMAGENET_VAL_SOURCE
 
 
-def places(options: Options) -> list[Path]:
+def paths_read_by_build(options: Options) -> list[Path]:
     """List the class list, the folders of its classes, and the vectors if there are any."""
     trees, listed, vectors = _trees_and_user_files(options)
     classes = _read_class_codes(listed)
@@ -71,10 +71,10 @@ def places(options: Options) -> list[Path]:
 
 def build(options: Options) -> dict[str, Split]:
     """Decode the images of each split."""
-    return file_lists.decode_images_of_splits(labels(options), options.size, FRAME)
+    return file_lists.decode_images_of_splits(load_labels(options), options.size, FRAME)
 
 
-def labels(options: Options) -> dict[str, FileListing]:
+def load_labels(options: Options) -> dict[str, FileListing]:
     """List the files of each split with their classes, and their vectors if there are any."""
     trees, listed, vectors = _trees_and_user_files(options)
     classes = _read_class_codes(listed)
@@ -87,11 +87,11 @@ def labels(options: Options) -> dict[str, FileListing]:
 def _trees_and_user_files(options: Options) -> tuple[list[Path], Path, Path | None]:
     """Find the two folders, the class list, and the vectors if there are any."""
     trees = [source.find() for source in sources(options)]
-    listed = label_files.find_user_path(options.class_file, CLASS_LIST_NOTE)
+    listed = label_files.find_user_path(options.class_file, CLASS_LIST_HINT)
     return (
         trees,
         listed,
-        label_files.find_user_path(options.condition_file, VECTORS_NOTE) if options.condition_file else None,
+        label_files.find_user_path(options.condition_file, CONDITION_VECTORS_HINT) if options.condition_file else None,
     )
 
 

@@ -86,7 +86,7 @@ def sources(options: Options) -> tuple[Source, ...]:
     return IMAGENET_TRAIN_SOURCE, IMAGENET_VAL_SOURCE, *textures, *([IMAGENET_A_SOURCE] if options.imagenet_a else [])
 
 
-def places(options: Options) -> list[Path]:
+def paths_read_by_build(options: Options) -> list[Path]:
     """List the folders of its classes, and what else it needs."""
     trees = [source.find() for source in sources(options)]
     return [
@@ -97,10 +97,10 @@ def places(options: Options) -> list[Path]:
 
 def build(options: Options) -> dict[str, Split]:
     """Decode the images of each split."""
-    return file_lists.decode_images_of_splits(labels(options), options.size, FRAME)
+    return file_lists.decode_images_of_splits(load_labels(options), options.size, FRAME)
 
 
-def labels(options: Options) -> dict[str, FileListing]:
+def load_labels(options: Options) -> dict[str, FileListing]:
     """List the files of each split with their labels."""
     whole, test = (
         file_lists.list_images_of_class_folders(source.find(), CLASS_OF_FOLDER)

@@ -34,42 +34,42 @@ class ListedImages(Generic[OptionsType]):
     """A data set of listed images, of the form that `study.data` asks of a module.
 
     Attributes:
-        labels: lists the files of each split with their labels, for these options.
+        load_labels: lists the files of each split with their labels, for these options.
         Options: its keys.
         FRAME: how images become square.
         SOURCES: its files; all are part of its fingerprint.
-        class_and_bias_counts: number of classes and bias classes, for these options.
+        n_classes_and_bias_classes: number of classes and bias classes, for these options.
         condition: width of its condition.
         is_imagenet_normalised: whether pixels are normalised as ImageNet's, else with 0.5.
         aligned: class of each bias class for these options, see `Facts`.
     """
 
-    labels: Callable[[OptionsType], dict[str, FileListing]]
+    load_labels: Callable[[OptionsType], dict[str, FileListing]]
     Options: type[OptionsType]
     FRAME: SquareMode
     SOURCES: tuple[Source, ...]
-    class_and_bias_counts: Callable[[OptionsType], tuple[int, int | None]] = lambda _: (2, 2)
+    n_classes_and_bias_classes: Callable[[OptionsType], tuple[int, int | None]] = lambda _: (2, 2)
     condition: int | None = None
     is_imagenet_normalised: bool = False
     aligned: Callable[[OptionsType], tuple[int, ...] | None] = lambda options: None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "__doc__", self.labels.__doc__)
+        object.__setattr__(self, "__doc__", self.load_labels.__doc__)
 
     @property
     def name(self) -> str:
         """Name of the data set in a study file."""
-        return self.labels.__name__
+        return self.load_labels.__name__
 
     def describe(self, options: OptionsType) -> Facts:
         """Return its facts, without reading it."""
         shape, own = (3, options.size, options.size), self.aligned(options)
-        facts = Facts(*self.class_and_bias_counts(options), shape, condition=self.condition, aligned=own)
+        facts = Facts(*self.n_classes_and_bias_classes(options), shape, condition=self.condition, aligned=own)
         return replace(facts, mean=IMAGENET_MEAN, deviation=IMAGENET_STD) if self.is_imagenet_normalised else facts
 
     def build(self, options: OptionsType) -> dict[str, Split]:
         """Decode the images of its splits."""
-        return file_lists.decode_images_of_splits(self.labels(options), options.size, self.FRAME)
+        return file_lists.decode_images_of_splits(self.load_labels(options), options.size, self.FRAME)
 
 
 BFFHQ_SOURCE = Source(
@@ -140,10 +140,10 @@ _CELEBA_ATTRIBUTE_NAMES = (
 )
 CELEBA_ATTRIBUTES = _CELEBA_ATTRIBUTE_NAMES.split()
 
-CELEBA_NOTE = "From the CelebA page of its authors (Align&Cropped Images, Anno, Eval); its terms forbid passing it on."
-CELEBA_LABELS_SOURCE = Source("celeba/list_attr_celeba.txt", note=CELEBA_NOTE)
-CELEBA_PARTITION_SOURCE = Source("celeba/list_eval_partition.txt", note=CELEBA_NOTE)
-CELEBA_IMAGES_SOURCE = Source("celeba/img_align_celeba", note=CELEBA_NOTE)
+CELEBA_HINT = "From the CelebA page of its authors (Align&Cropped Images, Anno, Eval); its terms forbid passing it on."
+CELEBA_LABELS_SOURCE = Source("celeba/list_attr_celeba.txt", note=CELEBA_HINT)
+CELEBA_PARTITION_SOURCE = Source("celeba/list_eval_partition.txt", note=CELEBA_HINT)
+CELEBA_IMAGES_SOURCE = Source("celeba/img_align_celeba", note=CELEBA_HINT)
 
 
 @dataclass(frozen=True)
@@ -188,7 +188,7 @@ def celeba(options: CelebaOptions) -> dict[str, FileListing]:
     )
 
 
-def _celeba_counts(options: CelebaOptions) -> tuple[int, int]:
+def _n_celeba_classes_and_bias_classes(options: CelebaOptions) -> tuple[int, int]:
     target, sensitive = (_celeba_attributes(options, key) for key in ("target", "sensitive"))
     if shared := [name for name in sensitive if name in target]:
         raise UserError(f"data.sensitive: {shared[0]!r} given, allowed is another attribute than data.target")
@@ -272,7 +272,7 @@ def _utkface_common_cells(options: UtkfaceOptions) -> frozenset[file_lists.Class
     return frozenset({(0, 1), (1, 0)} if opposite else {(0, 0), (1, 1)})
 
 
-def _utkface_aligned(options: UtkfaceOptions) -> tuple[int, ...] | None:
+def _utkface_aligned_classes(options: UtkfaceOptions) -> tuple[int, ...] | None:
     return (
         tuple(y for _, y in sorted((s, y) for y, s in _utkface_common_cells(options))) if options.severity > 1 else None
     )
@@ -360,9 +360,9 @@ SHOE_ATTRIBUTE_COUNT = 126
 
 SHOE_TEST_SHARE = 0.3
 
-SHOE_NOTE = "From the UT Zappos50K page of its authors."
-SHOE_DATA_SOURCE = Source("ut-zap50k-data", note=SHOE_NOTE)
-SHOE_IMAGES_SOURCE = Source("ut-zap50k-images", note=SHOE_NOTE)
+SHOE_HINT = "From the UT Zappos50K page of its authors."
+SHOE_DATA_SOURCE = Source("ut-zap50k-data", note=SHOE_HINT)
+SHOE_IMAGES_SOURCE = Source("ut-zap50k-images", note=SHOE_HINT)
 
 
 @dataclass(frozen=True)
@@ -456,7 +456,9 @@ def _bird_splits(folder: Path, condition: str) -> dict[str, FileListing]:
     attributes = folder / "attributes"
     is_binary = condition == "binary"
     vectors = (
-        _read_seen_attributes(attributes, list(names)) if is_binary else _read_attributes_of_species(attributes)[target]
+        _read_attributes_of_images(attributes, list(names))
+        if is_binary
+        else _read_attributes_of_species(attributes)[target]
     )
     everything = FileListing([folder / "images" / name for name in names.values()], target, None, vectors)
     return file_lists.split_listing_by_code(everything, split, ("train", "test"))
@@ -468,7 +470,7 @@ def _read_bird_list(path: Path, what: str) -> dict[str, str]:
     return dict(zip(table[what], table["value"], strict=True))
 
 
-def _read_seen_attributes(folder: Path, images: list[str]) -> NDArray[np.float32]:
+def _read_attributes_of_images(folder: Path, images: list[str]) -> NDArray[np.float32]:
     """Read the attributes seen in each image.
 
     Rows are `image attribute present certainty time`, some with extra fields.
@@ -502,7 +504,7 @@ def _read_attributes_of_species(folder: Path) -> NDArray[np.float32]:
     return label_files.columns_to_numbers(table, list(table.columns), path) / np.float32(100)
 
 
-def _utkface_counts(options: UtkfaceOptions) -> tuple[int, int]:
+def _n_utkface_classes_and_bias_classes(options: UtkfaceOptions) -> tuple[int, int]:
     if options.target == options.sensitive:
         raise UserError(f"data.sensitive: {options.sensitive!r} given, allowed is another attribute than data.target")
     return 2, 2
@@ -525,9 +527,16 @@ LISTED_IMAGE_SETS: tuple[ListedImages[Any], ...] = (
         CelebaOptions,
         "crop",
         (CELEBA_LABELS_SOURCE, CELEBA_PARTITION_SOURCE, CELEBA_IMAGES_SOURCE),
-        _celeba_counts,
+        _n_celeba_classes_and_bias_classes,
     ),
-    ListedImages(utkface, UtkfaceOptions, "squash", (UTKFACE_SOURCE,), _utkface_counts, aligned=_utkface_aligned),
+    ListedImages(
+        utkface,
+        UtkfaceOptions,
+        "squash",
+        (UTKFACE_SOURCE,),
+        _n_utkface_classes_and_bias_classes,
+        aligned=_utkface_aligned_classes,
+    ),
     ListedImages(
         dogs_and_cats,
         DogsAndCatsOptions,

@@ -27,7 +27,7 @@ def describe(options: Options) -> Facts:
     return Facts(classes=1, bias_classes=None, shape=(1,), title="the function's own data")
 
 
-def labels(options: Options) -> Mapping[str, HasLabels]:
+def load_labels(options: Options) -> Mapping[str, HasLabels]:
     """Return splits without samples."""
     return {name: SplitLabels(np.zeros(0, np.int64)) for name in describe(options).splits}
 

@@ -35,7 +35,7 @@ class TableOptions:
 
     split_seed: holdout.SplitSeedKey = 0
     folds: holdout.FoldsKey = None
-    val: holdout.CutValKey = "biased"
+    val: holdout.BiasedOrUnbiasedValKey = "biased"
     val_share: Annotated[float, Range(above=0.0, high=0.5)] = 0.15
 
 
@@ -90,9 +90,9 @@ class PeopleTable:
         """Read the rows, encode, split."""
         return split_standardised(self.read_unsplit_table(), options)
 
-    labels = build  # the whole table is read in less than a second
+    load_labels = build  # the whole table is read in less than a second
 
-    def raw(self, options: TableOptions) -> RawTable:
+    def load_raw_table(self, options: TableOptions) -> RawTable:
         """Split the rows before the numbers are standardised."""
         return split_without_scaling(self.read_unsplit_table(), options)
 

@@ -38,10 +38,10 @@ class Options:
 
 def describe(options: Options) -> Facts:
     """Return the facts: ten classes, no bias labels; normalised as the DCL code does, with CIFAR-10's numbers."""
-    return cifar.facts_of_photographs("STL-10", shape=STL10_IMAGE_SHAPE, unlabelled=options.unlabelled)
+    return cifar.cifar_normalised_facts("STL-10", shape=STL10_IMAGE_SHAPE, unlabelled=options.unlabelled)
 
 
-def labels(options: Options) -> dict[str, SplitLabels]:
+def load_labels(options: Options) -> dict[str, SplitLabels]:
     """Return the classes of each split, -1 for the unlabelled images of training; no images are read."""
     folder = STL10_SOURCE.find()
     train, test = (

@@ -51,7 +51,7 @@ class Options(user_data.UserDataOptions):
 
 
 @dataclass(frozen=True)
-class _TableInUse:
+class _PreparedTable:
     """The file in the form in which it is used.
 
     Attributes:
@@ -60,7 +60,7 @@ class _TableInUse:
         fills_missing: whether missing values are filled.
         left_out_columns: columns that are not inputs because they count the rows.
         columns_named_by_keys: columns that count the rows but are inputs because `features` names them.
-        equal_row_numbers: the group of equal rows that each row is in; None where they may be in different splits.
+        repeated_row_groups: the group of equal rows that each row is in; None where they may be in different splits.
         group_codes: the group of rows in one split that each row is in; None where each row is alone.
         faults_by_row: faults of each row that a model cannot take, by number in the file from 0; none of them is in
             `rows`.
@@ -74,7 +74,7 @@ class _TableInUse:
     fills_missing: bool
     left_out_columns: tuple[str, ...]
     columns_named_by_keys: tuple[str, ...]
-    equal_row_numbers: NDArray[np.int64] | None
+    repeated_row_groups: NDArray[np.int64] | None
     group_codes: NDArray[np.int64] | None
     faults_by_row: FaultsByRow
 
@@ -87,7 +87,7 @@ class _TableInUse:
     def predictive_columns(self) -> tuple[PredictiveColumn, ...]:
         """Inputs that predict the class alone."""
         train = self.splits["train"]
-        values, words = odd_columns.numeric_inputs(self.rows.iloc[train], self.features)
+        values, words = odd_columns.inputs_as_numbers(self.rows.iloc[train], self.features)
         groups = None if self.group_codes is None else self.group_codes[train]
         return tuple(find_predictive_columns(values, words, self.labels.target[train], groups))
 
@@ -99,17 +99,21 @@ def describe(options: Options) -> Facts:
 
 def load(options: Options) -> Dataset:
     """Encode and split the rows."""
-    places = files(options)
+    places = user_files(options)
     with cache.check_files_unchanged(places):  # from before the rows are read until their content is known
         table = _read_table(options)
         _examine_file_cached.cache_clear()  # a process that has loaded its data asks no more
         _read_rows_cached.cache_clear()
         return load_or_build_dataset(
-            "table", options, _table_facts(table, options), lambda: _encoded_splits(table, _fit_encoding(table)), places
+            "table",
+            options,
+            _table_facts(table, options),
+            lambda: _encoded_splits(table, _fit_encoding_of_table(table)),
+            places,
         )
 
 
-def raw(options: Options) -> RawTable:
+def load_raw_table(options: Options) -> RawTable:
     """Split the rows before anything is fitted to them; a text is its number among those of its column, by alphabet."""
     table = _read_table(options)
     columns, kinds = [np.zeros((len(table.rows), 0))], list[ColumnKind]()
@@ -128,30 +132,30 @@ def raw(options: Options) -> RawTable:
     )
 
 
-def together(options: Options) -> NDArray[np.int64] | None:
+def fold_groups(options: Options) -> NDArray[np.int64] | None:
     """Return a group label of each training and validation row, in this order: a group stays in one fold."""
     table = _read_table(options)
-    return None if table.group_codes is None else table.group_codes[_train_and_val_rows(table)]
+    return None if table.group_codes is None else table.group_codes[_train_then_val_rows(table)]
 
 
-def files(options: Options) -> list[Path]:
+def user_files(options: Options) -> list[Path]:
     """List the table, and the file of conditions where there is one."""
     more = [label_files.find_user_path(options.condition_file)] if options.condition_file else []
     return [label_files.find_user_path(options.path), *more]
 
 
-def encoding(options: Options) -> TableEncoding:
+def fit_encoding(options: Options) -> TableEncoding:
     """Fit how columns become inputs to the training rows.
 
     With folds these are all rows outside test, as in the final training.
     """
     table = _read_table(options)
     marks = table_format.decimal_marks_by_column(table.path, table_format.format_from_keys(vars(options)))
-    fitted_to = table if options.folds is None else replace(table, splits={"train": _train_and_val_rows(table)})
-    return _fit_encoding(fitted_to, marks)
+    fitted_to = table if options.folds is None else replace(table, splits={"train": _train_then_val_rows(table)})
+    return _fit_encoding_of_table(fitted_to, marks)
 
 
-def encoded(options: Options, encoding: TableEncoding) -> tuple[Dataset, FaultsByRow]:
+def load_encoded(options: Options, encoding: TableEncoding) -> tuple[Dataset, FaultsByRow]:
     """Encode the rows with an encoding that was fitted to other rows, those that a model was trained on.
 
     Returns:
@@ -163,7 +167,7 @@ def encoded(options: Options, encoding: TableEncoding) -> tuple[Dataset, FaultsB
     return Dataset(facts, _encoded_splits(table, encoding)), table.faults_by_row
 
 
-def reading(options: Options) -> list[str]:
+def describe_reading(options: Options) -> list[str]:
     """Describe how each column is read, in a few lines."""
     table = _read_table(options)
     known = table_format.format_from_keys(vars(options))
@@ -185,7 +189,7 @@ MISSING_RULES_IN_WORDS = {
 }
 
 
-def _missing_values_lines(table: _TableInUse, options: Options) -> list[str]:
+def _missing_values_lines(table: _PreparedTable, options: Options) -> list[str]:
     """Return which columns have missing values, and what happens to these rows; no line where none has."""
     if options.missing not in MISSING_RULES_IN_WORDS:
         return []
@@ -196,36 +200,36 @@ def _missing_values_lines(table: _TableInUse, options: Options) -> list[str]:
     return [f"  missing values: {told}: {MISSING_RULES_IN_WORDS[options.missing]}"] if columns else []
 
 
-def labels(options: Options) -> dict[str, SplitLabels]:
+def load_labels(options: Options) -> dict[str, SplitLabels]:
     """Return the labels of each split's rows."""
     table = _read_table(options)
     found = SplitLabels(table.labels.target, table.labels.bias)
     return {name: holdout.select_samples(found, members) for name, members in table.splits.items()}
 
 
-def notes(options: Options) -> list[str]:
+def user_file_notes(options: Options) -> list[str]:
     """Say what was decided about the rows by no key."""
     table = _read_table(options)
     found = []
     if options.group:
         found += user_data.group_notes(options.group, table.rows[options.group].tolist(), table.splits)
     if repeated := table.rows.duplicated(table.compared_columns).sum():
-        equal = table_columns.number_equal_rows(table.rows, table.compared_columns)
+        equal = table_columns.group_equal_rows(table.rows, table.compared_columns)
         across = user_data.count_copies_across_splits(table.splits, equal)
         chance = "; so few values make rows equal by chance, they are not kept together"
-        kept = "" if table.equal_row_numbers is not None else chance
+        kept = "" if table.repeated_row_groups is not None else chance
         told = f"some are in several splits: {across}{kept}" if across else "they stay in one split"
         found.append(f"{repeated} of {len(table.rows)} rows have the inputs of another one: {told}")
     return found
 
 
-def columns(options: Options) -> list[ColumnFinding]:
+def column_findings(options: Options) -> list[ColumnFinding]:
     """Find what is notable about the columns that are read: those that predict the class, are left out, or are odd."""
-    return _column_findings(_read_table(options), options)
+    return _findings_of_table(_read_table(options), options)
 
 
-def survey(options: Options) -> list[ColumnFinding]:
-    """Find, before a study file is written, all that `columns` finds and all that would refuse the table.
+def findings_before_study_file(options: Options) -> list[ColumnFinding]:
+    """Find, before a study file is written, all that `column_findings` finds and all that would refuse the table.
 
     Rows without a class do not count, and other gaps are looked at as values of their own.
     """
@@ -239,15 +243,17 @@ def survey(options: Options) -> list[ColumnFinding]:
     found = [*([target] if target else []), *examined.findings]
     known = {one.column for one in found}
     return found + [
-        one for one in (_column_findings(examined.table, options) if examined.table else []) if one.column not in known
+        one
+        for one in (_findings_of_table(examined.table, options) if examined.table else [])
+        if one.column not in known
     ]
 
 
-def _column_findings(table: _TableInUse, options: Options) -> list[ColumnFinding]:
+def _findings_of_table(table: _PreparedTable, options: Options) -> list[ColumnFinding]:
     predictive = [one for one in table.predictive_columns if one.is_leak or options.bias is None]
     found = [_predictive_column_finding(one, options) for one in predictive]
     for key in ("target", "bias"):
-        found += _copy_findings(table, options, key, "odd")
+        found += _label_copy_findings(table, options, key, "odd")
     told = {one.column for one in found}
     found = [one for place, one in enumerate(found) if one.column not in {before.column for before in found[:place]}]
     found += [odd_columns.row_number_finding(name) for name in table.left_out_columns]
@@ -263,8 +269,8 @@ def _column_findings(table: _TableInUse, options: Options) -> list[ColumnFinding
     return found
 
 
-def _copy_findings(
-    table: _TableInUse, options: Options, key: Literal["target", "bias"], kind: FindingKind
+def _label_copy_findings(
+    table: _PreparedTable, options: Options, key: Literal["target", "bias"], kind: FindingKind
 ) -> list[ColumnFinding]:
     """Find the inputs that are another spelling of the class, or of the bias."""
     named = user_data.split_column_names(getattr(options, key), table.rows.columns, table.path)
@@ -287,12 +293,12 @@ def _predictive_column_finding(one: PredictiveColumn, options: Options) -> Colum
     return ColumnFinding(one.name, str(one), remedy, "odd", WITHOUT_KEY, (one.name,))
 
 
-def _train_and_val_rows(table: _TableInUse) -> NDArray[np.int64]:
+def _train_then_val_rows(table: _PreparedTable) -> NDArray[np.int64]:
     """Return the training rows, then the validation rows."""
     return np.concatenate([table.splits["train"], table.splits["val"]])
 
 
-def _table_facts(table: _TableInUse, options: Options) -> Facts:
+def _table_facts(table: _PreparedTable, options: Options) -> Facts:
     columns = [table.rows[name] for name in table.features]
     width = sum(1 if table_columns.is_numeric(column) else column.nunique() for column in columns)
     leaks = (one for one in table.predictive_columns if one.stands_out and one.is_leak)
@@ -302,7 +308,7 @@ def _table_facts(table: _TableInUse, options: Options) -> Facts:
     return replace(facts, telling=told, shortcut=next(ties, None) if options.bias is None else None)
 
 
-def _read_table(options: Options, encoding: TableEncoding = ()) -> _TableInUse:
+def _read_table(options: Options, encoding: TableEncoding = ()) -> _PreparedTable:
     examined = _examine_current_file(options, encoding)
     table_findings.raise_if_refused(examined.path, examined.findings)
     assert examined.table is not None  # nothing was refused
@@ -328,11 +334,11 @@ class _TableExamination:
 
     path: Path
     findings: tuple[ColumnFinding, ...]
-    table: _TableInUse | None
+    table: _PreparedTable | None
 
 
 def _examine_current_file(options: Options, encoding: TableEncoding = (), is_survey: bool = False) -> _TableExamination:
-    return _examine_file_cached(options, encoding, cache.file_states(files(options)), is_survey)
+    return _examine_file_cached(options, encoding, cache.file_states(user_files(options)), is_survey)
 
 
 @lru_cache(1)
@@ -350,7 +356,10 @@ def _examine_file_cached(
     label_files.check_columns_exist(names, options.without, path)
     _check_feature_keys(options, names, path)
     as_text = [name for name in used if name not in options.condition]
-    dtype: dict[str, type] = {**table_columns.text_dtypes(encoding), **dict.fromkeys([*as_text, *options.words], str)}
+    dtype: dict[str, type] = {
+        **table_columns.text_column_dtypes(encoding),
+        **dict.fromkeys([*as_text, *options.words], str),
+    }
     rows = _read_rows_cached(path, tuple(dtype.items()), known, options.missing_marks, cache.file_states([path]))
     label_files.check_columns_exist(rows.columns, options.words, path)
     texts = {name: label_files.column_as_text(rows[name]) for name in dict.fromkeys([*as_text, *options.words])}
@@ -388,13 +397,13 @@ def _examine_file_cached(
         return _TableExamination(path, tuple(found), None)
     try:
         usable = _drop_refused_inputs(features, found)
-        read = _add_labels(path, rows, options, usable, left_out, named, unreadable, is_survey, not encoding)
+        read = _add_labels_and_splits(path, rows, options, usable, left_out, named, unreadable, is_survey, not encoding)
     except UserError as error:
         if not found:
             raise
         return _TableExamination(path, (*found, ColumnFinding("", str(error).removeprefix(f"{path}: "), "")), None)
     if not options.features:
-        found += _copy_findings(read, options, "target", "refused")
+        found += _label_copy_findings(read, options, "target", "refused")
     return _TableExamination(path, tuple(found), read)
 
 
@@ -421,7 +430,7 @@ def _drop_refused_inputs(features: list[str], found: list[ColumnFinding]) -> lis
     return [name for name in features if name not in refused]
 
 
-def _add_labels(
+def _add_labels_and_splits(
     path: Path,
     rows: "pd.DataFrame",
     options: Options,
@@ -431,7 +440,7 @@ def _add_labels(
     unreadable: FaultsByRow,
     is_survey: bool,
     is_for_training: bool,
-) -> _TableInUse:
+) -> _PreparedTable:
     """Add labels and splits to the rows.
 
     Rows that are only judged may lack a class that `positive` or `aligned` names: the model knows both.
@@ -445,7 +454,7 @@ def _add_labels(
         rows, path, options, labels, same, is_for_training=is_for_training
     )
     fills = is_survey or options.missing == "fill"
-    return _TableInUse(path, rows, labels, features, splits, fills, left_out, named, same, groups, unreadable)
+    return _PreparedTable(path, rows, labels, features, splits, fills, left_out, named, same, groups, unreadable)
 
 
 def _select_encodable_rows(
@@ -459,7 +468,7 @@ def _select_encodable_rows(
         return rows, {}
     if options.missing == "drop":
         rows = rows.mask(rows.isin([np.inf, -np.inf])).dropna()
-    decimal = user_data.decimal_mark(options, path)
+    decimal = user_data.decimal_mark_of_table(options, path)
     problems = table_columns.encode_rows(rows, encoding, decimal)[1]
     if len(problems) == len(rows):
         why = "; ".join(table_columns.summarise_faults(problems)) or "each has a missing value"
@@ -495,7 +504,7 @@ def _apply_missing_rule(
             empty = [quoted(str(name)) for name in whole if whole[name].isna().all()]
             why = f". Empty in every row: {list_few_names(empty)}; leave them out by data.without" if empty else ""
             raise UserError(f"{path}: every row has a value that is {what}; data.missing: drop leaves none{why}")
-    decimal = user_data.decimal_mark(options, path)
+    decimal = user_data.decimal_mark_of_table(options, path)
     known = table_format.format_from_keys(vars(options))
     rows, found = table_columns.parse_numbers(
         rows, features, lambda row: label_files.row_location(path, row, known), decimal
@@ -511,7 +520,7 @@ def _apply_missing_rule(
     return rows, found
 
 
-def _fit_encoding(table: _TableInUse, marks: Mapping[str, str] | None = None) -> TableEncoding:
+def _fit_encoding_of_table(table: _PreparedTable, marks: Mapping[str, str] | None = None) -> TableEncoding:
     """Fit the encoding to the training rows.
 
     Args:
@@ -524,7 +533,7 @@ def _fit_encoding(table: _TableInUse, marks: Mapping[str, str] | None = None) ->
     )
 
 
-def _encoded_splits(table: _TableInUse, encoding: TableEncoding) -> dict[str, Split]:
+def _encoded_splits(table: _PreparedTable, encoding: TableEncoding) -> dict[str, Split]:
     inputs, faults = table_columns.encode_rows(table.rows, encoding)
     if faults:
         what = "; ".join(table_columns.summarise_faults(faults))

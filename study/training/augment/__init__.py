@@ -48,7 +48,8 @@ AUGMENTATION_CHECKS: dict[str, Callable[[Facts], str | None]] = {
     "simclr": _why_not_colour_images,
     "simclr_blur": _why_not_colour_images,
 }
-"""Function of each augmentation that says why it cannot be used with some data, None where it can; without PyTorch."""
+"""Every augmentation that `train.augmentation` may name, with the function that says why it cannot be used with some
+data, None where it can; without PyTorch."""
 
 CROPPING_AUGMENTATIONS = ("crop_flip", "simclr", "simclr_blur")
 """Augmentations that crop, and resize what is left to `train.crop_size`."""
@@ -84,11 +85,6 @@ def _build_operations(name: str, options: TrainOptions) -> "Sequence[Operation]"
         case "simclr_blur":  # the same and blur: the views of DCL and HCL, after SimCLR
             return crop(0.08), jitter, Greyscale(), GaussianBlur()
     return ()  # samples as they are: all views of one are equal, and a loss of pairs of views learns nothing from them
-
-
-def augmentation_names() -> list[str]:
-    """List every augmentation that `train.augmentation` may name."""
-    return list(AUGMENTATION_CHECKS)
 
 
 def has_random_views(name: str) -> bool:
@@ -154,7 +150,7 @@ def _check_suits_shape(name: str, shape: tuple[int, ...]) -> None:
     """Raise UserError where there is no augmentation of this name, or it cannot be applied to this shape."""
     facts = Facts(classes=2, bias_classes=None, shape=shape)
     if (reason := why_augmentation_unsuited(name, facts)) is not None:
-        suitable = [other for other in augmentation_names() if why_augmentation_unsuited(other, facts) is None]
+        suitable = [other for other in AUGMENTATION_CHECKS if why_augmentation_unsuited(other, facts) is None]
         raise UserError(f"train.augmentation: {reason}. Allowed: {', '.join(suitable)}")
 
 

@@ -19,7 +19,7 @@ from study.analysis.statistics.next_step import LimitsKeptInSearchAlone, is_bett
 from study.analysis.tables.report_tables import printed_configurations
 from study.api.study_object import to_configuration
 from study.commands.export_configurations import export_best
-from study.commands.extend_study import confirm_event
+from study.commands.extend_study import make_confirm_event
 from study.commands.status import list_study_rows, studies_table, study_status, study_status_lines
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
@@ -212,7 +212,7 @@ def test_what_keeps_a_limit_in_the_search_alone_is_named_with_the_command_that_r
     assert (step.kind, step.command) == ("confirm", "study confirm quickstart --top 2 --seeds 2")
     told = f"Kept in the search, and not run on fresh seeds yet: trial 3 ({GAP} 0.010)."
     assert str(step.why) == f"The result breaks {GAP} <= 0.05 on fresh seeds. {told}"
-    confirm_event(results, 2, 2, False)
+    make_confirm_event(results, 2, 2, False)
     assert 3 in [trial.number for trial in Results(results.spec, results.record).confirmation.trials_to_confirm()]
 
 

@@ -22,7 +22,7 @@ from study.home.record import EpochMetrics, TrialRecord
 from study.metrics.worst_group_statement import wilson_interval
 from study.ranking import Results
 from study.ranking.summary import BEST_ON_TEST_TEXT, metrics_at_other_epochs
-from study.training.counts import PredictionCounts
+from study.training.cell_statistics import PredictionCounts
 from study.training.metrics import METRIC_FUNCTIONS, ScoredPredictions
 from study.training.standard_errors import STANDARD_ERROR_FUNCTIONS
 

@@ -104,7 +104,7 @@ def test_a_bias_that_is_not_known_stays_so():
     labels = user_data.TableLabels(
         np.array([0, 0, 1, 1, 1]), np.array([1, -1, 0, 0, -1]), 2, 2, None, ("cat", "dog"), ("land", "water")
     )
-    found = user_data.renumber_bias_by_class(labels, np.arange(5))
+    found = user_data.renumber_bias_classes_by_class(labels, np.arange(5))
     assert found.bias is not None
     assert found.bias.tolist() == [0, -1, 1, 1, -1]
     assert found.bias_names == ("water", "land")

@@ -132,4 +132,4 @@ def test_mnist_itself(real: Path) -> None:
     conflicting = {name: int((split.bias != split.target).sum()) for name, split in dataset.splits.items()}
     assert conflicting == {"train": 166, "val": 5404, "test": 9004}
     assert dataset.splits["test"].target[:10].tolist() == [7, 2, 1, 0, 4, 1, 4, 9, 5, 9]
-    assert all(cache.hash_content(source.find()) for source in data.sources({"name": "biased_mnist"}))
+    assert all(cache.hash_file_or_folder(source.find()) for source in data.sources({"name": "biased_mnist"}))

@@ -224,7 +224,7 @@ def test_a_label_that_one_row_has_is_refused(column, stray):
 def test_rows_that_are_only_judged_may_have_a_class_once_or_not_at_all(low, high):
     load(people())
     section = {"name": "table", "path": "people.csv", "target": "income", "bias": "sex", "features": ["age", "job"]}
-    encoding = data.table_encoding(section)
+    encoding = data.fit_table_encoding(section)
     assert encoding is not None
     frame = people().assign(income=["low"] * low + ["high"] * high)
     with pytest.raises(UserError, match="rows"):

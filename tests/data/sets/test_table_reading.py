@@ -288,7 +288,7 @@ def test_a_decimal_comma_changes_no_words_and_a_cell_with_a_point_beside_it_is_r
     rows["city"] += ", Nord"
     path = write(tmp_path, rows)
     section = {"name": "table", "path": str(path), "target": "repaid", "bias": "sex", "decimal": ","}
-    encoding = data.table_encoding(section)
+    encoding = data.fit_table_encoding(section)
     assert encoding is not None
     assert encoding[2].values == ("Bonn, Nord", "Kiel, Nord", "Ulm, Nord")
     assert data.load_encoded(section, encoding)[0].facts.shape == (5,)
@@ -313,7 +313,7 @@ def test_a_comma_that_may_be_a_decimal_or_between_thousands_is_asked_about(tmp_p
     assert "'density' holds numbers whose comma may mark decimals or thousands, as '2,000' (line 2)" in str(told.value)
     assert 'If decimals, give data.decimal: ","' in str(told.value)
     section = {"name": "table", "path": str(path), "target": "repaid", "bias": "sex", "decimal": ","}
-    assert {column.name: column.values for column in data.table_encoding(section) or ()}["density"] is None
+    assert {column.name: column.values for column in data.fit_table_encoding(section) or ()}["density"] is None
 
 
 @pytest.mark.parametrize("cells", [["2,6", "abc"], ["3,000"], ["2,60"], ["2.6", "abc"], ["2,000", "2,6"]])
@@ -322,7 +322,7 @@ def test_rows_for_a_model_are_read_with_the_decimal_mark_of_each_training_column
 ) -> None:
     """pandas leaves a column as text for the sake of one cell, and one row may not show its decimal mark."""
     section = {"name": "table", "path": str(table_with_a_comma_column(tmp_path, digits=2)), "target": "repaid"}
-    encoding = data.table_encoding(section)
+    encoding = data.fit_table_encoding(section)
     assert encoding is not None
     rows = frame().head(len(cells)).assign(density=cells)
     inputs, faults = encode_rows(rows, encoding)

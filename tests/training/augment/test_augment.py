@@ -29,7 +29,7 @@ def samples(shape: tuple[int, ...], batch: int = 24) -> Tensor:
 
 USABLE = [
     (name, shape)
-    for name in augment.augmentation_names()
+    for name in augment.AUGMENTATION_CHECKS
     for shape in (IMAGE, GREY, TABLE)
     if augment.why_augmentation_unsuited(name, facts(shape)) is None
 ]

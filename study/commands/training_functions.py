@@ -76,13 +76,13 @@ def check_and_pickle_function(home: Home, spec: StudySpec, given: bytes | None =
     Raises:
         UserError: it is in no study of this home, or cannot be used.
     """
-    if spec.function is None:
+    if spec.training_function is None:
         return None
-    if given is not None and spec.function == f"{PICKLE_PREFIX}{pickle_digest(given)}":
+    if given is not None and spec.training_function == f"{PICKLE_PREFIX}{pickle_digest(given)}":
         return given
-    folder = _folder_of_function(home, spec.function)
-    accepted = accepted_arguments(spec.function, function_import_folder(spec.function, folder))
-    check_takes_fold(spec.function, accepted, spec.folds)
+    folder = _folder_of_function(home, spec.training_function)
+    accepted = accepted_arguments(spec.training_function, function_import_folder(spec.training_function, folder))
+    check_takes_fold(spec.training_function, accepted, spec.folds)
     return (folder / PICKLED_FUNCTION_FILE).read_bytes() if spec.is_function_pickled else None
 
 
@@ -97,8 +97,8 @@ def build_function_trial(home: Home, spec: StudySpec, device: str, fold: int | N
     """
     from study.training.function_trial import FunctionTrial
 
-    assert spec.function is not None
-    where = function_import_folder(spec.function, _folder_of_function(home, spec.function))
+    assert spec.training_function is not None
+    where = function_import_folder(spec.training_function, _folder_of_function(home, spec.training_function))
     if fold is not None:
         check_fold_exists(fold, spec.folds)
     fold = 0 if fold is None and spec.folds else fold

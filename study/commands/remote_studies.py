@@ -8,8 +8,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from study.cluster.dashboard import ClusterDashboard, ClusterNodes, DashboardUnreachableError
 from study.cluster.driver_job import FINAL_TRAINING_DRIVER, DriverJob
-from study.cluster.head import ClusterHead, ClusterNodes, DashboardUnreachableError
 from study.cluster.job_client import JobClient
 from study.cluster.mirror import RemoteStudyNotFoundError, StudyMirror
 from study.commands import export_configurations, final_training, status
@@ -49,7 +49,7 @@ class RemoteStudyStatus:
     Attributes:
         study: None where the cluster does not know the study, as before a driver has made it.
         reason: why there is no `study`, or why it is as it was last read: it cannot be read now.
-        cluster: see `study.cluster.head.summarise_nodes`; of the lost nodes those since the study's first driver began.
+        cluster: see `study.cluster.dashboard.summarise_nodes`; of the lost nodes those since the first driver began.
     """
 
     name: str
@@ -191,7 +191,7 @@ class RemoteStudies:
     """
 
     def __init__(self, address: str) -> None:
-        self._head, self._mirror = ClusterHead(address), StudyMirror(Home.locate(), address)
+        self._head, self._mirror = ClusterDashboard(address), StudyMirror(Home.locate(), address)
         self.address = self._head.address
 
     def update_home(self, names: Sequence[str]) -> Home:
@@ -212,7 +212,7 @@ class RemoteStudies:
             drivers = [job for job in jobs or () if job.study == name]
             if drivers:
                 self._mirror.update_study(self._head, name, drivers)
-            elif (known := self._mirror.last_known_origin(name)) is not None:
+            elif (known := self._mirror.known_origin_with_lease(name)) is not None:
                 why = "does not answer" if jobs is None else "does not know it, as a head that was started anew"
                 print_text(f"{name}: as it was on {known.download_time_text}; {self.address} {why}", sys.stderr)
             else:
@@ -239,7 +239,9 @@ class RemoteStudies:
             study = replace(status.study_status(self._mirror.home.find_study(name)), fetched=None)
         except RemoteStudyNotFoundError as error:
             reason = str(error)
-            if known := self._mirror.last_known_origin(name):  # its node is lost, and the head has not noticed yet
+            if known := self._mirror.known_origin_with_lease(
+                name
+            ):  # its node is lost, and the head has not noticed yet
                 study = replace(status.study_status(self._mirror.home.find_study(name)), fetched=None)
                 reason = f"as it was on {known.download_time_text}; {reason}"
         return remote_study_status(name, drivers, self._head.nodes_and_resources(), study, reason)
@@ -258,7 +260,7 @@ class RemoteStudies:
             except UserError as error:
                 problems[name] = str(error)
         for name in {*self._mirror.mirrored_study_names()} - {*newest}:
-            self._mirror.last_known_origin(name)
+            self._mirror.known_origin_with_lease(name)
         read = {row["name"]: row for row in status.list_study_rows(self._mirror.home)}
         rows: list[StudyRow] = []
         for name in dict.fromkeys([*newest, *read]):
@@ -288,7 +290,7 @@ class RemoteStudies:
 
     def _unreachable_ledger_note(self, name: str) -> str:
         """Return what is known of a study since it was last read, where its ledger lies, and what to do."""
-        known = self._mirror.last_known_origin(name)
+        known = self._mirror.known_origin_with_lease(name)
         if known is None:
             return ""
         folder, address = self._mirror.home.find_study(name), ("--address", self.address)
@@ -339,7 +341,7 @@ def check_final_training(jobs: JobClient, final: StudySpec) -> None:
 
 
 def final_training_seeds(jobs: JobClient, spec: StudySpec, name: str | None, with_val: bool) -> list[int]:
-    """Return the seeds of a final training on the cluster where none are named, see `final_training.default_seeds`.
+    """Return the seeds of a final training there where none are named, see `final_training.default_final_seeds`.
 
     They follow the cluster's copy of this training if it has one, else this home.
     """
@@ -348,7 +350,7 @@ def final_training_seeds(jobs: JobClient, spec: StudySpec, name: str | None, wit
     if jobs.jobs_of_study(trained):
         with suppress(RemoteStudyNotFoundError):
             home = Home(fetch_local_copy(jobs, trained).path.parent)
-    return final_training.default_seeds(home, spec, name, with_val)
+    return final_training.default_final_seeds(home, spec, name, with_val)
 
 
 def fetch_local_copy(jobs: JobClient, name: str) -> StudyFolder:

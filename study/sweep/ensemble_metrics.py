@@ -9,7 +9,7 @@ from study.home.events import EnsembleMeasured
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord, finite_metrics
 from study.spec import StudySpec
-from study.training import ensemble, metrics
+from study.training import ensemble_probabilities, metrics
 
 
 def measure_ensemble(
@@ -43,11 +43,14 @@ def measure_ensemble(
 
 def _split_metrics(dataset: Dataset, split: str, models: list[Path]) -> dict[str, float]:
     """Return the metrics of a split, with standard errors; none where a model said nothing of it."""
-    found = [ensemble.read_log_probabilities(ensemble.log_probabilities_file(model, split)) for model in models]
+    found = [
+        ensemble_probabilities.read_log_probabilities(ensemble_probabilities.log_probabilities_file(model, split))
+        for model in models
+    ]
     told, samples = [each for each in found if each is not None], dataset.splits[split]
     if len(told) < len(found) or any(len(each.log_probabilities) != len(samples) for each in told):
         return {}
-    scores = ensemble.mean_log_probabilities([each.log_probabilities for each in told])
+    scores = ensemble_probabilities.mean_log_probabilities([each.log_probabilities for each in told])
     groups = [each.inferred_groups for each in told if each.inferred_groups is not None]
     is_judged_alike = len(groups) == len(told) and all(torch.equal(each, groups[0]) for each in groups)
     inferred = groups[0] if is_judged_alike and len(groups[0]) == len(samples) else None

@@ -41,10 +41,10 @@ def prepare_process(job: JobPayload, config: TrialConfig, try_gpu: bool = True) 
         NoDeviceError: a GPU is asked for, and the one that Ray gave cannot be used, or not any more.
         OutOfMemoryError: its memory is full, perhaps with that of other trials.
     """
-    limit_gpu_memory(1.0 if job.alone else job.gpu)
+    limit_gpu_memory(1.0 if job.gets_gpu_alone else job.gpu_share)
     set_cublas_workspace(config.train)
     if job.device == CUDA_DEVICE and try_gpu:
-        try_gpu_once(job.whole)
+        try_gpu_once(job.has_whole_gpu)
 
 
 @cache
@@ -72,13 +72,13 @@ def log_mlflow_into_trial_folder(job: JobPayload) -> None:
     The folder is emptied where the trial has no state to go on from. Call this before the function's modules are
     imported.
     """
-    assert job.own_runs is not None
-    if job.kind == "train" and not job.checkpoint.exists():
-        shutil.rmtree(job.own_runs, ignore_errors=True)
+    assert job.mlflow_folder is not None
+    if job.kind == "train" and not job.checkpoint_file.exists():
+        shutil.rmtree(job.mlflow_folder, ignore_errors=True)
     for name in [name for name in os.environ if name.startswith(MLFLOW_SERVER_PREFIXES)]:
         del os.environ[name]
     os.environ |= variables_of_processes(ProcessKind.FUNCTION, ProcessKind.MLFLOW_CLIENT)
-    os.environ["MLFLOW_TRACKING_URI"] = job.own_runs.as_uri()
+    os.environ["MLFLOW_TRACKING_URI"] = job.mlflow_folder.as_uri()
 
 
 MLFLOW_SERVER_PREFIXES = ("MLFLOW_TRACKING_", "MLFLOW_REGISTRY_", "MLFLOW_EXPERIMENT_", "MLFLOW_RUN_")
@@ -97,8 +97,8 @@ def run_trial_job(make: Callable[[], Trial | FunctionTrial], job: JobPayload, li
     trial = make()
     try:
         if job.kind == "test":
-            assert job.model is not None
-            trial.load_model(job.model)
+            assert job.model_file is not None
+            trial.load_model(job.model_file)
             try:
                 metrics = trial.evaluate("test", final=True)
             except FunctionTrialError as why:  # not raised: Tune would end this process, and a new one takes seconds
@@ -110,7 +110,7 @@ def run_trial_job(make: Callable[[], Trial | FunctionTrial], job: JobPayload, li
         try:
             _train_trial(trial, job, listener)
         except UnusableCheckpointError as unusable:  # a state of another version, which the trial has partly loaded
-            job.checkpoint.unlink(missing_ok=True)
+            job.checkpoint_file.unlink(missing_ok=True)
             _train_trial(make(), job, listener, str(unusable))
     except DivergedError as diverged:
         listener({"diverged": str(diverged)})
@@ -136,7 +136,7 @@ def error_for_driver(error: BaseException, device: str, memory: MemoryLimit) -> 
     return TrialFailedError.from_exception(error, memory)
 
 
-def epoch_choice_of_goal(goal: str | None) -> "BestEpochTracker | None":
+def make_epoch_tracker(goal: str | None) -> "BestEpochTracker | None":
     """Return what chooses a trial's epoch by an objective, given as JSON; None: the last epoch is taken."""
     if goal is None:
         return None
@@ -156,15 +156,15 @@ def _train_trial(
     Args:
         why_anew: why it does not go on from an earlier state.
     """
-    behind, note = resume_epoch(trial, job.checkpoint, job.reported_epochs)
-    course = trial.train_epochs(job.checkpoint, MIN_PAUSE_PER_WRITE_TIME, epoch_choice_of_goal(job.objective_json))
+    behind, note = resume_epoch(trial, job.checkpoint_file, job.n_reported_epochs)
+    course = trial.train_epochs(job.checkpoint_file, MIN_PAUSE_PER_WRITE_TIME, make_epoch_tracker(job.objective_json))
     listener({"behind": behind, "note": why_anew or note, "device": describe_device(trial.device)})
     with closing(course):  # type: ignore[type-var]
         for epoch, metrics in enumerate(course, start=behind + 1):
-            if epoch == trial.config.train.epochs and job.model:
-                trial.save_model(job.model)  # before the last report: a complete trial has its model
+            if epoch == trial.config.train.epochs and job.model_file:
+                trial.save_model(job.model_file)  # before the last report: a complete trial has its model
                 _keep_log_probabilities(trial, job, "val")
-            if epoch == trial.config.train.epochs and job.is_judged and isinstance(trial, Trial):
+            if epoch == trial.config.train.epochs and job.sends_fold_predictions and isinstance(trial, Trial):
                 from study.sweep.joined_folds import FoldPredictions  # its imports are of use to few trials
 
                 classes, losses = trial.evaluate.predictions_and_losses("val")
@@ -175,15 +175,15 @@ def _train_trial(
 
 def _keep_log_probabilities(trial: Trial | FunctionTrial, job: JobPayload, split: str) -> None:
     """Write what a network says of each sample of a split beside its weights, where it becomes one of an ensemble."""
-    if not job.is_of_ensemble or not isinstance(trial, Trial):
+    if not job.keeps_log_probabilities or not isinstance(trial, Trial):
         return
     if split in trial.dataset.splits:
-        from study.training import ensemble
+        from study.training import ensemble_probabilities
 
-        assert job.model is not None
-        path = ensemble.log_probabilities_file(job.model, split)
+        assert job.model_file is not None
+        path = ensemble_probabilities.log_probabilities_file(job.model_file, split)
         groups = trial.inferred_groups_by_split.get(split)
-        ensemble.write_log_probabilities(path, trial.evaluate.log_probabilities(split), groups)
+        ensemble_probabilities.write_log_probabilities(path, trial.evaluate.log_probabilities(split), groups)
 
 
 def resume_epoch(trial: Trial | FunctionTrial, checkpoint: Path, heard: int) -> tuple[int, str | None]:

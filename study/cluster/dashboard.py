@@ -15,7 +15,8 @@ from typing import Any, TypedDict
 from urllib.parse import quote, urlencode
 
 from study.cluster.driver_job import DriverJob
-from study.cluster_access import check_jobs_address, find_token, token_refused_error
+from study.cluster_addresses import check_jobs_address
+from study.cluster_token import find_token, token_refused_error
 from study.errors import UserError
 from study.text import escape_control
 from study.upstream import ray_internals
@@ -115,14 +116,14 @@ class NodeNotFoundError(UserError):
     """The cluster does not have the node."""
 
 
-def unreachable_error(address: str) -> DashboardUnreachableError:
+def dashboard_unreachable_error(address: str) -> DashboardUnreachableError:
     """Return the error for an address where nothing answers."""
     is_of_shell = os.environ.get("STUDY_ADDRESS") == address
     gone = ". It is of STUDY_ADDRESS; if its cluster is down: unset STUDY_ADDRESS" if is_of_shell else ""
     return DashboardUnreachableError(f"--address {address}: no Ray dashboard answers there{gone}")
 
 
-class ClusterHead:
+class ClusterDashboard:
     """A cluster's head.
 
     Args:
@@ -222,7 +223,7 @@ class ClusterHead:
         except urllib.error.HTTPError as error:
             raise self._http_error_to_user_error(error, path) from None
         except (OSError, http.client.HTTPException):
-            raise unreachable_error(self.address) from None
+            raise dashboard_unreachable_error(self.address) from None
 
     def _http_error_to_user_error(self, error: urllib.error.HTTPError, path: str) -> UserError:
         """Return the error that an answer with an error's status means."""
@@ -230,7 +231,7 @@ class ClusterHead:
             with error:
                 text = escape_control(error.read(2000).decode(errors="replace").strip())
         except (OSError, http.client.HTTPException):
-            return unreachable_error(self.address)
+            return dashboard_unreachable_error(self.address)
         if error.code in (401, 403):
             return token_refused_error(self.address)
         if error.code == 500 and text.startswith(ray_internals.NO_FILE_ANSWER):

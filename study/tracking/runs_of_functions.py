@@ -1,7 +1,7 @@
 """The runs that a user's training function logged in its trial's folder, as children of the trial's run.
 
-MLflow kept them there in files, see `study.sweep.job_course.log_mlflow_into_trial_folder`. They stay as long as their
-study, so that they can be brought again; their artifacts are removed once MLflow has them.
+MLflow kept them there in files, see `study.sweep.job_execution.log_mlflow_into_trial_folder`. They stay as long as
+their study, so that they can be brought again; their artifacts are removed once MLflow has them.
 """
 
 import os
@@ -14,7 +14,7 @@ from mlflow import MlflowClient
 from mlflow.entities import Run
 
 from study.tracking.connection import iterate_search_pages
-from study.tracking.run_store import OWN_RUN_TAG, MetricValue, RunUpdate, truncate_value
+from study.tracking.mlflow_runs import OWN_RUN_TAG, MetricValue, RunUpdate, truncate_value
 from study.upstream.environment import ProcessKind, restore_variables_after, variables_of_processes
 
 MLFLOW_SYSTEM_TAGS = (

@@ -121,7 +121,7 @@ def _dataset_source(name: str, sources: list[str]) -> tuple[str, str]:
 
 
 OWN_RUN_TAG = "study.own_run"
-"""Tag of a run that a training function logged itself: its key, see `study.tracking.own_runs`."""
+"""Tag of a run that a training function logged itself: its key, see `study.tracking.runs_of_functions`."""
 
 REFERENCE_TAG = "study.reference"
 """Tag of a reference's run: its name."""

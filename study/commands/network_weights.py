@@ -40,7 +40,7 @@ class PreparedWeights(WeightsRow):
 def list_weights() -> list[WeightsRow]:
     """Return one row per architecture and published weights, the default ones first: their file and what they need."""
     return [
-        _weights_row(published_weights.find_weights(architecture, name))
+        _weights_row(published_weights.find_published_weights(architecture, name))
         for architecture in [*PACKAGED_WEIGHTS, *published_weights.list_architectures()]
         for name in published_weights.weights_names_of(architecture)
         if name == DEFAULT_WEIGHTS_NAME or not _are_default_weights(architecture, name)
@@ -72,7 +72,7 @@ def prepare_weights(
     """
     if architecture not in PACKAGED_WEIGHTS and (problem := published_weights.why_wrong_architecture(architecture)):
         raise UserError(f"torchvision {problem}")
-    chosen = published_weights.find_weights(architecture, weights)
+    chosen = published_weights.find_published_weights(architecture, weights)
     file = find_or_download(chosen.source, progress)
     own = architecture in ARCHITECTURES_AS_MODEL_NAMES
     model = {"name": architecture} if own else {"name": "torchvision", "architecture": architecture}
@@ -95,4 +95,4 @@ def _weights_row(found: PublishedWeights) -> WeightsRow:
 
 
 def _are_default_weights(architecture: str, name: str) -> bool:
-    return published_weights.find_weights(architecture, DEFAULT_WEIGHTS_NAME).name.endswith(f".{name}")
+    return published_weights.find_published_weights(architecture, DEFAULT_WEIGHTS_NAME).name.endswith(f".{name}")

@@ -10,7 +10,7 @@ from torch import Tensor
 from study.data.dataset import Facts
 
 
-def log_losses(scores: Tensor, target: Tensor) -> Tensor:
+def log_loss_of_samples(scores: Tensor, target: Tensor) -> Tensor:
     """Compute -log p of each sample's class from its scores (N, Y), float64 (N,); without a class, that of class 0."""
     return -scores.double().log_softmax(1).gather(1, target.clamp(min=0)[:, None])[:, 0]
 
@@ -53,8 +53,8 @@ class CellStatistics:
     @cached_property
     def variance_of_shrunk_values(self) -> Tensor:
         """Variance of the shrunk value of each cell, (Y, S): of the cell's own value, and of its prior."""
-        inverse, pull = self._effects.covariance, self._effects.pull
-        of_class = (pull @ inverse * pull).sum(1) + 1 / self._effects.class_weights
+        inverse, pull = self._mixed_model_effects.covariance, self._mixed_model_effects.pull
+        of_class = (pull @ inverse * pull).sum(1) + 1 / self._mixed_model_effects.class_weights
         of_prior = inverse.diagonal()[:, None] - 2 * (pull @ inverse).T + of_class  # (kinds, Y)
         spread = (self.kind_of_cell * of_prior[..., None]).sum(0)
         return self._variance_at_known_prior + self._scale_of_prior.square() * spread
@@ -63,13 +63,13 @@ class CellStatistics:
     def variance_of_shrunk_mean(self) -> Tensor:
         """Variance of the mean of `shrunk_values`, a scalar: cells share the effects of kinds and classes."""
         of_classes = self._scale_of_prior.sum(1)
-        of_kinds = (self.kind_of_cell * self._scale_of_prior).sum((1, 2)) - of_classes @ self._effects.pull
-        of_priors = of_kinds @ self._effects.covariance @ of_kinds
-        of_priors = of_priors + (of_classes.square() / self._effects.class_weights).sum()
+        of_kinds = (self.kind_of_cell * self._scale_of_prior).sum((1, 2)) - of_classes @ self._mixed_model_effects.pull
+        of_priors = of_kinds @ self._mixed_model_effects.covariance @ of_kinds
+        of_priors = of_priors + (of_classes.square() / self._mixed_model_effects.class_weights).sum()
         return (self._variance_at_known_prior.sum() + of_priors) / self.samples.numel() ** 2
 
     @cached_property
-    def _effects(self) -> "_MixedModelEffects":
+    def _mixed_model_effects(self) -> "_MixedModelEffects":
         """Solution of the mixed model.
 
         A cell's mean weighs samples / (samples + k), inversely to the variance that it has around its prior: among tiny
@@ -92,13 +92,16 @@ class CellStatistics:
     @cached_property
     def _prior_of_cells(self) -> Tensor:
         """What is expected of each cell, (Y, S): no share below 0 or above 1, and no loss below 0."""
-        prior = self._spread_kinds_to_cells(self._effects.of_kinds) + self._effects.of_classes[:, None]
+        prior = (
+            self._broadcast_kinds_to_cells(self._mixed_model_effects.kind_effects)
+            + self._mixed_model_effects.class_effects[:, None]
+        )
         return prior.clamp(min=0.0, max=1.0 if self.squares is None else None)
 
     @cached_property
     def _cautious_prior_of_cells(self) -> Tensor:
         """The prior, (Y, S), as if its kind had one more sample, half right: 0 of 2 right does not make 0 certain."""
-        samples = self._spread_kinds_to_cells((self.kind_of_cell * self.samples).sum((1, 2)))
+        samples = self._broadcast_kinds_to_cells((self.kind_of_cell * self.samples).sum((1, 2)))
         return (samples * self._prior_of_cells + 0.5) / (samples + 1)
 
     @cached_property
@@ -111,13 +114,13 @@ class CellStatistics:
         assert self.squares is not None
         off = self.squares - 2 * self._prior_of_cells * self.sums + self.samples * self._prior_of_cells.square()
         samples, off = ((self.kind_of_cell * of).sum((1, 2)) for of in (self.samples, off))
-        return (off + self._effects.of_kinds.square()) / samples.clamp(min=1)
+        return (off + self._mixed_model_effects.kind_effects.square()) / samples.clamp(min=1)
 
     @cached_property
     def _variance_at_known_prior(self) -> Tensor:
         """Variance of each cell's value around its shrunk one if the prior were known, (Y, S)."""
         if self.squares is not None:
-            return self._spread_kinds_to_cells(self.loss_variance_by_kind) / (self.samples + CELL_PRIOR_SAMPLES)
+            return self._broadcast_kinds_to_cells(self.loss_variance_by_kind) / (self.samples + CELL_PRIOR_SAMPLES)
         value = (self.sums + CELL_PRIOR_SAMPLES * self._cautious_prior_of_cells) / (self.samples + CELL_PRIOR_SAMPLES)
         return value * (1 - value) / (self.samples + CELL_PRIOR_SAMPLES + 1)
 
@@ -125,12 +128,12 @@ class CellStatistics:
     def _scale_of_prior(self) -> Tensor:
         """By how much a cell's value is off where its prior is off by its standard deviation in the model, (Y, S)."""
         if self.squares is not None:
-            variance = self._spread_kinds_to_cells(self.loss_variance_by_kind) / CELL_PRIOR_SAMPLES
+            variance = self._broadcast_kinds_to_cells(self.loss_variance_by_kind) / CELL_PRIOR_SAMPLES
         else:
             variance = self._cautious_prior_of_cells * (1 - self._cautious_prior_of_cells) / (CELL_PRIOR_SAMPLES + 1)
         return variance.sqrt() * CELL_PRIOR_SAMPLES / (self.samples + CELL_PRIOR_SAMPLES)
 
-    def _spread_kinds_to_cells(self, of_kinds: Tensor) -> Tensor:
+    def _broadcast_kinds_to_cells(self, of_kinds: Tensor) -> Tensor:
         """Give each cell the value of its kind, (kinds,) to (Y, S)."""
         return (of_kinds[:, None, None] * self.kind_of_cell).sum(0)
 
@@ -139,15 +142,15 @@ class _MixedModelEffects(NamedTuple):
     """Effects of kinds and classes on a cell's mean, and how sure they are.
 
     Attributes:
-        of_kinds: the fixed effect of each kind, (kinds,).
-        of_classes: the random effect of each class, (Y,).
+        kind_effects: the fixed effect of each kind, (kinds,).
+        class_effects: the random effect of each class, (Y,).
         covariance: of the errors of the kinds' effects, in variances of a cell around its prior, (kinds, kinds).
         pull: by how much less the effect of a class is where a kind's is 1 more, (Y, kinds).
         class_weights: inverse of the variance of each class's effect where those of the kinds are known, (Y,).
     """
 
-    of_kinds: Tensor
-    of_classes: Tensor
+    kind_effects: Tensor
+    class_effects: Tensor
     covariance: Tensor
     pull: Tensor
     class_weights: Tensor
@@ -170,14 +173,14 @@ class PredictionCounts:
     """Samples of a split, counted once, on their device and without a sync.
 
     Attributes:
-        table: samples, float64 (classes Y, bias classes S + 1, outputs Y). The last bias column holds the samples
-            whose bias label is unknown: they count for every metric that needs no bias label.
+        output_counts: samples, float64 (classes Y, bias classes S + 1, outputs Y). The last bias column holds the
+            samples whose bias label is unknown: they count for every metric that needs no bias label.
         kind_of_cell: the kinds of cells, see `CellStatistics`.
         loss_sums: log losses of the samples of each class and bias column, and their squares, summed, float64 (2, Y,
             S + 1); None without scores.
     """
 
-    table: Tensor
+    output_counts: Tensor
     kind_of_cell: Tensor
     loss_sums: Tensor | None = None
 
@@ -199,7 +202,7 @@ class PredictionCounts:
         table = nothing.index_add(0, group * classes + prediction, known.long()).view(classes, columns, classes)
         lost = None
         if scores is not None:
-            log_loss = log_losses(scores, target)
+            log_loss = log_loss_of_samples(scores, target)
             of_samples = torch.stack([log_loss, log_loss.square()]).where(known, 0.0)
             none = of_samples.new_zeros(2, classes * columns)
             lost = none.index_add(1, group, of_samples).view(2, classes, columns)
@@ -208,7 +211,7 @@ class PredictionCounts:
     @cached_property
     def counts_by_group(self) -> Tensor:
         """Samples with a bias label, (Y, S, outputs)."""
-        return self.table[:, :-1]
+        return self.output_counts[:, :-1]
 
     @cached_property
     def group_accuracy(self) -> Tensor:
@@ -239,7 +242,7 @@ class PredictionCounts:
     @cached_property
     def counts_by_class(self) -> Tensor:
         """All samples, (Y, outputs)."""
-        return self.table.sum(1)
+        return self.output_counts.sum(1)
 
     @cached_property
     def class_accuracy(self) -> Tensor:

@@ -13,17 +13,10 @@ from study.ranking import Results
 from study.spec import StudySpec
 from study.text import redact_credentials
 from study.tracking.connection import correct_artifact_locations, move_damaged_database_aside, open_mlflow_of_home
-from study.tracking.run_store import MAX_PARALLEL_REQUESTS, NOTE_TAG, MlflowRunStore, RunUpdate, to_milliseconds
-from study.tracking.runs_from_events import EventTranslator, study_description
-from study.tracking.tracking_state import (
-    RESULTS_VIEW_KEY,
-    STUDY_RUN_KEY,
-    TrackingState,
-    run_page_url,
-    study_id_of_ledger,
-    trials_page_url,
-    view_url,
-)
+from study.tracking.mlflow_runs import MAX_PARALLEL_REQUESTS, NOTE_TAG, MlflowRunStore, RunUpdate, to_milliseconds
+from study.tracking.mlflow_urls import RESULTS_VIEW_KEY, run_page_url, trials_page_url, view_url
+from study.tracking.runs_from_events import EventTranslator, study_run_note
+from study.tracking.tracking_state import STUDY_RUN_KEY, TrackingState, study_id_of_ledger
 
 EVENTS_PER_BATCH = 500
 """Most events that are brought at once."""
@@ -65,7 +58,7 @@ class LedgerToMlflowWriter:
             self._progress = TrackingState(self._progress.uri, former=self._progress.former | self._progress.runs)
             self._progress.save(folder.tracking_file)
         self._tail = LedgerTail(folder.ledger_file, self._progress.offset)
-        record = StudyRecord.from_entries(_entries_before(folder.ledger_file, self._progress.offset))
+        record = StudyRecord.from_entries(_entries_before_offset(folder.ledger_file, self._progress.offset))
         self._study = record.id
         above = self._above.runs.get(STUDY_RUN_KEY, "")
         self._events = EventTranslator(spec, self._progress, record, folder.trial_mlflow_folder, above)
@@ -120,7 +113,7 @@ class LedgerToMlflowWriter:
         links["the trials"] = trials_page_url(progress.experiment, is_final)
         linked = [name for name in LINKED_ARTIFACTS if name in shown]
         links |= {name: run_page_url("", progress.experiment, run_id, shown[name]) for name in linked}
-        text = study_description(Results(self._spec, self._events.record), lead, links)
+        text = study_run_note(Results(self._spec, self._events.record), lead, links)
         self._store.apply_updates(progress.experiment, [RunUpdate(STUDY_RUN_KEY, tags={NOTE_TAG: text})], progress.runs)
         progress.attached = True
         self._progress.save(self._folder.tracking_file)
@@ -198,7 +191,7 @@ def _mlflow_problem_notes(
     return [f"{where}: runs of {folder.name} were missing; {again}{others}"] if is_lost else []
 
 
-def _entries_before(path: Path, offset: int) -> Iterator[Entry]:
+def _entries_before_offset(path: Path, offset: int) -> Iterator[Entry]:
     """Yield the events of a ledger up to an offset."""
     tail = LedgerTail(path)
     for event in tail.new_entries():

@@ -1,0 +1,54 @@
+"""Constraints of a study: a metric, its limit, and by how much a value breaks it."""
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from study.metrics import format_metric
+
+CONSTRAINT_PATTERN = re.compile(r"\s*([\w/]+)\s*(<=|>=)\s*([-+.\deE]+)\s*")
+
+
+SIGNIFICANT_DIGITS = 12
+
+
+def round_to_significant_digits(value: float) -> float:
+    """Round a value to `SIGNIFICANT_DIGITS` significant digits, which drops the noise of its computation."""
+    return float(f"{value:.{SIGNIFICANT_DIGITS}g}")
+
+
+@dataclass(frozen=True)
+class MetricConstraint:
+    """Limit on one metric, written as `val/equalized_odds <= 0.05`."""
+
+    metric: str
+    comparison: Literal["<=", ">="]
+    limit: float
+
+    @classmethod
+    def from_text(cls, text: str) -> "MetricConstraint":
+        """Read a constraint.
+
+        Raises:
+            ValueError: not of that form.
+        """
+        match = CONSTRAINT_PATTERN.fullmatch(text)
+        try:
+            if match:
+                return cls(match[1], "<=" if match[2] == "<=" else ">=", float(match[3]))
+        except ValueError:
+            pass
+        raise ValueError("allowed is METRIC <= NUMBER or METRIC >= NUMBER, as val/equalized_odds <= 0.05")
+
+    def violation_of(self, value: float) -> float:
+        """Return by how much a value misses the limit; below 0, how much room it leaves."""
+        value = round_to_significant_digits(value)
+        return value - self.limit if self.comparison == "<=" else self.limit - value
+
+    def violation_text(self, violation: float) -> str:
+        """Return the limit with what misses it by so much: `val/equalized_odds <= 0.05 by 0.2 (it has 0.250)`."""
+        value = self.limit + violation if self.comparison == "<=" else self.limit - violation
+        return f"{self} by {violation:.4g} (it has {format_metric(self.metric, value)})"
+
+    def __str__(self) -> str:
+        return f"{self.metric} {self.comparison} {self.limit:g}"
