@@ -39,6 +39,7 @@ from study.metrics import find_metric, is_standard_error
 from study.ranking import Results, epochs
 from study.ranking.ablation_steps import Ablation, includes_choosing_seed, requested_ablation, trials_of_ablation
 from study.ranking.difference import Arm, Difference, metrics_of_both_splits
+from study.ranking.final_model import trials_of_model
 from study.ranking.json_documents import Statement
 from study.spec import StudySpec
 from study.spec.rungs import RungSchedule
@@ -170,6 +171,8 @@ def figure_caption(name: str, results: Results) -> str:
         given["fitted"] = f" {sentence_case(results.best_reference.name_in_sentence)} has no seeds."
     if results.final_arm and results.final_arm.knows_no_seed:
         given["tick"] = "The ring is its value: it was fitted once."
+    elif len(trials_of_model(results)) > 1:
+        given["tick"] += " The diamond is the model, the ensemble of their networks."
     if results.spec.folds and results.spec.final_seeds is None:
         are_joined = any(arm.joined_folds for arm in results.fresh_seed_arms)
         given["tick"] = ONE_VALUE_OF_FOLDS_TEXT if are_joined else RINGS_TEXT.format("fold")

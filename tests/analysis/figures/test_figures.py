@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.collections import PathCollection
 from matplotlib.text import Text
+from told_studies import trained_twice
 
 from study.analysis.figures import FIGURES
 from study.analysis.figures.missing import why_figure_missing, why_search_figures_missing
@@ -17,6 +18,7 @@ from study.analysis.report.sections import figure_caption
 from study.analysis.report.write_report import figure_to_pdf, figure_to_png
 from study.analysis.statistics.frame import thin_out
 from study.analysis.statistics.importance import MIN_IMPORTANCE_TRIALS, compute_importances
+from study.commands.final_training import final_training_spec
 from study.home.events import ReferenceFitted, TrialTested
 from study.ranking import Results
 from study.spec import load_study
@@ -334,6 +336,18 @@ def test_the_best_reference_stands_beside_the_seeds_and_in_the_trade_off(writer)
     assert sorted(height for points in rings for _, height in points) == [0, 0, 2, 2]
     *_, on_test = FIGURES["trade_off"](results).axes
     assert [tuple(point) for point in places(on_test, "logistic regression")] == [(0.31, 0.62)]
+
+
+@pytest.mark.parametrize(("joined", "is_model"), [(0.62, True), (0.58, False)])
+def test_a_model_that_is_an_ensemble_has_a_mark_among_its_seeds(joined, is_model):
+    results = Results(final_training_spec(quickstart(), [0, 1]), trained_twice(joined))
+    figure = FIGURES["seeds"](results)
+    of_splits = [[each.get_offsets() for each in axes.collections] for axes in figure.axes]
+    named = [[text.get_text() for text in axes.texts] for axes in figure.axes]
+    assert named == [["the model"] * is_model] * 2
+    values = [[tuple(point) for each in of for point in each] for of in of_splits]
+    assert [(0.62, 0.0) in values[0], (0.55, 0.0) in values[1]] == [is_model] * 2
+    assert ("the ensemble" in figure_caption("seeds", results)) is is_model
 
 
 @pytest.mark.parametrize("panels", ["beside", "below"])
