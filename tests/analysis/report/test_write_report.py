@@ -12,14 +12,14 @@ from helpers import Told, append_event, quickstart, record
 from matplotlib.image import imread
 
 from study.analysis import trials_frame, write_report
-from study.analysis.report.page import (
+from study.analysis.report.page_formats import (
     PageSection,
     ReportPage,
     TableBlock,
     page_to_html,
     page_to_markdown,
 )
-from study.analysis.report.sections import build_report_page
+from study.analysis.report.report_page import build_report_page
 from study.commands.final_training import final_training_spec
 from study.errors import UserError
 from study.home.ledger import Ledger
