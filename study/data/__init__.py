@@ -331,4 +331,7 @@ def summarise_datasets(datasets: Mapping[str, Dataset]) -> dict[str, DatasetSumm
         }
         if dataset.facts.is_table:
             told[key]["telling"] = list(dataset.facts.telling)
+        if dataset.facts.shortcut:
+            column, share = dataset.facts.shortcut
+            told[key]["shortcut"] = {"column": column, "share": share}
     return told

@@ -31,6 +31,8 @@ class Facts:
         some_bias: whether the bias of some samples is unknown (-1).
         bias_edges: edges of the groups, where the bias is a user's column of numbers divided into groups.
         telling: a sentence on each input of a user's table that predicts the class on its own.
+        shortcut: where no bias is named, the input of a user's table that goes with the class far more than any other,
+            and the share of the training rows in which it does, see `study.data.leakage`.
         aligned: the class that each bias class goes with, -1 for one that goes with none; None: no bias class has a
             class of its own, so that no sample is aligned or conflicting.
     """
@@ -50,6 +52,7 @@ class Facts:
     some_bias: bool = False
     bias_edges: tuple[float, ...] | None = None
     telling: tuple[str, ...] = ()
+    shortcut: tuple[str, float] | None = None
     aligned: tuple[int, ...] | None = None
 
     def facts_of_split(self, split: str) -> "Facts":
@@ -217,6 +220,18 @@ def fingerprint_of_splits(splits: Mapping[str, Split]) -> str:
     return digest.hexdigest()[:16]
 
 
+class Shortcut(TypedDict):
+    """An input that goes with the class, as a ledger has it.
+
+    Attributes:
+        column: its name.
+        share: of the training rows in which it does.
+    """
+
+    column: str
+    share: float
+
+
 class DatasetSummary(TypedDict):
     """A data set, as a ledger has it.
 
@@ -225,6 +240,7 @@ class DatasetSummary(TypedDict):
         shape: of a sample.
         rows: by split.
         telling: of a table, sentences on the inputs that predict the class alone.
+        shortcut: of a table without a named bias, the input that goes with the class far more than any other.
         sources: the addresses of the files that it is made from, the path of a user's own, none where it comes with the
             software.
     """
@@ -234,6 +250,7 @@ class DatasetSummary(TypedDict):
     shape: NotRequired[list[int]]
     rows: dict[str, Annotated[int, Ge(0)]]
     telling: NotRequired[list[str]]
+    shortcut: NotRequired[Shortcut]
     sources: list[str]
 
 

@@ -108,6 +108,15 @@ def format_findings(findings: Sequence[ColumnFinding]) -> list[str]:
     ]
 
 
+def shortcut_sentences(column: str, share: float) -> str:
+    """Say of an input that goes with the class what it may do to accuracy, and the key that helps."""
+    return (
+        f"Column {quoted(column)} goes with the class in {100 * share:.0f}% of the training rows, far more than any "
+        "other column. On samples in which it does not, accuracy may be much lower. If the two will not go together in "
+        f"use, the column is a bias: {key_with_values('data.bias', (column,))}."
+    )
+
+
 def findings_with_heading(findings: Sequence[ColumnFinding]) -> list[str]:
     """Write the table of findings below a line that says what they are; no lines where there are no findings."""
     return ["look at these columns:", *format_findings(findings)] if findings else []

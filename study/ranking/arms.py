@@ -106,7 +106,8 @@ class Arm:
         """Return this arm minus another one in a metric, see `mean_difference`; None where one of the two has no value.
 
         Of two that ran on all folds it is that of their samples together: its error is that of samples drawn anew, the
-        same ones for both. An interval ends where the metric does: no accuracy rises by more than 100 points.
+        same ones for both, and not known of a metric without such draws. An interval ends where the metric does: no
+        accuracy rises by more than 100 points.
         """
         found = self._unbounded_difference_to(other, name)
         if found is None or found.interval is None or not (metric := find_metric(name)) or metric.max_value is None:
@@ -119,14 +120,17 @@ class Arm:
         return replace(found, interval=(low, high))
 
     def _unbounded_difference_to(self, other: "Arm", name: str) -> "Difference | None":
-        draws = [arm.joined_folds.draws.get(name) if arm.joined_folds else None for arm in (self, other)]
-        both = [arm.metric_statistics(name) for arm in (self, other)]
-        if not draws[0] or not draws[1] or not both[0] or not both[1]:
+        joined = [arm.joined_folds for arm in (self, other) if arm.joined_folds]
+        mine, theirs = (of.metrics.get(name) for of in joined) if len(joined) == 2 else (None, None)
+        if mine is None or theirs is None:
             return mean_difference(self.metric_by_seed(name), other.metric_by_seed(name), self.n_candidates)
-        error = statistics.stdev(mine - theirs for mine, theirs in zip(*draws, strict=True))
-        value = both[0].mean - both[1].mean
-        noise = RELATIVE_TOLERANCE * max(abs(both[0].mean), abs(both[1].mean))
-        value, error = (number if abs(number) > noise else 0.0 for number in (value, error))
+        noise = RELATIVE_TOLERANCE * max(abs(mine), abs(theirs))
+        value = mine - theirs if abs(mine - theirs) > noise else 0.0
+        draws = [of.draws.get(name) for of in joined]
+        if not draws[0] or not draws[1]:
+            return Difference(value, None, True, self.n_candidates, degrees_of_freedom=NORMAL_DEGREES_OF_FREEDOM)
+        error = statistics.stdev(ours - other for ours, other in zip(*draws, strict=True))
+        error = error if error > noise else 0.0
         return difference_by_error(value, error, NORMAL_DEGREES_OF_FREEDOM, CONFIDENCE_LEVEL, True, self.n_candidates)
 
     def metric_by_seed(self, name: str) -> dict[int, float]:

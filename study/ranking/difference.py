@@ -110,8 +110,8 @@ class Difference:
         return None if self.interval is None else self.interval[0] > 0 or self.interval[1] < 0
 
     @property
-    def is_interval_over_samples(self) -> bool:
-        """Whether its interval is over samples of all folds drawn anew, not over seeds."""
+    def is_over_samples(self) -> bool:
+        """Whether it is of the samples of all folds together, any interval over such samples drawn anew, not seeds."""
         return self.degrees_of_freedom == NORMAL_DEGREES_OF_FREEDOM
 
     @property

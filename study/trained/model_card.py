@@ -8,6 +8,7 @@ from study import models, ranking
 from study.data import Dataset, Facts
 from study.data.cells import count_cells_of_split
 from study.data.positive_class import positive_class_name
+from study.data.table_findings import shortcut_sentences
 from study.home.record import TrialRecord
 from study.metrics import METRICS, group_names, is_percent_metric, is_standard_error
 from study.metrics.intervals import wilson_interval
@@ -332,12 +333,13 @@ def _gain_sentences(gains: Mapping[str, Any], confirmed: Mapping[str, Any]) -> I
     """
     for name, gain in gains.items():
         sentence = f"In that study it differed from the baseline by {_change_text(name, gain['difference'])} in {name}"
-        if not gain["interval"]:
-            yield f"{sentence}, which one seed cannot tell from luck."
-            continue
-        low, high = gain["interval"]
         fresh = confirmed.get(name)
         is_over_samples = fresh and fresh["n"] > 1 and fresh["sd"] is None
+        if not gain["interval"]:
+            of_samples, of_seed = "whose error on other samples is not known", "which one seed cannot tell from luck"
+            yield f"{sentence}, {of_samples if is_over_samples else of_seed}."
+            continue
+        low, high = gain["interval"]
         if high - low <= RELATIVE_TOLERANCE * max(abs(low), abs(high)):
             yield f"{sentence}, on every {'draw of the samples' if is_over_samples else 'seed'} alike."
             continue
@@ -356,6 +358,8 @@ def _limit_sentences(spec: StudySpec, dataset: Dataset) -> Iterator[str]:
     ]
     if dataset.facts.bias_classes:
         limits.append("Groups are those of the data's labels; for other groups the model may do better or worse.")
+    if shortcut := dataset.facts.shortcut:
+        limits.append(escape_markdown(shortcut_sentences(*shortcut)))
     if (share := spec.train.data_share) < 1:
         limits.append(f"Trained on {share:g} of the training samples.")
     yield "\n".join(f"- {limit}" for limit in limits)

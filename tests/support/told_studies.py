@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from helpers import Told, quickstart, record
 
 from study.analysis.report.caveats import CouldNotReadTestSplit, caveat_statements
-from study.analysis.report.conclusions import InputRevealsClass, SuspiciousResult
+from study.analysis.report.conclusions import InputRevealsClass, LikelyShortcut, SuspiciousResult
 from study.analysis.report.report_lead import report_lead_statements
 from study.analysis.statistics.next_step import TrialFailed, UndecidedBySamples, next_steps
 from study.commands.final_training import final_training_spec
@@ -488,6 +488,7 @@ def by_hand() -> list[Statement]:
     doubted = (SuspiciousResult("val/accuracy", side, inputs) for inputs in (1, 0, None))
     return [
         telling,
+        LikelyShortcut("lab", 0.84),
         *doubted,
         CouldNotReadTestSplit([3], "no memory"),
         UndecidedBySamples(side, side),

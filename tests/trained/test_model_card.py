@@ -180,6 +180,10 @@ def test_a_gain_on_the_samples_of_all_folds_is_not_said_to_be_by_seed() -> None:
     spec = replace(spec, origin={**origin, "gain": {"val/accuracy": alike}})
     said = model_card(Results(spec, found), described_model(results, [found.trials[0]]), dataset(), "birds")
     assert "by +0.0 points in val/accuracy, on every draw of the samples alike." in said
+    without = {**gain, "interval": None}
+    spec = replace(spec, origin={**origin, "gain": {"val/accuracy": without}})
+    said = model_card(Results(spec, found), described_model(results, [found.trials[0]]), dataset(), "birds")
+    assert "by +22.0 points in val/accuracy, whose error on other samples is not known." in said
 
 
 @pytest.mark.parametrize(

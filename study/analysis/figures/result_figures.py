@@ -1,6 +1,6 @@
 """Figures of what a study came to: each seed, the way from the baseline to the best, the metric over epochs."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from textwrap import fill, shorten
 
 import numpy as np
@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
+from study.analysis.figures.point_labels import LabelledPoint, label_points
 from study.analysis.figures.style import (
     BLACK,
     BLUE,
@@ -37,6 +38,7 @@ from study.home.record import TrialRecord
 from study.metrics import is_percent_metric
 from study.ranking import Results
 from study.ranking.arms import Arm, arm_of_candidate
+from study.ranking.final_model import final_model_arm
 from study.spec import StudySpec
 from study.spec.rungs import RungSchedule
 from study.text import pluralise
@@ -49,7 +51,8 @@ ROW_CHARACTERS = 24
 def plot_fresh_seed_values(results: Results) -> Figure | None:
     """Draw the metric on every fresh seed, with mean and standard deviation, on both splits.
 
-    The best reference, which has no seeds, is drawn beside them.
+    The best reference, which has no seeds, is drawn beside them, and among those of a final training its model, where
+    that is the ensemble.
     """
     spec, stays, fresh = results.spec, results.reference_as_result, results.fresh_seed_arms
     if not fresh:
@@ -77,7 +80,19 @@ def plot_fresh_seed_values(results: Results) -> Figure | None:
         format_metric_axis(axes, name, "x")
     if is_percent_metric(spec.metric) and panels[0].get_xlim()[1] > 1.0:  # of both, as they share it
         panels[0].set_xlim(right=1.0 + 0.03 * (1.0 - panels[0].get_xlim()[0]))
+    if (model := final_model_arm(results)) and model.ensemble:
+        label_points(figure, list(_plot_ensembles(model, dict(zip(metrics, panels, strict=True)))))
     return figure
+
+
+def _plot_ensembles(model: Arm, panels: Mapping[str, Axes]) -> Iterator[tuple[Axes, list[LabelledPoint]]]:
+    """Draw the model that an ensemble is; yield where it and its networks are, with the name to write beside it."""
+    for metric, axes in panels.items():
+        if value := model.metric_statistics(metric):
+            axes.scatter([value.mean], [0.0], marker="D", s=40, color=ORANGE, edgecolors="white", zorder=4)
+            own = [one for trial in model.trials if (one := trial_metric(model.spec, trial, metric)) is not None]
+            marks = [*own, *([float(np.mean(own))] if own else [])]
+            yield axes, [(value.mean, 0.0, "the model"), *((one, 0.0, "") for one in marks)]
 
 
 def _seeds_title(name: str, arms: Sequence[Arm]) -> str:

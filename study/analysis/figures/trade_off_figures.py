@@ -76,7 +76,9 @@ def plot_trade_off(results: Results) -> Figure | None:
         x, y = (arm_of_candidate(spec, marked).metric_statistics(name) for name in names)
         assert x
         assert y
-        named[0][0].scatter([x.mean], [y.mean], label=marked.name_in_sentence, **REFERENCE_MARK, zorder=3)
+        panel, points_of_panel = named[0]
+        panel.scatter([x.mean], [y.mean], label=marked.name_in_sentence, **REFERENCE_MARK, zorder=3)
+        points_of_panel.append((x.mean, y.mean, "reference"))
     add_figure_legend(figure, *drawn)
     label_points(figure, named)
     return figure

@@ -14,6 +14,7 @@ from study.analysis.statistics.debiasing_metrics import (
     n_samples_of_accuracy,
     statistics_with_sampling_error,
 )
+from study.data.table_findings import shortcut_sentences
 from study.metrics import add_accuracies_of_log_losses
 from study.metrics.metric_format import format_metric
 from study.ranking import Results, SeedStatistics
@@ -224,6 +225,28 @@ class InputRevealsClass(Statement):
 
     def __str__(self) -> str:
         return f"{sentence_case(self.told)}. A study without it: data.without."
+
+
+class LikelyShortcut(Statement):
+    """An input of the user's table that goes with the class far more than any other, where no bias is named.
+
+    Attributes:
+        share: of the training rows in which it does.
+    """
+
+    column: str
+    share: float
+
+    def __str__(self) -> str:
+        return shortcut_sentences(self.column, self.share)
+
+
+def likely_shortcut_statements(results: Results) -> Iterator[LikelyShortcut]:
+    """Yield the inputs that the best, or the final model, may rest on and that may not go with the class in use."""
+    if results.record.sessions and (results.final_training_arm or any(results.baseline_and_best_arms)):
+        for dataset in (results.record.sessions[-1].datasets or {}).values():
+            if found := dataset.get("shortcut"):
+                yield LikelyShortcut(found["column"], found["share"])
 
 
 class SuspiciousResult(Statement):

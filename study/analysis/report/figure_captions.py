@@ -7,6 +7,7 @@ from study.analysis.figures.trade_off_figures import (
 )
 from study.analysis.statistics import formatting
 from study.ranking import Results
+from study.ranking.final_model import final_model_trials
 from study.spec import StudySpec
 from study.spec.rungs import RungSchedule
 from study.text import sentence_case
@@ -51,6 +52,8 @@ def figure_caption(name: str, results: Results) -> str:
         given["fitted"] = f" {sentence_case(results.best_reference.name_in_sentence)} has no seeds."
     if results.final_training_arm and results.final_training_arm.is_fitted_without_seed:
         given["tick"] = "The ring is its value: it was fitted once."
+    elif len(final_model_trials(results)) > 1:
+        given["tick"] += " The diamond is the model, the ensemble of their networks."
     if results.spec.folds and results.spec.final_seeds is None:
         are_joined = any(arm.joined_folds for arm in results.fresh_seed_arms)
         given["tick"] = ONE_VALUE_OF_FOLDS_TEXT if are_joined else RINGS_TEXT.format("fold")

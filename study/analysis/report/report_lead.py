@@ -5,7 +5,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from study.analysis.report.conclusions import conclusion_statements, sample_error_statements
+from study.analysis.report.conclusions import (
+    conclusion_statements,
+    likely_shortcut_statements,
+    sample_error_statements,
+)
 from study.analysis.report.trade_off_sentences import (
     constraint_statements,
     constraints_broken_on_fresh_seeds,
@@ -70,6 +74,7 @@ def report_lead_statements(results: Results) -> dict[str, list[Statement]]:
         "Result": [
             *filter(None, [find_unkept_limits(results)]),
             *conclusion_statements(results),
+            *dict.fromkeys(likely_shortcut_statements(results)),
             *constraint_statements(results),
             *constraints_broken_on_fresh_seeds(results),
             *_result_parameters(results),
@@ -456,16 +461,20 @@ class SuggestedCommand(Statement):
         return f"{self.purpose}: {self.command}"
 
 
+TRAIN_PURPOSE = "train the result on new seeds"
+"""What a final training does for a study whose result is of its search."""
+
+
 def _next_step_statements(results: Results) -> Iterator[Statement]:
-    """Yield the step to take; what to type for it comes last."""
+    """Yield the step to take; what to type for it, and for training the result at once, comes last."""
     for step in next_steps(results)[:1]:
         yield step.why
         if step.command:
             yield SuggestedCommand(step.command)
-        elif step.kind == "enough" and results.spec.final_seeds is None and not results.spec.varied_data_keys:
-            fitted = "To fit it once more and keep the model"
-            purpose = fitted if results.reference_as_result else "To train the result on new seeds"
-            yield SuggestedCommand(shell_command("train", results.spec.name), purpose)
+        if results.record.state == "complete" and step.kind != "learn":
+            purpose = "fit it once more and keep the model" if results.reference_as_result else TRAIN_PURPOSE
+            first = "Or, to" if step.command else "To"
+            yield SuggestedCommand(shell_command("train", results.spec.name), f"{first} {purpose}")
     if results.final_training_trials and not results.spec.training_function:
         if predict := predict_command(results.spec):
             yield SuggestedCommand(predict, "To classify new samples with it")

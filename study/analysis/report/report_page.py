@@ -35,6 +35,7 @@ from study.ranking.difference import Difference
 from study.ranking.json_documents import Statement
 from study.spec import StudySpec
 from study.spec.rungs import RungSchedule
+from study.spec.schema import ExportOrigin
 from study.text import flatten_mapping, format_parameter, format_range_ends, format_time, pluralise
 
 
@@ -84,9 +85,9 @@ def _choosing_seeds_sentence(spec: StudySpec, best: Arm) -> str:
 def _interval_method_note(gains: Sequence[Difference]) -> str:
     """Return how the intervals of differences were made, by the first of them."""
     gain, method = gains[0], "The 95% interval of the difference is Welch's"
-    if gain.is_interval_over_samples:
+    if gain.is_over_samples:
         method = "The 95% interval of the difference is that of samples of all folds drawn anew, the same for both"
-        if not all(other.is_interval_over_samples for other in gains):
+        if not all(other.is_over_samples for other in gains):
             method += "; where each fold's model has a value of its own, as on test, it is Student's t by seed"
     elif gain.is_paired:
         method = (
@@ -269,9 +270,8 @@ def _provenance_values(results: Results) -> dict[str, str]:
     }
     if used := used_devices(results.record):
         facts["device"] = [f"{device_text(device.facts)}: {pluralise(device.trials, 'trial')}" for device in used]
-    origin = {key: value for key, value in (results.spec.origin or {}).items() if key not in ORIGIN_METRIC_KEYS}
-    for key, value in _flat_pairs({"origin": origin}):
-        facts.setdefault(key, []).append(formatting.format_setting(value))
+    if origin := _origin_text(results.spec.origin or {}):
+        facts["configuration"] = [origin]
     for session in results.record.sessions:
         shown = {key: value for key, value in event_to_entry(session).items() if key not in HIDDEN_SESSION_FIELDS}
         ordered = {"started": session.time, **shown}
@@ -288,9 +288,20 @@ def _flat_pairs(values: Mapping[str, object]) -> list[tuple[str, object]]:
     return [(key, value) for key, value in flatten_mapping(values, " ").items() if value != {}]
 
 
-ORIGIN_METRIC_KEYS = ("metrics", "confirmed", "told")
-"""What the origin of a final training was measured to be: some hundred numbers, which stand in `study.yaml`, and the
-sentences on it, which the lead repeats."""
+def _origin_text(origin: ExportOrigin) -> str:
+    """Return which study a configuration is from, and what was changed since; `study.yaml` holds the rest.
+
+    Empty where it is from none.
+    """
+    if "study" not in origin:
+        return ""
+    what = f"the reference {origin['reference']}" if "reference" in origin else f"trial {origin.get('trial')}"
+    what = "the baseline" if origin.get("baseline") else what
+    known = {"id": origin.get("study_id"), "settings' hash": origin.get("study_hash")}
+    which = ", ".join(f"{name} {value}" for name, value in known.items() if value)
+    changed = f"; changed since: {', '.join(origin['changed'])}" if origin.get("changed") else ""
+    return f"{what} of the study {origin['study']}{f' ({which})' if which else ''}{changed}"
+
 
 HIDDEN_SESSION_FIELDS = ("event", "time", "datasets", "groups", "spec")
 """Fields of a session that other rows or sections tell."""

@@ -108,7 +108,9 @@ class AccuracyTradeOff(Statement):
             return f"is {after} for both {where}"
         verb = "shows no clear change" if change.is_clear is False else "rose" if change.value > 0 else "fell"
         told = formatting.difference_with_interval(name, change)
-        if change.is_clear is None:
+        if change.is_clear is None and change.is_over_samples:
+            told += ", whose error on other samples is not known"
+        elif change.is_clear is None:
             told += ", without an interval: "
             told += f"{self.best.label} has no seeds" if self.best.is_reference else "it takes two seeds or more"
         return f"{verb} {where}, from {before} to {after}: {told}"

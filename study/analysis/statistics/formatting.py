@@ -88,7 +88,7 @@ MAX_DECIMALS = 12
 
 def every_repeat_text(difference: Difference) -> str:
     """Return what each has the same value where an interval has no width: every seed, or every draw of the samples."""
-    return "every draw of the samples" if difference.is_interval_over_samples else "every seed"
+    return "every draw of the samples" if difference.is_over_samples else "every seed"
 
 
 def zero_width_interval_text(difference: Difference) -> str:
@@ -140,6 +140,8 @@ def difference_with_verdict(metric: str, difference: Difference, better: bool, o
         where: as in `difference_with_interval`.
         over: what the trials behind it differ in.
     """
+    if difference.is_clear is None and difference.is_over_samples:
+        return f"{format_difference(metric, difference.value)}{where}, whose error on other samples is not known"
     if difference.is_clear is None or difference.is_unclear_for_few_seeds:
         seeds = "one seed" if difference.is_clear is None else "two seeds"
         return f"{format_difference(metric, difference.value)}{where}, which {seeds} cannot tell from luck"
@@ -147,7 +149,7 @@ def difference_with_verdict(metric: str, difference: Difference, better: bool, o
         return f"the same on {every_repeat_text(difference)}{where}"
     found, which = difference_with_interval(metric, difference, where=where), "better" if better else "worse"
     if difference.has_zero_width and difference.is_clear:
-        return f"{found}, {which}{'' if difference.is_interval_over_samples else ' on these samples'}"
+        return f"{found}, {which}{'' if difference.is_over_samples else ' on these samples'}"
     return f"{found}, {f'{which} beyond' if difference.is_clear else 'within'} the spread over {over}"
 
 

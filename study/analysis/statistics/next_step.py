@@ -501,12 +501,12 @@ def _more_seeds_step(results: Results, best: Arm, other: Arm, gap: Difference) -
     order = [candidate.trial.number for candidate in results.ranked_by_search_value]
     top = max(order.index(number) + 1 for number in (best.trial_number, other.trial_number) if number in order)
     ask = partial(_confirm_command, results.spec, top)
+    if gap.is_over_samples and gap.standard_error != 0.0:
+        return [NextStep("enough", UndecidedBySamples(best, other), None)]
     if gap.interval is None or seeds < 2:
         return [NextStep("seeds", UndecidedBySeeds(best, other, seeds, None), ask(PROPOSED_CONFIRM_COUNT))]
     if not gap.standard_error:
         return []  # alike on every seed, or draw of the samples
-    if gap.is_interval_over_samples:
-        return [NextStep("enough", UndecidedBySamples(best, other), None)]
     right = [arm.metric_statistics("val/accuracy") for arm in (best, other)]
     if all(one and one.mean == 1.0 for one in right):
         return [NextStep("enough", MoreSeedsNotNeeded(best, other, None, gap.value), None)]

@@ -94,7 +94,7 @@ class _PreparedTable:
 
 def describe(options: Options) -> Facts:
     """Read the facts from the file."""
-    return _table_facts(_read_table(options))
+    return _table_facts(_read_table(options), options)
 
 
 def load(options: Options) -> Dataset:
@@ -105,7 +105,11 @@ def load(options: Options) -> Dataset:
         _examine_file_cached.cache_clear()  # a process that has loaded its data asks no more
         _read_rows_cached.cache_clear()
         return load_or_build_dataset(
-            "table", options, _table_facts(table), lambda: _encoded_splits(table, _fit_encoding_of_table(table)), places
+            "table",
+            options,
+            _table_facts(table, options),
+            lambda: _encoded_splits(table, _fit_encoding_of_table(table)),
+            places,
         )
 
 
@@ -294,12 +298,14 @@ def _train_then_val_rows(table: _PreparedTable) -> NDArray[np.int64]:
     return np.concatenate([table.splits["train"], table.splits["val"]])
 
 
-def _table_facts(table: _PreparedTable) -> Facts:
+def _table_facts(table: _PreparedTable, options: Options) -> Facts:
     columns = [table.rows[name] for name in table.features]
     width = sum(1 if table_columns.is_numeric(column) else column.nunique() for column in columns)
     leaks = (one for one in table.predictive_columns if one.stands_out and one.is_leak)
     told = tuple(f"column {quoted(one.name)} {one}" for one in leaks)
-    return replace(user_data.facts_of_labels(table.labels, (width,), table.splits), telling=told)
+    ties = ((one.name, one.accuracy) for one in table.predictive_columns if not one.is_leak)
+    facts = user_data.facts_of_labels(table.labels, (width,), table.splits)
+    return replace(facts, telling=told, shortcut=next(ties, None) if options.bias is None else None)
 
 
 def _read_table(options: Options, encoding: TableEncoding = ()) -> _PreparedTable:

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.collections import PathCollection
 from matplotlib.text import Text
+from told_studies import trained_twice
 
 from study.analysis.figures import FIGURES
 from study.analysis.figures.missing_figures import why_figure_missing, why_search_figures_missing
@@ -17,6 +18,7 @@ from study.analysis.report.figure_captions import figure_caption
 from study.analysis.report.write_report import figure_to_pdf, figure_to_png
 from study.analysis.statistics.importance import MIN_IMPORTANCE_TRIALS, compute_importances
 from study.analysis.statistics.trials_frame import sample_evenly
+from study.commands.final_training import final_training_spec
 from study.home.events import ReferenceFitted, TrialTested
 from study.ranking import Results
 from study.spec import load_study
@@ -334,6 +336,51 @@ def test_the_best_reference_stands_beside_the_seeds_and_in_the_trade_off(writer)
     assert sorted(height for points in rings for _, height in points) == [0, 0, 2, 2]
     *_, on_test = FIGURES["trade_off"](results).axes
     assert [tuple(point) for point in places(on_test, "logistic regression")] == [(0.31, 0.62)]
+
+
+@pytest.mark.parametrize(("joined", "is_model"), [(0.62, True), (0.58, False)])
+def test_a_model_that_is_an_ensemble_has_a_mark_among_its_seeds(joined, is_model):
+    results = Results(final_training_spec(quickstart(), [0, 1]), trained_twice(joined))
+    figure = FIGURES["seeds"](results)
+    of_splits = [[each.get_offsets() for each in axes.collections] for axes in figure.axes]
+    named = [[text.get_text() for text in axes.texts] for axes in figure.axes]
+    assert named == [["the model"] * is_model] * 2
+    values = [[tuple(point) for each in of for point in each] for of in of_splits]
+    assert [(0.62, 0.0) in values[0], (0.55, 0.0) in values[1]] == [is_model] * 2
+    assert ("the ensemble" in figure_caption("seeds", results)) is is_model
+
+
+@pytest.mark.parametrize("panels", ["beside", "below"])
+@pytest.mark.parametrize("at", [(0.2, 0.7), (0.201, 0.699), (0.22, 0.71), (0.31, 0.62)])
+def test_each_name_in_the_trade_off_is_beside_its_own_mark_and_over_none(writer, at, panels):
+    """Also that of the reference, of which the legend alone would leave open which mark it is."""
+    study, odds = writer(), "equalized_odds"
+    for value in (0.5, 0.6, 0.7, 0.75, 0.8):
+        study.trial("baseline" if value == 0.5 else "search", [value], also={f"val/{odds}": value})
+    for number, *fresh in ((0, 0.3, 0.5), (3, 0.21, 0.68), (4, 0.2, 0.7)):
+        for seed, off in ((1, -0.02), (2, 0.02)):
+            own = study.trial("confirm", [fresh[1]], repeats=number, seed=seed, also={f"val/{odds}": fresh[0]})
+            tested = {f"test/{odds}": fresh[0] + off, "test/accuracy": fresh[1] + off}
+            study.append(TrialTested(trial=own, metrics=tested))
+    names = ("val/accuracy", f"val/{odds}", "test/accuracy", f"test/{odds}")
+    study.append(ReferenceFitted("logistic_regression", dict(zip(names, (0.61, 0.3, *at[::-1]), strict=True)), 1.0))
+    with stack_panels() if panels == "below" else nullcontext():
+        figure = FIGURES["trade_off"](Results(load_study("quickstart"), study.record()))
+    figure.draw_without_rendering()
+    *_, axes = figure.axes
+    marks = {"baseline": (0.3, 0.5), "trial 3": (0.21, 0.68), "trial 4": (0.2, 0.7), "reference": at}
+    places = {name: axes.transData.transform(place) for name, place in marks.items()}
+    named = {text.get_text(): Text.get_window_extent(text) for text in axes.texts}
+    assert {"baseline", "trial 4", "reference"} == set(named)
+    for name, box in named.items():
+        away = {
+            mark: np.hypot(max(box.x0 - x, 0, x - box.x1), max(box.y0 - y, 0, y - box.y1)) * 72 / figure.dpi
+            for mark, (x, y) in places.items()
+        }
+        assert min(away.values()) > 4, "over no mark"
+        (text,) = (text for text in axes.texts if text.get_text() == name)
+        others = [far for mark, far in away.items() if marks[mark] != marks[name]]
+        assert away[name] < min(others) or text.arrow_patch is not None, "nearest to its own, or led there by a line"
 
 
 def test_no_ring_of_a_seed_is_cut_by_the_edge_of_its_panel(writer):

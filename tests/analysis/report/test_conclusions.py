@@ -15,6 +15,7 @@ from study.analysis.report.conclusions import (
     FinalTrainingValues,
     GainOverBaseline,
     InputRevealsClass,
+    LikelyShortcut,
     MetricDifferenceToBaseline,
     NoResultYet,
     SuspiciousResult,
@@ -25,11 +26,13 @@ from study.analysis.report.conclusions import (
 from study.analysis.report.report_lead import report_lead_statements
 from study.analysis.statistics.debiasing_metrics import ClassBelowChance, NoBetterThanChance
 from study.analysis.statistics.next_step import NotBetterThanGuessing, next_steps
+from study.commands.final_training import final_training_spec
 from study.data import summarise_datasets
-from study.home.events import EnsembleMeasured, GroupSampleCounts
+from study.home.events import EnsembleMeasured, GroupSampleCounts, entry_to_event
 from study.ranking import Results
 from study.ranking.study_summary import result_metric_values, summarise_study, summary_lines
 from study.spec import load_study
+from study.trained.model_card import described_model, model_card
 
 
 def test_final_training(final_spec, writer):
@@ -171,6 +174,46 @@ def test_a_column_that_tells_the_class_is_named_and_a_result_of_nearly_all_is_do
     doubted = [(one.metric, one.arm.trial_number, one.inputs) for one in said(SuspiciousResult, results)]
     inputs = None if leaks is None else int(leaks)
     assert doubted == ([("val/accuracy", 1, inputs)] if reached > 0.99 else [])
+
+
+@pytest.mark.parametrize(("bias", "names"), [("null", True), ("lab", False), ("sex", False)])
+def test_without_a_named_bias_a_column_that_goes_with_the_class_is_told_with_the_result_and_on_the_card(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bias: str, names: bool
+) -> None:
+    """As the plan says it before the run: who reads a final model's accuracy has seldom read its plan."""
+    monkeypatch.chdir(tmp_path)
+    draw = np.random.default_rng(0)
+    yes, sex = draw.integers(0, 2, 300), draw.choice(["f", "m"], 300)
+    lab = np.where(np.arange(300) % 6 == 0, 1 - yes, yes)
+    columns = {"x": draw.normal(size=300), "sex": sex, "status": yes, "lab": np.array(["north", "south"])[lab]}
+    pd.DataFrame(columns).to_csv("people.csv", index=False)
+    Path("people.yaml").write_text(STUDY.replace("bias: sex", f"bias: {bias}"))
+    spec = load_study("people.yaml")
+    section = spec.base["data"]
+    read = data.load(section)
+    opened = entry_to_event(
+        {
+            "event": "opened",
+            "owner": "me",
+            "time": 1.0,
+            "datasets": summarise_datasets({data.section_key(section): read}),
+        }
+    )
+    final = final_training_spec(spec, [1])
+    trained = record(Told("final", [0.9], seed=1))
+    searched = record(Told("baseline", [0.7]), Told("search", [0.9]))
+    for told, of in ((searched, spec), (trained, final)):
+        told.sessions[-1] = opened
+        found = [(one.column, round(one.share, 1)) for one in said(LikelyShortcut, Results(of, told))]
+        assert found == [("lab", 0.8)] * names
+    planned = [
+        one for one in data.column_findings(section) if one.column == "lab" and "goes with the class" in str(one)
+    ]
+    assert bool(planned) is names
+    results = Results(final, trained)
+    card = model_card(results, described_model(results, results.final_training_trials), read, "people")
+    assert ("data.bias: lab" in card.split("## Limits")[1]) is names
+    assert said(LikelyShortcut, Results(spec, record())) == []
 
 
 @pytest.mark.parametrize(

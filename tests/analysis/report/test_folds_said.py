@@ -20,20 +20,22 @@ from study.analysis.report.pareto_front_section import ConfigurationsOnFront, Fr
 from study.analysis.report.reference_sentences import ReferenceIsResult, ResultBesideReference
 from study.analysis.report.report_lead import WorstGroups
 from study.analysis.report.report_page import build_report_page, summary_note
-from study.analysis.report.trade_off_sentences import smaller_accuracy_loss_statements
+from study.analysis.report.trade_off_sentences import AccuracyTradeOff, smaller_accuracy_loss_statements
 from study.analysis.statistics.compare_studies import differences_to_first
 from study.analysis.statistics.debiasing_metrics import (
     n_samples_of_accuracy,
     sampling_standard_error,
     worst_group_of_arm,
 )
-from study.analysis.statistics.formatting import format_difference_interval
+from study.analysis.statistics.formatting import difference_with_verdict, format_difference_interval
 from study.analysis.statistics.next_step import UndecidedBySamples, next_steps
 from study.analysis.statistics.rule_pick_results import judge_rule_picks
+from study.analysis.tables.report_tables import baseline_and_result_table
 from study.commands.progress import StudyProgress
 from study.data.cells import group_sizes
 from study.home.events import GroupSampleCounts, ReferenceFitted
 from study.home.record import StudyRecord, TrialRecord
+from study.home.trial_record import EpochMetrics
 from study.metrics import is_gap_metric
 from study.ranking import Results
 from study.ranking.arms import arm_of_candidate
@@ -291,6 +293,36 @@ def test_groups_of_all_folds_together_are_counted_over_all_folds(
     assert told.worst
     assert sum(told.group_sizes) == len(outside.target)
     assert "on average" not in " ".join(told.sentences())  # each sample is judged once: the counts are whole
+
+
+def test_a_metric_without_draws_differs_by_its_values_over_all_folds_and_has_no_interval(
+    grouped: tuple[StudySpec, StudyRecord, Judges],
+) -> None:
+    """The columns beside it are these values; the folds' own ones are of few samples of a group."""
+    spec, record, _ = grouped
+    name, found = "val/group_0_1_accuracy", copy.deepcopy(record)
+    for place, trial in enumerate(found.trials_of_stages("confirm")):
+        own = {**trial.reports[-1], name: (0.9, 0.1, 0.4)[place % 3]}
+        trial.reports[-1] = EpochMetrics(int(own.pop("epoch") or 0), own)
+    reference, best = Results(spec, found).baseline_and_best_arms
+    assert name not in best.joined_folds.draws
+    gain = best.difference_to(reference, name)
+    assert gain.value == pytest.approx(best.metric_statistics(name).mean - reference.metric_statistics(name).mean)
+    assert (gain.interval, gain.is_over_samples) == (None, True)
+    table = baseline_and_result_table(Results(spec, found), [name])
+    assert table.loc[0, "95% interval"] == "-"
+    assert difference_with_verdict(name, gain, True, "seeds").endswith(", whose error on other samples is not known")
+    without = {
+        arm.trial_number: {of: each for of, each in arm.joined_folds.draws.items() if of != spec.metric}
+        for arm in (reference, best)
+    }
+    for number, draws in without.items():
+        found.joined_folds[number] = replace(found.joined_folds[number], draws=draws)
+    results = Results(spec, found)
+    assert "one seed" not in str(only(MetricDifferenceToBaseline, results))
+    told = str(AccuracyTradeOff("val", reference, best, {spec.metric: gain}))
+    assert told.endswith("whose error on other samples is not known.")
+    assert isinstance(next_steps(results)[0].why, UndecidedBySamples)
 
 
 def test_groups_of_one_fold_are_counted_in_that_fold(grouped: tuple[StudySpec, StudyRecord, Judges]) -> None:

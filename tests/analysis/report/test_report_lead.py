@@ -202,13 +202,14 @@ def test_a_rules_pick_without_a_baseline_on_its_seeds_is_to_be_confirmed() -> No
     assert (step.kind, step.why) == ("confirm", StepReason("baseline on own seeds alone"))
 
 
-def test_the_command_to_type_ends_the_lead_and_is_not_broken_at_a_hyphen() -> None:
+def test_the_commands_to_type_end_the_lead_and_are_not_broken_at_a_hyphen() -> None:
     for length in range(1, 40, 3):
         spec = quickstart(f"name={'a-' * length}b", "train.epochs=1", "search.early_stopping={name: none}",
                           "search.confirm={top: 0}")  # fmt: skip
         found = report_lead.build_report_lead(Results(spec, over(*TRIALS)))
         command = found.next[0].command
-        assert found.parts["Next"][-1] == SuggestedCommand(command or "")
+        or_train = SuggestedCommand(f"study train {spec.name}", "Or, to train the result on new seeds")
+        assert list(found.parts["Next"][-2:]) == [SuggestedCommand(command or ""), or_train], "as the run's end says"
         assert spec.name in " ".join(report_lead.report_lead_lines(found)).split(), (
             "the name is one word, as it is typed"
         )

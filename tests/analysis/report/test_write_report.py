@@ -1,13 +1,14 @@
 import csv
 import re
 from base64 import b64decode
+from dataclasses import replace
 from html.parser import HTMLParser
 from io import BytesIO
 
 import numpy as np
 import pandas as pd
 import pytest
-from helpers import append_event
+from helpers import Told, append_event, quickstart, record
 from matplotlib.image import imread
 
 from study.analysis import trials_frame, write_report
@@ -18,6 +19,8 @@ from study.analysis.report.page_formats import (
     page_to_html,
     page_to_markdown,
 )
+from study.analysis.report.report_page import build_report_page
+from study.commands.final_training import final_training_spec
 from study.errors import UserError
 from study.home.ledger import Ledger
 from study.ranking import Results
@@ -218,3 +221,31 @@ def test_a_table_of_many_columns_may_be_wider_than_the_text() -> None:
     narrow, broad = (pd.DataFrame({f"key{column}": ["1"] for column in range(count)}) for count in (10, 13))
     html = page_to_html(ReportPage("page", [], [PageSection("x", [TableBlock(narrow), TableBlock(broad)])]), {})
     assert html.count('<div class="wide dense"') == html.count('<div class="wide" tabindex') == 1
+
+
+@pytest.mark.parametrize(
+    ("further", "said"),
+    [
+        ({"trial": 7}, "trial 7 of the study search (id 12ab, settings' hash 34cd)"),
+        ({"trial": 0, "baseline": True}, "the baseline of the study search (id 12ab, settings' hash 34cd)"),
+        (
+            {"reference": "logistic_regression", "changed": ["train.epochs=1"]},
+            "the reference logistic_regression of the study search (id 12ab, settings' hash 34cd); "
+            "changed since: train.epochs=1",
+        ),
+    ],
+)
+def test_the_provenance_of_a_final_training_names_its_study_in_words(further, said):
+    """The rest of where it comes from stands in `study.yaml`, and what it gained in the lead."""
+    gain = {"difference": 0.1, "interval": None, "paired": True, "among": 2}
+    origin = {"format": 2, "study": "search", "study_id": "12ab", "study_hash": "34cd", "digest": "ef", **further}
+    origin |= {"gain": {"val/accuracy": gain}, "trials": 9, "chosen_by": "val/accuracy", "code": {"python": "3.11"}}
+    spec = replace(final_training_spec(quickstart(), [1, 2]), origin=origin)
+    page = build_report_page(Results(spec, record(Told("final", [0.5], seed=1))), ())
+    (table,) = (section.blocks[0] for section in page.sections if section.title == "Provenance")
+    rows = dict(table.rows)
+    assert rows["configuration"] == said
+    assert not [key for key in rows if "origin" in key]
+    page = build_report_page(Results(quickstart(), record(Told("search", [0.5]))), ())
+    (table,) = (section.blocks[0] for section in page.sections if section.title == "Provenance")
+    assert "configuration" not in dict(table.rows)
