@@ -13,12 +13,12 @@ from study.api.argument_names import name_arguments_in_errors
 from study.errors import UserError, suggest_or_list
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
-from study.metrics import format_metric
-from study.ranking import Candidate, FittedReference, Results, SeedStatistics, summary
-from study.ranking.difference import is_fitted_once, to_arm
-from study.ranking.final_model import ensemble_statistics, model_arm
+from study.metrics.metric_format import format_metric
+from study.ranking import Candidate, FittedReference, Results, SeedStatistics, study_summary
+from study.ranking.arms import arm_of_candidate, is_fitted_once
+from study.ranking.candidate_selection import CandidateSelection, trials_judged_by
+from study.ranking.final_model import ensemble_statistics, final_model_arm
 from study.ranking.json_documents import to_plain_dict
-from study.ranking.selection import CandidateSelection, trials_judged_by
 from study.spec import StudySpec
 from study.text import format_parameter, print_text
 
@@ -98,7 +98,7 @@ class Configuration:
         wide = max(map(len, printed), default=0)
         values = [
             f"{name:<{wide}} {format_metric(name, of.mean, of.standard_deviation)} "
-            f"({summary.folds_and_seeds_text(self.folds, 0 if self.reference else of.count)})"
+            f"({study_summary.fold_and_seed_counts_text(self.folds, 0 if self.reference else of.count)})"
             for name, of in printed.items()
         ]
         others = len(self.metrics) - len(printed)
@@ -148,7 +148,7 @@ def to_configuration(results: Results, candidate: Candidate | FittedReference | 
         return None
     spec, printed = results.spec, _printed_metrics(results)
     if isinstance(candidate, FittedReference):
-        arm = to_arm(spec, candidate)
+        arm = arm_of_candidate(spec, candidate)
         metrics = ranking.statistics_by_metric(spec.objective, arm.trials, arm.joined_folds)
         seeds = tuple(trial.seed for trial in arm.trials)
         return Configuration(None, NamedValues(), NamedValues(metrics), seeds, candidate.name, printed_metrics=printed)
@@ -163,7 +163,7 @@ def to_configuration(results: Results, candidate: Candidate | FittedReference | 
 
 def final_model(results: Results) -> Configuration | None:
     """Return the model of a final training, which `Study.model` loads, with its own metrics; None without one."""
-    if (arm := model_arm(results)) is None:
+    if (arm := final_model_arm(results)) is None:
         return None
     spec, (first, *_) = results.spec, arm.trials
     if arm.ensemble:
@@ -171,7 +171,7 @@ def final_model(results: Results) -> Configuration | None:
     else:
         metrics = ranking.statistics_by_metric(spec.objective, arm.trials)
         score = ranking.mean_score(spec.objective, arm.trials)
-    reference = str(spec.base["method"]["model"]) if is_fitted_once(spec, results.final_trials) else None
+    reference = str(spec.base["method"]["model"]) if is_fitted_once(spec, results.final_training_trials) else None
     return Configuration(
         None if arm.ensemble or reference else first.number,
         NamedValues(first.params),
@@ -185,13 +185,13 @@ def final_model(results: Results) -> Configuration | None:
 
 def _printed_metrics(results: Results) -> tuple[str, ...]:
     """Return the metrics that a study is printed with, its own first."""
-    return tuple(dict.fromkeys([*results.spec.objective.metrics, *summary.summarise(results).shown]))
+    return tuple(dict.fromkeys([*results.spec.objective.metrics, *study_summary.summarise_study(results).shown]))
 
 
 def warn_if_failed(study: "Study") -> "Study":
     """Return a study that has ended, after saying on standard error why, if it failed."""
     if study.state == "failed":
-        why = summary.first_failure(study.results.record, study.name)
+        why = study_summary.first_failure_text(study.results.record, study.name)
         print_text("\n".join(filter(None, [f"warning: study {study.name} failed", why])), sys.stderr)
     return study
 
@@ -227,8 +227,8 @@ class Study:
 
     def __str__(self) -> str:
         results = self.results
-        lines = summary.summary_lines(summary.summarise(results))
-        if failure := summary.first_failure(results.record, self.name):
+        lines = study_summary.summary_lines(study_summary.summarise_study(results))
+        if failure := study_summary.first_failure_text(results.record, self.name):
             lines.append(failure)
         if self.state == "interrupted":
             lines.append(f"go on with it: study.load({self.name!r}).resume()")
@@ -278,7 +278,7 @@ class Study:
     @property
     def summary(self) -> dict[str, Any]:
         """The results as `study status --json` prints them: baseline and best with their metrics."""
-        return to_plain_dict(summary.summarise(self.results))
+        return to_plain_dict(study_summary.summarise_study(self.results))
 
     @property
     def trials(self) -> "pd.DataFrame":
@@ -415,11 +415,11 @@ class Study:
         Raises:
             UserError: they cannot be compared; says why.
         """
-        from study.analysis.statistics.compare_studies import compare_studies, printed_comparison
+        from study.analysis.statistics.compare_studies import compare_studies, comparison_table
 
         given = [other if isinstance(other, Study) else load(other) for other in others]
         compared = compare_studies([one.results for one in (self, *given)], metric)
-        return printed_comparison(compared, metric).set_index("")
+        return comparison_table(compared, metric).set_index("")
 
     @property
     def figures(self) -> tuple[str, ...]:
@@ -438,7 +438,7 @@ class Study:
             UserError: there is no such figure, or nothing to draw; says why.
         """
         from study.analysis.figures import FIGURES
-        from study.analysis.figures.missing import why_figure_missing
+        from study.analysis.figures.missing_figures import why_figure_missing
         from study.api.notebook import enable_inline_figures
 
         enable_inline_figures()

@@ -10,8 +10,9 @@ from typer import Argument, Option
 from study.cli import options
 from study.cli.cluster import FollowOption, is_remote_address, show_submitted, to_option_words
 from study.errors import UserError
-from study.metrics import STANDARD_ERROR_NOTE, format_metric, is_standard_error
+from study.metrics import STANDARD_ERROR_NOTE, is_standard_error
 from study.metrics.group_names import group_size_text
+from study.metrics.metric_format import format_metric
 from study.text import list_few_names, pluralise, print_text, quoted
 
 ModelArgument = Annotated[

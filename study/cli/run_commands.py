@@ -253,12 +253,14 @@ def reproduce(
 
         ends = [] if only_report else list(reproducing.run_readings(home, table, request, readings, shown))
         compared = reproducing.compare_requested_readings(home, table, request, readings)
-        options.show_answer(compared, as_json, comparing.comparison_to_markdown, comparing.comparison_to_dict)
+        options.show_answer(
+            compared, as_json, comparing.reading_comparison_to_markdown, comparing.reading_comparison_to_dict
+        )
         if ends:
             options.exit_unless_complete(next((one for one in ends if one.record.state != "complete"), ends[-1]))
         return
     outcome = None if only_report else reproducing.run_reproduction(home, table, request, shown)
-    current = reproducing.current_table(home, table, request)
+    current = reproducing.current_reproduction(home, table, request)
     options.show_answer(current, as_json, reproducing.reproduction_to_markdown, reproducing.reproduction_to_dict)
     if outcome is not None and not as_json:
         options.show_run_end(outcome)
@@ -299,7 +301,7 @@ def suite(
     if out is not None:
         suites.write_tables_to_file(found, out)
     if as_json:
-        options.print_json(suite_tables.suite_to_plain_dict(found))
+        options.print_json(suite_tables.suite_to_dict(found))
     else:
         print_text(suite_tables.suite_to_markdown(found), end="")
     if end is not None:

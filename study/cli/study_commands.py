@@ -127,7 +127,7 @@ def compare(
     as_json: options.JsonOption = False,
 ) -> None:
     """Show studies of the same data and metric side by side. Example: study compare quickstart mine"""
-    from study.analysis.report.page import frame_to_markdown
+    from study.analysis.report.page_formats import frame_to_markdown
     from study.analysis.statistics import compare_studies
     from study.ranking import Results
 
@@ -138,8 +138,8 @@ def compare(
     if as_json:
         options.print_json(comparison)
         return
-    print_text(frame_to_markdown(compare_studies.printed_comparison(comparison, metric)))
-    for line in compare_studies.left_out_notes(studies, metric):
+    print_text(frame_to_markdown(compare_studies.comparison_table(comparison, metric)))
+    for line in compare_studies.missing_comparison_notes(studies, metric):
         print_text(line, sys.stderr)
 
 
@@ -172,7 +172,7 @@ def export(
     """Write a study's best configurations as files. Example: study export quickstart --top 3 -o best.yaml"""
     from study.commands import export_configurations as exporting
     from study.ranking import Results
-    from study.ranking.selection import CandidateSelection
+    from study.ranking.candidate_selection import CandidateSelection
 
     metrics = [metric.strip() for metric in pareto.split(",")] if pareto else ()
     choice = CandidateSelection(top, trial, where or (), by, metrics)

@@ -73,8 +73,8 @@ def plan_ablation(results: Results, request: AblationRequest) -> tuple[ablation_
     knobs = ablation_steps.differing_knobs(results.spec, start, end)
     if not knobs:
         raise UserError(f"{results.spec.name}: trial {best.trial.number}, its best, has the values of the baseline")
-    ablation_steps.check_knobs(results.spec.name, "--knobs", request.knobs, knobs)
-    ablation_steps.check_knobs(results.spec.name, "--order", request.order, knobs)
+    ablation_steps.check_ablation_knobs(results.spec.name, "--knobs", request.knobs, knobs)
+    ablation_steps.check_ablation_knobs(results.spec.name, "--order", request.order, knobs)
     before = ablation_steps.requested_ablation(results.record)
     steps: Sequence[ablation_steps.StepKeys]
     merges: Sequence[ablation_steps.MergedKnobs] = []
@@ -88,13 +88,16 @@ def plan_ablation(results: Results, request: AblationRequest) -> tuple[ablation_
         words = _order_in_words(request, by_importance)
     seeds = ablation_steps.choose_ablation_seeds(results, best, request.seeds)
     ablation = ablation_steps.Ablation(reference.trial, best.trial, steps, seeds)
-    to_run = sum(1 for _ in ablation_steps.missing_trials(results, ablation))
+    to_run = sum(1 for _ in ablation_steps.missing_ablation_trials(results, ablation))
     return ablation, AblationSummary(
         results.spec.name,
         reference.trial.number,
         best.trial.number,
         [
-            {key: [ablation_steps.param_value(results.spec, params, key) for params in (start, end)] for key in step}
+            {
+                key: [ablation_steps.value_in_configuration(results.spec, params, key) for params in (start, end)]
+                for key in step
+            }
             for step in steps
         ],
         words,
@@ -102,7 +105,7 @@ def plan_ablation(results: Results, request: AblationRequest) -> tuple[ablation_
         list(ablation.seeds),
         len(ablation.configurations),
         len(ablation.configurations) * len(ablation.seeds),
-        sum(len(by_seed) for by_seed in ablation_steps.trials_by_configuration(results, ablation).values()),
+        sum(len(by_seed) for by_seed in ablation_steps.ablation_trials_by_configuration(results, ablation).values()),
         to_run,
         to_run * results.spec.epochs,
     )
@@ -144,24 +147,26 @@ class AblationResult:
 
 def ablation_result(folder: StudyFolder) -> AblationResult:
     """Return what is known of the ablation that was asked for last."""
-    from study.analysis.statistics.ablation_effects import ablation_effects, effect_rows
+    from study.analysis.statistics.ablation_effects import ablation_effects_by_metric, ablation_to_dicts
 
     results = Results.load(folder)
     known = ablation_steps.ablation_progress(results)
     assert known is not None  # just asked for
-    return AblationResult(results.spec.name, results.record.state, known, effect_rows(ablation_effects(results)))
+    return AblationResult(
+        results.spec.name, results.record.state, known, ablation_to_dicts(ablation_effects_by_metric(results))
+    )
 
 
 def effects_as_markdown(result: AblationResult) -> str:
     """Return the effects of an ablation as a Markdown table, with notes on its numbers."""
-    from study.analysis.report.page import frame_to_markdown
-    from study.analysis.statistics.ablation_effects import ablation_frame_from_rows
-    from study.analysis.tables.metric_table import ablation_notes, printed_ablation
+    from study.analysis.report.page_formats import frame_to_markdown
+    from study.analysis.statistics.ablation_effects import ablation_frame_from_dicts
+    from study.analysis.tables.printed_grid import ablation_notes, ablation_table
 
-    frame = ablation_frame_from_rows(result.effects)
+    frame = ablation_frame_from_dicts(result.effects)
     if frame.empty:
         return "no trial of the ablation is complete yet"
-    return f"{frame_to_markdown(printed_ablation(frame))}\n\n{' '.join(ablation_notes(frame))}"
+    return f"{frame_to_markdown(ablation_table(frame))}\n\n{' '.join(ablation_notes(frame))}"
 
 
 def ablation_plan_lines(plan: AblationSummary) -> list[str]:

@@ -7,7 +7,7 @@ from study.data import Dataset, Facts, cells
 from study.data.cells import DatasetCounts
 from study.errors import UserError
 from study.knobs import Section
-from study.metrics import CELLS_BY_GROUP_METRIC, nearly_spelt_metric
+from study.metrics import CELLS_BY_GROUP_METRIC, suggest_metric_spelling
 from study.metrics.selection_rules import BIAS_LABEL_METRICS, SELECTION_RULES
 from study.spec import StudySpec
 from study.text import quoted
@@ -69,7 +69,7 @@ def misspelt_metric_warnings(spec: StudySpec) -> list[str]:
     if not spec.training_function:
         return []
     named = spec.objective.needed_metrics
-    meant = {name: nearly_spelt_metric(name, named[:place]) for place, name in enumerate(named)}
+    meant = {name: suggest_metric_spelling(name, named[:place]) for place, name in enumerate(named)}
     return [
         f"{name} is no metric of this software. Did you mean {near}? If not, the function must yield it by this name"
         for name, near in meant.items()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from study import ranking
-from study.analysis.report.result_sentences import result_and_price_statements
+from study.analysis.report.report_lead import statements_repeated_by_final_training
 from study.catalogue import REFERENCE_METHOD
 from study.files import check_output_path, write_output
 from study.home.events import SessionOpened
@@ -15,8 +15,9 @@ from study.home.folder import StudyFolder
 from study.home.ledger_line import Entry
 from study.knobs import Params, Scalar, Section
 from study.metrics import is_standard_error
-from study.ranking import Candidate, FittedReference, Results, epochs
-from study.ranking.selection import CandidateSelection, select_candidates, trials_judged_by
+from study.ranking import Candidate, FittedReference, Results
+from study.ranking.candidate_selection import CandidateSelection, select_candidates, trials_judged_by
+from study.ranking.chosen_epoch import chosen_epoch_text, metrics_at_chosen_epoch
 from study.spec import StudySpec
 from study.spec.configuration import EXPORT_FORMAT_VERSION, configuration_digest
 from study.spec.objective import Objective
@@ -63,8 +64,8 @@ def export_best(
         The files, the best first.
 
     Raises:
-        UserError: the choice selects nothing, see `study.ranking.selection.select_candidates`, or a file cannot be
-            written.
+        UserError: the choice selects nothing, see `study.ranking.candidate_selection.select_candidates`, or a file
+            cannot be written.
     """
     spec = results.spec
     choice = choice or CandidateSelection()
@@ -143,7 +144,7 @@ def _reference_spec(results: Results, stays: FittedReference) -> StudySpec:
         "metrics": _validation_metrics(spec, stays.metrics),
         **_report_statements_section(results, stays),
         "test_readings": record.n_test_readings,
-        "unused_seed": results.unused_seed,
+        "unused_seed": results.first_unused_seed,
         "code": _code_version_fields(record.sessions[-1]),
         "digest": configuration_digest(base),
     }
@@ -167,14 +168,17 @@ def exported_spec(folder: StudyFolder, results: Results, candidate: Candidate, c
     spec, record = results.spec, results.record
     began = candidate.trial.started_at or 0.0
     session = [session for session in record.sessions if session.time <= began or session is record.sessions[0]][-1]
-    seeds, values = len(trials_judged_by(candidate)), epochs.chosen_metrics(spec.objective, candidate.trial)
+    seeds, values = (
+        len(trials_judged_by(candidate)),
+        metrics_at_chosen_epoch(spec.objective, candidate.trial),
+    )
     kind = "fresh" if candidate.confirm_trials else "searched"
     rule = "one seed" if seeds == 1 else f"mean over {seeds} {kind} seeds"
     if candidate.joined_folds:
         rule = f"the samples of all {spec.folds} folds together, on {seeds} fresh seeds"
-        chosen = [epochs.chosen_metrics(spec.objective, trial)["epoch"] or 0 for trial in candidate.confirm_trials]
+        chosen = [metrics_at_chosen_epoch(spec.objective, trial)["epoch"] or 0 for trial in candidate.confirm_trials]
         values = {**values, "epoch": round(statistics.median(chosen))}
-    rule += "" if spec.objective.window is None else f", each {epochs.chosen_epoch_text(spec.objective)}"
+    rule += "" if spec.objective.window is None else f", each {chosen_epoch_text(spec.objective)}"
     labels = spec.labels_of_params(candidate.trial.params)
     runs = TrackingState.load(folder.tracking_file, folder.tracking_uri).runs
     origin: ExportOrigin = {
@@ -193,7 +197,7 @@ def exported_spec(folder: StudyFolder, results: Results, candidate: Candidate, c
         **({"labels": labels} if labels else {}),
         **_report_statements_section(results, candidate),
         "test_readings": record.n_test_readings,
-        "unused_seed": results.unused_seed,
+        "unused_seed": results.first_unused_seed,
         "code": _code_version_fields(session),
     }
     of_trial = {"train.seed": candidate.trial.seed, "train.epochs": spec.epochs}
@@ -247,18 +251,18 @@ def _report_statements_section(results: Results, exported: Candidate | FittedRef
     is_result = exported == won
     if isinstance(won, Candidate) and isinstance(exported, Candidate):
         is_result = exported.trial.number == won.trial.number
-    return {"told": [str(one) for one in result_and_price_statements(results)]} if is_result else {}
+    return {"told": [str(one) for one in statements_repeated_by_final_training(results)]} if is_result else {}
 
 
 def _gain_section(results: Results, candidate: Candidate) -> Section:
     """Return the study's metric minus the baseline's on both splits, with its interval; empty for the baseline."""
-    from study.ranking.difference import to_arm  # pandas takes a while
+    from study.ranking.arms import arm_of_candidate
 
     reference = results.baseline
     if reference is None or reference.trial.number == candidate.trial.number:
         return {}
-    other = to_arm(results.spec, reference)
-    one = replace(to_arm(results.spec, candidate), n_candidates=results.n_candidates_for(candidate))
+    other = arm_of_candidate(results.spec, reference)
+    one = replace(arm_of_candidate(results.spec, candidate), n_candidates=results.n_candidates_for(candidate))
     names = (results.spec.metric, results.spec.test_metric)
     gains = {name: one.difference_to(other, name) for name in names}
     return {name: gain.to_dict() for name, gain in gains.items() if gain}

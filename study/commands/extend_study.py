@@ -166,13 +166,13 @@ def _is_confirmed(results: Results) -> bool:
     """Return whether all trials of the confirm stage have run."""
     plan = results.confirmation.settings
     best = not plan.top or results.is_confirmed
-    return best and (not plan.rules or results.are_picks_confirmed)
+    return best and (not plan.rules or results.are_rule_picks_confirmed)
 
 
 def _confirmed_trials_text(results: Results) -> str:
     """Return which trials have run on fresh seeds, for a message."""
     plan = results.confirmation.settings
-    trials = results.confirmation.trials_to_confirm() + (results.picked_trials if plan.rules else [])
+    trials = results.confirmation.trials_to_confirm() + (results.rule_picked_trials if plan.rules else [])
     numbers = list(dict.fromkeys(trial.number for trial in trials))
     names = f"trial{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
     return f"{names} {'have' if len(numbers) > 1 else 'has'} run on {plan.seeds} fresh seeds or more"

@@ -85,7 +85,7 @@ def _unused_seed(home: Home, origin: ExportOrigin) -> int:
         with suppress(UserError):  # damaged, or of another version
             record = StudyRecord.load(folder.ledger_file)
             if origin.get("study_id") in (None, record.id):
-                unused.append(Results(folder.load_spec(), record).unused_seed)
+                unused.append(Results(folder.load_spec(), record).first_unused_seed)
     return max(unused)
 
 
@@ -139,7 +139,7 @@ def export_baseline_spec(home: Home, name: str, changes: Sequence[str] = ()) -> 
         origin["labels"] = labels
     if (ran := folder or home.study_or_none(spec.name)) is not None:
         record = StudyRecord.load(ran.ledger_file)
-        origin["unused_seed"] = Results(spec, record).unused_seed
+        origin["unused_seed"] = Results(spec, record).first_unused_seed
         if folder is not None:
             origin |= {"study_id": record.id, "study_hash": spec.hash, "test_readings": record.n_test_readings}
     if changes:
@@ -159,7 +159,7 @@ def compare_with_baseline_training(folder: StudyFolder, results: Results) -> "li
         results: of one of the two.
     """
     other = _counterpart_training(Home(folder.path.parent), results.spec)
-    if other is None or not results.final_trials:
+    if other is None or not results.final_training_trials:
         return None
     from study.analysis.statistics.compare_studies import compare_studies  # pandas takes a while
 
@@ -182,7 +182,7 @@ def _counterpart_training(home: Home, spec: StudySpec) -> Results | None:
         has_common_seed = set(other.final_seeds or ()) & set(spec.final_seeds or ())
         if is_other and is_as_changed and has_common_seed and not _is_same_configuration(spec, other):
             found = Results(other, StudyRecord.load(folder.ledger_file))
-            if found.final_trials:
+            if found.final_training_trials:
                 return found
     return None
 
@@ -344,7 +344,7 @@ def fetch_models_command(folder: StudyFolder, results: Results) -> str | None:
     source = read_fetch_origin(folder)
     if source is None or results.spec.final_seeds is None or results.spec.training_function:
         return None
-    ended = [trial for trial in results.final_trials if trial.state == "complete"]
+    ended = [trial for trial in results.final_training_trials if trial.state == "complete"]
     are_here = all(folder.model_file(trial.number).exists() for trial in ended)
     return None if are_here else f"{source.fetch_command(folder.name)} --models"
 
@@ -369,7 +369,7 @@ def _find_description(home: Home, model: str, seed: int | None) -> Path:
         )
     if spec.training_function:
         raise UserError(f"{model}: trains a function of one's own, whose models are where the function left them")
-    numbers = {trial.seed: trial.number for trial in results.final_trials}
+    numbers = {trial.seed: trial.number for trial in results.final_training_trials}
     if seed is not None and seed not in numbers:
         raise UserError(f"--seed {seed}: {model} has models of seeds {', '.join(map(str, numbers)) or 'none'}")
     if seed is None:

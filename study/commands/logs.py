@@ -10,7 +10,7 @@ from study.home.ledger import read_entries
 from study.home.ledger_line import Entry
 from study.home.record import StudyRecord
 from study.home.trial_record import NAN
-from study.metrics import format_metric
+from study.metrics.metric_format import format_metric
 from study.spec.yaml_document import mapping_or_empty
 from study.text import format_time
 

@@ -27,7 +27,7 @@ def serve_dashboard(folder: StudyFolder, port: int) -> None:
         from optuna_dashboard import wsgi
     except ImportError:
         raise UserError("--optuna: needs the extra `dashboard`: uv sync --extra dashboard") from None
-    from study.ranking.as_optuna import LedgerStorage
+    from study.ranking.optuna_storage import LedgerStorage
 
     if not folder.load_spec().search.space:
         raise UserError(f"{folder.name}: has no search that Optuna could show")
@@ -66,7 +66,7 @@ def import_best_trials(storage: str, name: str, file: str, out: Path, top: int, 
     Their values are not taken: other code measured them, perhaps on other data.
 
     Args:
-        storage, name: of that study, see `study.ranking.as_optuna.best_trials`.
+        storage, name: of that study, see `study.ranking.optuna_storage.best_optuna_trials`.
         file: the study file that searches the same parameters, which `out` is made of.
         top: how many, at most.
         renamed: `NAME=KEY`, for parameters that are called neither as a searched key nor as its last part; `NAME=` for
@@ -79,7 +79,7 @@ def import_best_trials(storage: str, name: str, file: str, out: Path, top: int, 
         UserError: one of them cannot be read, or a configuration is none of the file's search: says of each parameter
             which trial has it, what was given and what is allowed. Nothing was written then.
     """
-    from study.ranking.as_optuna import best_trials
+    from study.ranking.optuna_storage import best_optuna_trials
 
     check_output_path(out)
     source = find_study_file(file)
@@ -87,7 +87,7 @@ def import_best_trials(storage: str, name: str, file: str, out: Path, top: int, 
     pop_readings(document)
     apply_profile(document, None)
     spec = check_and_complete_document(document)
-    trials = best_trials(storage, name, top)
+    trials = best_optuna_trials(storage, name, top)
     parameters = {parameter for trial in trials for parameter in trial.params}
     keys = _keys_by_optuna_param(spec.space.domains, parameters, renamed)
     given = []

@@ -17,9 +17,9 @@ from study.errors import UserError
 from study.knobs import Scalar, Section
 from study.metrics import group_names
 from study.metrics.selection_rules import SELECTION_RULES
-from study.ranking import epochs
+from study.ranking.chosen_epoch import chosen_epoch_text
 from study.ranking.json_documents import FLATTEN_FIELDS
-from study.ranking.picks import max_picked_configurations
+from study.ranking.rule_picks import max_extra_picked_configurations
 from study.spec import StudySpec, search_checks
 from study.spec.configuration import are_same_configuration
 from study.spec.reference_models import requested_reference_names
@@ -302,7 +302,7 @@ def plan_study(spec: StudySpec) -> Plan:
         constraints=search.constraints,
         chosen_by=goal.front_choice_text if goal.has_several_metrics else None,
         groups=group_metric_meanings(spec),
-        epoch=epochs.chosen_epoch_text(goal),
+        epoch=chosen_epoch_text(goal),
         limits=[*_search_limits(search)],
         sampler=search.sampler,
         early_stopping=stopping.model_dump() | {"words": RungSchedule(stopping, spec.epochs).describe_in_words},
@@ -411,7 +411,7 @@ def count_rule_trials(spec: StudySpec, confirm: ConfirmOptions, configurations: 
     """
     if not confirm.rules:
         return 0
-    return max_picked_configurations(spec, confirm, configurations, reported) * confirm.seeds * (spec.folds or 1)
+    return max_extra_picked_configurations(spec, confirm, configurations, reported) * confirm.seeds * (spec.folds or 1)
 
 
 def plan_text(plan: Plan) -> str:

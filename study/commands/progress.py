@@ -8,9 +8,10 @@ from study import ranking
 from study.commands.plan import count_confirm_trials, count_rule_trials
 from study.home.events import ENDED_STATES, Stage
 from study.home.record import StudyRecord, TrialRecord
-from study.metrics import format_metric, searchable_metrics
+from study.metrics import searchable_metrics
+from study.metrics.metric_format import format_metric
 from study.ranking import Candidate, Results, ablation_steps
-from study.ranking.summary import first_failure
+from study.ranking.study_summary import first_failure_text
 from study.spec import StudySpec, objective
 from study.spec.objective import TrialScore
 from study.sweep import DRIVER_STEPS, LOADING_DATA_STEP, STARTING_RAY_STEP, STOPPING_MESSAGE
@@ -174,7 +175,7 @@ class StudyProgress:
 
     def first_failure_line(self) -> str | None:
         """Return why the first trial that failed did, as a line; None: none has."""
-        return first_failure(self._record, self._spec.name)
+        return first_failure_text(self._record, self._spec.name)
 
     def remaining_seconds(self) -> float | None:
         """Return the seconds to go; None before the first epoch."""
@@ -277,7 +278,7 @@ class StudyProgress:
         """Count the trials on fresh seeds that there are, and those to come."""
         results = self._results()
         if self._to_repeat is None:
-            again = results.confirmation.trials_to_confirm() + results.picked_trials
+            again = results.confirmation.trials_to_confirm() + results.rule_picked_trials
             self._to_repeat = {trial.number for trial in again}
         trials, seeds = list(self._record.trials_of_stages("confirm", "rule")), results.confirmation.seeds
         wanted = {(number, seed) for number in self._to_repeat for seed in seeds}
@@ -286,7 +287,7 @@ class StudyProgress:
     def _n_ablation_trials(self) -> int:
         """Count the trials of ablations that there are, and those to come."""
         record = self._record
-        to_come = ablation_steps.missing_trials(self._results(), ablation_steps.requested_ablation(record))
+        to_come = ablation_steps.missing_ablation_trials(self._results(), ablation_steps.requested_ablation(record))
         return len(list(record.trials_of_stages("ablation"))) + sum(1 for _ in to_come)
 
     def _n_planned_configurations(self) -> int:

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from study.analysis.report import result_sentences
+from study.analysis.report import report_lead
 from study.commands.final_training import compare_with_baseline_training
 from study.errors import UserError
 from study.files import check_output_path
@@ -90,7 +90,7 @@ def _check_report_folder(name: str, out: Path) -> None:
 
 def rule_pick_rows(home: Home, name: str) -> list[dict[str, object]]:
     """Return what each selection rule would have picked in a study, one dictionary per rule."""
-    from study.analysis.statistics.rule_picks import judge_rule_picks, rule_picks_to_dicts
+    from study.analysis.statistics.rule_pick_results import judge_rule_picks, rule_picks_to_dicts
 
     folder = home.find_study(name)
     results = Results.load(folder)
@@ -111,4 +111,4 @@ def artifact_folder_by_result_file(folder: StudyFolder) -> dict[Path, str | None
 
 def lead_sentences_by_title(results: Results) -> dict[str, tuple[str, ...]]:
     """Return the sentences of the report's lead by title, as the study's run in MLflow shows them."""
-    return {title: tuple(map(str, said)) for title, said in result_sentences.lead_statements(results).items()}
+    return {title: tuple(map(str, said)) for title, said in report_lead.report_lead_statements(results).items()}

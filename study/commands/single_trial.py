@@ -13,9 +13,10 @@ from study.data.cells import count_cells_of_split
 from study.data.folds import select_fold
 from study.errors import UserError
 from study.home.folder import Home
-from study.metrics import STANDARD_ERROR_NOTE, format_metric
+from study.metrics import STANDARD_ERROR_NOTE
 from study.metrics.group_names import LabelNames, group_metric_in_words, group_size_text, group_sizes_by_metric
-from study.ranking.epochs import BestEpochTracker
+from study.metrics.metric_format import format_metric
+from study.ranking.chosen_epoch import BestEpochTracker
 from study.spec import StudySpec
 from study.training.device import describe_device, resolve_device
 from study.training.diverged import DivergedError

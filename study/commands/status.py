@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import NotRequired, TypedDict
 
 from study import __version__
-from study.analysis.report import result_sentences
+from study.analysis.report import report_lead
 from study.commands import changes_on_resume, progress
 from study.commands.progress import StudyProgress
 from study.errors import UserError
@@ -17,14 +17,14 @@ from study.home.events import ENDED_STATES
 from study.home.folder import Home, StudyFolder, read_fetch_origin
 from study.home.provenance import device_text, used_devices
 from study.home.record import StudyRecord
-from study.metrics import format_metric
-from study.ranking import Results, ablation_steps, statistics_by_metric, summary
+from study.metrics.metric_format import format_metric
+from study.ranking import Results, ablation_steps, statistics_by_metric, study_summary
 from study.ranking.ablation_steps import AblationProgress
-from study.ranking.candidates import TiedMetric
-from study.ranking.difference import is_fitted_once
+from study.ranking.arms import is_fitted_once
+from study.ranking.candidate_selection import trials_judged_by
 from study.ranking.json_documents import FLATTEN_FIELDS
-from study.ranking.selection import trials_judged_by
-from study.ranking.summary import StudySummary
+from study.ranking.study_summary import StudySummary
+from study.ranking.tied_metrics import TiedMetric
 from study.text import align_columns, format_time, pluralise
 
 
@@ -66,7 +66,7 @@ class StudyStatus:
     """A study's summary, the lead of its report and, once it has begun, its pace."""
 
     summary: StudySummary = field(metadata=FLATTEN_FIELDS)
-    lead: result_sentences.LeadNumbers
+    lead: report_lead.ReportLead
     ablation: AblationProgress | None
     pace: progress.StudyPace | None
     ties: Sequence[TieStatus]
@@ -83,8 +83,8 @@ def study_status(folder: StudyFolder) -> StudyStatus:
     spec, record = results.spec, results.record
     source = read_fetch_origin(folder)
     return StudyStatus(
-        summary.summarise(results),
-        result_sentences.lead_numbers(results),
+        study_summary.summarise_study(results),
+        report_lead.build_report_lead(results),
         ablation_steps.ablation_progress(results),
         StudyProgress(spec, record).pace(),
         [TieStatus(tie, str(tie)) for tie in results.tied_metrics],
@@ -99,9 +99,9 @@ def study_status(folder: StudyFolder) -> StudyStatus:
 def study_status_lines(status: StudyStatus) -> list[str]:
     """Return the lines that tell a user of a study's status."""
     told = status.summary
-    texts = summary.summary_lines(told)
+    texts = study_summary.summary_lines(told)
     if told.state != "running" or told.final or "best" in told.arms:
-        texts += result_sentences.lead_lines(status.lead)
+        texts += report_lead.report_lead_lines(status.lead)
     texts += [f"warning   {tie.message}" for tie in status.ties]
     if way := status.ablation:
         texts.append(

@@ -9,7 +9,7 @@ from typing import Any
 
 from study import data
 from study.analysis.statistics import formatting
-from study.analysis.statistics.suite_cells import NOT_YET
+from study.analysis.statistics.suite_statistics import NOT_YET
 from study.analysis.tables import suite_tables
 from study.analysis.tables.suite_tables import SuiteTables
 from study.commands.cost import SECONDS_PER_HOUR, hours_in_words

@@ -9,9 +9,14 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from study import data
-from study.analysis.report import result_sentences
-from study.analysis.report.result_sentences import wrap_for_terminal
-from study.analysis.statistics.next_step import NextStep, evaluate_command, is_better_than_baseline, predict_command
+from study.analysis.report import report_lead
+from study.analysis.report.report_lead import wrap_for_terminal
+from study.analysis.statistics.next_step import (
+    NextStep,
+    evaluate_command,
+    is_best_better_than_baseline,
+    predict_command,
+)
 from study.cluster.log_share import share_study_while_running
 from study.commands import extend_study, final_training
 from study.commands.export_configurations import export_best
@@ -25,7 +30,7 @@ from study.driver.interrupt_messages import (
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
-from study.ranking import Results, summary
+from study.ranking import Results, study_summary
 from study.spec import StudySpec
 from study.sweep import LOADING_DATA_STEP, WRITING_REPORT_STEP
 from study.sweep.ray_runtime import SharedRay, start_or_join_ray
@@ -106,17 +111,17 @@ def closing_lines(end: RunEnd) -> list[str]:
     files, see `study.commands.remote_studies`.
     """
     folder, spec, record = end.folder, end.spec, end.record
-    lines = ["", *summary.summary_lines(summary.summarise(end.results))]
-    told = result_sentences.lead_numbers(end.results)
+    lines = ["", *study_summary.summary_lines(study_summary.summarise_study(end.results))]
+    told = report_lead.build_report_lead(end.results)
     if not end.has_run_trials:
         lines.insert(0, f"{spec.name} ran already: no trial ran now. To run it anew, give it another name: --name")
-    lines += ["", *result_sentences.lead_lines(told, without=("Next",))]
+    lines += ["", *report_lead.report_lead_lines(told, without=("Next",))]
     beside = final_training.compare_with_baseline_training(folder, end.results)
     if beside is not None:
-        from study.analysis.report.page import frame_to_markdown
-        from study.analysis.statistics.compare_studies import printed_comparison
+        from study.analysis.report.page_formats import frame_to_markdown
+        from study.analysis.statistics.compare_studies import comparison_table
 
-        lines += ["", frame_to_markdown(printed_comparison(beside))]
+        lines += ["", frame_to_markdown(comparison_table(beside))]
     if record.state == "complete":
         lines += ["", *([] if is_ray_job() else _file_lines(end))]
         if spec.final_seeds is None and end.results.confirmation.settings.rules:
@@ -209,7 +214,7 @@ def _next_command_lines(end: RunEnd, steps: Sequence[NextStep], has_baseline: bo
     if spec.varied_data_keys:
         return []
     uses = [shell_command("train", _train_command_argument(folder))]
-    is_over = is_better_than_baseline(end.results)
+    is_over = is_best_better_than_baseline(end.results)
     if stays := end.results.reference_as_result:
         uses = [f"{uses[0]}   {stays.name_in_sentence}, which needs no search"]
     elif is_over is False:

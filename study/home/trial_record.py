@@ -76,7 +76,7 @@ SPACE_EXHAUSTED = "every configuration of the space"
 
 
 ChosenMetricsCache = dict[Objective, tuple[EpochMetrics, Mapping[str, float | None]]]
-"""Metrics at the epochs that objectives chose (`study.ranking.epochs`), each with the last report at that time."""
+"""Metrics at the epochs that objectives chose (`study.ranking.chosen_epoch`), with the last report at that time."""
 
 
 @dataclass
@@ -114,7 +114,7 @@ class TrialRecord:
         fold_predictions: its predictions for the samples of its fold, see `study.home.events.FoldPredicted`; None:
             nothing is kept.
         chosen_metrics_cache: its values at the chosen epoch by rule, until there is a further report
-            (`study.ranking.epochs`).
+            (`study.ranking.chosen_epoch`).
     """
 
     number: int

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from study.losses.hyperparameter_types import BaseTemperature, DenominatorGuard, Temperature
 from study.losses.lazy_torch import functional
 from study.losses.loss_catalogue import loss
-from study.losses.pairs import add_denominator_guard, cosine_matrix, log_sum_exp, rescale_by_temperature
-from study.losses.ranges import BaseTemperature, DenominatorGuard, Temperature
+from study.losses.pairs import (
+    add_guard_to_log_sum,
+    cosine_matrix,
+    log_sum_exp,
+    rescale_by_temperature,
+)
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -79,7 +84,7 @@ def _log_sum_minus_mean_positive(
     scale, own = 1 / temperature, weight.diagonal()
     total = weight.sum(1) * len(views) - own
     attraction = (views * (weight @ views.sum(0) - own[:, None] * views)).sum(-1).flatten()
-    everyone = add_denominator_guard(log_sum_exp(cosine, scale), cosine, scale, guard)
+    everyone = add_guard_to_log_sum(log_sum_exp(cosine, scale), cosine, scale, guard)
     total = total.repeat(len(views))
     some = total > 0
     return (everyone - attraction * scale / total.where(some, 1.0)).where(some, 0.0)

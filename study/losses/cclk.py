@@ -10,9 +10,9 @@ from typing_extensions import Doc
 from study.knobs import Range, SearchRange
 from study.losses import pairs
 from study.losses.fair_sup_con import fair_sup_con
+from study.losses.hyperparameter_types import BaseTemperature, KernelWidth, PositiveNumber, Temperature
 from study.losses.lazy_torch import functional, torch
 from study.losses.loss_catalogue import compute_in_full_precision, loss, pair_loss
-from study.losses.ranges import BaseTemperature, KernelWidth, PositiveNumber, Temperature
 from study.losses.sup_con import sup_con
 
 if TYPE_CHECKING:

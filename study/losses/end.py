@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from study.losses.hyperparameter_types import NonNegativeWeight
 from study.losses.lazy_torch import torch
 from study.losses.loss_catalogue import regulariser
 from study.losses.pairs import cosine_matrix, index_label_groups, same_label_mask
-from study.losses.ranges import NonNegativeWeight
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from study.knobs import SearchRange
 from study.losses import pairs
+from study.losses.hyperparameter_types import BaseTemperature, DenominatorGuard, EpsilonMargin, SupervisedTemperature
 from study.losses.lazy_torch import functional, torch
 from study.losses.loss_catalogue import loss
-from study.losses.ranges import BaseTemperature, DenominatorGuard, EpsilonMargin, SupervisedTemperature
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -47,7 +47,7 @@ def eps_sup_info_nce(
     Returns:
         The loss, a scalar.
     """
-    from study.losses.own_gradients import pair_softplus, sum_margin_losses
+    from study.losses.own_gradients import margin_loss_sum, pair_softplus_row_sums
 
     cosine, scale = pairs.cosine_matrix(views, similarity), 1 / temperature
     same_label = pairs.same_label_mask(pairs.labels_or_own_class(views, target), views)
@@ -55,11 +55,11 @@ def eps_sup_info_nce(
     positives = positive.sum(-1)
     if form == "c":
         share = positive.div_(positives.clamp(min=1)[:, None]) if reduction == "mean" else positive
-        mean = sum_margin_losses(cosine, share, scale, epsilon, guard) / len(cosine)
+        mean = margin_loss_sum(cosine, share, scale, epsilon, guard) / len(cosine)
         return pairs.rescale_by_temperature(mean, temperature, base_temperature)
     if form == "d":
         apart = 1 - same_label
-        per_row = pair_softplus(torch.add(cosine * scale, apart, alpha=epsilon), positive > 0, apart > 0)
+        per_row = pair_softplus_row_sums(torch.add(cosine * scale, apart, alpha=epsilon), positive > 0, apart > 0)
         per_row = per_row - epsilon * positives * (len(cosine) - 1 - positives)
     else:
         attraction = pairs.log_sum_exp(cosine, -scale, drop=1 - positive) + epsilon

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from study.losses.hyperparameter_types import NonNegativeWeight, PositiveCount, PositiveNumber
 from study.losses.lazy_torch import functional, torch
 from study.losses.loss_catalogue import regulariser
 from study.losses.pairs import cosine_matrix, same_label_mask
-from study.losses.ranges import NonNegativeWeight, PositiveCount, PositiveNumber
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 VariantName = Literal["reference", "kl", "kl_reverse", "jeffreys", "kl_lognormal", "moments", "mean", "mean_similarity"]
 
 
-def pair_divergence(
+def aligned_conflicting_divergence(
     cosine: Tensor,
     one_class: Tensor,
     aligned: Tensor,
@@ -92,7 +92,10 @@ def _difference_of_moments(variant: str, one: tuple[Tensor, Tensor], other: tupl
         return _kl_of_gaussians(*one, *other) + _kl_of_gaussians(*other, *one)
     of_means = (one[0] - other[0]).square()
     if variant == "moments":
-        return of_means + (standard_deviation(one[1]) - standard_deviation(other[1])).square()
+        return (
+            of_means
+            + (differentiable_standard_deviation(one[1]) - differentiable_standard_deviation(other[1])).square()
+        )
     return of_means
 
 
@@ -101,7 +104,7 @@ def _kl_of_gaussians(mean: Tensor, variance: Tensor, other_mean: Tensor, other_v
     return ((mean - other_mean).square() / other_variance + ratio - ratio.log() - 1) / 2
 
 
-def standard_deviation(variance: Tensor) -> Tensor:
+def differentiable_standard_deviation(variance: Tensor) -> Tensor:
     """Take the root of a variance; 0 is lifted so that the root's derivatives stay finite, and its gradient is 0."""
     return variance.clamp(min=torch.finfo(variance.dtype).tiny ** 0.5).sqrt()
 
@@ -130,7 +133,7 @@ def released_fair_kl_terms(
         pairs = pairs.sum(-1, keepdim=True)
     mean = sums / pairs.clamp(min=1)
     variance = torch.sub(squares, sums.square(), alpha=1 / entries) / max(entries - 1, 1)
-    aligned_side, conflicting_side = torch.stack([mean, standard_deviation(variance)]).unbind(-1)
+    aligned_side, conflicting_side = torch.stack([mean, differentiable_standard_deviation(variance)]).unbind(-1)
     of_means, of_deviations = (aligned_side - conflicting_side).square().unbind(0)
     positive_term, negative_term = (of_means + kld * of_deviations).unbind(0)
     _, conflicting_positives, aligned_negatives, _ = mean.flatten().unbind(0)
@@ -204,7 +207,7 @@ def fair_kl(
     if variant == "reference":
         positive_term, negative_term = released_fair_kl_terms(cosine, one_class, aligned, soft=soft, kld=kld)
     else:
-        terms = pair_divergence(
+        terms = aligned_conflicting_divergence(
             cosine, one_class, aligned, variant, soft=soft, pooled=pooled, min_count=min_count, floor=variance_floor
         )
         positive_term, negative_term = terms.unbind()

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from study.knobs import SearchRange
 from study.losses import pairs
+from study.losses.hyperparameter_types import BaseTemperature, SupervisedTemperature
 from study.losses.lazy_torch import torch
 from study.losses.loss_catalogue import loss
-from study.losses.ranges import BaseTemperature, SupervisedTemperature
 
 if TYPE_CHECKING:
     from torch import Tensor

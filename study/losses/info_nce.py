@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from study.losses.hyperparameter_types import BaseTemperature, EpsilonMargin, Temperature
 from study.losses.lazy_torch import torch
 from study.losses.loss_catalogue import pair_loss
 from study.losses.pairs import cosine_matrix, log_sum_exp, rescale_by_temperature, softplus
-from study.losses.ranges import BaseTemperature, EpsilonMargin, Temperature
 
 if TYPE_CHECKING:
     from torch import Tensor

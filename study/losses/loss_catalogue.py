@@ -94,7 +94,7 @@ def make_input_check(
         _check_input(function.__name__, first.name, views, of_first, sizes)
         if 0 in views.shape:
             raise ValueError(
-                f"{function.__name__}: {first.name} is empty: {_describe_given(views)}, wanted is shape "
+                f"{function.__name__}: {first.name} is empty: {_shape_and_type_text(views)}, wanted is shape "
                 f"{_wanted_shape_text(of_first)} with at least one of each"
             )
         if "V" in sizes:
@@ -102,7 +102,7 @@ def make_input_check(
         taken = dict(inputs)
         for name, value in inputs.items():
             if name not in wanted and isinstance(value, torch.Tensor):
-                raise ValueError(f"{function.__name__}: {name} is no tensor, got {_describe_given(value)}")
+                raise ValueError(f"{function.__name__}: {name} is no tensor, got {_shape_and_type_text(value)}")
             if name not in wanted or (value is None and name in optional):
                 continue
             _check_input(function.__name__, name, value, wanted[name], sizes)
@@ -132,7 +132,7 @@ def _check_input(loss: str, name: str, value: LossInput, wanted: LossInputSpec, 
     known = ", ".join(f"{letter} = {sizes[letter]}" for letter in letters if letter in sizes)
     elements = f" of {wanted.elements}" if wanted.elements else ""
     raise ValueError(
-        f"{loss}: {name} is a tensor{elements} of shape {_wanted_shape_text(wanted)}, got {_describe_given(value)}"
+        f"{loss}: {name} is a tensor{elements} of shape {_wanted_shape_text(wanted)}, got {_shape_and_type_text(value)}"
         + (f"; here {known}" if known else "")
     )
 
@@ -142,7 +142,7 @@ def _wanted_shape_text(wanted: LossInputSpec) -> str:
     return " or ".join(f"({each[0]},)" if len(each) == 1 else f"({', '.join(each)})" for each in names)
 
 
-def _describe_given(value: Any) -> str:
+def _shape_and_type_text(value: Any) -> str:
     """Describe the shape and type of a value."""
     kind = value.dtype if isinstance(value, torch.Tensor) else f"{type(value).__module__}.{type(value).__name__}"
     kind = str(kind).removeprefix("builtins.")
@@ -254,7 +254,7 @@ def parameter_names(name: str) -> frozenset[str]:
 
 
 @cache
-def required_tensors(name: str) -> frozenset[str]:
+def required_tensor_names(name: str) -> frozenset[str]:
     """Return the tensors that a loss of views must be given, besides its first argument."""
     _, *others = inspect.signature(losses_by_name()[name]).parameters.values()
     return frozenset(parameter.name for parameter in others if parameter.default is parameter.empty)

@@ -56,7 +56,7 @@ class RowLogSumExp(torch.autograd.Function):
             x.view(views, samples, views, samples).diagonal(0, 1, 3).fill_(LOG_ZERO)
         else:
             x.add_(drop, alpha=LOG_ZERO)
-        log_sum = softmax_rows_(x)
+        log_sum = softmax_rows_and_log_sum_(x)
         ctx.save_for_backward(log_sum, x)
         ctx.scale = scale
         return log_sum
@@ -69,14 +69,14 @@ class RowLogSumExp(torch.autograd.Function):
         return probability * factor[:, None], None, None, None
 
 
-def softmax_rows_(x: Tensor) -> Tensor:
+def softmax_rows_and_log_sum_(x: Tensor) -> Tensor:
     """Turn x into the softmax of its rows, and return their log-sum-exp: -inf for a row of NOTHING, nan with a nan."""
     largest = x.amax(-1)
     torch.softmax(x, -1, out=x)
     return torch.where(largest <= LOG_ZERO / 2, -torch.inf, largest - x.amax(-1).log())
 
 
-def pair_softplus(scaled: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
+def pair_softplus_row_sums(scaled: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
     """Sum log(1 + e^(s_j - s_i)) over i in positive and j in negative, for each row of `scaled`.
 
     A few rows at a time, so that memory does not grow with n cubed.
@@ -144,7 +144,7 @@ def pair_softplus_of_masked_rows(rows: Tensor, positive: Tensor, negative: Tenso
     return -logsigmoid(-gap).sum((-2, -1)), pull.sum(-2) - pull.sum(-1)
 
 
-def sum_margin_losses(cosine: Tensor, weight: Tensor, scale: float, epsilon: float, guard: float) -> Tensor:
+def margin_loss_sum(cosine: Tensor, weight: Tensor, scale: float, epsilon: float, guard: float) -> Tensor:
     """Sum weight_i * log(e^-epsilon + e^-s_i * sum over negatives j of e^s_j) over rows and their positives i.
 
     s is scale * cosine. This is form "c" of eps-SupInfoNCE, value and gradient in a few passes over the matrix.
@@ -174,7 +174,7 @@ class _MarginLossSum(torch.autograd.Function):
     def forward(ctx: Any, cosine: Tensor, weight: Tensor, scale: float, epsilon: float, added: Tensor | None) -> Tensor:
         negatives = (cosine * scale).add_(weight, alpha=LOG_ZERO)
         negatives.diagonal().fill_(LOG_ZERO)
-        log_sum = softmax_rows_(negatives)
+        log_sum = softmax_rows_and_log_sum_(negatives)
         share = torch.ones_like(log_sum)
         if added is not None:
             everything = torch.logaddexp(log_sum, added)
@@ -225,7 +225,7 @@ class PairCellSums(torch.autograd.Function):
         ctx.save_for_backward(cosine, one_class, aligned)
         ctx.soft = soft
         if cosine.is_cpu:
-            sums, squares, pairs = cell_sums_in_turn(cosine, one_class, aligned)
+            sums, squares, pairs = cell_sums_one_by_one(cosine, one_class, aligned)
         else:
             sums, squares, pairs = cell_sums_by_matmul(cosine, one_class, aligned, soft)
         ctx.mark_non_differentiable(pairs)
@@ -235,7 +235,7 @@ class PairCellSums(torch.autograd.Function):
     @refuse_second_derivative
     def backward(ctx: Any, of_sums: Tensor, of_squares: Tensor, _: None) -> tuple[Tensor | None, ...]:
         cosine, one_class, aligned = ctx.saved_tensors
-        spread = entry_gradients_in_turn if cosine.is_cpu else entry_gradients_by_matmul
+        spread = entry_gradients_one_by_one if cosine.is_cpu else entry_gradients_by_matmul
         return spread(cosine, one_class, aligned, of_sums, 2 * of_squares, ctx.soft), None, None, None
 
 
@@ -268,7 +268,7 @@ def _flatten_masks(masks: Tensor) -> Tensor:
     return masks.flatten(-4, -3).flatten(-2)
 
 
-def cell_sums_in_turn(cosine: Tensor, one_class: Tensor, aligned: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def cell_sums_one_by_one(cosine: Tensor, one_class: Tensor, aligned: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Return what `cell_sums_by_matmul` does, in two matrices used again."""
     part = cosine * one_class
     near = part * aligned
@@ -290,7 +290,7 @@ def _sums_of_cell(cell: Tensor) -> tuple[Tensor, Tensor]:
     return cell.sum((-2, -1)), torch.linalg.vector_norm(cell, dim=-1).square().sum(-1)
 
 
-def entry_gradients_in_turn(
+def entry_gradients_one_by_one(
     cosine: Tensor, one_class: Tensor, aligned: Tensor, level: Tensor, slope: Tensor, soft: bool
 ) -> Tensor:
     """Return what `entry_gradients_by_matmul` does, in fewer new matrices."""

@@ -75,7 +75,7 @@ def log_add_exp(x: Tensor, y: Tensor) -> Tensor:
     return y + softplus(x - y)
 
 
-def add_denominator_guard(log_sum: Tensor, similarity: Tensor, scale: float, guard: float) -> Tensor:
+def add_guard_to_log_sum(log_sum: Tensor, similarity: Tensor, scale: float, guard: float) -> Tensor:
     """Add `guard` times the row's largest exponential, a constant, to a sum in its logarithm, as released code does."""
     if guard == 0:
         return log_sum

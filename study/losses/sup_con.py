@@ -8,9 +8,9 @@ from typing_extensions import Doc
 
 from study.knobs import SearchRange
 from study.losses import pairs
+from study.losses.hyperparameter_types import BaseTemperature, DenominatorGuard, EpsilonMargin, SupervisedTemperature
 from study.losses.lazy_torch import torch
 from study.losses.loss_catalogue import loss
-from study.losses.ranges import BaseTemperature, DenominatorGuard, EpsilonMargin, SupervisedTemperature
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -51,7 +51,7 @@ def eps_sup_con(
     shifted = cosine
     if epsilon != 0:
         shifted = torch.add(cosine, pairs.same_label_mask(index, views), alpha=-epsilon * temperature)
-    everyone = pairs.add_denominator_guard(pairs.log_sum_exp(shifted, scale), cosine, scale, guard)
+    everyone = pairs.add_guard_to_log_sum(pairs.log_sum_exp(shifted, scale), cosine, scale, guard)
     attraction, positives = mean_cosine_of_positives(views, index)
     per_row = (everyone - attraction * scale).where(positives > 0, 0.0)
     if anchors == "first":

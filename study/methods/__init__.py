@@ -1,8 +1,8 @@
 """Methods by name: what a study file's `method` section trains.
 
-Each kind is one module with `NAMES`, `keys(method)`, `needs(method)` and `build(method, facts, new_network)`, or a row
-of `study.methods.other_methods`. The keys of a method are those that its kind yields for its section, and no others: a
-key that has no effect is an error. Other distributions can add methods, an entry point for each name: see
+Each kind is one module with `NAMES`, `knobs(method)`, `needs(method)` and `build(method, facts, new_network)`, or a row
+of `study.methods.other_methods`. The keys of a method are those of the knobs that its kind yields for its section, and
+no others: a key that has no effect is an error. Other distributions can add methods, an entry point for each name: see
 `study.catalogue`.
 """
 
@@ -14,20 +14,32 @@ from typing import TYPE_CHECKING, Any
 from study.catalogue import Catalogue, find_modules, lazy_getattr
 from study.data.dataset import Facts
 from study.knobs import Knob, Section
-from study.methods.needs import UNKNOWN_LABEL, MethodNeeds
+from study.methods.method_needs import UNKNOWN_LABEL, MethodNeeds
 from study.methods.other_methods import METHODS
 from study.methods.own_function import OWN_FUNCTION_NAME
 
 if TYPE_CHECKING:
-    from study.methods.batch import Batch, BatchLabels, Method, NetworkFactory
+    from study.methods.base_method import Method, NetworkFactory
+    from study.methods.batch import Batch, BatchLabels
 
 __all__ = ["OWN_FUNCTION_NAME", "UNKNOWN_LABEL", "Batch", "BatchLabels", "Method", "MethodNeeds"]
 """Names that this package passes on from its modules."""
 
-__getattr__ = lazy_getattr(dict.fromkeys(("Batch", "BatchLabels", "Method", "NetworkFactory"), "study.methods.batch"))
+__getattr__ = lazy_getattr(
+    dict.fromkeys(("Batch", "BatchLabels"), "study.methods.batch")
+    | dict.fromkeys(("Method", "NetworkFactory"), "study.methods.base_method")
+)
 
 
-MODULES_WITH_TORCH = ("batch", "classifiers", "contrastive_method", "fitted", "two_networks")
+MODULES_WITH_TORCH = (
+    "base_method",
+    "batch",
+    "classifier_methods",
+    "contrastive_method",
+    "fitted_classifier",
+    "loss_diagnostics",
+    "two_networks",
+)
 """Modules of this package that need PyTorch: they hold what is built, the others what a study file can say of it."""
 
 
@@ -37,7 +49,7 @@ def _modules_by_name() -> dict[str, Any]:
     return dict(sorted({**{name: module for module in kinds for name in module.NAMES}, **METHODS}.items()))
 
 
-CATALOGUE = Catalogue("study.methods", ("NAMES", "keys", "needs", "build"), "study.methods", _modules_by_name)
+CATALOGUE = Catalogue("study.methods", ("NAMES", "knobs", "needs", "build"), "study.methods", _modules_by_name)
 
 
 def method_names() -> list[str]:
@@ -47,7 +59,7 @@ def method_names() -> list[str]:
 
 def method_knobs(method: Section) -> dict[str, Knob]:
     """Return the keys of a `method` section besides `name`; which there are may depend on the values of others."""
-    return {knob.key: knob for knob in CATALOGUE.find_module(str(method["name"])).keys(method)}
+    return {knob.key: knob for knob in CATALOGUE.find_module(str(method["name"])).knobs(method)}
 
 
 def describe_method(name: str) -> str:
@@ -68,7 +80,7 @@ def method_needs(method: Section) -> MethodNeeds:
 def unmet_needs(method: Section, facts: Facts) -> Iterator[tuple[str, str]]:
     """Yield the keys of a `method` section that ask for what a data set does not have, and what that is."""
     needs = method_needs(method)
-    yield from needs.unmet(facts.facts_of_split("train"))
+    yield from needs.unmet_by(facts.facts_of_split("train"))
     if facts.some_bias and needs.bias_key and method.get("bias_source") != "some_labels":
         yield needs.bias_key, "needs the bias of every sample (bias_source: some_labels does with some)"
     if method.get("cell_weights") and facts.bias_classes is None and method.get("bias_source") != "early_layers":

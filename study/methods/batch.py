@@ -1,79 +1,9 @@
-"""The part of the data that a method sees, and what every method is."""
+"""The part of the data that a method sees."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
-import torch
-from torch import Tensor, nn
-from torch.nn import functional
-
-from study.knobs import Section, Value
-from study.losses.cclk import kernel_weight_diagnostics
-from study.losses.debiased import share_of_floored_rows
-from study.models import Encoder, Network
-
-
-class PerSampleBuffer(nn.Module):
-    """A value that a method remembers for each training sample, part of its state.
-
-    Its length comes with `allocate`, or with a state that is loaded: also a method that never began can load one.
-
-    Args:
-        fill: the value that every sample has at first; its type is that of the values.
-    """
-
-    values: Tensor
-
-    def __init__(self, fill: float | bool) -> None:
-        super().__init__()
-        self.fill = fill
-        self.register_buffer("values", torch.full((0,), fill))
-        self.register_load_state_dict_pre_hook(_resize_to_loaded_state)
-
-    def allocate(self, samples: int) -> None:
-        """Allocate a value for each sample, all `fill`, on the device of the values so far."""
-        self.values = torch.full((samples,), self.fill, device=self.values.device)
-
-
-def _resize_to_loaded_state(module: PerSampleBuffer, state: dict[str, Tensor], prefix: str, *_: Value) -> None:
-    if (loaded := state.get(f"{prefix}values")) is not None and loaded.shape != module.values.shape:
-        module.allocate(len(loaded))
-
-
-# These diagnoses show where a contrastive loss does not work as intended: for which share of samples it has no effect.
-
-LossInputs = Mapping[str, Tensor | None]
-
-
-def _floored_diagnostics(views: Tensor, inputs: LossInputs, options: Section) -> dict[str, Tensor]:
-    hyperparameters = {key: options[key] for key in ("temperature", "tau_plus", "beta") if key in options}
-    share = share_of_floored_rows(views, extra_positives=inputs.get("extra_positives"), **hyperparameters)
-    return {"floored_share": share}
-
-
-def _kernel_weight_diagnostics(views: Tensor, inputs: LossInputs, options: Section) -> dict[str, Tensor]:
-    condition = inputs.get("bias") if inputs.get("condition") is None else inputs["condition"]
-    if condition is None:
-        return {}
-    first = condition[0] if condition.ndim == 3 else condition
-    hyperparameters = {key: options[key] for key in ("kernel", "sigma2", "degree", "ridge") if key in options}
-    measures = kernel_weight_diagnostics(first, **hyperparameters)
-    if options.get("form") == "paper":  # keeps the diagonal, where the rest of the weight is
-        return {"weightless_share": measures["weightless_share"]}
-    return measures
-
-
-LOSS_DIAGNOSTICS: Mapping[str, Callable[[Tensor, LossInputs, Section], dict[str, Tensor]]] = {
-    "debiased_info_nce": _floored_diagnostics,
-    "hard_negative_info_nce": _floored_diagnostics,
-    "weakly_supervised_cclk": _kernel_weight_diagnostics,
-    "fair_cclk": _kernel_weight_diagnostics,
-    "hard_negative_cclk": _kernel_weight_diagnostics,
-}
-"""Diagnosis of a loss, by the loss's name: of unit embeddings of two views (2, B, D), the loss's named tensors and
-hyperparameters.
-"""
+from torch import Tensor
 
 
 @dataclass(frozen=True)
@@ -94,7 +24,7 @@ class BatchLabels:
     bias_features: Tensor | None = None
     weight: Tensor | None = None
 
-    def tensors_by_name(self) -> dict[str, Tensor | None]:
+    def loss_tensors_by_name(self) -> dict[str, Tensor | None]:
         """Return the tensors that a loss may ask for by name: the bias is either classes or features."""
         bias = self.bias if self.bias_features is None else None
         return {"target": self.target, "bias": bias, "bias_features": self.bias_features}
@@ -125,66 +55,3 @@ class Batch:
     labels: BatchLabels
     index: Tensor
     host_index: Tensor | None = None
-
-
-def compute_embeddings(network: Network, views: Tensor) -> tuple[Tensor, Tensor]:
-    """Return features (V, B, F) and unit embeddings (V, B, D) of views (V, B, ...)."""
-    shape = views.shape[:2]
-    features, embeddings = network(views.flatten(0, 1))
-    return features.unflatten(0, shape), functional.normalize(embeddings, dim=1).unflatten(0, shape)
-
-
-NetworkFactory = Callable[[], Network]
-"""Function that builds the trial's network, initialised anew at each call."""
-
-
-class Method(nn.Module, ABC):
-    """A module of networks whose `forward` returns the loss of one batch; one optimizer trains all its parameters.
-
-    State that must survive a stop is in buffers.
-
-    Attributes:
-        network: what a trial is about: its encoder is probed, evaluated and kept.
-        views: number of views of each sample that a batch must hold.
-        equalizes_odds: its predictions are made by a threshold of each bias class, fitted to the training split.
-        fits: name of the model that is fitted at once (`study.methods.reference`); None: it is trained by steps.
-    """
-
-    network: Network
-    views: int = 1
-    equalizes_odds: bool = False
-    fits: str | None = None
-
-    def prepare_training(self, train: BatchLabels) -> None:
-        """Prepare for training; called once before the first epoch with the labels of the whole training split."""
-
-    def begin_epoch(self, epoch: int, epochs: int) -> None:
-        """Prepare for an epoch; called before each, the first is 1, `epochs` is the last."""
-
-    def cuda_graph_key(self) -> Hashable | None:
-        """Return a value that changes when the operations of a step of a full batch change.
-
-        None: they depend on the batch, or on what a step left behind. As long as the value stays the same, one step can
-        be recorded as a graph and launched again (`train.graph`): nothing is asked of the device, and state changes in
-        place.
-        """
-        return None
-
-    @abstractmethod
-    def forward(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
-        """Return the loss, a scalar, and for each of `encoders()` its features of the first view, (B, F)."""
-
-    def encoders(self) -> dict[str, Encoder]:
-        """Return the encoders that are probed, by name: `encoder` is the one that the method is for."""
-        return {"encoder": self.network.encoder}
-
-    def own_classifier(self) -> nn.Module | None:
-        """Return the classifier of this epoch, from the encoder's features (B, F) to scores (B, classes).
-
-        None: a probe is trained instead.
-        """
-        return None
-
-    def diagnose(self, batch: Batch) -> dict[str, Tensor]:
-        """Return scalars about the method's inner workings, measured on one batch an epoch."""
-        return {}

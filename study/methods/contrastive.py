@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from study.data.dataset import Facts
 from study.knobs import Knob, Range, SearchRange, Section, read_knobs, value_or_default
-from study.losses.loss_catalogue import losses_by_name, needs_two_views, parameter_names, required_tensors
+from study.losses.loss_catalogue import losses_by_name, needs_two_views, parameter_names, required_tensor_names
 from study.methods import debiasing
-from study.methods.needs import MethodNeeds
+from study.methods.method_needs import MethodNeeds
 from study.methods.sample_weights import balance_knobs
 
 if TYPE_CHECKING:
-    from study.methods.batch import Method, NetworkFactory
+    from study.methods.base_method import Method, NetworkFactory
 
 BATCH_TENSOR_NAMES = {"target", "bias", "condition", "bias_features"}
 """Tensors that a batch can give to a loss."""
@@ -50,15 +50,15 @@ class ContrastiveOptions:
     ce_weight: Annotated[float, Range(low=0.0)] = 1.0
 
 
-def keys(method: Section) -> Iterator[Knob]:
-    """Yield the keys of a `method` section that names a contrastive loss."""
+def knobs(method: Section) -> Iterator[Knob]:
+    """Yield the knobs of a `method` section that names a contrastive loss."""
     name, own = str(method["name"]), {knob.key: knob for knob in read_knobs(ContrastiveOptions)}
     yield from read_knobs(losses_by_name()[name])
     if "extra_positives" in parameter_names(name):
         yield own["positives"]
     if not needs_two_views(name):
         yield own["views"]
-        if "target" in parameter_names(name) - required_tensors(name):
+        if "target" in parameter_names(name) - required_tensor_names(name):
             yield own["use_target"]
     if name in LOSSES_WITH_CLUSTERS:
         yield own["clusters"]
@@ -68,8 +68,8 @@ def keys(method: Section) -> Iterator[Knob]:
         yield own["ce_weight"]
     yield from debiasing.adversary_knobs(method, has_stage=True)
     yield from balance_knobs(method)
-    if using := _keys_that_use_bias(method):
-        needs_bias = "bias" in required_tensors(name)
+    if using := _keys_that_ask_for_bias(method):
+        needs_bias = "bias" in required_tensor_names(name)
         # whether all terms that use the bias can use the features of a bias-capturing model
         takes_features = set(using) <= {"regulariser", "name"} and method.get("regulariser") != "end" and not needs_bias
         yield from debiasing.bias_source_knobs(method, takes_features, takes_unknown=needs_bias)
@@ -78,7 +78,7 @@ def keys(method: Section) -> Iterator[Knob]:
 def needs(method: Section) -> MethodNeeds:
     """Return what data such a method needs."""
     name, from_model = str(method["name"]), method.get("bias_source") == "model"
-    using = _keys_that_use_bias(method)
+    using = _keys_that_ask_for_bias(method)
     keys_for_bias = [key for key in using if key not in ("regulariser", "name") or not from_model]
     takes_condition = "condition" in parameter_names(name) and name not in LOSSES_CONDITIONED_ON_FEATURES
     uses_target = method.get("use_target", True)
@@ -99,26 +99,28 @@ def needs(method: Section) -> MethodNeeds:
     )
 
 
-def _keys_that_use_bias(method: Section) -> list[str]:
+def _keys_that_ask_for_bias(method: Section) -> list[str]:
     """List the keys whose value asks for the bias, that of the loss last."""
     asked = {
         "regulariser": method.get("regulariser", debiasing.NO_REGULARISER) != debiasing.NO_REGULARISER,
         "adversary": method.get("adversary", "none") != "none",
         "cross_entropy": method.get("cross_entropy") == "bias_balanced",
         "name": method["name"] not in LOSSES_WITH_CLUSTERS
-        and required_tensors(str(method["name"])) & {"bias", "bias_features"},
+        and required_tensor_names(str(method["name"])) & {"bias", "bias_features"},
     }
     return [key for key, asks in asked.items() if asks]
 
 
-__all__ = ["NAMES", "build", "keys", "needs"]
+__all__ = ["NAMES", "build", "knobs", "needs"]
 
 OWN_LOSSES = (name for name, function in losses_by_name().items() if function.__module__.startswith("study.losses."))
 NAMES = [
-    name for name in OWN_LOSSES if required_tensors(name) <= BATCH_TENSOR_NAMES and name not in LOSSES_OF_TWO_ENCODERS
+    name
+    for name in OWN_LOSSES
+    if required_tensor_names(name) <= BATCH_TENSOR_NAMES and name not in LOSSES_OF_TWO_ENCODERS
 ]
 """Losses that this module makes methods of. A loss of another distribution is named by its own module, which may import
-`keys`, `needs` and `build` from here.
+`knobs`, `needs` and `build` from here.
 """
 
 

@@ -9,16 +9,18 @@ from torch.nn import functional
 
 from study.data.dataset import Facts
 from study.knobs import Section, to_options, value_or_default
-from study.losses.loss_catalogue import losses_by_name, needs_two_views, required_tensors
+from study.losses.loss_catalogue import losses_by_name, needs_two_views, required_tensor_names
 from study.losses.sup_con import sup_con
-from study.methods.batch import LOSS_DIAGNOSTICS, Batch, BatchLabels, Method, PerSampleBuffer, compute_embeddings
-from study.methods.classifiers import LinearClassifier, build_adversary
+from study.methods.base_method import Method, PerSampleBuffer, compute_embeddings
+from study.methods.batch import Batch, BatchLabels
+from study.methods.classifier_methods import LinearClassifier, build_adversary
 from study.methods.debiasing import LossTerm, RegularisedLoss, TermWeights, build_regulariser, classifier_stage_epochs
-from study.methods.needs import BALANCED_CROSS_ENTROPY, PLAIN_CROSS_ENTROPY, UNKNOWN_LABEL
+from study.methods.loss_diagnostics import LOSS_DIAGNOSTICS
+from study.methods.method_needs import BALANCED_CROSS_ENTROPY, PLAIN_CROSS_ENTROPY, UNKNOWN_LABEL
 from study.models import Network
 
 
-class LossInputMaker(nn.Module):
+class LossInputBuilder(nn.Module):
     """The named tensors that a contrastive loss asks for, made from a batch's labels and the network's features.
 
     Args:
@@ -30,7 +32,7 @@ class LossInputMaker(nn.Module):
     def __init__(self, method: Section, bias_classes: int | None, on_representation: bool) -> None:
         super().__init__()
         self.on_representation = on_representation
-        self.asks_features = "bias_features" in required_tensors(str(method["name"]))
+        self.asks_features = "bias_features" in required_tensor_names(str(method["name"]))
         self.bias_classes = bias_classes or 1
         self.clusters = value_or_default(method, "clusters", 0)
         self.use_target = value_or_default(method, "use_target", True)
@@ -48,7 +50,7 @@ class LossInputMaker(nn.Module):
     def forward(self, batch: Batch, features: Tensor) -> dict[str, Tensor | None]:
         """Return the tensors by name; `features` are the encoder's, (V, B, F)."""
         labels = batch.labels
-        inputs = labels.tensors_by_name() | {"condition": features if self.on_representation else labels.condition}
+        inputs = labels.loss_tensors_by_name() | {"condition": features if self.on_representation else labels.condition}
         if not self.use_target:
             inputs["target"] = None
         if len(self.cluster_of.values):
@@ -63,7 +65,7 @@ class ContrastiveMethod(Method):
 
     Args:
         method: a complete, checked `method` section.
-        on_representation: see `LossInputMaker`.
+        on_representation: see `LossInputBuilder`.
     """
 
     def __init__(self, method: Section, facts: Facts, network: Network, on_representation: bool) -> None:
@@ -74,7 +76,7 @@ class ContrastiveMethod(Method):
             build_regulariser(method),
             to_options(TermWeights, method),
         )
-        self.inputs = LossInputMaker(method, facts.bias_classes, on_representation)
+        self.inputs = LossInputBuilder(method, facts.bias_classes, on_representation)
         positives = value_or_default(method, "positives", 1)
         least = 2 if needs_two_views(self.name) or not method.get("use_target", True) else 1
         self.pair_views = least if needs_two_views(self.name) else max(least, value_or_default(method, "views", 1))
@@ -85,7 +87,7 @@ class ContrastiveMethod(Method):
         self.ce_weight = weight
         self.stage_epochs = classifier_stage_epochs(method)
         self.in_stage = False
-        self.classifier = self._make_classifier(method, facts) if adds_cross_entropy or self.stage_epochs else None
+        self.classifier = self._build_classifier(method, facts) if adds_cross_entropy or self.stage_epochs else None
         self.adversary = build_adversary(method, network.encoder.features, facts.bias_classes)
         self.elsewhere = LossTerm.from_method(sup_con, method) if method.get("unknown_bias") == "sup_con" else None
 
@@ -132,7 +134,7 @@ class ContrastiveMethod(Method):
     def set_extra_state(self, state: Tensor) -> None:
         self.in_stage = bool(state)
 
-    def _make_classifier(self, method: Section, facts: Facts) -> LinearClassifier:
+    def _build_classifier(self, method: Section, facts: Facts) -> LinearClassifier:
         loss = BALANCED_CROSS_ENTROPY if method.get("cross_entropy") == "bias_balanced" else PLAIN_CROSS_ENTROPY
         return LinearClassifier(loss, self.network.encoder.features, facts)
 
@@ -142,7 +144,7 @@ class ContrastiveMethod(Method):
         first = pair if one_tensor else functional.normalize(features[:1], dim=2)
         bias = batch.labels.bias
         if self.elsewhere is None or bias is None:
-            return self.loss(pair, first, inputs, batch.labels.tensors_by_name())
+            return self.loss(pair, first, inputs, batch.labels.loss_tensors_by_name())
         return self._loss_by_known_bias(pair, first, batch.labels, self._has_known_bias(batch))
 
     def _loss_arguments(
@@ -168,7 +170,7 @@ class ContrastiveMethod(Method):
         value, count = pair.new_zeros(()), int(known.sum())
         there, absent = (mask.nonzero().squeeze(1).to(pair.device, non_blocking=True) for mask in (known, ~known))
         if count > 1:
-            labels_of_known = labels.select_samples(there).tensors_by_name()
+            labels_of_known = labels.select_samples(there).loss_tensors_by_name()
             loss_inputs = labels_of_known if self.inputs.use_target else labels_of_known | {"target": None}
             value = value + count * self.loss(pair[:, there], first[:, there], loss_inputs, labels_of_known)
         if self.elsewhere is not None and len(known) - count > 1:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 
 from study.data.dataset import Facts
 from study.knobs import Knob, Range, SearchRange, Section, read_knobs, to_options
-from study.losses.difficulty import WclForm
-from study.losses.ranges import ClassPrior, DebiasedTemperature
+from study.losses.hyperparameter_types import ClassPrior, DebiasedTemperature
+from study.losses.wcl_losses import WclForm
 from study.methods.debiasing import AdversaryOptions, bias_source_knobs
-from study.methods.needs import PLAIN_CROSS_ENTROPY, MethodNeeds
+from study.methods.method_needs import PLAIN_CROSS_ENTROPY, MethodNeeds
 from study.methods.sample_weights import balance_knobs
 
 if TYPE_CHECKING:
-    from study.methods.batch import Method, NetworkFactory
+    from study.methods.base_method import Method, NetworkFactory
 
 
 @dataclass(frozen=True)
@@ -26,28 +26,28 @@ class DeclaredMethod:
     Attributes:
         build: builds it of a complete, checked section.
         Options: its own keys.
-        requirements: what it needs of the data.
-        has_bias_source_keys: whether `bias_source` says where the bias is known from.
+        fixed_needs: what it needs of the data.
+        has_bias_source_knobs: whether `bias_source` says where the bias is known from.
     """
 
     build: "Callable[[Section, Facts, NetworkFactory], Method]"
     Options: type
-    requirements: MethodNeeds
-    has_bias_source_keys: bool = False
+    fixed_needs: MethodNeeds
+    has_bias_source_knobs: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "__doc__", self.build.__doc__)
 
-    def keys(self, method: Section) -> Iterator[Knob]:
-        """Yield the keys of a `method` section."""
+    def knobs(self, method: Section) -> Iterator[Knob]:
+        """Yield the knobs of a `method` section."""
         yield from read_knobs(self.Options)
         yield from balance_knobs(method)
-        if self.has_bias_source_keys:
+        if self.has_bias_source_knobs:
             yield from bias_source_knobs(method, takes_features=False, takes_unknown=False)
 
     def needs(self, method: Section) -> MethodNeeds:
         """Return what it needs of the data, whatever its keys say."""
-        return self.requirements
+        return self.fixed_needs
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class GroupDroOptions:
 
 def group_dro(method: Section, facts: Facts, new_network: "NetworkFactory") -> "Method":
     """group_dro: the worst group of class and bias counts most (Group DRO, Sagawa et al. 2020; FSCL paper Table 10)."""
-    from study.methods.classifiers import GroupDro
+    from study.methods.classifier_methods import GroupDro
 
     asked = to_options(GroupDroOptions, method)
     return GroupDro(asked.group_step, asked.group_adjustment, facts, new_network())
@@ -76,7 +76,7 @@ def laftr(method: Section, facts: Facts, new_network: "NetworkFactory") -> "Meth
 
     LAFTR for equalized odds, Madras et al. 2018; WCL paper Table 3.
     """
-    from study.methods.classifiers import Laftr
+    from study.methods.classifier_methods import Laftr
 
     return Laftr(to_options(AdversaryOptions, method), facts, new_network())
 
@@ -91,7 +91,7 @@ def equalized_odds_postprocessing(method: Section, facts: Facts, new_network: "N
 
     Hardt et al. 2016. Training knows nothing of it; the thresholds are fitted when the classifier is evaluated.
     """
-    from study.methods.classifiers import EqualizedOddsPostprocessing
+    from study.methods.classifier_methods import EqualizedOddsPostprocessing
 
     return EqualizedOddsPostprocessing({"name": PLAIN_CROSS_ENTROPY}, facts, new_network())
 
@@ -165,13 +165,13 @@ def wcl(method: Section, facts: Facts, new_network: "NetworkFactory") -> "Method
 
 DECLARED_METHODS = (
     DeclaredMethod(
-        group_dro, GroupDroOptions, MethodNeeds(labels_key="name", bias_key="name"), has_bias_source_keys=True
+        group_dro, GroupDroOptions, MethodNeeds(labels_key="name", bias_key="name"), has_bias_source_knobs=True
     ),
     DeclaredMethod(
         laftr,
         AdversaryOptions,
         MethodNeeds(labels_key="name", bias_key="name", only_tables=True),
-        has_bias_source_keys=True,
+        has_bias_source_knobs=True,
     ),
     DeclaredMethod(
         equalized_odds_postprocessing,

@@ -10,10 +10,10 @@ from study.catalogue import OWN_FUNCTION_NAMES
 from study.data.dataset import Facts
 from study.errors import UserError
 from study.knobs import Knob, Section
-from study.methods.needs import MethodNeeds
+from study.methods.method_needs import MethodNeeds
 
 if TYPE_CHECKING:
-    from study.methods.batch import NetworkFactory
+    from study.methods.base_method import NetworkFactory
 
 OWN_FUNCTION_NAME = OWN_FUNCTION_NAMES["study.methods"]
 NAMES = [OWN_FUNCTION_NAME]
@@ -25,8 +25,8 @@ RESERVED_KEYS = ("name", "function", REUSE_PROCESS_KEY)
 """Keys of the section that are not the function's own."""
 
 
-def keys(method: Section) -> Iterator[Knob]:
-    """Yield `function`, `reuse_process` where it is given, and every other key that the section has.
+def knobs(method: Section) -> Iterator[Knob]:
+    """Yield the knobs `function`, `reuse_process` where it is given, and every other key that the section has.
 
     `reuse_process` is no parameter of studies that do not give it. Of the function's own keys a whole number stays one,
     any other value may be anything.

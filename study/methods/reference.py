@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Literal
 from study.catalogue import REFERENCE_METHOD
 from study.data.dataset import Facts
 from study.knobs import Knob, Section
-from study.methods.needs import MethodNeeds
+from study.methods.method_needs import MethodNeeds
 
 if TYPE_CHECKING:
-    from study.methods.batch import Method, NetworkFactory
+    from study.methods.base_method import Method, NetworkFactory
 
 NAMES = [REFERENCE_METHOD]
 
@@ -57,8 +57,8 @@ REFERENCES: Mapping[str, ReferenceKind] = {
 USABLE_REFERENCES = tuple(name for name, kind in REFERENCES.items() if not kind.predicts_by_group)
 
 
-def keys(method: Section) -> Iterator[Knob]:
-    """Yield `model`: which of the references that judge by a sample alone."""
+def knobs(method: Section) -> Iterator[Knob]:
+    """Yield the knob `model`: which of the references that judge by a sample alone."""
     yield Knob("model", Literal[USABLE_REFERENCES], None, True, "which model of scikit-learn")
 
 
@@ -70,6 +70,6 @@ def needs(method: Section) -> MethodNeeds:
 
 def build(method: Section, facts: Facts, new_network: "NetworkFactory") -> "Method":
     """Build the method of a complete, checked section."""
-    from study.methods.fitted import ReferenceMethod
+    from study.methods.fitted_classifier import ReferenceMethod
 
     return ReferenceMethod(str(method["model"]), facts, new_network())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from study.knobs import Knob, Range, Section, read_knobs, to_options
 from study.losses.lazy_torch import functional, torch
-from study.methods.needs import UNKNOWN_LABEL
+from study.methods.method_needs import UNKNOWN_LABEL
 
 if TYPE_CHECKING:
     from torch import Tensor

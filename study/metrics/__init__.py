@@ -7,9 +7,8 @@ A reported name is `SPLIT/NAME`. The name of a further encoder, of a probe, or b
 `test/lbfgs_accuracy`, `val/biased_encoder_worst_group_accuracy`.
 """
 
-import math
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Literal
@@ -171,7 +170,7 @@ MIN_SPELLING_RATIO = 0.85
 """Least likeness of two names, of 1, at which one may be a slip of the other: a function may call a metric anything."""
 
 
-def nearly_spelt_metric(reported: str, others: Iterable[str] = ()) -> str | None:
+def suggest_metric_spelling(reported: str, others: Iterable[str] = ()) -> str | None:
     """Return the metric whose name a function's metric has but for a slip, as `val/acuracy`; None: there is none.
 
     A name that is in the table, or ends with one of it, is none.
@@ -186,12 +185,12 @@ def nearly_spelt_metric(reported: str, others: Iterable[str] = ()) -> str | None
         return None
     split = reported.rpartition("/")[0]
     known = [f"{split}/{other}" for other in METRICS if other not in CELLS_BY_GROUP_METRIC]
-    own = [other for other in others if _common_stem(reported, other) is None]
+    own = [other for other in others if _shared_stem_of_names(reported, other) is None]
     close = get_close_matches(reported.lower(), [*own, *known], n=1, cutoff=MIN_SPELLING_RATIO)
     return close[0] if close else None
 
 
-def _common_stem(name: str, other: str) -> str | None:
+def _shared_stem_of_names(name: str, other: str) -> str | None:
     """Return what two names are without their numbers, or without their last words, where that is the same."""
     stems = [(re.sub(r"\d+", "", one), one.rpartition("_")[0]) for one in (name, other)]
     return next((first for first, second in zip(*stems, strict=True) if first and first == second), None)
@@ -219,39 +218,8 @@ def is_gap_metric(reported: str) -> bool:
 GAP_METRICS = tuple(filter(is_gap_metric, METRICS))
 """Metrics that are gaps between groups, by name."""
 
-MAX_CELLS_OF_SMALLEST = 4
-"""Largest number of classes or cells whose smallest accuracy has an interval. If all of n are alike, the smallest is so
-much too low that its 95% interval holds in 0.975^n of cases: in 90% of four, 78% of ten, 8% of a hundred."""
 
-
-def is_smallest_of_many(reported: str, facts: "Facts") -> bool:
-    """Tell whether it is the smallest accuracy of too many classes or cells for an interval of its own."""
-    metric = find_metric(reported)
-    if metric is None or metric.unit != "share" or "worst_" not in reported:
-        return False
-    groups = facts.classes if metric.needs_inferred_groups else facts.bias_classes or 1
-    return facts.classes * (1 if reported.endswith("worst_class_accuracy") else groups) > MAX_CELLS_OF_SMALLEST
-
-
-def why_no_interval(reported: str, facts: "Facts", cell_sizes: Collection[int]) -> str | None:
-    """Return why no interval of a metric's value would hold, as the end of a sentence; None: one may.
-
-    Args:
-        facts: of the data set.
-        cell_sizes: numbers of samples of the cells of class and bias class.
-    """
-    name = reported.split("/")[-1]
-    if is_gap_metric(reported):
-        return "of few samples a gap between groups is too large on average"
-    if is_smallest_of_many(reported, facts):
-        kind = "classes" if name.endswith("worst_class_accuracy") else "cells"
-        return f"the smallest of more than {MAX_CELLS_OF_SMALLEST} {kind} is too low on average"
-    if name in ("unbiased_accuracy", "unbiased_log_loss") and {0, 1} <= set(cell_sizes):
-        return "many cells are empty beside others of one sample, so that chance decides which of them count"
-    return None
-
-
-def with_accuracies(names: Iterable[str]) -> list[str]:
+def add_accuracies_of_log_losses(names: Iterable[str]) -> list[str]:
     """Return metrics, behind each log loss with the accuracy that is over the same samples and cells."""
     return [each for name in names for each in dict.fromkeys((name, name.replace("log_loss", "accuracy")))]
 
@@ -259,58 +227,6 @@ def with_accuracies(names: Iterable[str]) -> list[str]:
 def is_percent_metric(reported: str) -> bool:
     """Tell whether people are shown it in percent: `val/accuracy`, `test/worst_group_accuracy`; gaps are not."""
     return reported.rsplit("/", 1)[-1].endswith("accuracy")
-
-
-UNDEFINED_NUMBER_TEXT = "not defined"
-"""Text in place of a number that is not defined."""
-
-MIN_SECONDS_WITH_DECIMALS = 0.1
-"""Smallest time that three decimals tell to about a hundredth."""
-
-
-def format_metric(reported: str, value: float, deviation: float | None = None) -> str:
-    """Format a value: `76.2%`, `76.2 ± 1.3%` with a standard deviation; `0.123` or `30.7` for what is not in percent.
-
-    A count that is the same on every seed is written as `530`, seconds as `0.0012 s`, and what is no finite number as
-    `UNDEFINED_NUMBER_TEXT`.
-    """
-    if not math.isfinite(value):
-        return UNDEFINED_NUMBER_TEXT
-    numbers = [value] if deviation is None or math.isnan(deviation) else [value, deviation]
-    if reported.startswith("time/"):
-        return f"{value:.3f} s" if value >= MIN_SECONDS_WITH_DECIMALS or not value else f"{value:.2g} s"
-    if is_percent_metric(reported):
-        return " ± ".join(f"{100 * number:.1f}" for number in numbers) + "%"
-    if is_whole_count(value) and not deviation:
-        return f"{value:.0f}"
-    shown = _format_plain_numbers(*numbers)
-    if deviation is not None and round(value, 3):  # beside `0.345` a deviation of 1e-05 is 0.000
-        shown[1:] = [f"{number:.{decimals_of_plain_numbers(*numbers)}f}" for number in numbers[1:]]
-    return " ± ".join(shown)
-
-
-def is_whole_count(number: float) -> bool:
-    """Tell whether a number is whole and, unlike 0 and 1, no share, so that it needs no decimals."""
-    return float(number).is_integer() and abs(number) > 1
-
-
-def decimals_of_plain_numbers(*numbers: float) -> int:
-    """Return the decimals of numbers that are not in percent: three below 10, and one from 10 on, as percents have."""
-    largest = max(map(abs, numbers))
-    return 3 if largest < 10 else 1 if largest < 1000 else 0
-
-
-def _format_plain_numbers(*numbers: float) -> list[str]:
-    """Format numbers as `0.123` or `30.7`, and one of which these decimals would show nothing as `0.0004`."""
-    decimals = decimals_of_plain_numbers(*numbers)
-    return [f"{each:.1g}" if each and not round(each, decimals) else f"{each:.{decimals}f}" for each in numbers]
-
-
-def format_metric_range(reported: str, low: float, high: float) -> str:
-    """Format an interval as `64.1 to 79.9%`, its ends in the unit of `format_metric`."""
-    if is_percent_metric(reported):
-        return f"{100 * low:.1f} to {100 * high:.1f}%"
-    return " to ".join(_format_plain_numbers(low, high))
 
 
 STANDARD_ERROR_NOTE = "±: standard error, as the split is a sample"

@@ -42,7 +42,7 @@ def class_name(names: LabelNames, code: int) -> str:
     return names[code] if names and code < len(names) else str(code)
 
 
-def compared_groups_sentence(cells: Sequence[Sequence[int]], classes: LabelNames) -> str:
+def groups_compared_by_gaps_sentence(cells: Sequence[Sequence[int]], classes: LabelNames) -> str:
     """Say in a sentence which classes' groups the gaps between groups compare.
 
     Args:

@@ -37,7 +37,7 @@ class MergedKnobs:
     reason: str
 
 
-def param_value(spec: StudySpec, params: Params, key: str) -> Scalar:
+def value_in_configuration(spec: StudySpec, params: Params, key: str) -> Scalar:
     """Return what a configuration has for a key, its own or the study file's; None for a key that it has not."""
     if key in params:
         return params[key]
@@ -53,19 +53,25 @@ def differing_knobs(spec: StudySpec, start: Params, end: Params) -> list[str]:
     """Return the knobs in which two configurations differ, in the order of the study file."""
     keys = dict.fromkeys([*spec.search.space, *start, *end])
     ends = {
-        key: (param_value(spec, start, key), param_value(spec, end, key)) for key in keys if key in start or key in end
+        key: (value_in_configuration(spec, start, key), value_in_configuration(spec, end, key))
+        for key in keys
+        if key in start or key in end
     }
     return [key for key, (one, other) in ends.items() if not is_among_typed_values(one, [other])]
 
 
-def mix_params(spec: StudySpec, start: Params, end: Params, steps: AblationSteps) -> dict[str, Scalar]:
+def params_after_steps(spec: StudySpec, start: Params, end: Params, steps: AblationSteps) -> dict[str, Scalar]:
     """Return the start's parameters with the end's values for the keys of these steps.
 
     A key is left out where the end that it is taken from does not have it.
     """
     moved = {key for step in steps for key in step}
     keys = dict.fromkeys([*spec.search.space, *start, *end])
-    values = {key: param_value(spec, end if key in moved else start, key) for key in keys if key in start or key in end}
+    values = {
+        key: value_in_configuration(spec, end if key in moved else start, key)
+        for key in keys
+        if key in start or key in end
+    }
     return {key: each for key, each in values.items() if each is not None}
 
 
@@ -109,7 +115,7 @@ def plan_steps(
     steps: list[StepKeys] = [(knob,) for knob in knobs]
     reasons: dict[str, str] = {}
     for knob in knobs:
-        for decider in _deciding_knobs(spec, start, end, knob, knobs):
+        for decider in _knobs_that_decide_presence(spec, start, end, knob, knobs):
             steps = _merge_steps(steps, knob, decider)
             reasons[knob] = f"{knob} depends on {decider}"
     steps = _order_steps(steps, order)
@@ -143,12 +149,12 @@ def single_removals(count: int) -> list[AppliedSteps]:
     return [path_configurations(count)[-1] - {place} for place in range(count)]
 
 
-def needed_configurations(count: int) -> list[AppliedSteps]:
+def ablation_configurations(count: int) -> list[AppliedSteps]:
     """Return each that an ablation of so many steps needs, once: 2 for one step, 4 for two, `3k - 1` for more."""
     return list(dict.fromkeys([*path_configurations(count), *single_additions(count), *single_removals(count)]))
 
 
-def check_knobs(name: str, option: str, given: Sequence[str], knobs: Sequence[str]) -> None:
+def check_ablation_knobs(name: str, option: str, given: Sequence[str], knobs: Sequence[str]) -> None:
     """Refuse keys that are not among the knobs.
 
     Raises:
@@ -162,13 +168,18 @@ def check_knobs(name: str, option: str, given: Sequence[str], knobs: Sequence[st
             )
 
 
-def _deciding_knobs(spec: StudySpec, start: Params, end: Params, knob: str, knobs: Sequence[str]) -> list[str]:
+def _knobs_that_decide_presence(
+    spec: StudySpec, start: Params, end: Params, knob: str, knobs: Sequence[str]
+) -> list[str]:
     """Return the other knobs that decide whether one of the two configurations has this one."""
     section, domain = knob.split(".")[0], spec.search.space.get(knob)
     deciders: dict[str, None] = {}
     for params in (start, end):
-        values = {**params, **{key: each for key in knobs if (each := param_value(spec, params, key)) is not None}}
-        is_there = param_value(spec, params, knob) is not None
+        values = {
+            **params,
+            **{key: each for key in knobs if (each := value_in_configuration(spec, params, key)) is not None},
+        }
+        is_there = value_in_configuration(spec, params, knob) is not None
         if domain is not None and not domain.is_condition_met(values):
             deciders |= dict.fromkeys(domain.when)
         if not is_there:
@@ -193,9 +204,9 @@ def _order_steps(steps: Sequence[StepKeys], order: Sequence[str]) -> list[StepKe
 def _untrainable_configurations(spec: StudySpec, start: Params, end: Params, steps: AblationSteps) -> list[str]:
     """Return the configurations that the study refuses, each with the reason."""
     found = []
-    for moved in needed_configurations(len(steps)):
+    for moved in ablation_configurations(len(steps)):
         taken = [steps[place] for place in sorted(moved)]
-        if why := why_untrainable(spec, mix_params(spec, start, end, taken)):
+        if why := why_untrainable(spec, params_after_steps(spec, start, end, taken)):
             keys = " and ".join(key for step in taken for key in step)
             found.append(f"the baseline with {keys} of the best ({why})" if keys else f"the baseline ({why})")
     return found
@@ -219,14 +230,14 @@ class Ablation:
     @property
     def configurations(self) -> list[AppliedSteps]:
         """Configurations that run on each seed."""
-        return needed_configurations(len(self.steps))
+        return ablation_configurations(len(self.steps))
 
     def params_of(self, spec: StudySpec, applied_steps: AppliedSteps) -> Params:
         """Return the parameters of a configuration."""
         if repeated := self.endpoint_trial(applied_steps):
             return repeated.params
         taken = [self.steps[place] for place in sorted(applied_steps)]
-        return mix_params(spec, self.baseline_trial.params, self.best_configuration_trial.params, taken)
+        return params_after_steps(spec, self.baseline_trial.params, self.best_configuration_trial.params, taken)
 
     def endpoint_trial(self, moved: AppliedSteps) -> TrialRecord | None:
         """Return the trial of the baseline or the best if the configuration is one of these two, else None."""
@@ -263,7 +274,9 @@ def includes_choosing_seed(results: Results, seeds: Collection[int]) -> bool:
     return sum(any(trial.seed in seeds for trial in repeats) for repeats in confirmed) > 1
 
 
-def trials_by_configuration(results: Results, ablation: Ablation) -> dict[AppliedSteps, dict[int, TrialRecord]]:
+def ablation_trials_by_configuration(
+    results: Results, ablation: Ablation
+) -> dict[AppliedSteps, dict[int, TrialRecord]]:
     """Return the trials on fresh seeds of each configuration, whatever they ran for.
 
     One per seed, a complete one if any.
@@ -278,34 +291,36 @@ def trials_by_configuration(results: Results, ablation: Ablation) -> dict[Applie
     return found
 
 
-def missing_trials(results: Results, ablation: Ablation | None) -> Iterator[tuple[AppliedSteps, int]]:
+def missing_ablation_trials(results: Results, ablation: Ablation | None) -> Iterator[tuple[AppliedSteps, int]]:
     """Yield the configurations and seeds of an ablation that have no trial yet."""
     if ablation is not None:
-        by_configuration = trials_by_configuration(results, ablation)
+        by_configuration = ablation_trials_by_configuration(results, ablation)
         for moved, by_seed in by_configuration.items():
             yield from ((moved, seed) for seed in ablation.seeds if seed not in by_seed)
 
 
-def trials_to_test(results: Results) -> list[TrialRecord]:
+def ablation_trials_to_test(results: Results) -> list[TrialRecord]:
     """Return the complete trials of the ablation that was asked for: test is read for each of them."""
     ablation = requested_ablation(results.record)
     if ablation is None:
         return []
-    return [trial for trial in trials_of_ablation(results, ablation) if trial.state == "complete"]
+    return [trial for trial in ablation_trials(results, ablation) if trial.state == "complete"]
 
 
-def trials_of_ablation(results: Results, ablation: Ablation) -> list[TrialRecord]:
+def ablation_trials(results: Results, ablation: Ablation) -> list[TrialRecord]:
     """Return the trials of all configurations of an ablation, those of its ends too."""
-    return [trial for by_seed in trials_by_configuration(results, ablation).values() for trial in by_seed.values()]
+    return [
+        trial for by_seed in ablation_trials_by_configuration(results, ablation).values() for trial in by_seed.values()
+    ]
 
 
 def is_ablation_measured(results: Results) -> bool:
     """Return whether all that was asked for has run, and test was read for it as far as that could be."""
     ablation = requested_ablation(results.record)
-    if ablation is None or next(missing_trials(results, ablation), None):
+    if ablation is None or next(missing_ablation_trials(results, ablation), None):
         return False
-    ended = (trial.state in ENDED_STATES for trial in trials_of_ablation(results, ablation))
-    return all(ended) and all(trial.test_metrics or trial.test_failure for trial in trials_to_test(results))
+    ended = (trial.state in ENDED_STATES for trial in ablation_trials(results, ablation))
+    return all(ended) and all(trial.test_metrics or trial.test_failure for trial in ablation_trials_to_test(results))
 
 
 @dataclass(frozen=True)
@@ -337,7 +352,7 @@ def ablation_progress(results: Results) -> AblationProgress | None:
         ablation.steps,
         list(ablation.seeds),
         len(ablation.configurations) * len(ablation.seeds),
-        len(trials_to_test(results)),
+        len(ablation_trials_to_test(results)),
         is_ablation_measured(results),
     )
 

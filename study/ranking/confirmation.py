@@ -6,7 +6,8 @@ from functools import cached_property
 
 from study.home.events import ENDED_STATES
 from study.home.record import StudyRecord, TrialRecord
-from study.ranking.candidates import Candidate, is_incumbent
+from study.ranking.candidates import Candidate
+from study.ranking.incumbents import is_incumbent
 from study.spec import StudySpec, objective, stage_seeds
 from study.spec.schema import ConfirmOptions
 

@@ -5,14 +5,15 @@ from collections.abc import Sequence
 
 from study.home.record import StudyRecord, TrialRecord
 from study.metrics import is_standard_error
-from study.ranking.candidates import RELATIVE_TOLERANCE, SeedStatistics, mean_score, split_sample_statistics
-from study.ranking.difference import Arm
+from study.ranking.arms import Arm
 from study.ranking.results import Results
+from study.ranking.trial_scores import mean_score
+from study.ranking.trial_statistics import RELATIVE_TOLERANCE, SeedStatistics, statistics_of_single_evaluation
 from study.spec import StudySpec
 from study.spec.objective import TrialScore
 
 
-def best_seed_trial(spec: StudySpec, trials: Sequence[TrialRecord]) -> TrialRecord:
+def trial_of_best_seed(spec: StudySpec, trials: Sequence[TrialRecord]) -> TrialRecord:
     """Return the trial with the best validation metric, the first of equals; without validation the first trial.
 
     A trial that misses the study's constraints comes after those that keep them.
@@ -23,7 +24,7 @@ def best_seed_trial(spec: StudySpec, trials: Sequence[TrialRecord]) -> TrialReco
     return ordered[0][0] if ordered else trials[0]
 
 
-def trials_of_model(results: Results) -> list[TrialRecord]:
+def final_model_trials(results: Results) -> list[TrialRecord]:
     """Return the trials whose networks are the model of a final training; empty: none is complete.
 
     They are those of the ensemble where it is better on validation than the network of every seed, or where nothing
@@ -32,20 +33,20 @@ def trials_of_model(results: Results) -> list[TrialRecord]:
     is worth.
     """
     spec, record = results.spec, results.record
-    if not results.final_trials:
+    if not results.final_training_trials:
         return []
-    best = best_seed_trial(spec, results.final_trials)
+    best = trial_of_best_seed(spec, results.final_training_trials)
     if record.ensemble is None:
         return [best]
     one, joined = mean_score(spec.objective, [best]), spec.objective.score_of_report(record.ensemble.metrics)
-    if one is not None and (joined is None or not _is_better(joined, one)):
+    if one is not None and (joined is None or not _is_score_better_beyond_rounding(joined, one)):
         return [best]
     return [record.trials[number] for number in record.ensemble.trials]
 
 
-def model_arm(results: Results) -> Arm | None:
+def final_model_arm(results: Results) -> Arm | None:
     """Return the model of a final training, by its own values and not the means over seeds; None: none is complete."""
-    trials = trials_of_model(results)
+    trials = final_model_trials(results)
     if not trials:
         return None
     measured = results.record.ensemble if len(trials) > 1 else None
@@ -57,10 +58,10 @@ def ensemble_statistics(record: StudyRecord) -> dict[str, SeedStatistics]:
     if (measured := record.ensemble) is None:
         return {}
     known = [name for name, value in measured.metrics.items() if value is not None and not is_standard_error(name)]
-    return {name: split_sample_statistics(measured.metrics, name, len(measured.trials)) for name in known}
+    return {name: statistics_of_single_evaluation(measured.metrics, name, len(measured.trials)) for name in known}
 
 
-def _is_better(one: TrialScore, other: TrialScore) -> bool:
+def _is_score_better_beyond_rounding(one: TrialScore, other: TrialScore) -> bool:
     """Return whether a score is better by the constraints, then by the first metric, beyond the noise of rounding."""
     for ours, theirs in zip(one.first_metric_key, other.first_metric_key, strict=True):
         if not math.isclose(ours, theirs, rel_tol=RELATIVE_TOLERANCE):

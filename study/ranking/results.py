@@ -1,12 +1,12 @@
 """What a study found: one object between its ledger and all who read it.
 
 The best configuration is found by one rule, for driver, export, summary and report alike. A configuration's value is
-the study's metric at the last epoch, or at the best where `search.epoch` says so (`study.ranking.epochs`), the mean
-over its replicates where it has some. Only complete trials count. Once the best configurations are all confirmed on
-fresh seeds, the mean over these seeds decides, so that a lucky seed does not win; before that, the value in the search.
-Several metrics and constraints are ordered as in `study.spec.objective.Objective.ranking_order`: front by front, so
-that the best is on the front, and there the best in the first metric. Ties go to the earlier trial. Only validation
-metrics are used.
+the study's metric at the last epoch, or at the best where `search.epoch` says so (`study.ranking.chosen_epoch`), the
+mean over its replicates where it has some. Only complete trials count. Once the best configurations are all confirmed
+on fresh seeds, the mean over these seeds decides, so that a lucky seed does not win; before that, the value in the
+search. Several metrics and constraints are ordered as in `study.spec.objective.Objective.ranking_order`: front by
+front, so that the best is on the front, and there the best in the first metric. Ties go to the earlier trial. Only
+validation metrics are used.
 
 With `search.margin` an incumbent (`StudySpec.incumbents`) leads until another configuration is better than the best of
 them by more than so many standard errors of their difference (`Results.incumbent_standing`). The configurations were
@@ -23,25 +23,21 @@ from typing import TypeVar, cast
 from study.home.events import ENDED_STATES, Stage
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord, TrialRecord
-from study.ranking import epochs
-from study.ranking.candidates import (
-    Candidate,
+from study.ranking.arms import Arm, arm_of_candidate
+from study.ranking.candidates import Candidate, FittedReference
+from study.ranking.chosen_epoch import metric_at_chosen_epoch
+from study.ranking.confirmation import Confirmation
+from study.ranking.incumbents import (
     CandidateLead,
-    FittedReference,
     IncumbentStanding,
     StandingWithReferences,
-    TiedMetric,
     difference_standard_error,
-    find_ties,
     is_incumbent,
-    mean_score,
-    score_is_better,
-    seed_statistics,
-    statistics_by_metric,
 )
-from study.ranking.confirmation import Confirmation
-from study.ranking.difference import Arm, to_arm
-from study.ranking.picks import RulePick, fresh_seed_trials, is_rule_selected, pick_configurations
+from study.ranking.rule_picks import RulePick, fresh_seed_trials, is_rule_asked_for, pick_configurations
+from study.ranking.tied_metrics import TiedMetric, find_tied_metrics
+from study.ranking.trial_scores import is_score_better, mean_score
+from study.ranking.trial_statistics import seed_statistics, statistics_by_metric
 from study.spec import StudySpec, objective
 from study.spec.objective import TrialScore
 from study.spec.reference_models import REFERENCES
@@ -107,7 +103,7 @@ class Results:
         return next(iter(self._complete_candidates("baseline")), None)
 
     @property
-    def final_trials(self) -> list[TrialRecord]:
+    def final_training_trials(self) -> list[TrialRecord]:
         """The complete trials of a final training."""
         return [trial for trial in self.record.trials_of_stages("final") if trial.state == "complete"]
 
@@ -144,8 +140,8 @@ class Results:
 
     @cached_property
     def tied_metrics(self) -> list[TiedMetric]:
-        """The study's metrics that do not tell its configurations apart, see `study.ranking.candidates.find_ties`."""
-        return find_ties(self.spec, self.ranked_all)
+        """The study's metrics that do not tell its configurations apart, see `study.ranking.tied_metrics`."""
+        return find_tied_metrics(self.spec, self.ranked_all)
 
     @cached_property
     def integer_keys(self) -> frozenset[str]:
@@ -200,7 +196,7 @@ class Results:
         return in_order + [one for one in found if one.score is None]
 
     @property
-    def failed_references(self) -> dict[str, str]:
+    def why_references_failed(self) -> dict[str, str]:
         """Reasons why references could not be fitted, by name."""
         return {name: event.reason for name, event in self.record.reference_events.items() if event.reason is not None}
 
@@ -228,7 +224,7 @@ class Results:
         won, stays = self.best, self.reference_as_result
         score = won and (won.confirmed_score if self.is_confirmed else won.score)
         keeping = [(one, own) for one in self.references if (own := one.score) and not own.total_violation]
-        found = [one for one, own in keeping if score and score_is_better(own, score)]
+        found = [one for one, own in keeping if score and is_score_better(own, score)]
         return [*([stays] if stays else []), *(one for one in found if one != stays)]
 
     @property
@@ -253,7 +249,7 @@ class Results:
         return self.confirmation.is_complete
 
     @property
-    def unused_seed(self) -> int:
+    def first_unused_seed(self) -> int:
         """The smallest seed above every seed of the study, planned fresh ones included."""
         return max([self.confirmation.seeds.stop, *(trial.seed + 1 for trial in list(self.record.trials.values()))])
 
@@ -261,14 +257,14 @@ class Results:
     def baseline_and_best_arms(self) -> tuple[Arm | None, Arm | None]:
         """The baseline and the best searched configuration, each None if no such trial is complete."""
         best = next(iter(self.ranked_search), None)
-        chosen = replace(to_arm(self.spec, best), n_candidates=self.n_candidates_for(best)) if best else None
-        return to_arm(self.spec, self.baseline) if self.baseline else None, chosen
+        chosen = replace(arm_of_candidate(self.spec, best), n_candidates=self.n_candidates_for(best)) if best else None
+        return arm_of_candidate(self.spec, self.baseline) if self.baseline else None, chosen
 
     @cached_property
     def baseline_and_result_arms(self) -> tuple[Arm | None, Arm | None]:
         """The baseline, and the best searched configuration or the reference that is the result instead."""
         reference, best = self.baseline_and_best_arms
-        return reference, to_arm(self.spec, self.reference_as_result) if self.reference_as_result else best
+        return reference, arm_of_candidate(self.spec, self.reference_as_result) if self.reference_as_result else best
 
     def rule_pick_arm(self, best: Arm) -> Arm | None:
         """Return the best on the fresh seeds of a rule's pick; None where it was confirmed or ran on none."""
@@ -289,35 +285,35 @@ class Results:
         return sum(candidate.confirmed_score is not None for candidate in self.ranked_search)
 
     @cached_property
-    def final_arm(self) -> Arm | None:
+    def final_training_arm(self) -> Arm | None:
         """The final trials of an exported configuration, None if none is complete."""
-        trials = self.final_trials
+        trials = self.final_training_trials
         return Arm("final training", trials[0].number, trials, self.spec) if trials else None
 
     @cached_property
     def fresh_seed_arms(self) -> list[Arm]:
         """The configurations that ran on fresh seeds, the best first and the baseline last; or the final training."""
         listed = [*self.ranked_search, *([self.baseline] if self.baseline else [])]
-        found = [to_arm(self.spec, candidate) for candidate in listed if candidate.confirm_statistics]
-        return found or ([self.final_arm] if self.final_arm else [])
+        found = [arm_of_candidate(self.spec, candidate) for candidate in listed if candidate.confirm_statistics]
+        return found or ([self.final_training_arm] if self.final_training_arm else [])
 
     @cached_property
     def rule_picks(self) -> list[RulePick]:
-        """The pick of each selection rule that has one, see `study.ranking.picks`; none for a final training."""
+        """The pick of each selection rule that has one, see `study.ranking.rule_picks`; none for a final training."""
         return pick_configurations(self.spec, self.ranked_all) if self.spec.final_seeds is None else []
 
     @property
-    def picked_trials(self) -> list[TrialRecord]:
+    def rule_picked_trials(self) -> list[TrialRecord]:
         """Trials that some rule picks, each once; where `search.confirm` names rules, picks of these alone."""
-        chosen = [pick for pick in self.rule_picks if is_rule_selected(pick.rule, self.confirmation.settings.rules)]
+        chosen = [pick for pick in self.rule_picks if is_rule_asked_for(pick.rule, self.confirmation.settings.rules)]
         return list({pick.trial_number: pick.candidate.trial for pick in chosen}.values())
 
     @property
-    def are_picks_confirmed(self) -> bool:
+    def are_rule_picks_confirmed(self) -> bool:
         """Whether every rule's pick has run on all fresh seeds and test was read for it, as far as it could be."""
         repeats = self.record.trials_of_stages("confirm", "rule")
         ended = {(trial.repeated_trial, trial.seed) for trial in repeats if trial.state in ENDED_STATES}
-        numbers = [trial.number for trial in self.picked_trials]
+        numbers = [trial.number for trial in self.rule_picked_trials]
         fresh = [trial for number in numbers for trial in fresh_seed_trials(self.record, number)]
         are_tested = all(trial.test_metrics or trial.test_failure for trial in fresh)
         return are_tested and all((number, seed) in ended for number in numbers for seed in self.confirmation.seeds)
@@ -393,7 +389,7 @@ class Results:
             if all(name in values for name in names):
                 means = spec.objective.score_of_report({name: values[name].mean for name in names})
                 return Candidate(trial, score.values[0], score, seeds, repeats, values[spec.metric], means, joined)
-        confirmed = seed_statistics(epochs.chosen_metric(spec.objective, each, spec.metric) for each in repeats)
+        confirmed = seed_statistics(metric_at_chosen_epoch(spec.objective, each, spec.metric) for each in repeats)
         means = mean_score(spec.objective, repeats)
         return Candidate(trial, score.values[0], score, seeds, repeats, confirmed, means)
 

@@ -17,19 +17,19 @@ from study.ranking import Results
 from study.reproduce.reading_comparison import ReadingComparison, compare_readings
 from study.reproduce.reproduction import (
     Reproduction,
+    build_and_write_reproduction,
     build_reproduction,
-    reproduction_of_print_alone,
     reproduction_to_dict,
     reproduction_to_markdown,
+    reproduction_without_study,
     write_reproduction,
-    write_reproduction_of_study,
 )
 from study.spec import StudySpec, load_study
 from study.spec.load import declared_readings
 from study.spec.paper_readings import has_own_trials
 from study.text import shell_command
 
-__all__ = ["reproduction_to_dict", "reproduction_to_markdown", "write_reproduction_of_study"]
+__all__ = ["build_and_write_reproduction", "reproduction_to_dict", "reproduction_to_markdown"]
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,9 @@ def run_reproduction(home: Home, table: str, request: ReproductionRequest, view:
             see `study.driver.run.run_new_study`.
     """
     _check_table_has_study(table)
-    return next(run_remaining_studies(home, [_study_to_run(home, table, request, request.name or table)], view), None)
+    return next(
+        run_remaining_studies(home, [_new_or_existing_study(home, table, request, request.name or table)], view), None
+    )
 
 
 ALL_READINGS = "all"
@@ -82,7 +84,7 @@ def run_readings(
     """
     _check_table_has_study(table)
     studies = {name: reading for reading, name in _reading_studies(table, request, readings).items()}
-    specs = [_study_to_run(home, table, request, name, reading) for name, reading in studies.items()]
+    specs = [_new_or_existing_study(home, table, request, name, reading) for name, reading in studies.items()]
     yield from run_remaining_studies(home, specs, view)
 
 
@@ -137,7 +139,7 @@ def _check_table_has_study(table: str) -> None:
         raise UserError(f"{table}: nothing of it can be run here: {why_not}. Its printed numbers: {numbers}")
 
 
-def _study_to_run(
+def _new_or_existing_study(
     home: Home, table: str, request: ReproductionRequest, name: str, reading: str | None = None
 ) -> StudySpec:
     """Return the study of a table that begins or goes on.
@@ -158,7 +160,7 @@ def _study_to_run(
     return spec
 
 
-def current_table(home: Home, table: str, request: ReproductionRequest) -> Reproduction:
+def current_reproduction(home: Home, table: str, request: ReproductionRequest) -> Reproduction:
     """Return the table with the results so far; before the study has begun, the paper's numbers and what would run.
 
     Raises:
@@ -166,11 +168,11 @@ def current_table(home: Home, table: str, request: ReproductionRequest) -> Repro
     """
     paper_table, name = published.load_published_table(table), request.name or table
     if paper_table.no_study:
-        return reproduction_of_print_alone(paper_table)
+        return reproduction_without_study(paper_table)
     if request.name is None and home.study_or_none(name) is None:
         planned = Results(_requested_study(table, request, name), StudyRecord())
         return build_reproduction(paper_table, planned, load_study(table))
-    return write_reproduction_of_study(home.find_study(name), table)
+    return build_and_write_reproduction(home.find_study(name), table)
 
 
 def _requested_study(table: str, request: ReproductionRequest, name: str, reading: str | None = None) -> StudySpec:

@@ -15,11 +15,11 @@ from statistics import fmean, stdev
 
 import pandas as pd
 
-from study.analysis.report.page import frame_to_markdown
+from study.analysis.report.page_formats import frame_to_markdown
 from study.analysis.statistics import formatting
-from study.analysis.statistics.cell_tables import MetricCell
-from study.analysis.tables.metric_table import RankingDirection
-from study.analysis.tables.paper_comparison import judge_cell, widest_spread
+from study.analysis.statistics.parameter_tables import MetricCell
+from study.analysis.tables.paper_comparison import judge_cell, widen_printed_spread
+from study.analysis.tables.printed_grid import RankingDirection
 from study.published import PublishedTable
 from study.ranking import SeedStatistics, seed_statistics
 from study.ranking.difference import CONFIDENCE_LEVEL, Difference, difference_by_error, mean_difference
@@ -29,7 +29,7 @@ from study.reproduce.reproduction import (
     Reproduction,
     judge_claims,
     list_cell_places,
-    paper_entry,
+    printed_paper_entry,
     table_title,
 )
 from study.spec.paper_readings import ProtocolReading
@@ -115,7 +115,7 @@ def compare_readings(
         studies: the name of each reading's study.
         found: the table under each of these readings.
     """
-    along = next(iter(found.values())).marks_best_along
+    along = next(iter(found.values())).best_marked_along
     cells = {
         name: each.best_epoch_cells if declared[name].epoch == "best" else each.last_epoch_cells
         for name, each in found.items()
@@ -123,7 +123,7 @@ def compare_readings(
     seeds = _shared_seeds(cells.values())
     metrics = {old: new for each in found.values() for old, new in each.table.metrics.items()}
     compared = table.model_copy(update={"metrics": metrics})
-    pairs = ordered_pairs(compared, along, [each for each in cells.values() if _has_values(each)], seeds)
+    pairs = cell_pairs_in_printed_order(compared, along, [each for each in cells.values() if _has_values(each)], seeds)
     results = tuple(
         ReadingResult(
             name,
@@ -157,7 +157,7 @@ def _agreement_difference(leading: ReadingResult, other: ReadingResult, among: i
     return difference_by_error(value, error, count - 1, CONFIDENCE_LEVEL, True, among)
 
 
-def ordered_pairs(
+def cell_pairs_in_printed_order(
     table: PublishedTable, along: RankingDirection, found: Sequence[CellsByPlace], seeds: Sequence[int]
 ) -> list[CellPair]:
     """Return the pairs of cells that the print tells apart and that every reading has on all seeds.
@@ -178,7 +178,7 @@ def ordered_pairs(
         told
         for one, other in combinations(ready, 2)
         if one[line] == other[line] and table.metric_of(*one) == table.metric_of(*other)
-        for told in _in_printed_order(table, one, other)
+        for told in _order_pair_as_printed(table, one, other)
     ]
 
 
@@ -199,9 +199,9 @@ def cell_value_by_seed(cell: MetricCell) -> Mapping[int, float]:
     return cell.value_by_seed or ({cell.seeds[0]: fmean(cell.values)} if cell.values and len(cell.seeds) == 1 else {})
 
 
-def _in_printed_order(table: PublishedTable, one: CellPlace, other: CellPlace) -> list[CellPair]:
+def _order_pair_as_printed(table: PublishedTable, one: CellPlace, other: CellPlace) -> list[CellPair]:
     """Return the pair with its larger printed number first; nothing where the print does not tell them apart."""
-    left, right = (widest_spread(paper_entry(table, place).statistics) for place in (one, other))
+    left, right = (widen_printed_spread(printed_paper_entry(table, place).statistics) for place in (one, other))
     gap = mean_difference(left, right)
     if gap is None or gap.value == 0 or gap.is_clear is False:
         return []
@@ -220,17 +220,17 @@ def _shared_seeds(found: Iterable[CellsByPlace]) -> list[int]:
 
 def _cell_verdicts(table: PublishedTable, cells: CellsByPlace) -> Iterable[tuple[CellPlace, str]]:
     for place, cell in cells.items():
-        printed = paper_entry(table, place).statistics
+        printed = printed_paper_entry(table, place).statistics
         if cell.values and printed is not None and table.why_no_verdict(*place) is None:
             yield place, judge_cell(cell, printed)
 
 
-def comparison_to_markdown(comparison: ReadingComparison) -> str:
+def reading_comparison_to_markdown(comparison: ReadingComparison) -> str:
     """Return the readings as Markdown: which one the print supports, and the claims and cells under each."""
     table = comparison.table
     parts = [f"# {table_title(table)}: readings of its protocol", table.caption]
     parts.append(frame_to_markdown(_readings_table(comparison)))
-    parts += [supported_reading_text(comparison), own_reading_text(comparison)]
+    parts += [best_supported_reading_text(comparison), study_file_reading_text(comparison)]
     if table.claims:
         claims = {"claim": [claim.text for claim in table.claims]}
         claims |= {result.name: list(result.claim_verdicts.values()) for result in comparison.results}
@@ -240,7 +240,7 @@ def comparison_to_markdown(comparison: ReadingComparison) -> str:
     return "\n\n".join([*parts, "\n".join(f"- {escape_markdown(note)}" for note in notes)]) + "\n"
 
 
-def supported_reading_text(comparison: ReadingComparison) -> str:
+def best_supported_reading_text(comparison: ReadingComparison) -> str:
     """Return which reading the print supports best, and how surely."""
     leading, table = comparison.leading_result, comparison.table
     rule = (
@@ -260,13 +260,13 @@ def supported_reading_text(comparison: ReadingComparison) -> str:
     return f"{rule} The print does not tell the readings apart here; {leading.name} leads: {gaps}."
 
 
-def own_reading_text(comparison: ReadingComparison) -> str:
+def study_file_reading_text(comparison: ReadingComparison) -> str:
     """Return which reading the study file itself has, and why."""
     taken = [result for result in comparison.results if result.reading.taken is not None]
     return " ".join(f"The study file has {result.name}: {result.reading.taken}." for result in taken)
 
 
-def comparison_to_dict(comparison: ReadingComparison) -> dict[str, object]:
+def reading_comparison_to_dict(comparison: ReadingComparison) -> dict[str, object]:
     """Return a comparison as plain values for JSON."""
     leading = comparison.leading_result
     return {

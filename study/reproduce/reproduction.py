@@ -10,11 +10,11 @@ import pandas as pd
 
 from study import data, published
 from study.analysis import epochs_frame, to_csv, to_latex, to_markdown, trials_frame
-from study.analysis.report.page import frame_to_markdown
+from study.analysis.report.page_formats import frame_to_markdown
 from study.analysis.statistics import formatting
-from study.analysis.statistics.cell_tables import MetricCell, make_cell
+from study.analysis.statistics.parameter_tables import MetricCell, metric_cell_of_trials
 from study.analysis.tables import paper_comparison
-from study.analysis.tables.metric_table import PrintedEntry, PrintedGrid, RankingDirection
+from study.analysis.tables.printed_grid import PrintedEntry, PrintedGrid, RankingDirection
 from study.driver.run import write_table_files
 from study.home.folder import StudyFolder
 from study.knobs import Params, Section
@@ -89,20 +89,20 @@ def _cells_at_best_epoch(
     """
     epochs, cells = epochs_frame(results.record), {}
     frames = {
-        metric: _at_best_epoch(frame, epochs, metric)
+        metric: _trials_at_best_epoch(frame, epochs, metric)
         for metric in {_epoch_choosing_metric(table, place) for place in trials}
         if metric in epochs
     }
     for place, of_cell in trials.items():
         metric = _epoch_choosing_metric(table, place)
         if metric in frames and table.metric_of(*place).split("/")[1] in searchable_metrics():
-            cells[place] = _make_cell(table, place, frames[metric].loc[of_cell])
+            cells[place] = _cell_of_trials(table, place, frames[metric].loc[of_cell])
     return cells if results.spec.train.report_test else {}
 
 
-def _make_cell(table: PublishedTable, place: CellPlace, frame: pd.DataFrame) -> MetricCell:
+def _cell_of_trials(table: PublishedTable, place: CellPlace, frame: pd.DataFrame) -> MetricCell:
     """Return a cell of these trials, in the printed unit, percent as shares."""
-    fractions = make_cell(frame, table.metric_of(*place))
+    fractions = metric_cell_of_trials(frame, table.metric_of(*place))
     return replace(fractions, values=tuple(value * printed_unit_factor(table, place) for value in fractions.values))
 
 
@@ -117,7 +117,7 @@ def _epoch_choosing_metric(table: PublishedTable, place: CellPlace) -> str:
     return metric if metric.endswith("accuracy") else table.metric
 
 
-def _at_best_epoch(frame: pd.DataFrame, epochs: pd.DataFrame, by: str) -> pd.DataFrame:
+def _trials_at_best_epoch(frame: pd.DataFrame, epochs: pd.DataFrame, by: str) -> pd.DataFrame:
     """Return trials with all metrics at the epoch at which the metric `by` is best, the first of equal ones."""
     measured = epochs[epochs[by].notna()]
     values = -measured[by] if lower_is_better(by) else measured[by]
@@ -187,7 +187,7 @@ def _reasons_for_missing(
     return reasons
 
 
-def reasons_text(cells: Mapping[CellPlace, str], rows: Iterable[str], columns: Iterable[str]) -> list[str]:
+def missing_reasons_text(cells: Mapping[CellPlace, str], rows: Iterable[str], columns: Iterable[str]) -> list[str]:
     """Return each reason with its cells as text; a whole row is named by the row's label alone."""
     across, lines = list(columns), []
     for reason, meaning in MISSING_REASON_TEXTS.items():
@@ -249,7 +249,9 @@ def _table_notes(
     protocol = OWN_PROTOCOL if OWN_PROTOCOL in table.source else PAPER_PROTOCOL
     lines = [_budget_note(results, full, ours, runs, protocol), *_reading_sentences(table, results.spec)]
     lines += _variant_sentences(here for here, _ in runs)
-    reasons = reasons_text(missing, [row.label for row in table.rows], [column.label for column in table.columns])
+    reasons = missing_reasons_text(
+        missing, [row.label for row in table.rows], [column.label for column in table.columns]
+    )
     lines += [f"Missing: {reason}." for reason in reasons]
     unjudged = (line for line in (*table.rows, *table.columns) if line.no_verdict)
     lines += [f"No verdict on {line.label}: {line.no_verdict}." for line in unjudged]
@@ -339,7 +341,7 @@ class Reproduction:
     claims_frame: pd.DataFrame
 
     @property
-    def marks_best_along(self) -> RankingDirection:
+    def best_marked_along(self) -> RankingDirection:
         """Direction in which the best is marked, each row or each column: as claims compare, else each column."""
         return next((claim.best.among for claim in self.table.claims if claim.best), "column")
 
@@ -351,7 +353,7 @@ def build_reproduction(table: PublishedTable, results: Results, full: StudySpec)
         full: the table's study file without a profile: the paper's protocol.
     """
     trials, frame = _trials_by_cell(table, results), trials_frame(results)
-    last = {place: _make_cell(table, place, frame.loc[of_cell]) for place, of_cell in trials.items()}
+    last = {place: _cell_of_trials(table, place, frame.loc[of_cell]) for place, of_cell in trials.items()}
     best = _cells_at_best_epoch(table, results, frame, trials)
     cells = _planned_cells(table, results.spec, full)
     reasons = _reasons_for_missing(table, cells, last)
@@ -364,7 +366,7 @@ def build_reproduction(table: PublishedTable, results: Results, full: StudySpec)
     return Reproduction(table, last, best, reasons, last_grid, best_grid, claims)
 
 
-def reproduction_of_print_alone(table: PublishedTable) -> Reproduction:
+def reproduction_without_study(table: PublishedTable) -> Reproduction:
     """Return a table of which nothing can be run here: the paper's numbers alone."""
     reasons = dict.fromkeys(list_cell_places(table), PUBLISHED_ONLY)
     grid = _comparison_grid(table, {}, reasons, [f"Not run: {table.no_study}.", spread_note(table), *table.notes])
@@ -386,15 +388,19 @@ def judge_claim(claim: Claim, cells: Mapping[CellPlace, MetricCell]) -> paper_co
     """Judge a claim by our cells; a cell that is absent has no value."""
     named = [cells.get(place, MetricCell("")) for place in claim.cell_labels()]
     if claim.better:
-        return paper_comparison.judge_better(*named)
+        return paper_comparison.judge_better_claim(*named)
     if claim.best:
         ((row, column),) = claim.cell_labels()
         others = [place for place in cells if (place[0] == row if claim.best.among == "row" else place[1] == column)]
-        return paper_comparison.judge_best(named[0], [cells[place] for place in others if place != (row, column)])
-    return paper_comparison.judge_increasing(named) if claim.increasing else paper_comparison.judge_decreasing(named)
+        return paper_comparison.judge_best_claim(named[0], [cells[place] for place in others if place != (row, column)])
+    return (
+        paper_comparison.judge_increasing_claim(named)
+        if claim.increasing
+        else paper_comparison.judge_decreasing_claim(named)
+    )
 
 
-def paper_entry(table: PublishedTable, place: CellPlace) -> PrintedEntry:
+def printed_paper_entry(table: PublishedTable, place: CellPlace) -> PrintedEntry:
     """Return a printed cell. A spread of an unknown number of trials is only text after the number."""
     printed, scale = table.printed_cell(*place), printed_unit_factor(table, place)
     if printed.value is None:
@@ -411,7 +417,7 @@ def _comparison_grid(
     table: PublishedTable, ours: CellsByPlace, reasons: Mapping[CellPlace, str], notes: Sequence[str]
 ) -> PrintedGrid:
     rows, columns = [row.label for row in table.rows], [column.label for column in table.columns]
-    paper = {place: paper_entry(table, place) for place in list_cell_places(table)}
+    paper = {place: printed_paper_entry(table, place) for place in list_cell_places(table)}
     unjudged = [place for place in paper if table.why_no_verdict(*place) is not None]
     with_numbers = _cells_with_numbers(ours)
     grid = paper_comparison.compare_with_paper(rows, columns, with_numbers, paper, reasons, unjudged)
@@ -444,7 +450,7 @@ def _printed_decimals(table: PublishedTable) -> int:
 REPRODUCTION_FILE_STEM = "reproduction"
 
 
-def write_reproduction_of_study(folder: StudyFolder, table: str) -> Reproduction:
+def build_and_write_reproduction(folder: StudyFolder, table: str) -> Reproduction:
     """Return the reproduction of a study in any state, and write it beside its report as Markdown, LaTeX and CSV.
 
     Args:
@@ -464,7 +470,7 @@ def write_reproduction(reproduction: Reproduction, out: Path) -> None:
     caption = f"{table_title(reproduction.table)}. {reproduction.table.caption}"
     content = {
         "md": reproduction_to_markdown(reproduction),
-        "tex": "\n\n".join(to_latex(grid, reproduction.marks_best_along, caption=caption) for grid in tables) + "\n",
+        "tex": "\n\n".join(to_latex(grid, reproduction.best_marked_along, caption=caption) for grid in tables) + "\n",
         "csv": to_csv(reproduction.last_epoch_grid),
     }
     write_table_files(out, REPRODUCTION_FILE_STEM, content)
@@ -485,7 +491,7 @@ def reproduction_to_markdown(reproduction: Reproduction) -> str:
 def _table_with_notes(reproduction: Reproduction, grid: PrintedGrid) -> str:
     """Return a table with its notes in a list."""
     notes = "\n".join(f"- {escape_markdown(note)}" for note in grid.notes)
-    return f"{to_markdown(replace(grid, notes=()), reproduction.marks_best_along)}\n\n{notes}"
+    return f"{to_markdown(replace(grid, notes=()), reproduction.best_marked_along)}\n\n{notes}"
 
 
 def reproduction_to_dict(reproduction: Reproduction) -> dict[str, object]:

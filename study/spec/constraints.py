@@ -5,7 +5,8 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from study.metrics import METRICS, format_metric
+from study.metrics import METRICS
+from study.metrics.metric_format import format_metric
 
 CONSTRAINT_PATTERN = re.compile(r"\s*([\w/]+)\s*(<=|>=)\s*([-+.\deE]+)\s*")
 

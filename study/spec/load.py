@@ -104,7 +104,7 @@ def _check_directions(spec: StudySpec, searched: list[str], problems: ProblemCol
 def _misspelt_hint(unknown: list[str], searched: list[str]) -> str:
     """Return `Did you mean val/accuracy? ` for names that are nearly those of other metrics, or an empty text."""
     meant = dict.fromkeys(
-        filter(None, (metrics.nearly_spelt_metric(name, searched[: searched.index(name)]) for name in unknown))
+        filter(None, (metrics.suggest_metric_spelling(name, searched[: searched.index(name)]) for name in unknown))
     )
     return f"Did you mean {', '.join(meant)}? " if meant else ""
 

@@ -59,7 +59,7 @@ class Objective:
 
     Attributes:
         window: None: a trial is taken at its last epoch; a number: at its best by this objective, where each epoch
-            counts as the mean of so many epochs up to it (`study.ranking.epochs`).
+            counts as the mean of so many epochs up to it (`study.ranking.chosen_epoch`).
     """
 
     metrics: tuple[str, ...]

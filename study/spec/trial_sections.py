@@ -123,7 +123,7 @@ def _knobs_of_section(section: str, values: Section) -> Mapping[str, Knob]:
 @cache
 def _method_knobs(name: str, values: frozenset[tuple[str, Value]]) -> Mapping[str, Knob]:
     """Return the knobs of a method: the same are asked for again and again."""
-    return {knob.key: knob for knob in methods.CATALOGUE.find_module(name).keys(dict(values))}
+    return {knob.key: knob for knob in methods.CATALOGUE.find_module(name).knobs(dict(values))}
 
 
 @cache

@@ -26,7 +26,7 @@ from study.home.record import (
     infinite_metrics_note,
 )
 from study.ranking import Results, ablation_steps
-from study.ranking.picks import fresh_seed_trials
+from study.ranking.rule_picks import fresh_seed_trials
 from study.spec import StudySpec
 from study.sweep.early_stopping import EarlyStopping
 from study.sweep.failures import StudyCannotContinueError, TrialFailure
@@ -89,7 +89,7 @@ class StagesAfterSearch:
             chosen += results.candidates_to_test
         repeats = [trial for choice in chosen if choice for trial in choice.confirm_trials]
         repeats += [trial for pick in self._rule_picks() for trial in fresh_seed_trials(self._record, pick.number)]
-        repeats += ablation_steps.trials_to_test(results)
+        repeats += ablation_steps.ablation_trials_to_test(results)
         return repeats + [trial for trial in self._record.trials_of_stages("final") if trial.state == "complete"]
 
     def has_running_trial(self, *stages: Stage) -> bool:
@@ -110,7 +110,7 @@ class StagesAfterSearch:
         results = self._results
         asked = results.confirmation.settings.rules
         if self._picked is None and asked and not self.has_running_trial("baseline", "search", "replicate"):
-            self._picked = results.picked_trials
+            self._picked = results.rule_picked_trials
         return self._picked or []
 
 
@@ -131,7 +131,7 @@ def next_fresh_seed_trial(
 def next_ablation_trial(results: Results) -> NextTrial | None:
     """Return the next step of the ablation that was asked for, on one of its seeds; None: there is none."""
     asked = ablation_steps.requested_ablation(results.record)
-    step = next(ablation_steps.missing_trials(results, asked), None)
+    step = next(ablation_steps.missing_ablation_trials(results, asked), None)
     if asked is None or step is None:
         return None
     repeated, params = asked.endpoint_trial(step[0]), asked.params_of(results.spec, step[0])

@@ -31,7 +31,7 @@ from study.training.trial import Trial
 from study.upstream.environment import ProcessKind, variables_of_processes
 
 if TYPE_CHECKING:
-    from study.ranking.epochs import BestEpochTracker
+    from study.ranking.chosen_epoch import BestEpochTracker
 
 
 def prepare_process(job: JobPayload, config: TrialConfig, try_gpu: bool = True) -> None:
@@ -142,7 +142,7 @@ def make_epoch_tracker(goal: str | None) -> "BestEpochTracker | None":
         return None
     from pydantic import TypeAdapter
 
-    from study.ranking.epochs import BestEpochTracker  # takes tenths of a second, and most studies do not need it
+    from study.ranking.chosen_epoch import BestEpochTracker  # takes tenths of a second, and most studies do not need it
     from study.spec.objective import Objective
 
     return BestEpochTracker(TypeAdapter(Objective).validate_json(goal))

@@ -9,7 +9,7 @@ from optuna.samplers import BaseSampler, GPSampler, RandomSampler, TPESampler
 from optuna.trial import FrozenTrial, Trial
 
 from study.knobs import Scalar
-from study.ranking.as_optuna import FixedTrialsStorage, ignore_experimental_warnings
+from study.ranking.optuna_storage import FixedTrialsStorage, ignore_experimental_warnings
 from study.spec import StudySpec
 from study.spec.optuna_distributions import value_at_unit_coordinate
 from study.spec.schema import SamplerName

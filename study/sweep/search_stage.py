@@ -18,7 +18,7 @@ from study.home.events import ENDED_STATES, Stage, TrialState
 from study.home.record import SPACE_EXHAUSTED, EpochMetrics, StudyRecord, TrialRecord
 from study.knobs import Params, Scalar
 from study.ranking import mean_score
-from study.ranking.epochs import BestEpochTracker, scores_by_epoch
+from study.ranking.chosen_epoch import BestEpochTracker, iter_scores_if_ended
 from study.spec import StudySpec
 from study.spec.configuration import are_same_configuration, invalid_value_messages
 from study.spec.objective import TrialScore
@@ -260,7 +260,7 @@ class SearchStage:
             return
         state: TrialState = next((seed.state for seed in seeds if seed.state != "complete"), "complete")
         score = mean_score(self.spec.objective, seeds) if state == "complete" else None
-        course = list(scores_by_epoch(self.spec.objective, leader.reports))
+        course = list(iter_scores_if_ended(self.spec.objective, leader.reports))
         self.suggestions.history.add_outcome(ConfigurationOutcome(leader.number, state, course, score))
 
     def _replay_record(self) -> None:

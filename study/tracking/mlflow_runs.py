@@ -136,9 +136,16 @@ def reference_run_key(name: str) -> str:
     return f"reference {name}"
 
 
-def result_run_key(who: str) -> str:
-    """Return the key of the run of a result."""
-    return f"result {who}"
+RESULT_TRIAL_TAG = "study.result_trial"
+"""Tag of the run of a result that is a configuration: its trial. Another best has another run, as params stay."""
+
+RESULT_RUN_PREFIX = "result "
+"""What keys of the runs of results begin with."""
+
+
+def result_run_key(who: str, trial: object = None) -> str:
+    """Return the key of the run of a result, of this configuration."""
+    return f"{RESULT_RUN_PREFIX}{who}" + ("" if trial is None else f" {trial}")
 
 
 EXPERIMENT_KIND_TAGS = {"mlflow.experimentKind": "custom_model_development"}
@@ -285,7 +292,7 @@ def _run_key_of_tags(tags: Mapping[str, str]) -> str:
     if REFERENCE_TAG in tags:
         return reference_run_key(tags[REFERENCE_TAG])
     if RESULT_ARM_TAG in tags:
-        return result_run_key(tags[RESULT_ARM_TAG])
+        return result_run_key(tags[RESULT_ARM_TAG], tags.get(RESULT_TRIAL_TAG))
     return tags.get(OWN_RUN_TAG) or tags.get("study.trial", STUDY_RUN_KEY)
 
 

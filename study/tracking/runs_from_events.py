@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
 
@@ -15,16 +15,19 @@ from study.home.ledger_line import Entry
 from study.home.record import StudyRecord, TrialRecord
 from study.knobs import Params, Section, Value, text_list
 from study.metrics import group_names
-from study.ranking import Candidate, Results, ablation_steps, epochs
-from study.ranking.candidates import trial_broken_limits
-from study.ranking.summary import (
+from study.ranking import Candidate, Results, ablation_steps
+from study.ranking.chosen_epoch import metrics_at_chosen_epoch
+from study.ranking.study_summary import (
     ArmSummary,
+    arm_result_values,
     result_metric_values,
     result_metrics,
     result_seeds,
-    summarise,
+    summarise_candidate,
+    summarise_study,
     summary_lines,
 )
+from study.ranking.trial_scores import constraints_broken_by_trial
 from study.spec import StudySpec
 from study.spec.reference_models import REFERENCES
 from study.spec.yaml_document import mapping_or_empty
@@ -117,7 +120,7 @@ def study_run_note(
         texts = ((title, " ".join(sentences)) for title, sentences in parts.items())
         text += [f"**{escape_markdown(title)}.** {escape_markdown(told)}" for title, told in texts]
     elif record.trials and record.state != "running":
-        text += [f"- {escape_markdown(line)}" for line in summary_lines(summarise(results))]
+        text += [f"- {escape_markdown(line)}" for line in summary_lines(summarise_study(results))]
     if links:
         text.append(" · ".join(f"[{escape_markdown(name)}]({address})" for name, address in links.items()))
     return mlflow_runs.truncate_value("\n\n".join(text))
@@ -140,9 +143,10 @@ RESULT_NOTES = {
     "best": "What the study chose by validation alone",
     "search": "What leads the search, though what needs no search is the study's result",
     "baseline": "What the study compares with",
+    "front": "On the front of the study's metrics",
     "ensemble": "The networks of all seeds as one model, the mean of their probabilities",
 }
-"""Description of a result's run, by which of a summary's arms it is; a final training's own run is `final`."""
+"""Description of a result's run, by who it is; a final training's own run is `final`."""
 
 
 def device_tags(device: Mapping[str, str]) -> dict[str, str]:
@@ -433,13 +437,13 @@ class EventTranslator:
         goal = self._spec.objective
         if goal.window is None or trial.state == "failed" or not trial.reports:
             return
-        values = epochs.chosen_metrics(goal, trial)
+        values = metrics_at_chosen_epoch(goal, trial)
         chosen = {f"chosen/{name}": values[name] for name in values if name == "epoch" or name.startswith("val/")}
         self._add_metrics(str(trial.number), chosen, time, trial.n_epochs)
 
     def _tag_broken_constraints(self, trial: TrialRecord) -> None:
         """Tag a complete trial with the limits that it breaks, as MLflow's order of runs knows none."""
-        if broken := trial_broken_limits(self._spec.objective, trial):
+        if broken := constraints_broken_by_trial(self._spec.objective, trial):
             self._set_tags(str(trial.number), {BROKEN_LIMITS_TAG: ", ".join(map(str, broken))})
 
     def _add_seed_statistics(self, trial: TrialRecord, time: float) -> None:
@@ -491,50 +495,77 @@ class EventTranslator:
         as_trial = {name: news.pop(name) for name in result_metrics(self._spec) if name in news}
         self._add_metrics(STUDY_RUN_KEY, as_trial, time, 0)
         self._add_metrics(STUDY_RUN_KEY, news, time, ends)
-        self._add_result_runs(found, by_arm, news, time)
+        self._add_result_runs(found, time)
         self._progress.results = results
         seeds = result_seeds(found)
         possible = {f"study.{who}_seeds" for who in ("baseline", "search", "best")}
         self._remove_tags(STUDY_RUN_KEY, possible - seeds.keys())
         self._set_tags(STUDY_RUN_KEY, seeds)
 
-    def _add_result_runs(
-        self, found: Results, values: Mapping[str, float], news: Mapping[str, float], time: float
-    ) -> None:
+    def _add_result_runs(self, found: Results, time: float) -> None:
         """Give each result a run of its own, so that what is compared is a row each, in the same columns.
 
-        References have theirs, the best among them too, and a final training is one itself.
-
-        Args:
-            values: of all results, as WHO/SPLIT/NAME; `news`: those that differ from what MLflow has.
+        References have theirs, the best among them too, and a final training is one itself. A run lasts as long as the
+        trials of its configuration together.
         """
-        arms = summarise(found).arms
+        arms = summarise_study(found).arms
         if "final" in arms:
             self._set_tags(STUDY_RUN_KEY, {RESULT_TAG: "true"})
-        for who, note in RESULT_NOTES.items():
-            key, arm = mlflow_runs.result_run_key(who), arms.get(who)
-            is_there = key in self._progress.runs or key in self._changes
-            if arm is None or (who == "best" and arm.reference):
-                if is_there:
-                    self._remove_tags(key, [RESULT_TAG])
-                continue
+        keys = []
+        for who, arm in self._result_arms(found):
+            key = mlflow_runs.result_run_key(who, arm.trial)
+            keys.append(key)
+            is_there, name = self._has_run(key), self._result_run_name(who, arm, arms.get("baseline"))
             change = self._pending_update(key)
             change.dataset_inputs = self._dataset_inputs()
-            name = self._result_run_name(who, arm, arms.get("baseline"))
             if is_there:
                 change.new_name = name
             else:
-                change.parent, change.name, change.start_ms = STUDY_RUN_KEY, name, mlflow_runs.to_milliseconds(time)
+                trained = sum(trial.total_run_seconds or 0.0 for trial in self._trials_of_result(arm))
+                change.parent, change.name = STUDY_RUN_KEY, name
+                change.start_ms = mlflow_runs.to_milliseconds(time - trained)
+                self._end_run(key, time, "complete")
+            if arm.params is not None:
+                document = self._spec.trial_document({**arm.params, "train.epochs": self._spec.epochs})
+                change.params |= trial_params(self._spec, arm.params, document)
+                change.params.pop("train.seed", None)
             seeds = f"seed{'s' * (len(arm.seeds) > 1)} {', '.join(map(str, arm.seeds))}"
             given = ", ".join(
                 f"{key} = {self._spec.label_with_name(key, value)}" for key, value in (arm.params or {}).items()
             )
             tags = {"study.kind": "result", mlflow_runs.RESULT_ARM_TAG: who, RESULT_TAG: "true"}
-            tags[mlflow_runs.NOTE_TAG] = "\n\n".join(filter(None, (f"{note}, on {seeds}.", escape_markdown(given))))
+            if arm.trial is not None:
+                tags[mlflow_runs.RESULT_TRIAL_TAG] = str(arm.trial)
+            note = f"{RESULT_NOTES[who]}, on {seeds}."
+            tags[mlflow_runs.NOTE_TAG] = "\n\n".join(filter(None, (note, escape_markdown(given))))
             self._set_tags(key, {**inherited_tags(self._spec, self.record), **tags})
-            own = _metrics_of_arm(news if is_there else values, who)
-            self._add_metrics(key, own, time, 0)
-            self._end_run(key, time, "complete")
+            self._add_metrics(key, arm_result_values(found, arm), time, 0)
+        for key in {*self._progress.runs, *self._changes} - {*keys}:
+            if key.startswith(mlflow_runs.RESULT_RUN_PREFIX):
+                self._remove_tags(key, [RESULT_TAG])
+
+    def _has_run(self, key: str) -> bool:
+        return key in self._progress.runs or key in self._changes
+
+    def _result_arms(self, found: Results) -> Iterator[tuple[str, ArmSummary]]:
+        """Yield what has a run as a result: a summary's arms, and of several metrics the rest of the front."""
+        known = summarise_study(found).arms
+        arms = {who: known[who] for who in RESULT_NOTES if who in known}
+        if "best" in arms and arms["best"].reference:
+            del arms["best"]
+        yield from arms.items()
+        if self._spec.objective.has_several_metrics and self._spec.final_seeds is None:
+            there = {arm.trial for arm in arms.values()}
+            for candidate, _ in found.front:
+                if candidate.trial.number not in there:
+                    yield "front", summarise_candidate(self._spec, candidate)
+
+    def _trials_of_result(self, arm: ArmSummary) -> list[TrialRecord]:
+        """Return every trial of a result's configuration; of an ensemble the final ones."""
+        trials = self.record.trials.values()
+        if arm.trial is None:
+            return [trial for trial in trials if trial.stage == "final"]
+        return [trial for trial in trials if arm.trial in (trial.number, trial.repeated_trial)]
 
     def _result_run_name(self, who: str, arm: ArmSummary, baseline: ArmSummary | None) -> str:
         if who == "ensemble":

@@ -148,7 +148,11 @@ def _views(spec: StudySpec) -> dict[str, _View]:
     if spec.final_seeds is not None:
         return {FINAL_VIEW_KEY: final}
     return {
-        RESULTS_VIEW_KEY: _View("Results", f"tags.`{RESULT_TAG}` = 'true'", _metric_columns(_result_columns(spec))),
+        RESULTS_VIEW_KEY: _View(
+            "Results",
+            f"tags.`{RESULT_TAG}` = 'true'",
+            [*_metric_columns(_result_columns(spec)), *keys, *of_one_method],
+        ),
         SEARCH_VIEW_KEY: _View(
             "Search", _trials_filter(*RERUN_STAGES, "final"), [*val, *broken, *keys, stage, *of_one_method]
         ),

@@ -16,7 +16,7 @@ from study.data import Facts, TableEncoding
 from study.data.table_columns import ColumnEncoding
 from study.errors import UserError
 from study.files import safe_path_below, write_atomically
-from study.metrics.worst_group_statement import GroupCounts, WorstGroup, find_worst_group
+from study.metrics.worst_group import GroupCounts, WorstGroup, find_worst_group
 from study.models import initial_weights
 from study.training.config import TrialConfig
 

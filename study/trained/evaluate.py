@@ -23,13 +23,8 @@ from study.home.folder import Home
 from study.home.ledger import Ledger, read_entries
 from study.home.record import StudyRecord, finite_metrics
 from study.metrics import group_names
-from study.metrics.worst_group_statement import (
-    GroupCounts,
-    WorstGroup,
-    class_recall_sentences,
-    conflicting_group_sizes,
-    find_worst_group,
-)
+from study.metrics.class_recalls import class_recall_sentences
+from study.metrics.worst_group import GroupCounts, WorstGroup, conflicting_group_sizes, find_worst_group
 from study.spec import load_study
 from study.spec.key_errors import ProblemCollector, validate_section
 from study.spec.search_checks import all_trial_faults

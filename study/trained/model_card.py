@@ -9,18 +9,13 @@ from study.data import Dataset, Facts
 from study.data.cells import count_cells_of_split
 from study.data.positive_class import positive_class_name
 from study.home.record import TrialRecord
-from study.metrics import (
-    METRICS,
-    UNDEFINED_NUMBER_TEXT,
-    format_metric,
-    format_metric_range,
-    group_names,
-    is_percent_metric,
-    is_standard_error,
-)
-from study.metrics.worst_group_statement import GroupCounts, find_worst_group, wilson_interval
-from study.ranking import RELATIVE_TOLERANCE, Results, SeedStatistics, epochs
-from study.ranking.difference import is_fitted_once
+from study.metrics import METRICS, group_names, is_percent_metric, is_standard_error
+from study.metrics.intervals import wilson_interval
+from study.metrics.metric_format import UNDEFINED_NUMBER_TEXT, format_metric, format_metric_range
+from study.metrics.worst_group import GroupCounts, find_worst_group
+from study.ranking import RELATIVE_TOLERANCE, Results, SeedStatistics
+from study.ranking.arms import is_fitted_once
+from study.ranking.chosen_epoch import chosen_epoch_text, metrics_at_chosen_epoch
 from study.spec import StudySpec
 from study.spec.schema import ExportOrigin
 from study.spec.trial_sections import section_knobs
@@ -65,7 +60,7 @@ def described_model(results: Results, trials: Sequence[TrialRecord]) -> Describe
         assert results.record.ensemble is not None
         return DescribedModel(trials, results.record.ensemble.metrics)
     (trial,) = trials
-    return DescribedModel(trials, {**epochs.chosen_metrics(results.spec.objective, trial), **trial.test_metrics})
+    return DescribedModel(trials, {**metrics_at_chosen_epoch(results.spec.objective, trial), **trial.test_metrics})
 
 
 def group_counts_of_split(model: DescribedModel, dataset: Dataset) -> GroupCounts | None:
@@ -108,7 +103,7 @@ def model_card(
         whole: whether a frozen network's weights are among the model's files.
         inputs: columns of a table of the user's that the model takes.
     """
-    trials = results.final_trials
+    trials = results.final_training_trials
     seeds = ", ".join(str(trial.seed) for trial in trials)
     method = results.spec.base["method"]
     trained_for = pluralise(results.spec.epochs, "epoch")
@@ -119,10 +114,10 @@ def model_card(
     made = f"scikit-learn's `{method['model']}`, fitted" if results.spec.is_scikit_learn_reference else made
     columns = [_over_seeds_text(trials), "95%", model.column]
     values = (
-        f"Mean ± sample standard deviation over the seeds, {epochs.chosen_epoch_text(results.spec.objective)}; its "
+        f"Mean ± sample standard deviation over the seeds, {chosen_epoch_text(results.spec.objective)}; its "
         "95% interval by the seeds and by the error of the split's own samples, which all seeds share; and the "
     )
-    chosen = [epochs.chosen_metrics(results.spec.objective, trial)["epoch"] for trial in model.trials]
+    chosen = [metrics_at_chosen_epoch(results.spec.objective, trial)["epoch"] for trial in model.trials]
     if model.is_ensemble:
         whose = (
             f"on seeds {seeds}. The model is the ensemble of their {len(model.trials)} networks: its probabilities are "
@@ -268,7 +263,7 @@ def _group_sections(
         gaps = (f"- {name} {_value_text(name, value)}: {METRICS[name].description}" for name, value in known.items())
         yield "Gaps, 0 is fair:\n\n" + "\n".join(gaps)
         cells = count_cells_of_split(dataset.splits[split], facts).cells or ()
-        yield escape_markdown(f"On {split} {group_names.compared_groups_sentence(cells, facts.class_names)}")
+        yield escape_markdown(f"On {split} {group_names.groups_compared_by_gaps_sentence(cells, facts.class_names)}")
 
 
 def _group_rows(

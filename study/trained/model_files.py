@@ -16,7 +16,7 @@ from study.home.folder import StudyFolder
 from study.home.record import TrialRecord
 from study.models import initial_weights
 from study.ranking import Results
-from study.ranking.final_model import trials_of_model
+from study.ranking.final_model import final_model_trials
 from study.spec import StudySpec
 from study.trained import model_card
 from study.trained.description import ModelDescription, frozen_network_file_name
@@ -41,11 +41,11 @@ class ModelFiles:
 
 
 def find_model(folder: StudyFolder, results: Results) -> ModelFiles | None:
-    """Return the model of a final training, see `trials_of_model`; None before a seed is complete, or without files.
+    """Return the model of a final training, see `final_model_trials`; None before a seed is complete, or without files.
 
     An ensemble's file is of fewer networks until the driver writes it anew, or where that was not fetched.
     """
-    members = trials_of_model(results)
+    members = final_model_trials(results)
     if not members:
         return None
     place = _description_file(folder, members)
@@ -81,17 +81,17 @@ def write_descriptions_and_card(folder: StudyFolder, results: Results, datasets:
     """
     from study.trained.classifier import TrainedClassifier  # PyTorch, which reading a study does without
 
-    if not results.final_trials:
+    if not results.final_training_trials:
         return
     (dataset,) = (select_fold(of, None) for of in datasets.values())
     encoding = _table_encoding(results.spec.base["data"], dataset)
-    of_each = [[trial] for trial in results.final_trials]
+    of_each = [[trial] for trial in results.final_training_trials]
     if results.record.ensemble is not None:
         of_each.append([results.record.trials[number] for number in results.record.ensemble.trials])
     for members in of_each:
         description = _make_description(folder, results, described_model(results, members), dataset, encoding)
         description.write_file(_description_file(folder, members))
-    members = trials_of_model(results)
+    members = final_model_trials(results)
     model, place = described_model(results, members), _description_file(folder, members)
     about = data.find_dataset_module(str(results.spec.base["data"]["name"])).__doc__ or ""
     classifier = TrainedClassifier.load_from_description(place, "cpu")

@@ -334,13 +334,13 @@ class TrainingLoop:
                 not; this object cannot be used then.
             OSError: `resume` cannot be written.
         """
-        if self.method.fits is not None:
-            return self._fit_in_one_epoch(self.method.fits)
+        if self.method.reference_to_fit is not None:
+            return self._fit_in_one_epoch(self.method.reference_to_fit)
         return self._remaining_epochs(self._make_or_restore_state(resume, pause, choice))
 
     def _fit_in_one_epoch(self, name: str) -> Iterator[dict[str, float]]:
         """Yield the one epoch of a model that is fitted at once, to the training split as it is."""
-        from study.methods.fitted import ReferenceMethod
+        from study.methods.fitted_classifier import ReferenceMethod
         from study.training import reference_fitting  # scikit-learn, which no other trial needs
 
         train, clock = self.dataset.splits["train"], EpochProfiler(self.device)

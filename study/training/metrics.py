@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 
 from study.data.dataset import Facts
-from study.metrics import CELLS_BY_GROUP_METRIC, METRICS, available_metrics, is_smallest_of_many
+from study.metrics import CELLS_BY_GROUP_METRIC, METRICS, available_metrics
+from study.metrics.intervals import is_minimum_over_many_groups
 from study.training.cell_statistics import PredictionCounts, min_without_nan, range_without_nan
 from study.training.standard_errors import STANDARD_ERROR_FUNCTIONS
 
@@ -232,7 +233,7 @@ def compute_metrics(
         inferred: the class that a biased network gives each sample, (N,), or None, which leaves out the metrics of
             inferred groups.
         errors: add the standard errors of the metrics that have one, as `NAME_standard_error`; the smallest of many
-            cells has none (`study.metrics.is_smallest_of_many`).
+            cells has none (`study.metrics.intervals.is_minimum_over_many_groups`).
     """
     counts = PredictionCounts.from_predictions(prediction, target, bias, facts, scores)
     outcome = ScoredPredictions(counts, scores, target)
@@ -245,7 +246,7 @@ def compute_metrics(
     names = [name for name in names if scores is not None or not METRICS[name].needs_scores]
     values = {name: METRIC_FUNCTIONS[name](by_groups[METRICS[name].needs_inferred_groups]) for name in names}
     ruling = [name for name in names if errors and name in STANDARD_ERROR_FUNCTIONS]
-    ruling = [name for name in ruling if not is_smallest_of_many(name, facts)]
+    ruling = [name for name in ruling if not is_minimum_over_many_groups(name, facts)]
     return values | {
         f"{name}_standard_error": STANDARD_ERROR_FUNCTIONS[name](by_groups[METRICS[name].needs_inferred_groups].counts)
         for name in ruling

@@ -20,7 +20,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 
 from study.data import holdout
 from study.data.dataset import Facts, Split
-from study.methods.fitted import score_classes
+from study.methods.fitted_classifier import score_classes_by_sklearn
 from study.training import metrics
 from study.training.cell_statistics import log_loss_of_samples
 
@@ -221,7 +221,7 @@ def predictions_and_losses(
 def _class_scores(model: Any, rows: ReferenceRows) -> torch.Tensor | None:
     if isinstance(model, ThresholdOptimizer | ExponentiatedGradient):
         return None
-    return torch.as_tensor(score_classes(model, rows.inputs, rows.facts.classes))
+    return torch.as_tensor(score_classes_by_sklearn(model, rows.inputs, rows.facts.classes))
 
 
 def _predict_classes(model: Any, rows: ReferenceRows, seed: int) -> NDArray[np.int64]:

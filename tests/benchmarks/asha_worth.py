@@ -25,7 +25,7 @@ from study.home.folder import StudyFolder
 from study.home.ledger import read_entries
 from study.home.record import StudyRecord
 from study.ranking import Results
-from study.ranking.summary import summarise
+from study.ranking.study_summary import summarise_study
 
 BEFORE = {"quickstart": (24, 4), "fairkl_biased_mnist": (12, 1)}
 """Trials and the first rung's epoch."""
@@ -71,7 +71,7 @@ def measure(home: Path, study: str, search: str, seed: int, assignments: Sequenc
         subprocess.run(command, env={**os.environ, "STUDY_HOME": str(home)}, check=True, stdout=subprocess.DEVNULL)
     events, spec = read_entries(folder.ledger_file), folder.load_spec()
     record = StudyRecord.from_entries(events)
-    found = summarise(Results(spec, record))
+    found = summarise_study(Results(spec, record))
     began = next(event["time"] for event in events if event["event"] == "started")
     metrics = found.arms["best"].metrics
     shown = [metrics[spec.metric].mean, metrics[spec.test_metric].mean]

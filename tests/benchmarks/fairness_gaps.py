@@ -28,7 +28,7 @@ from scipy.stats import spearmanr
 from scipy.stats import t as student_t
 
 from study import data, published
-from study.analysis.statistics.cell_tables import MetricCell
+from study.analysis.statistics.parameter_tables import MetricCell
 from study.analysis.tables.paper_comparison import CLAIM_RULE
 from study.reproduce.reproduction import judge_claim
 from study.training.trial import Trial

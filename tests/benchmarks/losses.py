@@ -25,7 +25,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from study.losses.cclk import fair_cclk
-from study.losses.debiased import debiased_info_nce, hard_negative_info_nce
+from study.losses.debiased_info_nce import debiased_info_nce, hard_negative_info_nce
 from study.losses.eps_sup_info_nce import eps_sup_info_nce
 from study.losses.fair_kl import fair_kl
 from study.losses.fair_sup_con import fair_sup_con

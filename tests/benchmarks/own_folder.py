@@ -40,8 +40,8 @@ from study.data.dataset import Split
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord, TrialRecord
 from study.ranking import Results
-from study.ranking.picks import fresh_seed_trials
-from study.ranking.selection import trials_judged_by
+from study.ranking.candidate_selection import trials_judged_by
+from study.ranking.rule_picks import fresh_seed_trials
 from study.training.trial import Trial
 
 SIDE, IMAGES, HELD_OUT = 32, 900, 500

@@ -17,11 +17,11 @@ import causes
 import pandas as pd
 
 from study import published
-from study.analysis.report.page import frame_to_markdown
+from study.analysis.report.page_formats import frame_to_markdown
 from study.analysis.statistics import formatting
 from study.home.folder import Home
 from study.reproduce import ReproductionRequest, compare_requested_readings
-from study.reproduce.reading_comparison import ReadingComparison, comparison_to_markdown
+from study.reproduce.reading_comparison import ReadingComparison, reading_comparison_to_markdown
 from study.spec.load import declared_readings
 from study.spec.yaml_document import shipped_study_files
 
@@ -138,7 +138,7 @@ def page(comparisons: list[ReadingComparison], results: Path) -> Iterator[str]:
     yield from ("\n".join(causes.page(name, causes.CASES[name], found)) for name in ran)
     yield from kept_sections("###", ran)
     for comparison in comparisons:
-        yield comparison_to_markdown(comparison).replace("\n## ", "\n### ").removeprefix("# ").join(("## ", ""))
+        yield reading_comparison_to_markdown(comparison).replace("\n## ", "\n### ").removeprefix("# ").join(("## ", ""))
     yield from kept_sections("##", [comparison.table.name for comparison in comparisons])
     yield "## What the study files declare"
     yield frame_to_markdown(pd.DataFrame(list(declared()), dtype=object))

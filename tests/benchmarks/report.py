@@ -197,8 +197,8 @@ def make(results: "Results", phases: Phases) -> None:
     """Each file of the report."""
     from study.analysis import trials_frame
     from study.analysis.figures import FIGURES
-    from study.analysis.report.page import page_to_html, page_to_markdown
-    from study.analysis.report.sections import build_report_page
+    from study.analysis.report.page_formats import page_to_html, page_to_markdown
+    from study.analysis.report.report_page import build_report_page
     from study.analysis.report.write_report import figure_to_pdf, figure_to_png
 
     trials_frame(results).to_csv()

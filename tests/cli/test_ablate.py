@@ -12,7 +12,7 @@ from study import cli
 from study.home.events import AblationRequested, EpochReported, TrialDecided, TrialEnded, TrialStarted, TrialTested
 from study.home.folder import Home
 from study.home.ledger import Ledger
-from study.ranking.ablation_steps import mix_params, needed_configurations
+from study.ranking.ablation_steps import ablation_configurations, params_after_steps
 
 SPEC = quickstart("search.early_stopping={}", "search.confirm={top: 1, seeds: 2}")
 STEPS = [(key,) for key in PARAMS]
@@ -43,9 +43,9 @@ def measured(home: Home) -> None:
     ledger = Ledger(folder.ledger_file)
     ledger.append(AblationRequested(trial=1, steps=[list(step) for step in STEPS], first=1, seeds=2))
     number = 6
-    for moved in needed_configurations(3):
+    for moved in ablation_configurations(3):
         for seed in (1, 2) if 0 < len(moved) < 3 else ():
-            params = mix_params(SPEC, start, PARAMS, [STEPS[place] for place in sorted(moved)])
+            params = params_after_steps(SPEC, start, PARAMS, [STEPS[place] for place in sorted(moved)])
             value = 0.5 + 0.06 * len(moved) + seed / 70
             ledger.append(TrialDecided(trial=number, stage="ablation", params=params, seed=seed))
             ledger.append(TrialStarted(trial=number, node="here"))

@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 from helpers import Told, quickstart, record
 
-from study.analysis.report import result_sentences
+from study.analysis.report import report_lead
 from study.cluster.job_client import DriverJob
 from study.commands import remote_studies as there
 from study.commands.progress import StudyProgress
 from study.commands.status import StudyStatus
 from study.ranking import Results
-from study.ranking.summary import summarise
+from study.ranking.study_summary import summarise_study
 
 CLUSTER: dict[str, Any] = {"nodes": 3, "lost": [], "usage": {"CPU": {"used": 2.0, "there": 2.0}}}
 LOST = [{"id": f"{index}" * 56, "ended": 100.0 + index, "why": "Unexpected termination"} for index in range(3)]
@@ -32,7 +32,7 @@ def a_study() -> StudyStatus:
     results = Results(spec, found)
     pace = StudyProgress(spec, found).pace()
     return StudyStatus(
-        summarise(results), result_sentences.lead_numbers(results), None, pace, [], [], {}, {}, None, None
+        summarise_study(results), report_lead.build_report_lead(results), None, pace, [], [], {}, {}, None, None
     )
 
 

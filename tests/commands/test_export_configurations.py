@@ -9,9 +9,9 @@ import pytest
 from helpers import Told, quickstart, record, write_ledger
 
 from study import data
-from study.analysis.report.page import page_to_markdown
-from study.analysis.report.result_sentences import ResultParameters, lead_statements
-from study.analysis.report.sections import build_report_page
+from study.analysis.report.page_formats import page_to_markdown
+from study.analysis.report.report_lead import ResultParameters, report_lead_statements
+from study.analysis.report.report_page import build_report_page
 from study.commands.export_configurations import export_best
 from study.commands.final_training import default_final_seeds, final_training_spec
 from study.commands.plan import plan_study, plan_text
@@ -19,7 +19,7 @@ from study.errors import UserError
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
 from study.ranking import Results
-from study.ranking.selection import CandidateSelection
+from study.ranking.candidate_selection import CandidateSelection
 from study.spec import load_study
 from study.trained.model_card import described_model, model_card
 
@@ -122,7 +122,7 @@ def test_it_says_where_it_comes_from(folder: StudyFolder, tmp_path: Path) -> Non
     assert origin["confirmed"]["test/accuracy"] == {"mean": 0.6, "sd": pytest.approx(0.02**0.5), "n": 2}
     gain = origin["gain"]["val/accuracy"]
     assert (gain["difference"], gain["paired"], gain["among"]) == (pytest.approx(0.4), True, 1)
-    assert gain["interval"] == pytest.approx([0.4 - 12.706205 * 0.1, 0.4 + 12.706205 * 0.1])  # t of one degree
+    assert gain["interval"] == pytest.approx([0.4 - 12.706205 * 0.1, 1.0])  # t of one degree; ends where accuracy does
     assert "test/accuracy" not in origin["gain"], "test was not read for the baseline"
     assert origin["code"] == {"version": "1", "data": "d", "libraries": {}}
     assert origin["mlflow_run"] is None
@@ -132,7 +132,7 @@ def test_a_final_training_repeats_what_its_study_says_of_gain_and_price(folder: 
     """The same sentences as in the study's report; only of the configuration that these are about."""
     further = [{"val/conflicting_accuracy": value, "val/aligned_accuracy": 1 - value} for value in (0.2, 0.6, 0.9)]
     given = told(folder, *(replace(trial, further=of) for trial, of in zip(TRIALS, further, strict=True)))
-    lead = lead_statements(given["results"])
+    lead = report_lead_statements(given["results"])
     said = [str(one) for one in (*lead["Result"], *lead["Trade-off"]) if not isinstance(one, ResultParameters)]
     assert any("it rose on samples that conflict" in one for one in said)
     export_best(**given, out=tmp_path / "top.yaml", choice=CandidateSelection(top=2))
@@ -140,10 +140,10 @@ def test_a_final_training_repeats_what_its_study_says_of_gain_and_price(folder: 
     assert best.origin["told"] == said
     assert "told" not in other.origin
     final = final_training_spec(best, [8, 9])
-    found = lead_statements(Results(final, record(Told("final", [0.5], seed=8))))["Search"]
+    found = report_lead_statements(Results(final, record(Told("final", [0.5], seed=8))))["Search"]
     assert list(map(str, found)) == [f"The report of quickstart says of this configuration: {' '.join(said)}"]
     changed = replace(final, origin={**final.origin, "changed": ["train.epochs=1"]})
-    assert "Search" not in lead_statements(Results(changed, record(Told("final", [0.5], seed=8))))
+    assert "Search" not in report_lead_statements(Results(changed, record(Told("final", [0.5], seed=8))))
 
 
 LABELLED = quickstart(
@@ -171,7 +171,9 @@ def test_what_a_study_calls_a_method_is_its_name_on_each_page_with_the_methods_o
     trained = Results(final, record(Told("final", [0.5], seed=8)))
     page = page_to_markdown(build_report_page(trained, ()))
     assert "| method.name | balanced (bias_balanced_cross_entropy) |" in page
-    card = model_card(trained, described_model(trained, trained.final_trials), data.load(final.base["data"]), "")
+    card = model_card(
+        trained, described_model(trained, trained.final_training_trials), data.load(final.base["data"]), ""
+    )
     assert "`balanced` (`bias_balanced_cross_entropy`) on `small_conv_net`" in card
     assert "method.name balanced, train.epochs" in card
     other = load_study(str(out), ["method.name=cross_entropy"])

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from helpers import Told, quickstart, reread, write_ledger
 
-from study.analysis.report.conclusions import FinalTrainingReached, SplitTooSmall, conclusion_statements
-from study.analysis.statistics.compare_studies import printed_comparison
+from study.analysis.report.conclusions import FinalTrainingValues, SplitTooSmall, conclusion_statements
+from study.analysis.statistics.compare_studies import comparison_table
 from study.commands.final_training import (
     compare_with_baseline_training,
     create_or_extend,
@@ -34,7 +34,7 @@ from study.home.events import (
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
-from study.ranking import Results, summary
+from study.ranking import Results, study_summary
 from study.spec.configuration import EXPORT_FORMAT_VERSION, configuration_digest
 
 SPEC = quickstart()
@@ -207,7 +207,7 @@ def test_best_and_baseline_stand_side_by_side_on_the_seeds_of_both(home: Home) -
     for folder in (best, plain):
         compared = compare_with_baseline_training(folder, Results.load(folder))
         assert compared is not None
-        table = printed_comparison(compared)
+        table = comparison_table(compared)
         assert list(table.columns) == ["", "mine-baseline-final", "mine-final"]
         rows = dict(zip(table[""], table["mine-final"], strict=True))
         assert rows["final test/accuracy"] == "75.8 ± 1.1% (2)"
@@ -250,8 +250,8 @@ def test_a_baseline_that_is_the_best_is_trained_once(home: Home) -> None:
 def test_a_figure_carries_the_error_of_its_split_which_is_told_first_where_it_is_large(home: Home) -> None:
     folder = trained(home, {"study": "mine"}, 0.75)
     spec, record = folder.load_spec(), StudyRecord.load(folder.ledger_file)
-    document = summary.summarise(Results(spec, record))
-    assert summary.summary_lines(document)[1:4] == [
+    document = study_summary.summarise_study(Results(spec, record))
+    assert study_summary.summary_lines(document)[1:4] == [
         "final     test/accuracy              75.8 ± 1.1% (2 seeds), 95%: 57.6 to 87.8%",
         "final     val/accuracy               75.8 ± 1.1% (2 seeds)",
         "±: over seeds; 95%: with the error of the split's own samples, which seeds share",
@@ -260,7 +260,7 @@ def test_a_figure_carries_the_error_of_its_split_which_is_told_first_where_it_is
     assert isinstance(first, SplitTooSmall)
     assert not any(isinstance(one, SplitTooSmall) for one in others)
     assert (first.metric, first.interval) == ("test/accuracy", pytest.approx((0.576, 0.878), abs=5e-4))
-    assert isinstance(last, FinalTrainingReached)
+    assert isinstance(last, FinalTrainingValues)
     assert last.values["test/accuracy"].confidence_interval() == first.interval
     assert (
         "| 8.0 points | 57.6 to 87.8% |"

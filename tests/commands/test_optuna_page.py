@@ -26,7 +26,7 @@ from servers import free_port
 from study.commands.optuna_exchange import import_best_trials
 from study.errors import UserError
 from study.home.folder import Home
-from study.ranking.as_optuna import LedgerStorage, best_trials
+from study.ranking.optuna_storage import LedgerStorage, best_optuna_trials
 from study.spec import load_study
 
 PARAMS = {"method.alpha": 0.5, "method.lambda": 1.0, "method.epsilon": 0.25}
@@ -134,21 +134,21 @@ def optunas(folder: Path, kind: str = "file", direction: str = "maximize", **fix
 @pytest.mark.parametrize("kind", STORAGES)
 def test_the_best_trials_of_a_storage_come_first_by_their_own_direction(tmp_path: Path, kind: str) -> None:
     storage = optunas(tmp_path, kind, "minimize" if kind == "journal" else "maximize")
-    found = best_trials(storage, "theirs", 3)
+    found = best_optuna_trials(storage, "theirs", 3)
     assert [trial.value for trial in found] == ([0.0, 1.0, 2.0] if kind == "journal" else [4.0, 3.0, 2.0])
     with pytest.raises(UserError, match=r"no study 'their'\. Did you mean 'theirs'\?"):
-        best_trials(storage, "their", 3)
+        best_optuna_trials(storage, "their", 3)
 
 
 def test_what_is_no_storage_is_refused_and_none_is_made(tmp_path: Path) -> None:
     text = tmp_path / "text"
     text.write_text("no\njournal\n")
     with pytest.raises(UserError, match="cannot be read as a storage of Optuna"):
-        best_trials(str(text), "theirs", 3)
+        best_optuna_trials(str(text), "theirs", 3)
     none = tmp_path / "none.db"
     for storage in (str(none), f"sqlite:///{none}", f"sqlite+pysqlite:///{none}"):
         with pytest.raises(UserError, match="no such file"):
-            best_trials(storage, "theirs", 3)
+            best_optuna_trials(storage, "theirs", 3)
     assert list(tmp_path.iterdir()) == [text]
 
 
@@ -158,13 +158,13 @@ def test_a_database_of_something_else_is_left_as_it_is(tmp_path: Path) -> None:
         database.execute("CREATE TABLE alembic_version (version_num TEXT)")
     before = file.read_bytes()
     with pytest.raises(UserError, match="cannot be read as a storage of Optuna"):
-        best_trials(str(file), "theirs", 3)
+        best_optuna_trials(str(file), "theirs", 3)
     assert file.read_bytes() == before
 
 
 def test_no_message_shows_a_password() -> None:
     with pytest.raises(UserError) as told:
-        best_trials(f"postgresql+psycopg2://me:hush@127.0.0.1:{free_port()}/db?password=hush", "theirs", 3)
+        best_optuna_trials(f"postgresql+psycopg2://me:hush@127.0.0.1:{free_port()}/db?password=hush", "theirs", 3)
     assert "hush" not in str(told.value)
 
 
@@ -173,11 +173,11 @@ def test_of_constraints_and_several_metrics_the_feasible_front_is_taken(tmp_path
     with new_study(storage, study_name="front", directions=["maximize", "minimize"]) as study:
         for values in ([0.9, 0.5], [0.5, 0.1], [0.4, 0.2]):
             study.add_trial(optuna.create_trial(values=values))
-    assert [trial.number for trial in best_trials(storage, "front", 5)] == [0, 1]
+    assert [trial.number for trial in best_optuna_trials(storage, "front", 5)] == [0, 1]
     with new_study(storage, study_name="limited", direction="maximize") as study:
         for excess in (0.1, -0.1):
             study.add_trial(optuna.create_trial(value=0.5 + excess, constraints={"gap": excess}))
-    assert [trial.number for trial in best_trials(storage, "limited", 5)] == [1]
+    assert [trial.number for trial in best_optuna_trials(storage, "limited", 5)] == [1]
 
 
 def test_a_parameter_that_is_not_searched_may_be_left_out(tmp_path: Path) -> None:

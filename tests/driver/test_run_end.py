@@ -10,7 +10,7 @@ from answers import answer
 from final_training import TABLE, people
 from helpers import Told, append_event, quickstart, write_ledger
 
-from study.analysis.report.result_sentences import lead_statements
+from study.analysis.report.report_lead import report_lead_statements
 from study.analysis.statistics.next_step import predict_command
 from study.cli.options import show_run_end
 from study.commands.export_configurations import export_best
@@ -21,7 +21,7 @@ from study.errors import StudyStoppedError, UserError
 from study.home.folder import Home
 from study.home.record import StudyRecord
 from study.ranking import Results
-from study.ranking.selection import CandidateSelection
+from study.ranking.candidate_selection import CandidateSelection
 from study.spec import load_study
 
 SPEC = quickstart("search.confirm={top: 0, seeds: 2}")
@@ -92,7 +92,7 @@ def test_where_predict_is_refused_what_works_is_proposed(tmp_path: Path, refused
     lines = closing_lines(RunEnd(folder, final, StudyRecord.load(folder.ledger_file), None))
     assert "next: study evaluate mine --split test" in lines
     assert not [line for line in lines if "study predict" in line]
-    *_, last = lead_statements(Results(final, StudyRecord.load(folder.ledger_file)))["Next"]
+    *_, last = report_lead_statements(Results(final, StudyRecord.load(folder.ledger_file)))["Next"]
     assert str(last) == "To measure it, with --data FILE on other data: study evaluate mine --split test"
 
 

@@ -156,7 +156,7 @@ def test_more_of_it_is_no_change(tmp_path: Path, complete: Home) -> None:
 def test_the_numbers_are_those_of_the_ledgers(tmp_path: Path, complete: Home) -> None:
     """By hand: the cell of weak on rho_80 by accuracy has the searches 0.61 and 0.65."""
     suite = small_suite(tmp_path)
-    whole = suite_tables.suite_to_plain_dict(suites.suite_tables_so_far(complete, suite))
+    whole = suite_tables.suite_to_dict(suites.suite_tables_so_far(complete, suite))
     by_accuracy, by_unbiased = whole["tables"]
     cell = by_accuracy["cells"][0]
     assert (cell["method"], cell["data"], cell["n"]) == ("weak", "rho_80", 2)

@@ -10,7 +10,7 @@ from helpers import computed
 
 from study import data
 from study.home.record import TrialRecord
-from study.ranking import epochs
+from study.ranking.chosen_epoch import metrics_at_chosen_epoch
 from study.spec import StudySpec
 from study.training.trial import Trial
 
@@ -34,7 +34,7 @@ search:
 
 def assert_kept_weights_give_the_chosen_epoch(command: Command, spec: StudySpec, told: TrialRecord) -> int:
     """Every validation metric of that epoch, to the bit, and what `train.final` measured. Gives the epoch."""
-    chosen = epochs.chosen_metrics(spec.objective, told)["epoch"]
+    chosen = metrics_at_chosen_epoch(spec.objective, told)["epoch"]
     config = spec.trial_config(told.params, told.seed)
     trial = Trial(config, data.load(config.data), "cpu")
     trial.load_model(command.folder(spec.name).model_file(told.number))

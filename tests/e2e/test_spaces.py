@@ -11,7 +11,7 @@ from study.commands.export_configurations import exported_spec
 from study.commands.single_trial import SingleTrial
 from study.data import joint_fingerprint
 from study.ranking import Results
-from study.ranking.selection import CandidateSelection
+from study.ranking.candidate_selection import CandidateSelection
 from study.training.trial import Trial
 
 MIXED = [

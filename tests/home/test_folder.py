@@ -21,7 +21,7 @@ from study.home.folder import Home
 from study.home.ledger import read_entries
 from study.home.record import StudyRecord
 from study.ranking import Results
-from study.ranking.selection import CandidateSelection
+from study.ranking.candidate_selection import CandidateSelection
 from study.spec.load import STUDY_NAME_PATTERN
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from helpers import Told, quickstart, record
 
-from study.analysis.report.result_sentences import SavedByEarlyStopping, saved_by_early_stopping
+from study.analysis.report.report_lead import SavedByEarlyStopping, saved_by_early_stopping
 from study.home.record import StudyRecord
 from study.ranking import Results
 

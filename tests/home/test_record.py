@@ -13,7 +13,7 @@ from study.home.ledger import Ledger
 from study.home.ledger_line import Entry, LineChainState, encode_entry
 from study.home.record import StudyRecord, finite_metrics
 from study.ranking import Results
-from study.ranking.summary import summarise, summary_lines
+from study.ranking.study_summary import summarise_study, summary_lines
 
 
 def test_trials_are_folded_from_their_events() -> None:
@@ -122,11 +122,13 @@ def test_a_test_split_that_could_not_be_read_is_told() -> None:
     told = record(Told("baseline", [0.4, 0.5]), Told("confirm", [0.4, 0.5], seed=1, repeats=0))
     told.apply_entry({"event": "untested", "trial": 1, "reason": "weights are gone", "time": 9.0})
     assert told.trials[1].test_failure == "weights are gone"
-    assert "test split not read for trial 1: weights are gone" in summary_lines(summarise(Results(quickstart(), told)))
+    assert "test split not read for trial 1: weights are gone" in summary_lines(
+        summarise_study(Results(quickstart(), told))
+    )
     assert CouldNotReadTestSplit([1], "weights are gone") in caveat_statements(Results(quickstart(), told))
     told.apply_entry({"event": "untested", "trial": 0, "reason": "weights are gone", "time": 9.5})
     assert "test split not read for trials 0, 1: weights are gone" in summary_lines(
-        summarise(Results(quickstart(), told))
+        summarise_study(Results(quickstart(), told))
     )
 
 
@@ -135,7 +137,7 @@ def test_a_test_split_that_was_read_later_is_no_longer_told_as_unread() -> None:
     told.apply_entry({"event": "untested", "trial": 1, "reason": "weights are gone", "time": 9.0})
     told.apply_entry({"event": "tested", "trial": 1, "metrics": {"test/accuracy": 0.5}, "time": 9.5})
     assert told.trials[1].test_failure is None
-    assert summarise(Results(quickstart(), told)).untested == {}
+    assert summarise_study(Results(quickstart(), told)).untested == {}
     assert not [
         said for said in caveat_statements(Results(quickstart(), told)) if isinstance(said, CouldNotReadTestSplit)
     ]

@@ -28,18 +28,20 @@ from told_studies import all_told, by_hand
 from typer.testing import CliRunner
 
 from study.analysis import epochs_frame, picks_frame, trials_frame
-from study.analysis.report import result_sentences
+from study.analysis.report import report_lead
 from study.analysis.report.caveats import caveat_statements
-from study.analysis.report.sections import build_report_page
-from study.analysis.statistics.frame import param_keys, param_value
+from study.analysis.report.report_page import build_report_page
+from study.analysis.statistics.trials_frame import param_key_columns, trial_param_value
 from study.cli import app
 from study.commands.export_configurations import export_best
 from study.home.events import Event, event_to_entry
 from study.home.folder import StudyFolder, write_home_format
 from study.home.ledger import Ledger, read_entries
 from study.home.record import StudyRecord, TrialRecord
-from study.ranking import Results, SeedStatistics, epochs
-from study.ranking.difference import Arm, mean_difference, metrics_of_both_splits
+from study.ranking import Results, SeedStatistics
+from study.ranking.arms import Arm, metrics_of_both_splits
+from study.ranking.chosen_epoch import metric_at_chosen_epoch
+from study.ranking.difference import mean_difference
 from study.ranking.json_documents import to_plain_value
 from study.spec import StudySpec
 from study.sweep.agenda import Agenda
@@ -82,7 +84,7 @@ def loaded(name: str) -> Results:
 @cache
 def lead(name: str) -> dict[str, Any]:
     """The lead of its report, as plain values."""
-    found: dict[str, Any] = to_plain_value(result_sentences.lead_numbers(loaded(name)))
+    found: dict[str, Any] = to_plain_value(report_lead.build_report_lead(loaded(name)))
     return found
 
 
@@ -107,7 +109,7 @@ def _configurations(results: Results) -> pd.DataFrame:
     """The complete configurations of the search, the best first, then the baseline."""
     reference = results.baseline
     rows = [*results.ranked_search, *([reference] if reference else [])]
-    keys = param_keys(results.spec, results.record.trials.values())
+    keys = param_key_columns(results.spec, results.record.trials.values())
     index = pd.Index([one.trial.number for one in rows], name="trial")
     found = [
         {
@@ -115,7 +117,7 @@ def _configurations(results: Results) -> pd.DataFrame:
             results.spec.metric: one.search_value,
             **_numbers(one.confirm_statistics),
             "seeds": tuple(each.seed for each in one.confirm_trials if _has(results.spec, each)),
-            **{key: param_value(results.spec, one.trial, key) for key in keys},
+            **{key: trial_param_value(results.spec, one.trial, key) for key in keys},
         }
         for one in rows
     ]
@@ -123,7 +125,7 @@ def _configurations(results: Results) -> pd.DataFrame:
 
 
 def _has(spec: StudySpec, trial: TrialRecord) -> bool:
-    return epochs.chosen_metric(spec.objective, trial, spec.metric) is not None
+    return metric_at_chosen_epoch(spec.objective, trial, spec.metric) is not None
 
 
 def _numbers(spread: SeedStatistics | None) -> dict[str, Any]:
@@ -133,7 +135,7 @@ def _numbers(spread: SeedStatistics | None) -> dict[str, Any]:
 
 def _summary(results: Results) -> pd.DataFrame:
     """The baseline against the best configuration, or the final training alone: every metric on both splits."""
-    by_name: dict[str, Arm | None] = {"final": results.final_arm}
+    by_name: dict[str, Arm | None] = {"final": results.final_training_arm}
     if results.spec.final_seeds is None:
         by_name = dict(zip(("baseline", "best"), results.baseline_and_best_arms, strict=True))
     rows = {}
@@ -235,7 +237,7 @@ def told() -> dict[str, Results]:
 
 def words(results: Results) -> dict[str, list[str]]:
     """What a report says: its lead, part by part, and what is not known."""
-    parts = {**result_sentences.lead_statements(results), "What is not known": caveat_statements(results)}
+    parts = {**report_lead.report_lead_statements(results), "What is not known": caveat_statements(results)}
     return {title: list(map(str, said)) for title, said in parts.items()}
 
 

@@ -9,12 +9,12 @@ import pytest
 from kept import reading
 from told_studies import PAIRS, only, over, said, statements
 
-from study.analysis.report.conclusions import GainOverBaseline, MetricChange
-from study.analysis.report.page import TableBlock, page_to_markdown
-from study.analysis.report.result_sentences import DifferenceToRunnerUp
-from study.analysis.report.sections import build_report_page
+from study.analysis.report.conclusions import GainOverBaseline, MetricDifferenceToBaseline
+from study.analysis.report.page_formats import TableBlock, page_to_markdown
+from study.analysis.report.report_lead import DifferenceToRunnerUp
+from study.analysis.report.report_page import build_report_page
 from study.analysis.statistics import formatting
-from study.analysis.statistics.next_step import SeedsDoNotDecide
+from study.analysis.statistics.next_step import UndecidedBySeeds
 from study.ranking import Results
 from study.ranking.difference import Difference
 
@@ -30,14 +30,14 @@ class Said(NamedTuple):
 
 def compared(results: Results) -> Iterator[Said]:
     """Whatever a page says of how the best compares with others."""
-    for gain in (one for one in statements(results) if isinstance(one, GainOverBaseline | MetricChange)):
-        metric = gain.metric if isinstance(gain, MetricChange) else results.spec.metric
+    for gain in (one for one in statements(results) if isinstance(one, GainOverBaseline | MetricDifferenceToBaseline)):
+        metric = gain.metric if isinstance(gain, MetricDifferenceToBaseline) else results.spec.metric
         yield _said(gain.reference.trial_number, metric, gain.difference)
     for one in said(DifferenceToRunnerUp, results):
         number = one.comparison.runner_up.trial_number
         is_apart = number not in one.comparison.undecided_trials
         yield _said(number, results.spec.metric, one.comparison.difference_to_runner_up)._replace(is_apart=is_apart)
-    for one in said(SeedsDoNotDecide, results):
+    for one in said(UndecidedBySeeds, results):
         yield Said(one.other.trial_number, results.spec.metric, None, False)
     for section in build_report_page(results, {}).sections:
         for block in section.blocks:
@@ -47,7 +47,9 @@ def compared(results: Results) -> Iterator[Said]:
 
 
 def _said(against: int, metric: str, difference: Difference) -> Said:
-    return Said(against, metric, _printed(formatting.format_interval(metric, difference)), difference.is_clear)
+    return Said(
+        against, metric, _printed(formatting.format_difference_interval(metric, difference)), difference.is_clear
+    )
 
 
 def _printed(interval: str) -> str | None:

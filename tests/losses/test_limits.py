@@ -7,15 +7,15 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from study.losses.cclk import fair_info_nce, weakly_supervised_info_nce
-from study.losses.debiased import share_of_floored_rows
+from study.losses.debiased_info_nce import share_of_floored_rows
 from study.losses.eps_sup_info_nce import eps_sup_info_nce
 from study.losses.fair_kl import fair_kl
 from study.losses.info_nce import info_nce
 from study.losses.own_gradients import (
     cell_sums_by_matmul,
-    cell_sums_in_turn,
+    cell_sums_one_by_one,
     entry_gradients_by_matmul,
-    entry_gradients_in_turn,
+    entry_gradients_one_by_one,
     pair_softplus_of_masked_rows,
     pair_softplus_of_row,
 )
@@ -39,11 +39,12 @@ def test_the_sums_of_fair_kl_are_the_same_on_a_cpu_and_elsewhere(soft: bool) -> 
     one_class = (LABEL[:, None] == LABEL).double()
     aligned = SCORES.sigmoid() if soft else (BIAS.repeat(2)[:, None] == BIAS.repeat(2)).double()
     matrices = SCORES, one_class, aligned
-    for ours, theirs in zip(cell_sums_in_turn(*matrices), cell_sums_by_matmul(*matrices, soft), strict=True):
+    for ours, theirs in zip(cell_sums_one_by_one(*matrices), cell_sums_by_matmul(*matrices, soft), strict=True):
         close(ours, theirs)
     level, slope = torch.randn(2, 2, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     close(
-        entry_gradients_in_turn(*matrices, level, slope, soft), entry_gradients_by_matmul(*matrices, level, slope, soft)
+        entry_gradients_one_by_one(*matrices, level, slope, soft),
+        entry_gradients_by_matmul(*matrices, level, slope, soft),
     )
 
 

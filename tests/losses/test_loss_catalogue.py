@@ -12,7 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from study.knobs import read_knobs
 from study.losses import loss_catalogue
 from study.losses.bias_con import bias_con
-from study.losses.debiased import debiased_info_nce
+from study.losses.debiased_info_nce import debiased_info_nce
 from study.losses.eps_sup_info_nce import eps_sup_info_nce
 from study.losses.fair_kl import fair_kl
 from study.losses.fair_sup_con import fair_sup_con

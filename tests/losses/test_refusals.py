@@ -5,7 +5,7 @@ import torch
 from torch.nn.functional import normalize
 
 from study.losses.cclk import fair_cclk
-from study.losses.debiased import debiased_info_nce
+from study.losses.debiased_info_nce import debiased_info_nce
 from study.losses.fair_kl import fair_kl
 from study.losses.info_nce import info_nce
 from study.losses.sup_con import sup_con

@@ -6,7 +6,7 @@ from small import method_for_rows, rows
 from torch.nn import functional
 
 from study.losses.cclk import kernel_weight_diagnostics
-from study.losses.debiased import share_of_floored_rows
+from study.losses.debiased_info_nce import share_of_floored_rows
 
 
 @pytest.mark.parametrize("name", ["debiased_info_nce", "hard_negative_info_nce"])

@@ -36,6 +36,6 @@ def test_the_gap_shrinks_and_training_is_that_of_a_cross_entropy(dataset: Datase
 
 def test_it_is_for_two_classes_with_bias_labels() -> None:
     needs = methods.method_needs({"name": "equalized_odds_postprocessing"})
-    assert list(needs.unmet(Facts(classes=2, bias_classes=3, shape=(4,)))) == []
-    lacking = [why for _, why in needs.unmet(Facts(classes=3, bias_classes=None, shape=(4,)))]
+    assert list(needs.unmet_by(Facts(classes=2, bias_classes=3, shape=(4,)))) == []
+    lacking = [why for _, why in needs.unmet_by(Facts(classes=3, bias_classes=None, shape=(4,)))]
     assert lacking == ["needs bias labels", "needs two classes, not 3"]

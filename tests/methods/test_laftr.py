@@ -7,7 +7,7 @@ from torch.nn import functional
 from study import methods
 from study.data.dataset import Facts
 from study.methods import UNKNOWN_LABEL
-from study.methods.classifiers import adversary_group_error
+from study.methods.classifier_methods import adversary_group_error
 
 
 def test_the_adversarys_loss_is_the_group_normalised_l1_of_the_paper() -> None:
@@ -68,6 +68,6 @@ def test_it_learns_the_class_and_the_adversary_learns_less_of_the_bias() -> None
 
 def test_it_is_for_tables_with_bias_labels() -> None:
     needs = methods.method_needs({"name": "laftr"})
-    assert list(needs.unmet(TABLE)) == []
-    lacking = list(needs.unmet(Facts(classes=2, bias_classes=None, shape=(3, 8, 8))))
+    assert list(needs.unmet_by(TABLE)) == []
+    lacking = list(needs.unmet_by(Facts(classes=2, bias_classes=None, shape=(3, 8, 8))))
     assert lacking == [("name", "needs bias labels"), ("name", "needs a table")]

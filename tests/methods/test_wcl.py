@@ -6,7 +6,7 @@ from small import method_for_rows, rows, steps
 from torch.nn import functional
 
 from study import methods
-from study.losses.difficulty import biased_triplet, difficulty_weighted_info_nce
+from study.losses.wcl_losses import biased_triplet, difficulty_weighted_info_nce
 
 
 def gradients(network: torch.nn.Module) -> list[torch.Tensor]:

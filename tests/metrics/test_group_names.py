@@ -32,7 +32,7 @@ def test_a_study_tells_all_of_its_groups():
     ],
 )
 def test_which_classes_a_gap_compares_is_said(cells: list[list[int]], told: str) -> None:
-    sentence = group_names.compared_groups_sentence(cells, ("no", "yes"))
+    sentence = group_names.groups_compared_by_gaps_sentence(cells, ("no", "yes"))
     assert told in sentence
     assert sentence.endswith("of the class 'yes'.")
-    assert group_names.compared_groups_sentence([*cells, [1, 1]], None).count("equal_opportunity") == 0
+    assert group_names.groups_compared_by_gaps_sentence([*cells, [1, 1]], None).count("equal_opportunity") == 0

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from study import metrics
 from study.data import Facts
-from study.metrics import METRICS, format_metric, format_metric_range
+from study.metrics import METRICS
+from study.metrics.metric_format import format_metric, format_metric_range
 
 LOWER = {"equalized_odds", "equalized_odds_difference", "equal_opportunity", "demographic_parity", "accuracy_parity"}
 LOSSES = {f"{kind}log_loss" for kind in ("", "balanced_", "unbiased_", "shrunk_unbiased_", "inferred_unbiased_")}

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from study.errors import UserError
 from study.ranking import ablation_steps as ablation_steps
 from study.ranking.ablation_steps import (
+    ablation_configurations,
     differing_knobs,
-    mix_params,
-    needed_configurations,
+    params_after_steps,
     path_configurations,
     plan_steps,
     why_untrainable,
@@ -46,7 +46,7 @@ def test_a_knob_that_one_side_does_not_give_has_the_study_files_value() -> None:
     temperature = SPEC.base["method"]["temperature"]
     assert differing_knobs(SPEC, START, {**START, "method.temperature": temperature}) == []
     assert differing_knobs(SPEC, START, {**START, "method.temperature": 2 * temperature}) == ["method.temperature"]
-    way = mix_params(SPEC, START, {**END, "method.temperature": 2 * temperature}, [("method.alpha",)])
+    way = params_after_steps(SPEC, START, {**END, "method.temperature": 2 * temperature}, [("method.alpha",)])
     assert way == {**START, "method.alpha": 0.02, "method.temperature": temperature}
 
 
@@ -115,7 +115,7 @@ def test_what_the_study_cannot_train_is_refused(params: dict[str, Any], why: str
 
 @given(st.integers(1, 9))
 def test_each_configuration_is_needed_once_and_the_path_leads_from_one_end_to_the_other(count: int) -> None:
-    found = needed_configurations(count)
+    found = ablation_configurations(count)
     assert len(found) == len(set(found)) == {1: 2, 2: 4}.get(count, 3 * count - 1)
     way = path_configurations(count)
     assert (way[0], way[-1]) == (frozenset(), frozenset(range(count)))
@@ -132,12 +132,17 @@ def test_whatever_the_ends_every_configuration_can_be_trained(
     start, end = point(CONDITIONAL, one, cold), point(CONDITIONAL, other, warm)
     steps, _ = plan_steps(CONDITIONAL, start, end, order)
     assert sorted(key for step in steps for key in step) == sorted(differing_knobs(CONDITIONAL, start, end))
-    for moved in needed_configurations(len(steps)):
+    for moved in ablation_configurations(len(steps)):
         assert (
-            why_untrainable(CONDITIONAL, mix_params(CONDITIONAL, start, end, [steps[place] for place in moved])) is None
+            why_untrainable(CONDITIONAL, params_after_steps(CONDITIONAL, start, end, [steps[place] for place in moved]))
+            is None
         )
-    assert CONDITIONAL.trial_document(mix_params(CONDITIONAL, start, end, steps)) == CONDITIONAL.trial_document(end)
-    assert CONDITIONAL.trial_document(mix_params(CONDITIONAL, start, end, [])) == CONDITIONAL.trial_document(start)
+    assert CONDITIONAL.trial_document(params_after_steps(CONDITIONAL, start, end, steps)) == CONDITIONAL.trial_document(
+        end
+    )
+    assert CONDITIONAL.trial_document(params_after_steps(CONDITIONAL, start, end, [])) == CONDITIONAL.trial_document(
+        start
+    )
 
 
 def point(spec: StudySpec, name: str, temperature: float) -> dict[str, Any]:
@@ -153,7 +158,7 @@ def test_a_label_of_an_alternative_is_a_knob() -> None:
         "search.trials=2",
         "search.baseline=null",
     )
-    assert ablation_steps.param_value(spec, {}, "method.name") == "eps_sup_info_nce"
+    assert ablation_steps.value_in_configuration(spec, {}, "method.name") == "eps_sup_info_nce"
     assert differing_knobs(spec, {"method.name": "eps_sup_info_nce"}, {"method.name": "cold"}) == ["method.name"]
     assert differing_knobs(spec, {}, {"method.name": "eps_sup_info_nce"}) == []
     assert differing_knobs(spec, {}, {"method.name": "cold"}) == ["method.name"]

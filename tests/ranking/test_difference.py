@@ -14,7 +14,8 @@ from scipy import stats
 from study.analysis.statistics import formatting
 from study.home.record import EpochMetrics, TrialRecord
 from study.ranking import SeedStatistics, seed_statistics
-from study.ranking.difference import Arm, Difference, find_root, mean_difference, selection_adjusted_t
+from study.ranking.arms import Arm
+from study.ranking.difference import Difference, find_root, mean_difference, selection_adjusted_t
 from study.spec import load_study
 
 SPREADS = st.builds(SeedStatistics, st.floats(0, 1), st.none() | st.floats(0, 0.5), st.integers(2, 9))
@@ -157,9 +158,9 @@ BILLIONTHS = st.integers(-(10**9), 10**9).map(lambda number: number / 1e9)
 @given(BILLIONTHS, BILLIONTHS.map(abs), st.sampled_from(["val/accuracy", "val/equalized_odds", "val/loss"]))
 def test_an_interval_as_it_is_printed_has_its_two_ends_and_their_signs(value, reach, metric):
     found = Difference(value, (value - reach, value + reach))
-    printed = formatting.format_interval(metric, found)
+    printed = formatting.format_difference_interval(metric, found)
     if found.interval[0] == found.interval[1]:
-        assert printed == formatting.alike_text(found)
+        assert printed == formatting.zero_width_interval_text(found)
         return
     low, high = map(float, printed.split(" to "))
     assert low < high, printed
@@ -170,8 +171,8 @@ def test_an_interval_as_it_is_printed_has_its_two_ends_and_their_signs(value, re
 
 def test_a_difference_of_counts_has_no_decimals():
     assert formatting.format_difference("val/params", 1848.0) == "+1848"
-    assert formatting.format_interval("val/params", Difference(-530.0, (-540.0, -520.0))) == "-540 to -520"
-    assert formatting.format_interval("val/params", Difference(3.0, (2.5, 3.5))) == "+2.500 to +3.500"
+    assert formatting.format_difference_interval("val/params", Difference(-530.0, (-540.0, -520.0))) == "-540 to -520"
+    assert formatting.format_difference_interval("val/params", Difference(3.0, (2.5, 3.5))) == "+2.500 to +3.500"
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from study import ranking
 from study.commands.plan import plan_study, plan_text
 from study.home.record import StudyRecord
 from study.ranking import Results
-from study.ranking.selection import CandidateSelection, select_candidates
+from study.ranking.candidate_selection import CandidateSelection, select_candidates
 from study.spec import StudySpec
 from study.spec.constraints import SIGNIFICANT_DIGITS
 

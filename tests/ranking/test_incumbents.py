@@ -12,13 +12,13 @@ from helpers import Told, quickstart, record, refused
 from told_studies import DRAWN, ENQUEUED, OTHER, OURS, WHOLE, incumbent_spec, incumbents, judged, only, said
 
 from study.analysis.report.caveats import MarginNotApplied
-from study.analysis.report.conclusions import GainOverBaseline, IncumbentStays
-from study.analysis.report.result_sentences import BestAmongRivals, ResultParameters
-from study.analysis.statistics.next_step import SeedsDoNotDecide, next_steps
+from study.analysis.report.conclusions import GainOverBaseline, IncumbentKeptByMargin
+from study.analysis.report.report_lead import BestAmongRivals, ResultParameters
+from study.analysis.statistics.next_step import UndecidedBySeeds, next_steps
 from study.commands.plan import plan_budget
 from study.home.record import StudyRecord
 from study.ranking import Results
-from study.ranking.selection import CandidateSelection, select_candidates
+from study.ranking.candidate_selection import CandidateSelection, select_candidates
 from study.spec import StudySpec
 from study.spec.load import spec_of_resolved
 from study.spec.yaml_document import parse_study_yaml
@@ -54,12 +54,12 @@ def test_the_better_incumbent_stays_within_the_margin(margin: float, value: floa
 
 def test_the_page_says_in_one_statement_that_it_stays_and_why() -> None:
     results = ended(incumbent_spec(), record(*incumbents(0.5, 0.7, 0.65, 0.712)))
-    stays = only(IncumbentStays, results)
+    stays = only(IncumbentKeptByMargin, results)
     assert (stays.leading.trial_number, stays.incumbent.trial_number, stays.chosen.trial_number) == (3, 1, 1)
     assert (stays.lead.gain, stays.lead.standard_error) == (pytest.approx(0.012), pytest.approx(0.02 * 2**0.5))
     assert (stays.margin, stays.is_papers) == (1.0, False)
     assert only(ResultParameters, results).values == OURS
-    assert not said(IncumbentStays, ended(incumbent_spec(), record(*incumbents(0.5, 0.7, 0.65, 0.8))))
+    assert not said(IncumbentKeptByMargin, ended(incumbent_spec(), record(*incumbents(0.5, 0.7, 0.65, 0.8))))
 
 
 def test_the_papers_values_are_called_that() -> None:
@@ -70,7 +70,7 @@ def test_the_papers_values_are_called_that() -> None:
     results = ended(
         spec, record(judged("baseline", 0.5, dict(spec.search.baseline or {})), *trials, judged("search", 0.71, DRAWN))
     )
-    assert only(IncumbentStays, results).is_papers
+    assert only(IncumbentKeptByMargin, results).is_papers
 
 
 def test_one_behind_the_leader_is_taken_that_is_beyond_its_own_error() -> None:
@@ -78,7 +78,7 @@ def test_one_behind_the_leader_is_taken_that_is_beyond_its_own_error() -> None:
     trials.append(judged("search", 0.75, DRAWN | {"method.alpha": 0.09}, 0.02))
     found = record(*trials)
     assert best(incumbent_spec(), found) == 4
-    assert only(IncumbentStays, ended(incumbent_spec(), found)).chosen.trial_number == 4
+    assert only(IncumbentKeptByMargin, ended(incumbent_spec(), found)).chosen.trial_number == 4
 
 
 def again(values: dict[int, Sequence[float]], params: dict[int, dict[str, Any]], error: float) -> list[Told]:
@@ -144,7 +144,7 @@ def test_without_anything_enqueued_the_baseline_stays() -> None:
     found = record(*incumbents(0.7, 0.6, 0.6, 0.72))
     assert best(spec, found) == 0
     results = ended(spec, found)
-    assert only(IncumbentStays, results).chosen.label == "baseline"
+    assert only(IncumbentKeptByMargin, results).chosen.label == "baseline"
     assert only(GainOverBaseline, results).won == 0
     assert best(incumbent_spec(0.0, "search.enqueue=[]"), found) == 3
     assert [trial.number for trial in Results(spec, found).confirmation.trials_to_confirm()] == [0, 3]
@@ -241,7 +241,7 @@ def test_the_smaller_value_is_ahead_where_it_is_the_better_one() -> None:
     ]
     found = record(*trials, *again)
     assert best(spec, found) == 1  # .05 below it, with an error over the seeds of .058
-    assert not only(IncumbentStays, ended(spec, found)).lead.is_split_error
+    assert not only(IncumbentKeptByMargin, ended(spec, found)).lead.is_split_error
 
 
 def test_seeds_that_see_a_difference_are_not_said_to_see_none() -> None:
@@ -252,7 +252,7 @@ def test_seeds_that_see_a_difference_are_not_said_to_see_none() -> None:
     assert best(incumbent_spec(), found) == 1
     among = only(BestAmongRivals, results)
     assert (among.verdict, among.rivals.runner_up.trial_number) == ("better mean", 3)
-    assert not any(isinstance(step.why, SeedsDoNotDecide) for step in next_steps(results))
+    assert not any(isinstance(step.why, UndecidedBySeeds) for step in next_steps(results))
 
 
 def test_an_incumbent_runs_whole_where_early_stopping_would_end_it(tmp_path: Path) -> None:

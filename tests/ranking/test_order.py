@@ -15,7 +15,7 @@ from scipy.special import ndtri
 from study import ranking
 from study.home.record import StudyRecord
 from study.ranking import Results, SeedStatistics, seed_statistics
-from study.ranking.candidates import split_sample_statistics
+from study.ranking.trial_statistics import statistics_of_single_evaluation
 from study.training.standard_errors import binomial_error
 
 SPEC = quickstart("search.confirm={top: 2, seeds: 2}")
@@ -183,5 +183,5 @@ def test_the_interval_of_a_mean_of_skewed_losses_holds(samples: int, least: floa
 
 def test_the_interval_of_a_metric_of_the_users_own_may_be_below_zero() -> None:
     """As of a reward or an explained variance."""
-    own = split_sample_statistics({"val/reward": -3.0, "val/reward_standard_error": 0.1}, "val/reward", 1)
+    own = statistics_of_single_evaluation({"val/reward": -3.0, "val/reward_standard_error": 0.1}, "val/reward", 1)
     assert own.confidence_interval() == (pytest.approx(-3.196, abs=1e-3), pytest.approx(-2.804, abs=1e-3))

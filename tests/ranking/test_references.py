@@ -25,21 +25,22 @@ from told_studies import (
 import study
 from study.analysis.figures import FIGURES
 from study.analysis.report.conclusions import conclusion_statements
-from study.analysis.report.page import page_to_markdown
+from study.analysis.report.figure_captions import FIGURE_CAPTIONS
+from study.analysis.report.page_formats import page_to_markdown
 from study.analysis.report.reference_sentences import (
     BetterReferenceNotChosen,
+    ReferenceIsResult,
     ReferenceNotFitted,
-    ReferenceOnTest,
+    ReferenceResultOnTest,
     ReferencesNotCompared,
-    ReferenceStays,
     ResultBesideReference,
 )
-from study.analysis.report.result_sentences import lead_statements
-from study.analysis.report.sections import FIGURE_CAPTIONS, build_report_page
-from study.analysis.statistics.compare_studies import compare_studies, printed_comparison
-from study.analysis.statistics.next_step import TakeReference, next_steps
-from study.analysis.statistics.unkept_limits import NoConfigurationKeepsLimits
-from study.analysis.tables.report_tables import printed_summary
+from study.analysis.report.report_lead import report_lead_statements
+from study.analysis.report.report_page import build_report_page
+from study.analysis.statistics.compare_studies import compare_studies, comparison_table
+from study.analysis.statistics.next_step import UseReference, next_steps
+from study.analysis.statistics.unkept_constraints import NoConfigurationKeepsConstraints
+from study.analysis.tables.report_tables import baseline_and_result_table
 from study.commands import status
 from study.commands.final_training import final_training_spec
 from study.commands.progress import StudyProgress
@@ -47,10 +48,10 @@ from study.home import ledger
 from study.home.events import ReferenceFitted, SessionClosed
 from study.home.folder import Home
 from study.home.record import StudyRecord, TrialRecord
-from study.metrics import format_metric
-from study.ranking import FittedReference, Results, summary
+from study.metrics.metric_format import format_metric
+from study.ranking import FittedReference, Results, study_summary
 from study.ranking.json_documents import to_plain_value
-from study.ranking.summary import result_seeds
+from study.ranking.study_summary import result_seeds
 from study.spec import load_study
 from study.spec.reference_models import REFERENCES
 from study.tracking.runs_from_events import STUDY_RUN_KEY, EventTranslator
@@ -79,14 +80,14 @@ def test_the_result_is_what_no_configuration_beats(case: str) -> None:
     results, expected = Results(*REFERENCED[case]), RESULTS[case]
     stays = results.reference_as_result
     assert (stays and stays.name) == expected
-    document = summary.summarise(results)
+    document = study_summary.summarise_study(results)
     assert document.references is not None
     assert document.references.result == expected
-    lines = summary.summary_lines(document)
-    assert [one.reference for one in said(ReferenceStays, results)] == ([stays] if stays else [])
+    lines = study_summary.summary_lines(document)
+    assert [one.reference for one in said(ReferenceIsResult, results)] == ([stays] if stays else [])
     if stays:
         assert f"best: {stays.name_in_sentence}, which needs no search" in lines
-        assert next_steps(results)[0].why == TakeReference(stays)
+        assert next_steps(results)[0].why == UseReference(stays)
     else:
         assert not any(line.startswith("best: ") and "needs no search" in line for line in lines)
 
@@ -105,7 +106,7 @@ def test_nothing_calls_a_configuration_the_best_while_a_reference_is_above_it(ca
     spec, found = REFERENCED[case]
     results = Results(spec, found)
     page = page_to_markdown(build_report_page(results, FIGURE_CAPTIONS.keys()))
-    lines = "\n".join(summary.summary_lines(summary.summarise(results)))
+    lines = "\n".join(study_summary.summary_lines(study_summary.summarise_study(results)))
     for text in (page, lines, StudyProgress(spec, found).progress_line(), drawn_text(results)):
         assert not UNSCOPED.findall(text), text
         assert not results.reference_as_result or not CHOSEN.findall(text), text
@@ -126,7 +127,9 @@ def test_while_the_search_goes_on_no_test_value_of_a_reference_is_shown() -> Non
         assert any(name.startswith("test/") for one in shown.references for name in one.metrics)
     assert [one.name for one in going_on.references] == [one.name for one in over.references]
     assert not any(name.startswith("test/") for one in going_on.references for name in one.metrics)
-    lines = [line for line in summary.summary_lines(summary.summarise(going_on)) if "regression" in line]
+    lines = [
+        line for line in study_summary.summary_lines(study_summary.summarise_study(going_on)) if "regression" in line
+    ]
     assert lines
     assert not any("test/" in line for line in lines)
     assert build_report_page(going_on, FIGURE_CAPTIONS.keys())
@@ -191,7 +194,7 @@ def test_all_who_read_a_study_take_the_same_for_its_result(written: study.Study,
     assert {point.value for point in runs[STUDY_RUN_KEY].metric_values if point.name == f"best/{metric}"} == {value}
 
     other = Results(replace(written.spec, name="other"), written.record)
-    columns = printed_comparison(compare_studies([results, other]))
+    columns = comparison_table(compare_studies([results, other]))
     rows = dict(zip(columns[""], columns["mine"], strict=True))
     assert rows[f"best {metric}"].startswith(format_metric(metric, value))
     assert (
@@ -211,13 +214,13 @@ def test_what_leads_the_search_is_there_beside_the_result(written: study.Study) 
     assert searched is not None
     assert (searched.trial, searched.params, searched.reference) == (leads.number, leads.params, None)
     assert written.summary["search"]["trial"] == leads.number
-    assert to_plain_value(summary.summarise(Results(*REFERENCED["loses"]))).keys().isdisjoint({"search"})
+    assert to_plain_value(study_summary.summarise_study(Results(*REFERENCED["loses"]))).keys().isdisjoint({"search"})
 
 
 def test_on_test_the_result_stands_beside_both() -> None:
     """That it is worse there than what it was chosen over is said."""
     results = Results(*REFERENCED["wins, worse on test"])
-    on_test = only(ReferenceOnTest, results)
+    on_test = only(ReferenceResultOnTest, results)
     reference, *others = on_test.arms
     assert (on_test.metrics, [arm.trial_number for arm in others]) == (["test/accuracy"], [0, 1])
     assert (reference.is_reference, reference.label) == (True, results.reference_as_result.name_in_sentence)
@@ -318,7 +321,7 @@ def test_of_several_metrics_the_values_stand_side_by_side() -> None:
 
 
 def test_a_margin_says_why_it_stays() -> None:
-    stays = only(ReferenceStays, Results(*REFERENCED["within the margin"]))
+    stays = only(ReferenceIsResult, Results(*REFERENCED["within the margin"]))
     assert (stays.lead.candidate.trial.number, stays.lead.gain) == (1, pytest.approx(0.02))
     assert stays.margin * stays.lead.standard_error == pytest.approx(0.02 * 2**0.5)
 
@@ -336,11 +339,11 @@ def test_they_stand_in_the_first_table_with_the_baseline() -> None:
 
 
 def test_beside_a_result_that_needs_no_search_what_leads_the_search_has_the_studys_metric_alone() -> None:
-    document = summary.summarise(Results(*REFERENCED["wins"]))
+    document = study_summary.summarise_study(Results(*REFERENCED["wins"]))
     document = replace(document, shown=["val/accuracy", "val/balanced_accuracy"])
     for arm in document.arms.values():
         arm.metrics["val/balanced_accuracy"] = arm.metrics["val/accuracy"]  # type: ignore[index]
-    shown = [line.split()[:2] for line in summary.summary_lines(document)]
+    shown = [line.split()[:2] for line in study_summary.summary_lines(document)]
     own, other = "val/accuracy", "val/balanced_accuracy"
     assert [line for line in shown if line[1] in (own, other)] == [
         ["baseline", own],
@@ -353,9 +356,11 @@ def test_beside_a_result_that_needs_no_search_what_leads_the_search_has_the_stud
 
 def test_the_result_that_needs_no_search_has_no_seed() -> None:
     results = Results(*REFERENCED["wins"])
-    seeds = printed_summary(results)["seeds"]
+    seeds = baseline_and_result_table(results)["seeds"]
     assert set(seeds) == {"0 / no seed"}
-    (best, *_) = [line for line in summary.summary_lines(summary.summarise(results)) if line.startswith("best ")]
+    (best, *_) = [
+        line for line in study_summary.summary_lines(study_summary.summarise_study(results)) if line.startswith("best ")
+    ]
     assert "(no seed)" in best
 
 
@@ -377,7 +382,7 @@ def test_one_that_failed_is_told_and_changes_nothing() -> None:
     found.apply(ReferenceFitted("logistic_regression", reason="no memory", time=90.0))
     assert conclusion_statements(Results(spec, found)) == before
     assert only(ReferenceNotFitted, Results(spec, found)) == ReferenceNotFitted("logistic_regression", "no memory")
-    lines = summary.summary_lines(summary.summarise(Results(spec, found)))
+    lines = study_summary.summary_lines(study_summary.summarise_study(Results(spec, found)))
     assert "  logistic_regression could not be fitted: no memory" in lines
 
 
@@ -394,7 +399,7 @@ def test_of_fresh_seeds_the_means_are_compared() -> None:
     found.apply(ReferenceFitted("logistic_regression", {"val/accuracy": 0.8}, 1.0, time=90.0))
     stays = Results(spec, found).reference_as_result
     assert isinstance(stays, FittedReference)
-    arm = only(ReferenceStays, Results(spec, found)).arm
+    arm = only(ReferenceIsResult, Results(spec, found)).arm
     assert (arm.trial_number, arm.metric_statistics("val/accuracy").mean) == (1, pytest.approx(0.7))
 
 
@@ -402,8 +407,8 @@ def test_where_nothing_keeps_the_limit_that_is_said_first_and_no_reference_is_pr
     """Gradient boosting is nearest to the limit, breaks it too, and is the worst by the study's metric."""
     results = Results(*REFERENCED["nothing keeps the limit"])
     assert results.references_above_best == []
-    first = lead_statements(results)["Result"][0]
-    assert isinstance(first, NoConfigurationKeepsLimits)
+    first = report_lead_statements(results)["Result"][0]
+    assert isinstance(first, NoConfigurationKeepsConstraints)
     assert str(first) == (
         "No configuration keeps val/accuracy >= 0.999; the nearest, trial 1, has 90.9%. What needs no search does not "
         "keep it, either."
@@ -411,7 +416,7 @@ def test_where_nothing_keeps_the_limit_that_is_said_first_and_no_reference_is_pr
     step = next_steps(results)[0]
     assert (step.kind, step.command) == ("loosen", None)
     assert "Loosen the limit (search.constraints)" in str(step.why)
-    lines = summary.summary_lines(summary.summarise(results))
+    lines = study_summary.summary_lines(study_summary.summarise_study(results))
     missed = "val/accuracy >= 0.999 by 0.09 (it has 90.9%)"
     assert f"the best misses {missed}; none of those that it was chosen from keeps it" in lines
 
@@ -421,14 +426,14 @@ def test_what_leads_the_search_is_named_where_it_misses_the_limit() -> None:
     results = Results(referenced_spec(CONSTRAINT), referenced({"majority": (0.3, 0.0)}, [(0.7, 0.2)]))
     missed = f"{ODDS} <= 0.1 by 0.1 (it has 0.200)"
     said_of = f"trial 1, which leads the search, misses {missed}; none of those that it was chosen from keeps it"
-    assert said_of in summary.summary_lines(summary.summarise(results))
-    assert not said(NoConfigurationKeepsLimits, results)
+    assert said_of in study_summary.summary_lines(study_summary.summarise_study(results))
+    assert not said(NoConfigurationKeepsConstraints, results)
 
 
 def test_of_several_limits_those_that_a_better_configuration_breaks_are_named() -> None:
     """The trial's gap is 0.2; the reference alone keeps both limits."""
     spec = referenced_spec(f"search.constraints=[{ODDS} <= 0.1, val/accuracy >= 0.2]")
-    stays = only(ReferenceStays, Results(spec, referenced({"majority": (0.3, 0.0)}, [(0.7, 0.2)])))
+    stays = only(ReferenceIsResult, Results(spec, referenced({"majority": (0.3, 0.0)}, [(0.7, 0.2)])))
     assert f"is better (70.0%), and misses {ODDS} <= 0.1." in str(stays)
 
 
@@ -439,7 +444,7 @@ def test_a_reference_that_was_fitted_finally_has_no_seed() -> None:
     found = over(Told("final", [0.8], seed=6, further={ERROR: 0.02}, tested={"test/accuracy": 0.7}))
     results = Results(spec, found)
     page = page_to_markdown(build_report_page(results, {"seeds"}))
-    lines = "\n".join(summary.summary_lines(summary.summarise(results)))
+    lines = "\n".join(study_summary.summary_lines(study_summary.summarise_study(results)))
     for text in (page.partition("## Settings")[0], page.partition("## What is not known")[2], lines):
         assert not re.findall("(?i)seed 6|1 seed|one seed|deviation over|the seeds|each ring", text), text
     assert "(no seed)" in lines

@@ -7,7 +7,7 @@ from told_studies import REFERENCED, referenced_spec, trained_twice
 from study.commands.final_training import final_training_spec
 from study.ranking import Results
 from study.ranking.json_documents import to_plain_value
-from study.ranking.summary import result_metric_values, summarise, summary_lines
+from study.ranking.study_summary import result_metric_values, summarise_study, summary_lines
 
 TOLD = record(
     Told("baseline", [0.1, 0.2, 0.6, 0.2]), Told("search", [0.1, 0.8, 0.6, 0.3], params={"method.alpha": 0.5})
@@ -16,7 +16,7 @@ BEST = quickstart("search.confirm={top: 0}", "search.epoch=best", "search.epoch_
 
 
 def test_values_are_those_of_the_chosen_epoch_and_the_last_stands_beside() -> None:
-    document = summarise(Results(BEST, TOLD))
+    document = summarise_study(Results(BEST, TOLD))
     best = to_plain_value(document)["best"]
     assert (best["trial"], best["epochs"], best["search_value"]) == (1, [3], pytest.approx(0.7))
     assert best["metrics"]["val/accuracy"] == {"mean": pytest.approx(0.7), "sd": None, "n": 1}
@@ -32,7 +32,7 @@ def test_values_are_those_of_the_chosen_epoch_and_the_last_stands_beside() -> No
 
 
 def test_where_the_last_epoch_counts_nothing_stands_beside() -> None:
-    document = summarise(Results(quickstart("search.confirm={top: 0}"), TOLD))
+    document = summarise_study(Results(quickstart("search.confirm={top: 0}"), TOLD))
     best = document.arms["best"]
     assert (best.epochs, best.beside, document.epoch) == ([4], {}, "at the last epoch")
     assert not [line for line in summary_lines(document) if "epoch" in line]
@@ -41,10 +41,12 @@ def test_where_the_last_epoch_counts_nothing_stands_beside() -> None:
 def test_the_values_of_an_ensemble_are_not_said_to_be_means_over_epochs() -> None:
     """It has those of its networks' weights; what was fitted once has one epoch, which nobody chose."""
     spec = final_training_spec(BEST, [0, 1])
-    (line,) = (one for one in summary_lines(summarise(Results(spec, trained_twice(0.62)))) if "values are those" in one)
+    (line,) = (
+        one for one in summary_lines(summarise_study(Results(spec, trained_twice(0.62)))) if "values are those" in one
+    )
     assert "ensemble epoch" not in line
     assert line.endswith("; those of the ensemble are of the weights at the end of these")
     stays = Results(referenced_spec("search.epoch=best"), REFERENCED["wins"][1])
-    (line,) = (one for one in summary_lines(summarise(stays)) if "values are those" in one)
+    (line,) = (one for one in summary_lines(summarise_study(stays)) if "values are those" in one)
     assert "best epoch 1" not in line
     assert "search epoch 1" in line

@@ -13,7 +13,7 @@ import typer
 from published_study import Course
 
 from study import published
-from study.analysis.statistics.cell_tables import MetricCell
+from study.analysis.statistics.parameter_tables import MetricCell
 from study.cli import run_commands
 from study.errors import UserError
 from study.home.folder import Home
@@ -22,12 +22,12 @@ from study.ranking import Results
 from study.reproduce import ALL_READINGS, ReproductionRequest, compare_requested_readings, run_readings
 from study.reproduce.reading_comparison import (
     ReadingComparison,
+    best_supported_reading_text,
+    cell_pairs_in_printed_order,
     compare_readings,
-    comparison_to_dict,
-    comparison_to_markdown,
     order_agreement_by_seed,
-    ordered_pairs,
-    supported_reading_text,
+    reading_comparison_to_dict,
+    reading_comparison_to_markdown,
 )
 from study.reproduce.reproduction import CellsByPlace, build_reproduction, list_cell_places
 from study.spec import StudySpec, load_study
@@ -83,10 +83,10 @@ def test_a_study_that_has_not_begun_has_no_order_and_the_text_says_so(home: Home
     assert comparison.leading_result is comparison.results[0]
     assert comparison.results[1].order_agreement_by_seed == {}
     assert not comparison.is_lead_clear
-    assert "Only once has been run" in supported_reading_text(comparison)
-    assert comparison_to_dict(comparison)["readings"][1]["order"] == {}
-    assert "alpha weighs" in comparison_to_markdown(comparison)
-    assert json.dumps(comparison_to_dict(comparison), allow_nan=False)
+    assert "Only once has been run" in best_supported_reading_text(comparison)
+    assert reading_comparison_to_dict(comparison)["readings"][1]["order"] == {}
+    assert "alpha weighs" in reading_comparison_to_markdown(comparison)
+    assert json.dumps(reading_comparison_to_dict(comparison), allow_nan=False)
 
 
 def test_a_cell_that_still_runs_is_left_out_and_takes_no_seed_from_the_others(home: Home, begin: Begin) -> None:
@@ -104,7 +104,7 @@ def test_a_cell_that_still_runs_is_left_out_and_takes_no_seed_from_the_others(ho
 def test_of_a_table_of_which_nothing_has_run_no_reading_leads(home: Home) -> None:
     comparison = compare_requested_readings(home, TABLE, ReproductionRequest(), ALL_READINGS)
     assert comparison.leading_result is None
-    assert comparison_to_dict(comparison)["leading"] is None
+    assert reading_comparison_to_dict(comparison)["leading"] is None
 
 
 def test_studies_of_readings_are_over_when_they_are_complete(home: Home, begin: Begin) -> None:
@@ -179,11 +179,15 @@ def test_the_reading_that_follows_the_print_is_found() -> None:
 def test_only_pairs_that_the_print_tells_apart_and_all_readings_have_are_compared() -> None:
     table = published.load_published_table(TABLE)
     whole = drawn(np.random.default_rng(0), 1.0)
-    pairs = ordered_pairs(table, "row", [whole], SEEDS)
+    pairs = cell_pairs_in_printed_order(table, "row", [whole], SEEDS)
     assert all(more[0] == less[0] for more, less in pairs)
     assert all((table.printed_cell(*more).value or 0) > (table.printed_cell(*less).value or 0) for more, less in pairs)
     without: dict[Any, MetricCell] = {place: cell for place, cell in whole.items() if place[0] != "0.999"}
-    assert {more[0] for more, _ in ordered_pairs(table, "row", [whole, without], SEEDS)} == {"0.997", "0.995", "0.99"}
+    assert {more[0] for more, _ in cell_pairs_in_printed_order(table, "row", [whole, without], SEEDS)} == {
+        "0.997",
+        "0.995",
+        "0.99",
+    }
     assert order_agreement_by_seed(whole, pairs, SEEDS)[0] > 0.5
     assert (
         order_agreement_by_seed(whole, [(less, more) for more, less in pairs], SEEDS)[0]
@@ -196,7 +200,7 @@ def test_a_reading_that_failed_is_the_exit_status_though_the_last_is_complete(mo
     ends = [SimpleNamespace(record=SimpleNamespace(state=state), untracked=False) for state in ("failed", "complete")]
     monkeypatch.setattr("study.reproduce.run_readings", lambda *_: iter(ends))
     monkeypatch.setattr("study.reproduce.compare_requested_readings", lambda *_: None)
-    monkeypatch.setattr("study.reproduce.reading_comparison.comparison_to_markdown", lambda _: "")
+    monkeypatch.setattr("study.reproduce.reading_comparison.reading_comparison_to_markdown", lambda _: "")
     with pytest.raises(typer.Exit) as status:
         run_commands.reproduce("a_table", readings="all", quiet=True)
     assert status.value.exit_code == 1

@@ -9,11 +9,11 @@ import pytest
 from published_study import Course
 
 from study import published
-from study.analysis.statistics.cell_tables import MetricCell
+from study.analysis.statistics.parameter_tables import MetricCell
 from study.home.folder import Home
 from study.published import Claim
-from study.reproduce import reproduction_to_dict, reproduction_to_markdown, write_reproduction_of_study
-from study.reproduce.reproduction import Reproduction, judge_claim, paper_entry
+from study.reproduce import build_and_write_reproduction, reproduction_to_dict, reproduction_to_markdown
+from study.reproduce.reproduction import Reproduction, judge_claim, printed_paper_entry
 
 Begin = Callable[..., Course]
 
@@ -35,7 +35,7 @@ def partly(begin: Begin, state: str = "interrupted") -> Reproduction:
     study.trial(at(0.999, 1.0, 0.01), 0, [], state="failed")
     study.trial(at(0.999, 1.0, 0.1), 0, [0.5], state=None)
     study.trial(at(0.997, 0.5, 0.01), 0, [0.85, 0.86])
-    return write_reproduction_of_study(study.close(state), "fairkl-table12")
+    return build_and_write_reproduction(study.close(state), "fairkl-table12")
 
 
 def line(reproduction: Reproduction, row: str, who: str) -> list[str]:
@@ -66,7 +66,7 @@ def test_a_row_of_which_the_paper_prints_nothing_is_ours(begin: Begin) -> None:
     """As in a sweep of our own, which has the form of a table."""
     study = begin("fairkl-epsilon", "search.replicates=2", "train.epochs=2", profile="cpu")
     study.trial({"method.epsilon": 0.25, "method.name": "eps_sup_info_nce"}, 0, [0.3, 0.4])
-    reproduction = write_reproduction_of_study(study.close("interrupted"), "fairkl-epsilon")
+    reproduction = build_and_write_reproduction(study.close("interrupted"), "fairkl-epsilon")
     assert [who for _, who in reproduction.last_epoch_grid.rows] == ["ours", "paper (not run)"]
 
 
@@ -77,7 +77,7 @@ def test_a_cell_of_which_the_paper_prints_nothing_has_no_verdict(begin: Begin) -
         study.trial(
             {"method.kernel": "linear"}, seed, [0.3], further={"test/lbfgs_accuracy": 0.8, "test/condition_mse": 0.01}
         )
-    reproduction = write_reproduction_of_study(study.close("interrupted"), "cclk-table5")
+    reproduction = build_and_write_reproduction(study.close("interrupted"), "cclk-table5")
     assert line(reproduction, "Linear", "ours")[0] == "80.0 ± 0.0 (2)"
     assert line(reproduction, "Linear", "verdict") == ["", "", ""]
 
@@ -85,7 +85,7 @@ def test_a_cell_of_which_the_paper_prints_nothing_has_no_verdict(begin: Begin) -
 def test_a_protocol_of_our_own_is_not_called_the_papers(begin: Begin) -> None:
     study = begin("fscl-digits", "search.replicates=2", "train.epochs=2")
     study.trial({"data.rho": 0.8, "method.name": "FSCL"}, 0, [0.3, 0.4])
-    notes = " ".join(write_reproduction_of_study(study.close("interrupted"), "fscl-digits").last_epoch_grid.notes)
+    notes = " ".join(build_and_write_reproduction(study.close("interrupted"), "fscl-digits").last_epoch_grid.notes)
     assert "Against a protocol of our own: search.replicates 2 instead of 5; train.epochs 2 instead of 15." in notes
 
 
@@ -141,7 +141,7 @@ def test_json_has_every_cell(begin: Begin) -> None:
 
 
 def test_a_study_of_which_nothing_ran_is_the_papers_table(begin: Begin) -> None:
-    reproduction = write_reproduction_of_study(begin("fairkl-table12").close("interrupted"), "fairkl-table12")
+    reproduction = build_and_write_reproduction(begin("fairkl-table12").close("interrupted"), "fairkl-table12")
     assert set(reproduction.missing_reasons.values()) == {"not yet"}
     assert reproduction.best_epoch_grid is None
     assert [who for _, who in reproduction.last_epoch_grid.rows] == ["paper (not yet)"] * 4
@@ -151,7 +151,7 @@ def test_a_study_of_which_nothing_ran_is_the_papers_table(begin: Begin) -> None:
 def test_what_the_project_does_not_have_is_the_papers_alone(begin: Begin) -> None:
     study = begin("fairkl-table3", profile="cpu")
     study.trial({"data.rho": 0.99, "method.name": "CE"}, 0, [0.1] * 5 + [0.4])
-    reproduction = write_reproduction_of_study(study.close("interrupted"), "fairkl-table3")
+    reproduction = build_and_write_reproduction(study.close("interrupted"), "fairkl-table3")
     assert ("LNL", "paper (published only)") in reproduction.last_epoch_grid.rows
     assert reproduction.last_epoch_cells["CE", "0.99"].values == (0.4,)
     assert reproduction.missing_reasons["CE", "0.999"] == "not run"
@@ -159,7 +159,7 @@ def test_what_the_project_does_not_have_is_the_papers_alone(begin: Begin) -> Non
 
 
 def test_data_that_a_user_must_bring_are_a_reason_of_their_own(begin: Begin) -> None:
-    reproduction = write_reproduction_of_study(
+    reproduction = build_and_write_reproduction(
         begin("fairkl-table8", profile="cpu").close("interrupted"), "fairkl-table8"
     )
     assert reproduction.missing_reasons["ImageNet-100", "CE"] == "data to bring"
@@ -170,11 +170,11 @@ def test_data_that_a_user_must_bring_are_a_reason_of_their_own(begin: Begin) -> 
 def test_a_printed_spread_of_unknown_count_stands_behind_the_number() -> None:
     """The mean squared error of colours is in the printed unit, 0 to 255 squared."""
     table = published.load_published_table("cclk-table3")
-    entry = paper_entry(table, ("InfoNCE", "MSE"))
+    entry = printed_paper_entry(table, ("InfoNCE", "MSE"))
     assert entry.statistics is not None
     assert entry.statistics.mean == pytest.approx(48.8)
     assert (entry.statistics.standard_deviation, entry.remark) == (None, "± 4.5")
-    known = paper_entry(published.load_published_table("fairkl-table12"), (ROW, GOOD)).statistics
+    known = printed_paper_entry(published.load_published_table("fairkl-table12"), (ROW, GOOD)).statistics
     assert known is not None
     assert (known.standard_deviation, known.count) == (pytest.approx(0.0143), 3)
 
@@ -188,7 +188,7 @@ def test_numbers_of_another_quantity_get_no_verdict_and_the_table_says_why(begin
             params["train.augmentation"] = "corrupt_columns"
             further = {"test/lbfgs_accuracy": 0.6, "test/lbfgs_accuracy_parity": gap}
             study.trial(params, 0, [0.6, 0.6], further=further)
-    reproduction = write_reproduction_of_study(study.close("interrupted"), "wcl-table3")
+    reproduction = build_and_write_reproduction(study.close("interrupted"), "wcl-table3")
     assert line(reproduction, "WCL (E_d)", "ours")[3] == "1.0 ± 0.1 (2)"
     assert line(reproduction, "WCL (E_d)", "verdict")[3] == "no verdict"
     assert line(reproduction, "WCL (E_d)", "verdict")[2] != "no verdict"

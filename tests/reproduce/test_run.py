@@ -13,7 +13,7 @@ from study.home.folder import Home
 from study.home.record import StudyRecord
 from study.reproduce import (
     ReproductionRequest,
-    current_table,
+    current_reproduction,
     reproduction_to_dict,
     reproduction_to_markdown,
     run_reproduction,
@@ -64,7 +64,7 @@ def test_a_table_of_which_nothing_has_begun_is_the_papers(
     """Also where its data are not there."""
     monkeypatch.setenv("STUDY_DATA", str(home.path))
     monkeypatch.setenv("HOME", str(home.path))
-    reproduction = current_table(home, table, ReproductionRequest())
+    reproduction = current_reproduction(home, table, ReproductionRequest())
     assert all(cell["last_epoch"] is None and cell["missing"] for cell in reproduction_to_dict(reproduction)["cells"])
     of = published.load_published_table(table)
     assert (of.no_study or "no trial has run yet") in " ".join(reproduction.last_epoch_grid.notes)
@@ -75,14 +75,14 @@ def test_a_table_of_which_nothing_can_be_run_is_refused_with_why_and_its_numbers
     with pytest.raises(UserError, match=r"dcl-table2: .* neither text data nor .*study reproduce dcl-table2 --report"):
         run_reproduction(home, "dcl-table2", ReproductionRequest(), unseen)
     assert home.list_studies() == []
-    shown = current_table(home, "dcl-table2", ReproductionRequest())
+    shown = current_reproduction(home, "dcl-table2", ReproductionRequest())
     assert "| Biased (QT) | paper (published only) | **76.8** | 81.3 |" in reproduction_to_markdown(shown)
     assert {cell["missing"] for cell in reproduction_to_dict(shown)["cells"]} == {"published only"}
 
 
 def test_a_study_that_is_named_must_be_there(home: Home) -> None:
     with pytest.raises(UserError, match="mine"):
-        current_table(home, TABLE, ReproductionRequest(name="mine"))
+        current_reproduction(home, TABLE, ReproductionRequest(name="mine"))
 
 
 def test_a_file_that_a_user_must_bring_is_named_with_where_to_get_it(

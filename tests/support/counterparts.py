@@ -13,8 +13,7 @@ from torch.nn.functional import normalize
 from study.losses.bias_con import bias_con, soft_con
 from study.losses.cclk import fair_cclk, hard_negative_cclk, weakly_supervised_cclk
 from study.losses.cross_entropy import bias_balanced_cross_entropy, generalized_cross_entropy
-from study.losses.debiased import debiased_info_nce, hard_negative_info_nce
-from study.losses.difficulty import biased_triplet, difficulty_weighted_info_nce
+from study.losses.debiased_info_nce import debiased_info_nce, hard_negative_info_nce
 from study.losses.end import end
 from study.losses.eps_sup_info_nce import eps_sup_info_nce
 from study.losses.fair_kl import fair_kl
@@ -22,6 +21,7 @@ from study.losses.fair_sup_con import fair_sup_con
 from study.losses.info_nce import eps_info_nce, info_nce
 from study.losses.pairs import gram_matrix
 from study.losses.sup_con import eps_sup_con, sup_con, sup_con_in
+from study.losses.wcl_losses import biased_triplet, difficulty_weighted_info_nce
 
 
 @cache

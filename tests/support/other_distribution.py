@@ -74,11 +74,11 @@ METHOD = '''"""A loss of our own, with all that a contrastive loss can have adde
 from torch import Tensor
 
 from study.losses.loss_catalogue import loss
-from study.losses.ranges import Temperature
+from study.losses.hyperparameter_types import Temperature
 from study.losses.pairs import cosine_matrix, log_sum_exp
-from study.methods.contrastive import build, keys, needs
+from study.methods.contrastive import build, knobs, needs
 
-__all__ = ["NAMES", "build", "keys", "needs"]
+__all__ = ["NAMES", "build", "knobs", "needs"]
 
 NAMES = ["spread"]
 

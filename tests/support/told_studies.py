@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 from helpers import Told, quickstart, record
 
 from study.analysis.report.caveats import CouldNotReadTestSplit, caveat_statements
-from study.analysis.report.conclusions import InputTellsClass, SuspiciousResult
-from study.analysis.report.result_sentences import lead_statements
-from study.analysis.statistics.next_step import SamplesDoNotDecide, TrialFailed, next_steps
+from study.analysis.report.conclusions import InputRevealsClass, SuspiciousResult
+from study.analysis.report.report_lead import report_lead_statements
+from study.analysis.statistics.next_step import TrialFailed, UndecidedBySamples, next_steps
 from study.commands.final_training import final_training_spec
 from study.home.events import EnsembleMeasured, GroupSampleCounts, ReferenceFitted
 from study.home.record import StudyRecord
@@ -27,7 +27,7 @@ Values = tuple[float, float]
 
 def statements(results: Results) -> Iterator[Statement]:
     """All that is said of a study in the lead, in what is not known and in its next steps."""
-    for said in lead_statements(results).values():
+    for said in report_lead_statements(results).values():
         yield from said
     yield from caveat_statements(results)
     yield from (step.why for step in next_steps(results))
@@ -484,12 +484,12 @@ def by_hand() -> list[Statement]:
     """Statements that rest on a user's files or on folds, and of a study that failed."""
     side = Results(ALONE, over(Told("search", [0.995]))).baseline_and_best_arms[1]
     assert side is not None
-    telling = InputTellsClass("column 'copy' alone tells the class: right in 98.0%")
+    telling = InputRevealsClass("column 'copy' alone tells the class: right in 98.0%")
     doubted = (SuspiciousResult("val/accuracy", side, inputs) for inputs in (1, 0, None))
     return [
         telling,
         *doubted,
         CouldNotReadTestSplit([3], "no memory"),
-        SamplesDoNotDecide(side, side),
+        UndecidedBySamples(side, side),
         TrialFailed("boom", 0, "BUG: RuntimeError: my own bug"),
     ]

@@ -16,7 +16,12 @@ from study.home.folder import Home, StudyFolder
 from study.home.ledger import read_entries
 from study.home.record import StudyRecord, TrialRecord
 from study.ranking import Results
-from study.ranking.ablation_steps import Ablation, is_ablation_measured, requested_ablation, trials_by_configuration
+from study.ranking.ablation_steps import (
+    Ablation,
+    ablation_trials_by_configuration,
+    is_ablation_measured,
+    requested_ablation,
+)
 from study.spec import StudySpec
 
 STEADY = "search.early_stopping={}"
@@ -86,7 +91,7 @@ def test_a_step_alone_moves_its_knob_and_no_other(study: tuple[StudyFolder, Stud
     record = ablated(folder, spec)
     ablation = asked_for(record)
     start, end = ablation.baseline_trial.params, ablation.best_configuration_trial.params
-    for moved, by_seed in trials_by_configuration(Results(spec, record), ablation).items():
+    for moved, by_seed in ablation_trials_by_configuration(Results(spec, record), ablation).items():
         keys = {key for place in moved for key in ablation.steps[place]}
         for trial in by_seed.values():
             assert trial.params == {key: (end if key in keys else start)[key] for key in start}
@@ -111,7 +116,7 @@ def test_trials_of_the_only_confirmed_configuration_and_the_baseline_count(tmp_p
     assert len(list(record.trials_of_stages("ablation"))) == (8 - 2) * 2
     assert all(trial.repeated_trial is None for trial in record.trials_of_stages("ablation"))
     assert {
-        trial.stage for trial in trials_by_configuration(Results(spec, record), ablation)[frozenset()].values()
+        trial.stage for trial in ablation_trials_by_configuration(Results(spec, record), ablation)[frozenset()].values()
     } == {"confirm"}
     more = ablated(folder, spec, AblationRequest(seeds=4))
     assert Counter(trial.seed for trial in more.trials_of_stages("ablation")) == {1: 6, 2: 6, 3: 8, 4: 8}

@@ -11,7 +11,7 @@ from optuna.trial import TrialState
 from study.home.ledger import read_entries
 from study.home.record import StudyRecord, TrialRecord
 from study.ranking import Results
-from study.ranking.epochs import scores_by_epoch
+from study.ranking.chosen_epoch import iter_scores_if_ended
 from study.sweep.agenda import TrialJob
 from study.sweep.early_stopping import EarlyStopping
 from study.sweep.failures import TrialFailure
@@ -110,4 +110,4 @@ def test_a_trial_is_complete_whose_best_epoch_has_a_number(tmp_path: Path) -> No
     candidate = Results(spec, course.record).best
     assert candidate is not None
     assert candidate.search_value == 0.5
-    assert len(list(scores_by_epoch(spec.objective, candidate.trial.reports))) == 6
+    assert len(list(iter_scores_if_ended(spec.objective, candidate.trial.reports))) == 6

@@ -16,7 +16,7 @@ from study.data.dataset import Dataset, Facts, FoldAssignment, Split
 from study.home import events
 from study.home.record import StudyRecord
 from study.ranking import Results
-from study.ranking.difference import Arm
+from study.ranking.arms import Arm
 from study.sweep.joined_folds import BOOTSTRAP_SPREAD, FoldJoiner, FoldPredictions
 from study.training import metrics
 

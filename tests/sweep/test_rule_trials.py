@@ -50,7 +50,7 @@ def ranks(record: StudyRecord, spec: StudySpec) -> list[tuple[int, SeedStatistic
 
 def test_each_pick_runs_once_on_every_fresh_seed_and_is_tested(course: Course) -> None:
     record, spec = course.record, course.spec
-    picks = {trial.number for trial in Results(spec, record).picked_trials}
+    picks = {trial.number for trial in Results(spec, record).rule_picked_trials}
     confirmed = {trial.number for trial in Results(spec, record).confirmation.trials_to_confirm()}
     assert len(picks - confirmed) == 2
     assert fresh_seeds(record) == {(number, seed): 1 for number in picks | confirmed for seed in (1, 2)}
@@ -85,7 +85,7 @@ def test_cut_at_every_third_line_after_the_search_it_ends_as_if_never_cut(course
 def test_several_at_once_run_the_same_trials(course: Course, tmp_path: Path) -> None:
     record = play(tmp_path / "ledger.jsonl", spec_of(ASKED, STEADY, "search.sampler=random"), slots=4).record
     assert set(fresh_seeds(record).values()) == {1}
-    assert {trial.number for trial in Results(course.spec, record).picked_trials} <= {
+    assert {trial.number for trial in Results(course.spec, record).rule_picked_trials} <= {
         number for number, _ in fresh_seeds(record)
     }
 
@@ -94,7 +94,7 @@ def test_without_confirmation_there_are_the_picks_alone(tmp_path: Path) -> None:
     spec = spec_of("search.confirm={top: 0, seeds: 2, rules: true}", STEADY)
     record = play(tmp_path / "ledger.jsonl", spec).record
     assert not list(record.trials_of_stages("confirm"))
-    picks = {trial.number for trial in Results(spec, record).picked_trials}
+    picks = {trial.number for trial in Results(spec, record).rule_picked_trials}
     assert fresh_seeds(record) == {(number, seed): 1 for number in picks for seed in (1, 2)}
     assert all(trial.test_metrics for trial in record.trials_of_stages("rule"))
 
@@ -129,15 +129,15 @@ def test_once_asked_for_the_picks_follow_the_study(tmp_path: Path) -> None:
     play(folder.ledger_file, spec)
     extend_study.add_fresh_seeds(folder, spec, 1, 3)
     more = play(folder.ledger_file, spec).record
-    assert {(trial.number, seed) for trial in Results(spec, more).picked_trials for seed in (1, 2, 3)} <= set(
+    assert {(trial.number, seed) for trial in Results(spec, more).rule_picked_trials for seed in (1, 2, 3)} <= set(
         fresh_seeds(more)
     )
     extend_study.add_trials(folder, spec, "+6")
     longer = play(folder.ledger_file, spec).record
-    assert {(trial.number, seed) for trial in Results(spec, longer).picked_trials for seed in (1, 2, 3)} <= set(
+    assert {(trial.number, seed) for trial in Results(spec, longer).rule_picked_trials for seed in (1, 2, 3)} <= set(
         fresh_seeds(longer)
     )
     last = max(trial.number for trial in longer.trials_of_stages("search"))
-    assert last in {trial.number for trial in Results(spec, longer).picked_trials} - {
-        trial.number for trial in Results(spec, more).picked_trials
+    assert last in {trial.number for trial in Results(spec, longer).rule_picked_trials} - {
+        trial.number for trial in Results(spec, more).rule_picked_trials
     }

@@ -223,17 +223,19 @@ def test_best_and_baseline_are_a_row_each_with_the_metrics_of_a_trial() -> None:
     ]
     by_key = brought(spec, *trials)
     expected = {"val/log_loss": 0.3, "val/accuracy": 0.9}
-    best, baseline = by_key["result best"], by_key["result baseline"]
+    best, baseline = by_key["result best 1"], by_key["result baseline 0"]
     assert (best.name, values_of(best)) == ("best: trial 1", expected)
     assert (baseline.name, values_of(baseline)) == ("baseline", {"val/log_loss": 0.7, "val/accuracy": 0.4})
     assert expected.items() <= values_of(by_key[STUDY_RUN_KEY]).items()
-    for key in ("result best", "result baseline"):
+    for key in ("result best 1", "result baseline 0"):
         run = by_key[key]
         assert (run.parent, run.status, run.tags["study.result"]) == (STUDY_RUN_KEY, "FINISHED", "true")
         assert _run_key_of_tags(run.tags) == key, "it is found again by its tags"
         assert {point.step for point in run.metric_values} == {0}, "MLflow draws a bar"
     assert "study.result" not in by_key[STUDY_RUN_KEY].tags
     assert "method.alpha = 1" in best.tags["mlflow.note.content"].replace("\\", "")
+    assert best.params == {key: value for key, value in by_key["1"].params.items() if key != "train.seed"}
+    assert (best.start_ms, best.end_ms) == (8_000, 10_000), "it lasts as its trial does"
 
 
 def test_a_trial_that_a_reference_replaces_as_the_result_is_no_row_as_the_best_any_more() -> None:
@@ -241,10 +243,36 @@ def test_a_trial_that_a_reference_replaces_as_the_result_is_no_row_as_the_best_a
     more.append(("reference", {"name": "logistic_regression", "metrics": {"val/accuracy": 0.8}, "seconds": 2.0}))
     trials = (Told("baseline", [0.5], params=PARAMS), Told("search", [0.7], params=PARAMS))
     by_key = brought(quickstart("search.references=true", "search.confirm.top=0"), *trials, more=more)
-    assert "study.result" in by_key["result best"].removed_tags
-    search = by_key["result search"]
+    assert "study.result" in by_key["result best 1"].removed_tags
+    search = by_key["result search 1"]
     assert (search.name, values_of(search)["val/accuracy"]) == ("search: trial 1", 0.7)
     assert values_of(by_key[STUDY_RUN_KEY])["val/accuracy"] == 0.8
+
+
+def test_another_best_is_another_row_as_parameters_stay() -> None:
+    first = (Told("baseline", [0.5], params=PARAMS), Told("search", [0.7], params=PARAMS))
+    better = Told("search", [0.9], params=PARAMS | {"method.alpha": 2.0})
+    n_first = sum(1 for _ in told_events(*first))
+    more: list[tuple[str, dict[str, Any]]] = [("closed", {"state": "complete"}), ("opened", {"owner": "ada"})]
+    more += list(told_events(*first, better))[n_first:]
+    by_key = brought(quickstart("search.confirm.top=0"), *first, more=more)
+    assert "study.result" in by_key["result best 1"].removed_tags
+    best = by_key["result best 2"]
+    assert (best.tags["study.result"], float(best.params["method.alpha"])) == ("true", 2.0)
+
+
+def test_each_of_the_front_is_a_row() -> None:
+    trials = [
+        Told("search", [value], params=PARAMS, further={"val/equalized_odds": gap})
+        for value, gap in ((0.9, 0.5), (0.8, 0.1), (0.7, 0.3))
+    ]
+    metrics = "search.metric=[val/accuracy, val/equalized_odds]"
+    by_key = brought(quickstart(metrics, "search.early_stopping={name: none}", "search.confirm={top: 0}"), *trials)
+    rows = {run.name: values_of(run) for key, run in by_key.items() if key.startswith("result ")}
+    assert rows == {
+        "best: trial 0": {"val/accuracy": 0.9, "val/equalized_odds": 0.5},
+        "front: trial 1": {"val/accuracy": 0.8, "val/equalized_odds": 0.1},
+    }
 
 
 def test_a_final_training_and_its_ensemble_are_a_row_each_under_the_studys_name() -> None:

@@ -14,14 +14,14 @@ from safetensors.torch import load_file, save_file
 
 from study import data, files
 from study.analysis.report.conclusions import conclusion_statements
-from study.analysis.tables.report_tables import printed_first_table
+from study.analysis.tables.report_tables import summary_table
 from study.commands.final_training import final_training_spec
 from study.errors import UserError
 from study.home.events import EnsembleMeasured
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
 from study.ranking import Results, statistics_by_metric
-from study.ranking.final_model import best_seed_trial, trials_of_model
+from study.ranking.final_model import final_model_trials, trial_of_best_seed
 from study.sweep.ensemble_metrics import measure_ensemble
 from study.trained import ModelDescription, TrainedClassifier
 from study.trained.evaluate import evaluate_model
@@ -80,12 +80,12 @@ def test_evaluating_it_again_gives_what_the_training_measured(folder: StudyFolde
 
 def test_the_model_of_a_final_training_is_what_validates_best(folder: StudyFolder) -> None:
     results, model = Results.load(folder), find_model(folder, Results.load(folder))
-    values = {trial.number: trial.last_metric("val/accuracy") for trial in results.final_trials}
+    values = {trial.number: trial.last_metric("val/accuracy") for trial in results.final_training_trials}
     ensemble_value = measured(folder)["val/accuracy"]
     assert model is not None
     assert ensemble_value is not None
     is_ensemble = all(ensemble_value > value for value in values.values() if value is not None)
-    best = best_seed_trial(results.spec, results.final_trials).number
+    best = trial_of_best_seed(results.spec, results.final_training_trials).number
     assert model.description == (folder.ensemble_file if is_ensemble else folder.description_file(best))
     assert len(model.weights) == (2 if is_ensemble else 1)
     card = folder.card_file.read_text()
@@ -107,14 +107,14 @@ def test_the_ensemble_is_the_model_only_if_it_is_better_than_each_seed(
 ) -> None:
     told = record(Told("final", [0.6]), Told("final", [0.7], seed=1))
     told.apply(EnsembleMeasured((0, 1), metrics, time=99.0))
-    assert [trial.number for trial in trials_of_model(Results(quickstart(), told))] == chosen
+    assert [trial.number for trial in final_model_trials(Results(quickstart(), told))] == chosen
 
 
 def test_without_validation_the_ensemble_is_the_model() -> None:
     told = record(*(Told("final", [None], seed=seed, tested={"test/accuracy": 0.5}) for seed in (0, 1)))
-    assert [trial.number for trial in trials_of_model(Results(quickstart(), told))] == [0]
+    assert [trial.number for trial in final_model_trials(Results(quickstart(), told))] == [0]
     told.apply(EnsembleMeasured((0, 1), {"test/accuracy": 0.4}, time=99.0))
-    assert [trial.number for trial in trials_of_model(Results(quickstart(), told))] == [0, 1]
+    assert [trial.number for trial in final_model_trials(Results(quickstart(), told))] == [0, 1]
 
 
 @pytest.mark.parametrize("how", ["train+val", "folds"])
@@ -125,19 +125,19 @@ def test_without_any_sample_left_the_ensemble_is_the_model_and_all_say_so(tmp_pa
         Home(tmp_path / "home"), people(tmp_path / "people.csv"), "data.test_share=0", *folds, with_val=True
     )
     results = Results.load(place)
-    assert [trial.number for trial in trials_of_model(results)] == [0, 1]
+    assert [trial.number for trial in final_model_trials(results)] == [0, 1]
     assert (model := find_model(place, results)) is not None
     assert model.description == place.ensemble_file
     said = "its log loss is at most the mean of theirs"
     assert said in place.card_file.read_text()
     assert any(said in str(told) for told in conclusion_statements(results))
-    assert "ensemble" not in printed_first_table(results), "nothing of it was measured"
+    assert "ensemble" not in summary_table(results), "nothing of it was measured"
 
 
 def test_a_training_judged_by_inferred_groups_measures_its_ensemble_by_them(tmp_path: Path) -> None:
     changes = "train.inferred_groups=gce", "train.bias_model_epochs=1", "search.metric=val/inferred_unbiased_accuracy"
     place = train_table(Home(tmp_path / "home"), people(tmp_path / "people.csv"), *changes)
-    of_seed, joined = Results.load(place).final_trials[0], measured(place)
+    of_seed, joined = Results.load(place).final_training_trials[0], measured(place)
     assert {name for name in of_seed.reports[-1] if "inferred" in name} <= joined.keys()
     assert {name for name in of_seed.test_metrics if "inferred" in name} <= joined.keys()
 
@@ -145,13 +145,13 @@ def test_a_training_judged_by_inferred_groups_measures_its_ensemble_by_them(tmp_
 def test_methods_that_decide_by_the_bias_too_make_none(tmp_path: Path) -> None:
     changes = "method={name: equalized_odds_postprocessing}", "data.test_share=0"
     place = train_table(Home(tmp_path / "home"), people(tmp_path / "people.csv"), *changes, with_val=True)
-    assert [trial.number for trial in trials_of_model(Results.load(place))] == [0]
+    assert [trial.number for trial in final_model_trials(Results.load(place))] == [0]
 
 
 def test_the_card_of_an_ensemble_has_its_metrics(folder: StudyFolder) -> None:
     results = Results.load(folder)
     dataset = data.load(folder.load_spec().data_sections[0])
-    model = described_model(results, results.final_trials)
+    model = described_model(results, results.final_training_trials)
     card = model_card(results, model, dataset, "digits")
     assert "on seeds 3, 4. The model is the ensemble of their 2 networks" in card
     value = measured(folder)["test/accuracy"]
@@ -163,11 +163,14 @@ def test_without_validation_its_card_says_what_holds_of_any_ensemble(folder: Stu
     results, dataset = Results.load(folder), data.load(folder.load_spec().data_sections[0])
     base = {**results.spec.base, "train": {**results.spec.base["train"], "with_val": True}}
     results = Results(replace(results.spec, base=base), results.record)
-    card = model_card(results, described_model(results, results.final_trials), dataset, "digits")
+    card = model_card(results, described_model(results, results.final_training_trials), dataset, "digits")
     assert "no worse" not in card, "its accuracy may be"
     assert "its log loss is at most the mean of theirs" in card
     for name in ("val/log_loss", "test/log_loss"):
-        joined, losses = measured(folder)[name], statistics_by_metric(results.spec.objective, results.final_trials)
+        joined, losses = (
+            measured(folder)[name],
+            statistics_by_metric(results.spec.objective, results.final_training_trials),
+        )
         assert joined is not None
         assert joined <= losses[name].mean
 

@@ -12,19 +12,19 @@ from helpers import Told, quickstart, record
 from helpers import events as told_events
 
 from study import data
-from study.analysis.report import result_sentences
-from study.analysis.report.page import page_to_html, page_to_markdown
-from study.analysis.report.sections import build_report_page
+from study.analysis.report import report_lead
+from study.analysis.report.page_formats import page_to_html, page_to_markdown
+from study.analysis.report.report_page import build_report_page
 from study.analysis.report.write_report import write_report
-from study.analysis.statistics.compare_studies import compare_studies, printed_comparison
-from study.analysis.statistics.frame import trials_frame
+from study.analysis.statistics.compare_studies import compare_studies, comparison_table
+from study.analysis.statistics.trials_frame import trials_frame
 from study.commands.final_training import final_training_spec
 from study.data import Dataset, Split
 from study.data.cells import group_sizes
 from study.home.events import GroupSampleCounts
 from study.home.record import StudyRecord, finite_metrics
-from study.metrics.worst_group_statement import find_worst_group
-from study.ranking import Results, summary
+from study.metrics.worst_group import find_worst_group
+from study.ranking import Results, study_summary
 from study.ranking.json_documents import to_plain_value
 from study.spec import StudySpec
 from study.tracking.runs_from_events import EventTranslator
@@ -82,11 +82,11 @@ def all_that_is_told(spec: StudySpec, told: StudyRecord) -> None:
     page_to_markdown(page)
     page_to_html(page, {})
     trials_frame(Results(spec, told))
-    document = summary.summarise(Results(spec, told))
-    json.dumps(to_plain_value([document, result_sentences.lead_numbers(Results(spec, told))]), allow_nan=False)
-    summary.summary_lines(document)
-    result_sentences.lead_lines(result_sentences.lead_numbers(Results(spec, told)))
-    printed_comparison(compare_studies([Results(spec, told), Results(replace(spec, name="other"), told)]))
+    document = study_summary.summarise_study(Results(spec, told))
+    json.dumps(to_plain_value([document, report_lead.build_report_lead(Results(spec, told))]), allow_nan=False)
+    study_summary.summary_lines(document)
+    report_lead.report_lead_lines(report_lead.build_report_lead(Results(spec, told)))
+    comparison_table(compare_studies([Results(spec, told), Results(replace(spec, name="other"), told)]))
 
 
 def in_mlflow(spec: StudySpec, trials: Sequence[Told]) -> None:

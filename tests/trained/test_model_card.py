@@ -12,7 +12,7 @@ from study.data import Dataset, Split
 from study.home.events import SessionOpened
 from study.home.folder import StudyFolder
 from study.ranking import Results
-from study.ranking.final_model import best_seed_trial
+from study.ranking.final_model import trial_of_best_seed
 from study.trained.model_card import described_model, model_card
 
 ORIGIN = {"study": "search", "trial": 7, "trials": 25, "chosen_by": "val/accuracy; one seed", "test_readings": 6}
@@ -45,7 +45,7 @@ def text(*trials: Told, of: Dataset | None = None, changed: str | None = None) -
     found = record(*trials)
     about = "birds: from the shore.\n\nMore."
     results = Results(spec, found)
-    model = described_model(results, [best_seed_trial(spec, list(found.trials.values()))])
+    model = described_model(results, [trial_of_best_seed(spec, list(found.trials.values()))])
     return model_card(results, model, of or dataset(), about)
 
 
@@ -144,7 +144,7 @@ def test_it_says_what_the_search_gained_and_how_sure_that_is() -> None:
     gains = {"val/accuracy": gain, "test/accuracy": {"difference": 0.1, "interval": None, "paired": False, "among": 1}}
     spec = replace(final_training_spec(quickstart(), [1, 2], "birds"), origin=ORIGIN | {"gain": gains})
     found = record(final(0.8, 1), final(0.7, 2))
-    best = described_model(Results(spec, found), [best_seed_trial(spec, list(found.trials.values()))])
+    best = described_model(Results(spec, found), [trial_of_best_seed(spec, list(found.trials.values()))])
     said = model_card(Results(spec, found), best, dataset(), "birds")
     assert (
         "In that study it differed from the baseline by +22.0 points in val/accuracy (95% interval +15.0 to "
@@ -198,7 +198,7 @@ def test_a_seed_that_the_limits_chose_is_not_called_the_best_of_all(gap: float, 
         Told("final", [0.9], seed=1, further={"val/equalized_odds": 0.3}),
         Told("final", [0.8], seed=2, further={"val/equalized_odds": gap}),
     )
-    best = best_seed_trial(spec, list(found.trials.values()))
+    best = trial_of_best_seed(spec, list(found.trials.values()))
     results = Results(spec, found)
     assert f"of seed 2, {why}" in model_card(results, described_model(results, [best]), dataset(), "birds")
 
@@ -216,7 +216,7 @@ def test_it_says_which_weights_training_began_from() -> None:
     spec = final_training_spec(quickstart("model={name: resnet18, weights: imagenet}"), [1, 2], "birds")
     found = record(final(0.8, 1), final(0.7, 2))
     found.sessions.append(SessionOpened(owner="ada", weights=[entry]))
-    model = described_model(Results(spec, found), [best_seed_trial(spec, list(found.trials.values()))])
+    model = described_model(Results(spec, found), [trial_of_best_seed(spec, list(found.trials.values()))])
     words = model_card(Results(spec, found), model, dataset(), "birds: from the shore.")
     assert entry["sha256"] in words
     assert "Training began" not in text(final(0.8, 1), final(0.7, 2))

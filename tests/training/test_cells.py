@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from study.data import Facts
-from study.metrics import METRICS, is_smallest_of_many
+from study.metrics import METRICS
+from study.metrics.intervals import is_minimum_over_many_groups
 from study.metrics.selection_rules import SELECTION_RULES
 from study.training import metrics
 from study.training.cell_statistics import CELL_PRIOR_SAMPLES, CLASS_PRIOR_SAMPLES, CellStatistics
@@ -239,7 +240,7 @@ def test_standard_errors_are_what_counting_gives(drawn: tuple[list[int], list[in
     if unseen > cells / 10:
         expected["unbiased_accuracy"] = nan
     for name, value in expected.items():
-        if not is_smallest_of_many(name, of):
+        if not is_minimum_over_many_groups(name, of):
             assert found[f"{name}_standard_error"] == pytest.approx(value, nan_ok=True), name
 
 

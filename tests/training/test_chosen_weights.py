@@ -8,7 +8,7 @@ from helpers import timeless
 from one_trial import bits, config, saved
 
 from study.data import Dataset
-from study.ranking.epochs import BestEpochTracker
+from study.ranking.chosen_epoch import BestEpochTracker
 from study.spec.objective import Objective
 from study.training.trial import Trial
 

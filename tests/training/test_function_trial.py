@@ -9,7 +9,7 @@ import own_functions
 import pytest
 
 from study.errors import UserError
-from study.ranking.epochs import BestEpochTracker
+from study.ranking.chosen_epoch import BestEpochTracker
 from study.spec.objective import Objective
 from study.training.checkpoint import UnusableCheckpointError
 from study.training.config import TrainOptions, TrialConfig

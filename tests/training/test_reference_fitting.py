@@ -21,8 +21,8 @@ from sklearn.utils.class_weight import compute_sample_weight
 
 from study.data.dataset import Dataset, Facts, Split
 from study.errors import UserError
-from study.methods.fitted import FittedClassifier, score_classes
-from study.methods.fitted import PassThroughEncoder as Taken
+from study.methods.fitted_classifier import FittedClassifier, score_classes_by_sklearn
+from study.methods.fitted_classifier import PassThroughEncoder as Taken
 from study.methods.reference import REFERENCES, USABLE_REFERENCES
 from study.models.encoder import Network
 from study.models.frozen_networks import LayersOnFrozenNetwork
@@ -131,7 +131,7 @@ def test_samples_without_a_class_are_not_fitted_to() -> None:
 
 def test_a_class_that_training_lacks_ranks_last() -> None:
     model = fit_reference("logistic_regression", ReferenceRows.from_split(TRAIN, FACTS), 0)
-    ranked = score_classes(model, VAL.inputs.astype(np.float64), 4)
+    ranked = score_classes_by_sklearn(model, VAL.inputs.astype(np.float64), 4)
     assert ranked.shape == (200, 4)
     assert np.isneginf(ranked[:, 2:]).all()
     assert (ranked.argmax(1) == model.predict(VAL.inputs)).all()

@@ -16,7 +16,8 @@ from safetensors.torch import save_file
 
 from study import data
 from study.data import Dataset, Split
-from study.metrics import available_metrics, is_smallest_of_many
+from study.metrics import available_metrics
+from study.metrics.intervals import is_minimum_over_many_groups
 from study.training import probes
 from study.training.checkpoint import UnusableCheckpointError
 from study.training.config import TrialConfig
@@ -72,7 +73,7 @@ def test_a_trial_gives_each_epochs_metrics(dataset: Dataset) -> None:
     for one in epochs:
         timed = {name for name in one if name.startswith(COST)}
         assert {"time/epoch", "time/data", "speed/images_per_second", "memory/peak_mib"} <= timed
-        known = [name for name in names if not is_smallest_of_many(name, dataset.facts)]
+        known = [name for name in names if not is_minimum_over_many_groups(name, dataset.facts)]
         errors = [f"{name}_standard_error" for name in known if name in STANDARD_ERROR_FUNCTIONS]
         assert set(one) - timed == {"train/loss", *(f"val/{name}" for name in [*names, *errors])}
         assert all(type(value) is float for value in one.values())

@@ -18,25 +18,25 @@ from study.analysis.figures.style import (
     PALE_GREY,
     VERMILLION,
     MarkStyle,
-    draw_end_labels,
-    draw_legend,
+    add_figure_legend,
     escape_dollars,
     format_metric_axis,
+    label_curve_ends,
     new_figure,
     opacity_for_count,
-    parameter_label,
+    parameter_axis_label,
     with_figure_style,
     wrap_metric_name,
 )
-from study.analysis.figures.two_metrics import HOLLOW_MARK, broken_limits_text
+from study.analysis.figures.trade_off_figures import HOLLOW_MARK, broken_constraints_text
 from study.analysis.statistics import formatting
-from study.analysis.statistics.ablation_effects import AblationEffect, ablation_effects
-from study.analysis.statistics.frame import thin_out, trial_metric
+from study.analysis.statistics.ablation_effects import AblationEffect, ablation_effects_by_metric
 from study.analysis.statistics.importance import Importances, VarianceShare, compute_importances
+from study.analysis.statistics.trials_frame import sample_evenly, trial_metric
 from study.home.record import TrialRecord
 from study.metrics import is_percent_metric
 from study.ranking import Results
-from study.ranking.difference import Arm, to_arm
+from study.ranking.arms import Arm, arm_of_candidate
 from study.spec import StudySpec
 from study.spec.rungs import RungSchedule
 from study.text import pluralise
@@ -46,7 +46,7 @@ ROW_CHARACTERS = 24
 
 
 @with_figure_style
-def draw_fresh_seeds(results: Results) -> Figure | None:
+def plot_fresh_seed_values(results: Results) -> Figure | None:
     """Draw the metric on every fresh seed, with mean and standard deviation, on both splits.
 
     The best reference, which has no seeds, is drawn beside them.
@@ -55,9 +55,9 @@ def draw_fresh_seeds(results: Results) -> Figure | None:
     if not fresh:
         return None
     rival = None if stays or spec.final_seeds is not None else results.best_reference
-    beside = [to_arm(spec, rival)] if rival else []
+    beside = [arm_of_candidate(spec, rival)] if rival else []
     before = len(fresh) - (fresh[-1].label == "baseline")
-    arms = [*([to_arm(spec, stays)] if stays else []), *fresh[:before], *beside, *fresh[before:]]
+    arms = [*([arm_of_candidate(spec, stays)] if stays else []), *fresh[:before], *beside, *fresh[before:]]
     metrics = [name for name in (spec.metric, spec.test_metric) if any(arm.metric_statistics(name) for arm in arms)]
     metrics = metrics or [spec.metric]
     words = [wrap_metric_name(escape_dollars(name)) for name in metrics]
@@ -65,13 +65,13 @@ def draw_fresh_seeds(results: Results) -> Figure | None:
     figure, panels = new_figure(_seeds_title(metrics[0], arms), height, len(metrics), sharex=True)
     for axes, name, label in zip(panels, metrics, words, strict=True):
         for place, arm in enumerate(reversed(arms)):
-            _draw_seed_row(axes, arm, name, place)
+            _plot_seed_row(axes, arm, name, place)
         axes.set_yticks(range(len(arms)), [fill(escape_dollars(arm.label), ROW_CHARACTERS) for arm in reversed(arms)])
         axes.set_ylim(-0.6, len(arms) - 0.4)
         is_joined = any(arm.joined_folds and name in arm.joined_folds.metrics for arm in fresh)
         has_error = any(value.split_error is not None for arm in fresh if (value := arm.metric_statistics(name)))
         error = " ± standard error" * has_error
-        of = f"all folds together{error}" if is_joined else f"{fresh[0].repeated_over}, mean ± sd"
+        of = f"all folds together{error}" if is_joined else f"{fresh[0].repeats_text}, mean ± sd"
         axes.set_xlabel(f"{label}\n{fill(of, 26)}")
         axes.xaxis.set_major_locator(MaxNLocator(4))
         format_metric_axis(axes, name, "x")
@@ -86,7 +86,7 @@ def _seeds_title(name: str, arms: Sequence[Arm]) -> str:
     return f"{name}: {means}"
 
 
-def _draw_seed_row(axes: Axes, arm: Arm, name: str, height: int) -> None:
+def _plot_seed_row(axes: Axes, arm: Arm, name: str, height: int) -> None:
     colour = BLACK if arm.label == "baseline" else GREY if arm.is_reference else BLUE
     values = [value for trial in arm.trials if (value := trial_metric(arm.spec, trial, name)) is not None]
     spread = arm.metric_statistics(name)
@@ -105,12 +105,12 @@ def _draw_seed_row(axes: Axes, arm: Arm, name: str, height: int) -> None:
 
 
 @with_figure_style
-def draw_ablation(results: Results) -> Figure | None:
+def plot_ablation(results: Results) -> Figure | None:
     """Draw a bar per step of the ablation's path with its interval, on both splits.
 
     None before a seed has run every configuration of the path.
     """
-    paths = ablation_paths(results)
+    paths = ablation_path_effects_by_metric(results)
     if not paths:
         return None
     first, gain = next(iter(paths.values()))
@@ -118,7 +118,7 @@ def draw_ablation(results: Results) -> Figure | None:
     title = f"From the baseline in {steps} to {_change_in_words(next(iter(paths)), gain)}"
     figure, panels = new_figure(title, 1.6 + 0.42 * len(first), 2, sharey=True)
     for axes, (name, (path, _)) in zip(panels, paths.items(), strict=False):
-        _draw_ablation_path(results.spec, axes, name, path)
+        _plot_ablation_bars(results.spec, axes, name, path)
     panels[0].set_yticks(range(len(first)), [escape_dollars(shorten(effect.label, 40)) for effect in first])
     panels[0].set_ylim(len(first) - 0.5, -0.5)
     for axes in panels[len(paths) :]:
@@ -126,14 +126,14 @@ def draw_ablation(results: Results) -> Figure | None:
     return figure
 
 
-def ablation_paths(results: Results) -> dict[str, tuple[list[AblationEffect], AblationEffect]]:
+def ablation_path_effects_by_metric(results: Results) -> dict[str, tuple[list[AblationEffect], AblationEffect]]:
     """Return the steps of the path and the whole gain, by metric.
 
     Metrics are the study's own on each split where the path is complete.
     """
     return {
         name: (path, gain)
-        for name, effects in ablation_effects(results).items()
+        for name, effects in ablation_effects_by_metric(results).items()
         if name in (results.spec.metric, results.spec.test_metric)
         and (gain := next(effect for effect in effects if effect.kind == "gain")).difference
         and (path := [effect for effect in effects if effect.kind == "path"])
@@ -143,11 +143,11 @@ def ablation_paths(results: Results) -> dict[str, tuple[list[AblationEffect], Ab
 def _change_in_words(name: str, gain: AblationEffect) -> str:
     assert gain.difference is not None
     change = formatting.format_difference(name, gain.difference.value)
-    between = formatting.format_interval(name, gain.difference)
+    between = formatting.format_difference_interval(name, gain.difference)
     return f"{change} on {name}" if between == formatting.MISSING_TEXT else f"{change} ({between}) on {name}"
 
 
-def _draw_ablation_path(spec: StudySpec, axes: Axes, name: str, path: Sequence[AblationEffect]) -> None:
+def _plot_ablation_bars(spec: StudySpec, axes: Axes, name: str, path: Sequence[AblationEffect]) -> None:
     """Draw the bars of one metric: each begins where the one before it ended."""
     assert path[0].statistics is not None
     sign = -1.0 if spec.direction(name) == "min" else 1.0
@@ -174,7 +174,7 @@ MAX_CURVES_PER_KIND = 400  # largest number of each kind; of more, some are chos
 
 
 @with_figure_style
-def draw_learning_curves(results: Results) -> Figure | None:
+def plot_learning_curves(results: Results) -> Figure | None:
     """Draw the study's metric over epochs: a curve per trial, the pruned ones marked, best and baseline named.
 
     A final training has one curve per seed.
@@ -188,8 +188,8 @@ def draw_learning_curves(results: Results) -> Figure | None:
     named = [candidate.trial for candidate in (best, reference) if candidate]
     others = [trial for trial in trials if trial not in named]
     faded = opacity_for_count(min(len(trials), MAX_CURVES_PER_KIND))
-    full = thin_out([trial for trial in others if trial.state != "pruned"], MAX_CURVES_PER_KIND)
-    pruned = thin_out([trial for trial in others if trial.state == "pruned"], MAX_CURVES_PER_KIND)
+    full = sample_evenly([trial for trial in others if trial.state != "pruned"], MAX_CURVES_PER_KIND)
+    pruned = sample_evenly([trial for trial in others if trial.state == "pruned"], MAX_CURVES_PER_KIND)
     for drawn, colour, width, opacity in ((pruned, PALE_GREY, 0.9, faded), (full, BLUE, 1.0, 0.45 * faded)):
         curves = [learning_curve(spec, trial) for trial in drawn]
         axes.add_collection(LineCollection(curves, colors=colour, linewidths=width, alpha=opacity))
@@ -207,10 +207,10 @@ def draw_learning_curves(results: Results) -> Figure | None:
             axes.scatter(*np.array(ends).T, label=state, **mark)
     if ends := [learning_curve(spec, t)[-1] for t in full if t.number in broken]:
         hollow: MarkStyle = {**marks["complete"], **HOLLOW_MARK, "zorder": 3.5}
-        axes.scatter(*np.array(ends).T, label=broken_limits_text(spec, *broken.values()), **hollow)
+        axes.scatter(*np.array(ends).T, label=broken_constraints_text(spec, *broken.values()), **hollow)
     labels = []
     for candidate, name, colour, line in (
-        (best, formatting.best_name_text(results), BLUE, "-"),
+        (best, formatting.name_of_best(results), BLUE, "-"),
         (reference, "baseline", BLACK, "--"),
     ):
         if candidate:
@@ -220,12 +220,12 @@ def draw_learning_curves(results: Results) -> Figure | None:
     if not named:
         labels = [(*learning_curve(spec, t)[-1], f"seed {t.seed}", BLUE) for t in full if t.stage == "final"][:8]
     axes.autoscale_view()
-    _draw_rungs(axes, spec)
+    _plot_rung_lines(axes, spec)
     axes.set(xlabel="epoch", ylabel=escape_dollars(spec.metric))
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     format_metric_axis(axes, spec.metric)
-    draw_end_labels(axes, labels)
-    draw_legend(figure, axes)
+    label_curve_ends(axes, labels)
+    add_figure_legend(figure, axes)
     return figure
 
 
@@ -247,7 +247,7 @@ def learning_curve(spec: StudySpec, trial: TrialRecord) -> NDArray[np.float64]:
     return np.array(points, dtype=float).reshape(-1, 2)
 
 
-def _draw_rungs(axes: Axes, spec: StudySpec) -> None:
+def _plot_rung_lines(axes: Axes, spec: StudySpec) -> None:
     for rung in RungSchedule(spec.search.early_stopping, spec.epochs).rung_epochs if spec.search.space else ():
         axes.axvline(rung, color=ORANGE, linewidth=1.0, linestyle=":", zorder=1)
         above = axes.get_xaxis_transform()
@@ -270,7 +270,7 @@ MIN_STATED_SHARE = 0.1
 
 
 @with_figure_style
-def draw_importance(results: Results) -> Figure | None:
+def plot_importance(results: Results) -> Figure | None:
     """Draw `compute_importances` as bars: each parameter alone, their interactions, the remainder."""
     found = compute_importances(results)
     if not found.share_by_key:
@@ -294,7 +294,7 @@ def draw_importance(results: Results) -> Figure | None:
 def importance_bars(found: Importances) -> list[tuple[str, VarianceShare, str]]:
     """Return label, share and colour of each bar: parameters by share, then interactions and remainder."""
     bars: list[tuple[str, VarianceShare, str]] = [
-        (f"{parameter_label(key)}\n{pluralise(found.n_trials_by_key[key], 'trial')}", share, BLUE)
+        (f"{parameter_axis_label(key)}\n{pluralise(found.n_trials_by_key[key], 'trial')}", share, BLUE)
         for key, share in found.share_by_key.items()
     ]
     bars += [("interactions of pairs", found.interactions_share, ORANGE)] if found.interactions_share else []

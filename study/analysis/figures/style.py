@@ -97,7 +97,7 @@ def mark_style_for_count(mark: MarkStyle, count: int) -> MarkStyle:
     return {**mark, "alpha": opacity_for_count(count), "rasterized": count > MAX_VECTOR_MARKS}
 
 
-def parameter_label(key: str) -> str:
+def parameter_axis_label(key: str) -> str:
     """Return a parameter's axis label: the papers' symbol and the key."""
     return f"{SYMBOL_BY_KEY[key]}   {key}" if key in SYMBOL_BY_KEY else escape_dollars(key)
 
@@ -148,7 +148,7 @@ def wrap_metric_name(name: str) -> str:
     return "\n".join(lines)
 
 
-class _ShareLocator(Locator):
+class _ZeroToOneLocator(Locator):
     """Ticks of another locator, but none for what no share can be: an axis may go on, for the room of marks."""
 
     def __init__(self, chosen: Locator) -> None:
@@ -162,12 +162,12 @@ def format_metric_axis(axes: Axes, metric: str, which: str = "y") -> None:
     """Show accuracies in percent on an axis, from 0 to 100%."""
     if is_percent_metric(metric):
         axis = axes.yaxis if which == "y" else axes.xaxis
-        if not isinstance(axis.get_major_locator(), _ShareLocator):
-            axis.set_major_locator(_ShareLocator(axis.get_major_locator()))
+        if not isinstance(axis.get_major_locator(), _ZeroToOneLocator):
+            axis.set_major_locator(_ZeroToOneLocator(axis.get_major_locator()))
         axis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.4g}%"))
 
 
-def draw_end_labels(axes: Axes, labels: Sequence[tuple[float, float, str, str]]) -> None:
+def label_curve_ends(axes: Axes, labels: Sequence[tuple[float, float, str, str]]) -> None:
     """Write names to the right of the ends of curves, in a colour, pushed apart where they would overlap.
 
     Args:
@@ -198,7 +198,7 @@ def draw_end_labels(axes: Axes, labels: Sequence[tuple[float, float, str, str]])
         )
 
 
-def draw_legend(figure: Figure, *drawn: Axes) -> None:
+def add_figure_legend(figure: Figure, *drawn: Axes) -> None:
     """Draw one legend for the whole figure, below it, from the labels of these axes, each label once."""
     by_name: dict[str, Artist] = {}
     for axes in drawn:

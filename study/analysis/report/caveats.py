@@ -8,11 +8,12 @@ from typing import Literal
 from study.analysis.report.conclusions import BaselineMissing, has_single_configuration
 from study.analysis.report.reference_sentences import ReferenceNotFitted
 from study.analysis.statistics import formatting
-from study.analysis.statistics.debiasing_metrics import cells_of_arm, statistics_with_error
+from study.analysis.statistics.debiasing_metrics import cell_sizes_of_arm, statistics_with_sampling_error
 from study.home.record import StudyRecord
-from study.metrics import why_no_interval
-from study.ranking import Results, epochs
-from study.ranking.difference import Arm
+from study.metrics.intervals import why_no_interval
+from study.ranking import Results
+from study.ranking.arms import Arm
+from study.ranking.chosen_epoch import chosen_epoch_text, metric_at_chosen_epoch
 from study.ranking.json_documents import Statement
 from study.spec import StudySpec
 from study.text import pluralise
@@ -24,7 +25,7 @@ MIN_BLIND_ERROR = 0.1
 """Smallest standard error of the accuracy on conflicting samples that may hide a gain of 20 points."""
 
 
-class Remark(Statement):
+class FixedRemark(Statement):
     """What needs no numbers."""
 
     text: str
@@ -51,7 +52,7 @@ class GainHiddenInValidation(Statement):
         )
 
 
-def why_nothing_gained(spec: StudySpec, reference: Arm, best: Arm) -> GainHiddenInValidation | None:
+def find_gain_hidden_in_validation(spec: StudySpec, reference: Arm, best: Arm) -> GainHiddenInValidation | None:
     """Return why validation may hide a gain, for a search that gained nothing; None where nothing says so."""
     gain = best.difference_to(reference, spec.metric)
     if gain is None or (gain.is_clear and spec.is_better(gain.value, 0.0)):
@@ -98,7 +99,7 @@ class TrialsWithoutMetric(Statement):
     trials: Sequence[int]
 
     def __str__(self) -> str:
-        where = f"{epochs.chosen_epoch_text(self.spec.objective)} of {formatting.trial_numbers_text(self.trials)}"
+        where = f"{chosen_epoch_text(self.spec.objective)} of {formatting.trial_numbers_text(self.trials)}"
         return f"{self.spec.metric} is not a number {where}; the results leave them out."
 
 
@@ -125,10 +126,10 @@ class NoIntervalOfValue(Statement):
         )
 
 
-def _intervals_left_out(results: Results, arm: Arm) -> Iterator[NoIntervalOfValue]:
+def _missing_interval_statements(results: Results, arm: Arm) -> Iterator[NoIntervalOfValue]:
     spec, record = results.spec, results.record
     for name in () if spec.training_function else spec.objective.metrics:
-        found, cells = statistics_with_error(record, arm, name), cells_of_arm(record, arm, "val") or ()
+        found, cells = statistics_with_sampling_error(record, arm, name), cell_sizes_of_arm(record, arm, "val") or ()
         if found and found.confidence_interval() is None:
             facts, sizes = spec.facts_of_data(spec.data_sections[0]), {size for row in cells for size in row}
             if why := why_no_interval(name, facts, sizes):
@@ -141,18 +142,18 @@ NO_ALIGNED_SAMPLES = (
 )
 
 
-def _statements_on_samples(results: Results) -> Iterator[Remark]:
+def _unknown_alignment_statements(results: Results) -> Iterator[FixedRemark]:
     """Yield where it is open which samples agree with the bias."""
     spec, groups = results.spec, results.record.group_sample_counts
     if "aligned" in spec.base["data"] and len(groups.biases) > 1 and groups.aligned is None:
-        yield Remark(NO_ALIGNED_SAMPLES)
+        yield FixedRemark(NO_ALIGNED_SAMPLES)
 
 
 def caveat_statements(results: Results) -> Iterator[Statement]:
     """Yield what a reader might assume to be known, and is not."""
     spec, record = results.spec, results.record
     reference, best = results.baseline_and_best_arms
-    final = results.final_arm
+    final = results.final_training_arm
     is_search = spec.final_seeds is None
     trials = list(record.trials.values())
     yield from results.tied_metrics
@@ -166,38 +167,38 @@ def caveat_statements(results: Results) -> Iterator[Statement]:
             yield MarginNotApplied("no incumbent", spec.metric)
         elif any(lead.standard_error is None for lead in held.leads):
             yield MarginNotApplied("no standard error", spec.metric)
-    if is_search and best and reference and (unseen := why_nothing_gained(spec, reference, best)):
+    if is_search and best and reference and (unseen := find_gain_hidden_in_validation(spec, reference, best)):
         yield unseen
     for state in ("running", "waiting", "interrupted"):
         if numbers := [trial.number for trial in trials if trial.state == state]:
-            yield Remark(f"{pluralise(len(numbers), 'trial')} {state}: {formatting.join_with_and(numbers)}.")
+            yield FixedRemark(f"{pluralise(len(numbers), 'trial')} {state}: {formatting.join_with_and(numbers)}.")
     reasons = Counter(trial.end_reason or "no reason given" for trial in trials if trial.state == "failed")
     yield from (TrialsFailed(count, reason) for reason, count in reasons.items())
     complete = (trial for trial in trials if trial.state == "complete")
     reported = chain.from_iterable(trial.reports[-1] for trial in trials if trial.reports)
     if final and not any(name.startswith("val/") for name in reported):
-        yield Remark(
+        yield FixedRemark(
             "Nothing validates, as all samples outside test are trained on: test alone tells what was learned."
         )
     elif without := [
-        trial.number for trial in complete if epochs.chosen_metric(spec.objective, trial, spec.metric) is None
+        trial.number for trial in complete if metric_at_chosen_epoch(spec.objective, trial, spec.metric) is None
     ]:
         yield TrialsWithoutMetric(spec, without)
     if is_search and best:
-        yield from _statements_on_samples(results)
-        yield from _drops_after_choice(results, best)
+        yield from _unknown_alignment_statements(results)
+        yield from _drop_on_fresh_seeds_statements(results, best)
     if arm := final or best:
-        yield from _intervals_left_out(results, arm)
-    yield from _narrow_kernels(record)
+        yield from _missing_interval_statements(results, arm)
+    yield from _narrow_kernel_statements(record)
     if spec.base["train"]["report_test"]:
-        yield Remark(
+        yield FixedRemark(
             "The test split was read in each epoch of every trial (train.report_test). Nothing was chosen by it."
         )
-    yield from starmap(ReferenceNotFitted, results.failed_references.items())
+    yield from starmap(ReferenceNotFitted, results.why_references_failed.items())
     for why in dict.fromkeys(trial.test_failure for trial in trials if trial.test_failure):
         yield CouldNotReadTestSplit([trial.number for trial in trials if trial.test_failure == why], why)
-    if final and not final.knows_no_seed and len(final.trials) < 2:
-        yield Remark("There is only one seed, so the spread over seeds is not known.")
+    if final and not final.is_fitted_without_seed and len(final.trials) < 2:
+        yield FixedRemark("There is only one seed, so the spread over seeds is not known.")
 
 
 MIN_KERNEL_WEIGHT_SUM = 0.1
@@ -217,13 +218,13 @@ class KernelTooNarrow(Statement):
         )
 
 
-def _narrow_kernels(record: StudyRecord) -> Iterator[KernelTooNarrow]:
+def _narrow_kernel_statements(record: StudyRecord) -> Iterator[KernelTooNarrow]:
     sums = {trial.number: trial.last_metric("train/weight_sum") for trial in record.trials.values()}
     if numbers := [number for number, value in sums.items() if value is not None and value < MIN_KERNEL_WEIGHT_SUM]:
         yield KernelTooNarrow(numbers)
 
 
-class DropAfterChoice(Statement):
+class DropOnFreshSeeds(Statement):
     """The value of the best in the search and its mean where it ran again: luck of a choice does not last."""
 
     arm: Arm
@@ -233,13 +234,13 @@ class DropAfterChoice(Statement):
     def __str__(self) -> str:
         name, label = self.arm.spec.metric, self.arm.label
         amount = formatting.format_difference(name, self.fresh - self.searched)
-        where = "all folds it" if self.arm.repeated_over != "seeds" else "the fresh seeds the mean"
+        where = "all folds it" if self.arm.repeats_text != "seeds" else "the fresh seeds the mean"
         before = formatting.format_metric_value(name, self.searched)
         return f"In the search {label} had {name} {before}; on {where} differs by {amount}."
 
 
-def _drops_after_choice(results: Results, best: Arm) -> Iterator[DropAfterChoice]:
+def _drop_on_fresh_seeds_statements(results: Results, best: Arm) -> Iterator[DropOnFreshSeeds]:
     candidate = next(each for each in results.ranked_all if each.trial.number == best.trial_number)
     fresh = best.metric_statistics(results.spec.metric)
     if candidate.confirm_trials and fresh:
-        yield DropAfterChoice(best, candidate.search_value, fresh.mean)
+        yield DropOnFreshSeeds(best, candidate.search_value, fresh.mean)

@@ -12,13 +12,15 @@ from study.analysis.statistics.debiasing_metrics import (
     class_below_chance_statements,
     find_no_better_than_chance,
     n_samples_of_accuracy,
-    statistics_with_error,
+    statistics_with_sampling_error,
 )
-from study.metrics import format_metric, with_accuracies
+from study.metrics import add_accuracies_of_log_losses
+from study.metrics.metric_format import format_metric
 from study.ranking import Results, SeedStatistics
-from study.ranking.candidates import CandidateLead
-from study.ranking.difference import Arm, Difference, to_arm
-from study.ranking.final_model import ensemble_statistics, model_arm, trials_of_model
+from study.ranking.arms import Arm, arm_of_candidate
+from study.ranking.difference import Difference
+from study.ranking.final_model import ensemble_statistics, final_model_arm, final_model_trials
+from study.ranking.incumbents import CandidateLead
 from study.ranking.json_documents import Statement
 from study.spec import StudySpec
 from study.spec.configuration import are_same_configuration
@@ -33,7 +35,7 @@ class NoResultYet(Statement):
     baseline: Arm | None = None
 
     def __str__(self) -> str:
-        before = f"The baseline reaches {_value_text(self.baseline)}. " if self.baseline else ""
+        before = f"The baseline reaches {_value_with_seeds_text(self.baseline)}. " if self.baseline else ""
         return before + NO_RESULT_YET_TEXTS[self.stage]
 
 
@@ -45,17 +47,19 @@ NO_RESULT_YET_TEXTS = {
 }
 
 
-class ValueReached(Statement):
+class ValueWithoutComparison(Statement):
     """The value of a configuration that nothing is compared with."""
 
     who: Literal["alone", "best", "first", "highest", "lowest"]
     arm: Arm
 
     def __str__(self) -> str:
-        return VALUE_REACHED_TEXTS[self.who].format(label=self.arm.label, value=_value_text(self.arm))
+        return VALUE_WITHOUT_COMPARISON_TEXTS[self.who].format(
+            label=self.arm.label, value=_value_with_seeds_text(self.arm)
+        )
 
 
-VALUE_REACHED_TEXTS = {
+VALUE_WITHOUT_COMPARISON_TEXTS = {
     "alone": "The one configuration, {label}, reaches {value}.",
     "best": "The best configuration of the search, {label}, reaches {value}.",
     "first": "What leads the search, {label}, reaches {value}.",
@@ -91,15 +95,15 @@ def conclusion_statements(results: Results) -> list[Statement]:
 
     Where a reference is the result, how far that is ahead of both.
     """
-    spec, (reference, best), final = results.spec, results.baseline_and_best_arms, results.final_arm
+    spec, (reference, best), final = results.spec, results.baseline_and_best_arms, results.final_training_arm
     if spec.final_seeds is not None:
         if final is None:
             return [NoResultYet("final")]
         return [
-            *small_split_statements(results, final),
-            *_final_values(results, final),
-            *_ensemble_values(results),
-            *class_below_chance_statements(results.record, model_arm(results) or final),
+            *chance_and_small_split_statements(results, final),
+            *_final_training_statements(results, final),
+            *_ensemble_statements(results),
+            *class_below_chance_statements(results.record, final_model_arm(results) or final),
             *suspicious_result_statements(results, final),
         ]
     if best is None:
@@ -108,34 +112,39 @@ def conclusion_statements(results: Results) -> list[Statement]:
     if spec.varied_data_keys:
         return [
             TrialDataDiffer(spec.varied_data_keys),
-            ValueReached("lowest" if spec.mode == "min" else "highest", best),
+            ValueWithoutComparison("lowest" if spec.mode == "min" else "highest", best),
         ]
-    beside, of_a_rule = list(reference_statements(results)), list(_rule_pick_values(results, best))
-    stays = results.reference_as_result and to_arm(spec, results.reference_as_result)
+    beside, of_a_rule = list(reference_statements(results)), list(_rule_pick_statements(results, best))
+    stays = results.reference_as_result and arm_of_candidate(spec, results.reference_as_result)
     if stays:
         front = front_statements(results) if spec.objective.has_several_metrics else ()
         return [
-            *small_split_statements(results, stays),
+            *chance_and_small_split_statements(results, stays),
             *beside,
             *front,
             *class_below_chance_statements(results.record, stays),
             *suspicious_result_statements(results, stays),
         ]
-    little = list(small_split_statements(results, best))
+    little = list(chance_and_small_split_statements(results, best))
     is_guess = any(isinstance(one, NoBetterThanChance) for one in little)
     if spec.objective.has_several_metrics:
         return [*little, *front_statements(results, is_guess), *beside, *of_a_rule]
     if reference:
-        after = [*of_a_rule, *incumbent_stays(results), *suspicious_result_statements(results, best)]
+        after = [*of_a_rule, *incumbent_statements(results), *suspicious_result_statements(results, best)]
         gained = list(_gain_statements(results, reference, best, is_guess))
         if not is_guess:
-            gained += _debiasing_not_needed(results, reference, best)
-            gained += class_below_chance_statements(results.record, to_arm(spec, results.ranked_all[0]))
+            gained += _debiasing_not_needed_statements(results, reference, best)
+            gained += class_below_chance_statements(results.record, arm_of_candidate(spec, results.ranked_all[0]))
         return [*little, *gained, *beside, *after]
     if has_single_configuration(results):
-        return [ValueReached("alone", best), *beside, *of_a_rule, *suspicious_result_statements(results, best)]
-    first = ValueReached("first" if results.references_above_best else "best", best)
-    unknown = [*incumbent_stays(results), BaselineMissing(spec)]
+        return [
+            ValueWithoutComparison("alone", best),
+            *beside,
+            *of_a_rule,
+            *suspicious_result_statements(results, best),
+        ]
+    first = ValueWithoutComparison("first" if results.references_above_best else "best", best)
+    unknown = [*incumbent_statements(results), BaselineMissing(spec)]
     return [first, *beside, *of_a_rule, *unknown, *suspicious_result_statements(results, best)]
 
 
@@ -144,7 +153,7 @@ def has_single_configuration(results: Results) -> bool:
     return results.baseline_and_best_arms[0] is None and len(list(results.record.trials_of_stages("search"))) == 1
 
 
-class IncumbentStays(Statement):
+class IncumbentKeptByMargin(Statement):
     """The margin keeps what leads from being chosen.
 
     Attributes:
@@ -184,7 +193,7 @@ class IncumbentStays(Statement):
         )
 
 
-def incumbent_stays(results: Results) -> Iterator[IncumbentStays]:
+def incumbent_statements(results: Results) -> Iterator[IncumbentKeptByMargin]:
     """Yield that the margin kept what leads from being chosen.
 
     Empty where it did not, and where what needs no search is the result.
@@ -193,20 +202,22 @@ def incumbent_stays(results: Results) -> Iterator[IncumbentStays]:
     lead = held.held_back_lead if held else None
     if held is None or lead is None or lead.standard_error is None or results.reference_as_result:
         return
-    leading, incumbent, chosen = (to_arm(spec, each) for each in (lead.candidate, held.incumbent, held.chosen))
+    leading, incumbent, chosen = (
+        arm_of_candidate(spec, each) for each in (lead.candidate, held.incumbent, held.chosen)
+    )
     count, against = (
         n_samples_of_accuracy(results.record, leading, "val", name) for name in ("accuracy", "conflicting_accuracy")
     )
     papers = [] if spec.training_function else paper_configurations(spec.space, spec.sections)
     is_papers = any(are_same_configuration(held.incumbent.trial.params, each) for each in papers)
-    yield IncumbentStays(lead, leading, incumbent, chosen, held.margin, count, against, is_papers)
+    yield IncumbentKeptByMargin(lead, leading, incumbent, chosen, held.margin, count, against, is_papers)
 
 
 SUSPICIOUS_ACCURACY = 0.99
 """Smallest accuracy at which a table's result is to be doubted: tables seldom say so much of a class."""
 
 
-class InputTellsClass(Statement):
+class InputRevealsClass(Statement):
     """An input of the user's table that tells the class alone."""
 
     told: str
@@ -233,13 +244,13 @@ class SuspiciousResult(Statement):
         return f"{self.metric} of {self.arm.label} is {formatting.format_arm_mean(self.arm, self.metric)}. {why}."
 
 
-def suspicious_result_statements(results: Results, arm: Arm) -> Iterator[InputTellsClass | SuspiciousResult]:
+def suspicious_result_statements(results: Results, arm: Arm) -> Iterator[InputRevealsClass | SuspiciousResult]:
     """Yield which inputs of the user's table tell the class alone, and what a result near to 100% may come from."""
     if results.spec.training_function or results.spec.base["data"]["name"] != "table":
         return
     datasets = results.record.sessions[-1].datasets or {} if results.record.sessions else {}
     telling = list(dict.fromkeys(one for of in datasets.values() for one in of.get("telling", ())))
-    yield from map(InputTellsClass, telling)
+    yield from map(InputRevealsClass, telling)
     for name in ("test/accuracy", "val/accuracy"):
         if (reached := arm.metric_statistics(name)) and reached.mean >= SUSPICIOUS_ACCURACY:
             is_known = telling or (datasets and all("telling" in of for of in datasets.values()))
@@ -253,7 +264,7 @@ NO_SINGLE_COLUMN_TEXT = f"No column alone tells the class, several together may:
 """The question behind a result of nearly all, and what helps."""
 
 
-class RulePickReached(Statement):
+class RulePickValues(Statement):
     """The values of the best on fresh seeds, where it ran on them as a rule's pick alone."""
 
     arm: Arm
@@ -262,13 +273,14 @@ class RulePickReached(Statement):
         spec = self.arm.spec
         tested = f", and {spec.test_metric} {formatting.format_arm_mean(self.arm, spec.test_metric)}"
         test = tested if self.arm.metric_statistics(spec.test_metric) else ""
-        return f"As a rule's pick it ran on {formatting.rerun_seeds_text(spec)}, too: {_value_text(self.arm)}{test}."
+        value = _value_with_seeds_text(self.arm)
+        return f"As a rule's pick it ran on {formatting.rerun_seeds_text(spec)}, too: {value}{test}."
 
 
-def _rule_pick_values(results: Results, best: Arm) -> Iterator[RulePickReached]:
+def _rule_pick_statements(results: Results, best: Arm) -> Iterator[RulePickValues]:
     fresh = results.rule_pick_arm(best)
     if fresh is not None and fresh.metric_statistics(results.spec.metric):
-        yield RulePickReached(fresh)
+        yield RulePickValues(fresh)
 
 
 MIN_SMALL_SPLIT_ERROR = 0.05
@@ -299,18 +311,18 @@ class SplitTooSmall(Statement):
         )
 
 
-def small_split_statements(results: Results, arm: Arm) -> Iterator[SplitTooSmall | NoBetterThanChance]:
+def chance_and_small_split_statements(results: Results, arm: Arm) -> Iterator[SplitTooSmall | NoBetterThanChance]:
     """Yield if an arm guesses, and each split that is too small for the study's metric, whatever the seeds say."""
     if guess := find_no_better_than_chance(results.record, arm):
         yield guess
     for name in (results.spec.test_metric, results.spec.metric):
-        found = statistics_with_error(results.record, arm, name)
+        found = statistics_with_sampling_error(results.record, arm, name)
         if found and found.is_proportion and (found.split_error or 0.0) >= MIN_SMALL_SPLIT_ERROR:
             count = n_samples_of_accuracy(results.record, arm, name.split("/")[0], "conflicting_accuracy")
             yield SplitTooSmall(name, arm, found.confidence_interval(), count)
 
 
-class FinalTrainingReached(Statement):
+class FinalTrainingValues(Statement):
     """The metrics of a final training on one split, with the split's error; empty: it has none.
 
     Attributes:
@@ -327,8 +339,8 @@ class FinalTrainingReached(Statement):
         head = "The final training reaches" if self.is_first else "On the test split it reaches"
         reached, said = [], ""
         for name, of in self.values.items():
-            same = formatting.folds_and_seeds_text(self.arm, name)
-            where = "" if said == same or self.arm.knows_no_seed else f" on {same}"
+            same = formatting.arm_folds_and_seeds_text(self.arm, name)
+            where = "" if said == same or self.arm.is_fitted_without_seed else f" on {same}"
             ends, included = of.confidence_interval(), "" if said else ", the error of the split included"
             interval = f" (95% interval {formatting.format_value_interval(name, ends)}{included})" if ends else ""
             reached.append(f"{name} {formatting.format_arm_mean(self.arm, name)}{where}{interval}")
@@ -336,7 +348,7 @@ class FinalTrainingReached(Statement):
         return f"{head} {', '.join(reached)}."
 
 
-class EnsembleReached(Statement):
+class EnsembleValues(Statement):
     """The metrics of the mean of a final training's probabilities, with the split's error; and whether it is its model.
 
     Attributes:
@@ -369,24 +381,26 @@ class EnsembleReached(Statement):
         )
 
 
-def _ensemble_values(results: Results) -> Iterator[EnsembleReached]:
-    own, known = with_accuracies(results.spec.objective.metrics), ensemble_statistics(results.record)
+def _ensemble_statements(results: Results) -> Iterator[EnsembleValues]:
+    own, known = add_accuracies_of_log_losses(results.spec.objective.metrics), ensemble_statistics(results.record)
     names = [*own, *(f"test/{name.split('/')[1]}" for name in own)]
-    values, model = {name: known[name] for name in names if name in known}, trials_of_model(results)
+    values, model = {name: known[name] for name in names if name in known}, final_model_trials(results)
     if (measured := results.record.ensemble) and (values or not known):
         seed = model[0].seed if len(model) == 1 else None
-        yield EnsembleReached(len(measured.trials), values, seed)
+        yield EnsembleValues(len(measured.trials), values, seed)
 
 
-def _final_values(results: Results, final: Arm) -> Iterator[FinalTrainingReached]:
-    metrics, is_first = with_accuracies(results.spec.objective.metrics), True
+def _final_training_statements(results: Results, final: Arm) -> Iterator[FinalTrainingValues]:
+    metrics, is_first = add_accuracies_of_log_losses(results.spec.objective.metrics), True
     for names in (metrics, [f"test/{name.split('/')[1]}" for name in metrics]):
-        values = {name: found for name in names if (found := statistics_with_error(results.record, final, name))}
+        values = {
+            name: found for name in names if (found := statistics_with_sampling_error(results.record, final, name))
+        }
         if values:
-            yield FinalTrainingReached(final, values, is_first)
+            yield FinalTrainingValues(final, values, is_first)
             is_first = False
     if is_first:
-        yield FinalTrainingReached(final, {})
+        yield FinalTrainingValues(final, {})
 
 
 class GainOverBaseline(Statement):
@@ -432,7 +446,7 @@ class GainOverBaseline(Statement):
         first = {
             "none": f"The search gained nothing: {both} {best}",
             "unclear": f"{sentence_case(told)} did not {'rise' if rises else 'fall'} beyond the spread over "
-            f"{self.best.spread_over(name)}: {before} (baseline), {after} ({best})",
+            f"{self.best.interval_over_text(name)}: {before} (baseline), {after} ({best})",
             "clear": f"The search {'raised' if rises else 'lowered'} {told} from {before} (baseline) to {after} "
             f"({best})",
             "negative": f"The search found nothing better than the baseline: {both} {what} ({best})",
@@ -442,12 +456,12 @@ class GainOverBaseline(Statement):
         if not self.is_surpassed and (is_baseline or not spec.is_better(self.difference.value, 0.0)):
             won = "the baseline" if is_baseline else f"trial {self.won}"
             closing = f" The best of the study, which best.yaml holds, is {won}."
-        seeds = _seeds_text(name, self.reference, self.best)
+        seeds = _seeds_of_both_arms_text(name, self.reference, self.best)
         seeds += f", though this does not say that {best} has learned the class" * is_in_doubt
         return f"{first}, chosen by the validation split, {seeds}.{closing}"
 
 
-class MetricChange(Statement):
+class MetricDifferenceToBaseline(Statement):
     """The difference of the best of the search to the baseline in a metric."""
 
     metric: str
@@ -460,7 +474,7 @@ class MetricChange(Statement):
         if name == best.spec.metric:
             return f"The difference of {best.label} to the baseline in {name}: {self._difference_text()}."
         is_on_same_seeds = best.metric_seeds(name) == best.metric_seeds(best.spec.metric)
-        where = "" if is_on_same_seeds else f" ({_seeds_text(name, reference, best)})"
+        where = "" if is_on_same_seeds else f" ({_seeds_of_both_arms_text(name, reference, best)})"
         return (
             f"On the test split, which was not used to choose, {name} is {formatting.format_arm_mean(best, name)} "
             f"against {formatting.format_arm_mean(reference, name)} of the baseline{where}: {self._difference_text()}"
@@ -469,7 +483,7 @@ class MetricChange(Statement):
 
     def _accuracy_text(self) -> str:
         """Return the accuracy over the same samples beside a log loss; empty where there is none."""
-        *others, name = with_accuracies([self.metric])
+        *others, name = add_accuracies_of_log_losses([self.metric])
         if not others or not all(arm.metric_statistics(name) for arm in (self.best, self.reference)):
             return ""
         own, before = (formatting.format_arm_mean(arm, name) for arm in (self.best, self.reference))
@@ -481,7 +495,7 @@ class MetricChange(Statement):
         is_part = difference.is_paired and set(self.reference.metric_seeds(name)) != set(best.metric_seeds(name))
         where = " on the seeds that both have" if is_part else ""
         return formatting.difference_with_verdict(
-            name, difference, best.spec.is_better(difference.value, 0.0), best.spread_over(name), where
+            name, difference, best.spec.is_better(difference.value, 0.0), best.interval_over_text(name), where
         )
 
 
@@ -497,7 +511,7 @@ def _gain_statements(results: Results, reference: Arm, best: Arm, is_guess: bool
     if on_test is None and gain.value == 0.0:
         yield from results.tied_metrics
     elif not (is_guess and change.is_clear and spec.is_better(change.value, 0.0)):
-        yield MetricChange(name, reference, best, change)
+        yield MetricDifferenceToBaseline(name, reference, best, change)
 
 
 class SampleErrorUnknown(Statement):
@@ -513,7 +527,7 @@ class SampleErrorUnknown(Statement):
 
 def sample_error_statements(results: Results) -> Iterator[SampleErrorUnknown]:
     """Yield that the error of its samples is not known, of a training function's result."""
-    arm, name = results.final_arm or results.baseline_and_best_arms[1], results.spec.metric
+    arm, name = results.final_training_arm or results.baseline_and_best_arms[1], results.spec.metric
     value = arm.metric_statistics(name) if arm and results.spec.training_function else None
     if value and value.split_error is None:
         yield SampleErrorUnknown(name)
@@ -546,7 +560,7 @@ class DebiasingNotNeeded(Statement):
         )
 
 
-def _debiasing_not_needed(results: Results, reference: Arm, best: Arm) -> Iterator[DebiasingNotNeeded]:
+def _debiasing_not_needed_statements(results: Results, reference: Arm, best: Arm) -> Iterator[DebiasingNotNeeded]:
     """Yield that debiasing is not needed.
 
     Only where the baseline ran on several seeds, and its gap between samples with and against the bias is below
@@ -555,7 +569,7 @@ def _debiasing_not_needed(results: Results, reference: Arm, best: Arm) -> Iterat
     spec, split = results.spec, "test" if reference.metric_statistics("test/accuracy") else "val"
     gain = best.difference_to(reference, spec.metric)
     aligned, conflicting = (
-        statistics_with_error(results.record, reference, f"{split}/{name}_accuracy")
+        statistics_with_sampling_error(results.record, reference, f"{split}/{name}_accuracy")
         for name in ("aligned", "conflicting")
     )
     if gain is None or gain.is_clear is None or gain.is_unclear_for_few_seeds:
@@ -566,20 +580,20 @@ def _debiasing_not_needed(results: Results, reference: Arm, best: Arm) -> Iterat
     error = math.hypot(*((ends[1] - ends[0]) / 2 if ends else math.inf for ends in intervals))
     is_level = aligned.mean - conflicting.mean + error < MAX_BIAS_GAP
     if is_level and not (gain.is_clear and spec.is_better(gain.value, 0.0)):
-        yield DebiasingNotNeeded(split, aligned.mean, conflicting.mean, best.spread_over(spec.metric))
+        yield DebiasingNotNeeded(split, aligned.mean, conflicting.mean, best.interval_over_text(spec.metric))
 
 
-def _value_text(arm: Arm) -> str:
+def _value_with_seeds_text(arm: Arm) -> str:
     """Return the study's metric of an arm, and the seeds behind it."""
     name = arm.spec.metric
-    where = "" if arm.knows_no_seed else f" on {formatting.folds_and_seeds_text(arm, name)}"
+    where = "" if arm.is_fitted_without_seed else f" on {formatting.arm_folds_and_seeds_text(arm, name)}"
     return f"{name} {formatting.format_arm_mean(arm, name)}{where}"
 
 
-def _seeds_text(name: str, reference: Arm, chosen: Arm) -> str:
+def _seeds_of_both_arms_text(name: str, reference: Arm, chosen: Arm) -> str:
     """Return the seeds of both arms, once where they are the same."""
     before, after = reference.metric_seeds(name), chosen.metric_seeds(name)
     if before == after:
-        return f"both on {formatting.folds_and_seeds_text(chosen, name)}"
-    texts = [formatting.folds_and_seeds_text(arm, name) for arm in (reference, chosen)]
+        return f"both on {formatting.arm_folds_and_seeds_text(chosen, name)}"
+    texts = [formatting.arm_folds_and_seeds_text(arm, name) for arm in (reference, chosen)]
     return f"the baseline on {texts[0]}, {chosen.label} on {texts[1]}"

@@ -4,19 +4,20 @@ from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
-from study.analysis.report.page import Block, PageSection, TableBlock
+from study.analysis.report.page_formats import Block, PageSection, TableBlock
 from study.analysis.statistics import formatting
 from study.analysis.statistics.debiasing_metrics import (
     group_counts_of_arm,
     sampling_standard_error,
-    worst_group_where_test_is_small,
+    worst_group_on_validation_if_test_small,
 )
 from study.metrics import MAX_GROUP_METRICS, group_names
-from study.metrics.selection_rules import BIAS_LABEL_METRICS, MIN_SHOWN_GROUP_SAMPLES
-from study.metrics.worst_group_statement import GroupCounts
+from study.metrics.selection_rules import BIAS_LABEL_METRICS
+from study.metrics.summary_metrics import MIN_SHOWN_GROUP_SAMPLES
+from study.metrics.worst_group import GroupCounts
 from study.ranking import Results
-from study.ranking.difference import Arm
-from study.ranking.final_model import model_arm
+from study.ranking.arms import Arm
+from study.ranking.final_model import final_model_arm
 
 GRID_NOTE = (
     f"In brackets are groups of fewer than {MIN_SHOWN_GROUP_SAMPLES} samples, too few to judge. The metric "
@@ -37,7 +38,7 @@ def groups_section(results: Results) -> PageSection | None:
 
 def _known_grids(results: Results, *splits: str) -> list[tuple[TableBlock, str]]:
     """Return the grids of the splits that have one, each with what it shows."""
-    return [grid for split in splits if (grid := _split_grid(results, split))]
+    return [grid for split in splits if (grid := _grid_of_split(results, split))]
 
 
 def _with_notes(grids: Sequence[tuple[TableBlock, str]]) -> list[Block]:
@@ -49,7 +50,7 @@ def _with_notes(grids: Sequence[tuple[TableBlock, str]]) -> list[Block]:
 
 
 def _shows_both_splits(results: Results) -> bool:
-    return any(worst_group_where_test_is_small(results.record, arm) for arm in _grid_arms(results)[-1:])
+    return any(worst_group_on_validation_if_test_small(results.record, arm) for arm in _grid_arms(results)[-1:])
 
 
 def _why_no_grid(results: Results) -> Iterator[str]:
@@ -72,7 +73,7 @@ def _why_no_grid(results: Results) -> Iterator[str]:
     )
 
 
-def _split_grid(results: Results, split: str) -> tuple[TableBlock, str] | None:
+def _grid_of_split(results: Results, split: str) -> tuple[TableBlock, str] | None:
     """Return the grid of a split and what it shows; None where no group has a metric of its own."""
     counts = [
         (arm, found)
@@ -86,7 +87,7 @@ def _split_grid(results: Results, split: str) -> tuple[TableBlock, str] | None:
     rows = [
         [_cell_text([of for _, of in counts], (y, s)) for s in range(len(biases))] for y in range(len(result.samples))
     ]
-    shares = [[_share_of_large(result, (y, s)) for s in range(len(biases))] for y in range(len(result.samples))]
+    shares = [[_share_right_if_large(result, (y, s)) for s in range(len(biases))] for y in range(len(result.samples))]
     frame = pd.DataFrame(rows, columns=biases)
     frame.insert(0, "class ↓ bias class →", [group_names.class_name(names.classes, y) for y in range(len(rows))])
     which = f", {' → '.join(arm.label_in_sentence for arm, _ in counts)}" if len(counts) > 1 else ""
@@ -117,21 +118,21 @@ def _cell_text(counts: Sequence[GroupCounts], cell: tuple[int, int]) -> str:
     return f"({text})" if known[-1][1] < MIN_SHOWN_GROUP_SAMPLES else text
 
 
-def _share_of_large(counts: GroupCounts, cell: tuple[int, int]) -> float | None:
+def _share_right_if_large(counts: GroupCounts, cell: tuple[int, int]) -> float | None:
     right, samples = counts.by_cell.get(cell, (0.0, 0))
     return right / samples if samples >= MIN_SHOWN_GROUP_SAMPLES else None
 
 
 def _compared_arms(results: Results) -> list[Arm]:
-    return [arm for arm in (*results.baseline_and_result_arms, results.final_arm) if arm]
+    return [arm for arm in (*results.baseline_and_result_arms, results.final_training_arm) if arm]
 
 
 def _grid_arms(results: Results) -> list[Arm]:
     """Return the arms whose groups are shown: of a final training its model."""
-    return [arm for arm in (*results.baseline_and_result_arms, model_arm(results)) if arm]
+    return [arm for arm in (*results.baseline_and_result_arms, final_model_arm(results)) if arm]
 
 
-def group_blocks(results: Results) -> Iterator[Block]:
+def group_blocks_below_summary(results: Results) -> Iterator[Block]:
     """Yield what stands on groups below the summary; nothing without bias labels."""
     record, compared = results.record, _compared_arms(results)
     names = [
@@ -146,7 +147,7 @@ def group_blocks(results: Results) -> Iterator[Block]:
     by_sentence: dict[str, list[str]] = {}
     for split in splits:
         if cells := record.group_sample_counts.cells.get(split):
-            told = group_names.compared_groups_sentence(cells, record.group_sample_counts.classes)
+            told = group_names.groups_compared_by_gaps_sentence(cells, record.group_sample_counts.classes)
             by_sentence.setdefault(told, []).append(split)
     yield from (f"On {formatting.join_with_and(on)} {told}" for told, on in by_sentence.items())
     if any(sampling_standard_error(record, compared[-1], name) is not None for name in names):

@@ -6,12 +6,13 @@ The front is that of `Results.front`, and every value of it here is the one that
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from study.analysis.report.page import FigureBlock, PageSection, TableBlock, as_code
+from study.analysis.report.page_formats import FigureBlock, PageSection, TableBlock, command_as_code
 from study.analysis.statistics import formatting
-from study.analysis.statistics.frame import param_keys, param_text, trial_label
 from study.analysis.statistics.next_step import MIN_SHARE_OF_GAIN
+from study.analysis.statistics.trials_frame import param_key_columns, trial_label, trial_param_text
 from study.ranking import Candidate, Results
-from study.ranking.difference import Arm, Difference, to_arm
+from study.ranking.arms import Arm, arm_of_candidate
+from study.ranking.difference import Difference
 from study.ranking.json_documents import Statement
 from study.spec import StudySpec, objective
 from study.spec.objective import TrialScore
@@ -71,12 +72,12 @@ class ConfigurationsOnFront(Statement):
                 said = f"{chosen} alone keeps {limits}"
             elif self.broken:
                 of = f"{self.judged - self.broken} of {where} keep {limits}; of these"
-            return f"{of} {said}{tied}: {_metric_values_text(spec, *self.chosen)}."
+            return f"{of} {said}{tied}: {_candidate_metrics_text(spec, *self.chosen)}."
         names = formatting.join_with_and(_configuration_name(each) for each, _ in self.front)
         return f"No configuration is best in every metric: of {where} the front is {names}."
 
 
-class ChosenOfFront(Statement):
+class ChosenFromFront(Statement):
     """Which configuration of the front is chosen, by which rule.
 
     Attributes:
@@ -95,7 +96,7 @@ class ChosenOfFront(Statement):
         )
 
 
-class FrontGain(Statement):
+class FrontGainsOverBaseline(Statement):
     """The best of the search against the baseline in the study's metrics: the differences, of the deciding split first.
 
     Attributes:
@@ -129,7 +130,7 @@ class FrontGain(Statement):
         means = " against ".join(formatting.format_arm_mean(arm, name) for arm in (self.best, self.reference))
         if self._is_doubted(name, gain):
             return f"{name} {means}"
-        over, is_better = self.best.spread_over(name), self._is_better(name, gain)
+        over, is_better = self.best.interval_over_text(name), self._is_better(name, gain)
         return f"{name} {means}, {formatting.difference_with_verdict(name, gain, is_better, over)}"
 
     def _is_better(self, name: str, gain: Difference) -> bool:
@@ -143,7 +144,7 @@ MAX_SHARE_OF_COST = 0.5
 """Share of what the chosen one has of a metric that is to be low, up to which another of the front is pointed out."""
 
 
-class AsGoodForLess(Statement):
+class CheaperAlternative(Statement):
     """A configuration of the front that the chosen one is not told from, and that has half of another metric or less.
 
     Attributes:
@@ -171,7 +172,7 @@ class AsGoodForLess(Statement):
         )
 
 
-def _as_good_for_less(results: Results) -> Iterator[AsGoodForLess]:
+def _cheaper_alternative_statements(results: Results) -> Iterator[CheaperAlternative]:
     """Yield the one of the front with the least of a metric, where the chosen one's seeds allow to say so.
 
     The interval of the difference in the first metric, which allows for the choice of the best, holds zero and reaches
@@ -181,7 +182,7 @@ def _as_good_for_less(results: Results) -> Iterator[AsGoodForLess]:
     gain = chosen.difference_to(reference, spec.metric) if chosen and reference else None
     if chosen is None or gain is None or not spec.is_better(gain.value, 0.0):
         return
-    others = [to_arm(spec, each) for each, _ in results.front if each.trial.number != chosen.trial_number]
+    others = [arm_of_candidate(spec, each) for each, _ in results.front if each.trial.number != chosen.trial_number]
     near = {
         other.trial_number: gap
         for other in others
@@ -198,7 +199,7 @@ def _as_good_for_less(results: Results) -> Iterator[AsGoodForLess]:
                 found.append((less.mean, other))
         if found:
             _, other = min(found, key=lambda pair: pair[0])
-            yield AsGoodForLess(chosen, other, near[other.trial_number], cost)
+            yield CheaperAlternative(chosen, other, near[other.trial_number], cost)
             return
 
 
@@ -206,7 +207,7 @@ def front_statements(results: Results, is_guess: bool = False) -> Iterator[State
     """Yield what is on the front, which of it was chosen by which rule, and how that differs from the baseline.
 
     Args:
-        is_guess: see `FrontGain`.
+        is_guess: see `FrontGainsOverBaseline`.
     """
     spec, front, best, judged = results.spec, results.front, results.ranked_all[0], results.scored_candidates
     chosen, first = next(pair for pair in front if pair[0] is best), front[0][1]
@@ -226,11 +227,11 @@ def front_statements(results: Results, is_guess: bool = False) -> Iterator[State
     if reference and of_search:
         names = [*spec.objective.metrics, *_study_metrics_on_test(spec)]
         if gains := {name: gain for name in names if (gain := of_search.difference_to(reference, name))}:
-            gained = [FrontGain(reference, of_search, gains, best.trial.stage != "baseline", is_guess)]
+            gained = [FrontGainsOverBaseline(reference, of_search, gains, best.trial.stage != "baseline", is_guess)]
     if on_front.verdict == "several points":
-        choice = [on_front, ChosenOfFront(spec, chosen, not results.reference_as_result)]
+        choice = [on_front, ChosenFromFront(spec, chosen, not results.reference_as_result)]
         yield from [*choice, *gained] if best.trial.stage == "baseline" else [*gained, *choice]
-        yield from () if is_guess or results.reference_as_result else _as_good_for_less(results)
+        yield from () if is_guess or results.reference_as_result else _cheaper_alternative_statements(results)
     else:
         yield from [on_front, *gained]
 
@@ -240,7 +241,7 @@ def _judged_by_text(spec: StudySpec, front: Sequence[JudgedCandidate], judged: i
     candidate, score = front[0]
     number = pluralise(judged, "configuration")
     if score is candidate.confirmed_score:
-        by = f"mean over {formatting.folds_and_seeds_text(to_arm(spec, candidate), spec.metric)}"
+        by = f"mean over {formatting.arm_folds_and_seeds_text(arm_of_candidate(spec, candidate), spec.metric)}"
         by = "samples of all folds together" if candidate.joined_folds else by
         return f"the {number} that ran on {formatting.rerun_seeds_text(spec)}, by the {by},"
     return f"the {number} of the search, on {formatting.seeds_text(spec.seeds)},"
@@ -250,7 +251,7 @@ def _configuration_name(candidate: Candidate) -> str:
     return "the baseline" if candidate.trial.stage == "baseline" else f"trial {candidate.trial.number}"
 
 
-def _metric_values_text(spec: StudySpec, candidate: Candidate, score: TrialScore) -> str:
+def _candidate_metrics_text(spec: StudySpec, candidate: Candidate, score: TrialScore) -> str:
     arm = _judged_arm(spec, candidate, score)
     return ", ".join(f"{name} {formatting.format_arm_mean(arm, name)}" for name in spec.objective.metrics)
 
@@ -273,13 +274,13 @@ def front_table(results: Results) -> "pd.DataFrame":
     if not results.spec.objective.has_several_metrics or results.spec.final_seeds is not None:
         return pd.DataFrame()
     front = results.front
-    keys = param_keys(results.spec, results.record.trials.values())
+    keys = param_key_columns(results.spec, results.record.trials.values())
     best = None if results.reference_as_result else results.best
     again = f"on {formatting.rerun_seeds_text(results.spec)}"
     where = again if front and front[0][1] is front[0][0].confirmed_score else "in the search"
     rows = []
     read = _candidates_read_on_test(results.spec, front)
-    arms = [to_arm(results.spec, candidate) for candidate, _ in front]
+    arms = [arm_of_candidate(results.spec, candidate) for candidate, _ in front]
     tests = [name for name in _study_metrics_on_test(results.spec) if any(arm.metric_statistics(name) for arm in arms)]
     where_read = f" {again}" if all(each.confirm_statistics for each in read) else ""
     for (candidate, score), tested in zip(front, arms, strict=True):
@@ -289,10 +290,10 @@ def front_table(results: Results) -> "pd.DataFrame":
         row = {"trial": trial_label(candidate.trial) + mark}
         for name in results.spec.objective.metrics:
             title = f"{formatting.metric_with_direction(results.spec, name)} {where}"
-            row[title] = formatting.format_mean(name, judged.metric_statistics(name))
+            row[title] = formatting.format_mean_and_deviation(name, judged.metric_statistics(name))
         for name in tests:
-            row[f"{name}{where_read}"] = formatting.format_mean(name, tested.metric_statistics(name))
-        rows.append(row | {key: param_text(results.spec, candidate.trial, key) for key in keys})
+            row[f"{name}{where_read}"] = formatting.format_mean_and_deviation(name, tested.metric_statistics(name))
+        rows.append(row | {key: trial_param_text(results.spec, candidate.trial, key) for key in keys})
     return pd.DataFrame(rows)
 
 
@@ -301,10 +302,10 @@ def pareto_front_section(results: Results, picture: FigureBlock | None) -> PageS
     table = front_table(results)
     if table.empty:
         return None
-    return PageSection("Front", [*([picture] if picture else []), TableBlock(table), front_note(results)])
+    return PageSection("Front", [*([picture] if picture else []), TableBlock(table), front_table_note(results)])
 
 
-def front_note(results: Results) -> str:
+def front_table_note(results: Results) -> str:
     """Return what the columns are, what of the search's front is missing, and for how many test was read."""
     spec = results.spec
     front, limits = results.front, ", ".join(spec.search.constraints)
@@ -318,12 +319,11 @@ def front_note(results: Results) -> str:
         several = f"Every metric was read on test for {read or 'none'} of these {len(front)}."
         note.append(several if front[1:] else "Not every metric of it was read on test.")
     if read < len(front) and (top := _smallest_top_with_whole_front(results)):
-        note.append(
-            f"{as_code(f'study confirm {spec.name} --top {top}')} runs them on {formatting.rerun_seeds_text(spec)}."
-        )
+        command = command_as_code(f"study confirm {spec.name} --top {top}")
+        note.append(f"{command} runs them on {formatting.rerun_seeds_text(spec)}.")
     if front[1:]:
         one, whole = "--trial N -o best.yaml", f"--pareto {','.join(spec.objective.metrics)} -o front.yaml"
-        commands = [as_code(f"study export {spec.name} {options}") for options in (one, whole)]
+        commands = [command_as_code(f"study export {spec.name} {options}") for options in (one, whole)]
         note.append(f"To export another of them: {commands[0]}; all: {commands[1]}.")
     return " ".join(note)
 
@@ -357,5 +357,5 @@ def _study_metrics_on_test(spec: StudySpec) -> list[str]:
 def _candidates_read_on_test(spec: StudySpec, front: list[JudgedCandidate]) -> list[Candidate]:
     """Return the configurations of which every metric was read on test."""
     names = _study_metrics_on_test(spec)
-    arms = [(candidate, to_arm(spec, candidate)) for candidate, _ in front]
+    arms = [(candidate, arm_of_candidate(spec, candidate)) for candidate, _ in front]
     return [candidate for candidate, arm in arms if all(arm.metric_statistics(name) for name in names)]

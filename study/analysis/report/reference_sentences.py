@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from study.analysis.statistics import formatting
 from study.home.record import StudyRecord
-from study.metrics.worst_group_statement import Z_95
+from study.metrics.intervals import Z_95
 from study.ranking import FittedReference, Results
-from study.ranking.candidates import CandidateLead, score_is_better
-from study.ranking.difference import Arm, to_arm
+from study.ranking.arms import Arm, arm_of_candidate
+from study.ranking.incumbents import CandidateLead
 from study.ranking.json_documents import Statement
+from study.ranking.trial_scores import is_score_better
 from study.spec import StudySpec
 from study.text import sentence_case
 
@@ -26,7 +27,7 @@ class BetterReferenceNotChosen(Statement):
     spec: StudySpec
 
     def __str__(self) -> str:
-        values = _metric_values_text(self.spec, self.reference)
+        values = _reference_metrics_text(self.spec, self.reference)
         return f"{self.reference.name_in_sentence} is better ({values}) and not chosen: {NEEDS_GROUP_TEXT}."
 
 
@@ -45,7 +46,7 @@ class ReferencesNotCompared(Statement):
         return f"{of} {why} {formatting.join_with_and(self.metrics)}."
 
 
-class ReferenceStays(Statement):
+class ReferenceIsResult(Statement):
     """A reference that is the result.
 
     Attributes:
@@ -72,7 +73,7 @@ class ReferenceStays(Statement):
         spec, lead = self.arm.spec, self.lead
         head = (
             f"The result needs no search: {self.reference.name_in_sentence}, with "
-            f"{_metric_values_text(spec, self.reference)}"
+            f"{_reference_metrics_text(spec, self.reference)}"
         )
         if spec.objective.has_several_metrics:
             return f"{head}. It is no worse than {self.arm.label_in_sentence} in any metric, and better in one."
@@ -89,7 +90,7 @@ class ReferenceStays(Statement):
 
     def is_clear_against(self, arm: Arm) -> bool | None:
         """Return whether the interval of the difference to one of the `arms` leaves out 0; None: it has none."""
-        difference = arm.difference_to(to_arm(arm.spec, self.reference), arm.spec.metric)
+        difference = arm.difference_to(arm_of_candidate(arm.spec, self.reference), arm.spec.metric)
         return difference.is_clear if difference else None
 
     def _against(self, arm: Arm) -> str:
@@ -109,7 +110,7 @@ class ReferenceStays(Statement):
         return f"{who} is {gap} worse ({measured}){though}"
 
 
-class ReferenceOnTest(Statement):
+class ReferenceResultOnTest(Statement):
     """A reference that is the result, beside configurations on the test split, by the metrics that all of them have.
 
     Attributes:
@@ -183,11 +184,11 @@ class ResultBesideReference(Statement):
 
     def _interval_text(self) -> str:
         """Return the interval of the lead, where both were judged on all folds, and whether it may be luck."""
-        found = self.arm.difference_to(to_arm(self.arm.spec, self.reference), self.names[0])
+        found = self.arm.difference_to(arm_of_candidate(self.arm.spec, self.reference), self.names[0])
         if found is None or found.interval is None or not self.gain:
             return " (within the error of the split's samples)" * (self.is_within_error and self.gain != 0)
         ends = sorted(end if found.value > 0 else -end for end in found.interval)
-        between = formatting.format_interval(self.names[0], replace(found, interval=(ends[0], ends[1])))
+        between = formatting.format_difference_interval(self.names[0], replace(found, interval=(ends[0], ends[1])))
         return f" (95% interval {between}){', which may be luck' * (not found.is_clear)}"
 
     def __str__(self) -> str:
@@ -231,20 +232,20 @@ def reference_statements(results: Results) -> Iterator[Statement]:
     won, spec = results.best, results.spec
     if won is None or spec.varied_data_keys:
         return
-    arm = to_arm(spec, won)
+    arm = arm_of_candidate(spec, won)
     before = results.baseline_and_best_arms[0]
     stays = results.reference_as_result
     held = results.reference_standing
     baseline = before if before and before.trial_number != arm.trial_number else None
     if stays is not None:
         lead = held.leads[0] if held and held.leads else None
-        leading = to_arm(spec, lead.candidate).label_in_sentence if lead else ""
-        said = ReferenceStays(stays, arm, baseline, lead, leading, held.margin if held else 0.0)
+        leading = arm_of_candidate(spec, lead.candidate).label_in_sentence if lead else ""
+        said = ReferenceIsResult(stays, arm, baseline, lead, leading, held.margin if held else 0.0)
         yield said
-        arms = [to_arm(spec, stays), *said.arms]
+        arms = [arm_of_candidate(spec, stays), *said.arms]
         tests = (f"test/{name.split('/')[1]}" for name in spec.objective.metrics)
         if known := [name for name in tests if all(each.metric_statistics(name) for each in arms)]:
-            yield ReferenceOnTest(known, arms)
+            yield ReferenceResultOnTest(known, arms)
     elif best := results.best_reference:
         for split in ("val", "test"):
             names = [f"{split}/{name.split('/')[1]}" for name in spec.objective.metrics]
@@ -253,13 +254,15 @@ def reference_statements(results: Results) -> Iterator[Statement]:
                 chosen = replace(arm, n_candidates=results.n_candidates_for(won))
                 yield ResultBesideReference(known, chosen, best, bool(results.references_above_best), ahead)
     above = (other for other in results.references_above_best if other.kind.predicts_by_group)
-    yield from (BetterReferenceNotChosen(other, spec) for other in above if not stays or _is_better(other, stays))
+    yield from (
+        BetterReferenceNotChosen(other, spec) for other in above if not stays or _is_reference_better(other, stays)
+    )
     if unjudged := [one for one in results.references if one.score is None and not one.kind.is_constant]:
         yield ReferencesNotCompared(unjudged, spec.objective.needed_metrics)
 
 
-def _is_better(one: FittedReference, other: FittedReference) -> bool:
-    return one.score is not None and other.score is not None and score_is_better(one.score, other.score)
+def _is_reference_better(one: FittedReference, other: FittedReference) -> bool:
+    return one.score is not None and other.score is not None and is_score_better(one.score, other.score)
 
 
 COMPARED_TEST_ACCURACIES = (
@@ -285,7 +288,7 @@ def _references_ahead(results: Results, metrics: Sequence[str], arm: Arm) -> lis
     return [one for _, one in in_order if one != results.best_reference]
 
 
-def _metric_values_text(spec: StudySpec, of: FittedReference) -> str:
+def _reference_metrics_text(spec: StudySpec, of: FittedReference) -> str:
     return ", ".join(
         f"{name} {formatting.format_metric_value(name, of.metrics.get(name))}" for name in spec.objective.needed_metrics
     )
@@ -309,7 +312,8 @@ def references_table(results: Results, metrics: list[str]) -> "pd.DataFrame":
         return pd.DataFrame()
     (reference, best), stays = results.baseline_and_best_arms, results.reference_as_result
     arms = {"the baseline": reference} | {
-        one.name_with_needs + " (the result)" * (one == stays): to_arm(results.spec, one) for one in results.references
+        one.name_with_needs + " (the result)" * (one == stays): arm_of_candidate(results.spec, one)
+        for one in results.references
     }
     arms |= {f"the search: {best.label}": best} if best else {}
     told = [(words, arm) for words, arm in arms.items() if arm]

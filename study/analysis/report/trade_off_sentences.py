@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from study.analysis.statistics import formatting
 from study.ranking import FittedReference, Results, SeedStatistics
-from study.ranking.difference import Arm, Difference, to_arm
+from study.ranking.arms import Arm, arm_of_candidate
+from study.ranking.difference import Difference
 from study.ranking.json_documents import Statement
 from study.spec.constraints import MetricConstraint
 from study.text import sentence_case, shell_command
@@ -14,7 +15,7 @@ ArmMeans = Sequence[tuple[Arm, SeedStatistics]]
 """Arms with the metric of a limit over their seeds."""
 
 
-class LimitCheck(Statement):
+class ConstraintCheck(Statement):
     """Who breaks a limit by the mean over its seeds, and who keeps it."""
 
     limit: MetricConstraint
@@ -25,7 +26,7 @@ class LimitCheck(Statement):
         name = self.limit.metric
         by_verb = {"breaks": self.breaking, "keeps": self.keeping}
         parts = (
-            f"{arm.label_in_sentence} {verb} it ({formatting.format_mean(name, spread)})"
+            f"{arm.label_in_sentence} {verb} it ({formatting.format_mean_and_deviation(name, spread)})"
             for verb, means in by_verb.items()
             for arm, spread in means
         )
@@ -35,16 +36,16 @@ class LimitCheck(Statement):
         )
 
 
-def limit_statements(results: Results) -> Iterator[LimitCheck]:
+def constraint_statements(results: Results) -> Iterator[ConstraintCheck]:
     """Yield each constraint with the baseline and the result; none of a final training."""
     compared = [arm for arm in results.baseline_and_result_arms if arm and results.spec.final_seeds is None]
     for limit in results.spec.objective.constraints:
         if means := [(arm, spread) for arm in compared if (spread := arm.metric_statistics(limit.metric))]:
             broken = [(arm, spread) for arm, spread in means if limit.violation_of(spread.mean) > 0]
-            yield LimitCheck(limit, broken, [pair for pair in means if pair not in broken])
+            yield ConstraintCheck(limit, broken, [pair for pair in means if pair not in broken])
 
 
-class LimitBrokenOnFreshSeeds(Statement):
+class ConstraintBrokenOnFreshSeeds(Statement):
     """What led the search breaks a limit on the seeds that it ran again on, and is not chosen."""
 
     limit: MetricConstraint
@@ -53,25 +54,25 @@ class LimitBrokenOnFreshSeeds(Statement):
 
     def __str__(self) -> str:
         limit, arm = self.limit, self.arm
-        seeds = formatting.folds_and_seeds_text(arm, limit.metric)
-        value = f"{formatting.format_mean(limit.metric, self.statistics)} on {seeds}"
+        seeds = formatting.arm_folds_and_seeds_text(arm, limit.metric)
+        value = f"{formatting.format_mean_and_deviation(limit.metric, self.statistics)} on {seeds}"
         return (
             f"{sentence_case(arm.label_in_sentence)} led the search, but breaks {limit} where it ran again ({value}): "
             "it is not chosen."
         )
 
 
-def limits_broken_on_fresh_seeds(results: Results) -> Iterator[LimitBrokenOnFreshSeeds]:
+def constraints_broken_on_fresh_seeds(results: Results) -> Iterator[ConstraintBrokenOnFreshSeeds]:
     """Yield the limits that what led the search kept there and breaks on fresh seeds, where another was chosen."""
     first, chosen = next(iter(results.ranked_by_search_value), None), results.best
     if first is None or chosen is None or not results.is_confirmed or first.trial.number == chosen.trial.number:
         return
     if first.score.total_violation > 0 or first.confirmed_score is None:
         return
-    arm = to_arm(results.spec, first)
+    arm = arm_of_candidate(results.spec, first)
     for limit in results.spec.objective.broken_constraints(first.confirmed_score):
         if found := arm.metric_statistics(limit.metric):
-            yield LimitBrokenOnFreshSeeds(limit, arm, found)
+            yield ConstraintBrokenOnFreshSeeds(limit, arm, found)
 
 
 SAMPLES_BY_ACCURACY = {
@@ -82,7 +83,7 @@ SAMPLES_BY_ACCURACY = {
 }
 """Accuracies whose changes belong together, and the samples that each is of; the first where the next two are not."""
 
-MIN_LOSS_TO_NAME_MILDER = 0.05
+MIN_LOSS_TO_NAME_SMALLER = 0.05
 """Loss of accuracy above which a milder configuration is named."""
 
 
@@ -102,7 +103,7 @@ class AccuracyTradeOff(Statement):
         where = SAMPLES_BY_ACCURACY[name.split("/")[1]]
         before, after = (formatting.format_arm_mean(arm, name) for arm in (self.reference, self.best))
         if change.interval == (0.0, 0.0):
-            return f"stayed at {after} on {formatting.repeats_text(change)} {where}"
+            return f"stayed at {after} on {formatting.every_repeat_text(change)} {where}"
         if change.is_clear is None and not change.value:
             return f"is {after} for both {where}"
         verb = "shows no clear change" if change.is_clear is False else "rose" if change.value > 0 else "fell"
@@ -113,7 +114,7 @@ class AccuracyTradeOff(Statement):
         return f"{verb} {where}, from {before} to {after}: {told}"
 
 
-class MilderConfiguration(Statement):
+class SmallerAccuracyLoss(Statement):
     """A configuration that loses less accuracy.
 
     Attributes:
@@ -143,7 +144,7 @@ class MilderConfiguration(Statement):
         )
 
 
-class ReferenceHasMore(Statement):
+class ReferenceMoreAccurate(Statement):
     """A reference that has more of some accuracies than the best, and is behind it in the study's metric.
 
     Attributes:
@@ -166,7 +167,9 @@ class ReferenceHasMore(Statement):
         )
 
 
-def _reference_with_more(results: Results, best: Arm, metrics: Sequence[str]) -> Iterator[ReferenceHasMore]:
+def _more_accurate_reference_statements(
+    results: Results, best: Arm, metrics: Sequence[str]
+) -> Iterator[ReferenceMoreAccurate]:
     """Yield the first reference, by the study's metric, with more of all these accuracies than the best."""
     spec = results.spec
     means = {name: found.mean for name in (spec.metric, *metrics) if (found := best.metric_statistics(name))}
@@ -176,11 +179,11 @@ def _reference_with_more(results: Results, best: Arm, metrics: Sequence[str]) ->
             continue
         is_behind = spec.is_better(means[spec.metric], known[spec.metric])
         if is_behind and all(known[name] > means[name] for name in metrics):
-            yield ReferenceHasMore(reference, best, metrics)
+            yield ReferenceMoreAccurate(reference, best, metrics)
             return
 
 
-def trade_off_statements(results: Results) -> Iterator[AccuracyTradeOff | ReferenceHasMore | MilderConfiguration]:
+def trade_off_statements(results: Results) -> Iterator[AccuracyTradeOff | ReferenceMoreAccurate | SmallerAccuracyLoss]:
     """Yield how accuracy changed from the baseline to the result, with the bias, against it and over all.
 
     A method that helps samples against the bias often loses some that go with it. A configuration that costs less
@@ -198,14 +201,14 @@ def trade_off_statements(results: Results) -> Iterator[AccuracyTradeOff | Refere
     if not any(change.value for change in changes.values()):
         return
     yield AccuracyTradeOff(split, reference, best, changes)
-    yield from _reference_with_more(results, best, list(changes))
+    yield from _more_accurate_reference_statements(results, best, list(changes))
     lost = best.difference_to(reference, "val/accuracy")
-    costs_much = lost is not None and lost.is_clear and lost.value < -MIN_LOSS_TO_NAME_MILDER
+    costs_much = lost is not None and lost.is_clear and lost.value < -MIN_LOSS_TO_NAME_SMALLER
     if costs_much and results.spec.metric != "val/accuracy":
-        yield from milder_configurations(results, reference, best)
+        yield from smaller_accuracy_loss_statements(results, reference, best)
 
 
-def milder_configurations(results: Results, reference: Arm, best: Arm) -> Iterator[MilderConfiguration]:
+def smaller_accuracy_loss_statements(results: Results, reference: Arm, best: Arm) -> Iterator[SmallerAccuracyLoss]:
     """Yield the best configuration besides the result that is better than the baseline and loses little accuracy.
 
     It breaks no limit: the choice would not allow it.
@@ -215,9 +218,9 @@ def milder_configurations(results: Results, reference: Arm, best: Arm) -> Iterat
     whole = reference.metric_statistics("val/accuracy")
     assert own
     assert whole
-    least = math.floor(1000 * (whole.mean - MIN_LOSS_TO_NAME_MILDER)) / 1000
+    least = math.floor(1000 * (whole.mean - MIN_LOSS_TO_NAME_SMALLER)) / 1000
     for candidate in results.ranked_search:
-        arm, is_confirmed = to_arm(spec, candidate), candidate.confirm_statistics is not None
+        arm, is_confirmed = arm_of_candidate(spec, candidate), candidate.confirm_statistics is not None
         if arm.trial_number == best.trial_number or (spec.folds and not is_confirmed):  # one fold is no fair comparison
             continue
         if (candidate.confirmed_score or candidate.score).total_violation > 0:
@@ -225,5 +228,5 @@ def milder_configurations(results: Results, reference: Arm, best: Arm) -> Iterat
         value, accuracy = (arm.metric_statistics(name) for name in (spec.metric, "val/accuracy"))
         if value and accuracy and accuracy.mean >= least and spec.is_better(value.mean, own.mean):
             where = f"on {formatting.rerun_seeds_text(spec)}" if is_confirmed else "in the search"
-            yield MilderConfiguration(spec.name, arm.trial_number, where, spec.metric, value.mean, accuracy.mean, least)
+            yield SmallerAccuracyLoss(spec.name, arm.trial_number, where, spec.metric, value.mean, accuracy.mean, least)
             return

@@ -8,12 +8,12 @@ from matplotlib.figure import Figure
 
 from study.analysis.figures import FIGURES
 from study.analysis.figures.style import stack_panels, with_figure_style
-from study.analysis.report.page import page_to_html, page_to_markdown
+from study.analysis.report.page_formats import page_to_html, page_to_markdown
 from study.analysis.report.reference_sentences import references_frame
-from study.analysis.report.sections import build_report_page
+from study.analysis.report.report_page import build_report_page
 from study.analysis.statistics.compare_studies import ComparedStudy
-from study.analysis.statistics.frame import trials_frame
-from study.analysis.tables.formats import frame_to_csv
+from study.analysis.statistics.trials_frame import trials_frame
+from study.analysis.tables.table_formats import frame_to_csv
 from study.files import as_user_error_if_unwritable, write_output
 from study.ranking import Results
 

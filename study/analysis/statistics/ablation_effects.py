@@ -14,7 +14,7 @@ from typing import Literal
 
 import pandas as pd
 
-from study.analysis.statistics.frame import trial_metric
+from study.analysis.statistics.trials_frame import trial_metric
 from study.errors import UserError
 from study.home.folder import Home
 from study.knobs import Params
@@ -23,12 +23,12 @@ from study.ranking.ablation_steps import (
     Ablation,
     AppliedSteps,
     StepKeys,
-    param_value,
+    ablation_trials_by_configuration,
     path_configurations,
     requested_ablation,
     single_additions,
     single_removals,
-    trials_by_configuration,
+    value_in_configuration,
 )
 from study.ranking.difference import CONFIDENCE_LEVEL, Difference, mean_difference
 from study.spec import StudySpec
@@ -80,11 +80,13 @@ class AblationEffect:
     n_seed_pairs: int
 
 
-def compute_effects(values: Mapping[AppliedSteps, ValueBySeed], steps: Sequence[StepTexts]) -> list[AblationEffect]:
+def compute_ablation_effects(
+    values: Mapping[AppliedSteps, ValueBySeed], steps: Sequence[StepTexts]
+) -> list[AblationEffect]:
     """Return all effects of an ablation: path and gain; of several steps each alone, removed, and interacting.
 
     Args:
-        values: a metric by seed of each configuration of `study.ranking.ablation_steps.needed_configurations`.
+        values: a metric by seed of each configuration of `study.ranking.ablation_steps.ablation_configurations`.
         steps: in the order of the path.
     """
     count = len(steps)
@@ -123,11 +125,11 @@ def metric_by_configuration_and_seed(
             for seed, trial in sorted(by_seed.items())
             if trial.state == "complete" and (value := trial_metric(results.spec, trial, name)) is not None
         }
-        for moved, by_seed in trials_by_configuration(results, ablation).items()
+        for moved, by_seed in ablation_trials_by_configuration(results, ablation).items()
     }
 
 
-def ablation_effects(results: Results) -> dict[str, list[AblationEffect]]:
+def ablation_effects_by_metric(results: Results) -> dict[str, list[AblationEffect]]:
     """Return the effects of the ablation that was asked for, by metric.
 
     Metrics are those of the study's objective and constraints, on validation and, where it was read, on test. Empty
@@ -136,18 +138,18 @@ def ablation_effects(results: Results) -> dict[str, list[AblationEffect]]:
     ablation = requested_ablation(results.record)
     if ablation is None:
         return {}
-    steps = step_texts(results.spec, ablation)
+    steps = describe_steps(results.spec, ablation)
     own = results.spec.objective.needed_metrics
     names = dict.fromkeys([*own, *(f"test/{name.split('/')[1]}" for name in own)])
     by_metric = {name: metric_by_configuration_and_seed(results, ablation, name) for name in names}
-    return {name: compute_effects(values, steps) for name, values in by_metric.items() if any(values.values())}
+    return {name: compute_ablation_effects(values, steps) for name, values in by_metric.items() if any(values.values())}
 
 
-def step_texts(spec: StudySpec, ablation: Ablation) -> list[StepTexts]:
+def describe_steps(spec: StudySpec, ablation: Ablation) -> list[StepTexts]:
     """Return the steps in words; of a step with more than `MAX_STEP_KEYS_SHOWN` keys the first of them."""
 
     def words(step: StepKeys, params: Params) -> str:
-        there = {key: found for key in step if (found := param_value(spec, params, key)) is not None}
+        there = {key: found for key in step if (found := value_in_configuration(spec, params, key)) is not None}
         shown = [f"{key} = {format_parameter(value)}" for key, value in list(there.items())[:MAX_STEP_KEYS_SHOWN]]
         rest = len(there) - len(shown)
         return ", ".join([*shown, *([f"{rest} more"] if rest else [])])
@@ -187,10 +189,10 @@ def ablation_frame(results: Results) -> pd.DataFrame:
         `low` and `high` of its interval, all of a part at once with 95%; `pairs`, the seeds behind the effect.
         Values that are not there are NaN.
     """
-    return ablation_frame_from_rows(effect_rows(ablation_effects(results)))
+    return ablation_frame_from_dicts(ablation_to_dicts(ablation_effects_by_metric(results)))
 
 
-def effect_rows(by_metric: Mapping[str, Sequence[AblationEffect]]) -> list[dict[str, object]]:
+def ablation_to_dicts(by_metric: Mapping[str, Sequence[AblationEffect]]) -> list[dict[str, object]]:
     """Return the rows of `ablation_frame` as plain values for JSON: None where a value is missing."""
     return [
         {"metric": name, "part": effect.kind, "configuration": effect.label, **_effect_row(effect)}
@@ -199,7 +201,7 @@ def effect_rows(by_metric: Mapping[str, Sequence[AblationEffect]]) -> list[dict[
     ]
 
 
-def ablation_frame_from_rows(lines: Sequence[Mapping[str, object]]) -> pd.DataFrame:
+def ablation_frame_from_dicts(lines: Sequence[Mapping[str, object]]) -> pd.DataFrame:
     """Return `ablation_frame` from its rows as plain values."""
     kinds = dict.fromkeys(("mean", "sd", "effect", "low", "high"), float) | dict.fromkeys(("n", "pairs"), "int64")
     frame = pd.DataFrame(list(lines), columns=[*LABEL_COLUMNS, "keys", *NUMBER_COLUMNS])

@@ -10,9 +10,10 @@ from study.errors import UserError, suggest_or_list
 from study.home.events import ENDED_STATES
 from study.knobs import Section, Value
 from study.ranking import Results, SeedStatistics
-from study.ranking.difference import Arm, Difference, to_arm
+from study.ranking.arms import Arm, arm_of_candidate
+from study.ranking.difference import Difference
 from study.ranking.json_documents import FLATTEN_FIELDS
-from study.ranking.summary import ArmSummary, StudySummary, summarise
+from study.ranking.study_summary import ArmSummary, StudySummary, summarise_study
 from study.spec import StudySpec
 from study.spec.constraints import MetricConstraint
 from study.spec.reference_models import REFERENCES
@@ -53,12 +54,12 @@ def differences_to_first(first: Results, other: Results, metric: str | None = No
     if one is None or two is None or is_same or _comparability_key(first.spec) != _comparability_key(other.spec):
         return {}
     one = replace(one, n_candidates=one.n_candidates * two.n_candidates)
-    names = _compared_metrics([summarise(first)], metric if first.spec.final_seeds is not None else None)
+    names = _compared_metrics([summarise_study(first)], metric if first.spec.final_seeds is not None else None)
     gaps = {name: one.difference_to(two, name) for name in names}
     return {name: gap for name, gap in gaps.items() if gap and gap.is_paired}
 
 
-def left_out_notes(studies: Sequence[Results], metric: str | None = None) -> Iterator[str]:
+def missing_comparison_notes(studies: Sequence[Results], metric: str | None = None) -> Iterator[str]:
     """Yield what the comparison of these studies, by a metric or their own, does not have, and why."""
     first, is_search = studies[0], metric is not None and studies[0].spec.final_seeds is None
     for other in studies[1:]:
@@ -78,7 +79,7 @@ def left_out_notes(studies: Sequence[Results], metric: str | None = None) -> Ite
         yield f"Left out: the difference of {other.spec.name} to {first.spec.name}, as {reason}."
     if metric:
         return
-    told = [summarise(results) for results in studies]
+    told = [summarise_study(results) for results in studies]
     kept = _compared_metrics(told)
     if lost := [name for name in dict.fromkeys(name for one in told for name in one.shown) if name not in kept]:
         yield f"Left out: {formatting.join_with_and(lost)}; see study status or study report of each."
@@ -90,9 +91,13 @@ def _compared_arm(results: Results) -> Arm | None:
     The baseline, if it leads, was chosen as one more.
     """
     if results.spec.final_seeds is not None or results.reference_as_result:
-        return results.final_arm or results.baseline_and_result_arms[1]
+        return results.final_training_arm or results.baseline_and_result_arms[1]
     chosen = results.best
-    return replace(to_arm(results.spec, chosen), n_candidates=results.n_candidates_for(chosen) + 1) if chosen else None
+    return (
+        replace(arm_of_candidate(results.spec, chosen), n_candidates=results.n_candidates_for(chosen) + 1)
+        if chosen
+        else None
+    )
 
 
 def _comparability_key(spec: StudySpec) -> list[object]:
@@ -124,7 +129,7 @@ def compare_studies(studies: Sequence[Results], metric: str | None = None) -> li
     ]
     return [
         ComparedStudy(
-            summarise(results),
+            summarise_study(results),
             {} if is_final else _gains_over_baseline(results),
             differences_to_first(studies[0], results, metric),
             {key: values[key] for key in differing if key in values},
@@ -133,7 +138,7 @@ def compare_studies(studies: Sequence[Results], metric: str | None = None) -> li
     ]
 
 
-def printed_comparison(compared: Sequence[ComparedStudy], metric: str | None = None) -> pd.DataFrame:
+def comparison_table(compared: Sequence[ComparedStudy], metric: str | None = None) -> pd.DataFrame:
     """Return the studies of `compare_studies` as text, a column per study; no row in which none has a value."""
     told = [one.summary for one in compared]
     metrics, is_final = _compared_metrics(told, metric), told[0].final is not None
@@ -154,7 +159,7 @@ def printed_comparison(compared: Sequence[ComparedStudy], metric: str | None = N
             for who in whose
         },
         **{
-            f"gain {name}": [difference_text(one.gain.get(name), name) for one in compared]
+            f"gain {name}": [difference_or_dash_text(one.gain.get(name), name) for one in compared]
             for name in ([] if is_final else metrics)
         },
         **_difference_rows(compared, metrics, whose[-1]),
@@ -170,7 +175,7 @@ def _difference_rows(compared: Sequence[ComparedStudy], metrics: Sequence[str], 
     """Return a line per metric in which two of the studies can be compared seed by seed."""
     return {
         f"{whose} {name}, minus that of {compared[0].summary.name}": [
-            difference_text(one.against.get(name), name) for one in compared
+            difference_or_dash_text(one.against.get(name), name) for one in compared
         ]
         for name in metrics
         if any(name in one.against for one in compared)
@@ -188,7 +193,7 @@ def _compared_metrics(told: Sequence[StudySummary], metric: str | None = None) -
 
 def _shared_metrics(studies: Sequence[Results]) -> list[str]:
     """Return the validation metrics that the results of all studies have."""
-    arms = [set().union(*(arm.metrics for arm in summarise(each).arms.values())) for each in studies]
+    arms = [set().union(*(arm.metrics for arm in summarise_study(each).arms.values())) for each in studies]
     return sorted(name for name in set.intersection(*arms) if name.startswith("val/"))
 
 
@@ -251,7 +256,7 @@ COMPARED_SEARCH_KEYS = ("sampler", "trials", "seed", "replicates", "constraints"
 
 def _gains_over_baseline(results: Results) -> dict[str, Difference]:
     """Return best minus baseline, by metric; empty where the baseline is the best or one of the two is missing."""
-    (baseline, best), chosen = results.baseline_and_result_arms, summarise(results).arms.get("best")
+    (baseline, best), chosen = results.baseline_and_result_arms, summarise_study(results).arms.get("best")
     if not baseline or not best or not chosen or chosen.trial == baseline.trial_number:
         return {}
     return {name: gain for name in chosen.metrics if (gain := best.difference_to(baseline, name))}
@@ -266,7 +271,7 @@ def _arm_mean_text(arm: ArmSummary | None, name: str) -> str:
     value = arm.metrics.get(name) if arm else None
     if value is None:
         return formatting.MISSING_TEXT
-    text = formatting.format_mean(name, SeedStatistics(value.mean, value.sd, value.n))
+    text = formatting.format_mean_and_deviation(name, SeedStatistics(value.mean, value.sd, value.n))
     return text if arm and arm.reference else f"{text} ({value.n})"
 
 
@@ -297,7 +302,7 @@ def _best_reference_rows(told: Sequence[StudySummary], metrics: Sequence[str]) -
     }
 
 
-def difference_text(gap: Difference | None, name: str, words: str = "") -> str:
+def difference_or_dash_text(gap: Difference | None, name: str, words: str = "") -> str:
     """Return a difference of a metric with its interval, `words` before that; a dash where there is none."""
     return formatting.difference_with_interval(name, gap, words) if gap else formatting.MISSING_TEXT
 

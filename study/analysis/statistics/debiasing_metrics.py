@@ -5,15 +5,17 @@ from collections.abc import Iterator, Sequence
 
 from study.analysis.statistics import formatting
 from study.home.record import StudyRecord
-from study.metrics import MAX_CELLS_OF_SMALLEST, format_metric, is_gap_metric
-from study.metrics.worst_group_statement import GroupCounts, WorstGroup, find_worst_group
+from study.metrics import is_gap_metric
+from study.metrics.intervals import MAX_CELLS_OF_SMALLEST
+from study.metrics.metric_format import format_metric
+from study.metrics.worst_group import GroupCounts, WorstGroup, find_worst_group
 from study.ranking import SeedStatistics
-from study.ranking.difference import Arm
+from study.ranking.arms import Arm
 from study.ranking.json_documents import Statement
 from study.text import sentence_case
 
 
-def cells_of_arm(record: StudyRecord, arm: Arm, split: str) -> Sequence[Sequence[int]] | None:
+def cell_sizes_of_arm(record: StudyRecord, arm: Arm, split: str) -> Sequence[Sequence[int]] | None:
     """Return the samples of each group, a list per class, that an arm's metrics of a split are of.
 
     With folds, those of validation are the samples of the folds on which its trials ran, and all outside test where
@@ -32,7 +34,7 @@ def group_counts_of_arm(record: StudyRecord, arm: Arm, split: str) -> GroupCount
     None where the sizes of groups are not known: without bias labels, of several data sets, or of very many groups; and
     where each fold's samples were judged by another model, whose shares do not add up to a count.
     """
-    cells = cells_of_arm(record, arm, split)
+    cells = cell_sizes_of_arm(record, arm, split)
     if not cells or (split == "val" and arm.is_mean_over_folds(split)):
         return None
 
@@ -50,7 +52,7 @@ def worst_group_of_arm(record: StudyRecord, arm: Arm, split: str) -> WorstGroup 
     return find_worst_group(found, names.classes, names.biases, over) if found else None
 
 
-def worst_group_where_test_is_small(record: StudyRecord, arm: Arm) -> WorstGroup | None:
+def worst_group_on_validation_if_test_small(record: StudyRecord, arm: Arm) -> WorstGroup | None:
     """Return which groups of validation an arm serves worst.
 
     None where the groups that conflict with the bias are not too small on test, or on validation as well.
@@ -80,7 +82,7 @@ def sampling_standard_error(record: StudyRecord, arm: Arm, name: str) -> float |
     return math.sqrt(share * (1 - share) / count)
 
 
-def statistics_with_error(record: StudyRecord, arm: Arm, name: str) -> SeedStatistics | None:
+def statistics_with_sampling_error(record: StudyRecord, arm: Arm, name: str) -> SeedStatistics | None:
     """Return an arm's metric over its seeds, with its `sampling_standard_error`."""
     found = arm.metric_statistics(name)
     error = sampling_standard_error(record, arm, name)
@@ -89,7 +91,7 @@ def statistics_with_error(record: StudyRecord, arm: Arm, name: str) -> SeedStati
 
 def n_samples_of_accuracy(record: StudyRecord, arm: Arm, split: str, metric: str) -> int | None:
     """Return how many samples of a split an accuracy is of; None where that is not known, and for other metrics."""
-    counts, cells = record.group_sample_counts, cells_of_arm(record, arm, split)
+    counts, cells = record.group_sample_counts, cell_sizes_of_arm(record, arm, split)
     if not cells:
         return None
     total = sum(map(sum, cells))
@@ -142,8 +144,8 @@ def find_no_better_than_chance(record: StudyRecord, arm: Arm) -> NoBetterThanCha
     """
     found = []
     for split in ("val", "test"):
-        cells, name = cells_of_arm(record, arm, split), f"{split}/unbiased_accuracy"
-        value = statistics_with_error(record, arm, name) if cells and all(map(all, cells)) else None
+        cells, name = cell_sizes_of_arm(record, arm, split), f"{split}/unbiased_accuracy"
+        value = statistics_with_sampling_error(record, arm, name) if cells and all(map(all, cells)) else None
         if not cells or value is None:
             continue
         ends, chance = value.confidence_interval(), 1 / len(cells)
@@ -179,7 +181,7 @@ class ClassBelowChance(Statement):
 def class_below_chance_statements(record: StudyRecord, arm: Arm) -> Iterator[ClassBelowChance]:
     """Yield if an arm's least recognised class is below guessing: on test or, where that is unread, validation."""
     for split in ("test", "val"):
-        cells, name = cells_of_arm(record, arm, split), f"{split}/worst_class_accuracy"
+        cells, name = cell_sizes_of_arm(record, arm, split), f"{split}/worst_class_accuracy"
         found = arm.metric_statistics(name) if cells else None
         if cells and found:
             sizes, chance = [sum(class_) for class_ in cells], 1 / len(cells)

@@ -4,15 +4,11 @@ import math
 from collections.abc import Iterable, Sequence
 
 from study.knobs import Value
-from study.metrics import (
-    decimals_of_plain_numbers,
-    format_metric,
-    format_metric_range,
-    is_percent_metric,
-    is_whole_count,
-)
+from study.metrics import is_percent_metric
+from study.metrics.metric_format import decimals_of_plain_numbers, format_metric, format_metric_range, is_whole_count
 from study.ranking import Results, SeedStatistics
-from study.ranking.difference import Arm, Difference
+from study.ranking.arms import Arm
+from study.ranking.difference import Difference
 from study.spec import StudySpec
 
 MISSING_TEXT = "-"
@@ -46,7 +42,7 @@ def format_metric_value(metric: str, number: float | None) -> str:
     return format_metric(metric, number)
 
 
-def format_mean(metric: str, spread: SeedStatistics | None) -> str:
+def format_mean_and_deviation(metric: str, spread: SeedStatistics | None) -> str:
     """Return `76.2 ± 1.3%` (sample standard deviation), without the second part for a single value."""
     if spread is None or math.isnan(spread.mean):
         return MISSING_TEXT
@@ -54,8 +50,8 @@ def format_mean(metric: str, spread: SeedStatistics | None) -> str:
 
 
 def format_arm_mean(arm: Arm, metric: str) -> str:
-    """Return the `format_mean` of an arm's metric."""
-    return format_mean(metric, arm.metric_statistics(metric))
+    """Return the `format_mean_and_deviation` of an arm's metric."""
+    return format_mean_and_deviation(metric, arm.metric_statistics(metric))
 
 
 def format_difference(metric: str, number: float, signed: bool = True, beside: Sequence[float] = ()) -> str:
@@ -90,21 +86,21 @@ MAX_DECIMALS = 12
 """Largest number of decimals: what is smaller is the noise of rounding."""
 
 
-def repeats_text(difference: Difference) -> str:
+def every_repeat_text(difference: Difference) -> str:
     """Return what each has the same value where an interval has no width: every seed, or every draw of the samples."""
-    return "every draw of the samples" if difference.is_over_samples else "every seed"
+    return "every draw of the samples" if difference.is_interval_over_samples else "every seed"
 
 
-def alike_text(difference: Difference) -> str:
+def zero_width_interval_text(difference: Difference) -> str:
     """Return what stands for an interval without a width, which says nothing: `on every seed alike`."""
-    return f"on {repeats_text(difference)} alike"
+    return f"on {every_repeat_text(difference)} alike"
 
 
 TOO_FEW_SEEDS_TEXT = "too few seeds to judge"
 """Stands for an interval that two seeds alone make so wide that it holds zero."""
 
 
-def shown_ends(difference: Difference) -> Sequence[float]:
+def printed_interval_ends(difference: Difference) -> Sequence[float]:
     """Return the ends of an interval that are printed; none where words stand in its place."""
     return () if difference.is_unclear_for_few_seeds else difference.interval or ()
 
@@ -116,20 +112,21 @@ def difference_with_interval(metric: str, difference: Difference, words: str = "
         words: before the interval.
         where: behind the change, with a blank before it.
     """
-    text = format_difference(metric, difference.value, beside=shown_ends(difference)) + where
+    text = format_difference(metric, difference.value, beside=printed_interval_ends(difference)) + where
     if difference.interval is None:
         return text
     if difference.has_zero_width:
-        return f"{text} {alike_text(difference)}"
-    return f"{text} ({'' if difference.is_unclear_for_few_seeds else words}{format_interval(metric, difference)})"
+        return f"{text} {zero_width_interval_text(difference)}"
+    before = "" if difference.is_unclear_for_few_seeds else words
+    return f"{text} ({before}{format_difference_interval(metric, difference)})"
 
 
-def format_interval(metric: str, difference: Difference) -> str:
+def format_difference_interval(metric: str, difference: Difference) -> str:
     """Return `+12.1 to +19.9`, in the unit of `format_difference`; words in its place where it says nothing."""
     if difference.interval is None:
         return MISSING_TEXT
     if difference.has_zero_width:
-        return alike_text(difference)
+        return zero_width_interval_text(difference)
     if difference.is_unclear_for_few_seeds:
         return TOO_FEW_SEEDS_TEXT
     return " to ".join(_numbers_in_unit(metric, *difference.interval))
@@ -147,10 +144,10 @@ def difference_with_verdict(metric: str, difference: Difference, better: bool, o
         seeds = "one seed" if difference.is_clear is None else "two seeds"
         return f"{format_difference(metric, difference.value)}{where}, which {seeds} cannot tell from luck"
     if difference.has_zero_width and not difference.value:
-        return f"the same on {repeats_text(difference)}{where}"
+        return f"the same on {every_repeat_text(difference)}{where}"
     found, which = difference_with_interval(metric, difference, where=where), "better" if better else "worse"
     if difference.has_zero_width and difference.is_clear:
-        return f"{found}, {which}{'' if difference.is_over_samples else ' on these samples'}"
+        return f"{found}, {which}{'' if difference.is_interval_over_samples else ' on these samples'}"
     return f"{found}, {f'{which} beyond' if difference.is_clear else 'within'} the spread over {over}"
 
 
@@ -227,12 +224,12 @@ def rerun_seeds_text(spec: StudySpec) -> str:
     return "fresh seeds" if spec.folds is None else "all folds"
 
 
-def folds_and_seeds_text(arm: Arm, metric: str) -> str:
+def arm_folds_and_seeds_text(arm: Arm, metric: str) -> str:
     """Return the folds and seeds behind an arm's value of a metric, in words."""
     return seeds_text(arm.metric_seeds(metric), len({trial.fold for trial in arm.trials} - {None}))
 
 
-def best_name_text(results: Results) -> str:
+def name_of_best(results: Results) -> str:
     """Return what the configuration that leads is called: the best, with several metrics by the first.
 
     Where a reference is above it, it leads the search alone.
@@ -247,7 +244,7 @@ def metric_with_direction(spec: StudySpec, name: str) -> str:
     return name + words[spec.direction(name)]
 
 
-def compared_by_text(spec: StudySpec) -> str:
+def search_value_basis_text(spec: StudySpec) -> str:
     """Return what the search compares configurations by: `one seed`, `one fold`, `mean over 3 seeds`."""
     if spec.folds and spec.search.folds == "each":
         return "mean over all folds"

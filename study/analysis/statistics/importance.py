@@ -11,7 +11,7 @@ import numpy as np
 from numpy.polynomial import legendre
 from numpy.typing import NDArray
 
-from study.analysis.statistics.frame import varied_domains
+from study.analysis.statistics.trials_frame import varied_domains
 from study.home.record import TrialRecord
 from study.knobs import Params, Scalar
 from study.ranking import Results, cached_per_results
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 # Shares of a response's variance over a space: main effects, interactions of pairs, and the remainder.
 #
-# The response is a sum of orthonormal functions of the inputs (see `ParameterAxis`) and of their products for pairs of
+# The response is a sum of orthonormal functions of the inputs (see `ParameterBasis`) and of their products for pairs of
 # inputs, plus noise. Then squared weights are parts of the variance over the space (Sobol 1993; Sudret 2008), wherever
 # in it the samples lie. The weights of an input, and those of a pair, share a prior variance, whose deviation is
 # half-Cauchy: effects that are not there shrink to nothing (Gelman 2006; Polson and Scott 2012). All of it is drawn by
@@ -141,7 +141,7 @@ MAX_POLYNOMIAL_DEGREE = 7
 
 
 @dataclass(frozen=True)
-class ParameterAxis:
+class ParameterBasis:
     """One searched parameter.
 
     Attributes:
@@ -169,7 +169,9 @@ class ParameterAxis:
 
     def design_columns(self, trials: Iterable[Params]) -> Array:
         """Return (N, columns) from the trials' parameters; 0 where a trial has no value or a foreign one."""
-        coordinates = [self._coordinate(params[self.key]) if self.key in params else math.nan for params in trials]
+        coordinates = [
+            self._position_of_value(params[self.key]) if self.key in params else math.nan for params in trials
+        ]
         places = np.array(coordinates, dtype=float)
         known = np.isfinite(places)
         found = np.zeros((len(places), self.n_columns))
@@ -182,7 +184,7 @@ class ParameterAxis:
             found[known] = vander * np.sqrt(2 * degrees + 1)
         return found
 
-    def _coordinate(self, value: Scalar) -> float:
+    def _position_of_value(self, value: Scalar) -> float:
         """Return where a value lies, between 0 and 1; NaN for a value that has no place."""
         from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
@@ -199,24 +201,24 @@ class ParameterAxis:
         return float(np.clip(unit_coordinate_of_value(self._distribution, value), 0.0, 1.0 - 1e-12))
 
 
-def parameter_axes(results: Results) -> dict[str, ParameterAxis]:
+def parameter_bases(results: Results) -> dict[str, ParameterBasis]:
     """Return the searched parameters of a study by key, without constants."""
     from study.spec.optuna_distributions import distributions_of_domains
 
     of_space = distributions_of_domains(results.spec.search.space, results.integer_keys)
-    return {key: _parameter_axis(key, of_space[key]) for key in varied_domains(results.spec)}
+    return {key: _parameter_basis(key, of_space[key]) for key in varied_domains(results.spec)}
 
 
-def _parameter_axis(key: str, distribution: "BaseDistribution") -> ParameterAxis:
+def _parameter_basis(key: str, distribution: "BaseDistribution") -> ParameterBasis:
     from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
     if isinstance(distribution, CategoricalDistribution):
-        return ParameterAxis(key, len(distribution.choices), False, distribution)
+        return ParameterBasis(key, len(distribution.choices), False, distribution)
     assert isinstance(distribution, FloatDistribution | IntDistribution)
     levels = 0
     if distribution.step is not None and not distribution.log:
         levels = round((distribution.high - distribution.low) / distribution.step) + 1
-    return ParameterAxis(key, levels if levels <= MAX_STEPPED_LEVELS else 0, True, distribution)
+    return ParameterBasis(key, levels if levels <= MAX_STEPPED_LEVELS else 0, True, distribution)
 
 
 def _orthonormal_polynomials(levels: int, count: int) -> Array:
@@ -333,7 +335,7 @@ def _importances_of_group(
 ) -> Importances:
     """Compute the importance of these parameters, among all that these trials have in common."""
     shared = {
-        key: axis for key, axis in parameter_axes(results).items() if all(key in trial.params for trial in trials)
+        key: axis for key, axis in parameter_bases(results).items() if all(key in trial.params for trial in trials)
     }
     params = [trial.params for trial in trials]
     inputs = [axis.design_columns(params) for axis in shared.values()]

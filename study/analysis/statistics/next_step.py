@@ -1,11 +1,11 @@
-"""The next step with a study, by a stated rule over its numbers; and what that asks: rivals, seeds needed.
+"""The next step with a study, by a stated rule over its numbers.
 
 The steps that apply, in this order; the first is the one to take. Where what needs no search is the study's result,
 to take that comes before what more search may bring:
 
 1. `resume`: the study is not over.
 2. `learn`: the result is not told from guessing, so that nothing is left to choose.
-3. `loosen`: nothing keeps the limits, not even in the search.
+3. `loosen`: nothing keeps the limits.
 4. `confirm`: what ran on fresh seeds breaks the limits, and configurations that keep them in the search did not.
 5. `widen`: the best configuration lies at the edge of a range, in more than chance (`find_range_edges`).
 6. `search`: the best configuration came, or with several metrics the front last grew, in the last
@@ -22,8 +22,8 @@ to take that comes before what more search may bring:
 import math
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cache, partial
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from study.analysis.statistics import formatting
@@ -34,9 +34,19 @@ from study.analysis.statistics.range_edges import (
     RangeEdge,
     find_range_edges,
 )
-from study.analysis.statistics.unkept_limits import LoosenLimits, find_unkept_limits
+from study.analysis.statistics.rivals import find_rivals
+from study.analysis.statistics.seeds_needed import (
+    MAX_SEEDS_NEEDED,
+    PROPOSED_CONFIRM_COUNT,
+    SEEDS_CONFIDENCE,
+    TARGET_POWER_IN_WORDS,
+    SeedsNeeded,
+    estimate_seeds_needed,
+)
+from study.analysis.statistics.unkept_constraints import LoosenConstraints, find_unkept_constraints
 from study.ranking import FittedReference, Results
-from study.ranking.difference import CONFIDENCE_LEVEL, Arm, Difference, find_root, selection_adjusted_t, to_arm
+from study.ranking.arms import Arm, arm_of_candidate
+from study.ranking.difference import Difference
 from study.ranking.json_documents import Statement
 from study.spec import StudySpec, objective
 from study.spec.constraints import MetricConstraint
@@ -45,195 +55,7 @@ from study.spec.search_checks import count_configurations
 from study.text import pluralise, sentence_case, shell_command
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-
-def peers_of_best(results: Results) -> Sequence[Arm]:
-    """Return the best of the search and those that were compared with it on the same seeds, in their order."""
-    ranked = results.ranked_search
-    if not ranked:
-        return []
-    among = results.n_candidates_for(ranked[0])
-    if ranked[0].confirm_statistics is not None:
-        seen = [(candidate.confirmed_score, candidate) for candidate in ranked if candidate.confirmed_score]
-    else:
-        seen = [
-            (candidate.score, replace(candidate, confirm_trials=[], confirm_statistics=None)) for candidate in ranked
-        ]
-    least = next((score.total_violation for score, _ in seen), 0.0)
-    peers = [to_arm(results.spec, candidate) for score, candidate in seen if score.total_violation <= least]
-    return [replace(peer, n_candidates=among) for peer in peers[:1]] + peers[1:]
-
-
-def _is_clearly_worse(spec: StudySpec, best: Arm, other: Arm) -> bool:
-    """Return whether a configuration is worse than the best beyond the spread over seeds."""
-    gap = best.difference_to(other, spec.metric)
-    return bool(gap and gap.is_clear and spec.is_better(gap.value, 0.0))
-
-
-@dataclass(frozen=True)
-class Rivals:
-    """The configurations that may be as good as the best.
-
-    Attributes:
-        best, runner_up: the best searched configuration, and the second.
-        difference_to_runner_up: the best minus the runner-up, in the study's metric. Both were chosen by what they are
-            compared by: its interval allows for the best among all (see `study.ranking.difference`); the runner-up's
-            own luck makes the difference smaller.
-        n_compared: how many configurations were compared on these seeds.
-        seed_counts: on how many of them the one ran that ran on the fewest, and on the most.
-        undecided_trials: the trials that cannot be told from the best, the nearest first. Among the best and these is
-            the truly best of all that were compared, with 95% confidence or more: one is left out only where the
-            interval of its difference to the best, which allows for the choice of the best and is the one that is
-            printed, leaves out zero (subset selection: Gupta 1965; multiple comparisons with the best: Hsu 1984; here
-            with each pair's own variance). With one seed nothing is told apart, so that all are named. Those that miss
-            the constraints by more than the best are not in question.
-    """
-
-    best: Arm
-    runner_up: Arm
-    difference_to_runner_up: Difference
-    n_compared: int
-    seed_counts: tuple[int, int]
-    undecided_trials: tuple[int, ...]
-
-
-def find_rivals(results: Results) -> Rivals | None:
-    """Return the rivals of the best searched configuration.
-
-    None where fewer than two configurations were compared, or the study has several metrics: a front has no single
-    best.
-    """
-    if len(results.spec.objective.metrics) > 1 or results.spec.final_seeds is not None:
-        return None
-    peers = peers_of_best(results)
-    if len(peers) < 2:
-        return None
-    best, *others = peers
-    gap = best.difference_to(others[0], results.spec.metric)
-    if gap is None:
-        return None
-    undecided = [other.trial_number for other in others if not _is_clearly_worse(results.spec, best, other)]
-    ran = [len(peer.metric_by_seed(results.spec.metric)) for peer in peers]
-    return Rivals(best, others[0], gap, len(peers), (min(ran), max(ran)), tuple(undecided))
-
-
-TARGET_POWER, TARGET_POWER_IN_WORDS = 0.8, "4 of 5 cases"
-"""Chance with which a true difference is to come out as clear; the same in words."""
-
-SEEDS_CONFIDENCE = 0.9
-"""Confidence of the range of seeds needed: each of its ends is wrong in at most 5% of studies."""
-
-MAX_SEEDS_NEEDED = 20
-"""Largest number of seeds that anybody runs to tell two configurations apart."""
-
-
-@dataclass(frozen=True)
-class SeedsNeeded:
-    """The seeds, in all, with which a difference that was not clear comes out as clear, by `TARGET_POWER`.
-
-    Attributes:
-        fewest, most: the ends of the range that holds the true number, or one more than there were, with confidence
-            `SEEDS_CONFIDENCE`; None: more than `MAX_SEEDS_NEEDED`.
-        middle: the number that is as likely too large as too small; None as before.
-        next_batch: how many to run next, at most twice as many as there were, where these can be enough.
-    """
-
-    fewest: int | None
-    middle: int | None
-    most: int | None
-    next_batch: int
-
-
-def estimate_seeds_needed(gap: Difference, seeds: int) -> SeedsNeeded:
-    """Estimate the seeds that a difference needs whose interval holds zero.
-
-    Few seeds know neither the difference nor its spread, so both are taken as unknown: T = difference / standard error
-    has the noncentral t distribution F, whose noncentrality over the root of the seeds is the effect. Its bounds solve
-    F(T) = level (Hedges and Olkin 1985, ch. 5). That the difference was not clear shifts T: its largest effect solves
-    F(T) / F(limit of clear) instead, which is right whenever it is asked. For the best of several, T is too large by
-    luck; the lower bound takes that out by the ratio of the quantiles for one and for several.
-
-    Args:
-        gap: with an interval, not clear, its standard error above 0.
-        seeds: number of seeds behind it.
-    """
-    assert gap.standard_error
-    freedom = gap.degrees_of_freedom
-    assert freedom is not None
-    measured, root, miss = abs(gap.value) / gap.standard_error, math.sqrt(seeds), (1 - SEEDS_CONFIDENCE) / 2
-    clear = selection_adjusted_t((1 + CONFIDENCE_LEVEL) / 2, freedom, gap.n_candidates)
-    lucky = selection_adjusted_t(1 - miss, freedom, gap.n_candidates) / selection_adjusted_t(1 - miss, freedom)
-    least = _noncentrality(measured / lucky, freedom, 1 - miss)
-    middle = _noncentrality(measured, freedom, 0.5)
-    largest = _noncentrality(measured, freedom, miss, clear)
-    fewest, expected, most = (
-        _fewest_sufficient_seeds(size / root, seeds, gap.n_candidates) for size in (largest, middle, least)
-    )
-    next_step = max(
-        fewest or 0, min(expected or MAX_SEEDS_NEEDED, max(2 * seeds, PROPOSED_CONFIRM_COUNT), MAX_SEEDS_NEEDED)
-    )
-    return SeedsNeeded(fewest, expected, most, next_step)
-
-
-def _fewest_sufficient_seeds(size: float, seeds: int, among: int) -> int | None:
-    """Return the fewest seeds, more than these, whose power is enough; None: more than `MAX_SEEDS_NEEDED`."""
-    return next(
-        (more for more in range(seeds + 1, MAX_SEEDS_NEEDED + 1) if detection_power(size, more, among) >= TARGET_POWER),
-        None,
-    )
-
-
-def _noncentrality(measured: float, freedom: float, level: float, limit: float = math.inf) -> float:
-    """Return the noncentrality at which T is at most `measured` with chance `level`.
-
-    The chance is conditional on T being below `limit`.
-    """
-
-    def beyond(noncentrality: float) -> float:
-        return (
-            _noncentral_t_cdf(measured, freedom, noncentrality) / _noncentral_t_cdf(limit, freedom, noncentrality)
-            - level
-        )
-
-    largest = float(_standard_deviation_quantiles(freedom)[-1]) * measured + 4
-    if beyond(0.0) <= 0:
-        return 0.0
-    return math.inf if beyond(largest) > 0 else find_root(beyond, 0.0, largest)
-
-
-def detection_power(size: float, seeds: int, among: int = 1) -> float:
-    """Return the chance that a true difference is clear.
-
-    Args:
-        size: the difference in standard deviations of the paired differences.
-        seeds: at least 2.
-        among: from how many configurations the better one was chosen.
-    """
-    limit = selection_adjusted_t((1 + CONFIDENCE_LEVEL) / 2, seeds - 1, among)
-    return 1 - _noncentral_t_cdf(limit, seeds - 1, math.sqrt(seeds) * size)
-
-
-def _noncentral_t_cdf(limit: float, freedom: float, noncentrality: float) -> float:
-    """Return the noncentral t's distribution function, as the mean over its standard deviation.
-
-    SciPy's fails where the noncentrality is large.
-    """
-    from scipy.special import ndtr
-
-    return (
-        1.0 if math.isinf(limit) else float(ndtr(limit * _standard_deviation_quantiles(freedom) - noncentrality).mean())
-    )
-
-
-@cache
-def _standard_deviation_quantiles(freedom: float) -> "NDArray[np.float64]":
-    """Return sample standard deviations of values with standard deviation 1, of equal chance, in order."""
-    import numpy as np
-    from scipy.special import chdtri
-
-    return np.sqrt(chdtri(freedom, 1 - (np.arange(2000) + 0.5) / 2000) / freedom)
+    pass
 
 
 LATE_SHARE_OF_SEARCH = 0.25
@@ -242,8 +64,6 @@ LATE_SHARE_OF_SEARCH = 0.25
 MIN_TRIALS_TO_JUDGE_LATE = 8
 """Smallest number of trials for that sign: of fewer, the best is among the last by chance alone too often."""
 
-PROPOSED_CONFIRM_COUNT = 5
-"""Number of configurations and of seeds that are proposed for a first confirmation."""
 
 StepKind = Literal["resume", "learn", "loosen", "widen", "search", "confirm", "seeds", "enough"]
 
@@ -294,11 +114,11 @@ STEP_REASONS = {
 }
 
 
-MAX_NAMED_KEEPING_LIMITS = 3
+MAX_NAMED_KEEPING_CONSTRAINTS = 3
 """Largest number of configurations that are proposed for fresh seeds because they keep the limits in the search."""
 
 
-class LimitsKeptInSearchAlone(Statement):
+class ConstraintsKeptInSearchOnly(Statement):
     """The result breaks the limits on fresh seeds; configurations that did not run on these keep them in the search."""
 
     spec: StudySpec
@@ -319,7 +139,7 @@ class LimitsKeptInSearchAlone(Statement):
         )
 
 
-class LearnFirst(Statement):
+class NotBetterThanGuessing(Statement):
     """The result is not told from guessing.
 
     Attributes:
@@ -331,7 +151,7 @@ class LearnFirst(Statement):
     can_enlarge: bool
 
     @classmethod
-    def of(cls, spec: StudySpec) -> "LearnFirst":
+    def from_spec(cls, spec: StudySpec) -> "NotBetterThanGuessing":
         """Return it with what the study does not use yet."""
         data, is_used = spec.base["data"], any(section.get("weights") for section in spec.model_sections)
         return cls(not is_used and data["name"] != "table", "size" in data)
@@ -371,7 +191,7 @@ class BestAtRangeEdge(Statement):
         )
 
 
-class SeedsDoNotDecide(Statement):
+class UndecidedBySeeds(Statement):
     """Two configurations that their seeds do not tell apart.
 
     Attributes:
@@ -407,7 +227,7 @@ class SeedsDoNotDecide(Statement):
         return f"{what} {between} in all ({SEEDS_CONFIDENCE:.0%} confidence); {following}"
 
 
-class SamplesDoNotDecide(Statement):
+class UndecidedBySamples(Statement):
     """Two configurations that the samples of all folds do not tell apart, on which more seeds hardly tell more."""
 
     best: Arm
@@ -425,7 +245,7 @@ MIN_SHARE_OF_GAIN = 0.1
 """Share of the gain over the baseline below which it does not matter which of two configurations is better."""
 
 
-class SeedsChangeNothing(Statement):
+class MoreSeedsNotNeeded(Statement):
     """Two configurations that are not told apart, and need not be.
 
     Attributes:
@@ -450,7 +270,7 @@ class SeedsChangeNothing(Statement):
         )
 
 
-class TakeReference(Statement):
+class UseReference(Statement):
     """What needs no search is the result."""
 
     reference: FittedReference
@@ -543,13 +363,14 @@ def next_steps(results: Results) -> list[NextStep]:
     if best is None or results.spec.varied_data_keys:
         return []
     if find_no_better_than_chance(
-        results.record, (results.reference_as_result and to_arm(results.spec, results.reference_as_result)) or best
+        results.record,
+        (results.reference_as_result and arm_of_candidate(results.spec, results.reference_as_result)) or best,
     ):
-        return [NextStep("learn", LearnFirst.of(results.spec), None)]
+        return [NextStep("learn", NotBetterThanGuessing.from_spec(results.spec), None)]
     when = position_of_best(results)
-    found = _limits_step(results) if results.is_confirmed else []
-    if find_unkept_limits(results):
-        found.append(NextStep("loosen", LoosenLimits(results.spec.objective), None))
+    found = _constraints_step(results) if results.is_confirmed else []
+    if find_unkept_constraints(results):
+        found.append(NextStep("loosen", LoosenConstraints(results.spec.objective), None))
     found += [NextStep("widen", BestAtRangeEdge(edge), None) for edge in find_range_edges(results) if edge.further]
     if (
         when
@@ -566,26 +387,26 @@ def next_steps(results: Results) -> list[NextStep]:
         why = StepReason("baseline on own seeds alone" if results.rule_pick_arm(best) else "own seeds alone")
         found.append(NextStep("confirm", why, _confirm_command(results.spec, top, PROPOSED_CONFIRM_COUNT)))
     if stays := results.reference_as_result:
-        return [NextStep("enough", TakeReference(stays), None), *found]
+        return [NextStep("enough", UseReference(stays), None), *found]
     further = [step for step in found if step.kind != "enough"]
     return further or found or [NextStep("enough", _no_step_left(results), None)]
 
 
-def _limits_step(results: Results) -> list[NextStep]:
+def _constraints_step(results: Results) -> list[NextStep]:
     """Return the step to run those on fresh seeds that keep the limits in the search, where the result breaks them."""
     searched, (_, score) = results.ranked_by_search_value, results.scored_candidates[0]
     if results.reference_as_result or not score.total_violation:
         return []
     again = {trial.repeated_trial for trial in results.record.trials_of_stages("confirm", "rule")}
     keeping = [each for each in searched if not each.score.total_violation and each.trial.number not in again]
-    named = keeping[:MAX_NAMED_KEEPING_LIMITS]
+    named = keeping[:MAX_NAMED_KEEPING_CONSTRAINTS]
     if not named:
         return []
     on_front = len(objective.front_positions([each.score for each in searched]))  # of a larger one not all would run
     top = max(searched.index(named[-1]) + 1, on_front if results.spec.objective.has_several_metrics else 0)
     options = "--top", top, "--seeds", results.confirmation.settings.seeds
     broken = results.spec.objective.broken_constraints(score)
-    why = LimitsKeptInSearchAlone(results.spec, broken, [to_arm(results.spec, each) for each in named])
+    why = ConstraintsKeptInSearchOnly(results.spec, broken, [arm_of_candidate(results.spec, each) for each in named])
     return [NextStep("confirm", why, shell_command("confirm", results.spec.name, *options))]
 
 
@@ -609,7 +430,7 @@ def evaluate_command(spec: StudySpec) -> str:
     return shell_command("evaluate", spec.name, "--split", "test")
 
 
-def is_better_than_baseline(results: Results) -> bool | None:
+def is_best_better_than_baseline(results: Results) -> bool | None:
     """Return whether the search found what is better than the baseline, with several metrics in any, or by the limits.
 
     None where its seeds do not tell. What ran on one seed is taken as better: whether it is, `confirm` tells.
@@ -632,7 +453,7 @@ def _no_step_left(results: Results) -> NoStepLeft:
     trials = sum(trial.state != "waiting" for trial in results.record.trials_of_stages("search"))
     held = results.incumbent_standing
     keep: Literal["margin", "better"] = "margin" if held and held.held_back_lead else "better"
-    is_kept = is_better_than_baseline(results) is False
+    is_kept = is_best_better_than_baseline(results) is False
     return NoStepLeft(trials, is_space_exhausted(results), results.is_confirmed, keep if is_kept else "")
 
 
@@ -665,7 +486,7 @@ def _seed_steps(results: Results, reference: Arm | None, best: Arm) -> list[Next
         return []  # of a runner-up with the better mean the margin is known, which more seeds hardly change
     reach = max(map(abs, others.difference_to_runner_up.interval or (math.inf,)))
     if reference is not None and gain is not None and reach < MIN_SHARE_OF_GAIN * abs(gain.value):
-        why = SeedsChangeNothing(best, others.runner_up, reach, gain.value)
+        why = MoreSeedsNotNeeded(best, others.runner_up, reach, gain.value)
         return [NextStep("enough", why, None)]
     return _more_seeds_step(results, best, others.runner_up, others.difference_to_runner_up)
 
@@ -681,16 +502,16 @@ def _more_seeds_step(results: Results, best: Arm, other: Arm, gap: Difference) -
     top = max(order.index(number) + 1 for number in (best.trial_number, other.trial_number) if number in order)
     ask = partial(_confirm_command, results.spec, top)
     if gap.interval is None or seeds < 2:
-        return [NextStep("seeds", SeedsDoNotDecide(best, other, seeds, None), ask(PROPOSED_CONFIRM_COUNT))]
+        return [NextStep("seeds", UndecidedBySeeds(best, other, seeds, None), ask(PROPOSED_CONFIRM_COUNT))]
     if not gap.standard_error:
         return []  # alike on every seed, or draw of the samples
-    if gap.is_over_samples:
-        return [NextStep("enough", SamplesDoNotDecide(best, other), None)]
+    if gap.is_interval_over_samples:
+        return [NextStep("enough", UndecidedBySamples(best, other), None)]
     right = [arm.metric_statistics("val/accuracy") for arm in (best, other)]
     if all(one and one.mean == 1.0 for one in right):
-        return [NextStep("enough", SeedsChangeNothing(best, other, None, gap.value), None)]
+        return [NextStep("enough", MoreSeedsNotNeeded(best, other, None, gap.value), None)]
     needed = estimate_seeds_needed(gap, seeds)
     command = None if needed.fewest is None else ask(needed.next_batch)
     if needed.fewest is None or (needed.middle is None and seeds > 2):
-        return [NextStep("enough", SeedsDoNotDecide(best, other, seeds, needed, command), None)]
-    return [NextStep("seeds", SeedsDoNotDecide(best, other, seeds, needed), command)]
+        return [NextStep("enough", UndecidedBySeeds(best, other, seeds, needed, command), None)]
+    return [NextStep("seeds", UndecidedBySeeds(best, other, seeds, needed), command)]

@@ -11,8 +11,8 @@ import pandas as pd
 from scipy.special import stdtr
 
 from study.analysis.statistics import formatting
-from study.analysis.statistics.cell_tables import MetricCell
-from study.analysis.tables.metric_table import PrintedEntry, PrintedGrid, cell_notes, to_entry
+from study.analysis.statistics.parameter_tables import MetricCell
+from study.analysis.tables.printed_grid import PrintedEntry, PrintedGrid, cell_notes, metric_cell_to_entry
 from study.metrics import is_fraction_metric, lower_is_better
 from study.ranking import SeedStatistics, seed_statistics
 from study.ranking.difference import CONFIDENCE_LEVEL, mean_difference
@@ -39,8 +39,8 @@ def judge_agreement(
 
     Args:
         ours: None for a missing cell.
-        theirs: printed (see `widest_spread`); without a deviation where the paper gives no spread or does not say of
-            how many values.
+        theirs: printed (see `widen_printed_spread`); without a deviation where the paper gives no spread or does not
+            say of how many values.
         margin: in the unit of the means.
     """
     wide, narrow = mean_difference(ours, theirs), mean_difference(ours, theirs, confidence=0.90)
@@ -51,7 +51,7 @@ def judge_agreement(
     return "differs" if wide.is_clear else "cannot tell"
 
 
-def widest_spread(printed: SeedStatistics | None) -> SeedStatistics | None:
+def widen_printed_spread(printed: SeedStatistics | None) -> SeedStatistics | None:
     """Convert a printed spread to the sample's as if it were the population's (divided by n): the wider reading.
 
     Papers say how many values are behind a number, hardly ever which of the two deviations it is. Of three values they
@@ -73,7 +73,7 @@ def equivalence_margin(metric: str, theirs: SeedStatistics | None) -> float:
 def judge_cell(ours: MetricCell, printed: SeedStatistics) -> Verdict:
     """Return the verdict on a cell of ours beside a printed number."""
     margin = equivalence_margin(ours.metric, printed)
-    return judge_agreement(ours.seed_statistics, widest_spread(printed), margin)
+    return judge_agreement(ours.seed_statistics, widen_printed_spread(printed), margin)
 
 
 VERDICT_RULE = (
@@ -127,22 +127,22 @@ class ClaimResult:
     remark: str = ""
 
 
-def judge_better(cell: MetricCell, other: MetricCell) -> ClaimResult:
+def judge_better_claim(cell: MetricCell, other: MetricCell) -> ClaimResult:
     """Judge whether a cell is better than another of the same metric: higher, or lower where less is better."""
     return _judge_orders([_claimed_order(cell, other)])
 
 
-def judge_increasing(cells: Sequence[MetricCell]) -> ClaimResult:
+def judge_increasing_claim(cells: Sequence[MetricCell]) -> ClaimResult:
     """Judge whether each cell's mean is larger than that before it."""
     return _judge_orders([(after, before) for before, after in pairwise(cells)])
 
 
-def judge_decreasing(cells: Sequence[MetricCell]) -> ClaimResult:
+def judge_decreasing_claim(cells: Sequence[MetricCell]) -> ClaimResult:
     """Judge whether each cell's mean is smaller than that before it."""
     return _judge_orders([(before, after) for before, after in pairwise(cells)])
 
 
-def judge_best(cell: MetricCell, among: Sequence[MetricCell]) -> ClaimResult:
+def judge_best_claim(cell: MetricCell, among: Sequence[MetricCell]) -> ClaimResult:
     """Judge whether a cell is better than each of the others that have a value; the remark says how many."""
     measured = [other for other in among if other.values]
     result = _judge_orders([_claimed_order(cell, other) for other in measured])
@@ -225,7 +225,10 @@ def compare_with_paper(
             why = dict.fromkeys(missing[place] for place in places if place in missing)
             lines.append(((row, f"{PAPER_LINE} ({', '.join(why)})"), paper_entries))
             continue
-        found = (to_entry(ours[place], our_cells, OUR_LINE) if place in ours else PrintedEntry() for place in places)
+        found = (
+            metric_cell_to_entry(ours[place], our_cells, OUR_LINE) if place in ours else PrintedEntry()
+            for place in places
+        )
         our_entries = [
             replace(entry, remark=missing.get(place, entry.remark)) for place, entry in zip(places, found, strict=True)
         ]

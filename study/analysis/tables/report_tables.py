@@ -6,53 +6,53 @@ from dataclasses import replace
 import pandas as pd
 
 from study.analysis.statistics import debiasing_metrics, formatting
-from study.analysis.statistics.frame import param_keys, param_text, trial_label
-from study.metrics import selection_rules
+from study.analysis.statistics.trials_frame import param_key_columns, trial_label, trial_param_text
+from study.metrics.summary_metrics import list_summary_metrics
 from study.ranking import Candidate, Results
+from study.ranking.arms import Arm, arm_of_candidate, metrics_of_both_splits
 from study.ranking.candidates import search_statistics
-from study.ranking.difference import Arm, metrics_of_both_splits, to_arm
 from study.ranking.final_model import ensemble_statistics
-from study.ranking.summary import metrics_at_other_epochs
+from study.ranking.study_summary import metrics_at_other_epochs
 from study.spec import StudySpec
 from study.spec.objective import TrialScore
 
 MAX_LISTED_CONFIGURATIONS = 10  # configurations that the report lists
 
 
-def printed_configurations(results: Results) -> pd.DataFrame:
+def best_configurations_table(results: Results) -> pd.DataFrame:
     """Return the best complete configurations of the search, the best first, then the baseline, as text.
 
     Columns: each metric in the search, on the fresh seeds once any ran on some, and the parameters that any of them
-    has. A trial that breaks a limit has `BROKEN_LIMIT_MARK` behind its number, see `broken_limits_note`.
+    has. A trial that breaks a limit has `BROKEN_CONSTRAINT_MARK` behind its number, see `broken_constraints_note`.
     """
     spec = results.spec
     listed = _listed_candidates(results)
-    keys = param_keys(spec, results.record.trials.values())
-    texts = {key: [param_text(spec, candidate.trial, key) for candidate in listed] for key in keys}
+    keys = param_key_columns(spec, results.record.trials.values())
+    texts = {key: [trial_param_text(spec, candidate.trial, key) for candidate in listed] for key in keys}
     texts = {key: of_key for key, of_key in texts.items() if set(of_key) != {formatting.MISSING_TEXT}}
     metrics = {name: f"{_metric_title(spec, name)} in the search" for name in spec.objective.needed_metrics}
     are_confirmed = any(candidate.confirm_trials for candidate in listed)
     rows = []
     for place, candidate in enumerate(listed):
-        mark = f" {BROKEN_LIMIT_MARK}" if _judging_score(results, candidate).total_violation > 0 else ""
+        mark = f" {BROKEN_CONSTRAINT_MARK}" if _judging_score(results, candidate).total_violation > 0 else ""
         row = {"trial": trial_label(candidate.trial) + mark}
         for name, title in metrics.items():
-            row[title] = formatting.format_mean(name, search_statistics(spec, candidate, name))
+            row[title] = formatting.format_mean_and_deviation(name, search_statistics(spec, candidate, name))
         row |= _fresh_seed_columns(spec, candidate) if are_confirmed else {}
         rows.append(row | {key: of_key[place] for key, of_key in texts.items()})
     return pd.DataFrame(rows)
 
 
-BROKEN_LIMIT_MARK = "†"
+BROKEN_CONSTRAINT_MARK = "†"
 """Stands behind the number of a trial that breaks a limit."""
 
 
-def broken_limits_note(results: Results) -> str:
-    """Return which limits the trials that `printed_configurations` marks break; empty where it marks none."""
+def broken_constraints_note(results: Results) -> str:
+    """Return which limits the trials that `best_configurations_table` marks break; empty where it marks none."""
     scores = (_judging_score(results, candidate) for candidate in _listed_candidates(results))
     broken = results.spec.objective.broken_constraints(*scores)
     where = f", by the means on {formatting.rerun_seeds_text(results.spec)} where there are any" * results.is_confirmed
-    return f"{BROKEN_LIMIT_MARK} breaks {' or '.join(map(str, broken))}{where}." if broken else ""
+    return f"{BROKEN_CONSTRAINT_MARK} breaks {' or '.join(map(str, broken))}{where}." if broken else ""
 
 
 def _listed_candidates(results: Results) -> list[Candidate]:
@@ -65,10 +65,10 @@ def _judging_score(results: Results, candidate: Candidate) -> TrialScore:
 
 def _fresh_seed_columns(spec: StudySpec, candidate: Candidate) -> dict[str, str]:
     seeds = formatting.seed_numbers_text([trial.seed for trial in candidate.confirm_trials])
-    arm, metrics = replace(to_arm(spec, candidate), trials=candidate.confirm_trials), spec.objective.metrics
+    arm, metrics = replace(arm_of_candidate(spec, candidate), trials=candidate.confirm_trials), spec.objective.metrics
     where = formatting.rerun_seeds_text(spec)
     titles = [f"{name} on {where}" for name in metrics] if len(metrics) > 1 else [f"confirmed on {where}"]
-    means = (formatting.format_mean(name, arm.metric_statistics(name)) for name in metrics)
+    means = (formatting.format_mean_and_deviation(name, arm.metric_statistics(name)) for name in metrics)
     return {**dict(zip(titles, means, strict=True)), "seeds": seeds}
 
 
@@ -77,23 +77,24 @@ def _metric_title(spec: StudySpec, name: str) -> str:
     return formatting.metric_with_direction(spec, name) if spec.objective.has_several_metrics else name
 
 
-def first_table_metrics(results: Results) -> list[str]:
-    """Return the metrics of the report's first table, see `study.metrics.selection_rules.summary_metrics`."""
-    names = metrics_of_both_splits(results.spec, list(_arms_by_name(results).values()))
+def summary_table_metrics(results: Results) -> list[str]:
+    """Return the metrics of the report's summary, see `study.metrics.summary_metrics.list_summary_metrics`."""
+    names = metrics_of_both_splits(results.spec, list(_compared_arms_by_name(results).values()))
     own, cells = results.spec.objective.needed_metrics, results.record.group_sample_counts.cells
-    return selection_rules.summary_metrics(own, names, cells) or names[:2]
+    return list_summary_metrics(own, names, cells) or names[:2]
 
 
-def printed_first_table(results: Results) -> pd.DataFrame:
-    """Return the rows of `printed_summary` for `first_table_metrics`, with the split's error where it is known.
+def summary_table(results: Results) -> pd.DataFrame:
+    """Return the rows of `baseline_and_result_table` for `summary_table_metrics`, with the split's error where it is
+    known.
 
     It is how far the value of the best or the final training may be off because its split is a sample. A final training
     also has the interval by both errors.
     """
-    by_name = _arms_by_name(results)
+    by_name = _compared_arms_by_name(results)
     arm = by_name.get("best") or by_name.get("final") or by_name.get("baseline")
-    metrics = _metrics_with_value(first_table_metrics(results), by_name)
-    frame = printed_summary(results, metrics)
+    metrics = _metrics_with_value(summary_table_metrics(results), by_name)
+    frame = baseline_and_result_table(results, metrics)
     errors = [debiasing_metrics.sampling_standard_error(results.record, arm, name) if arm else None for name in metrics]
     if any(error is not None for error in errors):
         printed = [
@@ -103,7 +104,7 @@ def printed_first_table(results: Results) -> pd.DataFrame:
         place = len(frame.columns) - (2 if ensemble_statistics(results.record) else 1)
         frame.insert(place, "split's error", printed)
         if arm and results.spec.final_seeds is not None:
-            found = [debiasing_metrics.statistics_with_error(results.record, arm, name) for name in metrics]
+            found = [debiasing_metrics.statistics_with_sampling_error(results.record, arm, name) for name in metrics]
             ends = [
                 formatting.format_value_interval(name, spread.confidence_interval() if spread else None)
                 for name, spread in zip(metrics, found, strict=True)
@@ -112,7 +113,7 @@ def printed_first_table(results: Results) -> pd.DataFrame:
     return frame
 
 
-def printed_summary(results: Results, metrics: Sequence[str] | None = None) -> pd.DataFrame:
+def baseline_and_result_table(results: Results, metrics: Sequence[str] | None = None) -> pd.DataFrame:
     """Return the baseline against the study's result, or the final training alone, as text: a row per metric.
 
     The study's own metrics on both splits come first. Columns: mean ± sd of each arm, the difference with its 95%
@@ -121,7 +122,7 @@ def printed_summary(results: Results, metrics: Sequence[str] | None = None) -> p
     Args:
         metrics: to show; None: all.
     """
-    by_name, won = _arms_by_name(results), results.best
+    by_name, won = _compared_arms_by_name(results), results.best
     rows = []
     known, ensemble = {name: arm for name, arm in by_name.items() if arm}, ensemble_statistics(results.record)
     if metrics is None:
@@ -134,27 +135,27 @@ def printed_summary(results: Results, metrics: Sequence[str] | None = None) -> p
                 title = title.replace("best", "result" if results.reference_as_result else "search")
             elif name == "best":
                 is_behind = won is not None and won.trial.stage == "baseline"
-                title = title.replace("best", formatting.best_name_text(results) + " of the search" * is_behind)
-            row[title] = formatting.format_mean(metric, arm.metric_statistics(metric))
+                title = title.replace("best", formatting.name_of_best(results) + " of the search" * is_behind)
+            row[title] = formatting.format_mean_and_deviation(metric, arm.metric_statistics(metric))
         if len(known) == 2:
             gain = known["best"].difference_to(known["baseline"], metric)
             row["difference"] = row["95% interval"] = formatting.MISSING_TEXT
             if gain:
-                ends = formatting.shown_ends(gain)
+                ends = formatting.printed_interval_ends(gain)
                 row["difference"] = formatting.format_difference(metric, gain.value, beside=ends)
-                row["95% interval"] = formatting.format_interval(metric, gain)
+                row["95% interval"] = formatting.format_difference_interval(metric, gain)
         if ensemble:
             row["ensemble"] = formatting.format_metric_value(
                 metric, ensemble[metric].mean if metric in ensemble else None
             )
-        row["seeds"] = " / ".join(dict.fromkeys(_seeds_text(arm, metric) for arm in known.values()))
+        row["seeds"] = " / ".join(dict.fromkeys(_seed_numbers_text(arm, metric) for arm in known.values()))
         rows.append(row)
     return pd.DataFrame(rows)
 
 
-def _seeds_text(arm: Arm, metric: str) -> str:
+def _seed_numbers_text(arm: Arm, metric: str) -> str:
     """Return the seeds behind an arm's value; what needs no search has none."""
-    return "no seed" if arm.knows_no_seed else formatting.seed_numbers_text(arm.metric_seeds(metric))
+    return "no seed" if arm.is_fitted_without_seed else formatting.seed_numbers_text(arm.metric_seeds(metric))
 
 
 def _metrics_with_value(metrics: Sequence[str], by_name: dict[str, Arm | None]) -> list[str]:
@@ -162,10 +163,10 @@ def _metrics_with_value(metrics: Sequence[str], by_name: dict[str, Arm | None]) 
     return [name for name in metrics if any(arm and arm.metric_statistics(name) for arm in by_name.values())]
 
 
-def printed_other_epochs(results: Results) -> pd.DataFrame:
+def other_epochs_table(results: Results) -> pd.DataFrame:
     """Return the study's metrics at other epochs than the chosen one; empty without any.
 
-    See `study.ranking.summary.metrics_at_other_epochs`.
+    See `study.ranking.study_summary.metrics_at_other_epochs`.
     """
     by_arm = {
         name: {
@@ -173,22 +174,25 @@ def printed_other_epochs(results: Results) -> pd.DataFrame:
             for which, of in metrics_at_other_epochs(results.spec, arm.trials).items()
             for metric, spread in of.items()
         }
-        for name, arm in _arms_by_name(results).items()
+        for name, arm in _compared_arms_by_name(results).items()
         if arm
     }
     names = dict.fromkeys(name for values in by_arm.values() for name in values)
     rows = [
         {
             "beside": name,
-            **{who: formatting.format_mean(name.split()[0], values.get(name)) for who, values in by_arm.items()},
+            **{
+                who: formatting.format_mean_and_deviation(name.split()[0], values.get(name))
+                for who, values in by_arm.items()
+            },
         }
         for name in names
     ]
     return pd.DataFrame(rows)
 
 
-def _arms_by_name(results: Results) -> dict[str, Arm | None]:
+def _compared_arms_by_name(results: Results) -> dict[str, Arm | None]:
     if results.spec.final_seeds is not None:
-        return {"final": results.final_arm}
+        return {"final": results.final_training_arm}
     reference, best = results.baseline_and_result_arms
     return {"baseline": reference, "best": best}

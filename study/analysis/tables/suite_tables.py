@@ -7,20 +7,20 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from study.analysis.statistics import formatting
-from study.analysis.statistics.suite_cells import (
+from study.analysis.statistics.suite_statistics import (
     FAILED,
     NOT_YET,
     Column,
     FindStudy,
     MethodCost,
     RuleTable,
-    average_rows,
+    averages_to_dicts,
     build_rule_table,
-    cell_rows,
+    cells_to_dicts,
     evaluate_searches,
 )
-from study.analysis.tables.formats import frame_to_csv, to_latex, to_markdown
-from study.analysis.tables.metric_table import PrintedEntry, PrintedGrid
+from study.analysis.tables.printed_grid import PrintedEntry, PrintedGrid
+from study.analysis.tables.table_formats import frame_to_csv, to_latex, to_markdown
 from study.metrics import is_percent_metric, lower_is_better
 from study.ranking import SeedStatistics
 from study.spec.rungs import RungSchedule
@@ -227,12 +227,12 @@ def suite_to_markdown(tables: SuiteTables) -> str:
     for table in tables.tables:
         grid = rule_table_grid(table, suite.searches_per_cell)
         parts += [f"## Picked by {escape_markdown(table.rule)}", _grid_to_markdown(grid)]
-        parts += [_notes_as_list(notes)] if (notes := rule_table_notes(suite, table)) else []
+        parts += [_notes_to_markdown(notes)] if (notes := rule_table_notes(suite, table)) else []
     if len(tables.tables) > 1:
         averages = averages_by_rule_grid(tables.tables, suite.searches_per_cell)
-        parts += ["## Averages by rule", _grid_to_markdown(averages), _notes_as_list([SAME_SEARCHES_NOTE])]
+        parts += ["## Averages by rule", _grid_to_markdown(averages), _notes_to_markdown([SAME_SEARCHES_NOTE])]
     parts += ["## What the methods took", _grid_to_markdown(cost_grid(tables.cost_by_method))]
-    return "\n\n".join([*parts, "## For all tables", _notes_as_list(suite_notes(suite))]) + "\n"
+    return "\n\n".join([*parts, "## For all tables", _notes_to_markdown(suite_notes(suite))]) + "\n"
 
 
 def suite_to_latex(tables: SuiteTables) -> str:
@@ -251,14 +251,14 @@ def suite_to_csv(tables: SuiteTables) -> str:
     """Render a CSV line for each rule, method and data set, and for each average; not rounded, no percentages."""
     lines = []
     for table in tables.tables:
-        for row in [*cell_rows(table), *({"data": AVERAGE_COLUMN, **row} for row in average_rows(table))]:
+        for row in [*cells_to_dicts(table), *({"data": AVERAGE_COLUMN, **row} for row in averages_to_dicts(table))]:
             ends = row["interval"]
             low, high = ends if isinstance(ends, list) else (None, None)
             lines.append({"rule": table.rule, "metric": table.judging_metric, "low": low, "high": high, **row})
     return frame_to_csv(pd.DataFrame(lines, columns=SUITE_CSV_COLUMNS, dtype=object), index=False)
 
 
-def suite_to_plain_dict(tables: SuiteTables) -> dict[str, object]:
+def suite_to_dict(tables: SuiteTables) -> dict[str, object]:
     """Return the whole of a suite's results as plain values."""
     spent = {method: {"epochs": one.epochs, "seconds": one.seconds} for method, one in tables.cost_by_method.items()}
     return {
@@ -269,8 +269,8 @@ def suite_to_plain_dict(tables: SuiteTables) -> dict[str, object]:
             {
                 "rule": table.rule,
                 "judge": table.judging_metric,
-                "cells": cell_rows(table),
-                "averages": average_rows(table),
+                "cells": cells_to_dicts(table),
+                "averages": averages_to_dicts(table),
                 "notes": rule_table_notes(tables.suite, table),
             }
             for table in tables.tables
@@ -283,5 +283,5 @@ def _grid_to_markdown(grid: PrintedGrid) -> str:
     return to_markdown(grid).rstrip()
 
 
-def _notes_as_list(notes: Sequence[str]) -> str:
+def _notes_to_markdown(notes: Sequence[str]) -> str:
     return "\n".join(f"- {escape_markdown(note)}" for note in notes)

@@ -10,13 +10,13 @@ from matplotlib.collections import PathCollection
 from matplotlib.text import Text
 
 from study.analysis.figures import FIGURES
-from study.analysis.figures.missing import why_figure_missing, why_search_figures_missing
+from study.analysis.figures.missing_figures import why_figure_missing, why_search_figures_missing
 from study.analysis.figures.style import stack_panels
-from study.analysis.figures.two_metrics import trade_off_metrics
-from study.analysis.report.sections import figure_caption
+from study.analysis.figures.trade_off_figures import trade_off_metrics
+from study.analysis.report.figure_captions import figure_caption
 from study.analysis.report.write_report import figure_to_pdf, figure_to_png
-from study.analysis.statistics.frame import thin_out
 from study.analysis.statistics.importance import MIN_IMPORTANCE_TRIALS, compute_importances
+from study.analysis.statistics.trials_frame import sample_evenly
 from study.home.events import ReferenceFitted, TrialTested
 from study.ranking import Results
 from study.spec import load_study
@@ -440,7 +440,7 @@ def test_which_metrics_are_weighed(spec, wide, frozen):
 
 @given(count=st.integers(0, 50), most=st.integers(1, 20))
 def test_few_of_many_are_spread_evenly(count, most):
-    kept = thin_out(range(count), most)
+    kept = sample_evenly(range(count), most)
     assert len(kept) == min(count, most)
     assert len({b - a for a, b in pairwise(kept)}) <= 2
     assert not count or kept[0] == 0

@@ -6,11 +6,12 @@ import pytest
 from ablated_study import PARAMS, write_ablation
 
 from study.analysis import ablation_frame, to_csv, to_latex, to_markdown
-from study.analysis.figures.result_figures import draw_ablation as drawn
-from study.analysis.report.page import ReportPage
-from study.analysis.report.page import page_to_markdown as page_markdown
-from study.analysis.report.sections import ABLATION_TITLE, ablation_section, build_report_page
-from study.analysis.statistics.ablation_effects import ablation_effects, effect_rows
+from study.analysis.figures.result_figures import plot_ablation as drawn
+from study.analysis.report.ablation_section import ABLATION_TITLE, ablation_section
+from study.analysis.report.page_formats import ReportPage
+from study.analysis.report.page_formats import page_to_markdown as page_markdown
+from study.analysis.report.report_page import build_report_page
+from study.analysis.statistics.ablation_effects import ablation_effects_by_metric, ablation_to_dicts
 from study.home.events import AblationRequested
 from study.ranking import Results
 from study.spec import load_study
@@ -139,5 +140,7 @@ def test_the_frame_is_written_as_markdown_latex_csv_and_json(writer):
     lines = to_csv(frame).splitlines()
     assert lines[0] == "part,configuration,column,metric,mean,sd,n,remark"
     assert len(lines) == 1 + 2 * 14
-    plain = json.loads(json.dumps(effect_rows(ablation_effects(Results(SPEC, record))), allow_nan=False))
+    plain = json.loads(
+        json.dumps(ablation_to_dicts(ablation_effects_by_metric(Results(SPEC, record))), allow_nan=False)
+    )
     assert {key for key in plain[0] if plain[0][key] is None} == {"effect", "low", "high"}

@@ -10,9 +10,9 @@ from told_studies import said
 from study.analysis.figures import FIGURES
 from study.analysis.report.caveats import (
     NO_ALIGNED_SAMPLES,
-    DropAfterChoice,
+    DropOnFreshSeeds,
+    FixedRemark,
     KernelTooNarrow,
-    Remark,
     TrialsFailed,
     caveat_statements,
 )
@@ -24,7 +24,7 @@ from study.spec import load_study
 def test_what_is_not_known(spec, frozen):
     failed, drop = caveat_statements(Results(spec, frozen))
     assert failed == TrialsFailed(1, "Diverged: loss is nan in epoch 1")
-    assert isinstance(drop, DropAfterChoice)
+    assert isinstance(drop, DropOnFreshSeeds)
     assert (drop.arm.trial_number, drop.searched, drop.fresh) == (1, 0.7, pytest.approx(0.74))
 
 
@@ -39,7 +39,7 @@ def test_data_without_aligned_samples_say_so(tmp_path: Path, aligned: tuple[int,
         found.group_sample_counts = GroupSampleCounts(
             {"val": [[4, 4], [4, 4]]}, classes=["n", "y"], biases=["f", "m"], aligned=aligned
         )
-        assert (Remark(NO_ALIGNED_SAMPLES) in said(Remark, Results(spec, found))) is expected
+        assert (FixedRemark(NO_ALIGNED_SAMPLES) in said(FixedRemark, Results(spec, found))) is expected
 
 
 def own_table_file(tmp_path: Path, table: Path) -> Path:

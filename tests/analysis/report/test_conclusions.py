@@ -11,24 +11,24 @@ from told_studies import of_other_data, only, over, said, trained_twice
 from study import data
 from study.analysis.report.caveats import NoIntervalOfValue, caveat_statements
 from study.analysis.report.conclusions import (
-    EnsembleReached,
-    FinalTrainingReached,
+    EnsembleValues,
+    FinalTrainingValues,
     GainOverBaseline,
-    InputTellsClass,
-    MetricChange,
+    InputRevealsClass,
+    MetricDifferenceToBaseline,
     NoResultYet,
     SuspiciousResult,
     TrialDataDiffer,
-    ValueReached,
+    ValueWithoutComparison,
     conclusion_statements,
 )
-from study.analysis.report.result_sentences import lead_statements
+from study.analysis.report.report_lead import report_lead_statements
 from study.analysis.statistics.debiasing_metrics import ClassBelowChance, NoBetterThanChance
-from study.analysis.statistics.next_step import LearnFirst, next_steps
+from study.analysis.statistics.next_step import NotBetterThanGuessing, next_steps
 from study.data import summarise_datasets
 from study.home.events import EnsembleMeasured, GroupSampleCounts
 from study.ranking import Results
-from study.ranking.summary import result_metric_values, summarise, summary_lines
+from study.ranking.study_summary import result_metric_values, summarise_study, summary_lines
 from study.spec import load_study
 
 
@@ -38,7 +38,7 @@ def test_final_training(final_spec, writer):
     assert conclusion_statements(Results(final_spec, study.record())) == [NoResultYet("final")]
     study = writer()
     study.trial("final", [0.5], test=0.4)
-    reached = said(FinalTrainingReached, Results(final_spec, study.record()))
+    reached = said(FinalTrainingValues, Results(final_spec, study.record()))
     assert [{name: spread.mean for name, spread in one.values.items()} for one in reached] == [
         {"val/accuracy": 0.5},
         {"test/accuracy": 0.4},
@@ -48,13 +48,13 @@ def test_final_training(final_spec, writer):
 @pytest.mark.parametrize(("joined", "seed"), [(0.62, None), (0.6, 1), (0.58, 1)])
 def test_the_ensemble_of_a_final_training_and_whether_it_is_the_model(final_spec, joined, seed):
     results = Results(final_spec, trained_twice(joined))
-    told = only(EnsembleReached, results)
+    told = only(EnsembleValues, results)
     assert {name: value.mean for name, value in told.values.items()} == {"val/accuracy": joined, "test/accuracy": 0.55}
     assert (told.count, told.seed) == (2, seed)
     assert ("does not show that it is better than seed 1" in str(told)) == (seed == 1), "it may be level"
     low, high = told.values["val/accuracy"].confidence_interval()
     assert low < joined < high
-    summary = summarise(results)
+    summary = summarise_study(results)
     assert summary.ensemble.metrics["test/accuracy"].mean == 0.55
     assert result_metric_values(results)["ensemble/test/accuracy"] == 0.55
     rows = [line.split()[:4] for line in summary_lines(summary) if line.startswith("ensemble")]
@@ -62,7 +62,7 @@ def test_the_ensemble_of_a_final_training_and_whether_it_is_the_model(final_spec
 
 
 def test_an_ensemble_that_was_not_validated_is_not_said_to_be_no_better(final_spec):
-    told = only(EnsembleReached, Results(final_spec, trained_twice(None)))
+    told = only(EnsembleValues, Results(final_spec, trained_twice(None)))
     assert (list(told.values), told.seed) == (["test/accuracy"], 1)
     assert "no better" not in str(told)
 
@@ -81,7 +81,7 @@ def test_a_gain_that_the_test_split_denies(spec, writer):
     record = confirmed(writer(), [0.5, 0.51], [0.7, 0.71], test=([0.8, 0.81], [0.6, 0.61]))
     results = Results(spec, record)
     assert only(GainOverBaseline, results).verdict == "clear"
-    change = only(MetricChange, results)
+    change = only(MetricDifferenceToBaseline, results)
     assert (change.metric, change.difference.value) == ("test/accuracy", pytest.approx(-0.2))
     assert change.difference.is_clear
 
@@ -93,7 +93,7 @@ def test_a_gap_is_lowered_and_a_fraction(writer):
     study.trial("search", [0.1], metric="val/equalized_odds")
     first, second = conclusion_statements(Results(spec, study.record()))
     assert isinstance(first, GainOverBaseline)
-    assert isinstance(second, MetricChange)
+    assert isinstance(second, MetricDifferenceToBaseline)
     assert (first.verdict, first.won) == ("open", 1), "luck?"
     assert (second.difference.value, second.difference.is_clear) == (pytest.approx(-0.2), None)
     fresh = confirmed(writer(), [0.3, 0.31, 0.32], [0.1, 0.12, 0.11], metric="val/equalized_odds")
@@ -122,11 +122,11 @@ def test_partly_finished_studies(spec, writer, trials, expected):
 def test_values_on_different_data_rank_nothing() -> None:
     """A configuration is easier to be good with on weaker bias; a search over the arm of images is none of these."""
     results = Results(*of_other_data())
-    parts = lead_statements(results)
+    parts = report_lead_statements(results)
     assert parts.keys() == {"Result", "Cost"}
     differ, reached, _ = parts["Result"]
     assert differ == TrialDataDiffer(["data.rho"])
-    assert isinstance(reached, ValueReached)
+    assert isinstance(reached, ValueWithoutComparison)
     assert (reached.who, reached.arm.trial_number) == ("highest", 0)
     assert next_steps(results) == []
     assert quickstart().varied_data_keys == []
@@ -167,7 +167,7 @@ def test_a_column_that_tells_the_class_is_named_and_a_result_of_nearly_all_is_do
         datasets = summarise_datasets({data.section_key(section): data.load(section)})
         study.sessions[-1] = replace(study.sessions[-1], datasets=datasets)
     results = Results(spec, study)
-    assert ["'copy'" in one.told for one in said(InputTellsClass, results)] == [True] * bool(leaks)
+    assert ["'copy'" in one.told for one in said(InputRevealsClass, results)] == [True] * bool(leaks)
     doubted = [(one.metric, one.arm.trial_number, one.inputs) for one in said(SuspiciousResult, results)]
     inputs = None if leaks is None else int(leaks)
     assert doubted == ([("val/accuracy", 1, inputs)] if reached > 0.99 else [])
@@ -215,7 +215,7 @@ def test_a_clear_gain_of_what_is_not_told_from_guessing_is_no_achievement(share:
     assert isinstance(first, NoBetterThanChance) is is_guess
     assert gain.is_guess is is_guess
     assert ("search raised" in str(gain), "though" in str(gain)) == (not is_guess, is_guess)
-    assert any(isinstance(one, MetricChange) for one in others) is not is_guess
+    assert any(isinstance(one, MetricDifferenceToBaseline) for one in others) is not is_guess
 
 
 @pytest.mark.parametrize(("val", "test", "told"), [(0.3, None, "val"), (0.6, 0.1, "test"), (0.3, 0.6, None)])
@@ -283,7 +283,7 @@ def test_advice_to_learn_more_leaves_out_what_the_study_has_or_cannot_have(
         quickstart(images, resnet, searched),
         load_study("people.yaml"),
     ]
-    advice = [LearnFirst.of(spec) for spec in specs]
+    advice = [NotBetterThanGuessing.from_spec(spec) for spec in specs]
     assert [one.can_begin_pretrained for one in advice] == [True, False, True, False, False, False]
     assert [one.can_enlarge for one in advice] == [False, False, True, True, True, False]
     assert all(one.can_begin_pretrained is ("pretrained" in str(one)) for one in advice)

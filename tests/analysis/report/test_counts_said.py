@@ -9,23 +9,24 @@ from told_studies import CELLS, grouped, only
 
 from study.analysis.figures import FIGURES
 from study.analysis.report.caveats import TrialsWithoutMetric
-from study.analysis.report.groups_section import group_blocks, groups_section
-from study.analysis.report.page import ReportPage, TableBlock, page_to_html
-from study.analysis.report.result_sentences import (
+from study.analysis.report.groups_section import group_blocks_below_summary, groups_section
+from study.analysis.report.page_formats import ReportPage, TableBlock, page_to_html
+from study.analysis.report.report_lead import (
     CountOfTestReadings,
     StudyCost,
     TrialsNotAllStarted,
     WorstGroups,
-    lead_lines,
-    lead_numbers,
+    build_report_lead,
+    report_lead_lines,
 )
-from study.analysis.report.sections import build_report_page
-from study.analysis.statistics.next_step import NoStepLeft, SeedsDoNotDecide, SeedsNeeded, next_steps
+from study.analysis.report.report_page import build_report_page
+from study.analysis.statistics.next_step import NoStepLeft, UndecidedBySeeds, next_steps
+from study.analysis.statistics.seeds_needed import SeedsNeeded
 from study.commands.final_training import final_training_spec
 from study.home.events import EnsembleMeasured, GroupSampleCounts
 from study.home.record import StudyRecord
 from study.metrics import METRICS
-from study.ranking import Results, summary
+from study.ranking import Results, study_summary
 from study.spec import StudySpec
 
 ONE = quickstart("search.confirm={top: 0}", "search.trials=4", "train.epochs=2", "search.early_stopping={name: none}")
@@ -36,7 +37,7 @@ CONFIRMED = quickstart("search.confirm={top: 1, seeds: 3}", "train.epochs=1", "s
 
 
 def lines(spec: StudySpec, told: StudyRecord) -> list[str]:
-    return summary.summary_lines(summary.summarise(Results(spec, told)))
+    return study_summary.summary_lines(study_summary.summarise_study(Results(spec, told)))
 
 
 def test_the_page_says_what_its_metric_is() -> None:
@@ -85,7 +86,7 @@ def test_it_is_enough_only_where_it_can_be_told(
     )
     told.state = "complete"
     (step,) = next_steps(Results(CONFIRMED, told))
-    told_why = step.why.needed if isinstance(step.why, SeedsDoNotDecide) else step.why
+    told_why = step.why.needed if isinstance(step.why, UndecidedBySeeds) else step.why
     assert (step.kind, step.command, told_why) == ("enough", None, why)
 
 
@@ -121,7 +122,7 @@ def test_a_time_limit_that_left_the_baseline_alone_is_named_at_the_end() -> None
     told = record(Told("baseline", [0.5, 0.5]))
     told.state, told.search_ended_by = "complete", "time"
     spec = quickstart("search.trials=4", "search.time=90s", "search.confirm={top: 0}")
-    shown = " ".join(" ".join(lead_lines(lead_numbers(Results(spec, told)))).split())
+    shown = " ".join(" ".join(report_lead_lines(build_report_lead(Results(spec, told)))).split())
     assert "No trial of the search is complete, so that it has no result." in shown
     assert (
         "1 of the 4 planned trials of the search was started: its time limit was reached (search.time 90 s)." in shown
@@ -141,7 +142,7 @@ def test_the_worst_group_is_named_with_its_size() -> None:
     assert (group.name, group.right, group.samples) == ("class 'cat' with bias class 'light'", 2.0, 8)
     assert (found.arm.label, found.found.split, len(found.found.group_sizes)) == ("trial 0", "val", 3)
     assert "1 of 3 groups has fewer than 10 samples, too few to judge. Groups without a sample: 1." in str(found)
-    compared, error = (block for block in group_blocks(Results(ONE, told)) if isinstance(block, str))
+    compared, error = (block for block in group_blocks_below_summary(Results(ONE, told)) if isinstance(block, str))
     assert "equalized_odds is no number: of class 'dog' no two groups have samples" in compared
     assert error.startswith("The split's error is the standard error of the value of trial 0, because the split is a")
     (every,) = [one for one in build_report_page(Results(ONE, told), ()).sections if one.title == "Every metric"]
@@ -150,7 +151,7 @@ def test_the_worst_group_is_named_with_its_size() -> None:
     gap = record(Told("search", [0.6], further={**own, "val/equalized_odds": 0.1}))
     gap.group_sample_counts = replace(told.group_sample_counts, cells={"val": [[40, 8], [4, 30]]})
     told_of = "equalized_odds compares groups of the classes 'cat', 'dog'; equal_opportunity compares groups of the "
-    assert f"On val {told_of}class 'dog'." in list(group_blocks(Results(ONE, gap)))
+    assert f"On val {told_of}class 'dog'." in list(group_blocks_below_summary(Results(ONE, gap)))
 
 
 @pytest.mark.parametrize(("joined", "shares"), [(0.9, ["90%", "50%"]), (0.4, ["60%", "25%"])])
@@ -187,7 +188,7 @@ def test_groups_against_the_bias_that_are_small_on_test_alone_are_told_of_valida
     section = groups_section(results)
     assert section is not None
     notes = [block for block in section.blocks if isinstance(block, str)]
-    folded = [block for block in group_blocks(results) if isinstance(block, TableBlock)]
+    folded = [block for block in group_blocks_below_summary(results) if isinstance(block, TableBlock)]
     if of_val < 10:
         assert (found.on_validation, len(notes), len(folded)) == (None, 1, 1)
         return

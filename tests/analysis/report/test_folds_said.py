@@ -12,31 +12,32 @@ from numpy.typing import NDArray
 from told_studies import only, statements
 
 from study.analysis.figures import FIGURES
-from study.analysis.report.conclusions import GainOverBaseline, MetricChange
+from study.analysis.report.conclusions import GainOverBaseline, MetricDifferenceToBaseline
+from study.analysis.report.figure_captions import figure_caption
 from study.analysis.report.groups_section import groups_section
-from study.analysis.report.page import TableBlock, page_to_markdown
-from study.analysis.report.pareto_front_section import ConfigurationsOnFront, FrontGain
-from study.analysis.report.reference_sentences import ReferenceStays, ResultBesideReference
-from study.analysis.report.result_sentences import WorstGroups
-from study.analysis.report.sections import build_report_page, figure_caption, summary_note
-from study.analysis.report.trade_off_sentences import milder_configurations
+from study.analysis.report.page_formats import TableBlock, page_to_markdown
+from study.analysis.report.pareto_front_section import ConfigurationsOnFront, FrontGainsOverBaseline
+from study.analysis.report.reference_sentences import ReferenceIsResult, ResultBesideReference
+from study.analysis.report.report_lead import WorstGroups
+from study.analysis.report.report_page import build_report_page, summary_note
+from study.analysis.report.trade_off_sentences import smaller_accuracy_loss_statements
 from study.analysis.statistics.compare_studies import differences_to_first
 from study.analysis.statistics.debiasing_metrics import (
     n_samples_of_accuracy,
     sampling_standard_error,
     worst_group_of_arm,
 )
-from study.analysis.statistics.formatting import format_interval
-from study.analysis.statistics.next_step import SamplesDoNotDecide, next_steps
-from study.analysis.statistics.rule_picks import judge_rule_picks
+from study.analysis.statistics.formatting import format_difference_interval
+from study.analysis.statistics.next_step import UndecidedBySamples, next_steps
+from study.analysis.statistics.rule_pick_results import judge_rule_picks
 from study.commands.progress import StudyProgress
 from study.data.cells import group_sizes
 from study.home.events import GroupSampleCounts, ReferenceFitted
 from study.home.record import StudyRecord, TrialRecord
 from study.metrics import is_gap_metric
 from study.ranking import Results
-from study.ranking.difference import to_arm
-from study.ranking.summary import summarise, summary_lines
+from study.ranking.arms import arm_of_candidate
+from study.ranking.study_summary import summarise_study, summary_lines
 from study.spec import StudySpec
 
 
@@ -56,7 +57,7 @@ def test_conclusions_name_folds_and_give_the_value_of_all_samples(confirmed: tup
         gain.best.metric_statistics("val/accuracy").mean
         == results.ranked_search[0].joined_folds.metrics["val/accuracy"]
     )
-    assert (gain.best.metric_seeds("val/accuracy"), gain.best.repeated_over) == ([1, 2, 3], "folds and seeds")
+    assert (gain.best.metric_seeds("val/accuracy"), gain.best.repeats_text) == ([1, 2, 3], "folds and seeds")
     assert not any("over seeds" in str(one) for one in statements(results))
 
 
@@ -69,7 +70,7 @@ def test_the_difference_of_two_is_that_of_the_same_samples(confirmed: tuple[Stud
     assert gain.is_paired
     low, high = gain.interval
     assert low < gain.value < high
-    assert to_arm(spec, Results(spec, record).baseline).repeated_over == "folds and seeds"
+    assert arm_of_candidate(spec, Results(spec, record).baseline).repeats_text == "folds and seeds"
     # two independent networks: the error is about that of two binomials
     assert gain.standard_error == pytest.approx((2 * 0.25 / 1438) ** 0.5, rel=0.3)
 
@@ -83,9 +84,9 @@ def test_two_that_are_right_in_the_same_samples_are_the_same_on_every_draw_of_th
     right = Course(tmp_path / "ledger.jsonl", spec, joins=judges.joins, predict=judges.right).play().record
     reference, best = Results(spec, right).baseline_and_best_arms
     gain = best.difference_to(reference, spec.metric)
-    change = str(MetricChange(spec.metric, reference, best, gain))
+    change = str(MetricDifferenceToBaseline(spec.metric, reference, best, gain))
     assert change.endswith(" to the baseline in val/accuracy: the same on every draw of the samples.")
-    assert format_interval(spec.metric, gain) == "on every draw of the samples alike"
+    assert format_difference_interval(spec.metric, gain) == "on every draw of the samples alike"
 
 
 @pytest.mark.parametrize(("ahead", "is_clear"), [(0.001, False), (0.3, True)])
@@ -100,7 +101,7 @@ def test_a_reference_that_leads_is_told_from_the_best_by_the_samples_of_all_fold
     referenced = replace(spec, search=spec.search.model_copy(update={"references": True}))
     found = copy.deepcopy(record)
     found.apply(fitted)
-    stays = only(ReferenceStays, Results(referenced, found))
+    stays = only(ReferenceIsResult, Results(referenced, found))
     assert stays.is_clear_against(stays.arm) is is_clear
     assert ("may be luck" in str(stays)) is not is_clear
 
@@ -118,10 +119,10 @@ def test_a_reference_that_the_best_is_ahead_of_comes_with_the_interval_of_the_sa
     found = copy.deepcopy(record)
     found.apply(fitted)
     told = only(ResultBesideReference, Results(replace(spec, search=search), found))
-    gap = told.arm.difference_to(to_arm(spec, told.reference), spec.metric)
+    gap = told.arm.difference_to(arm_of_candidate(spec, told.reference), spec.metric)
     assert gap.standard_error == pytest.approx(np.std(np.subtract(own, draws), ddof=1))
     assert gap.n_candidates == Results(spec, record).baseline_and_best_arms[1].n_candidates
-    assert f"needs no search (95% interval {format_interval(spec.metric, gap)}" in str(told)
+    assert f"needs no search (95% interval {format_difference_interval(spec.metric, gap)}" in str(told)
     assert str(told).endswith(said)
 
 
@@ -131,7 +132,7 @@ def test_a_milder_configuration_is_told_by_the_samples_of_all_folds(confirmed: t
     before, best = results.baseline_and_best_arms
     assert before is not None
     assert best is not None
-    (told,) = milder_configurations(results, before, best)
+    (told,) = smaller_accuracy_loss_statements(results, before, best)
     (candidate,) = (one for one in results.ranked_search if one.trial.number == told.trial)
     assert candidate.joined_folds is not None
     assert told.where == "on all folds"
@@ -171,7 +172,7 @@ def test_no_seeds_are_asked_for_where_the_samples_of_all_folds_do_not_decide(
 ) -> None:
     """Their error stays, however many seeds run."""
     (step,) = next_steps(Results(*confirmed))
-    assert (type(step.why), step.command) == (SamplesDoNotDecide, None)
+    assert (type(step.why), step.command) == (UndecidedBySamples, None)
     assert str(step.why).startswith("By val/accuracy it is open which of trial 4 and trial 3 is better: ")
 
 
@@ -190,10 +191,10 @@ def test_a_front_speaks_of_folds(tmp_path: Path) -> None:
     course.further = lambda trial: {"worst_class_accuracy": 0.4 + 0.01 * trial.number}
     found = course.play().record
     results = Results(spec, found)
-    lines = "\n".join(summary_lines(summarise(results)))
+    lines = "\n".join(summary_lines(summarise_study(results)))
     assert "fresh seeds" not in page_to_markdown(build_report_page(results, FIGURES)) + lines
     assert "that ran on all folds, by the samples of all folds together," in str(only(ConfigurationsOnFront, results))
-    said = str(only(FrontGain, results))
+    said = str(only(FrontGainsOverBaseline, results))
     assert "the spread over folds and seeds" in said
     assert "over seeds" not in said
 

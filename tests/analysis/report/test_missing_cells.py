@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from study.analysis.figures import FIGURES
-from study.analysis.report.page import page_to_html, page_to_markdown
-from study.analysis.report.sections import build_report_page
+from study.analysis.report.page_formats import page_to_html, page_to_markdown
+from study.analysis.report.report_page import build_report_page
 from study.ranking import Results
 
 VALUES = st.none() | st.floats(0.0, 1.0)

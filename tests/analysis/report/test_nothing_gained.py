@@ -7,10 +7,10 @@ from study.analysis.report.caveats import (
     CONFLICTING_ERROR_METRIC,
     CONFLICTING_METRIC,
     GainHiddenInValidation,
-    why_nothing_gained,
+    find_gain_hidden_in_validation,
 )
 from study.home.record import EpochMetrics, TrialRecord
-from study.ranking.difference import Arm
+from study.ranking.arms import Arm
 from study.spec import load_study
 
 
@@ -35,5 +35,7 @@ def arm(label: str, accuracy: float, known: tuple[float, ...] = ()) -> Arm:
     ],
 )
 def test_the_reason_is_computed(best: float, known: tuple[float, ...], error: float | bool | None) -> None:
-    reason = why_nothing_gained(load_study("fairkl_digits"), arm("baseline", 0.5, known), arm("trial 1", best))
+    reason = find_gain_hidden_in_validation(
+        load_study("fairkl_digits"), arm("baseline", 0.5, known), arm("trial 1", best)
+    )
     assert reason == (None if error is False else GainHiddenInValidation(error))

@@ -10,21 +10,26 @@ from markupsafe import escape
 from told_studies import NEARLY, TWO_METRICS, cheaper, kept_in_search_alone, limited_to_one, said
 
 from study.analysis.figures import FIGURES
-from study.analysis.report.page import FigureBlock, TableBlock, page_to_html
-from study.analysis.report.pareto_front_section import AsGoodForLess, ChosenOfFront, FrontGain, front_table
-from study.analysis.report.result_sentences import lead_statements
-from study.analysis.report.rules_section import RULES_TITLE
-from study.analysis.report.sections import build_report_page
-from study.analysis.statistics.next_step import LimitsKeptInSearchAlone, is_better_than_baseline, next_steps
-from study.analysis.tables.report_tables import printed_configurations
+from study.analysis.report.page_formats import FigureBlock, TableBlock, page_to_html
+from study.analysis.report.pareto_front_section import (
+    CheaperAlternative,
+    ChosenFromFront,
+    FrontGainsOverBaseline,
+    front_table,
+)
+from study.analysis.report.report_lead import report_lead_statements
+from study.analysis.report.report_page import build_report_page
+from study.analysis.report.selection_rules_section import RULES_TITLE
+from study.analysis.statistics.next_step import ConstraintsKeptInSearchOnly, is_best_better_than_baseline, next_steps
+from study.analysis.tables.report_tables import best_configurations_table
 from study.api.study_object import to_configuration
 from study.commands.export_configurations import export_best
 from study.commands.extend_study import make_confirm_event
 from study.commands.status import list_study_rows, studies_table, study_status, study_status_lines
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
-from study.ranking import Results, summary
-from study.ranking.selection import CandidateSelection
+from study.ranking import Results, study_summary
+from study.ranking.candidate_selection import CandidateSelection
 from study.spec import StudySpec, load_study
 
 GAP = "val/equalized_odds"
@@ -83,7 +88,7 @@ def test_every_place_that_calls_a_configuration_best_means_the_same_and_names_th
     origin = load_study(str(folder.best_file)).origin
     assert origin is not None
     assert words in origin["chosen_by"]
-    told = summary.summarise(Results(spec, record))
+    told = study_summary.summarise_study(Results(spec, record))
     assert (told.arms["best"].trial, told.chosen_by) == (number, words)
     assert [each.trial for each in told.front or ()] == [1, 2]
     assert any(f"best, {words}: trial {number}" in line for line in study_status_lines(study_status(folder)))
@@ -105,7 +110,7 @@ def test_the_values_of_the_front_are_those_that_it_was_judged_by(tmp_path: Path)
         folder, Results(spec, record), tmp_path / "front.yaml", CandidateSelection(pareto=spec.objective.metrics)
     )
     assert [file.candidate.trial.number for file in files] == [1, 2]
-    listed = printed_configurations(Results(spec, record))
+    listed = best_configurations_table(Results(spec, record))
     assert list(listed["trial"]) == ["1", "2", "3", "0 (baseline)"]
     assert list(listed[f"{GAP} (lower is better) in the search"]) == ["0.300", "0.020", "0.010", "0.200"]
     assert list(listed[f"{GAP} on fresh seeds"])[2] == "0.030 ± 0.000"
@@ -124,7 +129,7 @@ def test_a_baseline_is_the_best_of_several_metrics_only_where_nothing_else_is_on
     baseline: tuple[float, float], others: list[tuple[float, float]], told: bool | None, tmp_path: Path
 ) -> None:
     _, spec, record = studied(tmp_path, [baseline, *others])
-    assert is_better_than_baseline(Results(spec, record)) is told
+    assert is_best_better_than_baseline(Results(spec, record)) is told
 
 
 @pytest.mark.parametrize(("baseline", "is_chosen"), [((0.95, 0.2), True), ((0.8, 0.2), False)])
@@ -133,11 +138,19 @@ def test_a_baseline_that_is_chosen_of_the_front_is_told_before_what_the_search_g
 ) -> None:
     _, spec, record = studied(tmp_path, [baseline, *FRESH[1:]])
     results = Results(spec, record)
-    order = [type(one) for one in lead_statements(results)["Result"] if isinstance(one, ChosenOfFront | FrontGain)]
+    order = [
+        type(one)
+        for one in report_lead_statements(results)["Result"]
+        if isinstance(one, ChosenFromFront | FrontGainsOverBaseline)
+    ]
     folded = page_to_html(build_report_page(results, ()), {})
     assert "<summary>How the search went, what it cost</summary>" in folded, "a front has no How sure"
-    assert order == ([ChosenOfFront, FrontGain] if is_chosen else [FrontGain, ChosenOfFront])
-    whole = [line for line in summary.summary_lines(summary.summarise(results)) if "gained nothing" in line]
+    assert order == (
+        [ChosenFromFront, FrontGainsOverBaseline] if is_chosen else [FrontGainsOverBaseline, ChosenFromFront]
+    )
+    whole = [
+        line for line in study_summary.summary_lines(study_summary.summarise_study(results)) if "gained nothing" in line
+    ]
     assert whole == ["In val/accuracy the search gained nothing over the baseline."] * is_chosen
 
 
@@ -193,7 +206,7 @@ def test_of_the_only_configuration_that_was_judged_nothing_is_compared(tmp_path:
 def test_a_point_that_is_as_good_for_half_of_the_other_metric_is_pointed_out(
     accuracy: tuple[float, ...], gap: float, start: float, is_told: bool
 ) -> None:
-    found = said(AsGoodForLess, Results(TWO_METRICS, cheaper(accuracy, gap, start)))
+    found = said(CheaperAlternative, Results(TWO_METRICS, cheaper(accuracy, gap, start)))
     assert [(one.chosen.trial_number, one.other.trial_number, one.cost) for one in found] == [(1, 2, GAP)] * is_told
 
 
@@ -221,7 +234,7 @@ def test_what_ran_on_fresh_seeds_in_whatever_way_is_not_proposed_for_them(stage:
     spec = limited_to_one("search.metric=val/accuracy")
     ran = [Told(stage, [0.8], state, params=PARAMS[3], further={GAP: 0.2}, seed=seed, repeats=3) for seed in (1, 2)]
     results = Results(spec, kept_in_search_alone(*ran))
-    assert not [step for step in next_steps(results) if isinstance(step.why, LimitsKeptInSearchAlone)]
+    assert not [step for step in next_steps(results) if isinstance(step.why, ConstraintsKeptInSearchOnly)]
 
 
 def test_where_no_judged_configuration_keeps_the_limits_there_is_no_front_to_be_chosen_of() -> None:
@@ -235,4 +248,4 @@ def test_where_no_judged_configuration_keeps_the_limits_there_is_no_front_to_be_
 
 def test_a_baseline_that_breaks_a_limit_is_not_to_be_kept() -> None:
     results = limited("search.metric=val/accuracy")
-    assert is_better_than_baseline(results) is True
+    assert is_best_better_than_baseline(results) is True

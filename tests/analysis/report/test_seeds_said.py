@@ -3,7 +3,7 @@
 import pytest
 
 from study.analysis.report.caveats import caveat_statements
-from study.analysis.report.sections import build_report_page
+from study.analysis.report.report_page import build_report_page
 from study.home.record import StudyRecord
 from study.ranking import Results
 from study.ranking.json_documents import join_statements

@@ -11,7 +11,7 @@ from helpers import append_event
 from matplotlib.image import imread
 
 from study.analysis import trials_frame, write_report
-from study.analysis.report.page import (
+from study.analysis.report.page_formats import (
     PageSection,
     ReportPage,
     TableBlock,

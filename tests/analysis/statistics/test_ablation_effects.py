@@ -7,8 +7,8 @@ from benchmarks.simulations.ablations import drawn, of, truths, words, worth
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from study.analysis.statistics.ablation_effects import compute_effects
-from study.ranking.ablation_steps import needed_configurations
+from study.analysis.statistics.ablation_effects import compute_ablation_effects
+from study.ranking.ablation_steps import ablation_configurations
 
 EXACT = {frozenset(): 0.50, frozenset({0}): 0.60, frozenset({1}): 0.55, frozenset({0, 1}): 0.75}
 LUCK = {3: 0.0, 4: 0.01, 5: -0.02}
@@ -16,7 +16,7 @@ LUCK = {3: 0.0, 4: 0.01, 5: -0.02}
 
 def test_effects_by_hand():
     values = {moved: {seed: mean + luck for seed, luck in LUCK.items()} for moved, mean in EXACT.items()}
-    found = compute_effects(values, words(2))
+    found = compute_ablation_effects(values, words(2))
     worths = {(effect.kind, effect.label): round(effect.difference.value, 9) for effect in found if effect.difference}
     assert worths == {
         ("path", "+ knob 0 = 1"): 0.10,
@@ -38,8 +38,8 @@ def test_effects_by_hand():
 @settings(max_examples=40)
 def test_the_steps_of_the_path_sum_to_the_gain_whatever_the_values(count: int, seeds: int, at: int):
     rng = np.random.default_rng(at)
-    values = {moved: dict(enumerate(rng.uniform(0, 1, seeds))) for moved in needed_configurations(count)}
-    found = compute_effects(values, words(count))
+    values = {moved: dict(enumerate(rng.uniform(0, 1, seeds))) for moved in ablation_configurations(count)}
+    found = compute_ablation_effects(values, words(count))
     (gain,) = of(found, "gain")
     assert sum(effect.difference.value for effect in of(found, "path")) == pytest.approx(gain.difference.value)
 
@@ -48,7 +48,7 @@ def test_without_a_trial_on_one_seed_the_path_still_sums_and_the_others_use_thei
     rng = np.random.default_rng(0)
     values = drawn(worth(1.0, 0.5, 0.0), 3, 4, rng)
     del values[frozenset({0, 1})][2]
-    found = compute_effects(values, words(3))
+    found = compute_ablation_effects(values, words(3))
     (gain,) = of(found, "gain")
     assert {effect.n_seed_pairs for effect in of(found, "path")} == {gain.n_seed_pairs} == {3}
     assert sum(effect.difference.value for effect in of(found, "path")) == pytest.approx(gain.difference.value)
@@ -58,14 +58,14 @@ def test_without_a_trial_on_one_seed_the_path_still_sums_and_the_others_use_thei
 
 def test_without_any_trial_of_a_configuration_there_is_no_gain_to_divide():
     values = drawn(worth(1.0, 0.5), 2, 3, np.random.default_rng(0)) | {frozenset({0}): {}}
-    found = compute_effects(values, words(2))
+    found = compute_ablation_effects(values, words(2))
     assert not of(found, "gain")
     assert len(of(found, "adding")) == len(of(found, "removing")) == 1
     assert not of(found, "interaction")
 
 
 def test_one_step_is_the_whole_gain():
-    found = compute_effects(drawn(worth(1.0), 1, 3, np.random.default_rng(0)), words(1))
+    found = compute_ablation_effects(drawn(worth(1.0), 1, 3, np.random.default_rng(0)), words(1))
     assert [effect.kind for effect in found] == ["path", "path", "gain"]
     assert found[1].difference == found[2].difference
 
@@ -76,7 +76,8 @@ def test_intervals_are_wider_the_more_steps_there_are():
     values = drawn(worth(1.0, 0.0, 0.0, 0.0, 0.0), 5, 4, rng)
     best = {frozenset(): values[frozenset()], frozenset({0}): values[frozenset({0})]}
     among, alone = (
-        of(compute_effects(each, words(count)), "path")[0].difference for each, count in ((values, 5), (best, 1))
+        of(compute_ablation_effects(each, words(count)), "path")[0].difference
+        for each, count in ((values, 5), (best, 1))
     )
     assert among.value == alone.value
     assert among.interval[1] - among.interval[0] > 1.5 * (alone.interval[1] - alone.interval[0])
@@ -84,7 +85,7 @@ def test_intervals_are_wider_the_more_steps_there_are():
 
 def test_a_large_worth_is_found_with_its_sign_and_its_interaction():
     truth = worth(20.0, -10.0, both=15.0)
-    found = compute_effects(drawn(truth, 2, 5, np.random.default_rng(2)), words(2))
+    found = compute_ablation_effects(drawn(truth, 2, 5, np.random.default_rng(2)), words(2))
     for part in ("path", "adding", "removing", "interaction"):
         clear = [effect.difference.is_clear for effect in of(found, part)]
         signs = [np.sign(effect.difference.value) for effect in of(found, part)]

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from study.analysis import ablation, sensitivity, trials_frame
-from study.analysis.statistics.cell_tables import CELL_STATISTICS, MetricCell, make_cell
+from study.analysis.statistics.parameter_tables import CELL_STATISTICS, MetricCell, metric_cell_of_trials
 from study.errors import UserError
 from study.ranking import Results, seed_statistics
 
@@ -114,9 +114,9 @@ def test_a_metric_that_no_trial_has_yet_gives_empty_cells() -> None:
 
 
 def test_equal_numbers_are_one_configuration_and_true_is_not_1() -> None:
-    assert make_cell(frame(told(1.0, 0.6), told(1, 0.7)), METRIC).repeated == 1
-    assert make_cell(frame(told(1, 0.6), told(True, 0.7)), METRIC).values == (0.6, 0.7)
-    assert make_cell(frame(), METRIC) == MetricCell(METRIC)
+    assert metric_cell_of_trials(frame(told(1.0, 0.6), told(1, 0.7)), METRIC).repeated == 1
+    assert metric_cell_of_trials(frame(told(1, 0.6), told(True, 0.7)), METRIC).values == (0.6, 0.7)
+    assert metric_cell_of_trials(frame(), METRIC) == MetricCell(METRIC)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from study.analysis.statistics.next_step import find_rivals
+from study.analysis.statistics.rivals import find_rivals
 from study.ranking import Results
 from study.ranking.difference import selection_adjusted_t
 from study.spec import load_study

@@ -10,8 +10,8 @@ import pytest
 from helpers import Told, quickstart, record
 from typer.testing import CliRunner
 
-from study.analysis.report.page import frame_to_markdown
-from study.analysis.statistics.compare_studies import compare_studies, left_out_notes, printed_comparison
+from study.analysis.report.page_formats import frame_to_markdown
+from study.analysis.statistics.compare_studies import compare_studies, comparison_table, missing_comparison_notes
 from study.cli import app
 from study.commands.final_training import final_training_spec
 from study.errors import UserError
@@ -39,7 +39,7 @@ BEGUN = record(Told("baseline", [0.5]), Told("search", [], "running"))
 
 def test_what_each_found_and_cost() -> None:
     assert frame_to_markdown(
-        printed_comparison(compare_studies([Results(FEW, RAN), Results(LONG, BEGUN)]))
+        comparison_table(compare_studies([Results(FEW, RAN), Results(LONG, BEGUN)]))
     ).splitlines() == [
         "|  | few | long |",
         "| --- | --- | --- |",
@@ -64,7 +64,7 @@ def test_keys_that_only_one_method_has_are_rows_where_they_are_set() -> None:
     methods = {"plain": "{name: cross_entropy, class_weights: 0.5}", "other": "{name: eps_sup_info_nce, epsilon: 0.25}"}
     nothing_searched = "search.space={}", "search.baseline=null"
     specs = [replace(quickstart(f"method={one}", *nothing_searched), name=name) for name, one in methods.items()]
-    rows = printed_comparison(compare_studies([Results(spec, BEGUN) for spec in specs])).set_index("")
+    rows = comparison_table(compare_studies([Results(spec, BEGUN) for spec in specs])).set_index("")
     assert [name for name in rows.index if name.startswith("method.")] == [
         "method.name",
         "method.class_weights",
@@ -84,7 +84,7 @@ def test_of_several_limits_those_that_the_best_breaks_are_named() -> None:
     ran = record(Told("search", [0.5], further={"val/equalized_odds": 0.3}))
     studies = [Results(replace(quickstart(limits), name=name), ran) for name in ("one", "two")]
     (told,) = (
-        row for row in printed_comparison(compare_studies(studies)).itertuples(index=False) if row[0] == "best trial"
+        row for row in comparison_table(compare_studies(studies)).itertuples(index=False) if row[0] == "best trial"
     )
     assert told[1] == "0, breaks val/equalized_odds <= 0.1"
 
@@ -92,7 +92,7 @@ def test_of_several_limits_those_that_the_best_breaks_are_named() -> None:
 def test_what_no_study_has_is_no_row() -> None:
     without = quickstart("search.baseline=null", "search.sampler=random")
     studies = [Results(replace(without, name=name), record(Told("search", [0.5]))) for name in ("one", "two")]
-    rows = list(printed_comparison(compare_studies(studies))[""])
+    rows = list(comparison_table(compare_studies(studies))[""])
     assert "best val/accuracy" in rows
     assert not any(row.startswith(("baseline", "gain")) or "test" in row for row in rows)
 
@@ -158,10 +158,10 @@ def test_studies_of_different_metrics_are_compared_by_one_that_all_have() -> Non
     with pytest.raises(UserError, match=r"val/acc: .*Did you mean 'val/accuracy'"):
         compare_studies(studies, "val/acc")
     compared = compare_studies(studies, "val/accuracy")
-    rows = printed_comparison(compared, "val/accuracy").set_index("")
+    rows = comparison_table(compared, "val/accuracy").set_index("")
     assert rows.loc["best val/accuracy"].tolist() == ["70.0% (1)", "60.0% (1)"]
     assert not [name for name in rows.index if "equalized_odds" in name and "search" not in name]
-    (told,) = left_out_notes(studies, "val/accuracy")
+    (told,) = missing_comparison_notes(studies, "val/accuracy")
     assert "not both were chosen by val/accuracy" in told
 
 
@@ -176,18 +176,18 @@ def test_final_trainings_which_chose_nothing_are_compared_by_any_metric() -> Non
         for name, losses in (("one", (0.5, 0.6, 0.7)), ("two", (0.3, 0.41, 0.49)))
     ]
     assert compare_studies(finals, "val/log_loss")[1].against["val/log_loss"].value == pytest.approx(-0.2)
-    assert "chosen" not in " ".join(left_out_notes(finals, "val/log_loss"))
+    assert "chosen" not in " ".join(missing_comparison_notes(finals, "val/log_loss"))
 
 
 def test_bests_are_not_compared_by_a_metric_that_did_not_choose_them() -> None:
     one = study(0.70, 0.72, 0.76, further={"val/ece": 0.1})
     two = study(0.75, 0.78, 0.80, name="long", further={"val/ece": 0.2})
-    told = frame_to_markdown(printed_comparison(compare_studies([one, two], "val/ece"), "val/ece"))
+    told = frame_to_markdown(comparison_table(compare_studies([one, two], "val/ece"), "val/ece"))
     assert "best val/ece" in told
     assert "minus that of" not in told
-    (line,) = left_out_notes([one, two], "val/ece")
+    (line,) = missing_comparison_notes([one, two], "val/ece")
     assert "not both were chosen by val/ece" in line
-    assert not list(left_out_notes([one, two], "val/accuracy"))
+    assert not list(missing_comparison_notes([one, two], "val/accuracy"))
 
 
 def test_the_command(spec: StudySpec, frozen_ledger: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -224,7 +224,7 @@ def test_the_bests_of_two_studies_are_compared_seed_by_seed() -> None:
     assert (found.is_paired, found.n_candidates) == (True, 4)
     reach = selection_adjusted_t(0.975, 2, 4) * 0.01 / 3**0.5  # 0.05, 0.06 and 0.04
     assert found.interval == pytest.approx([0.05 - reach, 0.05 + reach])
-    assert "best val/accuracy, minus that of few" in frame_to_markdown(printed_comparison([first, second]))
+    assert "best val/accuracy, minus that of few" in frame_to_markdown(comparison_table([first, second]))
 
 
 def test_on_other_seeds_or_splits_the_bests_are_not_compared() -> None:
@@ -236,7 +236,7 @@ def test_on_other_seeds_or_splits_the_bests_are_not_compared() -> None:
         documents = compare_studies([one, other])
         assert documents[1].against == {}
         reason = "share fewer than two seeds" if other.spec.data_sections == one.spec.data_sections else "splits differ"
-        told = list(left_out_notes([one, other]))
+        told = list(missing_comparison_notes([one, other]))
         assert told[0].startswith("Left out: the difference of long to few, as")
         assert reason in told[0]
-        assert "minus that of" not in frame_to_markdown(printed_comparison(documents))
+        assert "minus that of" not in frame_to_markdown(comparison_table(documents))

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from study.analysis.figures.result_figures import importance_title
-from study.analysis.report.page import page_to_markdown
-from study.analysis.report.sections import build_report_page
+from study.analysis.report.page_formats import page_to_markdown
+from study.analysis.report.report_page import build_report_page
 from study.analysis.statistics.importance import MIN_IMPORTANCE_TRIALS, compute_importances, importance_frame
 from study.ranking import Results
 from study.spec import StudySpec, load_study

@@ -15,18 +15,13 @@ from study.analysis.statistics.debiasing_metrics import (
     sampling_standard_error,
     worst_group_of_arm,
 )
-from study.analysis.statistics.next_step import (
-    MAX_SEEDS_NEEDED,
-    TrialFailed,
-    detection_power,
-    estimate_seeds_needed,
-    last_front_growth_trial,
-    next_steps,
-)
+from study.analysis.statistics.next_step import TrialFailed, last_front_growth_trial, next_steps
 from study.analysis.statistics.range_edges import find_range_edges
+from study.analysis.statistics.seeds_needed import MAX_SEEDS_NEEDED, detection_power, estimate_seeds_needed
 from study.home.events import GroupSampleCounts, SessionClosed
 from study.ranking import Results
-from study.ranking.difference import Difference, selection_adjusted_t, to_arm
+from study.ranking.arms import arm_of_candidate
+from study.ranking.difference import Difference, selection_adjusted_t
 
 
 def test_a_study_that_a_failed_trial_stopped_goes_on_by_running_it_again() -> None:
@@ -129,7 +124,7 @@ def test_the_worst_group_its_size_and_how_far_it_may_be_off() -> None:
     tested = {"test/worst_group_accuracy": 0.5, "test/accuracy": 1.0, "test/equalized_odds": 0.1, **groups}
     errors = {"val/worst_group_accuracy": 0.4, "val/worst_group_accuracy_standard_error": 0.03}
     spec, found = quickstart(), record(Told("final", [0.5], tested=tested, further=errors))
-    arm = Results(spec, found).final_arm
+    arm = Results(spec, found).final_training_arm
     assert arm is not None
     assert worst_group_of_arm(found, arm, "test") is None
     assert sampling_standard_error(found, arm, "test/worst_group_accuracy") is None
@@ -153,7 +148,7 @@ def test_samples_that_conflict_are_counted_by_the_class_that_each_bias_class_goe
 ) -> None:
     found = record(Told("search", [0.6]))
     found.group_sample_counts = GroupSampleCounts({"val": [[75, 30], [6, 90]]}, aligned=aligned)
-    arm = to_arm(quickstart(), Results(quickstart(), found).ranked_all[0])
+    arm = arm_of_candidate(quickstart(), Results(quickstart(), found).ranked_all[0])
     counted = [n_samples_of_accuracy(found, arm, "val", f"{name}_accuracy") for name in ("aligned", "conflicting")]
     assert counted == [None if conflicting is None else 201 - conflicting, conflicting]
 
@@ -161,5 +156,5 @@ def test_samples_that_conflict_are_counted_by_the_class_that_each_bias_class_goe
 def test_more_bias_classes_than_classes_are_counted_too() -> None:
     found = record(Told("search", [0.6]))
     found.group_sample_counts = GroupSampleCounts({"val": [[75, 30, 1], [6, 90, 2]]}, aligned=(0, 1, 1))
-    arm = to_arm(quickstart(), Results(quickstart(), found).ranked_all[0])
+    arm = arm_of_candidate(quickstart(), Results(quickstart(), found).ranked_all[0])
     assert n_samples_of_accuracy(found, arm, "val", "conflicting_accuracy") == 30 + 1 + 6

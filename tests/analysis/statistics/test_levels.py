@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from study.analysis.statistics.cell_tables import MAX_EXACT_LEVELS, assign_levels
+from study.analysis.statistics.parameter_tables import MAX_EXACT_LEVELS, assign_levels
 
 
 def test_few_values_stand_for_themselves_in_order() -> None:

@@ -7,7 +7,7 @@ import pytest
 from benchmarks.simulations import suites
 from scipy import stats
 
-from study.analysis.statistics.suite_cells import (
+from study.analysis.statistics.suite_statistics import (
     average_estimates,
     average_method_difference,
     compare_with_best_method,

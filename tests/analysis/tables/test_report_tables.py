@@ -4,8 +4,12 @@ import pytest
 from helpers import Told, quickstart
 from told_studies import LIMITED, WHOLE, broken_anew, over
 
-from study.analysis.report.sections import build_report_page
-from study.analysis.tables.report_tables import BROKEN_LIMIT_MARK, broken_limits_note, printed_configurations
+from study.analysis.report.report_page import build_report_page
+from study.analysis.tables.report_tables import (
+    BROKEN_CONSTRAINT_MARK,
+    best_configurations_table,
+    broken_constraints_note,
+)
 from study.ranking import Results
 
 GAP, PARITY = "val/equalized_odds", "val/demographic_parity"
@@ -23,7 +27,9 @@ def searched(*gaps: float) -> Results:
 
 def marked(results: Results) -> list[str]:
     """The first words of the trials that are marked."""
-    return [trial.split()[0] for trial in printed_configurations(results)["trial"] if BROKEN_LIMIT_MARK in trial]
+    return [
+        trial.split()[0] for trial in best_configurations_table(results)["trial"] if BROKEN_CONSTRAINT_MARK in trial
+    ]
 
 
 @pytest.mark.parametrize(
@@ -35,7 +41,7 @@ def test_the_trials_that_break_a_limit_are_marked_and_the_limit_is_named_below(
 ) -> None:
     results = searched(*gaps)
     assert marked(results) == broken
-    note = broken_limits_note(results)
+    note = broken_constraints_note(results)
     assert (f"{GAP} <= 0.1" in note, PARITY in note) == (bool(broken), False)
     below = [block for section in build_report_page(results, ()).sections for block in section.blocks]
     assert (note in below) is bool(broken)
@@ -61,5 +67,5 @@ def test_a_row_shows_a_parameter_only_where_its_method_is_searched_with_it() -> 
         Told("search", [0.7], params={"method.name": "eps_sup_info_nce", "method.alpha": 0.5}),
         Told("search", [0.6], params={"method.name": "cross_entropy"}),
     )
-    shown = printed_configurations(Results(spec, over(*trials)))
+    shown = best_configurations_table(Results(spec, over(*trials)))
     assert dict(zip(shown["trial"], shown["method.alpha"], strict=True)) == {"1": "0.5", "2": "-", "0 (baseline)": "-"}

@@ -6,7 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from study.analysis.tables.paper_comparison import VERDICT_RULE, equivalence_margin, judge_agreement, widest_spread
+from study.analysis.tables.paper_comparison import (
+    VERDICT_RULE,
+    equivalence_margin,
+    judge_agreement,
+    widen_printed_spread,
+)
 from study.ranking import SeedStatistics
 
 # Of two means of three values each, both of deviation 0.01, the difference has a standard error of
@@ -69,9 +74,9 @@ def test_the_margin_is_one_point_or_a_part_of_what_is_no_share() -> None:
 def test_a_printed_deviation_is_read_as_the_populations() -> None:
     values = [0.7, 0.8, 0.85]
     printed = SeedStatistics(fmean(values), pstdev(values), 3)
-    assert widest_spread(printed) == SeedStatistics(fmean(values), pytest.approx(stdev(values)), 3)
-    assert widest_spread(None) is None
-    assert widest_spread(SeedStatistics(0.5, None, 1)) == SeedStatistics(0.5, None, 1)
+    assert widen_printed_spread(printed) == SeedStatistics(fmean(values), pytest.approx(stdev(values)), 3)
+    assert widen_printed_spread(None) is None
+    assert widen_printed_spread(SeedStatistics(0.5, None, 1)) == SeedStatistics(0.5, None, 1)
 
 
 SPREADS = st.builds(SeedStatistics, st.floats(0, 1), st.none() | st.floats(0, 0.2), st.integers(2, 9))

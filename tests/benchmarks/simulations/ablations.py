@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from study.analysis.statistics.ablation_effects import AblationEffect, EffectKind, StepTexts, compute_effects
-from study.ranking.ablation_steps import AppliedSteps, needed_configurations
+from study.analysis.statistics.ablation_effects import AblationEffect, EffectKind, StepTexts, compute_ablation_effects
+from study.ranking.ablation_steps import AppliedSteps, ablation_configurations
 from study.ranking.difference import mean_difference
 
 from .row import Row
@@ -26,7 +26,7 @@ def drawn(truth: Truth, count: int, seeds: int, rng: np.random.Generator) -> dic
     shared = SEED * rng.standard_normal(seeds)
     return {
         moved: dict(enumerate(truth(moved) + shared + NOISE * rng.standard_normal(seeds)))
-        for moved in needed_configurations(count)
+        for moved in ablation_configurations(count)
     }
 
 
@@ -73,7 +73,7 @@ def coverage(truth: Truth, what: str, count: int, seeds: int, draws: int, rng: n
     at_once = dict.fromkeys(NAMES, 0)
     single, gains, error = 0, 0, 0.0
     for _ in range(draws):
-        found = compute_effects(drawn(truth, count, seeds, rng), words(count))
+        found = compute_ablation_effects(drawn(truth, count, seeds, rng), words(count))
         for part in NAMES:
             right = [holds(*pair) for pair in zip(of(found, part), truths(truth, count, part), strict=True)]
             at_once[part] += all(right)
@@ -97,7 +97,7 @@ def claims(truth: Truth, what: str, count: int, seeds: int, draws: int, rng: np.
     wrong, wrong_single, interacting = 0, 0, 0
     for _ in range(draws):
         values = drawn(truth, count, seeds, rng)
-        found = compute_effects(values, words(count))
+        found = compute_ablation_effects(values, words(count))
         worths = truths(truth, count, "path")
         for_path = zip(of(found, "path"), worths, strict=True)
         wrong += any(_is_clear(effect) and _value(effect) * value <= 0 for effect, value in for_path)
@@ -126,7 +126,7 @@ def chosen(top: int, seeds: int, draws: int, rng: np.random.Generator) -> Iterat
         for own in (True, False):
             part = slice(0, seeds) if own else slice(seeds, 2 * seeds)
             by_seed = {baseline: dict(enumerate(values[0, part])), best: dict(enumerate(values[winner, part]))}
-            (gain,) = of(compute_effects(by_seed, words(1)), "gain")
+            (gain,) = of(compute_ablation_effects(by_seed, words(1)), "gain")
             held_chosen += own and holds(gain, 0.0)
             held += not own and holds(gain, 0.0)
             excess += _value(gain) / draws if own else 0.0
@@ -142,7 +142,7 @@ def only(gained: float, seeds: int, draws: int, rng: np.random.Generator) -> Ite
     """The gain of the only configuration that was confirmed, on the same seeds, where it beat the baseline there."""
     held, shown = 0, 0
     for _ in range(draws):
-        (gain,) = of(compute_effects(drawn(worth(gained), 1, seeds, rng), words(1)), "gain")
+        (gain,) = of(compute_ablation_effects(drawn(worth(gained), 1, seeds, rng), words(1)), "gain")
         if _value(gain) > 0:
             shown += 1
             held += holds(gain, gained)

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from study.data.dataset import Facts
 from study.home.events import FoldsJoined
 from study.ranking import SeedStatistics
-from study.ranking.candidates import split_sample_statistics
-from study.ranking.difference import Arm
+from study.ranking.arms import Arm
+from study.ranking.trial_statistics import statistics_of_single_evaluation
 from study.spec import load_study
 from study.sweep.joined_folds import FoldPredictions
 from study.training.metrics import compute_metrics
@@ -115,7 +115,7 @@ def intervals(cells: Cells, draws: int) -> Iterator[Row]:
         single = split_metrics(verdict, target, bias)
         for name, true in truths[1].items():
             key = f"val/{name}"
-            count(known["split", name], split_sample_statistics(single, key, 1), true)
+            count(known["split", name], statistics_of_single_evaluation(single, key, 1), true)
             count(known["folds", name], arms[1].metric_statistics(key), true)
             gain = arms[1].difference_to(arms[0], key)
             if gain and gain.interval and not gain.has_zero_width:

@@ -15,7 +15,7 @@ import numpy as np
 
 from study.analysis.report.conclusions import GainOverBaseline, conclusion_statements
 from study.analysis.statistics.compare_studies import differences_to_first
-from study.analysis.statistics.next_step import find_rivals
+from study.analysis.statistics.rivals import find_rivals
 from study.home.record import EpochMetrics, StudyRecord, TrialRecord
 from study.ranking import Results
 from study.ranking.difference import mean_difference

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from study.analysis.figures.result_figures import importance_title
-from study.analysis.statistics.frame import varied_domains
 from study.analysis.statistics.importance import MIN_IMPORTANCE_TRIALS, Importances, VarianceShare, compute_importances
+from study.analysis.statistics.trials_frame import varied_domains
 from study.home.record import EpochMetrics, StudyRecord, TrialRecord
 from study.ranking import Results
 from study.spec import StudySpec, load_study

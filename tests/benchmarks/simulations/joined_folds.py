@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from study.data.dataset import Dataset, Facts, FoldAssignment, Split
 from study.home.events import FoldsJoined
-from study.ranking.difference import Arm
+from study.ranking.arms import Arm
 from study.spec import StudySpec, load_study
 from study.sweep.joined_folds import FoldJoiner, FoldPredictions
 

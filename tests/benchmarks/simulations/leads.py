@@ -12,19 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from study.analysis.statistics.debiasing_metrics import sampling_standard_error
-from study.analysis.statistics.next_step import (
+from study.analysis.statistics.next_step import MIN_SHARE_OF_GAIN, position_of_best
+from study.analysis.statistics.range_edges import find_range_edges
+from study.analysis.statistics.rivals import find_rivals
+from study.analysis.statistics.seeds_needed import (
     MAX_SEEDS_NEEDED,
-    MIN_SHARE_OF_GAIN,
     TARGET_POWER,
     detection_power,
     estimate_seeds_needed,
-    find_rivals,
-    position_of_best,
 )
-from study.analysis.statistics.range_edges import find_range_edges
 from study.home.events import GroupSampleCounts
 from study.ranking import Results
-from study.ranking.difference import Arm, Difference, mean_difference
+from study.ranking.arms import Arm
+from study.ranking.difference import Difference, mean_difference
 from study.spec import StudySpec
 
 from .row import Row

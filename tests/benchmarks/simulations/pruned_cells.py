@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from study.analysis import ablation, trials_frame
-from study.analysis.statistics.frame import varied_domains
+from study.analysis.statistics.trials_frame import varied_domains
 from study.home.record import EpochMetrics, StudyRecord, TrialRecord
 from study.ranking import Results
 from study.spec import StudySpec, load_study

@@ -19,9 +19,9 @@ from study.analysis.statistics.debiasing_metrics import find_no_better_than_chan
 from study.commands.plan import FEW_CELL_SAMPLES
 from study.home.events import GroupSampleCounts
 from study.home.record import EpochMetrics, TrialRecord
-from study.metrics.worst_group_statement import wilson_interval
+from study.metrics.intervals import wilson_interval
 from study.ranking import Results
-from study.ranking.summary import BEST_ON_TEST_TEXT, metrics_at_other_epochs
+from study.ranking.study_summary import BEST_ON_TEST_TEXT, metrics_at_other_epochs
 from study.training.cell_statistics import PredictionCounts
 from study.training.metrics import METRIC_FUNCTIONS, ScoredPredictions
 from study.training.standard_errors import STANDARD_ERROR_FUNCTIONS

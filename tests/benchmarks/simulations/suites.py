@@ -11,7 +11,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from study.analysis.statistics.suite_cells import average_estimates, compare_with_best_method, estimate_mean
+from study.analysis.statistics.suite_statistics import average_estimates, compare_with_best_method, estimate_mean
 
 from .row import Row
 

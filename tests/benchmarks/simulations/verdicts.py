@@ -6,16 +6,16 @@ from itertools import product
 
 import numpy as np
 
-from study.analysis.statistics.cell_tables import MetricCell
+from study.analysis.statistics.parameter_tables import MetricCell
 from study.analysis.tables.paper_comparison import (
     FRACTION_MARGIN,
     ClaimResult,
     Verdict,
     judge_agreement,
-    judge_best,
-    judge_better,
-    judge_increasing,
-    widest_spread,
+    judge_best_claim,
+    judge_better_claim,
+    judge_increasing_claim,
+    widen_printed_spread,
 )
 from study.ranking import SeedStatistics, seed_statistics
 
@@ -52,7 +52,7 @@ def _verdict(generator: np.random.Generator, count: int, kind: str, apart: float
     values = generator.normal(0.7, 0.01 * deviation, count)
     printed = float(values.std(ddof=1 if kind == "sample" else 0))
     return judge_agreement(
-        ours, widest_spread(SeedStatistics(round(float(values.mean()), 3), round(printed, 3), count))
+        ours, widen_printed_spread(SeedStatistics(round(float(values.mean()), 3), round(printed, 3), count))
     )
 
 
@@ -75,11 +75,11 @@ class Case:
 
 
 def _better(cells: Sequence[MetricCell]) -> ClaimResult:
-    return judge_better(*cells)
+    return judge_better_claim(*cells)
 
 
 def _best(cells: Sequence[MetricCell]) -> ClaimResult:
-    return judge_best(cells[0], cells[1:])
+    return judge_best_claim(cells[0], cells[1:])
 
 
 EITHER = ("holds", "does not hold")
@@ -88,9 +88,9 @@ CASES = (
     Case("better, both alike; other seeds", _better, (0, 0), None, EITHER),
     Case("better, both alike; other seeds, 3 times the deviation", _better, (0, 0), None, EITHER, 3.0),
     Case("best of 5, one as good; shared seeds, correlation 0.8", _best, (0, 0, -5, -5, -5), 0.8, EITHER[:1]),
-    Case("increasing over 4, one step flat; other seeds", judge_increasing, (0, 0, 5, 10), None, EITHER[:1]),
+    Case("increasing over 4, one step flat; other seeds", judge_increasing_claim, (0, 0, 5, 10), None, EITHER[:1]),
     Case("increasing over 4, each by next to nothing; shared seeds, correlation "
-    "0.8", judge_increasing, (0, 0, 0, 0), 0.8,
+    "0.8", judge_increasing_claim, (0, 0, 0, 0), 0.8,
          EITHER[1:]),
 )  # fmt: skip
 

@@ -1,0 +1,69 @@
+"""Limits that nothing in a study keeps: what comes nearest to them, and that they are to be loosened."""
+
+from study.analysis.statistics import formatting
+from study.metrics.metric_format import format_metric
+from study.ranking import Results
+from study.ranking.arms import Arm, arm_of_candidate
+from study.ranking.json_documents import Statement
+from study.spec.objective import Objective, TrialScore
+
+
+class NoConfigurationKeepsConstraints(Statement):
+    """No configuration keeps the limits, and which one comes nearest.
+
+    Attributes:
+        goal: the objective with its limits.
+        nearest: the configuration, with the score that it is judged by.
+        where: that others kept them elsewhere, as ` on fresh seeds`; empty where none did.
+        with_references: whether models that need no search were judged, too.
+    """
+
+    goal: Objective
+    nearest: Arm
+    score: TrialScore
+    where: str
+    with_references: bool
+
+    def __str__(self) -> str:
+        limits, [by, *others] = self.goal.constraints, self.score.constraint_violations
+        has = f"misses {self.goal.broken_constraints_text(self.score)}"
+        if not others:
+            has = f"has {format_metric(limits[0].metric, limits[0].value_at_violation(by))}"
+        nor = f" What needs no search does not keep {'them' if others else 'it'}, either." * self.with_references
+        kept = formatting.join_with_and(map(str, limits))
+        return f"No configuration keeps {kept}{self.where}; the nearest, {self.nearest.label_in_sentence}, {has}.{nor}"
+
+
+class LoosenConstraints(Statement):
+    """The advice to loosen limits that nothing keeps."""
+
+    goal: Objective
+
+    def __str__(self) -> str:
+        limits = self.goal.constraints
+        what = f"limit{'s' * (len(limits) > 1)}"
+        return (
+            f"Nothing that was tried keeps {formatting.join_with_and(map(str, limits))}. Loosen the {what} "
+            "(search.constraints) and run the study under another name, or search where more can be reached."
+        )
+
+
+def find_unkept_constraints(results: Results) -> NoConfigurationKeepsConstraints | None:
+    """Return what comes nearest to the limits where nothing keeps them.
+
+    None where something does: a configuration by what it is judged by, one that did not run on fresh seeds in the
+    search, or a reference.
+    """
+    judged = next(iter(results.scored_candidates), None)
+    if judged is None or not judged[1].total_violation or results.spec.final_seeds is not None:
+        return None
+    if results.reference_as_result or results.spec.varied_data_keys:
+        return None
+    kept_in_search = [each for each in results.ranked_all if not each.score.total_violation]
+    if any(each.confirmed_score is None for each in kept_in_search):
+        return None
+    candidate, score = judged
+    arm = arm_of_candidate(results.spec, candidate)
+    where = f" on {formatting.rerun_seeds_text(results.spec)}" if kept_in_search else ""
+    is_compared = results.best_reference is not None
+    return NoConfigurationKeepsConstraints(results.spec.objective, arm, score, where, is_compared)
