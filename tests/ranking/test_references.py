@@ -411,8 +411,10 @@ def test_where_nothing_keeps_the_limit_that_is_said_first_and_no_reference_is_pr
     assert isinstance(first, NoConfigurationKeepsConstraints)
     assert str(first) == (
         "No configuration keeps val/accuracy >= 0.999; the nearest, trial 1, has 90.9%. What needs no search does not "
-        "keep it, either."
+        "keep it, either; there the nearest, class-balanced gradient boosting, has 95.0%."
     )
+    beside = str(only(ResultBesideReference, results))
+    assert "class-balanced gradient boosting, which of what needs no search comes nearest to the limits" in beside
     step = next_steps(results)[0]
     assert (step.kind, step.command) == ("loosen", None)
     assert "Loosen the limit (search.constraints)" in str(step.why)
