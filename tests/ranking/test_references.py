@@ -418,6 +418,7 @@ def test_where_nothing_keeps_the_limit_that_is_said_first_and_no_reference_is_pr
     step = next_steps(results)[0]
     assert (step.kind, step.command) == ("loosen", None)
     assert "Loosen the limit (search.constraints)" in str(step.why)
+    assert [str(one) for one in report_lead_statements(results)["Next"]] == [str(step.why)]
     lines = study_summary.summary_lines(study_summary.summarise_study(results))
     missed = "val/accuracy >= 0.999 by 0.09 (it has 90.9%)"
     assert f"the best misses {missed}; none of those that it was chosen from keeps it" in lines
