@@ -95,6 +95,12 @@ def find_exported_file(home: Home, name: str) -> Path | None:
     return folder.best_file if folder and folder.best_file.is_file() else None
 
 
+def study_of_searched_file(home: Home, given: StudySpec) -> str | None:
+    """Return the name of the study of this home that searched a study file, and chose; None: there is none."""
+    is_searched = given.origin is None and bool(given.search.space)
+    return given.name if is_searched and find_exported_file(home, given.name) else None
+
+
 def check_has_result(home: Home, name: str) -> None:
     """Refuse the name of a study of this home that has not chosen anything yet, or is a final training itself.
 

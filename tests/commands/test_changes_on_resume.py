@@ -75,7 +75,7 @@ def test_it_is_told_by_the_ledger_and_counted_as_it_was(folder: StudyFolder) -> 
 def test_a_study_file_that_was_changed_since_its_study_began_is_told_with_its_changes(folder: StudyFolder) -> None:
     """The message of a name that is taken said nothing of the change, as if `study resume` would run it."""
     home, changed = Home(folder.path.parent), spec_of("resources={cpu: 2}", "train.epochs=7", "search.trials=3")
-    epochs, trials = SPEC.epochs, SPEC.trials
+    epochs, trials = SPEC.epochs, SPEC.n_configurations
     with pytest.raises(UserError) as refused:
         changes_on_resume.check_study_is_new(home, changed)
     message = str(refused.value)

@@ -19,6 +19,7 @@ from study.commands.final_training import (
     final_training_spec,
     is_baseline_training,
     parse_seeds,
+    study_of_searched_file,
 )
 from study.commands.report import write_study_report
 from study.errors import UserError
@@ -284,3 +285,14 @@ def trained(home: Home, origin: dict[str, Any], accuracy: float, name: str | Non
     ledger.append(SessionClosed(state="complete"))
     ledger.close()
     return folder
+
+
+def test_a_file_that_a_study_of_the_home_has_searched_is_known(home: Home) -> None:
+    """`study train FILE` trains the file's own configuration, and says what the study chose."""
+    assert study_of_searched_file(home, SPEC) is None, "no study has begun with it"
+    folder = home.create_study(SPEC)
+    assert study_of_searched_file(home, SPEC) is None, "nothing was chosen yet"
+    folder.best_file.write_text("name: best\n")
+    assert study_of_searched_file(home, SPEC) == "quickstart"
+    assert study_of_searched_file(home, replace(SPEC, origin={"format": EXPORT_FORMAT_VERSION})) is None
+    assert study_of_searched_file(home, quickstart("search.space={}", "search.baseline=null")) is None

@@ -39,7 +39,7 @@ from study.analysis.report.report_lead import report_lead_statements
 from study.analysis.report.report_page import build_report_page
 from study.analysis.statistics.compare_studies import compare_studies, comparison_table
 from study.analysis.statistics.next_step import UseReference, next_steps
-from study.analysis.statistics.unkept_limits import NoConfigurationKeepsLimits
+from study.analysis.statistics.unkept_constraints import NoConfigurationKeepsConstraints
 from study.analysis.tables.report_tables import baseline_and_result_table
 from study.commands import status
 from study.commands.final_training import final_training_spec
@@ -408,14 +408,17 @@ def test_where_nothing_keeps_the_limit_that_is_said_first_and_no_reference_is_pr
     results = Results(*REFERENCED["nothing keeps the limit"])
     assert results.references_above_best == []
     first = report_lead_statements(results)["Result"][0]
-    assert isinstance(first, NoConfigurationKeepsLimits)
+    assert isinstance(first, NoConfigurationKeepsConstraints)
     assert str(first) == (
         "No configuration keeps val/accuracy >= 0.999; the nearest, trial 1, has 90.9%. What needs no search does not "
-        "keep it, either."
+        "keep it, either; there the nearest, class-balanced gradient boosting, has 95.0%."
     )
+    beside = str(only(ResultBesideReference, results))
+    assert "class-balanced gradient boosting, which of what needs no search comes nearest to the limits" in beside
     step = next_steps(results)[0]
     assert (step.kind, step.command) == ("loosen", None)
     assert "Loosen the limit (search.constraints)" in str(step.why)
+    assert [str(one) for one in report_lead_statements(results)["Next"]] == [str(step.why)]
     lines = study_summary.summary_lines(study_summary.summarise_study(results))
     missed = "val/accuracy >= 0.999 by 0.09 (it has 90.9%)"
     assert f"the best misses {missed}; none of those that it was chosen from keeps it" in lines
@@ -427,7 +430,7 @@ def test_what_leads_the_search_is_named_where_it_misses_the_limit() -> None:
     missed = f"{ODDS} <= 0.1 by 0.1 (it has 0.200)"
     said_of = f"trial 1, which leads the search, misses {missed}; none of those that it was chosen from keeps it"
     assert said_of in study_summary.summary_lines(study_summary.summarise_study(results))
-    assert not said(NoConfigurationKeepsLimits, results)
+    assert not said(NoConfigurationKeepsConstraints, results)
 
 
 def test_of_several_limits_those_that_a_better_configuration_breaks_are_named() -> None:

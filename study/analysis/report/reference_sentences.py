@@ -195,6 +195,8 @@ class ResultBesideReference(Statement):
         is_val, who, name = self.names[0].startswith("val/"), self.arm.label_in_sentence, self.names[0]
         needs = "neither a search nor the group" if self.is_surpassed else "no search"
         without = f"{self.reference.name_in_sentence}, the best on validation that needs {needs}"
+        if self.reference.score and self.reference.score.total_violation:
+            without = f"{self.reference.name_in_sentence}, which of what needs {needs} comes nearest to the limits"
         if self.arm.spec.objective.has_several_metrics:
             pairs = (
                 f"{name} {formatting.format_arm_mean(self.arm, name)} against "

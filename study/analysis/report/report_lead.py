@@ -28,7 +28,7 @@ from study.analysis.statistics.next_step import (
 )
 from study.analysis.statistics.range_edges import RangeEdge, find_range_edges
 from study.analysis.statistics.rivals import Rivals, find_rivals
-from study.analysis.statistics.unkept_limits import find_unkept_limits
+from study.analysis.statistics.unkept_constraints import find_unkept_constraints
 from study.home.events import ParamValues
 from study.metrics.worst_group import WorstGroup
 from study.ranking import Results
@@ -72,7 +72,7 @@ def report_lead_statements(results: Results) -> dict[str, list[Statement]]:
     is_compared = not results.spec.varied_data_keys
     parts: dict[str, list[Statement]] = {
         "Result": [
-            *filter(None, [find_unkept_limits(results)]),
+            *filter(None, [find_unkept_constraints(results)]),
             *conclusion_statements(results),
             *dict.fromkeys(likely_shortcut_statements(results)),
             *constraint_statements(results),

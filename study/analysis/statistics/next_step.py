@@ -5,7 +5,7 @@ to take that comes before what more search may bring:
 
 1. `resume`: the study is not over.
 2. `learn`: the result is not told from guessing, so that nothing is left to choose.
-3. `loosen`: nothing keeps the limits, not even in the search.
+3. `loosen`: nothing keeps the limits.
 4. `confirm`: what ran on fresh seeds breaks the limits, and configurations that keep them in the search did not.
 5. `widen`: the best configuration lies at the edge of a range, in more than chance (`find_range_edges`).
 6. `search`: the best configuration came, or with several metrics the front last grew, in the last
@@ -43,7 +43,7 @@ from study.analysis.statistics.seeds_needed import (
     SeedsNeeded,
     estimate_seeds_needed,
 )
-from study.analysis.statistics.unkept_limits import LoosenLimits, find_unkept_limits
+from study.analysis.statistics.unkept_constraints import LoosenConstraints, find_unkept_constraints
 from study.ranking import FittedReference, Results
 from study.ranking.arms import Arm, arm_of_candidate
 from study.ranking.difference import Difference
@@ -374,8 +374,8 @@ def next_steps(results: Results) -> list[NextStep]:
         return [NextStep("learn", NotBetterThanGuessing.from_spec(results.spec), None)]
     when = position_of_best(results)
     found = _constraints_step(results) if results.is_confirmed else []
-    if find_unkept_limits(results):
-        found.append(NextStep("loosen", LoosenLimits(results.spec.objective), None))
+    if find_unkept_constraints(results):
+        found.append(NextStep("loosen", LoosenConstraints(results.spec.objective), None))
     found += [NextStep("widen", BestAtRangeEdge(edge), None) for edge in find_range_edges(results) if edge.further]
     if (
         when

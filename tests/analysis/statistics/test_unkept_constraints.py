@@ -7,7 +7,7 @@ from helpers import Told, append_event, quickstart, write_ledger
 from told_studies import LIMITED, ODDS, WHOLE, broken_anew, kept_in_search_alone, only, over, said
 
 from study.analysis.statistics.next_step import next_steps
-from study.analysis.statistics.unkept_limits import NoConfigurationKeepsLimits
+from study.analysis.statistics.unkept_constraints import NoConfigurationKeepsConstraints
 from study.driver.session import RunEnd, closing_lines
 from study.home.folder import Home
 from study.home.record import StudyRecord
@@ -18,7 +18,7 @@ PAIRS = [Told("baseline", [0.5], further={ODDS: 0.3}), Told("search", [0.75], fu
 
 
 def test_of_several_limits_those_are_named_that_the_nearest_misses() -> None:
-    assert str(only(NoConfigurationKeepsLimits, Results(TWO, over(*PAIRS)))) == (
+    assert str(only(NoConfigurationKeepsConstraints, Results(TWO, over(*PAIRS)))) == (
         f"No configuration keeps {ODDS} <= 0.1 and val/accuracy >= 0.8; the nearest, trial 1, misses "
         f"{ODDS} <= 0.1 by 0.1 (it has 0.200) and val/accuracy >= 0.8 by 0.05 (it has 75.0%)."
     )
@@ -26,13 +26,13 @@ def test_of_several_limits_those_are_named_that_the_nearest_misses() -> None:
 
 def test_nothing_is_said_where_one_keeps_them() -> None:
     kept = Told("search", [0.9], further={ODDS: 0.05}, params={"method.alpha": 0.5})
-    assert not said(NoConfigurationKeepsLimits, Results(TWO, over(*PAIRS, kept)))
-    assert not said(NoConfigurationKeepsLimits, Results(LIMITED, broken_anew()))
+    assert not said(NoConfigurationKeepsConstraints, Results(TWO, over(*PAIRS, kept)))
+    assert not said(NoConfigurationKeepsConstraints, Results(LIMITED, broken_anew()))
 
 
 def test_those_that_kept_them_in_the_search_alone_are_confirmed_first() -> None:
     results = Results(LIMITED, kept_in_search_alone())
-    assert not said(NoConfigurationKeepsLimits, results)
+    assert not said(NoConfigurationKeepsConstraints, results)
     assert next_steps(results)[0].kind == "confirm"
 
 
@@ -43,7 +43,7 @@ def test_limits_that_were_kept_in_the_search_and_break_on_fresh_seeds_are_said_t
     again = [told("confirm", gap, seed, repeats) for repeats, gap in ((0, 0.3), (1, 0.2)) for seed in (1, 2)]
     results = Results(LIMITED, over(told("baseline", 0.05), told("search", 0.04), *again))
     assert "keeps val/equalized_odds <= 0.1 on fresh seeds; the nearest, trial 1, has 0.200." in str(
-        only(NoConfigurationKeepsLimits, results)
+        only(NoConfigurationKeepsConstraints, results)
     )
 
 

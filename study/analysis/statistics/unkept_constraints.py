@@ -2,39 +2,47 @@
 
 from study.analysis.statistics import formatting
 from study.metrics.metric_format import format_metric
-from study.ranking import Results
+from study.ranking import FittedReference, Results
 from study.ranking.arms import Arm, arm_of_candidate
 from study.ranking.json_documents import Statement
 from study.spec.objective import Objective, TrialScore
 
 
-class NoConfigurationKeepsLimits(Statement):
+class NoConfigurationKeepsConstraints(Statement):
     """No configuration keeps the limits, and which one comes nearest.
 
     Attributes:
         goal: the objective with its limits.
         nearest: the configuration, with the score that it is judged by.
         where: that others kept them elsewhere, as ` on fresh seeds`; empty where none did.
-        with_references: whether models that need no search were judged, too.
+        reference: the nearest of what needs no search; None: none was judged.
     """
 
     goal: Objective
     nearest: Arm
     score: TrialScore
     where: str
-    with_references: bool
+    reference: FittedReference | None
 
     def __str__(self) -> str:
-        limits, [by, *others] = self.goal.constraints, self.score.constraint_violations
-        has = f"misses {self.goal.broken_constraints_text(self.score)}"
-        if not others:
-            has = f"has {format_metric(limits[0].metric, limits[0].value_at_violation(by))}"
-        nor = f" What needs no search does not keep {'them' if others else 'it'}, either." * self.with_references
-        kept = formatting.join_with_and(map(str, limits))
-        return f"No configuration keeps {kept}{self.where}; the nearest, {self.nearest.label_in_sentence}, {has}.{nor}"
+        kept = formatting.join_with_and(map(str, self.goal.constraints))
+        has = self._has_text(self.score)
+        said = f"No configuration keeps {kept}{self.where}; the nearest, {self.nearest.label_in_sentence}, {has}."
+        if self.reference is None or self.reference.score is None:
+            return said
+        them = "them" if len(self.goal.constraints) > 1 else "it"
+        who, has = self.reference.name_in_sentence, self._has_text(self.reference.score)
+        return f"{said} What needs no search does not keep {them}, either; there the nearest, {who}, {has}."
+
+    def _has_text(self, score: TrialScore) -> str:
+        """Return what a score has of the limit, or, of several, which of them it misses."""
+        limits, [by, *others] = self.goal.constraints, score.constraint_violations
+        if others:
+            return f"misses {self.goal.broken_constraints_text(score)}"
+        return f"has {format_metric(limits[0].metric, limits[0].value_at_violation(by))}"
 
 
-class LoosenLimits(Statement):
+class LoosenConstraints(Statement):
     """The advice to loosen limits that nothing keeps."""
 
     goal: Objective
@@ -48,7 +56,7 @@ class LoosenLimits(Statement):
         )
 
 
-def find_unkept_limits(results: Results) -> NoConfigurationKeepsLimits | None:
+def find_unkept_constraints(results: Results) -> NoConfigurationKeepsConstraints | None:
     """Return what comes nearest to the limits where nothing keeps them.
 
     None where something does: a configuration by what it is judged by, one that did not run on fresh seeds in the
@@ -65,5 +73,4 @@ def find_unkept_limits(results: Results) -> NoConfigurationKeepsLimits | None:
     candidate, score = judged
     arm = arm_of_candidate(results.spec, candidate)
     where = f" on {formatting.rerun_seeds_text(results.spec)}" if kept_in_search else ""
-    is_compared = results.best_reference is not None
-    return NoConfigurationKeepsLimits(results.spec.objective, arm, score, where, is_compared)
+    return NoConfigurationKeepsConstraints(results.spec.objective, arm, score, where, results.best_reference)
