@@ -222,7 +222,7 @@ def _next_command_lines(end: RunEnd, steps: Sequence[NextStep], has_baseline: bo
     elif is_over is None:
         uses.append("keep the baseline, as the best may be no better")
     why = wrap_for_terminal("advice", str(steps[0].why)) if steps else []
-    if steps and steps[0].kind in ("learn", "loosen"):
+    if steps and not steps[0].may_train_instead:
         return why
     if steps and steps[0].command:
         uses.insert(0, steps[0].command)

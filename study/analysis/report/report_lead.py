@@ -471,7 +471,7 @@ def _next_step_statements(results: Results) -> Iterator[Statement]:
         yield step.why
         if step.command:
             yield SuggestedCommand(step.command)
-        if results.record.state == "complete" and step.kind not in ("learn", "loosen"):
+        if results.record.state == "complete" and step.may_train_instead:
             purpose = "fit it once more and keep the model" if results.reference_as_result else TRAIN_PURPOSE
             first = "Or, to" if step.command else "To"
             yield SuggestedCommand(shell_command("train", results.spec.name), f"{first} {purpose}")

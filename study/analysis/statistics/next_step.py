@@ -82,6 +82,11 @@ class NextStep:
     why: Statement
     command: str | None
 
+    @property
+    def may_train_instead(self) -> bool:
+        """Whether the result may be trained finally all the same: it has learned the class and keeps the limits."""
+        return self.kind not in ("learn", "loosen")
+
 
 class StepReason(Statement):
     """Why a step is to be taken, where that needs no numbers."""
