@@ -84,7 +84,7 @@ def write_atomically(path: Path, content: str | bytes, mode: int = 0o666) -> Non
         file.write(data)
 
 
-def read_json(path: Path, value_type: type[ValueT]) -> ValueT | None:
+def read_json_or_none(path: Path, value_type: type[ValueT]) -> ValueT | None:
     """Read a file's JSON as a dataclass, or as plain values of a kind.
 
     None where there is no such file, it is no JSON, or a field is missing or of another kind: anybody may have written
@@ -97,7 +97,7 @@ def read_json(path: Path, value_type: type[ValueT]) -> ValueT | None:
 
 
 def parse_json(text: str | bytes, value_type: type[ValueT]) -> ValueT | None:
-    """Read a text's JSON, as `read_json` does."""
+    """Read a text's JSON, as `read_json_or_none` does."""
     from pydantic import ValidationError  # which most commands do not need
 
     try:

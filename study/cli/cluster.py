@@ -207,7 +207,7 @@ def logs(
         return
     home = Home.locate() if address is None else RemoteStudies(address).update_home([name])
     document = history.read_history(home.find_study(name), trial)
-    options.show_answer(document, as_json, history.history_text)
+    options.show_answer(document, as_json, history.event_history_text)
 
 
 def fetch(

@@ -50,7 +50,7 @@ def make_upload_folder(spec: StudySpec | None) -> Iterator[Path]:
             f"{spec.name}: its function was defined in a notebook or a script, and cannot be submitted. Put it into a "
             "module that the cluster's Python can import, and name it in method.function"
         )
-    for section in spec.data_sections if spec is not None else ():
+    for section in spec.trial_data_sections if spec is not None else ():
         path = Path(str(section.get("path", ""))).expanduser()
         if path.parts and path.exists() and not path.is_absolute() and not (data.data_root() / path).exists():
             raise UserError(

@@ -28,7 +28,7 @@ from annotated_types import Gt, Lt
 from study.cluster.job_log import ANSI_COLOUR_PATTERN
 from study.cluster_addresses import LOOPBACK
 from study.errors import StartInterruptedError, StudyStoppedError, UserError
-from study.files import PRIVATE_FILE_MODE, as_user_error_if_unwritable, lock_file, read_json, write_atomically
+from study.files import PRIVATE_FILE_MODE, as_user_error_if_unwritable, lock_file, read_json_or_none, write_atomically
 from study.home import lease
 from study.home.folder import ANOTHER_HOME_REMEDY, Home, sqlite_uri
 from study.home.lease import machine_id
@@ -130,12 +130,12 @@ def find_cluster_processes(mark: str, scratch: str, variable: str = CLUSTER_MARK
         has_scratch = bool(scratch) and scratch in " ".join(one.info["cmdline"] or ())
         is_ours = has_scratch or given.get(CLUSTER_MARK_VARIABLE) == mark
         is_wanted = is_ours and variable in given | {CLUSTER_MARK_VARIABLE: ""}
-        if is_wanted and one.pid != os.getpid() and _is_in_own_namespace(one.pid):
+        if is_wanted and one.pid != os.getpid() and _shares_own_pid_namespace(one.pid):
             found.append(one)
     return find_process_trees(found)
 
 
-def _is_in_own_namespace(pid: int) -> bool:
+def _shares_own_pid_namespace(pid: int) -> bool:
     """Return whether a process is in this one's PID namespace: in a container the same path may be another folder."""
     try:
         return os.readlink(f"/proc/{pid}/ns/pid") == os.readlink("/proc/self/ns/pid")
@@ -192,7 +192,7 @@ class LocalClusterState:
         file = path / STATE_FILE
         if not file.exists():
             return cls(path)
-        found = read_json(file, cls)
+        found = read_json_or_none(file, cls)
         if found is None:
             raise UserError(f"{file}: damaged. What it started is ended by: study cluster down")
         return replace(found, path=path)
@@ -252,7 +252,7 @@ class LocalClusterState:
                 "gone, remove the folder"
             )
 
-    def save_state(self) -> None:
+    def save_cluster_state(self) -> None:
         """Write the file of the state."""
         state = {key: value for key, value in asdict(self).items() if key != "path"}
         write_atomically(self.path / STATE_FILE, json.dumps(state, indent=2))
@@ -444,7 +444,7 @@ class LocalCluster(LocalClusterState):
             for first in range(0, nodes, MAX_NODES_STARTING):
                 self._start_and_wait(parts[first : first + MAX_NODES_STARTING], tell)
         except BaseException as error:
-            with interrupt.ignore_stop_signals():
+            with interrupt.ignore_stop_signals_in_block():
                 if isinstance(error, KeyboardInterrupt):
                     tell("stopping what was started")
                 self.stop_cluster()
@@ -562,5 +562,5 @@ class LocalCluster(LocalClusterState):
         self._children[started.pid] = started
         process = StartedProcess.from_pid(part.name, started.pid)
         self.processes.append(process)
-        self.save_state()
+        self.save_cluster_state()
         return process

@@ -269,7 +269,7 @@ class RemoteStudy:
         self._nodes = list(dict.fromkeys(node for node in nodes if node))
         self._node = ""
 
-    def download_files(self, folder: Path, wish: FetchOptions) -> tuple[FetchOrigin, list[str]]:
+    def download_study_files(self, folder: Path, wish: FetchOptions) -> tuple[FetchOrigin, list[str]]:
         """Download what is new into a folder, and note there where it came from; return the note and the names.
 
         Raises:
@@ -393,13 +393,13 @@ class StudyMirror:
         """Download what is new of a study.
 
         Raises:
-            UserError: see `RemoteStudy.download_files`; or the local home cannot be written.
+            UserError: see `RemoteStudy.download_study_files`; or the local home cannot be written.
         """
         try:
             self.home.path.mkdir(parents=True, exist_ok=True)
             write_home_format(self.home.path)
             study, folder = RemoteStudy(head, name, drivers, self.known_origin(name)), self._folder(name)
-            found, _ = study.download_files(folder, FetchOptions(is_read_by_default))
+            found, _ = study.download_study_files(folder, FetchOptions(is_read_by_default))
             self._write_running_lease(name, found)
         except OSError as error:
             if find_disk_error(error):

@@ -80,7 +80,7 @@ MAX_NAMED_CHANGES = 6
 """Largest number of keys that a message names as changed."""
 
 
-def changes_since_begin(folder: StudyFolder, spec: StudySpec) -> str:
+def study_file_changes_text(folder: StudyFolder, spec: StudySpec) -> str:
     """Return what differs in a study file from what its study began with: `train.epochs 200 -> 7`; empty: nothing."""
     began, now = (flatten_mapping(each.to_document()) for each in (folder.load_spec(), spec))
     keys = [key for key in dict.fromkeys([*began, *now]) if began.get(key) != now.get(key)]
@@ -98,7 +98,7 @@ def check_study_is_new(home: Home, spec: StudySpec) -> None:
     folder, changed = home.study_or_none(spec.name), ""
     if folder is not None:
         with suppress(UserError):  # a study that cannot be read, whose name is refused all the same
-            changed = changes_since_begin(folder, spec)
+            changed = study_file_changes_text(folder, spec)
     home.check_name_is_free(spec.name, changed)
 
 

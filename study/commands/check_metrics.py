@@ -100,7 +100,7 @@ def check_study_metrics(spec: StudySpec) -> None:
         UserError: says which metric, which cells are empty, and which metrics are possible.
     """
     if not spec.training_function:
-        for section in spec.data_sections:
+        for section in spec.trial_data_sections:
             check_metrics_of_counts(spec, section, cells.count_cells_of_dataset(section))
 
 
@@ -113,7 +113,7 @@ def check_metrics_of_loaded_data(spec: StudySpec, datasets: Mapping[str, Dataset
     Raises:
         UserError: see `check_study_metrics`.
     """
-    for section in [] if spec.training_function else spec.data_sections:
+    for section in [] if spec.training_function else spec.trial_data_sections:
         dataset = datasets[data.section_key(section)]
         val = cells.count_cells_of_split(dataset.splits["val"], dataset.facts.facts_of_split("val"))
         check_metrics_of_counts(spec, section, DatasetCounts({"val": val}))

@@ -73,7 +73,7 @@ def fetch_study(home: Home, name: str, address: str, models: bool = False, renam
     try:
         home.path.mkdir(parents=True, exist_ok=True)
         write_home_format(home.path)
-        source, files = reading.download_files(place, wish)
+        source, files = reading.download_study_files(place, wish)
         StudyRecord.load(place / folder.ledger_file.name)  # raises where this version cannot read it
         if not known:
             home.check_name_is_free(local)
@@ -119,7 +119,7 @@ def _outcome_if_name_is_taken(
         UserError: it is another study, or the one on the cluster has gone on otherwise.
     """
     with TemporaryDirectory(prefix=f".{folder.name}.", dir=home.path) as place:
-        source, _ = reading.download_files(Path(place), FetchOptions(lambda file: False))
+        source, _ = reading.download_study_files(Path(place), FetchOptions(lambda file: False))
         there = (Path(place) / folder.ledger_file.name).read_bytes()
     here = folder.ledger_file.read_bytes() if folder.ledger_file.exists() else b""
     if here.startswith(there):

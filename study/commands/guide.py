@@ -171,8 +171,8 @@ def search_passages(words: Sequence[str], every: Sequence[Passage]) -> list[Pass
     given = _question_words(" ".join(words))
     asked_names = [*given, "_".join(_without_stop_words(given))]
     named = {_replace_numbers_with_n(word) for word in asked_names if re.search(r"[_.]", word)}
-    bags = iter(_count_stems([text for passage in every for text in _searched_texts(passage)]))
-    fields = [tuple(next(bags) for _ in _searched_texts(passage)) for passage in every]
+    bags = iter(_count_stems([text for passage in every for text in _search_fields_of_passage(passage)]))
+    fields = [tuple(next(bags) for _ in _search_fields_of_passage(passage)) for passage in every]
     having = Counter(stem for bag in fields for stem in set().union(*bag))
     rarity = {stem: math.log(1 + len(every) / number) ** RARITY_POWER for stem, number in having.items()}
     (wanted,) = _count_stems([" ".join(_without_stop_words(given))])
@@ -240,7 +240,7 @@ def first_passage_of_sections(found: Sequence[Passage]) -> list[Passage]:
     return list(first.values())
 
 
-def _searched_texts(passage: Passage) -> list[str]:
+def _search_fields_of_passage(passage: Passage) -> list[str]:
     """Return what is searched of a passage: its heading with its name if that is one word, its text, each question."""
     questions = [" ".join(_without_stop_words(_question_words(question))) for question in passage.questions]
     name = passage.name if " " not in passage.name else ""

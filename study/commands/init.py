@@ -382,7 +382,7 @@ def _columns_naming_files(rows: "pd.DataFrame", folder: Path) -> list[str]:
     """Return the columns most of whose first texts name images, or files of a folder."""
 
     def names_file(text: str) -> bool:
-        file = label_files.find_file_on_disk(folder, text)
+        file = label_files.path_as_spelled_on_disk(folder, text)
         return file.suffix.lower() in IMAGE_SUFFIXES or os.path.isfile(file)
 
     first = rows.head(N_SAMPLED_ROWS)

@@ -70,7 +70,7 @@ def _read_file_or_none(file: Path) -> str | None:
     return file.read_text(encoding="utf-8", errors="replace") if file.exists() else None
 
 
-def history_text(history: EventHistory) -> str:
+def event_history_text(history: EventHistory) -> str:
     """Return a history as text, a line for each event; of many metrics only those in `looked_at`."""
     lines = [_event_line(event, history.looked_at) for event in history.events]
     if history.traceback:

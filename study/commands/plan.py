@@ -274,8 +274,8 @@ def plan_study(spec: StudySpec) -> Plan:
         UserError: the validation split cannot have a metric that the study looks at.
     """
     search, facts, goal, stopping = spec.search, spec.data_facts, spec.objective, spec.search.early_stopping
-    data_sections = [] if spec.training_function else spec.data_sections
-    samples = [_count_samples(spec, section) for section in data_sections]
+    trial_data_sections = [] if spec.training_function else spec.trial_data_sections
+    samples = [_count_samples(spec, section) for section in trial_data_sections]
     counts = [counted for counted, _ in samples]
     warnings = dict.fromkeys(warning for _, warnings in samples for warning in warnings)
     threads = "searched" if "train.threads" in search.space else spec.train.threads
@@ -283,13 +283,13 @@ def plan_study(spec: StudySpec) -> Plan:
         name=spec.name,
         hash=spec.hash,
         function=spec.training_function,
-        data=data_sections,
+        data=trial_data_sections,
         titles=spec.dataset_titles,
         classes=None if spec.training_function else facts.classes,
         bias_classes=facts.bias_classes,
         cells=counts,
-        reading=[data.describe_column_reading(section) for section in data_sections],
-        columns=[data.column_findings(section) for section in data_sections],
+        reading=[data.describe_column_reading(section) for section in trial_data_sections],
+        columns=[data.column_findings(section) for section in trial_data_sections],
         features=_feature_extraction_notes(spec, counts),
         warnings=[*_missing_weights_warnings(spec), *check_metrics.misspelt_metric_warnings(spec), *warnings],
         space={key: _searched_key(spec, key) for key in search.space},
@@ -382,7 +382,7 @@ def _feature_extraction_notes(spec: StudySpec, counted: Sequence[DatasetCounts])
     trunks = [frozen_networks.frozen_network_section(model) for model in spec.model_sections if model.get("frozen")]
     sections = [model for at, model in enumerate(trunks) if model not in trunks[:at]]
     device, found = best_available_device() if spec.resources.gpu else torch.device("cpu"), []
-    for section, counts in zip(spec.data_sections, counted, strict=True):
+    for section, counts in zip(spec.trial_data_sections, counted, strict=True):
         facts = spec.facts_of_data(section)
         if counts.unknown or facts.is_table:
             continue

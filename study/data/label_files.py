@@ -71,7 +71,7 @@ def list_visible_files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if not is_hidden_path(path.relative_to(folder)))
 
 
-def find_file_on_disk(folder: Path, name: str) -> Path:
+def path_as_spelled_on_disk(folder: Path, name: str) -> Path:
     """Find the file that a list names in a folder, even if its name is stored in another encoding of the same letters.
 
     A letter with an accent may be composed (NFC) in the list and decomposed (NFD) on disk, or the disk may have it in
@@ -136,7 +136,7 @@ def find_user_path(path_text: str, note: str = "") -> Path:
 def find_user_path_or_none(path_text: str) -> Path | None:
     """Find a user's path as `find_user_path` does; return None if there is no such path."""
     places = (
-        find_file_on_disk(Path(place.anchor), str(place.relative_to(place.anchor)))
+        path_as_spelled_on_disk(Path(place.anchor), str(place.relative_to(place.anchor)))
         for place in _candidate_paths(path_text)
     )
     return next((place for place in places if os.path.exists(place)), None)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from study.cluster.log_share import share_study_while_running
 from study.commands import check_metrics, extend_study, final_training
-from study.commands.changes_on_resume import changes_since_begin, check_study_is_new
+from study.commands.changes_on_resume import check_study_is_new, study_file_changes_text
 from study.commands.delete import delete_study
 from study.commands.training_functions import check_and_pickle_function
 from study.driver.interrupt_messages import (
@@ -137,7 +137,7 @@ def start_or_resume(
     if existing is None:
         return run_new_study(home, spec, view, address, shared, function)
     if existing.load_checked_spec().hash != spec.hash:
-        changed = changes_since_begin(existing, spec)
+        changed = study_file_changes_text(existing, spec)
         raise UserError(
             f"{spec.name}: another study of that name is in {home.path}. Run this under another: --name. What is given "
             f"now differs from what {spec.name} began with: {changed}"

@@ -180,7 +180,7 @@ def _changed_suite_parts(before: Mapping[str, Any], given: Mapping[str, Any]) ->
 
 def _data_sections_of_suite(suite: Suite) -> list[Section]:
     firsts = (suite.searches_by_place[suite.methods[0], label][0] for label in suite.data)
-    return [section for first in firsts for section in first.spec.data_sections]
+    return [section for first in firsts for section in first.spec.trial_data_sections]
 
 
 def plan_suite(home: Home, suite: Suite) -> dict[str, Any]:

@@ -270,7 +270,7 @@ def load_study_datasets(spec: StudySpec, view: StudyView) -> dict[str, Dataset]:
     check_initial_weights(spec, StudyRecord())
     with view(spec, StudyRecord()) as tell:
         tell(LOADING_DATA_STEP)
-        datasets = data.load_datasets(spec.data_sections)
+        datasets = data.load_datasets(spec.trial_data_sections)
         _compute_frozen_features(spec, datasets, tell)
         return datasets
 

@@ -18,7 +18,7 @@ from pydantic import Field
 
 from study import __version__, writable_folders
 from study.errors import StudyNotFoundError, UserError, suggest_or_list
-from study.files import PRIVATE_FILE_MODE, as_user_error_if_unwritable, parse_json, read_json, write_atomically
+from study.files import PRIVATE_FILE_MODE, as_user_error_if_unwritable, parse_json, read_json_or_none, write_atomically
 from study.home.ledger import Ledger
 from study.spec import StudySpec, load_resolved, load_resolved_and_check
 from study.spec.load import check_study_name
@@ -472,7 +472,7 @@ def read_fetch_origin(folder: StudyFolder) -> FetchOrigin | None:
         UserError: the file is damaged.
     """
     path = _fetch_origin_file(folder.path)
-    found = read_json(path, FetchOrigin)
+    found = read_json_or_none(path, FetchOrigin)
     if found is None and path.exists():
         raise UserError(f"{path}: damaged. Without it the study is taken for one that was made here")
     return found

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from annotated_types import Ge, Gt, Lt
 
-from study.files import read_json, write_atomically
+from study.files import read_json_or_none, write_atomically
 from study.text import format_time
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ def machine_id() -> str:
 
 def read_holder(path: Path) -> LeaseHolder | None:
     """Return the holder that a lease file names; None if there is none, or the file is damaged."""
-    return read_json(path, LeaseHolder)
+    return read_json_or_none(path, LeaseHolder)
 
 
 def holder_elsewhere(path: Path) -> LeaseHolder | None:

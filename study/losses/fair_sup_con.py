@@ -79,7 +79,7 @@ def _unweighted_positives(views: Tensor, label: Tensor) -> tuple[Tensor, Tensor,
     """Return each row's weight, weighted sum of its cosines with positives, and sum of these weights; all (V*B,)."""
     index = pairs.index_label_groups(label)
     positives = pairs.count_rows_in_group(index, views) - 1
-    attraction = (views * (pairs.sum_over_group(index, views.sum(0)) - views)).sum(-1).flatten()
+    attraction = (views * (pairs.sum_over_sample_group(index, views.sum(0)) - views)).sum(-1).flatten()
     return 1 / (positives.clamp(min=1) * len(positives)), attraction, positives
 
 
@@ -93,11 +93,11 @@ def _group_normalised_positives(views: Tensor, label: Tensor, bias: Tensor, form
     weight = 1 / elsewhere.view(count, -1, 1)
     # Positives in the anchor's own group are one fewer than its size; those of other groups are not.
     weighted = (weight * views).sum(0)
-    apart = pairs.sum_over_group(by_label, weighted) - pairs.sum_over_group(by_both, weighted)
-    own = (pairs.sum_over_group(by_both, views.sum(0)) - views) / others.view(count, -1, 1)
+    apart = pairs.sum_over_sample_group(by_label, weighted) - pairs.sum_over_sample_group(by_both, weighted)
+    own = (pairs.sum_over_sample_group(by_both, views.sum(0)) - views) / others.view(count, -1, 1)
     attraction = (views * (apart + own)).sum(-1).flatten()
     share = (1 / elsewhere).view(count, -1).sum(0)[:, None]
-    share_apart = pairs.sum_over_group(by_label, share) - pairs.sum_over_group(by_both, share)
+    share_apart = pairs.sum_over_sample_group(by_label, share) - pairs.sum_over_sample_group(by_both, share)
     total = share_apart.repeat(count, 1).flatten() + (size - 1) / others
     row_weight = 1 / size
     if form == "mean":

@@ -144,7 +144,7 @@ def count_rows_in_group(index: Tensor, views: Tensor) -> Tensor:
     return size.index_select(0, index).repeat(len(views))
 
 
-def sum_over_group(index: Tensor, values: Tensor) -> Tensor:
+def sum_over_sample_group(index: Tensor, values: Tensor) -> Tensor:
     """Sum (B, D) values over each sample's group, shape (B, D)."""
     return torch.zeros_like(values).index_add(0, index, values).index_select(0, index)
 

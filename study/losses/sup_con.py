@@ -125,5 +125,5 @@ def mean_cosine_of_positives(views: Tensor, index: Tensor) -> tuple[Tensor, Tens
     By sums over classes: O(V*B*D).
     """
     positives = pairs.count_rows_in_group(index, views) - 1
-    others = pairs.sum_over_group(index, views.sum(0)) - views
+    others = pairs.sum_over_sample_group(index, views.sum(0)) - views
     return (views * others).sum(-1).flatten() / positives.clamp(min=1), positives

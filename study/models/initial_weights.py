@@ -34,7 +34,7 @@ MAX_NESTING_DEPTH = 4
 """Maximum number of nested keys that weights may lie under."""
 
 
-class NestedState(NamedTuple):
+class FoundStateDict(NamedTuple):
     """A mapping of names to tensors, a prefix of some of its names, and how many wanted names it leads to."""
 
     keys: tuple[str, ...]
@@ -61,7 +61,7 @@ def unwrap_state_dict(content: Any, wanted: Collection[str], place: str) -> "dic
     if not mappings:
         raise UserError(f"{place}: does not hold a network's weights (a mapping of names to tensors)")
     found = [
-        NestedState(within, prefix, fitting, tensors)
+        FoundStateDict(within, prefix, fitting, tensors)
         for within, tensors in mappings
         for prefix, fitting in _count_matches_by_prefix(tensors, frozenset(wanted)).items()
     ]

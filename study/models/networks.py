@@ -23,7 +23,7 @@ LENET_SIDE = 32
 
 
 @dataclass(frozen=True)
-class DeclaredNetwork:
+class CatalogueNetwork:
     """A network, of the form that `study.models` asks of a module.
 
     Attributes:
@@ -237,17 +237,17 @@ def why_unsuited_none(options: NoOptions, facts: Facts) -> str:
 
 
 DECLARED_NETWORKS = (
-    DeclaredNetwork(bagnet, BagNetOptions, why_unsuited_bagnet),
-    DeclaredNetwork(efficientnet_lite0, network_keys.BackboneOptions, why_unsuited_efficientnet),
-    DeclaredNetwork(lenet, NoOptions, why_unsuited_lenet),
-    DeclaredNetwork(linear, LinearOptions, lambda _, facts: network_keys.why_not_rows(facts)),
-    DeclaredNetwork(mlp, MLPOptions, lambda _, facts: network_keys.why_not_rows(facts)),
-    DeclaredNetwork(none, NoOptions, why_unsuited_none),
-    DeclaredNetwork(resnet18, network_keys.ResNetOptions, partial(network_keys.why_unsuited_resnet, "resnet18")),
-    DeclaredNetwork(resnet50, network_keys.ResNetOptions, partial(network_keys.why_unsuited_resnet, "resnet50")),
-    DeclaredNetwork(simple_conv_net, SimpleConvNetOptions, lambda _, facts: network_keys.why_not_images(facts)),
-    DeclaredNetwork(small_conv_net, SmallConvNetOptions, lambda _, facts: network_keys.why_not_images(facts)),
-    DeclaredNetwork(torchvision, TorchvisionOptions, why_unsuited_torchvision),
+    CatalogueNetwork(bagnet, BagNetOptions, why_unsuited_bagnet),
+    CatalogueNetwork(efficientnet_lite0, network_keys.BackboneOptions, why_unsuited_efficientnet),
+    CatalogueNetwork(lenet, NoOptions, why_unsuited_lenet),
+    CatalogueNetwork(linear, LinearOptions, lambda _, facts: network_keys.why_not_rows(facts)),
+    CatalogueNetwork(mlp, MLPOptions, lambda _, facts: network_keys.why_not_rows(facts)),
+    CatalogueNetwork(none, NoOptions, why_unsuited_none),
+    CatalogueNetwork(resnet18, network_keys.ResNetOptions, partial(network_keys.why_unsuited_resnet, "resnet18")),
+    CatalogueNetwork(resnet50, network_keys.ResNetOptions, partial(network_keys.why_unsuited_resnet, "resnet50")),
+    CatalogueNetwork(simple_conv_net, SimpleConvNetOptions, lambda _, facts: network_keys.why_not_images(facts)),
+    CatalogueNetwork(small_conv_net, SmallConvNetOptions, lambda _, facts: network_keys.why_not_images(facts)),
+    CatalogueNetwork(torchvision, TorchvisionOptions, why_unsuited_torchvision),
 )
 
 NETWORKS = {row.build.__name__: row for row in DECLARED_NETWORKS}

@@ -43,10 +43,15 @@ def value_in_configuration(spec: StudySpec, params: Params, key: str) -> Scalar:
         return params[key]
     section, _, name = key.partition(".")
     if name != "name":
-        found = spec.sections.section_form(section, params).get(name)
+        found = spec.sections.section_with_names_alone(section, params).get(name)
         return found if isinstance(found, Scalar) else None
     own = str(spec.base[section].get("name"))  # that of an alternative too, perhaps of other values
-    return own if spec.sections.section_form(section, {key: own}) == spec.sections.section_form(section, {}) else None
+    return (
+        own
+        if spec.sections.section_with_names_alone(section, {key: own})
+        == spec.sections.section_with_names_alone(section, {})
+        else None
+    )
 
 
 def differing_knobs(spec: StudySpec, start: Params, end: Params) -> list[str]:
@@ -85,7 +90,7 @@ def why_untrainable(spec: StudySpec, params: Params) -> str | None:
         if knob is not None and name != "name" and (why := fault_of_value(knob, given)):
             return f"{key}: {why}"
     document = spec.trial_document(params)
-    if document["data"] not in spec.data_sections:
+    if document["data"] not in spec.trial_data_sections:
         return "the study has not loaded its data"
     for (section, name), why in all_trial_faults(document, spec.facts_of_data(document["data"])):
         return f"{section}.{name}: {why}"

@@ -83,7 +83,7 @@ def run_readings(
         UserError: see `run_reproduction`; or the table's study file declares no such reading.
     """
     _check_table_has_study(table)
-    studies = {name: reading for reading, name in _reading_studies(table, request, readings).items()}
+    studies = {name: reading for reading, name in _study_names_by_reading(table, request, readings).items()}
     specs = [_new_or_existing_study(home, table, request, name, reading) for name, reading in studies.items()]
     yield from run_remaining_studies(home, specs, view)
 
@@ -97,7 +97,7 @@ def compare_requested_readings(
         UserError: see `run_readings`.
     """
     paper_table, declared = published.load_published_table(table), declared_readings(table)
-    studies = _reading_studies(table, request, readings)
+    studies = _study_names_by_reading(table, request, readings)
     found = {}
     for reading, name in studies.items():
         of, folder = declared[reading], home.study_or_none(name)
@@ -112,7 +112,7 @@ def compare_requested_readings(
     return compare_readings(paper_table, declared, studies, found)
 
 
-def _reading_studies(table: str, request: ReproductionRequest, readings: str) -> dict[str, str]:
+def _study_names_by_reading(table: str, request: ReproductionRequest, readings: str) -> dict[str, str]:
     """Return the name of each asked reading's study.
 
     It is the table's own for the reading of the study file, and for readings that need no training of their own.

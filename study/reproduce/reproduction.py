@@ -419,7 +419,7 @@ def _comparison_grid(
     rows, columns = [row.label for row in table.rows], [column.label for column in table.columns]
     paper = {place: printed_paper_entry(table, place) for place in list_cell_places(table)}
     unjudged = [place for place in paper if table.why_no_verdict(*place) is not None]
-    with_numbers = _cells_with_numbers(ours)
+    with_numbers = _without_empty_rows(ours)
     grid = paper_comparison.compare_with_paper(rows, columns, with_numbers, paper, reasons, unjudged)
     self_explanatory = not all(NUMBER_LABEL_PATTERN.fullmatch(label) for label in columns)
     return replace(
@@ -431,7 +431,7 @@ def _comparison_grid(
     )
 
 
-def _cells_with_numbers(ours: CellsByPlace) -> CellsByPlace:
+def _without_empty_rows(ours: CellsByPlace) -> CellsByPlace:
     """Return our cells, without the rows that have no value at all."""
     rows = {row for (row, _), cell in ours.items() if cell.values}
     return {place: cell for place, cell in ours.items() if place[0] in rows}

@@ -401,7 +401,7 @@ def check_and_complete_document(
     if why := single_bias_class_fault(spec):
         problems.add_problem(("data", "bias"), why)
     problems.raise_if_any()
-    _check_budget(spec, problems)
+    _check_trials_and_seeds(spec, problems)
     if not one_trial:
         _check_early_stopping(spec, problems)
         _check_fresh_seeds(spec, problems)
@@ -520,7 +520,7 @@ def _unsearched_alternatives(file_sections: TrialSections, domains: Mapping[str,
     return widened
 
 
-def _check_budget(spec: StudySpec, problems: ProblemCollector) -> None:
+def _check_trials_and_seeds(spec: StudySpec, problems: ProblemCollector) -> None:
     """Check that the numbers of trials, seeds and epochs fit together."""
     fixed = len(spec.search.enqueue) + (spec.search.baseline is not None)
     if fixed > spec.n_configurations:
@@ -558,7 +558,7 @@ def _check_fresh_seeds(spec: StudySpec, problems: ProblemCollector) -> None:
 
 def _check_data_sets(spec: StudySpec, problems: ProblemCollector) -> None:
     """Check that every data set can be described; for the user's own, their tables are read."""
-    for section in (spec.trial_document({})["data"], *spec.data_sections):
+    for section in (spec.trial_document({})["data"], *spec.trial_data_sections):
         try:
             spec.facts_of_data(section)
         except UserError as error:

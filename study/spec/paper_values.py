@@ -93,7 +93,7 @@ def _pick_paper_configuration(
             values = knob.search_range.paper
             wishes, count = [values[min(place, len(values) - 1)]], max(count, len(values))
         else:
-            own = method if key == "method.name" else sections.section_form(section, params).get(name)
+            own = method if key == "method.name" else sections.section_with_names_alone(section, params).get(name)
             wishes = [*([own] if isinstance(own, Scalar) else []), *(domain.choices or [])]
         allowed = [wish for wish in wishes if domain.contains(wish)]
         if not allowed:

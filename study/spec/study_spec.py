@@ -150,7 +150,7 @@ class StudySpec:
     @cached_property
     def data_facts(self) -> Facts:
         """Facts of the data set; of several, of the first."""
-        return self.facts_of_data(self.data_sections[0])
+        return self.facts_of_data(self.trial_data_sections[0])
 
     def facts_of_data(self, section: Section) -> Facts:
         """Return the facts of the data set of a `data` section."""
@@ -194,13 +194,13 @@ class StudySpec:
         if self.training_function:
             return [[name.removeprefix("val/") for name in self.objective.needed_metrics]]
         inferred = self.train.inferred_groups != "none"
-        on_val = (self.facts_of_data(section).facts_of_split("val") for section in self.data_sections)
+        on_val = (self.facts_of_data(section).facts_of_split("val") for section in self.trial_data_sections)
         return [available_metrics(facts, inferred) for facts in on_val]
 
     @property
     def dataset_titles(self) -> list[str]:
         """Names of the data sets in tables and reports, each once."""
-        titles = (data.dataset_title(section, self.facts_of_data(section)) for section in self.data_sections)
+        titles = (data.dataset_title(section, self.facts_of_data(section)) for section in self.trial_data_sections)
         return list(dict.fromkeys(titles))
 
     def is_better(self, value: float, other: float) -> bool:
@@ -304,7 +304,7 @@ class StudySpec:
         return make_search_space(self.search.space, self.sections)
 
     @cached_property
-    def data_sections(self) -> list[Section]:
+    def trial_data_sections(self) -> list[Section]:
         """`data` sections that trials of the study have, each once."""
         sections = [
             self.trial_document({key: value for key, value in params.items() if key.startswith("data.")})["data"]
@@ -320,8 +320,8 @@ class StudySpec:
         """
         given: list[Iterable[str]] = [self.search.space, self.search.baseline or {}, *self.search.enqueue]
         if not any(key.startswith("data.") for keys in given for key in keys):
-            return []  # without `data_sections`, which takes seconds of PyTorch
-        first, *others = self.data_sections
+            return []  # without `trial_data_sections`, which takes seconds of PyTorch
+        first, *others = self.trial_data_sections
         keys = dict.fromkeys(key for section in (first, *others) for key in section if key != "size")
         return [f"data.{key}" for key in keys if any(other.get(key) != first.get(key) for other in others)]
 

@@ -57,7 +57,7 @@ class TrialSections:
 
     def complete_sections_of_trial(self, params: Params) -> dict[str, dict[str, Value]]:
         """Return the complete sections of the trial with these parameters."""
-        sections = {section: dict(self.section_form(section, params)) for section in TRIAL_SECTIONS}
+        sections = {section: dict(self.section_with_names_alone(section, params)) for section in TRIAL_SECTIONS}
         for key, value in params.items():
             section, name = key.split(".")
             if name != "name":
@@ -67,7 +67,7 @@ class TrialSections:
     def has_key(self, key: str, params: Params) -> bool:
         """Return whether a trial with these parameters, perhaps not yet all, has a key."""
         section, name = key.split(".")
-        return name in self.section_form(section, params)
+        return name in self.section_with_names_alone(section, params)
 
     def initial_values(self, section: str, params: Params) -> Section:
         """Return the values that a trial's section begins with; some may be of keys that it does not have."""
@@ -77,12 +77,12 @@ class TrialSections:
         labelled = self.alternatives.get(section, {})
         return labelled[label] if label in labelled else {**self.own_sections[section], "name": label}
 
-    def section_form(self, section: str, params: Params) -> Section:
+    def section_with_names_alone(self, section: str, params: Params) -> Section:
         """Return the section of a trial with only the parameters set that are names: other keys may depend on them."""
         return self._completed_section_and_knobs(section, params)[0]
 
     def knobs_of_form(self, section: str, params: Params) -> Mapping[str, Knob]:
-        """Return the knobs of the section that `section_form` returns, by key."""
+        """Return the knobs of the section that `section_with_names_alone` returns, by key."""
         return self._completed_section_and_knobs(section, params)[1]
 
     def _completed_section_and_knobs(self, section: str, params: Params) -> tuple[Section, Mapping[str, Knob]]:

@@ -50,7 +50,7 @@ def check_data_unchanged(spec: StudySpec, datasets: Mapping[str, Dataset], recor
     """Raise a UserError, with the data sets and files that changed, if the data are not those of the last session.
 
     Args:
-        datasets: those of `spec.data_sections`, by `data.section_key`.
+        datasets: those of `spec.trial_data_sections`, by `data.section_key`.
     """
     last = record.sessions[-1] if record.sessions else None
     if last is None or data.is_data_unchanged(last.data, last.data_fingerprints, datasets):
@@ -66,7 +66,7 @@ def _data_differences(spec: StudySpec, datasets: Mapping[str, Dataset], last: Se
     """Yield a sentence on each data set that differs from those of the last session, and one on its files."""
     told = list((last.datasets or {}).values())
     known: Sequence[DatasetSummary | None] = told if len(told) == len(datasets) else [None] * len(datasets)
-    for section, dataset, before in zip(spec.data_sections, datasets.values(), known, strict=True):
+    for section, dataset, before in zip(spec.trial_data_sections, datasets.values(), known, strict=True):
         if before and before["digest"] != dataset.fingerprint:
             places = [place for place in before["sources"] if place != before["title"]]
             place = f" ({', '.join(places)})" if places else ""
@@ -189,7 +189,7 @@ def drive_study(
     their last checkpoints.
 
     Args:
-        datasets: those of `spec.data_sections`, by `data.section_key`.
+        datasets: those of `spec.trial_data_sections`, by `data.section_key`.
         record: what the ledger says; its `state` tells afterwards how the study ended: complete, interrupted or
             failed (no trial is complete, or a seed of a final training is not).
         address: of the cluster that trials run on; None: this machine.

@@ -26,7 +26,7 @@ from typing import Annotated
 
 from annotated_types import Ge, Lt
 
-from study.files import read_json, write_atomically
+from study.files import read_json_or_none, write_atomically
 from study.spec.schema import TrialResources
 
 FAIRNESS_QUANTUM_S = 60.0
@@ -330,7 +330,7 @@ class ClusterShare:
             with suppress(OSError):  # one that cannot be read, or not be removed, is no reason to overlook the others
                 if now - path.stat().st_mtime > PEER_EXPIRY_S:
                     path.unlink()
-                elif (peer := read_json(path, StudyPeer)) and peer.id == path.stem:
+                elif (peer := read_json_or_none(path, StudyPeer)) and peer.id == path.stem:
                     found.append(peer)
         return found
 

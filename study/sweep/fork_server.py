@@ -167,7 +167,7 @@ class ForkServerLoop:
         before = _state_shared_by_forks(job)
         try:
             function = load_function_with_seed(str(json.loads(job.sections_json)["method"]["function"]), job.function)
-            if _uses_torch(function):
+            if _function_module_uses_torch(function):
                 torch.compiler.disable(lambda: None)  # imports what each call of an optimizer would import in a trial
         except BaseException:
             return False
@@ -228,7 +228,7 @@ def _threads_lost_by_fork() -> list[str]:
     return [name for path in threads if (name := (path / "comm").read_text().strip()) not in FORK_SAFE_THREADS]
 
 
-def _uses_torch(function: TrainingFunction) -> bool:
+def _function_module_uses_torch(function: TrainingFunction) -> bool:
     """Return whether a function's module names PyTorch, or a part of it."""
     used = getattr(inspect.unwrap(function), "__globals__", {}).values()
     return any(getattr(value, "__name__", "").partition(".")[0] == "torch" for value in used if inspect.ismodule(value))

@@ -161,7 +161,7 @@ def fit_references(spec: StudySpec, tests: bool, names: list[str], tell: Callabl
     for name in names:
         try:
             if dataset is None:
-                dataset = data.load(spec.data_sections[0])
+                dataset = data.load(spec.trial_data_sections[0])
             parts = parts or list(_iterate_split_rows(spec, dataset, tests))
             metrics, draws = _measure_reference(name, spec, dataset, parts)
             seconds = round(time.process_time() - begun, 3)

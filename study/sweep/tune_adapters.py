@@ -213,7 +213,12 @@ class JobSearcher(Searcher):
                 self._share.note_wants_more(isinstance(job, TrialJob))
         if isinstance(job, TrialJob):
             place = json.dumps(self._nodes.trial_placement(job.trial.needs_gpu_alone))
-            given = {**job.trial.params, "train.seed": job.trial.seed, "job": self._make_payload(job), "place": place}
+            given = {
+                **job.trial.params,
+                "train.seed": job.trial.seed,
+                "job": self._make_job_payload(job),
+                "place": place,
+            }
             self._under_way[trial_id], self._ended = given, None
             return given
         if job == "done" or not self._under_way:  # else Tune would ask for ten minutes, and end no process meanwhile
@@ -229,7 +234,7 @@ class JobSearcher(Searcher):
         under_way = len(self._under_way)
         return under_way < (self._slots() if self._share is None else self._share.trial_limit(under_way))
 
-    def _make_payload(self, job: TrialJob) -> JobPayload:
+    def _make_job_payload(self, job: TrialJob) -> JobPayload:
         """Return what a worker is told of a job."""
         trial, folder = job.trial, self._folder
         goal, document = self._spec.objective, self._spec.trial_document({**trial.params, "train.seed": trial.seed})

@@ -81,7 +81,7 @@ class LedgerToMlflowWriter:
         if not self._sure:
             self._adopt_existing_runs(self.reached)
         changes = self._events.translate(events)
-        self._store.apply_updates(progress.experiment, changes, progress.runs)
+        self._store.apply_run_updates(progress.experiment, changes, progress.runs)
         self._restore_artifacts()
         for key, path, place in ((change.key, *file) for change in changes for file in change.files):
             self._log_artifact(key, path, place)
@@ -114,7 +114,9 @@ class LedgerToMlflowWriter:
         linked = [name for name in LINKED_ARTIFACTS if name in shown]
         links |= {name: run_page_url("", progress.experiment, run_id, shown[name]) for name in linked}
         text = study_run_note(Results(self._spec, self._events.record), lead, links)
-        self._store.apply_updates(progress.experiment, [RunUpdate(STUDY_RUN_KEY, tags={NOTE_TAG: text})], progress.runs)
+        self._store.apply_run_updates(
+            progress.experiment, [RunUpdate(STUDY_RUN_KEY, tags={NOTE_TAG: text})], progress.runs
+        )
         progress.attached = True
         self._progress.save(self._folder.tracking_file)
 

@@ -226,7 +226,7 @@ class MlflowRunStore:
         log = self.client.log_artifacts if path.is_dir() else self.client.log_artifact
         log(run_id, str(path), folder)
 
-    def apply_updates(self, experiment: str, changes: list[RunUpdate], runs: dict[str, str]) -> None:
+    def apply_run_updates(self, experiment: str, changes: list[RunUpdate], runs: dict[str, str]) -> None:
         """Apply changes: runs are made after those that they are nested under, and the study's run ends last.
 
         Args:

@@ -114,7 +114,7 @@ def experiment_description(spec: StudySpec, experiment: str) -> str:
 
 def judges_folds_together(spec: StudySpec) -> bool:
     """Return whether what a configuration is worth on all folds is the value of their samples together, not a mean."""
-    return spec.folds is not None and spec.training_function is None and len(spec.data_sections) == 1
+    return spec.folds is not None and spec.training_function is None and len(spec.trial_data_sections) == 1
 
 
 def shown_metrics(spec: StudySpec) -> list[str]:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from study.files import read_json, write_atomically
+from study.files import read_json_or_none, write_atomically
 from study.home.folder import Home, StudyFolder, sqlite_path
 from study.home.ledger import LedgerTail
 from study.text import redact_credentials
@@ -53,7 +53,7 @@ class TrackingState:
         """Return what this MLflow has: nothing, where the file is about another one, is missing or cannot be read."""
         database = sqlite_path(uri)
         uri = database.name if database and database.parent == path.parent.parent else redact_credentials(uri)
-        noted = read_json(path, cls)
+        noted = read_json_or_none(path, cls)
         return noted if noted and noted.uri == uri else cls(uri)
 
     def save(self, path: Path) -> None:

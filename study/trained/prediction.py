@@ -10,7 +10,7 @@ import numpy as np
 from study import data
 from study.data import label_files, table_columns, table_format
 from study.data.image_files import IMAGE_SUFFIXES, decode_readable_images
-from study.data.label_files import find_file_on_disk
+from study.data.label_files import path_as_spelled_on_disk
 from study.data.table_columns import TableEncoding
 from study.data.table_format import ALL_DETECTED, TABLE_SUFFIXES
 from study.errors import UserError, did_you_mean_path
@@ -169,7 +169,7 @@ def _image_files(path: Path, column: str) -> list[Path]:
     if path.suffix.lower() in TABLE_SUFFIXES and not path.is_dir():
         listed = label_files.read_table_as_text(path, (column,), ALL_DETECTED)[column].tolist()
         label_files.check_file_names(listed, path, column)
-        return [find_file_on_disk(path.parent, name) for name in listed]
+        return [path_as_spelled_on_disk(path.parent, name) for name in listed]
     if path.is_file():
         return [path]
     if not path.is_dir():

@@ -135,7 +135,7 @@ def has_stop_signal_come() -> bool:
 
 
 @contextmanager
-def ignore_stop_signals() -> Iterator[None]:
+def ignore_stop_signals_in_block() -> Iterator[None]:
     """Ignore these signals in the block, as for a clean-up that has to finish."""
     if threading.current_thread() is not threading.main_thread():
         yield

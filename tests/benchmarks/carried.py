@@ -142,7 +142,7 @@ def study(trials: int, every: float, seconds: float, sync: float) -> None:
     spec = load_study("fairkl_digits", [*given, f"resources.cpu={cores / trials}", f"search.concurrency={trials}"])
     home = Home.locate()
     folder = home.create_study(spec)
-    datasets, ledger = data.load_datasets(spec.data_sections), Ledger(folder.ledger_file)
+    datasets, ledger = data.load_datasets(spec.trial_data_sections), Ledger(folder.ledger_file)
     record = StudyRecord.load_without_closing(folder.ledger_file)
     tracker = MlflowTracker(home, folder, spec)
     tracker.start_following()

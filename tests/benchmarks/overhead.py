@@ -73,7 +73,7 @@ def study(trials: int, reports: int, seconds: float, tracking: str, slots: int, 
     spec = load_study("fairkl_digits", [*given, "search.early_stopping={}", f"train.epochs={reports}"])
     home = Home.locate()
     folder = home.create_study(spec)
-    datasets, ledger = data.load_datasets(spec.data_sections), Ledger(folder.ledger_file)
+    datasets, ledger = data.load_datasets(spec.trial_data_sections), Ledger(folder.ledger_file)
     record = StudyRecord.load_without_closing(folder.ledger_file)
     clock = driver_parts.install() if parts else None
     tracker = MlflowTracker(home, folder, spec) if tracking != "none" else None

@@ -157,7 +157,7 @@ def test_a_cluster_of_another_machine_is_left_alone(tmp_path: Path) -> None:
         tmp_path / ".cluster", host="elsewhere", processes=[StartedProcess("head", 1, "1", "its kernel")]
     )
     cluster.path.mkdir()
-    cluster.save_state()
+    cluster.save_cluster_state()
     with pytest.raises(UserError, match="its cluster was started on elsewhere; there: study cluster down"):
         LocalCluster.remaining_of_home(Home(tmp_path))
     with pytest.raises(UserError, match="elsewhere"):

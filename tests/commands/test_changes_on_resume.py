@@ -92,6 +92,6 @@ def test_a_study_file_that_was_changed_since_its_study_began_is_told_with_its_ch
 def test_many_changes_are_counted(folder: StudyFolder) -> None:
     others = {"train.learning_rate": 0.5, "train.batch_size": 16, "train.seed": 5, "train.epochs": 3, "search.seed": 4}
     many = spec_of(*(f"{key}={value}" for key, value in others.items()), "search.margin=1", "search.retries=1")
-    told = changes_on_resume.changes_since_begin(folder, many)
+    told = changes_on_resume.study_file_changes_text(folder, many)
     assert told.count(" -> ") == 6
     assert re.search(r" and \d more$", told)

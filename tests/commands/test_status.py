@@ -271,7 +271,7 @@ def test_what_users_asked_for_is_said_until_it_is_done(tmp_path: Path) -> None:
 def test_a_line_of_the_log_holds_no_tables(home: Home) -> None:
     folder = home.create_study(quickstart())
     append_event(folder.ledger_file, "opened", owner="ann", spec="1f", groups={"val": [[3, 4], [4, 3]]})
-    (line,) = logs.history_text(logs.read_history(folder, None)).splitlines()
+    (line,) = logs.event_history_text(logs.read_history(folder, None)).splitlines()
     assert line.endswith("opened     owner ann, spec 1f")
 
 
@@ -285,12 +285,12 @@ def test_a_trial_that_is_not_there_is_told_with_those_that_are(home: Home) -> No
 def test_a_report_in_the_log_is_one_line_with_what_the_study_looks_at(home: Home) -> None:
     folder = home.create_study(quickstart())
     write_ledger(folder.ledger_file, Told("search", [0.75]))
-    few = logs.history_text(logs.read_history(folder, 0))
+    few = logs.event_history_text(logs.read_history(folder, 0))
     ledger = Ledger(folder.ledger_file)
     metrics = {"train/loss": 1.0, "val/accuracy": 0.25, **{f"val/other_{number}": 0.5 for number in range(40)}}
     ledger.append(EpochReported(trial=0, epoch=2, metrics=metrics))
     ledger.close()
-    *others, line = logs.history_text(logs.read_history(folder, 0)).splitlines()
+    *others, line = logs.event_history_text(logs.read_history(folder, 0)).splitlines()
     assert others == few.splitlines()
     assert line.endswith("trial 0, epoch 2: train/loss 1.000, val/accuracy 25.0% and 40 more (--json)")
     assert logs.read_history(folder, 0).events[-1]["metrics"] == metrics
@@ -300,7 +300,9 @@ def test_of_a_reading_of_the_test_split_the_log_shows_the_studys_metrics_on_it(h
     folder = home.create_study(quickstart())
     metrics = {"test/accuracy": 0.25, **{f"test/other_{number}": 0.5 for number in range(40)}}
     write_ledger(folder.ledger_file, Told("confirm", [0.5], tested=metrics))
-    (line,) = [line for line in logs.history_text(logs.read_history(folder, None)).splitlines() if "tested" in line]
+    (line,) = [
+        line for line in logs.event_history_text(logs.read_history(folder, None)).splitlines() if "tested" in line
+    ]
     assert line.endswith("trial 0: test/accuracy 25.0% and 40 more (--json)")
 
 
@@ -314,7 +316,7 @@ def test_the_log_of_a_study_lists_every_kind_of_event_but_what_a_trials_own_has(
     ledger.append(ReferenceFitted("logistic_regression", {"val/accuracy": 0.25}))
     ledger.append(RequestRefused("b", "no such trial"))
     ledger.close()
-    *_, ensemble, ending, reference, refused = logs.history_text(logs.read_history(folder, None)).splitlines()
+    *_, ensemble, ending, reference, refused = logs.event_history_text(logs.read_history(folder, None)).splitlines()
     assert ensemble.endswith("ensemble   trials [0, 1]: val/accuracy 50.0%")
     assert ending.endswith("ending     request a")
     assert reference.endswith("reference  name logistic_regression: val/accuracy 25.0%")
@@ -325,7 +327,7 @@ def test_a_metric_that_was_no_number_is_named_in_the_log(home: Home) -> None:
     """The line says why the trial has no value; the ledger keeps null."""
     folder = home.create_study(quickstart())
     write_ledger(folder.ledger_file, Told("search", [None]))
-    assert "val/accuracy not defined" in logs.history_text(logs.read_history(folder, 0))
+    assert "val/accuracy not defined" in logs.event_history_text(logs.read_history(folder, 0))
 
 
 def test_a_study_and_its_copy_are_one_row_while_they_are_alike(home: Home) -> None:

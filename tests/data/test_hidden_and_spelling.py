@@ -10,7 +10,7 @@ from pictures import picture
 from study import data
 from study.commands.init import check_data_answer, likely_label_table_name, table_name_check
 from study.data import file_lists
-from study.data.label_files import find_file_on_disk
+from study.data.label_files import path_as_spelled_on_disk
 from study.errors import UserError
 
 HIDDEN = ["._3.png", ".hidden.png", "__MACOSX/3.png", "__MACOSX/._3.png", ".ipynb_checkpoints/3-checkpoint.png"]
@@ -56,11 +56,11 @@ def test_each_part_may_be_spelled_in_its_own_way(tmp_path):
     file.write_text("")
     for first in (COMPOSED, APART):
         for second in (COMPOSED, APART):
-            assert find_file_on_disk(tmp_path, f"{first}/{second}.png") == file
-    assert find_file_on_disk(tmp_path, f"{COMPOSED}/other.png") == tmp_path / COMPOSED / "other.png"
+            assert path_as_spelled_on_disk(tmp_path, f"{first}/{second}.png") == file
+    assert path_as_spelled_on_disk(tmp_path, f"{COMPOSED}/other.png") == tmp_path / COMPOSED / "other.png"
     exact = tmp_path / APART / f"{APART}.png"
     exact.write_text("")
-    assert find_file_on_disk(tmp_path, f"{COMPOSED}/{APART}.png") == exact
+    assert path_as_spelled_on_disk(tmp_path, f"{COMPOSED}/{APART}.png") == exact
 
 
 def test_one_file_under_two_spellings_is_refused(workplace):

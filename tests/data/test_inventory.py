@@ -42,7 +42,7 @@ def test_it_names_each_split_and_where_the_data_come_from(section: dict[str, str
 
 
 def test_without_a_title_it_has_the_name_that_the_study_file_gives() -> None:
-    section = quickstart().data_sections[0]
+    section = quickstart().trial_data_sections[0]
     untitled = replace(small(), facts=replace(FACTS, title=""))
     assert (
         summarise_datasets({data.section_key(section): untitled})[data.section_key(section)]["title"] == "biased_digits"

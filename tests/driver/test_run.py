@@ -37,7 +37,7 @@ COMMANDS: dict[str, Callable[[Home], object]] = {
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("lease", [False, True], ids=["at once", "after the lease"])
 def test_a_full_disk_is_told_with_its_place_and_the_way_on(tmp_path: Path, command: str, lease: bool) -> None:
-    data.load_datasets(SPEC.data_sections)  # whose libraries want to write, too, when they are loaded
+    data.load_datasets(SPEC.trial_data_sections)  # whose libraries want to write, too, when they are loaded
     home = Home(tmp_path / "home")
     folder = home.create_study(SPEC)
     write_ledger(folder.ledger_file, *(Told("search", [0.5], state="complete") for _ in range(10)))

@@ -118,7 +118,7 @@ def test_mlflow_has_it_with_card_and_code(served: Command) -> None:
 
 def test_it_serves_from_the_registry_in_another_process(served: Command, tmp_path: Path) -> None:
     """With the code that came along, not with what is installed here; the same probabilities."""
-    inputs = data.load(served.folder("served").load_spec().data_sections[0]).splits["val"].inputs[:20]
+    inputs = data.load(served.folder("served").load_spec().trial_data_sections[0]).splits["val"].inputs[:20]
     files = [str(tmp_path / f"{number}.png") for number in range(len(inputs))]
     for file, image in zip(files, inputs, strict=True):
         Image.fromarray(image.transpose(1, 2, 0)).save(file)

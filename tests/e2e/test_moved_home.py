@@ -52,7 +52,7 @@ def test_a_moved_home_works_with_every_command(moved: Command, tmp_path: Path) -
     done = moved("resume", "tiny")
     assert done.returncode == 2, "its runs are known in the new place"
     assert "tiny: complete, there is nothing to go on with" in done.stderr
-    image = data.load(moved.folder("served").load_spec().data_sections[0]).splits["val"].inputs[0]
+    image = data.load(moved.folder("served").load_spec().trial_data_sections[0]).splits["val"].inputs[0]
     Image.fromarray(image.transpose(1, 2, 0)).save(tmp_path / "one.png")
     for model in ("served", "models:/served@candidate"):
         moved.done("predict", model, str(tmp_path / "one.png"))

@@ -44,7 +44,7 @@ def test_mlflow_has_every_trial_once_and_the_result_and_artifacts(finished: Comm
     study = runs.by_name["tiny"].data
     assert study.metrics["best/val/accuracy"] == best.confirm_statistics.mean
     assert study.tags["study.version"] == record.sessions[0].version
-    assert study.tags["study.data"] == data.load(spec.data_sections[0]).fingerprint
+    assert study.tags["study.data"] == data.load(spec.trial_data_sections[0]).fingerprint
     assert {"study.yaml", "best.yaml", "report"} <= runs.artifacts("tiny")
 
 
@@ -52,7 +52,7 @@ def test_mlflow_has_every_trial_once_and_the_result_and_artifacts(finished: Comm
 def test_sweep_and_single_process_give_the_same_bits(finished: Command) -> None:
     """Every metric of every epoch of three trials, run again here without Ray."""
     spec, record = finished.load("tiny")
-    dataset = data.load(spec.data_sections[0])
+    dataset = data.load(spec.trial_data_sections[0])
     for number in (0, 1, max(record.trials)):
         trial = record.trials[number]
         epochs = Trial(spec.trial_config(trial.params, trial.seed), dataset).train_epochs()

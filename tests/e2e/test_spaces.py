@@ -33,7 +33,7 @@ def test_each_trial_has_its_own_data_and_method(make_command: Callable[[], Comma
     command = make_command()
     command.done("run", "tiny.yaml", *(part for one in MIXED for part in ("--set", one)))
     spec, record = command.load("tiny")
-    loaded = data.load_datasets(spec.data_sections)
+    loaded = data.load_datasets(spec.trial_data_sections)
     assert record.sessions[0].data == joint_fingerprint(loaded)
     trials = list(record.trials.values())
     assert len(trials) == 3

@@ -49,7 +49,7 @@ def study(name, *assignments):
     spec = load_study("devices.yaml", assignments, name=name)
     home, told[name] = Home.locate(), []
     folder = home.create_study(spec)
-    datasets, ledger = data.load_datasets(spec.data_sections), Ledger(folder.ledger_file)
+    datasets, ledger = data.load_datasets(spec.trial_data_sections), Ledger(folder.ledger_file)
     try:
         drive_study(
             folder,

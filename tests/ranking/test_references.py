@@ -291,7 +291,7 @@ def test_where_accuracies_do_not_say_the_same_on_test_all_are_told(gain: float) 
 @pytest.mark.parametrize(("error", "is_within"), [(0.05, True), (0.02, False)])
 def test_a_lead_that_the_samples_do_not_tell_says_so(error: float, is_within: bool) -> None:
     _, on_test = beside_reference({"test/accuracy": 0.7}, {"test/accuracy": 0.8}, error)
-    assert on_test.is_within_error is is_within
+    assert on_test.is_lead_within_sampling_error is is_within
     assert ("within the error of the split's samples" in str(on_test)) is is_within
 
 

@@ -145,14 +145,14 @@ RHOS = "search.alternatives={data: {strong: {name: biased_digits, rho: 0.99}, we
 
 def test_every_data_section_of_a_trial_is_known_beforehand() -> None:
     spec = searching(SETS, RHOS)
-    assert spec.data_sections == [
+    assert spec.trial_data_sections == [
         {"name": "biased_digits", "rho": 0.99, "seed": 0, **VAL},
         {"name": "biased_digits", "rho": 0.8, "seed": 0, **VAL},
         {"name": "biased_digits", "rho": 0.8, "seed": 1, **VAL},
     ]
-    assert quickstart().data_sections == [quickstart().base["data"]]
+    assert quickstart().trial_data_sections == [quickstart().base["data"]]
     with_baseline = quickstart("search.space.data.rho={choices: [0.5, 0.9]}")
-    assert [one["rho"] for one in with_baseline.data_sections] == [0.5, 0.9, 0.95]
+    assert [one["rho"] for one in with_baseline.trial_data_sections] == [0.5, 0.9, 0.95]
 
 
 def test_a_metric_must_exist_for_all_data() -> None:

@@ -69,7 +69,7 @@ def train(home: Home) -> StudyFolder:
 def train_study(home: Home, spec: StudySpec) -> StudyFolder:
     """A final training, as `study train` does it."""
     found = home.create_study(spec)
-    dataset = data.load(spec.data_sections[0])
+    dataset = data.load(spec.trial_data_sections[0])
     ledger = Ledger(found.ledger_file)
     begun = {"weights": spec.initial_weight_files} if spec.initial_weight_files else {}
     ledger.append(SessionOpened(owner="ada", version="1", data=dataset.fingerprint, libraries={}, **begun))
@@ -93,5 +93,5 @@ def train_study(home: Home, spec: StudySpec) -> StudyFolder:
     ledger.append(SessionClosed(state="complete"))
     ledger.close()
     record = StudyRecord.load_without_closing(found.ledger_file)
-    write_descriptions_and_card(found, Results(spec, record), {data.section_key(spec.data_sections[0]): dataset})
+    write_descriptions_and_card(found, Results(spec, record), {data.section_key(spec.trial_data_sections[0]): dataset})
     return found

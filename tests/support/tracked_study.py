@@ -24,7 +24,7 @@ SPEC = quickstart("train.epochs=2", "search.early_stopping.grace=1", "search.rep
 PARAMS = dict(SPEC.search.baseline or {})
 SESSION = {"version": "1", "libraries": {"torch": "2"}, "commit": "abc", "dirty": False, "data": "d", "node": "here"}
 INVENTORY = {"title": "digits", "digest": "d", "shape": [3, 8, 8], "rows": {"train": 9, "val": 3}, "sources": []}
-SESSION |= {"owner": "ada", "datasets": {data.section_key(SPEC.data_sections[0]): INVENTORY}}
+SESSION |= {"owner": "ada", "datasets": {data.section_key(SPEC.trial_data_sections[0]): INVENTORY}}
 
 STATUS = {
     "quickstart": "FINISHED",

@@ -31,7 +31,7 @@ def given(spec: StudySpec, told: list[str], stopping: bool = False) -> dict[str,
     places = initial_weights.locate_weights(spec.model_sections)
     return dict(
         replace_inputs_with_features(
-            spec, data.load_datasets(spec.data_sections), places, told.append, lambda: stopping
+            spec, data.load_datasets(spec.trial_data_sections), places, told.append, lambda: stopping
         )
     )
 
@@ -97,5 +97,5 @@ def test_what_ends_the_task_is_told_as_it_said_it(root: Path) -> None:
     }
     with pytest.raises(UserError, match="has changed while the study runs"):
         replace_inputs_with_features(
-            spec, data.load_datasets(spec.data_sections), damaged, lambda _: None, lambda: False
+            spec, data.load_datasets(spec.trial_data_sections), damaged, lambda _: None, lambda: False
         )

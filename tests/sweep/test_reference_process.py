@@ -87,7 +87,7 @@ def test_a_process_fits_them_and_each_is_an_event(tmp_path: Path) -> None:
     assert list(record.reference_events) == NAMES == list(requested_reference_names(spec))
     assert record.trials == {}
     assert record.n_test_readings == 3
-    dataset = data.load(spec.data_sections[0])
+    dataset = data.load(spec.trial_data_sections[0])
     rows = {name: fits.ReferenceRows.from_split(split, dataset.facts) for name, split in dataset.splits.items()}
     for name, event in record.reference_events.items():
         model = fits.fit_reference(name, rows["train"], spec.seed)
@@ -230,7 +230,7 @@ def test_with_folds_each_sample_is_judged_by_a_model_that_was_not_fitted_to_it()
     found: list[ReferenceFitted] = []
     fit_references(spec, True, NAMES[1:2], found.append)
     (event,) = found
-    dataset = data.load(spec.data_sections[0])
+    dataset = data.load(spec.trial_data_sections[0])
     assert dataset.folds
     right, tested = [], []
     for fold in range(3):

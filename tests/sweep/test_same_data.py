@@ -43,7 +43,7 @@ def stopped(tmp_path, monkeypatch):
     write(tmp_path / "photos", rows())
     (tmp_path / "mine.yaml").write_text(STUDY)
     spec = load_study("mine.yaml")
-    datasets = data.load_datasets(spec.data_sections)
+    datasets = data.load_datasets(spec.trial_data_sections)
     ledger = Ledger(Home(tmp_path / "studies").create_study(spec).ledger_file)
     told = {"data": data.joint_fingerprint(datasets), "datasets": summarise_datasets(datasets)}
     ledger.append(SessionOpened(owner="ada", version="1", libraries={}, **told))
@@ -89,7 +89,7 @@ def test_several_data_sets_of_an_earlier_version_which_had_fewer_options_are_the
 def test_a_final_training_on_all_folds_says_so_and_goes_on_where_an_earlier_version_said_otherwise(tmp_path):
     """Its driver told those of fold 0: 2 of 3 parts to train on, and one to validate."""
     spec = replace(folded(), name="mine", final_seeds=(7,))
-    datasets = data.load_datasets(spec.data_sections)
+    datasets = data.load_datasets(spec.trial_data_sections)
     folder = Home(tmp_path / "studies").create_study(spec)
     ledger = Ledger(folder.ledger_file)
     record = StudyRecord.load(folder.ledger_file)

@@ -74,7 +74,7 @@ TuneController._schedule_trial_reset = lambda controller, trial, *rest: (
     handed.append(trial.config["job"].trial), reset(controller, trial, *rest)
 )[1]
 record = StudyRecord.load_without_closing(folder.ledger_file)
-driver.drive_study(folder, spec, data.load_datasets(spec.data_sections), ledger, record)
+driver.drive_study(folder, spec, data.load_datasets(spec.trial_data_sections), ledger, record)
 begun.with_name("handed").write_text(" ".join(map(str, handed)))
 """
 

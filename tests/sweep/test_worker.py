@@ -75,7 +75,7 @@ spec = load_study("quickstart", [
 ])
 folder = Home.locate().create_study(spec)
 record = StudyRecord.load_without_closing(folder.ledger_file)
-driver.drive_study(folder, spec, data.load_datasets(spec.data_sections), Ledger(folder.ledger_file), record)
+driver.drive_study(folder, spec, data.load_datasets(spec.trial_data_sections), Ledger(folder.ledger_file), record)
 """
 
 

@@ -68,7 +68,7 @@ def test_a_store_makes_them_once_each_after_the_run_that_it_is_under(logged: tup
         found = read_runs_logged_by_function(folder, 3, "KILLED", END)
         for run in found:
             run.tags["study.id"] = "s"
-        store.apply_updates(experiment, [*reversed(found), trial], runs)
+        store.apply_run_updates(experiment, [*reversed(found), trial], runs)
         assert dict(store.find_runs(experiment, "s")) == runs
     assert len(runs) == 4
     assert client.get_run(runs[f"3/{outer}"]).data.tags["mlflow.parentRunId"] == runs["3"]

@@ -26,7 +26,7 @@ def recorded(folder: StudyFolder, number: int, name: str) -> float:
 @pytest.mark.parametrize("number", [0, 1])
 def test_it_is_right_as_often_as_the_study_measured(folder: StudyFolder, number: int) -> None:
     classifier = TrainedClassifier.load_from_description(folder.description_file(number), "cpu")
-    test = data.load(folder.load_spec().data_sections[0]).splits["test"]
+    test = data.load(folder.load_spec().trial_data_sections[0]).splits["test"]
     found = classifier.predict_probabilities(test.inputs)
     assert found.shape == (len(test), 10)
     assert found.dtype == np.float32
@@ -36,7 +36,7 @@ def test_it_is_right_as_often_as_the_study_measured(folder: StudyFolder, number:
 
 def test_a_sample_alone_is_as_among_others(folder: StudyFolder) -> None:
     classifier = TrainedClassifier.load_from_description(folder.description_file(0), "cpu")
-    inputs = data.load(folder.load_spec().data_sections[0]).splits["val"].inputs[:5]
+    inputs = data.load(folder.load_spec().trial_data_sections[0]).splits["val"].inputs[:5]
     alone = np.concatenate([classifier.predict_probabilities(inputs[place : place + 1]) for place in range(5)])
     np.testing.assert_allclose(classifier.predict_probabilities(inputs), alone, rtol=1e-4, atol=1e-6)
 

@@ -52,7 +52,7 @@ def test_the_mean_is_of_probabilities_however_small_they_are(scores: list[list[f
 
 
 def test_its_probabilities_are_the_mean_of_the_seeds(folder: StudyFolder) -> None:
-    inputs = data.load(folder.load_spec().data_sections[0]).splits["test"].inputs
+    inputs = data.load(folder.load_spec().trial_data_sections[0]).splits["test"].inputs
     seeds = [load(folder.description_file(number)).predict_probabilities(inputs) for number in (0, 1)]
     found = load(folder.ensemble_file).predict_probabilities(inputs)
     assert np.abs(seeds[0] - seeds[1]).max() > 0.01
@@ -61,7 +61,7 @@ def test_its_probabilities_are_the_mean_of_the_seeds(folder: StudyFolder) -> Non
 
 @pytest.mark.parametrize("split", ["val", "test"])
 def test_the_training_measured_what_its_model_is_worth(folder: StudyFolder, split: str) -> None:
-    samples = data.load(folder.load_spec().data_sections[0]).splits[split]
+    samples = data.load(folder.load_spec().trial_data_sections[0]).splits[split]
     probabilities = load(folder.ensemble_file).predict_probabilities(samples.inputs)
     found = measured(folder)
     right = probabilities.argmax(1) == samples.target
@@ -150,7 +150,7 @@ def test_methods_that_decide_by_the_bias_too_make_none(tmp_path: Path) -> None:
 
 def test_the_card_of_an_ensemble_has_its_metrics(folder: StudyFolder) -> None:
     results = Results.load(folder)
-    dataset = data.load(folder.load_spec().data_sections[0])
+    dataset = data.load(folder.load_spec().trial_data_sections[0])
     model = described_model(results, results.final_training_trials)
     card = model_card(results, model, dataset, "digits")
     assert "on seeds 3, 4. The model is the ensemble of their 2 networks" in card
@@ -160,7 +160,7 @@ def test_the_card_of_an_ensemble_has_its_metrics(folder: StudyFolder) -> None:
 
 
 def test_without_validation_its_card_says_what_holds_of_any_ensemble(folder: StudyFolder) -> None:
-    results, dataset = Results.load(folder), data.load(folder.load_spec().data_sections[0])
+    results, dataset = Results.load(folder), data.load(folder.load_spec().trial_data_sections[0])
     base = {**results.spec.base, "train": {**results.spec.base["train"], "with_val": True}}
     results = Results(replace(results.spec, base=base), results.record)
     card = model_card(results, described_model(results, results.final_training_trials), dataset, "digits")

@@ -46,7 +46,7 @@ def trained(home: Home, *settings: str) -> StudyFolder:
 def again(folder: StudyFolder) -> str:
     """The card, written anew as by a second `study train`."""
     spec = folder.load_spec()
-    dataset = {data.section_key(spec.data_sections[0]): data.load(spec.data_sections[0])}
+    dataset = {data.section_key(spec.trial_data_sections[0]): data.load(spec.trial_data_sections[0])}
     write_descriptions_and_card(folder, Results(spec, StudyRecord.load_without_closing(folder.ledger_file)), dataset)
     return folder.card_file.read_text()
 
@@ -59,7 +59,7 @@ def test_with_the_weights_inside_it_needs_none_of_the_machine_and_says_the_same(
     folder = trained(home)
     file = folder.description_file(0)
     assert "Their file is needed wherever the model is used" in folder.card_file.read_text()
-    test = data.load(folder.load_spec().data_sections[0]).splits["test"]
+    test = data.load(folder.load_spec().trial_data_sections[0]).splits["test"]
     expected = TrainedClassifier.load_from_description(file, "cpu").predict_probabilities(test.inputs)
     monkeypatch.setenv("STUDY_DATA", str(tmp_path / "empty"))
     with monkeypatch.context() as elsewhere:
@@ -96,7 +96,7 @@ def test_weights_of_ones_own_with_the_name_of_a_model_are_kept_beside_it(
     save_file({name: part.contiguous() for name, part in torch.load(published, weights_only=True).items()}, own)
     folder = trained(Home(tmp_path / "home"), f"model.weights={own}")
     copy_frozen_weights(folder, folder.load_spec())
-    pictures = data.load(folder.load_spec().data_sections[0]).splits["test"].inputs[:5]
+    pictures = data.load(folder.load_spec().trial_data_sections[0]).splits["test"].inputs[:5]
     expected = TrainedClassifier.load_from_description(folder.description_file(0), "cpu").predict_probabilities(
         pictures
     )

@@ -19,7 +19,7 @@ from study.training.trial import Trial
 for optimizer in ("adam", "sgd", "lars"):
     given = ["train.epochs=1", "search.early_stopping={}", f"train.optimizer={optimizer}"]
     spec = load_study("fairkl_digits", given)
-    for metrics in Trial(spec.trial_config({}), data.load(spec.data_sections[0])).train_epochs():
+    for metrics in Trial(spec.trial_config({}), data.load(spec.trial_data_sections[0])).train_epochs():
         print(optimizer, sorted({"torch._dynamo", "sympy"} & set(sys.modules)))
 """
 

@@ -131,7 +131,7 @@ def _missing_interval_statements(results: Results, arm: Arm) -> Iterator[NoInter
     for name in () if spec.training_function else spec.objective.metrics:
         found, cells = statistics_with_sampling_error(record, arm, name), cell_sizes_of_arm(record, arm, "val") or ()
         if found and found.confidence_interval() is None:
-            facts, sizes = spec.facts_of_data(spec.data_sections[0]), {size for row in cells for size in row}
+            facts, sizes = spec.facts_of_data(spec.trial_data_sections[0]), {size for row in cells for size in row}
             if why := why_no_interval(name, facts, sizes):
                 yield NoIntervalOfValue(name, why)
 

@@ -169,7 +169,7 @@ class ResultBesideReference(Statement):
         return (own.mean - value) * (-1 if self.arm.spec.direction(self.names[0]) == "min" else 1)
 
     @property
-    def is_within_error(self) -> bool:
+    def is_lead_within_sampling_error(self) -> bool:
         """Whether the lead is less than two standard errors, as if the two were judged by different samples.
 
         As both are judged by the same, that is too large rather than too small. False where an error is unknown.
@@ -186,7 +186,9 @@ class ResultBesideReference(Statement):
         """Return the interval of the lead, where both were judged on all folds, and whether it may be luck."""
         found = self.arm.difference_to(arm_of_candidate(self.arm.spec, self.reference), self.names[0])
         if found is None or found.interval is None or not self.gain:
-            return " (within the error of the split's samples)" * (self.is_within_error and self.gain != 0)
+            return " (within the error of the split's samples)" * (
+                self.is_lead_within_sampling_error and self.gain != 0
+            )
         ends = sorted(end if found.value > 0 else -end for end in found.interval)
         between = formatting.format_difference_interval(self.names[0], replace(found, interval=(ends[0], ends[1])))
         return f" (95% interval {between}){', which may be luck' * (not found.is_clear)}"

@@ -103,7 +103,7 @@ def _compared_arm(results: Results) -> Arm | None:
 def _comparability_key(spec: StudySpec) -> list[object]:
     """Return what must be the same: data and splits, when a trial is taken, and the metrics that chose the best."""
     chosen_by = () if spec.final_seeds is not None else spec.objective.metrics
-    return [*spec.data_sections, spec.objective.window, chosen_by]
+    return [*spec.trial_data_sections, spec.objective.window, chosen_by]
 
 
 def compare_studies(studies: Sequence[Results], metric: str | None = None) -> list[ComparedStudy]:
@@ -228,7 +228,7 @@ def _check_equal_across_studies(kind: str, by_study: Mapping[str, str], way: str
 
 def _data_text(results: Results) -> str:
     """Return the data's names, or files, and their fingerprint: the same data may be named differently."""
-    named = dict.fromkeys(str(section.get("path") or section["name"]) for section in results.spec.data_sections)
+    named = dict.fromkeys(str(section.get("path") or section["name"]) for section in results.spec.trial_data_sections)
     return f"{', '.join(named)}, fingerprint {results.record.sessions[-1].data or 'unknown'}"
 
 

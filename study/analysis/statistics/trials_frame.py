@@ -130,7 +130,7 @@ def trial_label(trial: TrialRecord) -> str:
 
 
 def _section_of_trial(spec: StudySpec, trial: TrialRecord, key: str) -> Section:
-    return spec.sections.section_form(key.partition(".")[0], trial.params)
+    return spec.sections.section_with_names_alone(key.partition(".")[0], trial.params)
 
 
 def _trial_row(spec: StudySpec, trial: TrialRecord, keys: list[str], metrics: list[str]) -> list[Value]:

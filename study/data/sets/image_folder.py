@@ -14,7 +14,7 @@ from study.data.dataset import Dataset, Facts
 from study.data.file_lists import FileListing
 from study.data.image_decoding import SquareMode
 from study.data.image_files import IMAGE_SUFFIXES, ImageSizeKey, median_image_side, reason_not_photographs
-from study.data.label_files import find_file_on_disk
+from study.data.label_files import path_as_spelled_on_disk
 from study.errors import UserError
 from study.text import is_utf8, list_few_names, pluralise, quoted
 
@@ -105,7 +105,7 @@ def labels_table_path(folder: Path, labels: str) -> Path:
     """
     if label_files.is_outside_folder(labels):
         raise UserError(f"data.labels: {labels!r} given, {label_files.INSIDE_FOLDER_HINT}")
-    return find_file_on_disk(folder, labels)
+    return path_as_spelled_on_disk(folder, labels)
 
 
 def _table_files(options: Options) -> list[Path]:
@@ -251,14 +251,14 @@ def _image_paths_and_splits(folder: Path, names: list[str]) -> tuple[list[Path],
     """Return each image's path, and its split where folders say so."""
     homes = _split_folders(folder)
     if not homes:
-        return [find_file_on_disk(folder, name) for name in names], None
+        return [path_as_spelled_on_disk(folder, name) for name in names], None
     files, splits = [], []
     for name in names:
         first = Path(name).parts[0]
         if first in homes:
-            found = {first: find_file_on_disk(folder, name)}
+            found = {first: path_as_spelled_on_disk(folder, name)}
         else:
-            found = {alias: find_file_on_disk(home, name) for alias, home in homes.items()}
+            found = {alias: path_as_spelled_on_disk(home, name) for alias, home in homes.items()}
             found = {alias: file for alias, file in found.items() if os.path.exists(file)}
         if not found:
             raise UserError(f"{folder}: {quoted(name)} is in none of its folders {', '.join(homes)}")

@@ -235,7 +235,11 @@ def test_on_other_seeds_or_splits_the_bests_are_not_compared() -> None:
     for other in (study(0.75, 0.78, 0.80, name="long", seeds=(4, 5, 6)), other_split):
         documents = compare_studies([one, other])
         assert documents[1].against == {}
-        reason = "share fewer than two seeds" if other.spec.data_sections == one.spec.data_sections else "splits differ"
+        reason = (
+            "share fewer than two seeds"
+            if other.spec.trial_data_sections == one.spec.trial_data_sections
+            else "splits differ"
+        )
         told = list(missing_comparison_notes([one, other]))
         assert told[0].startswith("Left out: the difference of long to few, as")
         assert reason in told[0]
