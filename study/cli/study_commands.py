@@ -46,11 +46,11 @@ def plan(
     if not as_json:
         print_text(plans.plan_text(planned))
 
-    def begins() -> None:
+    def announce_measuring() -> None:
         if not as_json:
             print_text("measuring some epochs (--fast: without) ...", sys.stderr)
 
-    estimated = CostEstimate(None, "--fast") if fast else estimate_cost(study, planned, begins)
+    estimated = CostEstimate(None, "--fast") if fast else estimate_cost(study, planned, announce_measuring)
     if as_json:
         options.print_json(to_plain_dict(planned) | to_plain_dict(estimated))
     else:

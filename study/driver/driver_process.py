@@ -285,13 +285,13 @@ def start_detached_driver(
     driver = DriverProcess(DriverTask(partial(task, home, *given, **named), home, os.getpid(), is_detached=True))
     names: list[str] = []
 
-    def begins(message: DriverMessage) -> bool:
+    def is_starting_trials(message: DriverMessage) -> bool:
         if isinstance(message, StudyShownMessage):
             names.append(message.spec.name)
         return message == STARTING_TRIALS_STEP
 
     try:
-        ended = driver.follow_until_result(view, begins)
+        ended = driver.follow_until_result(view, is_starting_trials)
     finally:
         driver.close_pipe()
     return (ended, None) if ended else (StudyFolder(home.path / names[-1]), driver.pid)

@@ -124,7 +124,7 @@ class ContrastiveMethod(Method):
     def diagnose(self, batch: Batch) -> dict[str, Tensor]:
         if self.in_stage or self.name not in LOSS_DIAGNOSTICS:
             return {}
-        pair, inputs = self._loss_arguments(*compute_embeddings(self.network, batch.views), batch)
+        pair, inputs = self._loss_views_and_tensors(*compute_embeddings(self.network, batch.views), batch)
         return LOSS_DIAGNOSTICS[self.name](pair, inputs, self.loss.contrastive.options)
 
     def get_extra_state(self) -> Tensor:
@@ -139,7 +139,7 @@ class ContrastiveMethod(Method):
         return LinearClassifier(loss, self.network.encoder.features, facts)
 
     def _contrastive_loss(self, features: Tensor, embeddings: Tensor, batch: Batch) -> Tensor:
-        pair, inputs = self._loss_arguments(features, embeddings, batch)
+        pair, inputs = self._loss_views_and_tensors(features, embeddings, batch)
         one_tensor = len(features) == 1 and isinstance(self.network.head, nn.Identity)
         first = pair if one_tensor else functional.normalize(features[:1], dim=2)
         bias = batch.labels.bias
@@ -147,7 +147,7 @@ class ContrastiveMethod(Method):
             return self.loss(pair, first, inputs, batch.labels.loss_tensors_by_name())
         return self._loss_by_known_bias(pair, first, batch.labels, self._has_known_bias(batch))
 
-    def _loss_arguments(
+    def _loss_views_and_tensors(
         self, features: Tensor, embeddings: Tensor, batch: Batch
     ) -> tuple[Tensor, dict[str, Tensor | None]]:
         """Return the loss's views and named tensors."""
