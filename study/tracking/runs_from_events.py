@@ -542,7 +542,9 @@ class EventTranslator:
             self._add_metrics(key, arm_result_values(found, arm), time, 0)
         for key in {*self._progress.runs, *self._changes} - {*keys}:
             if key.startswith(mlflow_runs.RESULT_RUN_PREFIX):
+                who, _, trial = key.removeprefix(mlflow_runs.RESULT_RUN_PREFIX).partition(" ")
                 self._remove_tags(key, [RESULT_TAG])
+                self._pending_update(key).new_name = f"former {who}" + (f": trial {trial}" if trial else "")
 
     def _has_run(self, key: str) -> bool:
         return key in self._progress.runs or key in self._changes

@@ -54,7 +54,10 @@ class Runs:
         trials = {int(run.data.tags["study.trial"]): run for run in self.all if "study.trial" in run.data.tags}
         assert sorted(trials) == sorted(record.trials)
         (study,) = (run for run in self.all if run.data.tags["study.kind"] == "study")
-        results = [run.data.tags["study.arm"] for run in self.all if run.data.tags["study.kind"] == "result"]
+        of_results = [run.data.tags for run in self.all if run.data.tags["study.kind"] == "result"]
+        results = [(tags["study.arm"], tags.get("study.result_trial")) for tags in of_results]
+        shown = [tags["study.arm"] for tags in of_results if "study.result" in tags and tags["study.arm"] != "front"]
+        assert len(shown) == len(set(shown)), "one best"
         assert len(self.all) == 1 + len(trials) + len(set(results))
         assert study.info.status == "FINISHED"
         for number, trial in record.trials.items():

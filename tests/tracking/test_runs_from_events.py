@@ -257,6 +257,7 @@ def test_another_best_is_another_row_as_parameters_stay() -> None:
     more += list(told_events(*first, better))[n_first:]
     by_key = brought(quickstart("search.confirm.top=0"), *first, more=more)
     assert "study.result" in by_key["result best 1"].removed_tags
+    assert by_key["result best 1"].new_name == "former best: trial 1"
     best = by_key["result best 2"]
     assert (best.tags["study.result"], float(best.params["method.alpha"])) == ("true", 2.0)
 
