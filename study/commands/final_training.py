@@ -264,6 +264,9 @@ def final_training_spec(
     check_study_name(name)
     goal = spec.search.model_dump(include=OBJECTIVE_KEYS) | ({"epoch": "last"} if with_val else {})
     search = SearchOptions(trials=1, **goal)
+    if spec.folds is not None:  # as it is once its file is read: else the same training again would seem another one
+        of_folds = {"folds": "one", "confirm": search.confirm.model_copy(update={"folds": "all"})}
+        search = search.model_copy(update=of_folds)
     train = {**spec.base["train"], "with_val": with_val}
     if spec.folds is not None and spec.objective.window is not None and not depends_on_epoch_count(spec.base):
         asked = any(change.startswith("train.epochs=") for change in origin.get("changed", ()))

@@ -157,11 +157,13 @@ def test_it_is_named_after_the_study_that_found_it() -> None:
     assert final_training_spec(exported, [0], "other").name == "other"
 
 
-def test_more_seeds_are_added_to_those_there_are(home: Home) -> None:
-    create_or_extend(home, final_training_spec(SPEC, [0, 1]))
-    folder = create_or_extend(home, final_training_spec(SPEC, [1, 5]))
+@pytest.mark.parametrize("changes", [(), ("data.folds=3", "data.val=biased")])
+def test_more_seeds_are_added_to_those_there_are(home: Home, changes: tuple[str, ...]) -> None:
+    spec = quickstart(*changes)
+    create_or_extend(home, final_training_spec(spec, [0, 1]))
+    folder = create_or_extend(home, final_training_spec(spec, [1, 5]))
     assert folder.load_spec().final_seeds == (0, 1, 5)
-    assert create_or_extend(home, final_training_spec(SPEC, [0])).load_spec().final_seeds == (0, 1, 5)
+    assert create_or_extend(home, final_training_spec(spec, [0])).load_spec().final_seeds == (0, 1, 5)
     assert [one.name for one in home.list_studies()] == ["quickstart-final"]
 
 

@@ -139,5 +139,5 @@ def _test_reading_sentences(results: Results, table: RulePickResults) -> Iterato
         yield f"On {fresh} ran only what these rules picked: {formatting.join_with_and(plan.rules)}."
     yield (
         f"{table.judging_metric} is the mean ± sample standard deviation over {fresh}, regret how far a "
-        "pick is behind the best of them."
+        "pick is behind the best of them and of this study's choice."
     )

@@ -23,7 +23,8 @@ class RulePickResult:
         trials: its complete trials on fresh seeds, one per seed.
         val_statistics: of the rule's metric over them.
         test_statistics: of `RulePickResults.judging_metric` over those for which the test split was read.
-        regret_on_test: by how much the best pick's mean is better, 0 for the best; None without `test_statistics`.
+        regret_on_test: by how much the best mean of the picks and of the study's own choice is better, 0 for the best;
+            None without `test_statistics`.
     """
 
     pick: RulePick
@@ -63,7 +64,8 @@ def judge_rule_picks(results: Results) -> RulePickResults:
         for number, trials in fresh.items()
     }
     sign = -1 if results.spec.direction(judge) == "min" else 1
-    means = (test.mean for pick in results.rule_picks if (test := tests[pick.trial_number]))
+    compared = [pick.trial_number for pick in results.rule_picks] + [candidate.trial.number for candidate in ranked[:1]]
+    means = (test.mean for number in compared if (test := tests[number]))
     best = max((sign * mean for mean in means), default=math.nan)
     judged = []
     for pick in results.rule_picks:

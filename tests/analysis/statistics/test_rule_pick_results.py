@@ -64,3 +64,16 @@ def test_where_less_is_better_regret_and_range_are_turned(writer):
     assert table.judging_metric == "test/equalized_odds"
     regrets = {result.pick.trial_number: result.regret_on_test for result in table.results}
     assert regrets == pytest.approx({0: 0.1, 1: 0.0})
+
+
+def test_regret_is_against_the_studys_choice_too_where_no_rule_picks_that(writer):
+    """On fresh seeds another one than the luckiest of the search leads."""
+    study = writer()
+    for number, value in enumerate((0.5, 0.9, 0.85)):
+        study.trial("search" if number else "baseline", [value])
+    for number, value, test in ((0, 0.4, 0.4), (1, 0.6, 0.5), (2, 0.8, 0.7)):
+        for seed in (1, 2, 3):
+            study.trial("confirm", [value], seed=seed, repeats=number, test=test)
+    table = judge_rule_picks(Results(SPEC, study.record()))
+    assert table.chosen_trial == 2
+    assert {one.pick.trial_number: one.regret_on_test for one in table.results} == {1: pytest.approx(0.2)}
