@@ -89,7 +89,7 @@ def test_what_cannot_be_used_is_told_where_it_is_asked_for_and_disturbs_nothing_
     assert f"'half': {entry.format('half')} has no knobs, needs, build" in told[5]
     assert "'sprea' given. Did you mean 'spread'?" in told[6]
     assert told[7].startswith("--set search.space={method.name: {choices: [spread, half]}}: search.space.method.name: ")
-    assert f": search.baseline.method.name: 'half': {entry.format('half')} has no keys" in told[8]
+    assert f": search.baseline.method.name: 'half': {entry.format('half')} has no knobs" in told[8]
 
 
 @pytest.mark.slow

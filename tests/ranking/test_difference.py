@@ -194,7 +194,7 @@ def test_a_root_is_found_to_ten_digits(
 def test_an_interval_is_told_without_scipys_optimizers() -> None:
     """`study status` waited most of a second for their import."""
     code = (
-        "import sys; from study.analysis.statistics.next_step import detection_power as p; p(1.0, 3, 4); "
+        "import sys; from study.analysis.statistics.seeds_needed import detection_power as p; p(1.0, 3, 4); "
         "print(*sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
