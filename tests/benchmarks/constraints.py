@@ -60,7 +60,7 @@ def regret(sampler: str, told: str, seed: int, trials: int, best: float) -> floa
         if max(missed) <= 0:
             kept.append(value)
         limits = missed if told == "signed" else (sum(max(0.0, excess) for excess in missed),)
-        search.add_outcome(ConfigurationOutcome(number, "complete", (), TrialScore((value,), (value,), limits)))
+        search.history.add_outcome(ConfigurationOutcome(number, "complete", (), TrialScore((value,), (value,), limits)))
     return best - max(kept)
 
 

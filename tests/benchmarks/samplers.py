@@ -69,12 +69,12 @@ def measure(name: str, trials: int, metrics: int) -> dict[str, Any]:
     began = time.perf_counter()
     for number, params, end in past:
         sampler.add_decided_params(number, params)
-        sampler.add_outcome(end)
+        sampler.history.add_outcome(end)
     replay, spent, worked, running = time.perf_counter() - began, [], [], deque[ConfigurationOutcome]()
     for number in range(trials, trials + ASKED + COUNT):
         began, worked_before = time.perf_counter(), time.process_time()
         if len(running) == COUNT:
-            sampler.add_outcome(running.popleft())
+            sampler.history.add_outcome(running.popleft())
         params = sampler.suggest_untried_params(number)
         spent.append(1000 * (time.perf_counter() - began))
         worked.append(1000 * (time.process_time() - worked_before))

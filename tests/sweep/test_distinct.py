@@ -69,7 +69,7 @@ def check(spec: StudySpec, cut: int) -> None:
         if (params := sampler.suggest_untried_params(number)) is None:
             break
         found.append(params)
-        sampler.add_outcome(end(number, params))
+        sampler.history.add_outcome(end(number, params))
     there = count_configurations(spec.search, spec.space)
     assert there is None or not any(domain.is_range_of_reals for domain in spec.search.space.values())
     assert len(found) == min(SUGGESTIONS, there or SUGGESTIONS)
@@ -83,10 +83,10 @@ def check(spec: StudySpec, cut: int) -> None:
     resumed = UntriedSuggestions(spec)
     for number, params in enumerate(found[:cut]):
         resumed.add_decided_params(number, params)
-        resumed.add_outcome(end(number, params))
+        resumed.history.add_outcome(end(number, params))
     for number, params in enumerate(found[cut:], start=min(cut, len(found))):
         assert resumed.suggest_untried_params(number) == params
-        resumed.add_outcome(end(number, params))
+        resumed.history.add_outcome(end(number, params))
 
 
 TRIED = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -43,7 +43,7 @@ class Production:
         return self._ended(number, "pruned", None) if self.rule.should_prune(number, epoch, score) else "on"
 
     def _ended(self, number: int, state: TrialState, score: TrialScore | None) -> str:
-        self.sampler.add_outcome(ConfigurationOutcome(number, state, self.courses[number], score))
+        self.sampler.history.add_outcome(ConfigurationOutcome(number, state, self.courses[number], score))
         return "end"
 
 
