@@ -521,10 +521,11 @@ class EventTranslator:
             if is_there:
                 change.new_name = name
             else:
-                trained = sum(trial.total_run_seconds or 0.0 for trial in self._trials_of_result(arm))
                 change.parent, change.name = STUDY_RUN_KEY, name
-                change.start_ms = mlflow_runs.to_milliseconds(time - trained)
-                self._end_run(key, time, "complete")
+            ran = self._trials_of_result(arm)
+            ended = max((trial.ended_at for trial in ran if trial.ended_at is not None), default=time)
+            change.start_ms = mlflow_runs.to_milliseconds(ended - sum(one.total_run_seconds or 0.0 for one in ran))
+            self._end_run(key, ended, "complete")
             if arm.params is not None:
                 document = self._spec.trial_document({**arm.params, "train.epochs": self._spec.epochs})
                 change.params |= trial_params(self._spec, arm.params, document)

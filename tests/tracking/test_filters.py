@@ -46,7 +46,7 @@ FOUND = {
     "tags.`study.stage` = 'confirm'": {*BASELINE, *BEST} - {"baseline, seed 0", "trial 1, seed 0"},
     "tags.pruned_by = 'asha'": {"trial 7, seed 0"},
     "attributes.status = 'FAILED'": {"trial 2, seed 0"},
-    "metrics.`val/accuracy` >= 0.7 and params.`method.lambda` = '1.0'": BEST,
+    "metrics.`val/accuracy` >= 0.7 and params.`method.lambda` = '1.0'": {*BEST, "best: trial 1"},
 }
 
 

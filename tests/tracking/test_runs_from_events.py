@@ -235,7 +235,7 @@ def test_best_and_baseline_are_a_row_each_with_the_metrics_of_a_trial() -> None:
     assert "study.result" not in by_key[STUDY_RUN_KEY].tags
     assert "method.alpha = 1" in best.tags["mlflow.note.content"].replace("\\", "")
     assert best.params == {key: value for key, value in by_key["1"].params.items() if key != "train.seed"}
-    assert (best.start_ms, best.end_ms) == (8_000, 10_000), "it lasts as its trial does"
+    assert (best.start_ms, best.end_ms) == (7_000, 9_000), "it lasts as its trial does"
 
 
 def test_a_trial_that_a_reference_replaces_as_the_result_is_no_row_as_the_best_any_more() -> None:
