@@ -209,13 +209,13 @@ MIN_DIVISOR = 1e-12
 @cache
 def hue_of_channels(device: torch.device) -> Tensor:
     """Return the turns from red, green and blue on to red on the circle of hues, plus one: positive with any shift."""
-    return (2.0 - torch.tensor([0.0, 1 / 3, 2 / 3])).to(device)
+    return (2.0 - torch.tensor([0.0, 1 / 3, 2 / 3])).to(device, non_blocking=True)
 
 
 @cache
 def identity_colour_matrix(channels: int, device: torch.device) -> Tensor:
     """Return the matrix (C + 1, C) that changes no colour."""
-    return torch.eye(channels + 1, channels).to(device)
+    return torch.eye(channels + 1, channels).to(device, non_blocking=True)
 
 
 @cache
@@ -235,7 +235,7 @@ def colour_change_matrices(channels: int, device: torch.device) -> Tensor:
     }
     changes = {change: torch.cat(parts) for change, parts in rows.items()}
     by_order = [torch.stack([changes[change] for change in order]) for order in COLOUR_CHANGE_ORDERS]
-    return torch.stack(by_order).to(device)
+    return torch.stack(by_order).to(device, non_blocking=True)
 
 
 @dataclass(frozen=True)
