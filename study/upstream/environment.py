@@ -26,7 +26,7 @@ class ProcessKind(Enum):
 
 
 class EnvironmentVariable(NamedTuple):
-    """A variable, its value, the parts that get it, and why."""
+    """A variable, its value, the processes that get it, and why."""
 
     variable: str
     value: str
@@ -34,19 +34,12 @@ class EnvironmentVariable(NamedTuple):
     reason: str
 
 
-def _process_kinds(*parts: ProcessKind) -> frozenset[ProcessKind]:
-    return frozenset(parts)
-
-
-_TRIAL_PROCESSES = _process_kinds(ProcessKind.DRIVER, ProcessKind.NODE, ProcessKind.LOCAL_NODE)
-_DRIVER_PROCESSES = _process_kinds(ProcessKind.DRIVER)
-_LOOPBACK_PROCESSES = _process_kinds(ProcessKind.OWN_RAY, ProcessKind.LOCAL_NODE)
-_OWN_RAY_PROCESSES = _process_kinds(ProcessKind.OWN_RAY)
-_MLFLOW_CLIENT_PROCESSES, _MLFLOW_SERVER_PROCESSES = (
-    _process_kinds(ProcessKind.MLFLOW_CLIENT),
-    _process_kinds(ProcessKind.MLFLOW_SERVER),
-)
-_MLFLOW_PROCESSES = _MLFLOW_CLIENT_PROCESSES | _MLFLOW_SERVER_PROCESSES
+_TRIALS = {ProcessKind.DRIVER, ProcessKind.NODE, ProcessKind.LOCAL_NODE}
+_DRIVER = {ProcessKind.DRIVER}
+_LOOPBACK = {ProcessKind.OWN_RAY, ProcessKind.LOCAL_NODE}
+_OWN_RAY = {ProcessKind.OWN_RAY}
+_MLFLOW_CLIENT, _MLFLOW_SERVER = {ProcessKind.MLFLOW_CLIENT}, {ProcessKind.MLFLOW_SERVER}
+_MLFLOW = _MLFLOW_CLIENT | _MLFLOW_SERVER
 
 UV_HOOK_VARIABLE = "RAY_ENABLE_UV_RUN_RUNTIME_ENV"
 """Variable that Ray reads when it is imported, and for which it has a constant."""
@@ -61,127 +54,52 @@ KEEP_LOOPBACK_VARIABLES = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
 """Makes Ray's processes and tools, whatever its name says, take 127.0.0.1 as given, not replace it by the machine's
 address."""
 
-VARIABLE_SETTINGS = (
-    EnvironmentVariable(UV_HOOK_VARIABLE, "0", _TRIAL_PROCESSES, "else workers of `uv run` first build an environment"),
-    EnvironmentVariable(
-        "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "1", _TRIAL_PROCESSES, "a trial without GPU must see none"
-    ),
-    EnvironmentVariable("RAY_USAGE_STATS_ENABLED", "0", _TRIAL_PROCESSES, "nothing is sent to anybody"),
-    *(
-        EnvironmentVariable(name, value, _LOOPBACK_PROCESSES, "all keep to 127.0.0.1")
-        for name, value in KEEP_LOOPBACK_VARIABLES.items()
-    ),
-    EnvironmentVariable(
-        "RAY_gcs_server_port_wait_time_s", "600", _LOOPBACK_PROCESSES, "a busy machine takes longer than 30 s"
-    ),
-    EnvironmentVariable("RAY_gcs_rpc_server_connect_timeout_s", "600", _LOOPBACK_PROCESSES, "longer than 5 s"),
-    EnvironmentVariable(
-        RECONNECT_TIMEOUT_VARIABLE, "600", _OWN_RAY_PROCESSES, "whether it lives is watched, see study.sweep.driver"
-    ),
-    EnvironmentVariable(
-        "RAY_raylet_start_wait_time_s",
-        "60",
-        _OWN_RAY_PROCESSES,
-        "longer than 30 s; a node that has ended is waited for, too",
-    ),
-    EnvironmentVariable(
-        "RAY_worker_register_timeout_seconds",
-        "600",
-        _LOOPBACK_PROCESSES,
-        "longer than 60 s: a process imports Ray first",
-    ),
-    EnvironmentVariable("RAY_agent_register_timeout_ms", "600000", _LOOPBACK_PROCESSES, "longer than 30 s, the same"),
-    EnvironmentVariable(
-        "RAY_health_check_timeout_ms", "60000", _LOOPBACK_PROCESSES, "longer than 10 s: a starved node answers late"
-    ),
-    EnvironmentVariable(
-        "RAY_health_check_failure_threshold", "3", _LOOPBACK_PROCESSES, "a killed one refuses at once, every 3 s"
-    ),
-    EnvironmentVariable(
-        "RAY_task_events_report_interval_ms",
-        "0",
-        _OWN_RAY_PROCESSES,
-        "nobody asks it for the course of each call of a process",
-    ),
-    EnvironmentVariable(
-        "RAY_prestart_worker_first_driver",
-        "0",
-        _OWN_RAY_PROCESSES,
-        "Tune takes none of the processes that would be started",
-    ),
-    EnvironmentVariable(
-        "RAY_JOB_STOP_WAIT_TIME_S",
-        "120",
-        _process_kinds(ProcessKind.LOCAL_NODE),
-        "else Ray kills a stopped driver after 3 s",
-    ),
-    EnvironmentVariable(
-        "RAY_JOB_STOP_WAIT_TIME_S", "60", _process_kinds(ProcessKind.NODE), "the same; MLflow shares no cores with it"
-    ),
-    EnvironmentVariable("RAY_AIR_NEW_OUTPUT", "0", _DRIVER_PROCESSES, "its banner is printed whatever the verbosity"),
-    EnvironmentVariable("TUNE_DISABLE_AUTO_CALLBACK_LOGGERS", "1", _DRIVER_PROCESSES, "the ledger is the log"),
-    EnvironmentVariable("TUNE_DISABLE_SIGINT_HANDLER", "1", _DRIVER_PROCESSES, "stopping is the agenda's"),
-    EnvironmentVariable(
-        "TUNE_PRINT_ALL_TRIAL_ERRORS", "0", _DRIVER_PROCESSES, "a failed trial's traceback goes into the study's folder"
-    ),
-    EnvironmentVariable("TUNE_GLOBAL_CHECKPOINT_S", "3600", _DRIVER_PROCESSES, "nobody reads Tune's snapshots"),
-    EnvironmentVariable(
-        "TUNE_DISABLE_STRICT_METRIC_CHECKING", "1", _DRIVER_PROCESSES, "Tune knows none of the metrics"
-    ),
-    EnvironmentVariable(
-        "TUNE_MAX_PENDING_TRIALS_PG", "10000", _DRIVER_PROCESSES, "the searcher says how many trials there are at once"
-    ),
-    EnvironmentVariable(
-        "TUNE_FUNCTION_THREAD_TIMEOUT_S",
-        "660",
-        _process_kinds(ProcessKind.TRIAL),
-        "longer than study.sweep.worker waits",
-    ),
-    EnvironmentVariable(
-        FILE_STORE_VARIABLE,
-        "true",
-        _process_kinds(ProcessKind.FUNCTION),
-        "its own runs go into a folder of the trial's",
-    ),
-    EnvironmentVariable("MLFLOW_DISABLE_TELEMETRY", "true", _MLFLOW_PROCESSES, "nothing is sent to anybody"),
-    EnvironmentVariable(
-        "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT",
-        "true",
-        _MLFLOW_CLIENT_PROCESSES,
-        "it prints two lines for each run that ends",
-    ),
-    EnvironmentVariable(
-        "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR",
-        "false",
-        _MLFLOW_CLIENT_PROCESSES,
-        "its bars would cross the study's own lines",
-    ),
-    EnvironmentVariable(
-        "MLFLOW_SQLALCHEMYSTORE_POOL_RECYCLE", "1", _MLFLOW_CLIENT_PROCESSES, "a database may be made anew meanwhile"
-    ),
-    EnvironmentVariable(
-        "MLFLOW_UV_AUTO_DETECT",
-        "false",
-        _MLFLOW_CLIENT_PROCESSES,
-        "else a model is given the uv.lock of the current folder",
-    ),
-    EnvironmentVariable(
-        "MLFLOW_SERVER_ENABLE_JOB_EXECUTION",
-        "false",
-        _MLFLOW_SERVER_PROCESSES,
-        "eight helper processes that nothing here uses",
-    ),
+VARIABLE_SETTINGS = tuple(
+    EnvironmentVariable(name, value, frozenset(kinds), reason)
+    for name, value, kinds, reason in (
+        (UV_HOOK_VARIABLE, "0", _TRIALS, "else workers of `uv run` first build an environment"),
+        ("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "1", _TRIALS, "a trial without GPU must see none"),
+        ("RAY_USAGE_STATS_ENABLED", "0", _TRIALS, "nothing is sent to anybody"),
+        *((name, value, _LOOPBACK, "all keep to 127.0.0.1") for name, value in KEEP_LOOPBACK_VARIABLES.items()),
+        ("RAY_gcs_server_port_wait_time_s", "600", _LOOPBACK, "a busy machine takes longer than 30 s"),
+        ("RAY_gcs_rpc_server_connect_timeout_s", "600", _LOOPBACK, "longer than 5 s"),
+        (RECONNECT_TIMEOUT_VARIABLE, "600", _OWN_RAY, "whether it lives is watched, see study.sweep.driver"),
+        ("RAY_raylet_start_wait_time_s", "60", _OWN_RAY, "longer than 30 s; a node that has ended is waited for, too"),
+        ("RAY_worker_register_timeout_seconds", "600", _LOOPBACK, "longer than 60 s: a process imports Ray first"),
+        ("RAY_agent_register_timeout_ms", "600000", _LOOPBACK, "longer than 30 s, the same"),
+        ("RAY_health_check_timeout_ms", "60000", _LOOPBACK, "longer than 10 s: a starved node answers late"),
+        ("RAY_health_check_failure_threshold", "3", _LOOPBACK, "a killed one refuses at once, every 3 s"),
+        ("RAY_task_events_report_interval_ms", "0", _OWN_RAY, "nobody asks for the course of each call"),
+        ("RAY_prestart_worker_first_driver", "0", _OWN_RAY, "Tune takes none of the processes that would be started"),
+        ("RAY_JOB_STOP_WAIT_TIME_S", "120", {ProcessKind.LOCAL_NODE}, "else Ray kills a stopped driver after 3 s"),
+        ("RAY_JOB_STOP_WAIT_TIME_S", "60", {ProcessKind.NODE}, "the same; MLflow shares no cores with it"),
+        ("RAY_AIR_NEW_OUTPUT", "0", _DRIVER, "its banner is printed whatever the verbosity"),
+        ("TUNE_DISABLE_AUTO_CALLBACK_LOGGERS", "1", _DRIVER, "the ledger is the log"),
+        ("TUNE_DISABLE_SIGINT_HANDLER", "1", _DRIVER, "stopping is the agenda's"),
+        ("TUNE_PRINT_ALL_TRIAL_ERRORS", "0", _DRIVER, "a failed trial's traceback goes into the study's folder"),
+        ("TUNE_GLOBAL_CHECKPOINT_S", "3600", _DRIVER, "nobody reads Tune's snapshots"),
+        ("TUNE_DISABLE_STRICT_METRIC_CHECKING", "1", _DRIVER, "Tune knows none of the metrics"),
+        ("TUNE_MAX_PENDING_TRIALS_PG", "10000", _DRIVER, "the searcher says how many trials there are at once"),
+        ("TUNE_FUNCTION_THREAD_TIMEOUT_S", "660", {ProcessKind.TRIAL}, "longer than study.sweep.worker waits"),
+        (FILE_STORE_VARIABLE, "true", {ProcessKind.FUNCTION}, "its own runs go into a folder of the trial's"),
+        ("MLFLOW_DISABLE_TELEMETRY", "true", _MLFLOW, "nothing is sent to anybody"),
+        ("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true", _MLFLOW_CLIENT, "it prints two lines for each run"),
+        ("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false", _MLFLOW_CLIENT, "its bars would cross the study's own lines"),
+        ("MLFLOW_SQLALCHEMYSTORE_POOL_RECYCLE", "1", _MLFLOW_CLIENT, "a database may be made anew meanwhile"),
+        ("MLFLOW_UV_AUTO_DETECT", "false", _MLFLOW_CLIENT, "else a model is given the uv.lock of the current folder"),
+        ("MLFLOW_SERVER_ENABLE_JOB_EXECUTION", "false", _MLFLOW_SERVER, "eight processes that nothing uses"),
+    )
 )
 
 
-def variables_of_processes(*parts: ProcessKind) -> dict[str, str]:
-    """Return the variables of these parts, with their values."""
-    return {name: value for name, value, whose, _ in VARIABLE_SETTINGS if whose & set(parts)}
+def variables_of_processes(*kinds: ProcessKind) -> dict[str, str]:
+    """Return the variables of these processes, with their values."""
+    return {name: value for name, value, whose, _ in VARIABLE_SETTINGS if whose & set(kinds)}
 
 
-def set_variables_here(*parts: ProcessKind) -> None:
-    """Set the variables of these parts here, unless the user has set them; before Ray or MLflow is imported."""
-    for name, value in variables_of_processes(*parts).items():
+def set_variables_here(*kinds: ProcessKind) -> None:
+    """Set the variables of these processes here, unless the user has set them; before Ray or MLflow is imported."""
+    for name, value in variables_of_processes(*kinds).items():
         os.environ.setdefault(name, value)
 
 
