@@ -113,7 +113,7 @@ class StudyProgress:
         if best is None:
             if reference is None:
                 return ""
-            breaks = self._broken_limits_text(reference.score)
+            breaks = self._broken_constraints_text(reference.score)
             told = f"baseline {spec.metric} {format_metric(spec.metric, reference.search_value)}"
             return f"{told} ({breaks})" if breaks else told
         if spec.objective.has_several_metrics:
@@ -121,7 +121,7 @@ class StudyProgress:
         keeps = " that keeps the limits" if spec.objective.constraints else ""
         extreme = "lowest" if spec.mode == "min" else "highest"
         is_of_some_folds = spec.folds is not None and spec.search.folds != "each"
-        way = self._broken_limits_text(best.score) or f"{extreme} in the search{keeps}"
+        way = self._broken_constraints_text(best.score) or f"{extreme} in the search{keeps}"
         is_on_one_fold = is_of_some_folds and len(spec.seeds) == 1
         way += ", on one fold" * is_on_one_fold
         value, before, place = best.search_value, reference.search_value if reference else None, ""
@@ -130,7 +130,7 @@ class StudyProgress:
         fresh = results.ranked_search[0]
         if fresh.confirm_statistics and results.is_confirmed:
             best, value, seeds = fresh, fresh.confirm_statistics.mean, fresh.confirm_statistics.count
-            breaks = self._broken_limits_text(fresh.confirmed_score or fresh.score)
+            breaks = self._broken_constraints_text(fresh.confirmed_score or fresh.score)
             means = f"mean of {pluralise(seeds, 'fresh seed')}" if spec.folds is None else "on all folds"
             way = ", ".join(filter(None, (means, breaks)))
             before = reference.confirm_statistics.mean if reference and reference.confirm_statistics else None
@@ -147,10 +147,10 @@ class StudyProgress:
         pairs = zip(goal.metrics, best.score.values, strict=True)
         values = ", ".join(f"{name} {format_metric(name, value)}" for name, value in pairs)
         of_front = f"first of a front of {len(objective.front_positions(scores))}"
-        return f"{values} (trial {best.trial.number}, {self._broken_limits_text(best.score) or of_front})"
+        return f"{values} (trial {best.trial.number}, {self._broken_constraints_text(best.score) or of_front})"
 
-    def _broken_limits_text(self, score: TrialScore) -> str:
-        """Return which limits a score misses, as `breaks val/equalized_odds <= 0.1`; empty where it keeps all."""
+    def _broken_constraints_text(self, score: TrialScore) -> str:
+        """Return which constraints a score breaks, as `breaks val/equalized_odds <= 0.1`; empty where it keeps all."""
         broken = self._spec.objective.broken_constraints(score)
         return f"breaks {' and '.join(map(str, broken))}" if broken else ""
 

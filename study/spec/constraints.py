@@ -10,7 +10,6 @@ from study.metrics.metric_format import format_metric
 
 CONSTRAINT_PATTERN = re.compile(r"\s*([\w/]+)\s*(<=|>=)\s*([-+.\deE]+)\s*")
 
-
 SIGNIFICANT_DIGITS = 12
 
 
@@ -21,7 +20,7 @@ def round_to_significant_digits(value: float) -> float:
 
 @dataclass(frozen=True)
 class MetricConstraint:
-    """Limit on one metric, written as `val/equalized_odds <= 0.05`."""
+    """Limit on a metric, which the best should keep, written as `val/equalized_odds <= 0.05`."""
 
     metric: str
     comparison: Literal["<=", ">="]
@@ -43,22 +42,22 @@ class MetricConstraint:
         raise ValueError("allowed is METRIC <= NUMBER or METRIC >= NUMBER, as val/equalized_odds <= 0.05")
 
     def violation_of(self, value: float) -> float:
-        """Return by how much a value misses the limit; below 0, how much room it leaves."""
+        """Return by how much a value breaks the constraint; below 0, how much room it leaves."""
         value = round_to_significant_digits(value)
         return value - self.limit if self.comparison == "<=" else self.limit - value
 
     def violation_text(self, violation: float) -> str:
-        """Return the limit with what misses it by so much: `val/equalized_odds <= 0.05 by 0.2 (it has 0.250)`."""
+        """Return the constraint with what breaks it by so much: `val/equalized_odds <= 0.05 by 0.2 (it has 0.250)`."""
         return f"{self} by {violation:.4g} (it has {format_metric(self.metric, self.value_at_violation(violation))})"
 
     def value_at_violation(self, violation: float) -> float:
-        """Return the value that misses the limit by so much."""
+        """Return the value that breaks the constraint by so much."""
         return self.limit + violation if self.comparison == "<=" else self.limit - violation
 
     def why_pointless(self) -> str | None:
-        """Return why no value, or every value, of the metric keeps the limit: it lies outside the metric's range.
+        """Return why no value, or every value, keeps the constraint: its limit is out of the metric's range.
 
-        None where it does not, or where the metric is not in the table, so that its range is not known.
+        None where it is not, or where the metric is not in the table, so that its range is not known.
         """
         metric = METRICS.get(self.metric.removeprefix("val/"))
         if metric is None:

@@ -50,7 +50,7 @@ from study.training.config import MAX_SEED, MAX_THREADS, TRIAL_SECTIONS, TrainOp
 
 
 def check_search_metrics(spec: StudySpec, problems: ProblemCollector) -> None:
-    """Check that every metric that is searched by or limited exists on the validation split of all data sets."""
+    """Check that every metric that is searched by or constrained exists on the validation split of all data sets."""
     search = spec.search
     by_data = [[]] if spec.training_function else spec.available_metrics
     valid = [f"val/{name}" for name in by_data[0] if all(name in others for others in by_data)]
@@ -58,8 +58,8 @@ def check_search_metrics(spec: StudySpec, problems: ProblemCollector) -> None:
     named: list[tuple[KeyPath, str]] = [(("search", "metric"), name) for name in searched]
     if len(set(searched)) < len(searched):
         problems.add_problem(("search", "metric"), f"{searched} given: one is repeated")
-    for index, limit in enumerate(spec.objective.constraints):
-        named.append((("search", "constraints", str(index)), limit.metric))
+    for index, constraint in enumerate(spec.objective.constraints):
+        named.append((("search", "constraints", str(index)), constraint.metric))
     _check_directions(spec, searched, problems)
     if spec.training_function:
         search_checks.check_function_metric_names(dict(named), problems)
@@ -69,15 +69,15 @@ def check_search_metrics(spec: StudySpec, problems: ProblemCollector) -> None:
             problems.add_problem(at, f"{name!r} given. {_metric_hint(name, valid)}")
 
 
-def _check_limits_within_range(spec: StudySpec, problems: ProblemCollector) -> None:
-    """Check that each limit is within its metric's range.
+def _check_constraints_within_range(spec: StudySpec, problems: ProblemCollector) -> None:
+    """Check that the limit of each constraint is within its metric's range.
 
     A function of the user's own may mean something else by a metric's name. An exported configuration, which may be an
     earlier version's, is taken.
     """
-    for index, limit in enumerate([] if spec.training_function or spec.origin else spec.objective.constraints):
-        if why := limit.why_pointless():
-            problems.add_problem(("search", "constraints", str(index)), f"'{limit}' given: {why}")
+    for index, constraint in enumerate([] if spec.training_function or spec.origin else spec.objective.constraints):
+        if why := constraint.why_pointless():
+            problems.add_problem(("search", "constraints", str(index)), f"'{constraint}' given: {why}")
 
 
 def _check_directions(spec: StudySpec, searched: list[str], problems: ProblemCollector) -> None:
@@ -374,7 +374,7 @@ def check_and_complete_document(
 
     Args:
         one_trial: see `load_study`.
-        has_begun: it is of a study that goes on, with limits that earlier versions took.
+        has_begun: it is of a study that goes on, with constraints that earlier versions took.
     """
     problems = ProblemCollector(document)
     values = search_checks.collect_incumbents(document.values, problems)
@@ -396,7 +396,7 @@ def check_and_complete_document(
     _check_data_sets(spec, problems)
     check_search_metrics(spec, problems)
     if not has_begun:
-        _check_limits_within_range(spec, problems)
+        _check_constraints_within_range(spec, problems)
     check_references(spec, problems)
     if why := single_bias_class_fault(spec):
         problems.add_problem(("data", "bias"), why)

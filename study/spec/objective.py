@@ -1,11 +1,11 @@
-"""The objective of a study: metrics, limits on others, and the epoch that counts.
+"""The objective of a study: metrics, constraints on others, and the epoch that counts.
 
 Values of several metrics are ordered by constrained domination (Deb et al. 2002, NSGA-II, section VI): one that keeps
-the limits is better than one that does not; of two that do not, the one that misses them by less; of two that do,
+the constraints is better than one that does not; of two that do not, the one that breaks them by less; of two that do,
 the one that is no worse in any metric and better in one.
 
 Values that agree in `SIGNIFICANT_DIGITS` digits are equal: means over seeds differ in the last bits by the order of
-their sums, which must not decide who leads, leaves a front or breaks a limit.
+their sums, which must not decide who leads, leaves a front or breaks a constraint.
 """
 
 from collections.abc import Mapping, Sequence
@@ -91,17 +91,18 @@ class Objective:
         values = tuple(needed[name] for name in self.metrics)
         turned = (value if mode == "max" else -value for value, mode in zip(values, self.directions, strict=True))
         gains = tuple(map(round_to_significant_digits, turned))
-        return TrialScore(values, gains, tuple(limit.violation_of(needed[limit.metric]) for limit in self.constraints))
+        violations = tuple(constraint.violation_of(needed[constraint.metric]) for constraint in self.constraints)
+        return TrialScore(values, gains, violations)
 
     def broken_constraints(self, *scores: TrialScore) -> list[MetricConstraint]:
-        """Return the constraints that at least one of the scores misses."""
-        violations = [score.constraint_violations for score in scores]
-        return [limit for limit, *by in zip(self.constraints, *violations, strict=True) if max(by, default=0.0) > 0]
+        """Return the constraints that at least one of the scores breaks."""
+        by_score = zip(self.constraints, *(score.constraint_violations for score in scores), strict=True)
+        return [constraint for constraint, *violations in by_score if max(violations, default=0.0) > 0]
 
     def broken_constraints_text(self, score: TrialScore) -> str:
-        """Return each constraint that a score misses, with its value."""
-        misses = zip(self.constraints, score.constraint_violations, strict=True)
-        return " and ".join(limit.violation_text(by) for limit, by in misses if by > 0)
+        """Return each constraint that a score breaks, with its value."""
+        pairs = zip(self.constraints, score.constraint_violations, strict=True)
+        return " and ".join(constraint.violation_text(violation) for constraint, violation in pairs if violation > 0)
 
     def ranking_order(self, scores: Sequence[TrialScore]) -> list[int]:
         """Return positions of scores, the best first: by fronts of constrained domination, then by the first metric.
@@ -149,7 +150,7 @@ def front_positions(scores: Sequence[TrialScore]) -> list[int]:
 
 
 def _front_numbers(scores: Sequence[TrialScore]) -> Sequence[float]:
-    """Return the front of each score, 0 the best; those that miss a constraint come last, by how much they do."""
+    """Return the front of each score, 0 the best; those that break a constraint come last, by how much they do."""
     if not scores or scores[0].has_single_metric:  # with one metric the front follows from the constraints alone
         return [score.total_violation for score in scores]
     import numpy as np

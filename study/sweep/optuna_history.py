@@ -75,9 +75,9 @@ class OptunaHistory:
         one = len(self.directions) == 1  # with several metrics Optuna knows no intermediate values
         course = {epoch: score.values[0] for epoch, score in end.score_by_epoch} if one else None
         # below 0 where one is kept: a Gaussian process learns from the room left how far it may go, for each on its own
-        limits = dict(zip(self._constraints, score.constraint_violations, strict=True)) if score else None
+        violations = dict(zip(self._constraints, score.constraint_violations, strict=True)) if score else None
         values = score.values if score else None
-        make = partial(create_trial, state=state, values=values, intermediate_values=course, constraints=limits)
+        make = partial(create_trial, state=state, values=values, intermediate_values=course, constraints=violations)
         trial = self._store_trial(end.number, self.trials[end.number].params, make)
         if score or pruned:
             self._ended[end.number] = trial

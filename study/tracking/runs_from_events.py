@@ -442,7 +442,7 @@ class EventTranslator:
         self._add_metrics(str(trial.number), chosen, time, trial.n_epochs)
 
     def _tag_broken_constraints(self, trial: TrialRecord) -> None:
-        """Tag a complete trial with the limits that it breaks, as MLflow's order of runs knows none."""
+        """Tag a complete trial with the constraints that it breaks, as MLflow's order of runs knows none."""
         if broken := constraints_broken_by_trial(self._spec.objective, trial):
             self._set_tags(str(trial.number), {BROKEN_LIMITS_TAG: ", ".join(map(str, broken))})
 

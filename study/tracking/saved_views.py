@@ -12,7 +12,7 @@ from study.spec import StudySpec
 from study.tracking.mlflow_urls import FINAL_VIEW_KEY, RESULTS_VIEW_KEY, SEARCH_VIEW_KEY, view_url
 
 BROKEN_LIMITS_TAG = "study.broken_limits"
-"""Tag of a complete trial that breaks limits of the study."""
+"""Tag of a complete trial that breaks constraints of the study."""
 
 RESULT_TAG = "study.result"
 """Tag of what is compared when a study is over: best, baseline, what needs no search, final trainings, ensembles."""
