@@ -137,9 +137,9 @@ def download_study(read: RemoteFileReader, manifest: ShareManifest, folder: Path
         if needed not in manifest.files:
             raise UserError(f"{folder.name}: has no {needed} on the cluster, in {manifest.folder}")
     folder.mkdir(parents=True, exist_ok=True)
-    came = (
-        [LEDGER_FILE_NAME] if _download_ledger(read, manifest, folder / LEDGER_FILE_NAME, wish.keeps_own_events) else []
-    )
+    came = list[str]()
+    if _download_ledger(read, manifest, folder / LEDGER_FILE_NAME, wish.keeps_own_events):
+        came.append(LEDGER_FILE_NAME)
     if _download_file(read, manifest, folder, STUDY_FILE_NAME, wish.change_file):
         came.append(STUDY_FILE_NAME)
     for name in sorted({*manifest.files} - {STUDY_FILE_NAME, LEDGER_FILE_NAME}):
@@ -419,7 +419,7 @@ class StudyMirror:
         return [folder.name for folder in self.home.list_studies() if self.known_origin(folder.name)]
 
     def known_origin_with_lease(self, name: str) -> FetchOrigin | None:
-        """Return what `known` does, and mark the driver as running if it ran when the study was read."""
+        """Return what `known_origin` does, and mark the driver as running if it ran when the study was read."""
         found = self.known_origin(name)
         if found:
             self._write_running_lease(name, found)

@@ -168,10 +168,8 @@ def exported_spec(folder: StudyFolder, results: Results, candidate: Candidate, c
     spec, record = results.spec, results.record
     began = candidate.trial.started_at or 0.0
     session = [session for session in record.sessions if session.time <= began or session is record.sessions[0]][-1]
-    seeds, values = (
-        len(trials_judged_by(candidate)),
-        metrics_at_chosen_epoch(spec.objective, candidate.trial),
-    )
+    seeds = len(trials_judged_by(candidate))
+    values = metrics_at_chosen_epoch(spec.objective, candidate.trial)
     kind = "fresh" if candidate.confirm_trials else "searched"
     rule = "one seed" if seeds == 1 else f"mean over {seeds} {kind} seeds"
     if candidate.joined_folds:

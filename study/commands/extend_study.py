@@ -38,11 +38,10 @@ def add_trials(folder: StudyFolder, spec: StudySpec, trials: str) -> StudyRecord
     with _open_for_extension(folder) as (ledger, record):
         ended_by = record.search_ended_by or reached_search_limit(spec, record)  # a driver that dies tells none
         ended = record.has_search_end_request or ended_by not in (None, "trials", SPACE_EXHAUSTED)
-        extended = (record.n_configurations_tried if ended else record.max_configurations(spec.n_configurations)) + int(
-            trials
-        )
+        planned = record.max_configurations(spec.n_configurations)
+        extended = (record.n_configurations_tried if ended else planned) + int(trials)
         if (most := count_configurations(spec.search, spec.space)) is not None:
-            are_all_planned = not ended and record.max_configurations(spec.n_configurations) >= most
+            are_all_planned = not ended and planned >= most
             if record.search_ended_by == SPACE_EXHAUSTED or are_all_planned:
                 raise UserError(f"{spec.name}: its space has no further configurations: {most}, all are tried")
             extended = min(extended, most)

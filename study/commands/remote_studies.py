@@ -239,9 +239,8 @@ class RemoteStudies:
             study = replace(status.study_status(self._mirror.home.find_study(name)), fetched=None)
         except RemoteStudyNotFoundError as error:
             reason = str(error)
-            if known := self._mirror.known_origin_with_lease(
-                name
-            ):  # its node is lost, and the head has not noticed yet
+            # its node is lost, and the head has not noticed yet
+            if known := self._mirror.known_origin_with_lease(name):
                 study = replace(status.study_status(self._mirror.home.find_study(name)), fetched=None)
                 reason = f"as it was on {known.download_time_text}; {reason}"
         return remote_study_status(name, drivers, self._head.nodes_and_resources(), study, reason)

@@ -169,11 +169,9 @@ def load(data: Section) -> Dataset:
         dataset = load_or_build_dataset(str(data["name"]), options, data_set.describe(options), build, places)
     if (count := _fold_count(options)) is None or not len(dataset.splits["train"]):
         return dataset  # of a training function, which divides its samples itself
-    same, raw = (
-        _call_optional_function(data, "fold_groups", None),
-        _call_optional_function(data, "load_raw_table", None),
-    )
-    return folds.divide_into_folds(dataset, count, _split_seed(options), same, raw)
+    groups = _call_optional_function(data, "fold_groups", None)
+    raw = _call_optional_function(data, "load_raw_table", None)
+    return folds.divide_into_folds(dataset, count, _split_seed(options), groups, raw)
 
 
 def load_labels(data: Section) -> Mapping[str, HasLabels] | None:

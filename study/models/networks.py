@@ -236,19 +236,20 @@ def why_unsuited_none(options: NoOptions, facts: Facts) -> str:
     return "is the network of a training function of one's own (method.name: own_function), which brings its own"
 
 
-DECLARED_NETWORKS = (
-    CatalogueNetwork(bagnet, BagNetOptions, why_unsuited_bagnet),
-    CatalogueNetwork(efficientnet_lite0, network_keys.BackboneOptions, why_unsuited_efficientnet),
-    CatalogueNetwork(lenet, NoOptions, why_unsuited_lenet),
-    CatalogueNetwork(linear, LinearOptions, lambda _, facts: network_keys.why_not_rows(facts)),
-    CatalogueNetwork(mlp, MLPOptions, lambda _, facts: network_keys.why_not_rows(facts)),
-    CatalogueNetwork(none, NoOptions, why_unsuited_none),
-    CatalogueNetwork(resnet18, network_keys.ResNetOptions, partial(network_keys.why_unsuited_resnet, "resnet18")),
-    CatalogueNetwork(resnet50, network_keys.ResNetOptions, partial(network_keys.why_unsuited_resnet, "resnet50")),
-    CatalogueNetwork(simple_conv_net, SimpleConvNetOptions, lambda _, facts: network_keys.why_not_images(facts)),
-    CatalogueNetwork(small_conv_net, SmallConvNetOptions, lambda _, facts: network_keys.why_not_images(facts)),
-    CatalogueNetwork(torchvision, TorchvisionOptions, why_unsuited_torchvision),
-)
-
-NETWORKS = {row.build.__name__: row for row in DECLARED_NETWORKS}
+NETWORKS = {
+    row.build.__name__: row
+    for row in (
+        CatalogueNetwork(bagnet, BagNetOptions, why_unsuited_bagnet),
+        CatalogueNetwork(efficientnet_lite0, network_keys.BackboneOptions, why_unsuited_efficientnet),
+        CatalogueNetwork(lenet, NoOptions, why_unsuited_lenet),
+        CatalogueNetwork(linear, LinearOptions, lambda _, facts: network_keys.why_not_rows(facts)),
+        CatalogueNetwork(mlp, MLPOptions, lambda _, facts: network_keys.why_not_rows(facts)),
+        CatalogueNetwork(none, NoOptions, why_unsuited_none),
+        CatalogueNetwork(resnet18, network_keys.ResNetOptions, partial(network_keys.why_unsuited_resnet, "resnet18")),
+        CatalogueNetwork(resnet50, network_keys.ResNetOptions, partial(network_keys.why_unsuited_resnet, "resnet50")),
+        CatalogueNetwork(simple_conv_net, SimpleConvNetOptions, lambda _, facts: network_keys.why_not_images(facts)),
+        CatalogueNetwork(small_conv_net, SmallConvNetOptions, lambda _, facts: network_keys.why_not_images(facts)),
+        CatalogueNetwork(torchvision, TorchvisionOptions, why_unsuited_torchvision),
+    )
+}
 """Networks by name."""

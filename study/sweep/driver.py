@@ -206,10 +206,10 @@ def drive_study(
     record.close_dead_session(ledger)
     trained = datasets if spec.final_seeds is None else {key: select_fold(of, None) for key, of in datasets.items()}
     check_data_unchanged(spec, trained, record)
-    where = (
-        function_loading.function_import_folder(spec.training_function, folder.path) if spec.training_function else ""
-    )
-    function = function_loading.function_source_files(spec.training_function, where) if spec.training_function else []
+    function: list[FileDigest] = []
+    if spec.training_function:
+        where = function_loading.function_import_folder(spec.training_function, folder.path)
+        function = function_loading.function_source_files(spec.training_function, where)
     changed = any((before.function or function) != function for before in record.sessions[-1:])
     opened = SessionOpened(
         **collect_provenance(),

@@ -72,11 +72,8 @@ class TrialFailure:
         if self.kind != "OOM" or self.needs_whole_gpu:
             return self
         fewer = ["fewer trials at once: --set search.concurrency=N"] if others else []
-        less = (
-            "a function that holds less"
-            if spec.training_function
-            else "a smaller train.batch_size, or train.micro_batch"
-        )
+        smaller = "a smaller train.batch_size, or train.micro_batch"
+        less = "a function that holds less" if spec.training_function else smaller
         return replace(self, reason=f"{self.reason}. Remedy: {'; or '.join([*fewer, less])}")
 
 

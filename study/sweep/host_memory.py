@@ -49,11 +49,9 @@ class MemoryLimit:
 
     def kills_since_start(self) -> int:
         """Return how many processes were ended since, as counted on this machine."""
-        return (
-            0
-            if self.oom_counter_file is None
-            else (cgroup.read_oom_kill_count(self.oom_counter_file) or 0) - self.oom_kills_at_start
-        )
+        if self.oom_counter_file is None:
+            return 0
+        return (cgroup.read_oom_kill_count(self.oom_counter_file) or 0) - self.oom_kills_at_start
 
     def oom_death_text(self, is_counted: bool, held: int) -> str | None:
         """Return why a process of this machine that vanished since was ended by memory; None: nothing says so.

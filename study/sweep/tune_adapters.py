@@ -412,13 +412,8 @@ class ReportingScheduler(FIFOScheduler):
         process = self._actors[trial.trial_id] = actor_id_of_trial(trial)
         job, worker = _payload_of_tune_trial(trial), self._workers.get(process)
         current = job.n_earlier_starts == self._agenda.record.trials[job.trial].attempt and not self._agenda.stopping
-        if (
-            job.kind == "train"
-            and not job.n_reported_epochs
-            and worker
-            and current
-            and trial.trial_id not in self._begun
-        ):
+        is_first = job.kind == "train" and not job.n_reported_epochs and trial.trial_id not in self._begun
+        if worker and current and is_first:
             self._begun.add(trial.trial_id)
             self._agenda.record_trial_start(job.trial, worker.host_and_pid, device=worker.device)
 

@@ -65,9 +65,7 @@ def run_job(config: TuneConfig, *, datasets: Mapping[str, ObjectRef], weights: M
         if not job.in_fresh_process:  # the process stays for other trials
             from study.training.device import free_gpu_memory
 
-            with suppress(
-                RuntimeError
-            ):  # from a GPU that has failed; the error that ended the trial must not be hidden
+            with suppress(RuntimeError):  # of a GPU that has failed: it must not hide the error that ended the trial
                 free_gpu_memory()
         listener.is_over.set()
 

@@ -53,8 +53,9 @@ class CellStatistics:
     @cached_property
     def variance_of_shrunk_values(self) -> Tensor:
         """Variance of the shrunk value of each cell, (Y, S): of the cell's own value, and of its prior."""
-        inverse, pull = self._mixed_model_effects.covariance, self._mixed_model_effects.pull
-        of_class = (pull @ inverse * pull).sum(1) + 1 / self._mixed_model_effects.class_weights
+        effects = self._mixed_model_effects
+        inverse, pull = effects.covariance, effects.pull
+        of_class = (pull @ inverse * pull).sum(1) + 1 / effects.class_weights
         of_prior = inverse.diagonal()[:, None] - 2 * (pull @ inverse).T + of_class  # (kinds, Y)
         spread = (self.kind_of_cell * of_prior[..., None]).sum(0)
         return self._variance_at_known_prior + self._scale_of_prior.square() * spread
@@ -62,10 +63,10 @@ class CellStatistics:
     @cached_property
     def variance_of_shrunk_mean(self) -> Tensor:
         """Variance of the mean of `shrunk_values`, a scalar: cells share the effects of kinds and classes."""
-        of_classes = self._scale_of_prior.sum(1)
-        of_kinds = (self.kind_of_cell * self._scale_of_prior).sum((1, 2)) - of_classes @ self._mixed_model_effects.pull
-        of_priors = of_kinds @ self._mixed_model_effects.covariance @ of_kinds
-        of_priors = of_priors + (of_classes.square() / self._mixed_model_effects.class_weights).sum()
+        effects, of_classes = self._mixed_model_effects, self._scale_of_prior.sum(1)
+        of_kinds = (self.kind_of_cell * self._scale_of_prior).sum((1, 2)) - of_classes @ effects.pull
+        of_priors = of_kinds @ effects.covariance @ of_kinds
+        of_priors = of_priors + (of_classes.square() / effects.class_weights).sum()
         return (self._variance_at_known_prior.sum() + of_priors) / self.samples.numel() ** 2
 
     @cached_property
@@ -92,10 +93,8 @@ class CellStatistics:
     @cached_property
     def _prior_of_cells(self) -> Tensor:
         """What is expected of each cell, (Y, S): no share below 0 or above 1, and no loss below 0."""
-        prior = (
-            self._broadcast_kinds_to_cells(self._mixed_model_effects.kind_effects)
-            + self._mixed_model_effects.class_effects[:, None]
-        )
+        effects = self._mixed_model_effects
+        prior = self._broadcast_kinds_to_cells(effects.kind_effects) + effects.class_effects[:, None]
         return prior.clamp(min=0.0, max=1.0 if self.squares is None else None)
 
     @cached_property
