@@ -147,7 +147,7 @@ def next_final_trial(spec: StudySpec, record: StudyRecord) -> NextTrial | None:
 
 
 @contextmanager
-def end_study_on_ledger_error(ledger: Ledger) -> Iterator[None]:
+def _end_study_on_ledger_error(ledger: Ledger) -> Iterator[None]:
     """End the study where the block's use of its ledger fails.
 
     Raises:
@@ -265,7 +265,7 @@ class Agenda:
         Raises:
             StudyCannotContinueError: it is another driver's now.
         """
-        with end_study_on_ledger_error(self._ledger):
+        with _end_study_on_ledger_error(self._ledger):
             self._ledger.check_lease()
         return self.stopping is not None or self._done
 
@@ -419,7 +419,7 @@ class Agenda:
         Raises:
             StudyCannotContinueError: the ledger cannot be written.
         """
-        with end_study_on_ledger_error(self._ledger):
+        with _end_study_on_ledger_error(self._ledger):
             written = self._ledger.append(event)
         self.record.apply(written)
         self._changed += not isinstance(event, events.EpochReported)

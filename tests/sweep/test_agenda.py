@@ -1,6 +1,8 @@
 """The course of a study without Ray: a plain loop plays the workers. Whatever the cut, nothing is lost or double."""
 
+import errno
 import math
+import os
 import random
 from collections import Counter
 from collections.abc import Callable
@@ -20,7 +22,7 @@ from study.ranking import Results
 from study.spec import StudySpec, objective
 from study.spec.sampler_capabilities import SAMPLER_CAPABILITIES
 from study.sweep.agenda import MIN_ALIKE_FAILURES
-from study.sweep.failures import TrialFailure
+from study.sweep.failures import StudyCannotContinueError, TrialFailure
 
 
 def assert_whole(spec: StudySpec, record: StudyRecord) -> None:
@@ -171,6 +173,29 @@ def test_such_a_yield_is_a_failed_trial_where_others_have_reported(begin: Callab
     course.agenda.record_trial_failure(1, OF_STUDY)
     assert course.agenda.refusal is course.agenda.stopping is None
     assert course.record.trials[1].reason == OF_STUDY.reason
+
+
+def test_a_study_ends_where_its_events_cannot_be_kept(
+    begin: Callable[..., Course], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    course = begin(spec_of(), trials=1)
+    before = read_entries(course.ledger.path)
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(StudyCannotContinueError, match=r"begun\.jsonl: No space left on device\. Make room there"):
+        course.agenda.record_epoch(0, 1, {"val/accuracy": 0.5})
+    assert read_entries(course.ledger.path) == before
+    assert not course.record.trials[0].reports
+
+
+def test_a_study_ends_where_another_driver_writes_its_ledger(begin: Callable[..., Course]) -> None:
+    course = begin(spec_of(), trials=1)
+    with course.ledger.path.open("ab") as ledger:
+        ledger.write(b"{}\n")
+    with pytest.raises(StudyCannotContinueError, match="another driver has written to its ledger"):
+        course.agenda.record_epoch(0, 1, {"val/accuracy": 0.5})
 
 
 def test_one_trial_that_works_keeps_a_study_going(tmp_path: Path) -> None:
