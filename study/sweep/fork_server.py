@@ -42,6 +42,7 @@ from study.sweep.fresh_process import (
     TRIAL_ENDED_ANSWER,
     UNFIT_FUNCTION_ANSWER,
     ForkTask,
+    TrialMessage,
 )
 from study.sweep.host_memory import MemoryLimit
 from study.sweep.job_payload import JobPayload, JobReport
@@ -256,7 +257,7 @@ def _redirect_output(output: int) -> None:
 class WorkerChannelListener:
     """Listener in the trial's process: tells the worker that asked for the trial, and waits until it may go on."""
 
-    def __init__(self, channel: "Connection[JobReport | JobError | None, bytes]") -> None:
+    def __init__(self, channel: "Connection[TrialMessage, bytes]") -> None:
         self._channel = channel
 
     def __call__(self, report: JobReport) -> None:
@@ -268,7 +269,7 @@ class WorkerChannelListener:
         if not goes_on:
             _stop_trial_cleanly()
 
-    def send_message(self, message: JobReport | JobError | None) -> None:
+    def send_message(self, message: TrialMessage) -> None:
         """Send a report or the end, and do not wait."""
         try:
             self._channel.send(message)

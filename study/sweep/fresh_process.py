@@ -1,7 +1,6 @@
 """A fresh process for each trial of a user's training function, as the worker of Ray's sees it.
 
 The worker and the server that forks these processes (`study.sweep.fork_server`) tell each other what stands here first.
-A trial's process sends each `JobReport`, and at its end the error that ended it, or None.
 """
 
 import json
@@ -30,6 +29,9 @@ SERVER_ANSWER_STRUCT = struct.Struct("!ciq")
 """What the server answers: `TRIAL_ENDED_ANSWER`, a status as of waitpid(2) and the most bytes that the process held; or
 `UNFIT_FUNCTION_ANSWER`: the function has to be imported for each trial, by another server."""
 TRIAL_ENDED_ANSWER, UNFIT_FUNCTION_ANSWER = b"e", b"u"
+
+TrialMessage = JobReport | JobError | None
+"""What a trial's process sends: each report, and at its end the error that ended it, or None."""
 
 CONTINUE_ANSWER, STOP_ANSWER = b"on", b"stop"
 """Answers to each report of a trial."""
@@ -83,7 +85,7 @@ class ForkServerClient:
                 command, pass_fds=[theirs.fileno()], env=environment, stdin=subprocess.DEVNULL, start_new_session=True
             )
 
-    def begin_trial(self, job: JobPayload, output: IO[bytes]) -> "Connection[bytes, JobReport | JobError | None]":
+    def begin_trial(self, job: JobPayload, output: IO[bytes]) -> "Connection[bytes, TrialMessage]":
         """Make the server run a trial; return the channel to its process.
 
         Raises:
@@ -91,7 +93,7 @@ class ForkServerClient:
         """
         ours, theirs = socket.socketpair()
         with theirs:
-            channel: Connection[bytes, JobReport | JobError | None] = Connection(ours.detach())
+            channel: Connection[bytes, TrialMessage] = Connection(ours.detach())
             try:
                 socket.send_fds(self.control, [RUN_TRIAL_COMMAND], [theirs.fileno(), output.fileno()])
                 channel.send_bytes(pickle.dumps(ForkTask(job, os.getcwd(), not self._tried)))
@@ -198,8 +200,8 @@ def _run_on_server(server: ForkServerClient, job: JobPayload, listener: ReportLi
 
 
 def _next_message(
-    server: ForkServerClient, channel: "Connection[bytes, JobReport | JobError | None]"
-) -> JobReport | JobError | tuple[bytes, int, int] | None:
+    server: ForkServerClient, channel: "Connection[bytes, TrialMessage]"
+) -> TrialMessage | tuple[bytes, int, int]:
     """Return the trial's next message, or the server's word that it has ended, in the order in which they were sent."""
     wait([channel, server.control])
     with suppress(EOFError, OSError):  # the trial has closed its end: it has ended, or is about to
@@ -210,7 +212,7 @@ def _next_message(
     return answer
 
 
-def _end_trial_process(server: ForkServerClient, channel: "Connection[bytes, JobReport | JobError | None]") -> None:
+def _end_trial_process(server: ForkServerClient, channel: "Connection[bytes, TrialMessage]") -> None:
     """Make the trial end here, and wait until its process is gone."""
     with suppress(OSError):
         channel.send_bytes(STOP_ANSWER)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypedDict
+from typing import Literal, TypedDict
 
 from study.knobs import Value
 
@@ -69,15 +69,46 @@ class JobPayload:
         return f"JobPayload(trial {self.trial})"
 
 
-JobReport = Mapping[str, Any]
-"""What happens in a job, by one of these sets of keys:
+@dataclass(frozen=True)
+class StartReport:
+    """A job goes on after an epoch, `behind`, on a device; `note`: why a state that was kept is of no use."""
 
-`behind`, `note`, `device`: it goes on after an epoch, on a device; the note: why a state that was kept is of no use.
-`metrics`, `epoch`: of an epoch; without `epoch`: of the test split.
-`predicted`: the predictions for the samples of its fold, packed: `study.sweep.joined_folds.FoldPredictions`.
-`diverged`: it ends here, as its loss or metric is no number; says which.
-`untested`: it ends here, as the trial's function yielded no metrics of the test split; says so.
-"""
+    behind: int
+    note: str | None
+    device: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class MetricsReport:
+    """The metrics of an epoch; of the test split where `epoch` is None."""
+
+    metrics: Mapping[str, float]
+    epoch: int | None = None
+
+
+@dataclass(frozen=True)
+class FoldPredictionsReport:
+    """The predictions for the samples of a job's fold, packed: `study.sweep.joined_folds.FoldPredictions`."""
+
+    predicted: str
+
+
+@dataclass(frozen=True)
+class DivergedReport:
+    """A job ends here, as its loss or metric is no number; says which."""
+
+    diverged: str
+
+
+@dataclass(frozen=True)
+class UntestedReport:
+    """A job ends here, as the trial's function yielded no metrics of the test split; says so."""
+
+    untested: str
+
+
+JobReport = StartReport | MetricsReport | FoldPredictionsReport | DivergedReport | UntestedReport
+"""What happens in a job."""
 
 ReportListener = Callable[[JobReport], None]
 
