@@ -121,11 +121,11 @@ class DriverJob:
         return cls(*about, metadata.get("kind", SEARCH_DRIVER))
 
 
-def _milliseconds_to_seconds(told: Any) -> float | None:
+def _milliseconds_to_seconds(milliseconds: Any) -> float | None:
     """Convert milliseconds since the epoch to seconds; None where nothing is given."""
-    if not told:
+    if not milliseconds:
         return None
-    seconds = float(told) / 1000
+    seconds = float(milliseconds) / 1000
     if not math.isfinite(seconds) or not 0 <= seconds <= MAX_TIMESTAMP_S:
         raise ValueError
     return seconds

@@ -122,7 +122,7 @@ class FetchOptions:
     change_file: Callable[[Path], None] | None = None
 
 
-def download_study(read: RemoteFileReader, manifest: ShareManifest, folder: Path, wish: FetchOptions) -> list[str]:
+def download_study(read: RemoteFileReader, manifest: ShareManifest, folder: Path, options: FetchOptions) -> list[str]:
     """Download what is new into a folder; return the names of the files that came.
 
     The ledger comes first: where it is refused, nothing else comes. Each file is whole and as the cluster announced, or
@@ -138,14 +138,14 @@ def download_study(read: RemoteFileReader, manifest: ShareManifest, folder: Path
             raise UserError(f"{folder.name}: has no {needed} on the cluster, in {manifest.folder}")
     folder.mkdir(parents=True, exist_ok=True)
     came = list[str]()
-    if _download_ledger(read, manifest, folder / LEDGER_FILE_NAME, wish.keeps_own_events):
+    if _download_ledger(read, manifest, folder / LEDGER_FILE_NAME, options.keeps_own_events):
         came.append(LEDGER_FILE_NAME)
-    if _download_file(read, manifest, folder, STUDY_FILE_NAME, wish.change_file):
+    if _download_file(read, manifest, folder, STUDY_FILE_NAME, options.change_file):
         came.append(STUDY_FILE_NAME)
     for name in sorted({*manifest.files} - {STUDY_FILE_NAME, LEDGER_FILE_NAME}):
-        if wish.is_wanted(name) and _download_file(read, manifest, folder, name):
+        if options.is_wanted(name) and _download_file(read, manifest, folder, name):
             came.append(name)
-    for part in (part for part in FOLDERS_READ_BY_DEFAULT if wish.is_wanted(f"{part}/")):
+    for part in (part for part in FOLDERS_READ_BY_DEFAULT if options.is_wanted(f"{part}/")):
         for path in (folder / part).glob("[!.]*"):
             if f"{part}/{path.name}" not in manifest.files:
                 path.unlink(missing_ok=True)
@@ -186,31 +186,31 @@ def _download_ledger(read: RemoteFileReader, manifest: ShareManifest, path: Path
         RemoteFileChangedError, LedgerMismatchError: see `download_study`.
     """
     size, digest = manifest.files[LEDGER_FILE_NAME]
-    here = _whole_lines(path.read_bytes()) if path.exists() else b""
-    new = _download_new_lines(read, here, size + MAX_LEDGER_GROWTH_BYTES) if here else None
+    local = _whole_lines(path.read_bytes()) if path.exists() else b""
+    new = _download_new_lines(read, local, size + MAX_LEDGER_GROWTH_BYTES) if local else None
     if new is None:
-        there = _whole_lines(b"".join(read(LEDGER_FILE_NAME, -1, size + MAX_LEDGER_GROWTH_BYTES)))
-        if not there.startswith(here):
-            if own and here.startswith(there):
+        remote = _whole_lines(b"".join(read(LEDGER_FILE_NAME, -1, size + MAX_LEDGER_GROWTH_BYTES)))
+        if not remote.startswith(local):
+            if own and local.startswith(remote):
                 return False
             if own:
-                is_other = here.partition(b"\n")[0] != there.partition(b"\n")[0]
+                is_other = local.partition(b"\n")[0] != remote.partition(b"\n")[0]
                 raise LedgerMismatchError("is another study" if is_other else "has events of its own")
-            here = b""
-        new = there[len(here) :]
-    data = here + new
+            local = b""
+        new = remote[len(local) :]
+    data = local + new
     if len(data) < size or hashlib.sha256(data[:size]).hexdigest() != digest:
         raise RemoteFileChangedError(LEDGER_FILE_NAME, f"{len(data)} bytes, {size} or more")
-    _check_ledger_lines_follow(new, here)
+    _check_ledger_lines_follow(new, local)
     if new:
         with replace_atomically(path) as part:
             part.write_bytes(data)
     return bool(new)
 
 
-def _download_new_lines(read: RemoteFileReader, here: bytes, most: int) -> bytes | None:
+def _download_new_lines(read: RemoteFileReader, local: bytes, most: int) -> bytes | None:
     """Return the lines after those that are here; None: they do not follow, or too many are new to ask for a part."""
-    last, asked = last_line(here), RECENT_LEDGER_LINES
+    last, asked = last_line(local), RECENT_LEDGER_LINES
     for _ in range(2):
         lines = _whole_lines(b"".join(read(LEDGER_FILE_NAME, asked, most))).splitlines(keepends=True)
         if last in lines:
@@ -221,15 +221,15 @@ def _download_new_lines(read: RemoteFileReader, here: bytes, most: int) -> bytes
     return None
 
 
-def _check_ledger_lines_follow(new: bytes, here: bytes) -> None:
+def _check_ledger_lines_follow(new: bytes, local: bytes) -> None:
     """Check that lines follow one another, and those that are here.
 
     Raises:
         RemoteFileChangedError: they do not.
     """
     chain = LineChainState()
-    if here:
-        last = last_line(here)
+    if local:
+        last = last_line(local)
         chain = LineChainState.after_line(last)
         chain.advance_if_next(last)
     for line in new.splitlines(keepends=True):
@@ -269,7 +269,7 @@ class RemoteStudy:
         self._nodes = list(dict.fromkeys(node for node in nodes if node))
         self._node = ""
 
-    def download_study_files(self, folder: Path, wish: FetchOptions) -> tuple[FetchOrigin, list[str]]:
+    def download_study_files(self, folder: Path, options: FetchOptions) -> tuple[FetchOrigin, list[str]]:
         """Download what is new into a folder, and note there where it came from; return the note and the names.
 
         Raises:
@@ -279,7 +279,7 @@ class RemoteStudy:
         manifest = self._find_or_make_manifest()
         for left in reversed(range(MAX_DOWNLOAD_ATTEMPTS)):
             try:
-                came = download_study(self._read_shared_file, manifest, folder, wish)
+                came = download_study(self._read_shared_file, manifest, folder, options)
                 break
             except RemoteFileChangedError:
                 if not left:

@@ -43,14 +43,14 @@ def placement_on_resume(folder: StudyFolder, record: StudyRecord, assignments: I
     for key, value, place in [*last, *changed]:
         document.override_key(key, value, place)
     apply_profile(document, None)
-    told = check_and_complete_document(document, has_begun=True)
-    if (told.resources.gpu > 0) is not (spec.resources.gpu > 0):
+    changed_spec = check_and_complete_document(document, has_begun=True)
+    if (changed_spec.resources.gpu > 0) is not (spec.resources.gpu > 0):
         one, other = ("a GPU", "the CPU") if spec.resources.gpu else ("the CPU", "a GPU")
         raise UserError(
-            f"--set resources.gpu={told.resources.gpu:g}: the trials of {folder.name} run on {one}; on {other} the "
+            f"--set resources.gpu={changed_spec.resources.gpu:g}: the trials of {folder.name} run on {one}; on {other} the "
             "same trial has other numbers, and they would not compare. Run it anew: study run FILE --name OTHER"
         )
-    return spec.replace_placement(told.placement_values).placement_overrides
+    return spec.replace_placement(changed_spec.placement_values).placement_overrides
 
 
 @dataclass(frozen=True)
@@ -70,9 +70,9 @@ def placement_changes(results: Results) -> dict[str, PlacementChange]:
     }
 
 
-def placement_change_lines(told: Mapping[str, PlacementChange]) -> list[str]:
+def placement_change_lines(changes: Mapping[str, PlacementChange]) -> list[str]:
     """Return the line that tells a user of changed keys; empty where none was changed."""
-    words = [f"{key} {_value_text(value.now)} (in its file {_value_text(value.file)})" for key, value in told.items()]
+    words = [f"{key} {_value_text(one.now)} (in its file {_value_text(one.file)})" for key, one in changes.items()]
     return [f"placement {', '.join(words)}"] if words else []
 
 
@@ -84,9 +84,9 @@ def study_file_changes_text(folder: StudyFolder, spec: StudySpec) -> str:
     """Return what differs in a study file from what its study began with: `train.epochs 200 -> 7`; empty: nothing."""
     began, now = (flatten_mapping(each.to_document()) for each in (folder.load_spec(), spec))
     keys = [key for key in dict.fromkeys([*began, *now]) if began.get(key) != now.get(key)]
-    told = [f"{key} {_shown(began, key)} -> {_shown(now, key)}" for key in keys]
-    more = f" and {len(told) - MAX_NAMED_CHANGES} more" if len(told) > MAX_NAMED_CHANGES else ""
-    return f"{', '.join(told[:MAX_NAMED_CHANGES])}{more}"
+    changes = [f"{key} {_shown(began, key)} -> {_shown(now, key)}" for key in keys]
+    more = f" and {len(changes) - MAX_NAMED_CHANGES} more" if len(changes) > MAX_NAMED_CHANGES else ""
+    return f"{', '.join(changes[:MAX_NAMED_CHANGES])}{more}"
 
 
 def check_study_is_new(home: Home, spec: StudySpec) -> None:

@@ -65,7 +65,7 @@ def fetch_study(home: Home, name: str, address: str, models: bool = False, renam
         return _outcome_if_name_is_taken(home, folder, RemoteStudy(head, name, drivers), name, address)
     place = folder.path if known else home.path / f".{local}.fetch"
     reading = RemoteStudy(head, name, drivers, known or read_fetch_origin(StudyFolder(place)))
-    wish = FetchOptions(
+    options = FetchOptions(
         lambda file: is_read_by_default(file) or not file.startswith("models/") or models,
         keeps_own_events=known is not None,
         change_file=None if local == name else _study_file_renamer(local),
@@ -73,7 +73,7 @@ def fetch_study(home: Home, name: str, address: str, models: bool = False, renam
     try:
         home.path.mkdir(parents=True, exist_ok=True)
         write_home_format(home.path)
-        source, files = reading.download_study_files(place, wish)
+        source, files = reading.download_study_files(place, options)
         StudyRecord.load(place / folder.ledger_file.name)  # raises where this version cannot read it
         if not known:
             home.check_name_is_free(local)

@@ -72,19 +72,19 @@ def remote_study_status(
     lost = [node for node in cluster["lost"] if node["ended"] >= began]
     job = drivers[-1]
     about = job.id, job.study, job.spec, job.state, job.message, job.study_owner
-    told = DriverJobSummary(*about, job.began, job.ended)
-    return RemoteStudyStatus(name, told, study, reason, {**cluster, "lost": lost})
+    job_summary = DriverJobSummary(*about, job.began, job.ended)
+    return RemoteStudyStatus(name, job_summary, study, reason, {**cluster, "lost": lost})
 
 
-def remote_status_text(told: RemoteStudyStatus) -> str:
+def remote_status_text(remote: RemoteStudyStatus) -> str:
     """Return the lines that tell a user the status of a study on a cluster."""
-    job = told.job
+    job = remote.job
     reason = f": {_failure_reason(job.message)}" if job.state in ("pending", "failed") and job.message.strip() else ""
     lines = [f"job       {job.id}: {job.state}{reason}"]
-    lines += status.study_status_lines(told.study) if told.study else [f"study     {told.reason}"]
-    if told.study and told.reason:
-        lines.append(f"warning   {told.reason}")
-    return "\n".join([*lines, *_cluster_lines(told.cluster)])
+    lines += status.study_status_lines(remote.study) if remote.study else [f"study     {remote.reason}"]
+    if remote.study and remote.reason:
+        lines.append(f"warning   {remote.reason}")
+    return "\n".join([*lines, *_cluster_lines(remote.cluster)])
 
 
 def _cluster_lines(cluster: ClusterNodes) -> list[str]:
@@ -276,16 +276,16 @@ class RemoteStudies:
         lines = [status.studies_table(self._mirror.home, rows)]
         if forgotten := [row["name"] for row in rows if row["job"] is None]:
             lines.append(f"not among the head's jobs, as they were last read: {', '.join(forgotten)}")
-        told = [row for row in rows if row["reason"]]
-        lines += [f"{'not up to date: ' if row['began'] else ''}{row['reason']}" for row in told]
+        outdated = [row for row in rows if row["reason"]]
+        lines += [f"{'not up to date: ' if row['began'] else ''}{row['reason']}" for row in outdated]
         return "\n".join(lines)
 
     def _driver_jobs(self, *names: str) -> list[DriverJob]:
         try:
             return self._head.driver_jobs()
         except DashboardUnreachableError as error:
-            told = [words for name in names if (words := self._unreachable_ledger_note(name))]
-            raise DashboardUnreachableError(". ".join([str(error), *told])) from None
+            notes = [words for name in names if (words := self._unreachable_ledger_note(name))]
+            raise DashboardUnreachableError(". ".join([str(error), *notes])) from None
 
     def _unreachable_ledger_note(self, name: str) -> str:
         """Return what is known of a study since it was last read, where its ledger lies, and what to do."""

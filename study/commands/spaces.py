@@ -51,8 +51,8 @@ def list_spaces() -> AvailableNames:
     return AvailableNames(_shipped_files(shipped_study_files()), _shipped_files(shipped_suites()), *names)
 
 
-def _shipped_files(there: Mapping[str, Path]) -> list[ShippedFile]:
-    return [ShippedFile(name, _first_comment_sentence(path), str(path)) for name, path in there.items()]
+def _shipped_files(files: Mapping[str, Path]) -> list[ShippedFile]:
+    return [ShippedFile(name, _first_comment_sentence(path), str(path)) for name, path in files.items()]
 
 
 def spaces_text(spaces: AvailableNames) -> str:

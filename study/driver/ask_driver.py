@@ -150,10 +150,10 @@ def _send_and_wait(folder: StudyFolder, request: DriverRequest) -> RequestAnswer
     if why := record.request_refusals.get(request.id):
         raise UserError(f"{folder.name}: {why}")
     done = request.id in record.request_refusals
-    return RequestAnswer(folder.name, request, done, _request_met_text(folder, request, done))
+    return RequestAnswer(folder.name, request, done, _answer_message(folder, request, done))
 
 
-def _request_met_text(folder: StudyFolder, request: DriverRequest, done: bool) -> str:
+def _answer_message(folder: StudyFolder, request: DriverRequest, done: bool) -> str:
     what = {
         "enqueue": "the search tries this configuration next",
         "stop": f"trial {request.trial} ends at its next report",

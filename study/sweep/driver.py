@@ -55,17 +55,17 @@ def check_data_unchanged(spec: StudySpec, datasets: Mapping[str, Dataset], recor
     last = record.sessions[-1] if record.sessions else None
     if last is None or data.is_data_unchanged(last.data, last.data_fingerprints, datasets):
         return
-    told = " ".join(_data_differences(spec, datasets, last))
+    found = " ".join(_data_differences(spec, datasets, last))
     raise UserError(
-        f"{spec.name}: its data have changed since it began; trials on other data do not compare. {told}".rstrip()
+        f"{spec.name}: its data have changed since it began; trials on other data do not compare. {found}".rstrip()
         + " Put the earlier files back, or begin a study of another name"
     )
 
 
 def _data_differences(spec: StudySpec, datasets: Mapping[str, Dataset], last: SessionOpened) -> Iterator[str]:
     """Yield a sentence on each data set that differs from those of the last session, and one on its files."""
-    told = list((last.datasets or {}).values())
-    known: Sequence[DatasetSummary | None] = told if len(told) == len(datasets) else [None] * len(datasets)
+    summaries = list((last.datasets or {}).values())
+    known: Sequence[DatasetSummary | None] = summaries if len(summaries) == len(datasets) else [None] * len(datasets)
     for section, dataset, before in zip(spec.trial_data_sections, datasets.values(), known, strict=True):
         if before and before["digest"] != dataset.fingerprint:
             places = [place for place in before["sources"] if place != before["title"]]
@@ -97,12 +97,13 @@ def hide_ray_destructor_errors() -> None:
     """Hide the errors of Ray's destructors that fail because Ray has ended: what they would free is gone."""
     before = sys.unraisablehook
 
-    def show(told: "sys.UnraisableHookArgs") -> None:
-        ran = told.exc_traceback.tb_frame.f_globals if told.exc_traceback else {}  # Python 3.14 names no object
+    def show(unraisable: "sys.UnraisableHookArgs") -> None:
+        trace = unraisable.exc_traceback
+        ran = trace.tb_frame.f_globals if trace else {}  # Python 3.14 names no object
         if not any(
-            str(name).startswith("ray.") for name in (getattr(told.object, "__module__", ""), ran.get("__name__"))
+            str(name).startswith("ray.") for name in (getattr(unraisable.object, "__module__", ""), ran.get("__name__"))
         ):
-            before(told)
+            before(unraisable)
 
     sys.unraisablehook = show
 

@@ -73,10 +73,10 @@ class StudyPeer:
         """Number of trials that it would have under way."""
         return max(self.most, self.under_way) if self.hungry else self.under_way
 
-    def cluster_part_of_one_trial(self, there: Mapping[str, float]) -> float:
+    def cluster_part_of_one_trial(self, capacity: Mapping[str, float]) -> float:
         """Return the part of the cluster that one trial takes, of the resource of which it takes the largest part."""
         amounts = (("CPU", self.cpu), ("GPU", self.gpu))
-        return max([amount / there[name] for name, amount in amounts if there.get(name)] or [0.0])
+        return max([amount / capacity[name] for name, amount in amounts if capacity.get(name)] or [0.0])
 
 
 def relative_shares(peers: Sequence[StudyPeer]) -> dict[str, float]:
@@ -85,17 +85,17 @@ def relative_shares(peers: Sequence[StudyPeer]) -> dict[str, float]:
     return {peer.id: 1 / (hungry[peer.owner] + (not peer.hungry)) for peer in peers}
 
 
-def allot_slots(peers: Sequence[StudyPeer], there: Mapping[str, float]) -> dict[str, int]:
+def allot_slots(peers: Sequence[StudyPeer], capacity: Mapping[str, float]) -> dict[str, int]:
     """Return how many trials each study is to have under way.
 
     Args:
-        there: amount of each resource, on the nodes that count.
+        capacity: amount of each resource, on the nodes that count.
     """
-    share, size = relative_shares(peers), {peer.id: peer.cluster_part_of_one_trial(there) for peer in peers}
+    share, size = relative_shares(peers), {peer.id: peer.cluster_part_of_one_trial(capacity) for peer in peers}
     per_share = {one: share[one] / size[one] if size[one] else UNBOUNDED_SLOTS for one in size}
-    level = _divide_slots_fractionally(peers, there, per_share)
+    level = _divide_slots_fractionally(peers, capacity, per_share)
     given = {one: math.floor(amount + 1e-6) for one, amount in level.items()}
-    left = _remaining_resources(peers, there, given)
+    left = _remaining_resources(peers, capacity, given)
     quantum = FAIRNESS_QUANTUM_S * min([of for of in size.values() if of] or [1.0])
     by_id, before = {peer.id: peer for peer in peers}, dict(given)
 
@@ -138,7 +138,7 @@ def allot_slots(peers: Sequence[StudyPeer], there: Mapping[str, float]) -> dict[
 
 
 def _divide_slots_fractionally(
-    peers: Sequence[StudyPeer], there: Mapping[str, float], per_share: Mapping[str, float]
+    peers: Sequence[StudyPeer], capacity: Mapping[str, float], per_share: Mapping[str, float]
 ) -> dict[str, float]:
     """Return fractional slots: each study gets its share of the highest level that fits, and no more than it wants.
 
@@ -147,30 +147,30 @@ def _divide_slots_fractionally(
     """
 
     def amounts(level: float) -> dict[str, float]:
-        wanted = {peer.id: peer.wanted_slots if _fits_cluster(peer, there) else 0.0 for peer in peers}
+        wanted = {peer.id: peer.wanted_slots if _fits_cluster(peer, capacity) else 0.0 for peer in peers}
         return {one: min(most, level * per_share[one]) for one, most in wanted.items()}
 
     low, high = 0.0, 1.0
-    while min(_remaining_resources(peers, there, amounts(high)).values()) >= 0 and high < UNBOUNDED_SLOTS:
+    while min(_remaining_resources(peers, capacity, amounts(high)).values()) >= 0 and high < UNBOUNDED_SLOTS:
         low, high = high, 2 * high
     for _ in range(50):
         level = (low + high) / 2
-        fits = min(_remaining_resources(peers, there, amounts(level)).values()) >= -1e-9
+        fits = min(_remaining_resources(peers, capacity, amounts(level)).values()) >= -1e-9
         low, high = (level, high) if fits else (low, level)
     return amounts(low)
 
 
-def _fits_cluster(peer: StudyPeer, there: Mapping[str, float]) -> bool:
-    return peer.cpu <= there.get("CPU", 0.0) and peer.gpu <= there.get("GPU", 0.0)
+def _fits_cluster(peer: StudyPeer, capacity: Mapping[str, float]) -> bool:
+    return peer.cpu <= capacity.get("CPU", 0.0) and peer.gpu <= capacity.get("GPU", 0.0)
 
 
 def _remaining_resources(
-    peers: Sequence[StudyPeer], there: Mapping[str, float], given: Mapping[str, float]
+    peers: Sequence[StudyPeer], capacity: Mapping[str, float], given: Mapping[str, float]
 ) -> dict[str, float]:
     """Return what is left of each resource."""
     cpu = sum(peer.cpu * given[peer.id] for peer in peers)
     gpu = sum(peer.gpu * given[peer.id] for peer in peers)
-    return {"CPU": there.get("CPU", 0.0) - cpu, "GPU": there.get("GPU", 0.0) - gpu}
+    return {"CPU": capacity.get("CPU", 0.0) - cpu, "GPU": capacity.get("GPU", 0.0) - gpu}
 
 
 PEERS_FOLDER = ".sharing"
@@ -195,7 +195,7 @@ class ClusterShare:
         home: where the drivers that share the cluster have their files.
         mine: this study as it joins, alone; `most` and what changes are set later.
         slots: returns how many trials it would run at once if it were alone.
-        there: returns how much the nodes that it can use have of each resource.
+        capacity: returns how much the nodes that it can use have of each resource.
         idle: returns how much of each resource nobody uses.
         grows: whether it asks for more than there is, so that a cluster grows.
     """
@@ -205,11 +205,11 @@ class ClusterShare:
         home: Path,
         mine: StudyPeer,
         slots: Callable[[], int],
-        there: Callable[[], Mapping[str, float]],
+        capacity: Callable[[], Mapping[str, float]],
         idle: Callable[[], Mapping[str, float]],
         grows: bool = False,
     ) -> None:
-        self._slots, self._there, self._idle, self._grows = slots, there, idle, grows
+        self._slots, self._capacity, self._idle, self._grows = slots, capacity, idle, grows
         self._folder = home / PEERS_FOLDER
         self._folder.mkdir(parents=True, exist_ok=True)
         self._mine = replace(mine, id=secrets.token_hex(4))
@@ -268,36 +268,36 @@ class ClusterShare:
         if {(peer.id, peer.hungry) for peer in others} != {(peer.id, peer.hungry) for peer in self._others}:
             self._extra = 0
         self._others = others
-        there = self._there()
+        capacity = self._capacity()
         self._mine = replace(self._mine, most=self._slots())
         everybody = [self._mine, *self._others]
-        self._count_service(passed, relative_shares(everybody)[self._mine.id], there)
+        self._count_service(passed, relative_shares(everybody)[self._mine.id], capacity)
         everybody[0] = self._mine
-        self._limit = self._allotted_slots(everybody, there)
+        self._limit = self._allotted_slots(everybody, capacity)
         if self._mine != self._told:
             self._write_peer_file()
             self._told = self._mine
 
-    def _count_service(self, seconds: float, share: float, there: Mapping[str, float]) -> None:
+    def _count_service(self, seconds: float, share: float, capacity: Mapping[str, float]) -> None:
         """Count what this study has had.
 
         One that joins, or did not want any, is set to the least that any study has had.
         """
         hungry = [other.served for other in self._others if other.hungry or self._told is None]
-        served = self._mine.served + seconds * self._running * self._mine.cluster_part_of_one_trial(there) / share
+        served = self._mine.served + seconds * self._running * self._mine.cluster_part_of_one_trial(capacity) / share
         if hungry and (self._told is None or (not self._mine.hungry and not self._running)):
             served = max(served, min(hungry))
         self._mine = replace(self._mine, served=served)
 
-    def _allotted_slots(self, everybody: list[StudyPeer], there: Mapping[str, float]) -> int:
+    def _allotted_slots(self, everybody: list[StudyPeer], capacity: Mapping[str, float]) -> int:
         mine = self._mine
         if not self._others:
             return mine.most
         everybody[0] = replace(mine, hungry=True)  # what it would have if it wanted more: it may ask for so many
-        given = allot_slots(everybody, there)
+        given = allot_slots(everybody, capacity)
         limit = given[mine.id]
         owed = any(other.hungry and other.under_way < given[other.id] for other in self._others)
-        if not _fits_cluster(mine, there):
+        if not _fits_cluster(mine, capacity):
             return 1  # waits for a node
         if self._grows and not owed:
             return min(mine.most, limit + 1)  # waits for room: a cluster that grows by itself hears of it

@@ -56,11 +56,11 @@ class TrialNodes:
 
     Args:
         resources: of one trial.
-        there: returns all nodes at this moment, as `ray.nodes` does.
+        list_nodes: returns all nodes at this moment, as `ray.nodes` does.
     """
 
-    def __init__(self, resources: TrialResources, there: Callable[[], Iterable[RayNode]]) -> None:
-        self._resources, self._there = resources, there
+    def __init__(self, resources: TrialResources, list_nodes: Callable[[], Iterable[RayNode]]) -> None:
+        self._resources, self._list_nodes = resources, list_nodes
         self._left_out: dict[str, str] = {}
 
     def fitting_nodes(self) -> list[RayNode]:
@@ -145,7 +145,7 @@ class TrialNodes:
             time.sleep(0.2)
 
     def _living_nodes(self) -> list[RayNode]:
-        return [node for node in self._there() if node["Alive"]]
+        return [node for node in self._list_nodes() if node["Alive"]]
 
     def _fits_node(self, node: RayNode) -> bool:
         resources, has = self._resources, node["Resources"]

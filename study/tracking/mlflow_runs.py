@@ -91,23 +91,23 @@ MAX_DATASET_NAME_CHARACTERS, MAX_DATASET_DIGEST_CHARACTERS = 500, 36
 """Most characters of a data set's name and digest that MLflow takes."""
 
 
-def to_dataset_input(section: Section, told: DatasetSummary) -> DatasetInput:
+def to_dataset_input(section: Section, summary: DatasetSummary) -> DatasetInput:
     """Return a data set for MLflow's column of them.
 
     Args:
         section: the `data` section of a study or trial.
-        told: what the ledger says of it, see `study.data.summarise_datasets`.
+        summary: what the ledger says of it, see `study.data.summarise_datasets`.
     """
-    kind, source = _dataset_source(str(section["name"]), told["sources"])
-    rows, is_folded = told["rows"], fingerprint_without_fold(told["digest"]) != told["digest"]
+    kind, source = _dataset_source(str(section["name"]), summary["sources"])
+    rows, is_folded = summary["rows"], fingerprint_without_fold(summary["digest"]) != summary["digest"]
     if is_folded:  # MLflow keeps what the first run says for all that name the same data, of any fold
         in_test = {name: count for name, count in rows.items() if name not in ("train", "val")}
         rows = {"folds": sum(rows.values()) - sum(in_test.values()), **in_test}
-    profile = json.dumps({"rows": rows, "shape": told.get("shape")})
-    title = told["title"][:MAX_DATASET_NAME_CHARACTERS]
-    digest = original_fingerprint(told["digest"])[:MAX_DATASET_DIGEST_CHARACTERS]
+    profile = json.dumps({"rows": rows, "shape": summary.get("shape")})
+    title = summary["title"][:MAX_DATASET_NAME_CHARACTERS]
+    digest = original_fingerprint(summary["digest"])[:MAX_DATASET_DIGEST_CHARACTERS]
     found = Dataset(title, digest, kind, source, profile=profile)
-    return DatasetInput(found, [InputTag("mlflow.data.context", ", ".join(told["rows"]))])
+    return DatasetInput(found, [InputTag("mlflow.data.context", ", ".join(summary["rows"]))])
 
 
 def _dataset_source(name: str, sources: list[str]) -> tuple[str, str]:

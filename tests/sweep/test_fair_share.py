@@ -172,7 +172,7 @@ def test_a_study_that_asks_for_more_than_there_is_still_asks(cluster: Cluster) -
 
 def test_where_no_node_is_there_each_waits_for_one(cluster: Cluster) -> None:
     for driver in (cluster.join(100), cluster.join(100)):
-        driver.share._there = lambda: {}
+        driver.share._capacity = lambda: {}
     assert cluster.settle() == [1, 1]
 
 
@@ -180,7 +180,7 @@ def test_with_one_slot_for_two_studies_they_take_turns(cluster: Cluster, monkeyp
     """Who had no trial yet is next, then who has had less: what each has had is told in the home."""
     first, second = cluster.join(100, most=1), cluster.join(100, most=1)
     for driver in (first, second):
-        driver.share._there = lambda: {"CPU": 1.0}
+        driver.share._capacity = lambda: {"CPU": 1.0}
     first.turn()
     second.turn()
     assert (first.under_way, second.under_way) == (1, 0)
@@ -200,12 +200,12 @@ def test_a_free_process_is_given_back_where_another_study_waits(cluster: Cluster
     course = Course(tmp_path / "ledger.jsonl", spec_of("search.sampler=random"))
     folder, mine = Home(tmp_path / "home").create_study(course.spec), cluster.join(100, most=2).share
     searcher = JobSearcher(course.agenda, folder, TrialNodes(course.spec.resources, list), lambda: 2, mine)
-    mine._there = lambda: {"CPU": 2.0}
+    mine._capacity = lambda: {"CPU": 2.0}
     first, second = searcher.suggest("first"), searcher.suggest("second")
     mine.note_running_trials(2)
     assert searcher.suggest("none") is None
     other = cluster.join(100, most=1).share
-    other._there = lambda: {"CPU": 2.0}
+    other._capacity = lambda: {"CPU": 2.0}
     other.trial_limit(0)
     other.note_wants_more(True)
     other.trial_limit(0)
@@ -230,7 +230,7 @@ def test_a_study_whose_turn_it_is_not_leaves_tunes_loop(cluster: Cluster, tmp_pa
     searcher = JobSearcher(course.agenda, folder, TrialNodes(course.spec.resources, list), lambda: 1, mine.share)
     cluster.join(100)
     for driver in cluster.drivers:
-        driver.share._there = lambda: {"CPU": 1.0}
+        driver.share._capacity = lambda: {"CPU": 1.0}
     cluster.drivers[1].share.trial_limit(0)
     mine.share.note_running_trials(1)  # it has had a trial, which is over
     mine.share.note_running_trials(0)
