@@ -47,8 +47,8 @@ def placement_on_resume(folder: StudyFolder, record: StudyRecord, assignments: I
     if (changed_spec.resources.gpu > 0) is not (spec.resources.gpu > 0):
         one, other = ("a GPU", "the CPU") if spec.resources.gpu else ("the CPU", "a GPU")
         raise UserError(
-            f"--set resources.gpu={changed_spec.resources.gpu:g}: the trials of {folder.name} run on {one}; on {other} the "
-            "same trial has other numbers, and they would not compare. Run it anew: study run FILE --name OTHER"
+            f"--set resources.gpu={changed_spec.resources.gpu:g}: the trials of {folder.name} run on {one}; on {other} "
+            "the same trial has other numbers, and they would not compare. Run it anew: study run FILE --name OTHER"
         )
     return spec.replace_placement(changed_spec.placement_values).placement_overrides
 

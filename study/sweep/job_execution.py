@@ -13,15 +13,7 @@ import torch
 from study.errors import find_disk_error
 from study.sweep.failures import JobError, TrialFailedError
 from study.sweep.host_memory import MemoryLimit
-from study.sweep.job_payload import (
-    DivergedReport,
-    FoldPredictionsReport,
-    JobPayload,
-    MetricsReport,
-    ReportListener,
-    StartReport,
-    UntestedReport,
-)
+from study.sweep.job_payload import JobPayload, MetricsReport, ReportListener, StartReport, TextReport
 from study.training.checkpoint import MIN_PAUSE_PER_WRITE_TIME, UnusableCheckpointError
 from study.training.config import TrialConfig
 from study.training.device import (
@@ -110,7 +102,7 @@ def run_trial_job(make: Callable[[], Trial | FunctionTrial], job: JobPayload, li
             try:
                 metrics = trial.evaluate("test", final=True)
             except FunctionTrialError as why:  # not raised: Tune would end this process, and a new one takes seconds
-                listener(UntestedReport(str(why)))
+                listener(TextReport("untested", str(why)))
             else:
                 _keep_log_probabilities(trial, job, "test")
                 listener(MetricsReport(metrics))
@@ -121,7 +113,7 @@ def run_trial_job(make: Callable[[], Trial | FunctionTrial], job: JobPayload, li
             job.checkpoint_file.unlink(missing_ok=True)
             _train_trial(make(), job, listener, str(unusable))
     except DivergedError as diverged:
-        listener(DivergedReport(str(diverged)))
+        listener(TextReport("diverged", str(diverged)))
 
 
 def error_for_driver(error: BaseException, device: str, memory: MemoryLimit) -> JobError:
@@ -177,7 +169,7 @@ def _train_trial(
 
                 classes, losses = trial.evaluate.predictions_and_losses("val")
                 predicted = FoldPredictions(classes.cpu().numpy(), losses.float().cpu().numpy())
-                listener(FoldPredictionsReport(predicted.to_text()))
+                listener(TextReport("predicted", predicted.to_text()))
             listener(MetricsReport(metrics, epoch))
 
 

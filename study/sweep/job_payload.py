@@ -71,7 +71,11 @@ class JobPayload:
 
 @dataclass(frozen=True)
 class StartReport:
-    """A job goes on after an epoch, `behind`, on a device; `note`: why a state that was kept is of no use."""
+    """A trial goes on after the epoch `behind`, on a device.
+
+    Attributes:
+        note: why a state that was kept is of no use; None: it is of use, or there is none.
+    """
 
     behind: int
     note: str | None
@@ -80,34 +84,27 @@ class StartReport:
 
 @dataclass(frozen=True)
 class MetricsReport:
-    """The metrics of an epoch; of the test split where `epoch` is None."""
+    """Metrics of an epoch; with None for the epoch, of the test split."""
 
     metrics: Mapping[str, float]
     epoch: int | None = None
 
 
 @dataclass(frozen=True)
-class FoldPredictionsReport:
-    """The predictions for the samples of a job's fold, packed: `study.sweep.joined_folds.FoldPredictions`."""
+class TextReport:
+    """A text that a trial sends besides metrics.
 
-    predicted: str
+    Attributes:
+        kind: `predicted`: the predictions for the samples of its fold, packed, see
+            `study.sweep.joined_folds.FoldPredictions`; `diverged`: it ends here, as its loss or metric is no number;
+            `untested`: it ends here, as its function yielded no metrics of the test split.
+    """
 
-
-@dataclass(frozen=True)
-class DivergedReport:
-    """A job ends here, as its loss or metric is no number; says which."""
-
-    diverged: str
-
-
-@dataclass(frozen=True)
-class UntestedReport:
-    """A job ends here, as the trial's function yielded no metrics of the test split; says so."""
-
-    untested: str
+    kind: Literal["predicted", "diverged", "untested"]
+    text: str
 
 
-JobReport = StartReport | MetricsReport | FoldPredictionsReport | DivergedReport | UntestedReport
+JobReport = StartReport | MetricsReport | TextReport
 """What happens in a job."""
 
 ReportListener = Callable[[JobReport], None]

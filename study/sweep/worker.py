@@ -65,7 +65,8 @@ def run_job(config: TuneConfig, *, datasets: Mapping[str, ObjectRef], weights: M
         if not job.in_fresh_process:  # the process stays for other trials
             from study.training.device import free_gpu_memory
 
-            with suppress(RuntimeError):  # of a GPU that has failed: it must not hide the error that ended the trial
+            # a GPU that has failed raises again, which must not hide the error that ended the trial
+            with suppress(RuntimeError):
                 free_gpu_memory()
         listener.is_over.set()
 
@@ -145,7 +146,7 @@ class TuneListener:
             elif isinstance(report, MetricsReport):
                 report_metrics(report)
             else:
-                tune.report(asdict(report))
+                tune.report({report.kind: report.text})
         except SystemExit:
             threading.Thread(target=lambda: self.is_over.wait(CLEAN_UP_TIMEOUT_S) or os._exit(1), daemon=True).start()
             raise

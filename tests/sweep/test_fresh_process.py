@@ -22,14 +22,7 @@ from study.sweep import fresh_process
 from study.sweep.failures import TrialFailedError
 from study.sweep.fresh_process import run_job_in_fresh_process
 from study.sweep.host_memory import MemoryLimit
-from study.sweep.job_payload import (
-    DivergedReport,
-    JobPayload,
-    JobReport,
-    MetricsReport,
-    StartReport,
-    UntestedReport,
-)
+from study.sweep.job_payload import JobPayload, JobReport, MetricsReport, StartReport
 from study.training.config import TrainOptions, TrialConfig
 from study.upstream.scratch import TRIAL_FOLDER_PREFIX
 
@@ -46,15 +39,14 @@ class Heard:
         self._stop = stop
 
     def __call__(self, report: JobReport) -> None:
-        match report:
-            case StartReport():
-                self.started = report.behind, report.note
-            case MetricsReport():
-                self.epochs.append({name: value for name, value in report.metrics.items() if name[:4] == "val/"})
-                if report.epoch == self._stop:
-                    sys.exit(0)
-            case DivergedReport(why) | UntestedReport(why):
-                self.why = why
+        if isinstance(report, StartReport):
+            self.started = report.behind, report.note
+        elif isinstance(report, MetricsReport):
+            self.epochs.append({name: value for name, value in report.metrics.items() if name[:4] == "val/"})
+            if report.epoch == self._stop:
+                sys.exit(0)
+        elif report.kind != "predicted":
+            self.why = report.text
 
 
 @pytest.fixture(autouse=True, scope="module")
