@@ -24,7 +24,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from study.analysis.statistics import formatting
 from study.analysis.statistics.debiasing_metrics import find_no_better_than_chance
@@ -53,10 +53,6 @@ from study.spec.constraints import MetricConstraint
 from study.spec.sampler_capabilities import SAMPLER_CAPABILITIES
 from study.spec.search_checks import count_configurations
 from study.text import pluralise, sentence_case, shell_command
-
-if TYPE_CHECKING:
-    pass
-
 
 LATE_SHARE_OF_SEARCH = 0.25
 """Share of a search, at its end, in which a best trial is taken as a sign that more trials would find better ones."""
