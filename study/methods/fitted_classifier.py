@@ -13,8 +13,7 @@ from torch import Tensor, nn
 from study.catalogue import REFERENCE_METHOD
 from study.data.dataset import Facts
 from study.errors import UserError
-from study.methods.base_method import Method
-from study.methods.batch import Batch
+from study.methods.base_method import Batch, Method
 from study.models.encoder import Encoder, Network
 from study.models.frozen_networks import LayersOnFrozenNetwork
 from study.models.network_keys import HeadOptions

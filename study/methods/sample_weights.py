@@ -13,7 +13,7 @@ from study.methods.method_needs import UNKNOWN_LABEL
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from study.methods.batch import BatchLabels
+    from study.methods.base_method import BatchLabels
 
 WeightPower = Annotated[float, Range(low=0.0, high=1.0)]
 
