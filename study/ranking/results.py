@@ -36,8 +36,7 @@ from study.ranking.incumbents import (
 )
 from study.ranking.rule_picks import RulePick, fresh_seed_trials, is_rule_asked_for, pick_configurations
 from study.ranking.tied_metrics import TiedMetric, find_tied_metrics
-from study.ranking.trial_scores import is_score_better, mean_score
-from study.ranking.trial_statistics import seed_statistics, statistics_by_metric
+from study.ranking.trial_statistics import mean_score, seed_statistics, statistics_by_metric
 from study.spec import StudySpec, objective
 from study.spec.objective import TrialScore
 from study.spec.reference_models import REFERENCES
@@ -224,7 +223,7 @@ class Results:
         won, stays = self.best, self.reference_as_result
         score = won and (won.confirmed_score if self.is_confirmed else won.score)
         keeping = [(one, own) for one in self.references if (own := one.score) and not own.total_violation]
-        found = [one for one, own in keeping if score and is_score_better(own, score)]
+        found = [one for one, own in keeping if score and own.constrained_dominates(score)]
         return [*([stays] if stays else []), *(one for one in found if one != stays)]
 
     @property

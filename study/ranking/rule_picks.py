@@ -14,7 +14,7 @@ from study.home.record import StudyRecord, TrialRecord
 from study.metrics import metric_direction
 from study.metrics.selection_rules import SELECTION_RULES, RequiredLabels, SelectionRule
 from study.ranking.candidates import Candidate
-from study.ranking.trial_scores import mean_score
+from study.ranking.trial_statistics import mean_score
 from study.spec import StudySpec
 from study.spec.constraints import MetricConstraint
 from study.spec.objective import Objective, TrialScore

@@ -27,7 +27,7 @@ from study.ranking.study_summary import (
     summarise_study,
     summary_lines,
 )
-from study.ranking.trial_scores import constraints_broken_by_trial
+from study.ranking.trial_statistics import constraints_broken_by_trial
 from study.spec import StudySpec
 from study.spec.reference_models import REFERENCES
 from study.spec.yaml_document import mapping_or_empty

@@ -12,7 +12,6 @@ from study.ranking import FittedReference, Results
 from study.ranking.arms import Arm, arm_of_candidate
 from study.ranking.incumbents import CandidateLead
 from study.ranking.json_documents import Statement
-from study.ranking.trial_scores import is_score_better
 from study.spec import StudySpec
 from study.text import sentence_case
 
@@ -266,7 +265,7 @@ def reference_statements(results: Results) -> Iterator[Statement]:
 
 
 def _is_reference_better(one: FittedReference, other: FittedReference) -> bool:
-    return one.score is not None and other.score is not None and is_score_better(one.score, other.score)
+    return one.score is not None and other.score is not None and one.score.constrained_dominates(other.score)
 
 
 COMPARED_TEST_ACCURACIES = (
