@@ -61,9 +61,8 @@ class FittedClassifier(nn.Module):
 
     def forward(self, rows: Tensor) -> Tensor:
         """Return scores (B, classes), float64, for rows (B, F): the lowest for a class that training had none of."""
-        return torch.as_tensor(score_classes_by_sklearn(self._read_model(), rows.cpu().numpy(), self._classes)).to(
-            rows.device
-        )
+        scores = score_classes_by_sklearn(self._read_model(), rows.cpu().numpy(), self._classes)
+        return torch.as_tensor(scores).to(rows.device)
 
     def _read_model(self) -> Any:
         """Read the stored model.

@@ -46,12 +46,8 @@ def value_in_configuration(spec: StudySpec, params: Params, key: str) -> Scalar:
         found = spec.sections.section_with_names_alone(section, params).get(name)
         return found if isinstance(found, Scalar) else None
     own = str(spec.base[section].get("name"))  # that of an alternative too, perhaps of other values
-    return (
-        own
-        if spec.sections.section_with_names_alone(section, {key: own})
-        == spec.sections.section_with_names_alone(section, {})
-        else None
-    )
+    given, whole = (spec.sections.section_with_names_alone(section, params) for params in ({key: own}, {}))
+    return own if given == whole else None
 
 
 def differing_knobs(spec: StudySpec, start: Params, end: Params) -> list[str]:

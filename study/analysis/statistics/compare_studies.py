@@ -93,11 +93,9 @@ def _compared_arm(results: Results) -> Arm | None:
     if results.spec.final_seeds is not None or results.reference_as_result:
         return results.final_training_arm or results.baseline_and_result_arms[1]
     chosen = results.best
-    return (
-        replace(arm_of_candidate(results.spec, chosen), n_candidates=results.n_candidates_for(chosen) + 1)
-        if chosen
-        else None
-    )
+    if chosen is None:
+        return None
+    return replace(arm_of_candidate(results.spec, chosen), n_candidates=results.n_candidates_for(chosen) + 1)
 
 
 def _comparability_key(spec: StudySpec) -> list[object]:

@@ -85,11 +85,10 @@ def summary_table_metrics(results: Results) -> list[str]:
 
 
 def summary_table(results: Results) -> pd.DataFrame:
-    """Return the rows of `baseline_and_result_table` for `summary_table_metrics`, with the split's error where it is
-    known.
+    """Return `baseline_and_result_table` for `summary_table_metrics`, with the split's error where that is known.
 
-    It is how far the value of the best or the final training may be off because its split is a sample. A final training
-    also has the interval by both errors.
+    That is how far the value of the best or the final training may be off because its split is a sample. A final
+    training also has the interval by both errors.
     """
     by_name = _compared_arms_by_name(results)
     arm = by_name.get("best") or by_name.get("final") or by_name.get("baseline")
