@@ -49,7 +49,7 @@ ROW_CHARACTERS = 24
 
 @with_figure_style
 def plot_fresh_seed_values(results: Results) -> Figure | None:
-    """Draw the metric on every fresh seed, with mean and standard deviation, on both splits.
+    """Plot the metric on every fresh seed, with mean and standard deviation, on both splits.
 
     The best reference, which has no seeds, is drawn beside them, and among those of a final training its model, where
     that is the ensemble.
@@ -86,7 +86,7 @@ def plot_fresh_seed_values(results: Results) -> Figure | None:
 
 
 def _plot_ensembles(model: Arm, panels: Mapping[str, Axes]) -> Iterator[tuple[Axes, list[LabelledPoint]]]:
-    """Draw the model that an ensemble is; yield where it and its networks are, with the name to write beside it."""
+    """Plot the model that an ensemble is; yield where it and its networks are, with the label to write beside it."""
     for metric, axes in panels.items():
         if value := model.metric_statistics(metric):
             axes.scatter([value.mean], [0.0], marker="D", s=40, color=ORANGE, edgecolors="white", zorder=4)
@@ -121,7 +121,7 @@ def _plot_seed_row(axes: Axes, arm: Arm, name: str, height: int) -> None:
 
 @with_figure_style
 def plot_ablation(results: Results) -> Figure | None:
-    """Draw a bar per step of the ablation's path with its interval, on both splits.
+    """Plot a bar per step of the ablation's path with its interval, on both splits.
 
     None before a seed has run every configuration of the path.
     """
@@ -163,7 +163,7 @@ def _change_in_words(name: str, gain: AblationEffect) -> str:
 
 
 def _plot_ablation_bars(spec: StudySpec, axes: Axes, name: str, path: Sequence[AblationEffect]) -> None:
-    """Draw the bars of one metric: each begins where the one before it ended."""
+    """Plot the bars of one metric: each begins where the one before it ended."""
     assert path[0].statistics is not None
     sign = -1.0 if spec.direction(name) == "min" else 1.0
     at = path[0].statistics.mean
@@ -190,7 +190,7 @@ MAX_CURVES_PER_KIND = 400  # largest number of each kind; of more, some are chos
 
 @with_figure_style
 def plot_learning_curves(results: Results) -> Figure | None:
-    """Draw the study's metric over epochs: a curve per trial, the pruned ones marked, best and baseline named.
+    """Plot the study's metric over epochs: a curve per trial, the pruned ones marked, best and baseline named.
 
     A final training has one curve per seed.
     """
@@ -286,7 +286,7 @@ MIN_STATED_SHARE = 0.1
 
 @with_figure_style
 def plot_importance(results: Results) -> Figure | None:
-    """Draw `compute_importances` as bars: each parameter alone, their interactions, the remainder."""
+    """Plot `compute_importances` as bars: each parameter alone, their interactions, the remainder."""
     found = compute_importances(results)
     if not found.share_by_key:
         return None
