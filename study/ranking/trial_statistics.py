@@ -150,6 +150,6 @@ def mean_score(goal: Objective, trials: Sequence[TrialRecord]) -> TrialScore | N
 
 
 def constraints_broken_by_trial(goal: Objective, trial: TrialRecord) -> list[MetricConstraint]:
-    """Return the limits that a complete trial breaks by its own metrics; none for any other trial."""
+    """Return the constraints that a complete trial breaks by its own metrics; none for any other trial."""
     score = mean_score(goal, [trial]) if trial.state == "complete" else None
     return goal.broken_constraints(score) if score else []

@@ -91,17 +91,17 @@ class Objective:
         values = tuple(needed[name] for name in self.metrics)
         turned = (value if mode == "max" else -value for value, mode in zip(values, self.directions, strict=True))
         gains = tuple(map(round_to_significant_digits, turned))
-        return TrialScore(values, gains, tuple(limit.violation_of(needed[limit.metric]) for limit in self.constraints))
+        return TrialScore(values, gains, tuple(each.violation_of(needed[each.metric]) for each in self.constraints))
 
     def broken_constraints(self, *scores: TrialScore) -> list[MetricConstraint]:
         """Return the constraints that at least one of the scores misses."""
         violations = [score.constraint_violations for score in scores]
-        return [limit for limit, *by in zip(self.constraints, *violations, strict=True) if max(by, default=0.0) > 0]
+        return [each for each, *by in zip(self.constraints, *violations, strict=True) if max(by, default=0.0) > 0]
 
     def broken_constraints_text(self, score: TrialScore) -> str:
         """Return each constraint that a score misses, with its value."""
         misses = zip(self.constraints, score.constraint_violations, strict=True)
-        return " and ".join(limit.violation_text(by) for limit, by in misses if by > 0)
+        return " and ".join(each.violation_text(by) for each, by in misses if by > 0)
 
     def ranking_order(self, scores: Sequence[TrialScore]) -> list[int]:
         """Return positions of scores, the best first: by fronts of constrained domination, then by the first metric.

@@ -43,7 +43,7 @@ HOLLOW_MARK: MarkStyle = {"color": "white", "edgecolors": GREY, "linewidths": 1.
 
 @with_figure_style
 def plot_trade_off(results: Results) -> Figure | None:
-    """Draw accuracy over the fairness gap (FSCL paper Fig. 9): the search with its front, and fresh seeds.
+    """Plot accuracy over the fairness gap (FSCL paper Fig. 9): the search with its front, and fresh seeds.
 
     Of a final training with several metrics, the first over the second: its study has the figure of the front instead.
     """
@@ -174,7 +174,7 @@ def _plot_search_configurations(
     best: MetricPair | None,
     on_front: Sequence[MetricPair] = (),
 ) -> None:
-    """Draw the configurations of the search and the baseline.
+    """Plot the configurations of the search and the baseline.
 
     Args:
         line: the front, to join.
@@ -223,7 +223,7 @@ def _plot_baseline_mark(axes: Axes, reference: Candidate, at: MetricPair) -> Non
 def _plot_fresh_seed_means(
     results: Results, axes: Axes, arms: Sequence[Arm], names: tuple[str, str], on_front: Collection[int] | None = None
 ) -> tuple[Axes, list[LabelledPoint]]:
-    """Draw means and standard deviations on one split; return where they are, with what names to write beside them.
+    """Plot means and standard deviations on one split; return where they are, with what labels to write beside them.
 
     Args:
         on_front: trials of the front of the study's metrics, which alone have names then, and of which the first of
@@ -274,11 +274,12 @@ def label_metric_axes(spec: StudySpec, axes: Axes, names: Sequence[str]) -> None
 
 
 def plot_constraint_lines(spec: StudySpec, axes: Axes, names: Sequence[str]) -> None:
-    """Draw lines at the limits on these two metrics."""
-    for limit in spec.objective.constraints:
-        if limit.metric in names:
-            line = axes.axvline if limit.metric == names[0] else axes.axhline
-            line(limit.limit, label=escape_dollars(str(limit)), color=VERMILLION, linewidth=1.2, linestyle=":")
+    """Plot lines at the limits on these two metrics."""
+    for constraint in spec.objective.constraints:
+        if constraint.metric in names:
+            line = axes.axvline if constraint.metric == names[0] else axes.axhline
+            label = escape_dollars(str(constraint))
+            line(constraint.limit, label=label, color=VERMILLION, linewidth=1.2, linestyle=":")
 
 
 def _metric_pair_title(names: tuple[str, str], told: Sequence[tuple[str, float, float]], where: str) -> str:
@@ -303,7 +304,7 @@ FRONT_MARK: MarkStyle = {**COMPLETE_MARK, "color": ORANGE, "zorder": 4.5}
 
 @with_figure_style
 def plot_front(results: Results) -> Figure | None:
-    """Draw the front of a study with several metrics in its first two: the second across, the first up.
+    """Plot the front of a study with several metrics in its first two: the second across, the first up.
 
     The first panel has every configuration in the search, the second those that ran on fresh seeds, with their front,
     the third these on test, where it was read. None for a study with one metric.

@@ -128,7 +128,7 @@ class ConstraintsKeptInSearchOnly(Statement):
 
     def __str__(self) -> str:
         fresh = formatting.rerun_seeds_text(self.spec)
-        names = dict.fromkeys(limit.metric for limit in self.spec.objective.constraints)
+        names = dict.fromkeys(constraint.metric for constraint in self.spec.objective.constraints)
         told = [
             f"{arm.label} ({', '.join(f'{name} {formatting.format_arm_mean(arm, name)}' for name in names)})"
             for arm in self.keeping
